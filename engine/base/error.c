@@ -1,0 +1,54 @@
+/* The thread's last error sentence, and the names of the codes. Owns one
+ * thread-local buffer; nothing else keeps error state. */
+#include "strads/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static _Thread_local char text[1024];
+
+const char *strads_error_name(strads_err err)
+{
+    switch (err) {
+    case STRADS_OK:
+        return "STRADS_OK";
+    case STRADS_EINVAL:
+        return "STRADS_EINVAL";
+    case STRADS_ENOMEM:
+        return "STRADS_ENOMEM";
+    case STRADS_EIO:
+        return "STRADS_EIO";
+    case STRADS_EFORMAT:
+        return "STRADS_EFORMAT";
+    case STRADS_EMISMATCH:
+        return "STRADS_EMISMATCH";
+    case STRADS_EPEER:
+        return "STRADS_EPEER";
+    case STRADS_EPROGRAM:
+        return "STRADS_EPROGRAM";
+    case STRADS_ECANCELED:
+        return "STRADS_ECANCELED";
+    case STRADS_ELIMIT:
+        return "STRADS_ELIMIT";
+    case STRADS_ESTATE:
+        return "STRADS_ESTATE";
+    }
+    return "STRADS_?";
+}
+
+const char *strads_error_text(void)
+{
+    return text;
+}
+
+strads_err strads_fail(strads_err err, const char *format, ...)
+{
+    /* Formatted aside first: an argument may be the old sentence itself. */
+    char fresh[sizeof text];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(fresh, sizeof fresh, format, args);
+    va_end(args);
+    (void)snprintf(text, sizeof text, "%s", fresh);
+    return err;
+}

@@ -1,0 +1,171 @@
+/* strads/data.h - reading a data set and cutting it into partitions.
+ *
+ * A data set is a sparse matrix of `rows` samples by `cols` features with one
+ * label a row. A process reads the files that people already have (LIBSVM,
+ * MatrixMarket; plain, gzip or zstd) and keeps only the partitions that it is
+ * asked to keep, in the orientation that the program wants. */
+#ifndef STRADS_DATA_H
+#define STRADS_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a data set is cut into partitions. */
+typedef enum strads_split {
+    STRADS_SPLIT_ROWS = 0, /* partition p holds a range of rows, all columns */
+    STRADS_SPLIT_COLS = 1, /* partition p holds a range of columns, all rows */
+    STRADS_SPLIT_BOTH = 2  /* both: its rows by row, and its columns by column */
+} strads_split;
+
+/* Which orientations of its part a program wants in memory. */
+typedef enum strads_layout {
+    STRADS_LAYOUT_COLS = 1, /* compressed columns (CSC) */
+    STRADS_LAYOUT_ROWS = 2, /* compressed rows (CSR) */
+    STRADS_LAYOUT_BOTH = 3
+} strads_layout;
+
+typedef enum strads_scalar { STRADS_F64 = 0, STRADS_F32 = 1, STRADS_I32 = 2,
+                             STRADS_I64 = 3 } strads_scalar;
+
+/* A half-open range [begin, end) of rows or columns of the whole data set. */
+typedef struct strads_range {
+    uint64_t begin;
+    uint64_t end;
+} strads_range;
+
+/* One orientation of a part of the matrix: `lines` columns (CSC) or rows (CSR).
+ * Line k has the entries start[k] .. start[k + 1] - 1; their index is counted
+ * from the first row (CSC) or column (CSR) of the part, ascending, unique.
+ * Exactly one of f64 and f32 is not NULL; it and `index` may be read up to 16
+ * entries beyond the end (so that a kernel can load whole vectors).
+ * `start` is NULL where the orientation was not asked for. */
+typedef struct strads_sparse {
+    uint64_t lines;
+    uint64_t nnz;
+    const uint64_t *start; /* [lines + 1] */
+    const uint32_t *index; /* [nnz] */
+    const double *f64;     /* [nnz] or NULL */
+    const float *f32;      /* [nnz] or NULL */
+} strads_sparse;
+
+/* What one partition holds. `by_col` has a line for each column of `cols`,
+ * `by_row` one for each row of `rows`. Under STRADS_SPLIT_BOTH they are two
+ * different parts: by_row spans `rows` x all columns, by_col all rows x `cols`;
+ * otherwise both describe the same part. `label` belongs to `rows`
+ * (to all rows under STRADS_SPLIT_COLS, where rows is everything). */
+typedef struct strads_share {
+    uint32_t partition;  /* 0 .. partitions - 1 */
+    uint32_t partitions; /* K, fixed for the life of a run */
+    strads_range rows;
+    strads_range cols;
+    strads_sparse by_col;
+    strads_sparse by_row;
+    const double *label; /* [rows.end - rows.begin]; NULL when there are none */
+} strads_share;
+
+/* A data set, or the part of it that this process keeps. Immutable once read:
+ * any number of threads may use it. */
+typedef struct strads_data strads_data;
+
+typedef struct strads_data_options {
+    size_t size;             /* sizeof(strads_data_options) */
+    uint32_t partitions;     /* K; 0 means 1 */
+    uint32_t keep_first;     /* this process keeps partitions keep_first .. */
+    uint32_t keep_count;     /* .. keep_first + keep_count - 1; 0 means all */
+    strads_split split;      /* default: rows */
+    strads_layout layout;    /* 0 means STRADS_LAYOUT_COLS */
+    strads_scalar values;    /* STRADS_F64 (default) or STRADS_F32 */
+    uint32_t threads;        /* that read; 0 means one per core */
+    uint64_t min_cols;       /* at least that many columns (a model's, say) */
+    uint64_t memory_limit;   /* bytes that may be used; 0 means what is free */
+    const char *labels_path; /* MatrixMarket: a file with one label a line, or
+                                an array-format vector; NULL: none */
+} strads_data_options;
+
+/* What a file holds, seen without keeping the matrix. */
+typedef struct strads_data_summary {
+    const char *format;      /* "libsvm" or "matrixmarket"; static */
+    const char *compression; /* "none", "gzip" or "zstd"; static */
+    uint64_t rows, cols, nnz;
+    uint64_t empty_rows, empty_cols;
+    uint64_t max_row_nnz, max_col_nnz;
+    double label_min, label_max, label_mean;
+    uint64_t distinct_labels; /* counted up to 1,000 */
+    double value_min, value_max;
+    uint64_t index_base;      /* 1: indices in the file start at 1 */
+    uint64_t file_bytes, text_bytes;
+    uint64_t checksum;        /* as strads_data_checksum */
+    uint64_t matrix_bytes;    /* what one orientation in f64 would take */
+} strads_data_summary;
+
+/* Reads a LIBSVM or MatrixMarket file, told apart by its first bytes; gzip and
+ * zstd are told by theirs. Plain files are mapped and parsed by `threads`
+ * threads. Partitions are cut so that each holds about nnz / K entries; with
+ * more partitions than rows (columns) some are empty.
+ * `options` may be NULL. On success *out is the caller's to free.
+ * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the sentence names file,
+ * line, what was found and what was expected. STRADS_ENOMEM: the sentence says
+ * how many bytes would be needed. STRADS_ELIMIT: more than 2^32 - 2 rows or
+ * columns. STRADS_EINVAL: an option. Blocks. Any thread. */
+STRADS_API strads_err strads_data_read(const char *path,
+                                       const strads_data_options *options,
+                                       strads_data **out);
+
+/* Makes a data set from compressed columns in memory, copied: start[cols + 1],
+ * index[nnz] ascending and unique in a column, value[nnz], label[rows] (may be
+ * NULL). For programs that make their own data, and for tests.
+ * STRADS_EINVAL when the arrays contradict each other. */
+typedef struct strads_columns {
+    uint64_t rows, cols;
+    const uint64_t *start;
+    const uint32_t *index;
+    const double *value;
+    const double *label;
+} strads_columns;
+STRADS_API strads_err strads_data_from_columns(const strads_columns *columns,
+                                               const strads_data_options *options,
+                                               strads_data **out);
+
+/* Frees a data set and all its shares; NULL is fine. */
+STRADS_API void strads_data_free(strads_data *data);
+
+/* The whole data set's sizes, also when only a share of it is kept. */
+STRADS_API uint64_t strads_data_rows(const strads_data *data);
+STRADS_API uint64_t strads_data_cols(const strads_data *data);
+STRADS_API uint64_t strads_data_nnz(const strads_data *data);
+
+/* Entries of column j of the whole data set, j < cols. */
+STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
+
+/* XXH3-64 of sizes and content: nodes that join a run compare it. It does not
+ * depend on threads, partitions or compression. */
+STRADS_API uint64_t strads_data_checksum(const strads_data *data);
+
+/* 1 when indices in the file started at 1 (LIBSVM, MatrixMarket), else 0:
+ * what to add to a column when it is shown to people or written to a model. */
+STRADS_API uint64_t strads_data_index_base(const strads_data *data);
+
+/* Bytes of memory that the data set holds. */
+STRADS_API uint64_t strads_data_bytes(const strads_data *data);
+
+/* The share of partition p; NULL when this process does not keep it. Valid as
+ * long as `data`. */
+STRADS_API const strads_share *strads_data_share(const strads_data *data,
+                                                 uint32_t partition);
+
+/* Looks a file over without keeping it; errors as strads_data_read. */
+STRADS_API strads_err strads_data_summarize(const char *path,
+                                            const strads_data_options *options,
+                                            strads_data_summary *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
