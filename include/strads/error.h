@@ -14,25 +14,25 @@ extern "C" {
 /* What the shared library exports; everything else is hidden. */
 #if defined(__GNUC__)
 #define STRADS_API __attribute__((visibility("default")))
-#define STRADS_PRINTF(format, first)                                           \
-    __attribute__((format(printf, format, first)))
+#define STRADS_PRINTF(string, first) \
+    __attribute__((format(printf, string, first)))
 #else
 #define STRADS_API
-#define STRADS_PRINTF(format, first)
+#define STRADS_PRINTF(string, first)
 #endif
 
 typedef enum strads_err {
     STRADS_OK = 0,
-    STRADS_EINVAL = 1,      /* an argument or an option is out of its range */
-    STRADS_ENOMEM = 2,      /* memory ran out, or would have */
-    STRADS_EIO = 3,         /* the system refused to read, write or connect */
-    STRADS_EFORMAT = 4,     /* a file's content is not what its format says */
-    STRADS_EMISMATCH = 5,   /* version, data or program of two sides differ */
-    STRADS_EPEER = 6,       /* a node was lost or broke the protocol */
-    STRADS_EPROGRAM = 7,    /* a program's callback reported a failure */
-    STRADS_ECANCELED = 8,   /* stopped on request before it was done */
-    STRADS_ELIMIT = 9,      /* larger than this build or a bound allows */
-    STRADS_ESTATE = 10      /* the call does not fit the object's state */
+    STRADS_EINVAL = 1,    /* an argument or an option is out of its range */
+    STRADS_ENOMEM = 2,    /* memory ran out, or would have */
+    STRADS_EIO = 3,       /* the system refused to read, write or connect */
+    STRADS_EFORMAT = 4,   /* a file's content is not what its format says */
+    STRADS_EMISMATCH = 5, /* version, data or program of two sides differ */
+    STRADS_EPEER = 6,     /* a node was lost or broke the protocol */
+    STRADS_EPROGRAM = 7,  /* a program's callback reported a failure */
+    STRADS_ECANCELED = 8, /* stopped on request before it was done */
+    STRADS_ELIMIT = 9,    /* larger than this build or a bound allows */
+    STRADS_ESTATE = 10    /* the call does not fit the object's state */
 } strads_err;
 
 /* The name of a code, such as "STRADS_EINVAL"; "STRADS_?" for an unknown one.

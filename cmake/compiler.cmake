@@ -1,0 +1,43 @@
+# How everything in the tree is compiled.
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
+add_compile_definitions(_GNU_SOURCE)
+if(STRADS_WERROR)
+  add_compile_options(-Werror)
+endif()
+
+# A shared library under a sanitizer leaves the sanitizer's symbols open.
+set(STRADS_SHARED_OPTIONS -Wl,--no-undefined)
+if(STRADS_SANITIZE)
+  add_compile_options(-fsanitize=${STRADS_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${STRADS_SANITIZE})
+  set(STRADS_SHARED_OPTIONS "")
+endif()
+
+# The kernels for one kind of processor are compiled for it, file by file, and
+# chosen when the program starts: nothing else may use these instructions.
+function(strads_mark_kernels)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    return()
+  endif()
+  foreach(source IN LISTS ARGN)
+    if(source MATCHES "_avx512\\.c$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma;-mavx2")
+    elseif(source MATCHES "_avx2\\.c$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-mavx2;-mfma")
+    endif()
+  endforeach()
+endfunction()
