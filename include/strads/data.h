@@ -20,7 +20,7 @@ extern "C" {
 typedef enum strads_split {
     STRADS_SPLIT_ROWS = 0, /* partition p holds a range of rows, all columns */
     STRADS_SPLIT_COLS = 1, /* partition p holds a range of columns, all rows */
-    STRADS_SPLIT_BOTH = 2  /* both: its rows by row, and its columns by column */
+    STRADS_SPLIT_BOTH = 2 /* both: its rows by row, and its columns by column */
 } strads_split;
 
 /* Which orientations of its part a program wants in memory. */
@@ -30,8 +30,12 @@ typedef enum strads_layout {
     STRADS_LAYOUT_BOTH = 3
 } strads_layout;
 
-typedef enum strads_scalar { STRADS_F64 = 0, STRADS_F32 = 1, STRADS_I32 = 2,
-                             STRADS_I64 = 3 } strads_scalar;
+typedef enum strads_scalar {
+    STRADS_F64 = 0,
+    STRADS_F32 = 1,
+    STRADS_I32 = 2,
+    STRADS_I64 = 3
+} strads_scalar;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */
 typedef struct strads_range {
@@ -98,10 +102,10 @@ typedef struct strads_data_summary {
     double label_min, label_max, label_mean;
     uint64_t distinct_labels; /* counted up to 1,000 */
     double value_min, value_max;
-    uint64_t index_base;      /* 1: indices in the file start at 1 */
+    uint64_t index_base; /* 1: indices in the file start at 1 */
     uint64_t file_bytes, text_bytes;
-    uint64_t checksum;        /* as strads_data_checksum */
-    uint64_t matrix_bytes;    /* what one orientation in f64 would take */
+    uint64_t checksum;     /* as strads_data_checksum */
+    uint64_t matrix_bytes; /* what one orientation in f64 would take */
 } strads_data_summary;
 
 /* Reads a LIBSVM or MatrixMarket file, told apart by its first bytes; gzip and
@@ -128,9 +132,9 @@ typedef struct strads_columns {
     const double *value;
     const double *label;
 } strads_columns;
-STRADS_API strads_err strads_data_from_columns(const strads_columns *columns,
-                                               const strads_data_options *options,
-                                               strads_data **out);
+STRADS_API strads_err
+strads_data_from_columns(const strads_columns *columns,
+                         const strads_data_options *options, strads_data **out);
 
 /* Frees a data set and all its shares; NULL is fine. */
 STRADS_API void strads_data_free(strads_data *data);

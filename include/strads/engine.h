@@ -1,0 +1,206 @@
+/* strads/engine.h - running a program: on threads, on nodes, or simulated.
+ *
+ * On one machine:
+ *
+ *     strads_run(&program, &config, data, &options, &result);
+ *
+ * On several nodes every process makes an engine first, because what part of
+ * the data it keeps depends on who takes part:
+ *
+ *     strads_engine_listen(&options, program, &config, &engine)   // or _join
+ *     strads_engine_keep(engine, &data_options)   // fills in its partitions
+ *     strads_data_read(path, &data_options, &data)
+ *     strads_engine_run(engine, data, &result)
+ *     strads_engine_free(engine)
+ */
+#ifndef STRADS_ENGINE_H
+#define STRADS_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/data.h"
+#include "strads/error.h"
+#include "strads/options.h"
+#include "strads/policy.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct strads_engine strads_engine;
+typedef struct strads_result strads_result;
+
+/* One line of progress: after each report of the program's `objective`. */
+typedef struct strads_progress {
+    uint64_t round;     /* rounds committed, probes and scans included */
+    double seconds;     /* wall time of the run so far, without loading */
+    double cpu_seconds; /* of all threads of this process */
+    double objective, gap;
+    uint64_t nonzeros;
+    uint64_t blocks;         /* blocks that the policy chose, so far */
+    uint64_t updates_policy; /* coordinate updates committed in them */
+    uint64_t updates_other;  /* and outside them */
+    uint64_t probes;         /* pairs probed */
+    uint64_t bytes_sent, bytes_received; /* between nodes */
+    double callback_seconds; /* inside callbacks, summed over workers */
+} strads_progress;
+
+typedef struct strads_engine_options {
+    size_t size;         /* sizeof(strads_engine_options) */
+    uint32_t workers;    /* threads of this process; 0: one per core */
+    uint32_t partitions; /* K; 0: as many as workers on all nodes */
+    const char *policy;  /* NULL: "priority" */
+    const strads_policy *policy_plugin; /* not NULL: used instead */
+    uint32_t depth;      /* rounds in flight beside the first, 0 .. 16 */
+    uint32_t blocks;     /* blocks a round; 0: 1 */
+    double threshold;    /* dependency threshold; 0: 0.1 */
+    double tolerance;    /* relative gap to stop at; 0: 1e-6 */
+    uint64_t max_rounds; /* 0: no bound */
+    double time_limit;   /* seconds; 0: none */
+    uint64_t seed;       /* 0 is a seed like any other */
+    bool deterministic;  /* commits in the order of rounds, block sizes from
+                               counts and not from clocks */
+    const char *trace;   /* file for a Chrome/Perfetto trace, or NULL */
+
+    /* Several nodes. */
+    const char *listen;    /* tcp://HOST:PORT or ipc://PATH, or NULL */
+    uint32_t nodes;        /* processes in all, this one too; 0: 1 */
+    const char *data_path; /* told to joining nodes */
+
+    /* Start values of table 0: n_start parameters. */
+    uint64_t n_start;
+    const uint32_t *start_param;
+    const double *start_value; /* [n_start x width] */
+
+    /* Called on the thread that called run, never twice at once. */
+    void (*progress)(void *arg, const strads_progress *progress);
+    void *progress_arg;
+    /* Set to true from anywhere (a signal handler, say): the run ends at the
+     * next commit, with the model so far. May be NULL. */
+    const volatile bool *stop;
+} strads_engine_options;
+
+/* The table behind the command's common options. */
+STRADS_API const strads_option *strads_engine_option_table(void);
+
+/* Why a run ended. */
+typedef enum strads_end {
+    STRADS_END_CONVERGED = 0, /* the gap reached the tolerance */
+    STRADS_END_STOPPED = 1,   /* the program said so */
+    STRADS_END_ROUNDS = 2,    /* max_rounds */
+    STRADS_END_TIME = 3,      /* time_limit */
+    STRADS_END_CANCELED = 4   /* options.stop */
+} strads_end;
+
+/* Trains `program` on the partitions of `data` with threads of this process.
+ * `config` is what the program's options table describes (NULL: defaults); it,
+ * `data` and `options` (NULL: defaults) must outlive the call. *out is the
+ * caller's to free. Blocks. Errors of the program come back as they are, with
+ * their sentence. STRADS_EINVAL: an option, or a program that contradicts
+ * itself. STRADS_ENOMEM. */
+STRADS_API strads_err strads_run(const strads_program *program,
+                                 const void *config, const strads_data *data,
+                                 const strads_engine_options *options,
+                                 strads_result **out);
+
+/* ---- several nodes ----------------------------------------------------- */
+
+/* Opens options->listen and waits until options->nodes - 1 others have joined.
+ * STRADS_EIO: the address is in use or not there. STRADS_ECANCELED. */
+STRADS_API strads_err strads_engine_listen(const strads_program *program,
+                                           const void *config,
+                                           const strads_engine_options *options,
+                                           strads_engine **out);
+
+/* What a joining node needs to know beforehand. */
+typedef struct strads_join_options {
+    size_t size;
+    uint32_t workers; /* threads of this process; 0: one per core */
+    double timeout;   /* seconds to keep dialing; 0: 30 */
+    const char *trace;
+    /* Finds a program by the name that the coordinator runs. */
+    const strads_program *(*find)(void *arg, const char *name);
+    void *find_arg;
+    const volatile bool *stop;
+} strads_join_options;
+
+/* Joins the run at `url`. STRADS_EMISMATCH: another version or no such
+ * program. STRADS_EIO: nobody answers. */
+STRADS_API strads_err strads_engine_join(const char *url,
+                                         const strads_join_options *options,
+                                         strads_engine **out);
+
+/* Where this engine listens (with the real port), or "". */
+STRADS_API const char *strads_engine_url(const strads_engine *engine);
+/* The data path that the coordinator told, or NULL. */
+STRADS_API const char *strads_engine_data_path(const strads_engine *engine);
+/* The program of the run. */
+STRADS_API const strads_program *
+strads_engine_program(const strads_engine *engine);
+
+/* Fills in what this node has to read: partitions, keep_first, keep_count,
+ * split and layout. The rest of *options is left alone. */
+STRADS_API strads_err strads_engine_keep(const strads_engine *engine,
+                                         strads_data_options *options);
+
+/* Runs with the others. On a joined node *out stays NULL: the coordinator has
+ * the result. STRADS_EMISMATCH: other data than the coordinator's.
+ * STRADS_EPEER: a node was lost. */
+STRADS_API strads_err strads_engine_run(strads_engine *engine,
+                                        const strads_data *data,
+                                        strads_result **out);
+STRADS_API void strads_engine_free(strads_engine *engine);
+
+/* ---- simulated --------------------------------------------------------- */
+
+/* The cost model of a simulated run: the callbacks really run, on one thread;
+ * how long they seem to take comes from here. Times in seconds. */
+typedef struct strads_sim_options {
+    size_t size;
+    uint32_t nodes;      /* simulated processes, one worker each */
+    double latency;      /* of a message between two nodes */
+    double bandwidth;    /* bytes a second of a link; 0: infinite */
+    double message_cost; /* at sender and receiver, each */
+    double update_cost;  /* of one update, whatever its block */
+    double entry_cost;   /* more per entry of its block (weight) */
+    double aggregate_cost, choose_cost, refresh_cost;
+    double jitter; /* each time is multiplied by 1 + jitter u, u in
+                               [0, 1) from the seed: messages overtake */
+} strads_sim_options;
+
+typedef struct strads_sim_outcome {
+    double makespan; /* virtual seconds from first event to last */
+    uint64_t events, messages, bytes;
+    uint64_t digest; /* of every event in order: same seed, same digest */
+} strads_sim_outcome;
+
+/* Runs the program on simulated nodes; `data` must hold all partitions.
+ * `outcome` may be NULL. Otherwise as strads_run. */
+STRADS_API strads_err strads_simulate(
+    const strads_program *program, const void *config, const strads_data *data,
+    const strads_engine_options *options, const strads_sim_options *sim,
+    strads_result **out, strads_sim_outcome *outcome);
+
+/* ---- results ----------------------------------------------------------- */
+
+STRADS_API void strads_result_free(strads_result *result);
+STRADS_API strads_end strads_result_end(const strads_result *result);
+/* Numbers of the last report, and totals. */
+STRADS_API const strads_progress *strads_result_progress(const strads_result *);
+STRADS_API uint32_t strads_result_partitions(const strads_result *result);
+/* Table 0 as it was committed last, [parameters x width]. */
+STRADS_API const double *strads_result_values(const strads_result *result,
+                                              uint64_t *parameters,
+                                              uint32_t *width);
+/* The program's coordinator state (made by `begin`), until the result is
+ * freed: an intercept, say. */
+STRADS_API void *strads_result_state(const strads_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/* strads/options.h - options described once.
+ *
+ * A table of strads_option describes the fields of a struct. From it the
+ * command makes its flags and --help, --config reads JSON whose keys are the
+ * same names, --print-config writes it, and nodes tell each other what they
+ * run with. So flag, key and field bear one name. */
+#ifndef STRADS_OPTIONS_H
+#define STRADS_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum strads_option_kind {
+    STRADS_OPTION_F64 = 0,   /* double */
+    STRADS_OPTION_U64 = 1,   /* uint64_t */
+    STRADS_OPTION_U32 = 2,   /* uint32_t */
+    STRADS_OPTION_BOOL = 3,  /* bool; a flag without a value */
+    STRADS_OPTION_STRING = 4 /* const char *; owned by the strads_config */
+} strads_option_kind;
+
+/* One option. `name` is written with '-' on the command line, in JSON and in
+ * messages, and with '_' in C. */
+typedef struct strads_option {
+    const char *name; /* "lambda-ratio"; NULL ends a table */
+    strads_option_kind kind;
+    size_t offset;       /* offsetof(struct, field) */
+    const char *metavar; /* "R"; NULL for flags */
+    const char *help;    /* one line; says the unit and the default */
+    double min, max;     /* numbers: inclusive range; both 0: any finite.
+                            Not-a-number is never accepted */
+    const char *choices; /* strings: "a|b|c"; NULL: any */
+} strads_option;
+
+/* Sets one field of `config` from text, checking kind, range and choices.
+ * A string field keeps the pointer: `text` must outlive the config.
+ * STRADS_EINVAL: the sentence names the option, the text, what was expected. */
+STRADS_API strads_err strads_option_set(const strads_option *option,
+                                        void *config, const char *text);
+
+/* The option of that name in a table, or NULL. */
+STRADS_API const strads_option *strads_option_find(const strads_option *table,
+                                                   const char *name);
+
+/* The name in the table nearest to a wrong one (edit distance at most 3), or
+ * NULL: for "did you mean ...?". */
+STRADS_API const char *strads_option_nearest(const strads_option *table,
+                                             const char *wrong);
+
+/* Writes one field's value as JSON text ("0.1", "true", "\"priority\"") into
+ * out[size]; returns the length as snprintf does. */
+STRADS_API size_t strads_option_format(const strads_option *option,
+                                       const void *config, char *out,
+                                       size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

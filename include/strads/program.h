@@ -1,0 +1,357 @@
+/* strads/program.h - what a program is: a table of callbacks.
+ *
+ * A program trains `parameters` rows of `width` numbers each. The engine picks
+ * blocks of parameters (or the program's own `schedule` does), has `update`
+ * compute on every share of the data, merges the partials, has `aggregate`
+ * turn them into a commit, and tells every worker what changed through
+ * `refresh`. One such turn is a round; up to depth + 1 of them are in flight.
+ *
+ * A simple program fills `update`, `partial`, `aggregate`, `refresh` and
+ * `objective` and has no phases. A program with several kinds of computation
+ * lists them as phases instead. examples/ has complete ones.
+ *
+ * Every callback runs on some worker thread of some node, never inside the
+ * engine's own state machines. Callbacks of one partition never run twice at
+ * once; `schedule`, `aggregate` and `objective` never run while another of the
+ * three does. A callback reports failure by `return strads_fail(...)`, which
+ * ends the run on every node with that sentence. */
+#ifndef STRADS_PROGRAM_H
+#define STRADS_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/data.h"
+#include "strads/error.h"
+#include "strads/options.h"
+#include "strads/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- blocks and changes ------------------------------------------------ */
+
+/* A set of parameters that is scheduled as one. The same id always names the
+ * same parameters in the same order, so what is costly to know about a block
+ * may be kept under its id. */
+typedef struct strads_block {
+    uint64_t id;
+    uint32_t n;            /* parameters in it */
+    uint32_t first;        /* where `param` is NULL: first .. first + n - 1 */
+    const uint32_t *param; /* [n], or NULL for a contiguous range */
+    uint32_t owner;        /* OWNER: the partition it goes to; RING: the
+                              partition where its lap starts */
+} strads_block;
+
+/* Parameter k of a block, k < block->n. */
+static inline uint32_t strads_block_param(const strads_block *block, uint32_t k)
+{
+    return block->param ? block->param[k] : block->first + k;
+}
+
+/* What one commit changed: parameter param[k] moved by
+ * change[k * width .. (k + 1) * width - 1]. */
+typedef struct strads_change {
+    uint64_t version; /* 1, 2, 3, ...: the order of commits */
+    uint32_t n;
+    const uint32_t *param; /* [n] */
+    const double *change;  /* [n x width] */
+} strads_change;
+
+/* ---- what callbacks get ------------------------------------------------ */
+
+/* A worker's callback: one block, on one share. Pointers are valid during the
+ * call only, but for `share`, `config` and `store`, which last for the run. */
+typedef struct strads_task {
+    const strads_share *share; /* this partition's data */
+    void *local;               /* this partition's state, made by `open` */
+    const void *config;        /* the program's options, read only */
+    strads_store *store;       /* tables, by the consistency rule */
+    uint64_t seed;             /* the run's: name random streams by it */
+    uint64_t round;
+    uint32_t phase; /* place in `phases`; 0 in a simple program */
+    uint32_t step;  /* RING: 0 .. K - 1, hops of this lap so far */
+    uint32_t width; /* numbers a parameter */
+    strads_block block;
+    strads_block against;          /* PROBE: the block to compare with */
+    const strads_block *in_flight; /* dispatched, not yet in what `refresh` */
+    uint32_t n_in_flight;          /* has brought, this block left out */
+    double *value;   /* [n x width] the block's committed values at dispatch.
+                        OWNER and RING: also the way out, see strads_to */
+    void *object;    /* RING: the block's payload object, or NULL */
+    double *partial; /* zeroed; as many bytes as the phase's `partial` said */
+    size_t partial_bytes; /* CONCAT: may be lowered to what was written */
+} strads_task;
+
+/* What `aggregate` gets and gives: the merged partial of one block, and the
+ * commit that it makes of it. */
+typedef struct strads_commit {
+    void *state; /* made by `begin` */
+    const void *config;
+    strads_store *store; /* committed values of everything: its table 0 */
+    uint64_t seed;
+    uint64_t round;
+    uint32_t phase;
+    uint32_t width;
+    strads_block block;
+    strads_block against;  /* PROBE only */
+    const double *partial; /* merged over all partitions */
+    size_t partial_bytes;
+    const double *value;        /* [n x width] committed now */
+    const strads_change *since; /* commits that no partition had been told of
+                                   when it computed this partial */
+    uint32_t n_since;
+    double *change;   /* [n x width] out, zeroed: what to add to `value`.
+                         OWNER, RING: preset to what the holder changed */
+    double *priority; /* [n] out: how urgent each parameter is from now on;
+                         preset to a negative number: |change| is taken */
+    struct strads_engine *engine; /* for the calls below */
+} strads_commit;
+
+/* Sets priorities of any parameters (a scan's result, say): n pairs. Within
+ * `aggregate` only. Parameters at priority 0 are at rest: a policy draws them
+ * by its floor at most. */
+STRADS_API void strads_commit_prioritise(strads_commit *commit, uint32_t n,
+                                         const uint32_t *param,
+                                         const double *priority);
+
+/* The policy rests as soon as the priorities left sum to at most `level`
+ * (0 at first: until nothing moves any more). Within `aggregate` only. */
+STRADS_API void strads_commit_rest(strads_commit *commit, double level);
+
+/* Changes parameters outside the block in the same commit: n of them,
+ * change[n x width], added to committed values. They count as updates that the
+ * policy did not choose. Within `aggregate` only. STRADS_ENOMEM. */
+STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
+                                         const uint32_t *param,
+                                         const double *change);
+
+/* Merged probe values of all pairs in the commit's block, [n x n], symmetric,
+ * diagonal included; NULL when the program has no PROBE phase. Valid during
+ * the call. Within `aggregate` of a POLICY phase only. */
+STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
+
+/* The merged probe value of parameters i and j; NaN when it was not probed.
+ * Every pair between a block and what was in flight with it has been. */
+STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
+                                     uint32_t j);
+
+/* What `objective` fills. */
+typedef struct strads_report {
+    double objective;  /* what is minimised; NaN when not known */
+    double gap;        /* relative duality gap, or another certificate that is
+                         0 at the optimum; NaN when there is none. The run ends
+                         when it is at most the tolerance */
+    uint64_t nonzeros; /* parameters that are not 0 */
+    bool stop;         /* end the run whatever the gap says */
+} strads_report;
+
+/* What `schedule` is asked with: choose one of the four calls below. */
+typedef struct strads_turn {
+    void *state;
+    const void *config;
+    strads_store *store;
+    uint64_t seed;
+    uint64_t round;     /* the number that the next dispatch gets */
+    uint32_t in_flight; /* dispatches not yet committed */
+    bool at_rest;       /* the policy said that nothing is left to choose */
+    struct strads_engine *engine;
+} strads_turn;
+
+/* Dispatch these blocks to this phase. Copied: the arrays are the caller's. */
+STRADS_API strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase,
+                                           uint32_t n,
+                                           const strads_block *blocks);
+/* Dispatch one block of all parameters to this phase. */
+STRADS_API strads_err strads_turn_all(strads_turn *turn, uint32_t phase);
+/* Dispatch what the policy chooses to this phase; when it is at rest,
+ * `schedule` is asked again with at_rest set. */
+STRADS_API strads_err strads_turn_policy(strads_turn *turn, uint32_t phase);
+/* Nothing before something in flight has been committed (and at least one is;
+ * otherwise STRADS_ESTATE). */
+STRADS_API strads_err strads_turn_wait(strads_turn *turn);
+/* The run is over when what is in flight has been committed. */
+STRADS_API strads_err strads_turn_stop(strads_turn *turn);
+
+/* ---- phases ------------------------------------------------------------ */
+
+/* Whom the blocks of a dispatch go to. */
+typedef enum strads_to {
+    STRADS_TO_ALL = 0,   /* every partition gets every block; partials merge */
+    STRADS_TO_OWNER = 1, /* each block goes to its `owner` alone, who may write
+                            task->value: the commit is what it changed */
+    STRADS_TO_RING = 2   /* each block starts at its `owner` and visits every
+                            partition once, with its object; each holder may
+                            write task->value; partials merge over the lap */
+} strads_to;
+
+/* How partials become one, always in the order of partitions, by a tree whose
+ * shape depends on the number of partitions alone: the same bits wherever the
+ * partitions are. */
+typedef enum strads_merge {
+    STRADS_MERGE_SUM = 0,    /* f64, element by element */
+    STRADS_MERGE_MAX = 1,    /* f64, element by element */
+    STRADS_MERGE_CONCAT = 2, /* bytes, one partition's after the other's */
+    STRADS_MERGE_OWN = 3     /* the phase's `merge_with` */
+} strads_merge;
+
+/* Who gets the merged partial. It always goes through `aggregate` first. */
+typedef enum strads_route {
+    STRADS_RESULT_COORDINATOR = 0, /* aggregate, and nobody else */
+    STRADS_RESULT_SCHEDULERS = 1,  /* each scheduler shard aggregates its range
+                                      of parameters */
+    STRADS_RESULT_WORKERS = 2      /* also every partition's `receive` */
+} strads_route;
+
+/* When the engine dispatches a phase of a program without `schedule`. */
+typedef enum strads_when {
+    STRADS_WHEN_POLICY = 0, /* with the blocks that the policy chooses */
+    STRADS_WHEN_START = 1,  /* once, before all others, all parameters */
+    STRADS_WHEN_REST = 2,   /* all parameters: at the start, and whenever the
+                               policy is at rest; drains the pipeline first */
+    STRADS_WHEN_PROBE = 3,  /* when pairs must be known before a block may run:
+                               the update fills partial[n x against.n] with the
+                               share's part of how the parameters of `block`
+                               (lines) and `against` depend on each other */
+    STRADS_WHEN_CALLED = 4  /* only when `schedule` names it */
+} strads_when;
+
+typedef struct strads_phase {
+    const char *name;
+    strads_to to;
+    strads_merge merge;
+    strads_route result;
+    strads_when when;
+    bool drains;  /* true: runs alone, nothing else is in flight with it */
+    bool reports; /* `objective` is asked after its aggregate */
+
+    /* The size of one block's partial in f64 (CONCAT, OWN: in bytes; CONCAT:
+     * at most). Known before the dispatch: may look at block, against, width
+     * and config only. NULL: n x width numbers (PROBE: n x against.n). */
+    size_t (*partial)(const strads_task *task);
+    /* Computes on one share. Reads what the task holds; writes task->partial,
+     * local state that belongs to this phase, and task->value where the phase
+     * is OWNER or RING. */
+    strads_err (*update)(strads_task *task);
+    /* OWN: into += from; both hold `bytes` bytes. Must be associative. */
+    void (*merge_with)(void *into, const void *from, size_t bytes);
+    /* Makes the commit. NULL: OWNER and RING commit what the holders changed,
+     * ALL commits nothing (a PROBE's values are kept by the engine). */
+    strads_err (*aggregate)(strads_commit *commit);
+    /* RESULT_WORKERS: task->partial is the merged one, read only. */
+    strads_err (*receive)(strads_task *task);
+} strads_phase;
+
+/* ---- the program ------------------------------------------------------- */
+
+/* Sizes, told by `shape`. */
+typedef struct strads_shape {
+    uint64_t parameters; /* J; preset to the columns of the data */
+    uint32_t width;      /* numbers a parameter; preset to 1 */
+    uint32_t block_max;  /* parameters a block at most; preset to 64 */
+} strads_shape;
+
+/* Bytes that grow, for `pack`. */
+typedef struct strads_bytes strads_bytes;
+STRADS_API strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
+                                          size_t size);
+
+/* A RING block's payload: an object of the program's that travels with its
+ * block. On one node the pointer travels; between nodes pack's bytes do. */
+typedef struct strads_payload {
+    /* Makes a block's object at the start of the run, on the partition where
+     * its first lap starts (task->block; no partial, no value). */
+    strads_err (*open)(strads_task *task, void **object);
+    void (*close)(void *object);
+    strads_err (*pack)(const void *object, strads_bytes *out);
+    strads_err (*unpack)(const void *bytes, size_t size, void **object);
+} strads_payload;
+
+typedef struct strads_program {
+    size_t size;         /* sizeof(strads_program) */
+    const char *name;    /* lower case, as in model files and logs */
+    const char *summary; /* one line for --help */
+
+    strads_split split;   /* how the data is cut */
+    strads_layout layout; /* what the shares hold; 0: STRADS_LAYOUT_COLS */
+
+    /* The program's options: a table that ends with a NULL name, the struct
+     * that it describes, and its defaults (may be NULL: all zero). */
+    const strads_option *options;
+    size_t config_size;
+    const void *defaults;
+
+    /* Corrects the preset shape. NULL: a parameter a column, one number each.
+     * STRADS_EINVAL: options that do not fit this data. */
+    strads_err (*shape)(const void *config, const strads_data *data,
+                        strads_shape *shape);
+    /* Adds the program's own tables to the store, whose table 0 is the
+     * parameters [J x width] in f64. NULL: none. */
+    strads_err (*tables)(const void *config, const strads_shape *shape,
+                         strads_store *store);
+    /* How much work parameter j is in one update, in entries read; told to
+     * policies. NULL: the entries of column j, or 1. */
+    double (*weight)(const void *config, const strads_data *data, uint32_t j);
+
+    /* Coordinator: state for schedule, aggregate and objective. `data` is what
+     * the coordinator's process keeps of the data. */
+    strads_err (*begin)(const void *config, const strads_data *data,
+                        const strads_shape *shape, void **state);
+    void (*end)(void *state);
+
+    /* Worker: state of one partition. The task has share, config, store, seed
+     * and width; parameters are at 0 until `refresh` brings start values. */
+    strads_err (*open)(const strads_task *task, void **local);
+    void (*close)(void *local);
+    /* Committed changes, each once, in the order of commits, before any update
+     * that was dispatched after them. NULL: the program does not need them. */
+    strads_err (*refresh)(strads_task *task, const strads_change *changes,
+                          uint32_t n);
+    /* Local state to bytes and back, for checkpoints and for a partition that
+     * moves. NULL: it can be made again by open and refresh. */
+    strads_err (*pack)(const void *local, strads_bytes *out);
+    strads_err (*unpack)(strads_task *task, const void *bytes, size_t size,
+                         void **local);
+
+    /* Chooses the next dispatch. NULL: phases run by their `when`. */
+    strads_err (*schedule)(strads_turn *turn);
+
+    /* A simple program: one phase to ALL, sums merged, policy's blocks. */
+    size_t (*partial)(const strads_task *task);
+    strads_err (*update)(strads_task *task);
+    strads_err (*aggregate)(strads_commit *commit);
+
+    /* A program of several phases: leave the three above NULL. */
+    const strads_phase *phases;
+    uint32_t n_phases;
+
+    /* Progress, from merged numbers that aggregate has put into the state:
+     * never a scan of its own. Asked after each aggregate of a phase that
+     * `reports`, and in a simple program after every J parameters' worth of
+     * commits. */
+    strads_err (*objective)(void *state, strads_report *report);
+
+    const strads_payload *payload; /* RING: what travels; NULL: values alone */
+
+    /* Instead of all the above from `schedule` on: a data-parallel loop on one
+     * worker, {read_row, inc, clock} on the tables, until it returns. */
+    strads_err (*run)(strads_task *task, strads_session *session);
+} strads_program;
+
+/* A program in a shared object for `strads run`: put this at file level.
+ * STRADS_PROGRAM_ABI changes when a slot's meaning does. */
+#define STRADS_PROGRAM_ABI 1
+#define STRADS_EXPORT_PROGRAM(program)                            \
+    __attribute__((visibility("default"))) const strads_program * \
+    strads_program_entry(uint32_t abi)                            \
+    {                                                             \
+        return abi == STRADS_PROGRAM_ABI ? &(program) : NULL;     \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

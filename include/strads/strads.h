@@ -1,0 +1,14 @@
+/* strads/strads.h - the whole public face in one include. */
+#ifndef STRADS_STRADS_H
+#define STRADS_STRADS_H
+
+#include "strads/data.h"
+#include "strads/engine.h"
+#include "strads/error.h"
+#include "strads/options.h"
+#include "strads/policy.h"
+#include "strads/program.h"
+#include "strads/store.h"
+#include "strads/version.h"
+
+#endif
