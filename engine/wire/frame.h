@@ -1,0 +1,100 @@
+/* engine/wire/frame.h - the unit that travels between nodes: a header of 64
+ * bytes and a payload. This file turns headers into bytes and back, refuses
+ * what is not ours, and owns the buffer of a received frame. The layout is
+ * docs/wire-format.md; nothing here knows a socket or a thread. */
+#ifndef STI_FRAME_H
+#define STI_FRAME_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "arrays in frames are used in place: strads needs a little-endian host"
+#endif
+
+enum {
+    STI_PROTOCOL = 1,       /* raised whenever old and new nodes cannot talk */
+    STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
+    STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
+    STI_HELLO_LIMIT = 1 << 16 /* payload bytes that a stranger may announce */
+};
+
+#define STI_NODE_NONE UINT32_MAX /* no node id yet, or any node */
+
+/* What a frame is about. The transport keeps the kinds below
+ * STI_KIND_FIRST_MESSAGE; roles' messages are numbered from there. Numbers are
+ * part of the protocol. */
+enum {
+    STI_KIND_HELLO = 1,   /* first frame of whoever dials: sti_hello */
+    STI_KIND_WELCOME = 2, /* the answer: sti_welcome */
+    STI_KIND_REJECT = 3,  /* or this one: sti_reject */
+    STI_KIND_PING = 4,    /* "I live": sent when idle, never handed on */
+    STI_KIND_BYE = 5,     /* the sender's last frame but one */
+    STI_KIND_BYE_ACK = 6, /* "I have read everything up to your BYE" */
+    STI_KIND_FIRST_MESSAGE = 16
+};
+
+/* A header as the program sees it. The sender fills in all but `size` and
+ * `checksum`; the transport reads kind, from and size only. */
+typedef struct sti_header {
+    uint16_t kind;
+    uint16_t flags; /* free for the kind */
+    uint32_t from;  /* node; STI_NODE_NONE before one was given */
+    uint32_t to;    /* node */
+    uint16_t role;  /* role and index of the receiver inside the node */
+    uint16_t phase; /* free for the kind; usually the program's phase */
+    uint32_t index;
+    uint64_t round;    /* round, step or sequence number */
+    uint64_t tag;      /* free for the kind: a ticket, a block, a partition */
+    uint64_t size;     /* payload bytes */
+    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty one */
+} sti_header;
+
+/* Writes the 64 bytes of a header, with magic, protocol and the checksum of
+ * the header itself. Any thread; does not block; cannot fail. */
+void sti_frame_encode_header(const sti_header *header,
+                             unsigned char bytes[STI_HEADER_BYTES]);
+
+/* Reads the 64 bytes of a header; `limit` is the largest payload allowed.
+ * STRADS_EPEER: no magic, another protocol, a wrong header checksum, or a
+ * payload over the limit; *out is then untouched, and nothing has been
+ * allocated on a peer's word. Any thread; does not block. */
+strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
+                                   uint64_t limit, sti_header *out);
+
+/* Bytes to be sent as part of one payload, in order. */
+typedef struct sti_part {
+    const void *bytes;
+    uint64_t size;
+} sti_part;
+
+/* The checksum and the size of the payload made of `count` parts. */
+uint64_t sti_frame_checksum(const sti_part *parts, size_t count);
+uint64_t sti_frame_size(const sti_part *parts, size_t count);
+
+/* A received (or built) frame: counted, immutable once it is shared. `payload`
+ * has header.size bytes and is 64-byte aligned, so that arrays in it are used
+ * in place; the bytes up to the next multiple of 64 may be read, too. */
+typedef struct sti_frame {
+    sti_header header;
+    unsigned char *payload;
+    atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
+} sti_frame;
+
+/* A frame with room for header->size payload bytes, not initialised, and one
+ * reference. STRADS_ENOMEM. Any thread. */
+strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
+
+/* STRADS_EPEER unless the payload has the checksum that the header tells. */
+strads_err sti_frame_verify(const sti_frame *frame);
+
+/* One more reference; returns `frame`. Any thread. */
+sti_frame *sti_frame_keep(sti_frame *frame);
+
+/* One reference less; the last one frees it. NULL is fine. Any thread. */
+void sti_frame_free(sti_frame *frame);
+
+#endif

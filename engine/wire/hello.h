@@ -1,0 +1,73 @@
+/* engine/wire/hello.h - how nodes introduce themselves: the payloads of HELLO,
+ * WELCOME and REJECT. Strings of a decoded message lie in the payload and live
+ * as long as it. Layouts: docs/wire-format.md. */
+#ifndef STI_HELLO_H
+#define STI_HELLO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/wire/cursor.h"
+#include "strads/error.h"
+
+enum {
+    STI_TOKEN_MAX = 64,   /* bytes of a token */
+    STI_NAME_MAX = 255,   /* bytes of a program's name */
+    STI_URL_MAX = 255,    /* bytes of a URL */
+    STI_NODES_MAX = 4096, /* nodes of one run */
+};
+
+/* What a node says of itself when it joins. Zero stands for "none" except
+ * where another value is named. */
+typedef struct sti_hello {
+    uint32_t protocol; /* STI_PROTOCOL */
+    uint32_t version_major, version_minor;
+    const char *program;
+    uint64_t rows, cols, nnz, checksum; /* of the whole data set */
+    uint32_t kernel_level;
+    uint32_t workers;
+    uint32_t wanted_node; /* STI_NODE_NONE: any */
+    uint64_t options_hash;
+    const char *url; /* where this node listens */
+    uint32_t token_size;
+    unsigned char token[STI_TOKEN_MAX];
+} sti_hello;
+
+/* What the coordinator answers. urls[i] is where node i listens, "" for one
+ * that is not known yet. */
+typedef struct sti_welcome {
+    uint32_t node;
+    uint32_t nodes;
+    const char **urls; /* [nodes] */
+    uint64_t seed;
+    const char *options; /* the run's options, a JSON object */
+} sti_welcome;
+
+typedef struct sti_reject {
+    strads_err code;
+    const char *text; /* one sentence for the people at the other end */
+} sti_reject;
+
+/* Encoders append to the writer, whose sticky error tells. */
+void sti_hello_encode(const sti_hello *hello, sti_writer *w);
+void sti_welcome_encode(const sti_welcome *welcome, sti_writer *w);
+void sti_reject_encode(const sti_reject *reject, sti_writer *w);
+
+/* Decoders return STRADS_EPEER for a payload that is short, too long, or over
+ * a limit above; *out is written only on success. `bytes` 8-byte aligned. */
+strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out);
+strads_err sti_reject_decode(const void *bytes, uint64_t size, sti_reject *out);
+
+/* Also STRADS_ENOMEM; out->urls is then the caller's, freed by
+ * sti_welcome_free (which takes a zeroed welcome, too). */
+strads_err sti_welcome_decode(const void *bytes, uint64_t size,
+                              sti_welcome *out);
+void sti_welcome_free(sti_welcome *welcome);
+
+/* Compares what `theirs` says with what this node is: protocol, version,
+ * program, data, kernel level, options, token, in this order.
+ * STRADS_EMISMATCH: the sentence names the first difference and both values
+ * (a token is never printed). */
+strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs);
+
+#endif
