@@ -104,10 +104,12 @@ typedef struct strads_commit {
                                    when it computed this partial */
     uint32_t n_since;
     double *change;   /* [n x width] out, zeroed: what to add to `value`.
-                         OWNER, RING: preset to what the holder changed */
+                         OWNER, RING: preset to what the holder changed.
+                         START, REST, PROBE: NULL; see the calls below */
     double *priority; /* [n] out: how urgent each parameter is from now on;
-                         preset to a negative number: |change| is taken */
-    struct strads_engine *engine; /* for the calls below */
+                         preset to a negative number: |change| is taken.
+                         NULL where `change` is */
+    void *engine;     /* for the calls below */
 } strads_commit;
 
 /* Sets priorities of any parameters (a scan's result, say): n pairs. Within
@@ -157,7 +159,7 @@ typedef struct strads_turn {
     uint64_t round;     /* the number that the next dispatch gets */
     uint32_t in_flight; /* dispatches not yet committed */
     bool at_rest;       /* the policy said that nothing is left to choose */
-    struct strads_engine *engine;
+    void *engine;       /* for the calls below */
 } strads_turn;
 
 /* Dispatch these blocks to this phase. Copied: the arrays are the caller's. */
@@ -226,6 +228,8 @@ typedef struct strads_phase {
     strads_when when;
     bool drains;  /* true: runs alone, nothing else is in flight with it */
     bool reports; /* `objective` is asked after its aggregate */
+    bool blind; /* update does not look at task->value: it is NULL, and nothing
+                   is sent for it (PROBE phases are always blind) */
 
     /* The size of one block's partial in f64 (CONCAT, OWN: in bytes; CONCAT:
      * at most). Known before the dispatch: may look at block, against, width
