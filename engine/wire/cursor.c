@@ -1,0 +1,278 @@
+/* Writers own their buffer; readers own nothing. Invariants: a writer has
+ * size <= room, and what lies below size is fully written, gaps as zeros; a
+ * reader has at <= size, and everything that it hands out lies below size. */
+#include "engine/wire/cursor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WRITER_ALIGN = 64, ARRAY_ALIGN = 8 };
+
+static uint64_t gap(uint64_t at, uint64_t align)
+{
+    return (align - at % align) % align;
+}
+
+/* ---- writer ---- */
+
+static strads_err writer_fail(sti_writer *w, uint64_t count)
+{
+    w->err =
+        strads_fail(STRADS_ENOMEM,
+                    "no memory to add %llu bytes to a message of %llu",
+                    (unsigned long long)count, (unsigned long long)w->size);
+    return w->err;
+}
+
+static strads_err grow(sti_writer *w, uint64_t need)
+{
+    uint64_t room = w->room == 0 ? 4 * WRITER_ALIGN : 2 * w->room;
+    if (room < need)
+        room = need + gap(need, WRITER_ALIGN);
+    unsigned char *bytes = aligned_alloc(WRITER_ALIGN, (size_t)room);
+    if (bytes == NULL)
+        return writer_fail(w, need - w->size);
+    if (w->size > 0)
+        memcpy(bytes, w->bytes, (size_t)w->size);
+    free(w->bytes);
+    w->bytes = bytes;
+    w->room = room;
+    return STRADS_OK;
+}
+
+/* Room for `count` more bytes at a multiple of `align`, counted as written;
+ * NULL after an error. */
+static unsigned char *append(sti_writer *w, uint64_t count, uint64_t align)
+{
+    uint64_t skip = gap(w->size, align);
+    if (w->err != STRADS_OK)
+        return NULL;
+    if (count > SIZE_MAX / 4 || w->size > SIZE_MAX / 4) {
+        (void)writer_fail(w, count);
+        return NULL;
+    }
+    uint64_t end = w->size + skip + count;
+    if (end > w->room && grow(w, end) != STRADS_OK)
+        return NULL;
+    memset(w->bytes + w->size, 0, (size_t)skip);
+    w->size = end;
+    return w->bytes + end - count;
+}
+
+static void put(sti_writer *w, const void *value, uint64_t size)
+{
+    unsigned char *to = append(w, size, size);
+    if (to != NULL)
+        memcpy(to, value, (size_t)size);
+}
+
+void sti_write_u8(sti_writer *w, uint8_t value)
+{
+    put(w, &value, sizeof value);
+}
+
+void sti_write_u32(sti_writer *w, uint32_t value)
+{
+    put(w, &value, sizeof value);
+}
+
+void sti_write_u64(sti_writer *w, uint64_t value)
+{
+    put(w, &value, sizeof value);
+}
+
+void sti_write_i64(sti_writer *w, int64_t value)
+{
+    put(w, &value, sizeof value);
+}
+
+void sti_write_f64(sti_writer *w, double value)
+{
+    put(w, &value, sizeof value);
+}
+
+void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size)
+{
+    if (w->err == STRADS_OK && count > SIZE_MAX / 4 / size)
+        (void)writer_fail(w, count);
+    sti_write_u64(w, count);
+    return append(w, count * size, ARRAY_ALIGN);
+}
+
+static void put_array(sti_writer *w, const void *values, uint64_t count,
+                      uint64_t size)
+{
+    void *to = sti_write_array(w, count, size);
+    if (to != NULL && count > 0)
+        memcpy(to, values, (size_t)(count * size));
+}
+
+void sti_write_bytes(sti_writer *w, const void *bytes, uint64_t count)
+{
+    put_array(w, bytes, count, 1);
+}
+
+void sti_write_string(sti_writer *w, const char *text)
+{
+    put_array(w, text, text == NULL ? 0 : strlen(text), 1);
+    sti_write_u8(w, 0);
+}
+
+void sti_write_u32s(sti_writer *w, const uint32_t *values, uint64_t count)
+{
+    put_array(w, values, count, sizeof *values);
+}
+
+void sti_write_u64s(sti_writer *w, const uint64_t *values, uint64_t count)
+{
+    put_array(w, values, count, sizeof *values);
+}
+
+void sti_write_f32s(sti_writer *w, const float *values, uint64_t count)
+{
+    put_array(w, values, count, sizeof *values);
+}
+
+void sti_write_f64s(sti_writer *w, const double *values, uint64_t count)
+{
+    put_array(w, values, count, sizeof *values);
+}
+
+void sti_writer_clear(sti_writer *w)
+{
+    w->size = 0;
+    w->err = STRADS_OK;
+}
+
+void sti_writer_free(sti_writer *w)
+{
+    free(w->bytes);
+    *w = (sti_writer){0};
+}
+
+/* ---- reader ---- */
+
+void sti_reader_init(sti_reader *r, const void *bytes, uint64_t size)
+{
+    *r = (sti_reader){.bytes = bytes, .size = size};
+}
+
+/* The next `count` elements of `size` bytes, or NULL. No sum here can wrap:
+ * what is compared is always what is left. */
+static const unsigned char *take(sti_reader *r, uint64_t count, uint64_t size,
+                                 uint64_t align)
+{
+    uint64_t skip = gap(r->at, align);
+    uint64_t left = r->size - r->at;
+    if (r->err != STRADS_OK)
+        return NULL;
+    if (skip > left || count > (left - skip) / size) {
+        r->err =
+            strads_fail(STRADS_EPEER,
+                        "a message of %llu bytes ends too early: %llu "
+                        "items of %llu bytes were to follow at byte %llu",
+                        (unsigned long long)r->size, (unsigned long long)count,
+                        (unsigned long long)size, (unsigned long long)r->at);
+        return NULL;
+    }
+    r->at += skip + count * size;
+    return r->bytes + r->at - count * size;
+}
+
+static void get(sti_reader *r, void *value, uint64_t size)
+{
+    const unsigned char *from = take(r, 1, size, size);
+    if (from != NULL)
+        memcpy(value, from, (size_t)size);
+}
+
+uint8_t sti_read_u8(sti_reader *r)
+{
+    uint8_t value = 0;
+    get(r, &value, sizeof value);
+    return value;
+}
+
+uint32_t sti_read_u32(sti_reader *r)
+{
+    uint32_t value = 0;
+    get(r, &value, sizeof value);
+    return value;
+}
+
+uint64_t sti_read_u64(sti_reader *r)
+{
+    uint64_t value = 0;
+    get(r, &value, sizeof value);
+    return value;
+}
+
+int64_t sti_read_i64(sti_reader *r)
+{
+    int64_t value = 0;
+    get(r, &value, sizeof value);
+    return value;
+}
+
+double sti_read_f64(sti_reader *r)
+{
+    double value = 0;
+    get(r, &value, sizeof value);
+    return value;
+}
+
+static const void *get_array(sti_reader *r, uint64_t *count, uint64_t size)
+{
+    uint64_t n = sti_read_u64(r);
+    const void *array = take(r, n, size, ARRAY_ALIGN);
+    *count = array == NULL ? 0 : n;
+    return array;
+}
+
+const void *sti_read_bytes(sti_reader *r, uint64_t *count)
+{
+    return get_array(r, count, 1);
+}
+
+const char *sti_read_string(sti_reader *r)
+{
+    uint64_t count = 0;
+    const char *text = get_array(r, &count, 1);
+    if (sti_read_u8(r) != 0 ||
+        (text != NULL && memchr(text, 0, (size_t)count) != NULL))
+        r->err = strads_fail(STRADS_EPEER,
+                             "a string before byte %llu of a message is not "
+                             "ended by its only NUL",
+                             (unsigned long long)r->at);
+    return r->err == STRADS_OK ? text : NULL;
+}
+
+const uint32_t *sti_read_u32s(sti_reader *r, uint64_t *count)
+{
+    return get_array(r, count, sizeof(uint32_t));
+}
+
+const uint64_t *sti_read_u64s(sti_reader *r, uint64_t *count)
+{
+    return get_array(r, count, sizeof(uint64_t));
+}
+
+const float *sti_read_f32s(sti_reader *r, uint64_t *count)
+{
+    return get_array(r, count, sizeof(float));
+}
+
+const double *sti_read_f64s(sti_reader *r, uint64_t *count)
+{
+    return get_array(r, count, sizeof(double));
+}
+
+strads_err sti_reader_end(sti_reader *r, const char *what)
+{
+    if (r->err == STRADS_OK && r->at != r->size)
+        r->err =
+            strads_fail(STRADS_EPEER,
+                        "%s has %llu bytes where %llu were expected", what,
+                        (unsigned long long)r->size, (unsigned long long)r->at);
+    return r->err;
+}

@@ -1,0 +1,182 @@
+/* Headers to bytes and back, and the buffers of frames. Owns nothing between
+ * calls. A header is believed only after its own checksum; a payload's size is
+ * held against the caller's limit before anybody allocates for it. */
+#include "engine/wire/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL /* a header is 64 bytes: the call would cost more */
+#include <xxhash.h>
+
+static const unsigned char frame_magic[4] = {'S', 'T', 'R', 'D'};
+
+/* The header as it lies on the wire; hosts are little-endian (frame.h). */
+typedef struct wire_header {
+    unsigned char magic[4];
+    uint16_t protocol;
+    uint16_t kind;
+    uint16_t flags;
+    uint16_t role;
+    uint16_t phase;
+    uint16_t zero;
+    uint32_t from;
+    uint32_t to;
+    uint32_t index;
+    uint32_t check; /* low half of XXH3-64 of the header with check = 0 */
+    uint64_t round;
+    uint64_t tag;
+    uint64_t size;
+    uint64_t checksum;
+} wire_header;
+_Static_assert(sizeof(wire_header) == STI_HEADER_BYTES, "no gaps");
+
+static uint32_t header_check(wire_header header)
+{
+    header.check = 0;
+    return (uint32_t)XXH3_64bits(&header, sizeof header);
+}
+
+void sti_frame_encode_header(const sti_header *header,
+                             unsigned char bytes[STI_HEADER_BYTES])
+{
+    wire_header wire = {
+        .protocol = STI_PROTOCOL,
+        .kind = header->kind,
+        .flags = header->flags,
+        .role = header->role,
+        .phase = header->phase,
+        .from = header->from,
+        .to = header->to,
+        .index = header->index,
+        .round = header->round,
+        .tag = header->tag,
+        .size = header->size,
+        .checksum = header->checksum,
+    };
+    memcpy(wire.magic, frame_magic, sizeof frame_magic);
+    wire.check = header_check(wire);
+    memcpy(bytes, &wire, sizeof wire);
+}
+
+/* Protocol and magic stand first: they are judged before the checksum, whose
+ * place another protocol may have moved. */
+static strads_err check_header(const wire_header *wire, uint64_t limit)
+{
+    const unsigned char *m = wire->magic;
+    if (memcmp(m, frame_magic, sizeof frame_magic) != 0)
+        return strads_fail(
+            STRADS_EPEER,
+            "found bytes %02x %02x %02x %02x where a frame "
+            "begins with \"STRD\": the peer is not a strads node",
+            m[0], m[1], m[2], m[3]);
+    if (wire->protocol != STI_PROTOCOL)
+        return strads_fail(STRADS_EPEER,
+                           "the peer speaks protocol %u and this node %u: run "
+                           "the same strads on all nodes",
+                           (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
+    if (wire->check != header_check(*wire) || wire->zero != 0)
+        return strads_fail(STRADS_EPEER,
+                           "a frame's header does not have the checksum that "
+                           "it tells: it was damaged on its way");
+    if (wire->size > limit)
+        return strads_fail(STRADS_EPEER,
+                           "the peer announced a payload of %llu bytes where "
+                           "at most %llu are allowed",
+                           (unsigned long long)wire->size,
+                           (unsigned long long)limit);
+    return STRADS_OK;
+}
+
+strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
+                                   uint64_t limit, sti_header *out)
+{
+    wire_header wire;
+    memcpy(&wire, bytes, sizeof wire);
+    strads_err err = check_header(&wire, limit);
+    if (err != STRADS_OK)
+        return err;
+    *out = (sti_header){
+        .kind = wire.kind,
+        .flags = wire.flags,
+        .from = wire.from,
+        .to = wire.to,
+        .role = wire.role,
+        .phase = wire.phase,
+        .index = wire.index,
+        .round = wire.round,
+        .tag = wire.tag,
+        .size = wire.size,
+        .checksum = wire.checksum,
+    };
+    return STRADS_OK;
+}
+
+uint64_t sti_frame_size(const sti_part *parts, size_t count)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += parts[i].size;
+    return size;
+}
+
+uint64_t sti_frame_checksum(const sti_part *parts, size_t count)
+{
+    if (sti_frame_size(parts, count) == 0)
+        return 0;
+    if (count == 1)
+        return XXH3_64bits(parts->bytes, (size_t)parts->size);
+    XXH3_state_t state;
+    (void)XXH3_64bits_reset(&state);
+    for (size_t i = 0; i < count; i++)
+        (void)XXH3_64bits_update(&state, parts[i].bytes, (size_t)parts[i].size);
+    return XXH3_64bits_digest(&state);
+}
+
+strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
+{
+    const uint64_t align = STI_PAYLOAD_ALIGN;
+    const uint64_t head = (sizeof(sti_frame) + align - 1) / align * align;
+    sti_frame *frame = NULL;
+    if (header->size <= SIZE_MAX / 2) {
+        uint64_t room = (header->size + align - 1) / align * align;
+        frame = aligned_alloc(STI_PAYLOAD_ALIGN, (size_t)(head + room));
+    }
+    if (frame == NULL)
+        return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
+                           (unsigned long long)header->size);
+    frame->header = *header;
+    frame->payload = (unsigned char *)frame + head;
+    memset(frame->payload + header->size, 0,
+           (size_t)((align - header->size % align) % align));
+    atomic_init(&frame->refs, 1);
+    *out = frame;
+    return STRADS_OK;
+}
+
+strads_err sti_frame_verify(const sti_frame *frame)
+{
+    const sti_part all = {frame->payload, frame->header.size};
+    if (sti_frame_checksum(&all, 1) != frame->header.checksum)
+        return strads_fail(STRADS_EPEER,
+                           "the payload of a frame (kind %u, %llu bytes) does "
+                           "not have the checksum that its header tells: it "
+                           "was damaged on its way",
+                           (unsigned)frame->header.kind,
+                           (unsigned long long)frame->header.size);
+    return STRADS_OK;
+}
+
+sti_frame *sti_frame_keep(sti_frame *frame)
+{
+    (void)atomic_fetch_add_explicit(&frame->refs, 1, memory_order_relaxed);
+    return frame;
+}
+
+void sti_frame_free(sti_frame *frame)
+{
+    if (frame == NULL)
+        return;
+    if (atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel) == 1)
+        free(frame);
+}

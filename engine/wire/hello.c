@@ -1,0 +1,235 @@
+/* HELLO, WELCOME and REJECT: payloads to structs and back. Owns nothing but
+ * the array of URLs of a decoded WELCOME. */
+#include "engine/wire/hello.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/wire/frame.h"
+
+static strads_err too_long(const char *what, uint64_t found, uint64_t limit)
+{
+    return strads_fail(STRADS_EPEER, "%s has length %llu, more than %llu", what,
+                       (unsigned long long)found, (unsigned long long)limit);
+}
+
+/* ---- HELLO ---- */
+
+void sti_hello_encode(const sti_hello *hello, sti_writer *w)
+{
+    sti_write_u32(w, hello->protocol);
+    sti_write_u32(w, hello->version_major);
+    sti_write_u32(w, hello->version_minor);
+    sti_write_u32(w, hello->kernel_level);
+    sti_write_u32(w, hello->workers);
+    sti_write_u32(w, hello->wanted_node);
+    sti_write_u64(w, hello->rows);
+    sti_write_u64(w, hello->cols);
+    sti_write_u64(w, hello->nnz);
+    sti_write_u64(w, hello->checksum);
+    sti_write_u64(w, hello->options_hash);
+    sti_write_string(w, hello->program);
+    sti_write_string(w, hello->url);
+    sti_write_bytes(w, hello->token, hello->token_size);
+}
+
+strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
+{
+    sti_hello hello = {0};
+    sti_reader r;
+    uint64_t token_size = 0;
+    sti_reader_init(&r, bytes, size);
+    hello.protocol = sti_read_u32(&r);
+    hello.version_major = sti_read_u32(&r);
+    hello.version_minor = sti_read_u32(&r);
+    hello.kernel_level = sti_read_u32(&r);
+    hello.workers = sti_read_u32(&r);
+    hello.wanted_node = sti_read_u32(&r);
+    hello.rows = sti_read_u64(&r);
+    hello.cols = sti_read_u64(&r);
+    hello.nnz = sti_read_u64(&r);
+    hello.checksum = sti_read_u64(&r);
+    hello.options_hash = sti_read_u64(&r);
+    hello.program = sti_read_string(&r);
+    hello.url = sti_read_string(&r);
+    const void *token = sti_read_bytes(&r, &token_size);
+    strads_err err = sti_reader_end(&r, "a HELLO");
+    if (err != STRADS_OK)
+        return err;
+    if (strlen(hello.program) > STI_NAME_MAX)
+        return too_long("a HELLO's program name", strlen(hello.program),
+                        STI_NAME_MAX);
+    if (strlen(hello.url) > STI_URL_MAX)
+        return too_long("a HELLO's URL", strlen(hello.url), STI_URL_MAX);
+    if (token_size > STI_TOKEN_MAX)
+        return too_long("a HELLO's token", token_size, STI_TOKEN_MAX);
+    hello.token_size = (uint32_t)token_size;
+    memcpy(hello.token, token, (size_t)token_size);
+    *out = hello;
+    return STRADS_OK;
+}
+
+static strads_err differ(const char *what, uint64_t theirs, uint64_t mine)
+{
+    return strads_fail(STRADS_EMISMATCH,
+                       "the node that joins has %s %llu where this run has "
+                       "%llu: start all nodes with the same strads, data and "
+                       "options",
+                       what, (unsigned long long)theirs,
+                       (unsigned long long)mine);
+}
+
+static strads_err check_build(const sti_hello *mine, const sti_hello *theirs)
+{
+    if (theirs->protocol != mine->protocol)
+        return differ("protocol", theirs->protocol, mine->protocol);
+    if (theirs->version_major != mine->version_major ||
+        theirs->version_minor != mine->version_minor)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins runs strads %u.%u where this "
+                           "run uses %u.%u: install the same version",
+                           theirs->version_major, theirs->version_minor,
+                           mine->version_major, mine->version_minor);
+    if (strcmp(theirs->program, mine->program) != 0)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins runs the program \"%s\" where "
+                           "this run is of \"%s\"",
+                           theirs->program, mine->program);
+    return STRADS_OK;
+}
+
+static strads_err check_data(const sti_hello *mine, const sti_hello *theirs)
+{
+    if (theirs->rows != mine->rows)
+        return differ("data with a row count of", theirs->rows, mine->rows);
+    if (theirs->cols != mine->cols)
+        return differ("data with a column count of", theirs->cols, mine->cols);
+    if (theirs->nnz != mine->nnz)
+        return differ("data with a nonzero count of", theirs->nnz, mine->nnz);
+    if (theirs->checksum != mine->checksum)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins has data of the same size but "
+                           "with checksum %016llx where this run has %016llx: "
+                           "copy the same file to all nodes",
+                           (unsigned long long)theirs->checksum,
+                           (unsigned long long)mine->checksum);
+    return STRADS_OK;
+}
+
+/* In constant time over the stored bytes, for the day when it is a secret. */
+static int same_token(const sti_hello *a, const sti_hello *b)
+{
+    unsigned difference = a->token_size ^ b->token_size;
+    for (size_t i = 0; i < STI_TOKEN_MAX; i++)
+        difference |= (unsigned)(a->token[i] ^ b->token[i]);
+    return difference == 0;
+}
+
+strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
+{
+    strads_err err = check_build(mine, theirs);
+    if (err == STRADS_OK)
+        err = check_data(mine, theirs);
+    if (err != STRADS_OK)
+        return err;
+    if (theirs->kernel_level != mine->kernel_level)
+        return differ("kernel level", theirs->kernel_level, mine->kernel_level);
+    if (theirs->options_hash != mine->options_hash)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins was started with other options "
+                           "than this run: give all nodes the same ones");
+    if (!same_token(mine, theirs))
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins has another token than this "
+                           "run: give it the run's token");
+    return STRADS_OK;
+}
+
+/* ---- WELCOME ---- */
+
+void sti_welcome_encode(const sti_welcome *welcome, sti_writer *w)
+{
+    sti_write_u32(w, welcome->node);
+    sti_write_u32(w, welcome->nodes);
+    sti_write_u64(w, welcome->seed);
+    sti_write_string(w, welcome->options);
+    for (uint32_t i = 0; i < welcome->nodes; i++)
+        sti_write_string(w, welcome->urls[i]);
+}
+
+static strads_err read_urls(sti_reader *r, sti_welcome *welcome)
+{
+    welcome->urls = calloc((size_t)welcome->nodes + 1, sizeof *welcome->urls);
+    if (welcome->urls == NULL)
+        return strads_fail(STRADS_ENOMEM, "no memory for the URLs of %u nodes",
+                           welcome->nodes);
+    for (uint32_t i = 0; i < welcome->nodes; i++)
+        welcome->urls[i] = sti_read_string(r);
+    strads_err err = sti_reader_end(r, "a WELCOME");
+    for (uint32_t i = 0; i < welcome->nodes && err == STRADS_OK; i++)
+        if (strlen(welcome->urls[i]) > STI_URL_MAX)
+            err = too_long("a WELCOME's URL", strlen(welcome->urls[i]),
+                           STI_URL_MAX);
+    return err;
+}
+
+strads_err sti_welcome_decode(const void *bytes, uint64_t size,
+                              sti_welcome *out)
+{
+    sti_welcome welcome = {0};
+    sti_reader r;
+    sti_reader_init(&r, bytes, size);
+    welcome.node = sti_read_u32(&r);
+    welcome.nodes = sti_read_u32(&r);
+    welcome.seed = sti_read_u64(&r);
+    welcome.options = sti_read_string(&r);
+    if (r.err != STRADS_OK)
+        return r.err;
+    if (welcome.nodes > STI_NODES_MAX)
+        return too_long("a WELCOME's list of nodes", welcome.nodes,
+                        STI_NODES_MAX);
+    if (welcome.node >= welcome.nodes)
+        return strads_fail(STRADS_EPEER,
+                           "a WELCOME gives node id %u in a run of %u nodes",
+                           welcome.node, welcome.nodes);
+    strads_err err = read_urls(&r, &welcome);
+    if (err != STRADS_OK) {
+        sti_welcome_free(&welcome);
+        return err;
+    }
+    *out = welcome;
+    return STRADS_OK;
+}
+
+void sti_welcome_free(sti_welcome *welcome)
+{
+    if (welcome == NULL)
+        return;
+    free(welcome->urls);
+    *welcome = (sti_welcome){0};
+}
+
+/* ---- REJECT ---- */
+
+void sti_reject_encode(const sti_reject *reject, sti_writer *w)
+{
+    sti_write_u32(w, (uint32_t)reject->code);
+    sti_write_string(w, reject->text);
+}
+
+strads_err sti_reject_decode(const void *bytes, uint64_t size, sti_reject *out)
+{
+    sti_reader r;
+    sti_reader_init(&r, bytes, size);
+    uint32_t code = sti_read_u32(&r);
+    const char *text = sti_read_string(&r);
+    strads_err err = sti_reader_end(&r, "a REJECT");
+    if (err != STRADS_OK)
+        return err;
+    /* A code that this build does not know is still a refusal. */
+    if (code == STRADS_OK || code > STRADS_ESTATE)
+        code = STRADS_EPEER;
+    *out = (sti_reject){.code = (strads_err)code, .text = text};
+    return STRADS_OK;
+}
