@@ -13,8 +13,8 @@ if [ "$tool" = none ]; then
     echo "NOT CHECKED: the format of the C files, for want of clang-format 14"
     exit 77
 fi
-find include engine schedulers apps tests bench examples -name '*.[ch]' \
-    -exec "$tool" --dry-run -Werror {} + || {
+find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o \
+    -name '*.[ch]' -exec "$tool" --dry-run -Werror {} + || {
     echo "run ./dev format"
     exit 1
 }
