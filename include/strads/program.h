@@ -38,7 +38,7 @@ extern "C" {
  * may be kept under its id. */
 typedef struct strads_block {
     uint64_t id;
-    uint32_t n;            /* parameters in it */
+    uint32_t n;            /* parameters in it; 0 for scalars alone */
     uint32_t first;        /* where `param` is NULL: first .. first + n - 1 */
     const uint32_t *param; /* [n], or NULL for a contiguous range */
     uint32_t owner;        /* OWNER: the partition it goes to; RING: the
@@ -83,6 +83,7 @@ typedef struct strads_task {
     void *object;    /* RING: the block's payload object, or NULL */
     double *partial; /* zeroed; as many bytes as the phase's `partial` said */
     size_t partial_bytes; /* CONCAT: may be lowered to what was written */
+    const struct strads_shape *shape; /* of the run, for its whole life */
 } strads_task;
 
 /* What `aggregate` gets and gives: the merged partial of one block, and the
@@ -227,13 +228,14 @@ typedef struct strads_phase {
     strads_route result;
     strads_when when;
     bool drains;  /* true: runs alone, nothing else is in flight with it */
-    bool reports; /* `objective` is asked after its aggregate */
+    bool reports; /* `objective` is asked after its aggregate; of several
+                     blocks in one dispatch, after the last one's */
     bool blind; /* update does not look at task->value: it is NULL, and nothing
                    is sent for it (PROBE phases are always blind) */
 
     /* The size of one block's partial in f64 (CONCAT, OWN: in bytes; CONCAT:
-     * at most). Known before the dispatch: may look at block, against, width
-     * and config only. NULL: n x width numbers (PROBE: n x against.n). */
+     * at most). Known before the dispatch: may look at block, against, width,
+     * config and shape only. NULL: n x width numbers (PROBE: n x against.n). */
     size_t (*partial)(const strads_task *task);
     /* Computes on one share. Reads what the task holds; writes task->partial,
      * local state that belongs to this phase, and task->value where the phase
@@ -246,6 +248,8 @@ typedef struct strads_phase {
     strads_err (*aggregate)(strads_commit *commit);
     /* RESULT_WORKERS: task->partial is the merged one, read only. */
     strads_err (*receive)(strads_task *task);
+    bool outdates; /* every probe value merged before its aggregate is wrong
+                      after it (new weights, say): they are probed again */
 } strads_phase;
 
 /* ---- the program ------------------------------------------------------- */
@@ -255,6 +259,10 @@ typedef struct strads_shape {
     uint64_t parameters; /* J; preset to the columns of the data */
     uint32_t width;      /* numbers a parameter; preset to 1 */
     uint32_t block_max;  /* parameters a block at most; preset to 64 */
+    /* Told, not to be changed: of the whole data set, whatever of it this
+     * process keeps. */
+    uint64_t rows, cols;
+    uint32_t partitions; /* K */
 } strads_shape;
 
 /* Bytes that grow, for `pack`. */
