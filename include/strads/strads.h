@@ -5,6 +5,7 @@
 #include "strads/data.h"
 #include "strads/engine.h"
 #include "strads/error.h"
+#include "strads/model.h"
 #include "strads/options.h"
 #include "strads/policy.h"
 #include "strads/program.h"

@@ -1,0 +1,53 @@
+/* config_json.h - options as one JSON object: {"lambda-ratio": 0.1, ...}.
+ *
+ * The keys are the options' names. Several structs may share one object: the
+ * engine's options and a program's own, say. */
+#ifndef STI_CONFIG_JSON_H
+#define STI_CONFIG_JSON_H
+
+#include <stddef.h>
+
+#include "strads/error.h"
+#include "strads/options.h"
+
+/* A table and the struct that it describes. */
+typedef struct sti_config_part {
+    const strads_option *table;
+    void *values;
+} sti_config_part;
+
+/* The strings that options read from JSON point to. Start with {0}. */
+typedef struct sti_config_strings {
+    char **string;
+    size_t n;
+} sti_config_strings;
+
+void sti_config_strings_free(sti_config_strings *strings);
+
+/* A copy of `text` that lives as long as `strings`; NULL: no memory. */
+const char *sti_config_keep(sti_config_strings *strings, const char *text);
+
+/* The parts to set, and where their strings go to live. */
+typedef struct sti_config {
+    const sti_config_part *parts;
+    size_t n_parts;
+    sti_config_strings *strings;
+} sti_config;
+
+/* Sets what the JSON text says; `null` leaves a field alone. `source` (a file's
+ * name, say) begins each sentence. STRADS_EFORMAT: not a JSON object.
+ * STRADS_EINVAL: an unknown key (the nearest is named), a value of another kind
+ * or out of its range. Some fields may have been set when it fails. */
+strads_err sti_config_parse(const sti_config *config, const char *source,
+                            const char *text, size_t size);
+
+/* The same from a file. Also STRADS_EIO. */
+strads_err sti_config_load(const sti_config *config, const char *path);
+
+/* All options of all parts as a JSON object, a key a line, indented by
+ * `indent` blanks; null for what is not set. The caller frees it; NULL: no
+ * memory. */
+char *sti_config_text(const sti_config_part *parts, size_t n_parts,
+                      unsigned indent);
+
+#endif

@@ -1,0 +1,300 @@
+/* Reading model files. Strict: what the writer would not have written is
+ * refused with the member that is wrong, so that a cut or edited file never
+ * becomes a model. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/run/model_parts.h"
+#include "strads/model.h"
+
+/* The largest number of columns that data may have. */
+static const json_int_t MOST_COLUMNS = UINT32_MAX - 1;
+static const json_int_t MOST_WIDTH = 1 << 20;
+
+static strads_err load(const char *path, json_t **out)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    json_error_t error;
+    errno = 0;
+    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    int broken = ferror(file);
+    int why = errno;
+    (void)fclose(file);
+    if (broken) {
+        json_decref(root);
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(why));
+    }
+    if (!root) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is no model file: line %d is not JSON: %s",
+                           path, error.line, error.text);
+    }
+    *out = root;
+    return STRADS_OK;
+}
+
+static strads_err wrong_member(const char *path, const char *member,
+                               const char *expected)
+{
+    return strads_fail(STRADS_EFORMAT, "%s: \"%s\" is wrong: expected %s", path,
+                       member, expected);
+}
+
+/* A whole number from `least` to `most`; -1: anything else. */
+static json_int_t whole(const json_t *value, json_int_t least, json_int_t most)
+{
+    json_int_t number = json_integer_value(value);
+    return json_is_integer(value) && number >= least && number <= most ? number
+                                                                       : -1;
+}
+
+static strads_err check_head(const char *path, const json_t *root,
+                             const char *program)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    const json_t *version = json_object_get(root, "version");
+    const char *name = json_string_value(json_object_get(root, "program"));
+    if (!format || strcmp(format, STI_MODEL_FORMAT) != 0) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is no model file: expected a JSON object with "
+                           "\"format\": \"" STI_MODEL_FORMAT "\"",
+                           path);
+    }
+    if (!json_is_integer(version)) {
+        return wrong_member(path, "version", "a whole number");
+    }
+    if (json_integer_value(version) != STI_MODEL_VERSION) {
+        return strads_fail(
+            STRADS_EMISMATCH,
+            "%s: is a model of version %lld, this strads reads version %d",
+            path, (long long)json_integer_value(version), STI_MODEL_VERSION);
+    }
+    if (!name) {
+        return wrong_member(path, "program", "a program's name");
+    }
+    if (program && strcmp(name, program) != 0) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: is a model of program %s, expected one of %s",
+                           path, name, program);
+    }
+    return STRADS_OK;
+}
+
+static strads_err check_members(const char *path, const json_t *root)
+{
+    static const char *const known[] = {"format",  "version",   "program",
+                                        "columns", "intercept", "coefficients",
+                                        "options", "fit",       "width",
+                                        NULL};
+    void *at;
+    for (at = json_object_iter((json_t *)root); at;
+         at = json_object_iter_next((json_t *)root, at)) {
+        const char *key = json_object_iter_key(at);
+        size_t k = 0;
+        while (known[k] && strcmp(known[k], key) != 0) {
+            k++;
+        }
+        if (!known[k]) {
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: unknown member \"%s\" in a model file",
+                               path, key);
+        }
+    }
+    return STRADS_OK;
+}
+
+static strads_err read_index(const char *path, const json_t *index,
+                             json_int_t columns, strads_model *model)
+{
+    uint32_t *out = (uint32_t *)model->index;
+    json_int_t before = 0;
+    for (size_t k = 0; k < model->n; k++) {
+        const json_t *item = json_array_get(index, k);
+        json_int_t j = whole(item, STI_MODEL_BASE, columns);
+        if (j < 0) {
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: entry %zu of \"index\" is wrong: expected "
+                               "a whole number, 1 to %lld",
+                               path, k + 1, (long long)columns);
+        }
+        if (j <= before) {
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: entry %zu of \"index\" is %lld, expected "
+                               "more than the %lld before it",
+                               path, k + 1, (long long)j, (long long)before);
+        }
+        before = j;
+        out[k] = (uint32_t)(j - STI_MODEL_BASE);
+    }
+    return STRADS_OK;
+}
+
+static strads_err read_values(const char *path, const json_t *values,
+                              strads_model *model)
+{
+    double *out = (double *)model->value;
+    for (size_t k = 0; k < model->n * model->width; k++) {
+        const json_t *item = json_array_get(values, k);
+        if (!json_is_number(item)) {
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: entry %zu of \"value\" is not a number",
+                               path, k + 1);
+        }
+        out[k] = json_number_value(item);
+    }
+    return STRADS_OK;
+}
+
+/* A number, or null for one that is not known. */
+static strads_err read_number(const char *path, const json_t *fit,
+                              const char *name, double *out)
+{
+    const json_t *value = json_object_get(fit, name);
+    if (!json_is_number(value) && !json_is_null(value)) {
+        return wrong_member(path, name, "a number or null");
+    }
+    *out = json_is_null(value) ? NAN : json_number_value(value);
+    return STRADS_OK;
+}
+
+static strads_err read_fit(const char *path, const json_t *root,
+                           strads_model_fit *out)
+{
+    const json_t *fit = json_object_get(root, "fit");
+    if (!json_is_object(fit)) {
+        return wrong_member(path, "fit", "an object");
+    }
+    json_int_t rounds = whole(json_object_get(fit, "rounds"), 0, INT64_MAX);
+    json_int_t seed = whole(json_object_get(fit, "seed"), 0, INT64_MAX);
+    json_int_t partitions =
+        whole(json_object_get(fit, "partitions"), 1, UINT32_MAX);
+    if (rounds < 0 || seed < 0 || partitions < 0) {
+        return wrong_member(path, "fit",
+                            "whole numbers for rounds, seed and partitions");
+    }
+    out->rounds = (uint64_t)rounds;
+    out->seed = (uint64_t)seed;
+    out->partitions = (uint32_t)partitions;
+    strads_err err = read_number(path, fit, "objective", &out->objective);
+    if (!err) {
+        err = read_number(path, fit, "gap", &out->gap);
+    }
+    if (!err) {
+        err = read_number(path, fit, "seconds", &out->seconds);
+    }
+    return err;
+}
+
+/* What a model's arrays are made of, checked against each other. */
+typedef struct coefficients {
+    json_int_t columns, width;
+    const json_t *index, *value;
+} coefficients;
+
+static strads_err find_coefficients(const char *path, const json_t *root,
+                                    coefficients *out)
+{
+    const json_t *width = json_object_get(root, "width");
+    const json_t *pair = json_object_get(root, "coefficients");
+    out->columns = whole(json_object_get(root, "columns"), 0, MOST_COLUMNS);
+    out->width = width ? whole(width, 1, MOST_WIDTH) : 1;
+    out->index = json_object_get(pair, "index");
+    out->value = json_object_get(pair, "value");
+    if (out->columns < 0) {
+        return wrong_member(path, "columns", "a whole number, 0 or more");
+    }
+    if (out->width < 0) {
+        return wrong_member(path, "width", "a whole number, 1 or more");
+    }
+    if (!json_is_array(out->index) || !json_is_array(out->value)) {
+        return wrong_member(path, "coefficients",
+                            "an object of two arrays, index and value");
+    }
+    size_t n = json_array_size(out->index);
+    size_t m = json_array_size(out->value);
+    if (m != n * (size_t)out->width) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: %zu indices and %zu values, expected %lld "
+                           "values for each index",
+                           path, n, m, (long long)out->width);
+    }
+    return STRADS_OK;
+}
+
+static strads_err read_rest(const char *path, const json_t *root,
+                            const coefficients *found, strads_model *model)
+{
+    const json_t *intercept = json_object_get(root, "intercept");
+    if (!json_is_number(intercept)) {
+        return wrong_member(path, "intercept", "a number");
+    }
+    model->intercept = json_number_value(intercept);
+    model->columns = (uint64_t)found->columns;
+    strads_err err = read_index(path, found->index, found->columns, model);
+    if (!err) {
+        err = read_values(path, found->value, model);
+    }
+    if (!err) {
+        err = read_fit(path, root, &model->fit);
+    }
+    return err;
+}
+
+static strads_err build(const char *path, const json_t *root,
+                        strads_model **out)
+{
+    coefficients found;
+    strads_model *model = NULL;
+    strads_err err = find_coefficients(path, root, &found);
+    if (err) {
+        return err;
+    }
+    const json_t *options = json_object_get(root, "options");
+    if (!json_is_object(options)) {
+        return wrong_member(path, "options", "an object");
+    }
+    char *text = json_dumps(options, JSON_PRESERVE_ORDER);
+    if (!text) {
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    }
+    const char *name = json_string_value(json_object_get(root, "program"));
+    err = sti_model_new(name, text, json_array_size(found.index),
+                        (uint32_t)found.width, &model);
+    if (!err) {
+        err = read_rest(path, root, &found, model);
+    }
+    free(text);
+    if (err) {
+        strads_model_free(model);
+        return err;
+    }
+    *out = model;
+    return STRADS_OK;
+}
+
+strads_err strads_model_read(const char *path, const char *program,
+                             strads_model **out)
+{
+    json_t *root = NULL;
+    strads_err err = load(path, &root);
+    if (!err) {
+        err = check_head(path, root, program);
+    }
+    if (!err) {
+        err = check_members(path, root);
+    }
+    if (!err) {
+        err = build(path, root, out);
+    }
+    json_decref(root);
+    return err;
+}
