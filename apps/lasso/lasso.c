@@ -1,0 +1,237 @@
+/* The Lasso as a program: what is computed where, phase by phase.
+ *
+ * Workers hold rows and the residual r = y - X w of these rows, which refresh
+ * keeps up with the commits. The coordinator holds the working set.
+ *
+ *     centre   n, sum y                  -> every worker takes the mean off y
+ *     moments  sum x, |x|^2, X'y         -> lambda_max, norms, scales
+ *     scan     X'r of all columns        -> gap, working set, priorities
+ *     pairs    X_A' X_B                  -> the engine's cache
+ *     block    X_B' r                    -> descent on B through X_B' X_B
+ *
+ * Blocks run until the priorities left are a small share of the gap; then a
+ * scan looks at everything again. Kim et al., "STRADS", EuroSys 2016, section
+ * 4; where this differs from it stands in docs/lasso.md. */
+#include <strads/lasso.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "lasso_parts.h"
+
+/* ---- workers ----------------------------------------------------------- */
+
+static strads_err lasso_update_centre(strads_task *task)
+{
+    const lasso_local *local = task->local;
+
+    task->partial[0] = (double)local->rows;
+    for (uint64_t i = 0; i < local->rows; i++)
+        task->partial[1] += local->response[i];
+    return STRADS_OK;
+}
+
+static double mean_label(const strads_lasso_options *options,
+                         const double *merged)
+{
+    return options->intercept && merged[0] > 0 ? merged[1] / merged[0] : 0;
+}
+
+static strads_err lasso_receive_centre(strads_task *task)
+{
+    lasso_take_shift(task->local, mean_label(task->config, task->partial));
+    return STRADS_OK;
+}
+
+static strads_err lasso_update_moments(strads_task *task)
+{
+    lasso_local *local = task->local;
+    const uint64_t p = local->columns;
+    double *sum = task->partial, *squares = sum + p, *xy = sum + 2 * p;
+
+    for (uint64_t j = 0; j < p; j++) {
+        const lasso_column x = lasso_column_of(task->share, j);
+        lasso_sums(&x, &sum[j], &squares[j]);
+        xy[j] = local->kernels->dot(&x, local->response);
+    }
+    for (uint64_t i = 0; i < local->rows; i++)
+        sum[3 * p] += local->response[i];
+    if (!local->moved)
+        memcpy(local->gradient, xy, p * sizeof(*xy));
+    local->fresh = !local->moved;
+    return STRADS_OK;
+}
+
+static strads_err lasso_update_scan(strads_task *task)
+{
+    lasso_local *local = task->local;
+    const lasso_kernels *kernels = local->kernels;
+    const uint64_t n = local->rows, p = local->columns;
+    double *rest = task->partial + p;
+
+    for (uint64_t j = 0; j < p && !local->fresh; j++) {
+        const lasso_column x = lasso_column_of(task->share, j);
+        local->gradient[j] = kernels->dot(&x, local->residual);
+    }
+    local->fresh = true;
+    memcpy(task->partial, local->gradient, p * sizeof(*task->partial));
+    rest[0] = kernels->dot_dense(n, local->residual, local->residual);
+    rest[1] = kernels->dot_dense(n, local->response, local->residual);
+    rest[2] = lasso_sum(n, local->residual);
+    return STRADS_OK;
+}
+
+static strads_err lasso_update_pairs(strads_task *task)
+{
+    lasso_pairs(task);
+    return STRADS_OK;
+}
+
+static strads_err lasso_update_block(strads_task *task)
+{
+    const lasso_local *local = task->local;
+    const uint32_t n = task->block.n;
+
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t j = strads_block_param(&task->block, k);
+        const lasso_column x = lasso_column_of(task->share, j);
+        task->partial[k] = local->kernels->dot(&x, local->residual);
+    }
+    task->partial[n] = lasso_sum(local->rows, local->residual);
+    return STRADS_OK;
+}
+
+static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
+                                uint32_t n)
+{
+    lasso_local *local = task->local;
+
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++) {
+            if (changes[c].change[k] == 0)
+                continue;
+            const lasso_column x =
+                lasso_column_of(task->share, changes[c].param[k]);
+            local->kernels->add(&x, -changes[c].change[k], local->residual);
+            local->fresh = false;
+            local->moved = true;
+        }
+    return STRADS_OK;
+}
+
+/* ---- coordinator ------------------------------------------------------- */
+
+static strads_err lasso_aggregate_centre(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    state->rows = commit->partial[0];
+    state->shift = mean_label(&state->options, commit->partial);
+    return STRADS_OK;
+}
+
+static strads_err lasso_aggregate_moments(strads_commit *commit)
+{
+    lasso_set_moments(commit->state, commit->partial);
+    return STRADS_OK;
+}
+
+static strads_err lasso_aggregate_scan(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    const double primal = state->primal, dual = state->dual;
+
+    state->scans++;
+    lasso_certify(state, commit->partial, commit->value);
+    if (!isfinite(state->primal))
+        return strads_fail(STRADS_EPROGRAM,
+                           "the sum of squared residuals overflows: scale the "
+                           "labels and columns down");
+    lasso_choose(commit, primal, dual);
+    return STRADS_OK;
+}
+
+static strads_err lasso_objective(void *user, strads_report *report)
+{
+    const lasso_state *state = user;
+
+    report->objective = state->primal / (state->rows > 0 ? state->rows : 1);
+    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
+    report->nonzeros = state->nonzeros;
+    report->stop = state->stalled;
+    return STRADS_OK;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static size_t partial_centre(const strads_task *task)
+{
+    (void)task;
+    return 2;
+}
+
+static size_t partial_moments(const strads_task *task)
+{
+    return 3 * (size_t)task->block.n + 1;
+}
+
+static size_t partial_scan(const strads_task *task)
+{
+    return (size_t)task->block.n + 3;
+}
+
+static size_t partial_block(const strads_task *task)
+{
+    return (size_t)task->block.n + 1;
+}
+
+static const strads_phase phases[] = {{.name = "centre",
+                                       .when = STRADS_WHEN_START,
+                                       .drains = true,
+                                       .result = STRADS_RESULT_WORKERS,
+                                       .partial = partial_centre,
+                                       .update = lasso_update_centre,
+                                       .aggregate = lasso_aggregate_centre,
+                                       .receive = lasso_receive_centre},
+                                      {.name = "moments",
+                                       .when = STRADS_WHEN_START,
+                                       .drains = true,
+                                       .partial = partial_moments,
+                                       .update = lasso_update_moments,
+                                       .aggregate = lasso_aggregate_moments},
+                                      {.name = "scan",
+                                       .when = STRADS_WHEN_REST,
+                                       .drains = true,
+                                       .reports = true,
+                                       .partial = partial_scan,
+                                       .update = lasso_update_scan,
+                                       .aggregate = lasso_aggregate_scan},
+                                      {.name = "pairs",
+                                       .when = STRADS_WHEN_PROBE,
+                                       .update = lasso_update_pairs},
+                                      {.name = "block",
+                                       .when = STRADS_WHEN_POLICY,
+                                       .partial = partial_block,
+                                       .update = lasso_update_block,
+                                       .aggregate = lasso_solve_block}};
+
+const strads_program strads_program_lasso = {
+    .size = sizeof(strads_program),
+    .name = "lasso",
+    .summary = "least squares with an L1 penalty, or the elastic net",
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_COLS,
+    .options = lasso_option_table,
+    .config_size = sizeof(strads_lasso_options),
+    .defaults = &lasso_defaults,
+    .shape = lasso_shape,
+    .begin = lasso_begin,
+    .end = lasso_end,
+    .open = lasso_open,
+    .close = lasso_close,
+    .refresh = lasso_refresh,
+    .pack = lasso_pack,
+    .unpack = lasso_unpack,
+    .phases = phases,
+    .n_phases = sizeof(phases) / sizeof(phases[0]),
+    .objective = lasso_objective};

@@ -1,0 +1,98 @@
+/* The primal value, a dual value, and so a bound on what is left to gain.
+ *
+ * Fenchel duality for P of lasso_parts.h (Kim, Koh, Lustig, Boyd, Gorinevsky,
+ * IEEE J-STSP 2007, section III): the elastic net is a Lasso on the augmented
+ * X~ = [X; sqrt(L2) S], y~ = [y; 0], whose residual r~ is [r; -sqrt(L2) S w].
+ * With e = X~' r~ = X' r - L2 s^2 w and m = max_j |e_j| / s_j, every
+ * theta = a r~ with a <= L1 / m is feasible, and
+ *
+ *     D(a) = a y' r - a^2/2 |r~|^2,    best at a = y' r / |r~|^2.
+ *
+ * With L2 > 0 all of R^n is feasible for the dual in r alone, whose value at r
+ * is y' r - |r|^2/2 - sum_j (|x_j' r|/s_j - L1)_+^2 / (2 L2). The better of
+ * the two counts, and the best of all scans: each is a lower bound of the
+ * same minimum. Under `positive` only upward slopes are bounded. */
+#include <math.h>
+
+#include "lasso_parts.h"
+
+/* r'r - (sum r)^2 / n below this share of r'r is rounding. */
+#define ROUNDING 1e-14
+
+/* The residual's own part: |r_c|^2, y_c'r_c and the sum of r. */
+typedef struct residual {
+    double squares, response, sum;
+} residual;
+
+/* What one pass over the columns gathers. */
+typedef struct sums {
+    double steepest; /* m */
+    double l1, l2;   /* sum s |w|, sum (s w)^2 */
+    double excess;   /* sum (|x'r|/s - L1)_+^2 */
+    uint64_t nonzeros;
+} sums;
+
+static void take_column(const lasso_state *state, uint64_t j, double gradient,
+                        double w, sums *sum)
+{
+    const double s = state->scale[j];
+    const bool positive = state->options.positive;
+    const double slope = state->slope[j] / s, plain = gradient / s;
+    const double over = (positive ? plain : fabs(plain)) - state->l1;
+
+    sum->steepest = fmax(sum->steepest, positive ? slope : fabs(slope));
+    sum->excess += over > 0 ? over * over : 0;
+    sum->l1 += s * fabs(w);
+    sum->l2 += s * w * s * w;
+    sum->nonzeros += w != 0;
+}
+
+static double dual_value(const lasso_state *state, const residual *r,
+                         const sums *sum)
+{
+    const double squares = r->squares + state->l2 * sum->l2;
+    double a = squares > 0 ? r->response / squares : 0;
+
+    if (a * sum->steepest > state->l1)
+        a = state->l1 / sum->steepest;
+    a = fmax(a, 0);
+    const double lasso = a * r->response - a * a / 2 * squares;
+    if (state->l2 == 0)
+        return lasso;
+    return fmax(lasso,
+                r->response - r->squares / 2 - sum->excess / (2 * state->l2));
+}
+
+static residual centre(const lasso_state *state, const double *merged)
+{
+    residual r = {.squares = merged[0], .response = merged[1]};
+
+    if (!state->options.intercept || state->rows == 0)
+        return r;
+    /* The labels sum to 0 up to rounding: workers have taken the mean off. */
+    r.sum = merged[2];
+    r.squares -= r.sum * r.sum / state->rows;
+    if (r.squares < ROUNDING * merged[0])
+        r.squares = 0;
+    return r;
+}
+
+void lasso_certify(lasso_state *state, const double *merged, const double *w)
+{
+    const residual r = centre(state, merged + state->columns);
+    sums sum = {0};
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double s = state->scale[j];
+        const double g =
+            state->norm[j] > 0 ? merged[j] - state->mean[j] * r.sum : 0;
+        state->slope[j] = g - state->l2 * s * s * w[j];
+        take_column(state, j, g, w[j], &sum);
+    }
+    state->primal = r.squares / 2 + state->l1 * sum.l1 + state->l2 / 2 * sum.l2;
+    state->dual = fmax(state->dual, dual_value(state, &r, &sum));
+    state->gap = fmax(state->primal - state->dual, 0);
+    state->nonzeros = sum.nonzeros;
+    if (state->options.intercept && state->rows > 0)
+        state->intercept = state->shift + r.sum / state->rows;
+}

@@ -1,0 +1,148 @@
+/* After a scan: the working set, its priorities, and where to rest.
+ *
+ * One unit throughout: by how much a parameter's own step would lower P, n-fold
+ * as in lasso_parts.h. A block commit reports the same of what it did, so the
+ * priorities left are an estimate of what is left to gain, and the policy rests
+ * once that is a small share of the gap: then a scan tells more than another
+ * pass. The set only grows (Johnson and Guestrin, "Blitz", ICML 2015; Massias,
+ * Gramfort, Salmon, "Celer", ICML 2018), so the pairs probed stay useful. */
+#include <math.h>
+
+#include "lasso_parts.h"
+
+enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
+
+/* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
+static double own_gain(const lasso_state *state, uint64_t j, double w)
+{
+    const double s = state->scale[j];
+    const double curvature = state->norm[j] + state->l2 * s * s;
+    const double step = lasso_step(state, j, w, state->slope[j], curvature);
+
+    if (state->norm[j] == 0)
+        return w != 0 ? state->l1 * s * fabs(w) : 0;
+    return curvature / 2 * step * step;
+}
+
+/* Brings the `want` most urgent of n candidates to the front (Hoare's select).
+ * Ties are broken by the number of the column, so that the result is one. */
+static void select_most_urgent(const double *urgency, uint32_t *candidate,
+                               uint32_t n, uint32_t want)
+{
+    int64_t low = 0, high = (int64_t)n - 1;
+
+    while (low < high) {
+        const double pivot = urgency[candidate[(low + high) / 2]];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (urgency[candidate[i]] > pivot)
+                i++;
+            while (urgency[candidate[j]] < pivot)
+                j--;
+            if (i > j)
+                break;
+            const uint32_t swap = candidate[i];
+            candidate[i++] = candidate[j];
+            candidate[j--] = swap;
+        }
+        if ((int64_t)want <= j)
+            high = j;
+        else if ((int64_t)want >= i)
+            low = i;
+        else
+            break;
+    }
+}
+
+static void join(lasso_state *state, uint32_t j)
+{
+    state->set[state->n_set++] = j;
+    state->in_set[j] = true;
+}
+
+/* Lets the most urgent violators join; columns that a start value has moved
+ * always do. Returns how many violated before. */
+static uint32_t grow_set(lasso_state *state, const double *w)
+{
+    const uint64_t p = state->columns;
+    uint32_t n = 0,
+             want = (uint32_t)fmin(fmax((double)p / 8, FIRST_MIN), FIRST_MAX);
+
+    if (state->nonzeros > want)
+        want = (uint32_t)state->nonzeros;
+    for (uint32_t j = 0; j < p; j++) {
+        state->urgency[j] = own_gain(state, j, w[j]);
+        if (state->in_set[j])
+            continue;
+        if (w[j] != 0)
+            join(state, j);
+        else if (state->urgency[j] > 0)
+            state->candidate[n++] = j;
+    }
+    if (n > want)
+        select_most_urgent(state->urgency, state->candidate, n, want);
+    for (uint32_t k = 0; k < n && k < want; k++)
+        join(state, state->candidate[k]);
+    return n;
+}
+
+/* How much may be left when the policy rests: a share of the gap. When few
+ * violators were left the set is nearly right, and only a sharper solution
+ * within it shows the last of them. */
+static double rest_level(lasso_state *state, uint32_t violators, double urgent)
+{
+    if (state->scans > 1) {
+        if ((uint64_t)violators * 50 <= state->n_set)
+            state->shrink *= .1;
+        else if ((uint64_t)violators * 10 > state->n_set)
+            state->shrink = 1;
+    }
+    const double share = state->scans > 1 ? .3 : 1;
+    const double level =
+        share * (violators ? .03 : .01) * state->shrink * state->gap;
+    return fmin(level, urgent / 10);
+}
+
+/* Rounding ends every descent: when neither bound moves any more, scan after
+ * scan, the gap that is left is the arithmetic's. */
+static void watch(lasso_state *state, double primal, double dual)
+{
+    const double unit = 1e-16 * state->primal;
+
+    if (primal - state->primal > unit || state->dual - dual > unit)
+        state->idle = 0;
+    else if (++state->idle >= IDLE_MAX)
+        state->stalled = true;
+}
+
+/* Priorities of all parameters after the first scan, of members later on:
+ * those of the others stay at 0. */
+static void tell_priorities(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    double *told = state->told;
+
+    if (state->scans == 1) {
+        for (uint64_t j = 0; j < state->columns; j++)
+            told[j] = state->in_set[j] ? state->urgency[j] : 0;
+        strads_commit_prioritise(commit, (uint32_t)state->columns, state->all,
+                                 told);
+        return;
+    }
+    for (uint32_t k = 0; k < state->n_set; k++)
+        told[k] = state->urgency[state->set[k]];
+    strads_commit_prioritise(commit, state->n_set, state->set, told);
+}
+
+void lasso_choose(strads_commit *commit, double primal, double dual)
+{
+    lasso_state *state = commit->state;
+    const uint32_t violators = grow_set(state, commit->value);
+    double urgent = 0;
+
+    for (uint32_t k = 0; k < state->n_set; k++)
+        urgent += state->urgency[state->set[k]];
+    tell_priorities(commit);
+    strads_commit_rest(commit, rest_level(state, violators, urgent));
+    watch(state, primal, dual);
+}

@@ -1,0 +1,88 @@
+/* The portable inner loops of the Lasso, and the choice among all of them.
+ * The partial sums of a dot product are eight in a fixed order, so that a
+ * compiler may use vectors without changing a bit. */
+#include "lasso_parts.h"
+
+enum { LANES = 8 };
+
+static double sum_lanes(const double s[LANES])
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+/* For values of either type: a sparse column, or a full one without index. */
+#define DEFINE_DOT(name, real)                                               \
+    static double name(uint64_t n, const uint32_t *index, const real *value, \
+                       const double *v)                                      \
+    {                                                                        \
+        double s[LANES] = {0};                                               \
+        uint64_t k = 0;                                                      \
+        if (index) {                                                         \
+            for (; k + LANES <= n; k += LANES)                               \
+                for (uint64_t i = 0; i < LANES; i++)                         \
+                    s[i] += (double)value[k + i] * v[index[k + i]];          \
+            for (; k < n; k++)                                               \
+                s[k % LANES] += (double)value[k] * v[index[k]];              \
+        } else {                                                             \
+            for (; k + LANES <= n; k += LANES)                               \
+                for (uint64_t i = 0; i < LANES; i++)                         \
+                    s[i] += (double)value[k + i] * v[k + i];                 \
+            for (; k < n; k++)                                               \
+                s[k % LANES] += (double)value[k] * v[k];                     \
+        }                                                                    \
+        return sum_lanes(s);                                                 \
+    }
+DEFINE_DOT(dot_f64, double)
+DEFINE_DOT(dot_f32, float)
+
+#define DEFINE_ADD(name, real)                                             \
+    static void name(uint64_t n, const uint32_t *index, const real *value, \
+                     double a, double *v)                                  \
+    {                                                                      \
+        if (index)                                                         \
+            for (uint64_t k = 0; k < n; k++)                               \
+                v[index[k]] += a * (double)value[k];                       \
+        else                                                               \
+            for (uint64_t k = 0; k < n; k++)                               \
+                v[k] += a * (double)value[k];                              \
+    }
+DEFINE_ADD(add_f64, double)
+DEFINE_ADD(add_f32, float)
+
+static double dot(const lasso_column *x, const double *v)
+{
+    return x->f64 ? dot_f64(x->n, x->index, x->f64, v)
+                  : dot_f32(x->n, x->index, x->f32, v);
+}
+
+static void add(const lasso_column *x, double a, double *v)
+{
+    if (x->f64)
+        add_f64(x->n, x->index, x->f64, a, v);
+    else
+        add_f32(x->n, x->index, x->f32, a, v);
+}
+
+static double dot_dense(uint64_t n, const double *a, const double *b)
+{
+    return dot_f64(n, NULL, a, b);
+}
+
+static void add_dense(uint64_t n, double a, const double *u, double *v)
+{
+    add_f64(n, NULL, u, a, v);
+}
+
+const lasso_kernels lasso_kernels_portable = {.name = "portable",
+                                              .dot = dot,
+                                              .add = add,
+                                              .dot_dense = dot_dense,
+                                              .add_dense = add_dense};
+
+const lasso_kernels *lasso_kernels_choose(uint64_t rows)
+{
+    const lasso_kernels *fast = lasso_kernels_avx512();
+
+    /* The vector kernel takes an index for a signed number. */
+    return fast && rows <= INT32_MAX ? fast : &lasso_kernels_portable;
+}

@@ -1,0 +1,148 @@
+/* The inner loops of the Lasso for AVX-512. The build compiles this file for
+ * such processors; it is entered on them alone. Index values are below 2^31:
+ * lasso_kernels_choose sees to that. */
+#include "lasso_parts.h"
+
+#ifndef __AVX512F__
+
+const lasso_kernels *lasso_kernels_avx512(void)
+{
+    return NULL;
+}
+
+#else
+
+#include <immintrin.h>
+
+enum { LANES = 8 };
+
+/* Loads of the lanes in `mask`, the others 0. */
+static inline __m512d load_f64(__mmask8 mask, const void *from)
+{
+    return _mm512_maskz_loadu_pd(mask, from);
+}
+
+static inline __m512d load_f32(__mmask8 mask, const void *from)
+{
+    return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, from));
+}
+
+/* v[index[0 .. 7]] in the lanes of `mask`; all of v where index is NULL. */
+static inline __m512d gather(__mmask8 mask, const uint32_t *index,
+                             const double *v)
+{
+    const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
+
+    return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
+}
+
+#define DEFINE_DOT(name, real, load)                                         \
+    static double name(uint64_t n, const uint32_t *index, const real *value, \
+                       const double *v)                                      \
+    {                                                                        \
+        __m512d s = _mm512_setzero_pd(), t = s;                              \
+        uint64_t k = 0;                                                      \
+        for (; k + 2 * LANES <= n; k += 2 * LANES) {                         \
+            const uint64_t l = k + LANES;                                    \
+            s = _mm512_fmadd_pd(load(0xff, value + k),                       \
+                                gather(0xff, index + k, v), s);              \
+            t = _mm512_fmadd_pd(load(0xff, value + l),                       \
+                                gather(0xff, index + l, v), t);              \
+        }                                                                    \
+        for (; k < n; k += LANES) {                                          \
+            const uint64_t left = n - k;                                     \
+            const __mmask8 m =                                               \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
+            s = _mm512_fmadd_pd(load(m, value + k), gather(m, index + k, v), \
+                                s);                                          \
+        }                                                                    \
+        return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                    \
+    }
+DEFINE_DOT(dot_f64, double, load_f64)
+DEFINE_DOT(dot_f32, float, load_f32)
+
+#define DEFINE_DOT_FULL(name, real, load)                                      \
+    static double name(uint64_t n, const real *value, const double *v)         \
+    {                                                                          \
+        __m512d s = _mm512_setzero_pd(), t = s;                                \
+        uint64_t k = 0;                                                        \
+        for (; k + 2 * LANES <= n; k += 2 * LANES) {                           \
+            const uint64_t l = k + LANES;                                      \
+            s = _mm512_fmadd_pd(load(0xff, value + k), _mm512_loadu_pd(v + k), \
+                                s);                                            \
+            t = _mm512_fmadd_pd(load(0xff, value + l), _mm512_loadu_pd(v + l), \
+                                t);                                            \
+        }                                                                      \
+        for (; k < n; k += LANES) {                                            \
+            const uint64_t left = n - k;                                       \
+            const __mmask8 m =                                                 \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);            \
+            s = _mm512_fmadd_pd(load(m, value + k), load_f64(m, v + k), s);    \
+        }                                                                      \
+        return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                      \
+    }
+DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
+DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
+
+static double dot(const lasso_column *x, const double *v)
+{
+    if (x->f64)
+        return x->index ? dot_f64(x->n, x->index, x->f64, v)
+                        : dot_full_f64(x->n, x->f64, v);
+    return x->index ? dot_f32(x->n, x->index, x->f32, v)
+                    : dot_full_f32(x->n, x->f32, v);
+}
+
+/* Scattered stores gain nothing from vectors; full columns do. */
+#define DEFINE_ADD(name, real, load)                                        \
+    static void name(uint64_t n, const uint32_t *index, const real *value,  \
+                     double a, double *v)                                   \
+    {                                                                       \
+        if (index) {                                                        \
+            for (uint64_t k = 0; k < n; k++)                                \
+                v[index[k]] += a * (double)value[k];                        \
+            return;                                                         \
+        }                                                                   \
+        const __m512d factor = _mm512_set1_pd(a);                           \
+        for (uint64_t k = 0; k < n; k += LANES) {                           \
+            const uint64_t left = n - k;                                    \
+            const __mmask8 m =                                              \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);         \
+            const __m512d sum = _mm512_fmadd_pd(factor, load(m, value + k), \
+                                                load_f64(m, v + k));        \
+            _mm512_mask_storeu_pd(v + k, m, sum);                           \
+        }                                                                   \
+    }
+DEFINE_ADD(add_f64, double, load_f64)
+DEFINE_ADD(add_f32, float, load_f32)
+
+static void add(const lasso_column *x, double a, double *v)
+{
+    if (x->f64)
+        add_f64(x->n, x->index, x->f64, a, v);
+    else
+        add_f32(x->n, x->index, x->f32, a, v);
+}
+
+static void add_dense(uint64_t n, double a, const double *u, double *v)
+{
+    add_f64(n, NULL, u, a, v);
+}
+
+static const lasso_kernels avx512 = {.name = "avx512",
+                                     .dot = dot,
+                                     .add = add,
+                                     .dot_dense = dot_full_f64,
+                                     .add_dense = add_dense};
+
+const lasso_kernels *lasso_kernels_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512bw")
+               ? &avx512
+               : NULL;
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* What is known of every column before the first scan: mean, norm and scale,
+ * and with them lambda_max and lambda. A column whose variance is no larger
+ * than the rounding of its sums gets norm 0: under an intercept it could only
+ * imitate that, so it never enters. */
+#include <math.h>
+
+#include "lasso_parts.h"
+
+/* |x|^2 - |x|^2 of the mean: below this share of |x|^2 it is rounding. */
+#define ROUNDING 1e-12
+
+enum { LANES = 8 };
+
+static double sum_lanes(const double s[LANES])
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+void lasso_sums(const lasso_column *x, double *sum, double *squares)
+{
+    double s[LANES] = {0}, t[LANES] = {0};
+
+    for (uint64_t k = 0; k < x->n; k++) {
+        const double value = x->f64 ? x->f64[k] : (double)x->f32[k];
+        s[k % LANES] += value;
+        t[k % LANES] += value * value;
+    }
+    *sum = sum_lanes(s);
+    *squares = sum_lanes(t);
+}
+
+double lasso_sum(uint64_t n, const double *v)
+{
+    const lasso_column x = {.n = n, .f64 = v};
+    double sum, squares;
+
+    lasso_sums(&x, &sum, &squares);
+    return sum;
+}
+
+static void set_column(lasso_state *state, uint64_t j, double sum,
+                       double squares)
+{
+    const double n = state->rows;
+    const double mean = state->options.intercept ? sum / n : 0;
+    const double centred = squares - n * mean * mean;
+
+    state->mean[j] = mean;
+    state->norm[j] = centred > ROUNDING * squares ? centred : 0;
+    state->scale[j] = 1;
+    if (state->options.standardize && state->norm[j] > 0)
+        state->scale[j] = sqrt(state->norm[j] / n);
+}
+
+/* lambda_max = max_j |x_j' y_c| / (s_j n l1_ratio): below it some column's
+ * slope at w = 0 exceeds its penalty's. */
+void lasso_set_moments(lasso_state *state, const double *merged)
+{
+    const uint64_t p = state->columns;
+    const double *sum = merged, *squares = merged + p, *xy = merged + 2 * p;
+    const double y_sum = merged[3 * p];
+    const strads_lasso_options *o = &state->options;
+    double steepest = 0;
+
+    for (uint64_t j = 0; j < p; j++) {
+        set_column(state, j, sum[j], squares[j]);
+        if (state->norm[j] == 0)
+            continue;
+        const double slope = (xy[j] - state->mean[j] * y_sum) / state->scale[j];
+        steepest = fmax(steepest, o->positive ? slope : fabs(slope));
+    }
+    const double n = state->rows > 0 ? state->rows : 1;
+    state->lambda_max = steepest / (n * o->l1_ratio);
+    state->lambda =
+        o->lambda > 0 ? o->lambda : o->lambda_ratio * state->lambda_max;
+    state->l1 = n * state->lambda * o->l1_ratio;
+    state->l2 = n * state->lambda * (1 - o->l1_ratio);
+}

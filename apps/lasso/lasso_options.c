@@ -1,0 +1,86 @@
+/* The options of the Lasso: their table, their defaults, and what must hold
+ * between them. The table checks what the command line and JSON say; structs
+ * filled in by programs are checked here. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+
+#include "lasso_parts.h"
+
+#define L1_RATIO_MIN 1e-3 /* below it lambda_max says nothing any more */
+
+const strads_lasso_options lasso_defaults = {.l1_ratio = 1};
+
+const strads_option lasso_option_table[] = {
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(strads_lasso_options, lambda),
+     .metavar = "L",
+     .help = "weight of the penalty; 0: by --lambda-ratio (default 0)",
+     .min = 0,
+     .max = DBL_MAX},
+    {.name = "lambda-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(strads_lasso_options, lambda_ratio),
+     .metavar = "R",
+     .help = "lambda as a share of lambda_max (default 0.01)",
+     .min = 0,
+     .max = DBL_MAX},
+    {.name = "l1-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(strads_lasso_options, l1_ratio),
+     .metavar = "A",
+     .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
+     .min = L1_RATIO_MIN,
+     .max = 1},
+    {.name = "intercept",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(strads_lasso_options, intercept),
+     .help = "fit an intercept, which is not penalised"},
+    {.name = "standardize",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(strads_lasso_options, standardize),
+     .help = "penalise columns as if their deviation were 1"},
+    {.name = "positive",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(strads_lasso_options, positive),
+     .help = "keep all coefficients at or above 0"},
+    {.name = NULL}};
+
+/* A number that a program gave: finite and not negative. */
+static strads_err check(const char *name, double value, double max)
+{
+    if (value >= 0 && value <= max)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "%s is %g; it must be a number from 0 to %g", name,
+                       value, max);
+}
+
+strads_err lasso_options_resolve(const strads_lasso_options *given,
+                                 strads_lasso_options *out)
+{
+    strads_lasso_options o = *given;
+    strads_err err;
+
+    if ((err = check("lambda", o.lambda, DBL_MAX)) ||
+        (err = check("lambda-ratio", o.lambda_ratio, DBL_MAX)) ||
+        (err = check("l1-ratio", o.l1_ratio, 1)))
+        return err;
+    if (o.lambda > 0 && o.lambda_ratio > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "both lambda (%g) and lambda-ratio (%g) are given; "
+                           "give one of them",
+                           o.lambda, o.lambda_ratio);
+    if (o.l1_ratio > 0 && o.l1_ratio < L1_RATIO_MIN)
+        return strads_fail(STRADS_EINVAL,
+                           "l1-ratio is %g; it must be at least %g (a ridge "
+                           "regression is not a Lasso)",
+                           o.l1_ratio, L1_RATIO_MIN);
+    if (o.l1_ratio == 0)
+        o.l1_ratio = 1;
+    if (o.lambda == 0 && o.lambda_ratio == 0)
+        o.lambda_ratio = 0.01;
+    *out = o;
+    return STRADS_OK;
+}

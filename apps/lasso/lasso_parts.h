@@ -1,0 +1,173 @@
+/* The rooms of the Lasso program and what they hand to each other.
+ *
+ * Inside, everything is multiplied by the number of rows n:
+ *
+ *     P(w) = 1/2 |r_c|^2 + L1 sum s_j |w_j| + L2/2 sum s_j^2 w_j^2
+ *
+ * with r = y - X w, r_c = r - mean(r) under an intercept and r otherwise,
+ * L1 = n lambda l1_ratio, L2 = n lambda (1 - l1_ratio), and s_j the scale of
+ * column j (1 unless standardised). Workers keep r and know nothing of means
+ * and scales: X_c' r_c = X' r - mean(x) sum(r), and only the coordinator needs
+ * that. Coefficients are always those of the data as they stand. */
+#ifndef LASSO_PARTS_H
+#define LASSO_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/lasso.h>
+
+/* ---- one partition ----------------------------------------------------- */
+
+typedef struct lasso_kernels lasso_kernels;
+
+/* A worker's state. `residual` is response - X w for the w that refresh has
+ * told of; `gradient` is X' residual while `fresh` holds. */
+typedef struct lasso_local {
+    uint64_t rows, columns;
+    const lasso_kernels *kernels;
+    double *response; /* [rows] label - the mean of all labels (intercept) */
+    double *residual; /* [rows] */
+    double *gradient; /* [columns] */
+    double *scratch;  /* [rows] all 0 between calls */
+    double shift;     /* that mean */
+    bool fresh;
+    bool moved; /* refresh has brought a change */
+} lasso_local;
+
+/* lasso_state.c: what strads_program says of slots with these names. */
+strads_err lasso_open(const strads_task *task, void **out);
+void lasso_close(void *opened);
+strads_err lasso_pack(const void *opened, strads_bytes *out);
+strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
+                        void **out);
+/* Takes `shift` off response and residual. */
+void lasso_take_shift(lasso_local *local, double shift);
+
+/* Column j of a share. */
+typedef struct lasso_column {
+    uint64_t n;
+    const uint32_t *index; /* [n], NULL: 0 .. n - 1, a full column */
+    const double *f64;     /* [n] or NULL */
+    const float *f32;      /* [n] or NULL */
+} lasso_column;
+
+static inline lasso_column lasso_column_of(const strads_share *share,
+                                           uint64_t j)
+{
+    const strads_sparse *x = &share->by_col;
+    const uint64_t at = x->start[j], n = x->start[j + 1] - at;
+    const bool full = n == share->rows.end - share->rows.begin;
+    return (lasso_column){.n = n,
+                          .index = full ? NULL : x->index + at,
+                          .f64 = x->f64 ? x->f64 + at : NULL,
+                          .f32 = x->f32 ? x->f32 + at : NULL};
+}
+
+/* The inner loops, one table for each kind of processor. */
+struct lasso_kernels {
+    const char *name;
+    /* x'v, and v += a x. */
+    double (*dot)(const lasso_column *x, const double *v);
+    void (*add)(const lasso_column *x, double a, double *v);
+    /* Dense: sum a_i b_i, and v += a u, of n numbers. */
+    double (*dot_dense)(uint64_t n, const double *a, const double *b);
+    void (*add_dense)(uint64_t n, double a, const double *u, double *v);
+};
+
+extern const lasso_kernels lasso_kernels_portable;
+/* NULL where this build or processor has no AVX-512. */
+const lasso_kernels *lasso_kernels_avx512(void);
+/* The fastest that runs here on partitions of `rows` rows. */
+const lasso_kernels *lasso_kernels_choose(uint64_t rows);
+
+/* lasso_moments.c: the sum of x and of its squares; the sum of n numbers. */
+void lasso_sums(const lasso_column *x, double *sum, double *squares);
+double lasso_sum(uint64_t n, const double *v);
+
+/* partial[n x against.n] = X_block' X_against on this partition's rows. */
+void lasso_pairs(const strads_task *task);
+
+/* ---- the coordinator --------------------------------------------------- */
+
+typedef struct lasso_state {
+    strads_lasso_options options; /* defaults filled in */
+    const lasso_kernels *kernels;
+    uint64_t columns;
+    uint32_t block_max;
+    double rows;               /* n */
+    double shift;              /* the mean label; 0 without an intercept */
+    double lambda, lambda_max; /* as users see them */
+    double l1, l2;             /* L1 and L2 above */
+
+    /* Of every column, [columns] each. */
+    double *mean;    /* 0 without an intercept */
+    double *norm;    /* |x_c|^2; 0: never enters */
+    double *scale;   /* s_j */
+    double *slope;   /* of the smooth part, downward, at the last scan */
+    double *urgency; /* what its own step would gain; see lasso_choice.c */
+    double *told;    /* priorities on their way to the policy */
+    uint32_t *all;   /* 0, 1, 2, ... */
+    uint32_t *set;   /* the working set: n_set columns */
+    uint32_t *candidate;
+    bool *in_set;
+    uint32_t n_set;
+
+    double intercept;    /* b of the committed w */
+    double primal, dual; /* P at the last scan, the best D so far */
+    double gap;          /* P - D */
+    uint64_t nonzeros;
+    uint64_t scans;
+    uint32_t idle; /* scans in a row that improved nothing */
+    bool stalled;  /* nothing more to gain in this arithmetic */
+    double shrink; /* how far below the gap's share the next rest lies */
+    double *block; /* [block_max x (block_max + 2)] workspace */
+} lasso_state;
+
+/* The best step of coordinate j alone from w, where the smooth part slopes
+ * down by `slope` and has that curvature. */
+static inline double lasso_step(const lasso_state *state, uint64_t j, double w,
+                                double slope, double curvature)
+{
+    if (state->norm[j] == 0 || !(curvature > 0))
+        return -w;
+    const double l1 = state->l1 * state->scale[j];
+    const double z = slope + curvature * w;
+
+    if (z > l1)
+        return (z - l1) / curvature - w;
+    if (z < -l1 && !state->options.positive)
+        return (z + l1) / curvature - w;
+    return -w;
+}
+
+/* lasso_state.c: what strads_program says of slots with these names. */
+strads_err lasso_shape(const void *config, const strads_data *data,
+                       strads_shape *shape);
+strads_err lasso_begin(const void *config, const strads_data *data,
+                       const strads_shape *shape, void **out);
+void lasso_end(void *begun);
+
+/* lasso_options.c: checks a config; fills defaults in. */
+extern const strads_option lasso_option_table[];
+extern const strads_lasso_options lasso_defaults;
+strads_err lasso_options_resolve(const strads_lasso_options *given,
+                                 strads_lasso_options *out);
+
+/* lasso_moments.c: means, norms, scales, lambda_max and lambda from merged
+ * column sums [p], squared norms [p], X'y [p], and sum y. */
+void lasso_set_moments(lasso_state *state, const double *merged);
+
+/* lasso_certificate.c: P, D and the gap at w from a scan's merged X'r [p], r'r,
+ * y'r and sum r; leaves the slopes in the state, and b. */
+void lasso_certify(lasso_state *state, const double *merged, const double *w);
+
+/* lasso_choice.c: who belongs to the working set, how urgent each of its
+ * members is, and where the policy is to rest. `primal` and `dual` are the
+ * values of the scan before. */
+void lasso_choose(strads_commit *commit, double primal, double dual);
+
+/* lasso_block.c: what aggregate does with a block. */
+strads_err lasso_solve_block(strads_commit *commit);
+
+#endif

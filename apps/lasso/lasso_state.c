@@ -1,0 +1,200 @@
+/* The memory of the Lasso: a partition's state, the coordinator's, and what
+ * others may ask of it afterwards. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lasso_parts.h"
+
+/* ---- one partition ----------------------------------------------------- */
+
+static strads_err check_labels(const strads_share *share, uint64_t rows)
+{
+    if (rows > 0 && !share->label)
+        return strads_fail(STRADS_EINVAL,
+                           "the Lasso needs a label in each row, and this data "
+                           "has none; give a file of labels");
+    return STRADS_OK;
+}
+
+strads_err lasso_open(const strads_task *task, void **out)
+{
+    const strads_share *share = task->share;
+    const uint64_t rows = share->rows.end - share->rows.begin;
+    const uint64_t columns = share->by_col.lines;
+    const strads_err err = check_labels(share, rows);
+    lasso_local *local;
+
+    if (err)
+        return err;
+    local = calloc(1, sizeof(*local));
+    if (!local)
+        goto fail;
+    local->rows = rows;
+    local->columns = columns;
+    local->kernels = lasso_kernels_choose(rows);
+    local->response = calloc(rows + 1, sizeof(double));
+    local->residual = calloc(rows + 1, sizeof(double));
+    local->scratch = calloc(rows + 1, sizeof(double));
+    local->gradient = calloc(columns + 1, sizeof(double));
+    if (!local->response || !local->residual || !local->scratch ||
+        !local->gradient)
+        goto fail;
+    for (uint64_t i = 0; i < rows; i++)
+        local->response[i] = local->residual[i] = share->label[i];
+    *out = local;
+    return STRADS_OK;
+fail:
+    lasso_close(local);
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory for the residual of %llu rows and the "
+                       "gradient of %llu columns",
+                       (unsigned long long)rows, (unsigned long long)columns);
+}
+
+void lasso_close(void *opened)
+{
+    lasso_local *local = opened;
+
+    if (!local)
+        return;
+    free(local->response);
+    free(local->residual);
+    free(local->scratch);
+    free(local->gradient);
+    free(local);
+}
+
+/* The residual can be made again by open and refresh; the shift cannot. */
+strads_err lasso_pack(const void *opened, strads_bytes *out)
+{
+    const lasso_local *local = opened;
+
+    return strads_bytes_append(out, &local->shift, sizeof(local->shift));
+}
+
+strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
+                        void **out)
+{
+    double shift;
+    const strads_err err = lasso_open(task, out);
+
+    if (err)
+        return err;
+    if (size != sizeof(shift)) {
+        lasso_close(*out);
+        *out = NULL;
+        return strads_fail(STRADS_EFORMAT,
+                           "a partition of the Lasso came as %zu bytes instead "
+                           "of %zu",
+                           size, sizeof(shift));
+    }
+    memcpy(&shift, bytes, sizeof(shift));
+    lasso_take_shift(*out, shift);
+    return STRADS_OK;
+}
+
+void lasso_take_shift(lasso_local *local, double shift)
+{
+    local->shift = shift;
+    for (uint64_t i = 0; i < local->rows; i++) {
+        local->response[i] -= shift;
+        local->residual[i] -= shift;
+    }
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+strads_err lasso_shape(const void *config, const strads_data *data,
+                       strads_shape *shape)
+{
+    strads_lasso_options resolved;
+
+    (void)data;
+    (void)shape;
+    return lasso_options_resolve(config, &resolved);
+}
+
+/* All arrays of a state of p columns; false when memory runs out. */
+static bool reserve(lasso_state *state, uint64_t p, size_t block)
+{
+    double **numbers[] = {&state->mean,  &state->norm,    &state->scale,
+                          &state->slope, &state->urgency, &state->told};
+    uint32_t **columns[] = {&state->all, &state->set, &state->candidate};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (!(*numbers[i] = calloc(p + 1, sizeof(double))))
+            return false;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        if (!(*columns[i] = calloc(p + 1, sizeof(uint32_t))))
+            return false;
+    state->in_set = calloc(p + 1, sizeof(bool));
+    state->block = calloc(block * (block + 2) + 1, sizeof(double));
+    return state->in_set && state->block;
+}
+
+strads_err lasso_begin(const void *config, const strads_data *data,
+                       const strads_shape *shape, void **out)
+{
+    const uint64_t p = shape->parameters;
+    lasso_state *state = calloc(1, sizeof(*state));
+    strads_err err;
+
+    (void)data;
+    if (!state || !reserve(state, p, shape->block_max)) {
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for the working set of %llu columns",
+                          (unsigned long long)p);
+        goto fail;
+    }
+    err = lasso_options_resolve(config, &state->options);
+    if (err)
+        goto fail;
+    state->kernels = lasso_kernels_choose(0);
+    state->columns = p;
+    state->block_max = shape->block_max;
+    state->shrink = 1;
+    for (uint64_t j = 0; j < p; j++)
+        state->all[j] = (uint32_t)j;
+    *out = state;
+    return STRADS_OK;
+fail:
+    lasso_end(state);
+    return err;
+}
+
+void lasso_end(void *begun)
+{
+    lasso_state *state = begun;
+
+    if (!state)
+        return;
+    free(state->mean);
+    free(state->norm);
+    free(state->scale);
+    free(state->slope);
+    free(state->urgency);
+    free(state->told);
+    free(state->all);
+    free(state->set);
+    free(state->candidate);
+    free(state->in_set);
+    free(state->block);
+    free(state);
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+double strads_lasso_intercept(const void *state)
+{
+    return ((const lasso_state *)state)->intercept;
+}
+
+double strads_lasso_lambda(const void *state)
+{
+    return ((const lasso_state *)state)->lambda;
+}
+
+double strads_lasso_lambda_max(const void *state)
+{
+    return ((const lasso_state *)state)->lambda_max;
+}

@@ -1,0 +1,50 @@
+/* strads/lasso.h - the Lasso and the elastic net, a built-in program.
+ *
+ *     minimise 1/(2n) |y - X w - b|^2
+ *              + lambda (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
+ *
+ * over w, and over b with an intercept (b = 0 otherwise), which is not
+ * penalised. The gap that it reports is a relative duality gap, (P - D) / P. */
+#ifndef STRADS_LASSO_H
+#define STRADS_LASSO_H
+
+#include <stdbool.h>
+
+#include "strads/error.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What `config` points to. All zero: the Lasso at lambda_max / 100. At most
+ * one of lambda and lambda_ratio may be given. */
+typedef struct strads_lasso_options {
+    double lambda;       /* weight of the penalty, > 0; 0: by lambda_ratio */
+    double lambda_ratio; /* lambda / lambda_max, > 0; 0: 0.01 */
+    double l1_ratio;     /* the L1 share of the penalty, .001 .. 1; 0: 1 */
+    bool intercept;      /* fit b */
+    bool standardize;    /* penalise as if each column had been divided by its
+                            standard deviation (1/n; without an intercept: by
+                            its root mean square); w stays in the data's unit */
+    bool positive;       /* w >= 0 */
+} strads_lasso_options;
+
+/* The program: name "lasso", one parameter a column, rows split, columns
+ * compressed. Needs labels. */
+extern STRADS_API const strads_program strads_program_lasso;
+
+/* Results, from the state that strads_result_state returns; any thread. */
+
+/* b of the coefficients committed last; 0 without an intercept. */
+STRADS_API double strads_lasso_intercept(const void *state);
+/* The lambda that was used. */
+STRADS_API double strads_lasso_lambda(const void *state);
+/* The smallest lambda at which w = 0 is the solution. */
+STRADS_API double strads_lasso_lambda_max(const void *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
