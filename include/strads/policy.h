@@ -19,6 +19,10 @@
 extern "C" {
 #endif
 
+/* A policy numbers its blocks from here on; a program's own `schedule` stays
+ * below: so no id ever names two sets. */
+#define STRADS_POLICY_BLOCK_IDS (UINT64_C(1) << 63)
+
 /* What a policy is opened with; valid for its whole life. */
 typedef struct strads_policy_setup {
     uint64_t parameters; /* J: ids are 0 .. J - 1 */
@@ -41,9 +45,12 @@ typedef struct strads_choice_request {
     double rest; /* at rest when the priorities left sum to at most
                              this; see strads_commit_rest */
     /* How strongly i and j depend on each other, |v_ij| / sqrt(v_ii v_jj) of
-     * merged probe values v, in [0, 1]; NaN when not probed yet. */
+     * merged probe values v, in [0, 1], 0 where v_ii or v_jj is 0; NaN when
+     * not probed yet. NULL when the program cannot tell. */
     double (*dependency)(const void *engine, uint32_t i, uint32_t j);
     const void *engine;
+    uint64_t epoch; /* goes up whenever all dependencies known so far are
+                       outdated (a phase's `outdates`): compare again */
 } strads_choice_request;
 
 typedef enum strads_choice_kind {

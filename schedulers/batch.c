@@ -1,0 +1,220 @@
+/* Drawing. Each draw takes what it hits out of the urn, so the next one hits
+ * something else; a block comes as a whole. Draws end when as many blocks are
+ * gathered as the request wants (OVERSAMPLE times as many when they are to be
+ * checked), counting the pool as the blocks that it will make, or when a bound
+ * is met: POOL_MAX parameters to compare pair by pair, PASS_OVER blocks beyond
+ * what is needed while the pool is too light for a block.
+ *
+ * A drawn block is dissolved when less than half of its weight has a positive
+ * priority: what moves joins the pool, what rests goes back. Its probes are
+ * kept by the engine, its id is gone. A light block (under half the work that a
+ * round should have) stays as it is unless what else was drawn loosely makes
+ * the union at least half as heavy again; so merging costs O(log) times per
+ * parameter while the work asked for grows. */
+#include "schedulers/batch.h"
+
+#include <stdlib.h>
+
+#include "schedulers/builtin.h"
+
+enum { OVERSAMPLE = 3, PASS_OVER = 4, POOL_MAX = 1024 };
+
+strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
+{
+    if (numbers->n == numbers->capacity) {
+        uint32_t capacity = numbers->capacity ? 2 * numbers->capacity : 64;
+        uint32_t *at = realloc(numbers->at, capacity * sizeof *at);
+        if (!at)
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory to schedule %u parameters at once",
+                               capacity);
+        numbers->at = at;
+        numbers->capacity = capacity;
+    }
+    numbers->at[numbers->n++] = number;
+    return STRADS_OK;
+}
+
+static void hide_block(const sti_batch_source *s, uint32_t e)
+{
+    const sti_blockbook_entry *entry = &s->book->entry[e];
+    for (uint32_t k = 0; k < entry->block.n; k++)
+        sti_urn_hide(s->urn, entry->param[k]);
+}
+
+static void show_block(const sti_batch_source *s, uint32_t e)
+{
+    const sti_blockbook_entry *entry = &s->book->entry[e];
+    for (uint32_t k = 0; k < entry->block.n; k++)
+        sti_urn_show(s->urn, entry->param[k]);
+}
+
+static strads_err add_to_pool(sti_batch *b, const sti_batch_source *s,
+                              uint32_t i)
+{
+    sti_urn_hide(s->urn, i);
+    b->pool_weight += (double)s->setup->weight[i];
+    return sti_numbers_push(&b->pool, i);
+}
+
+/* Whether member i of an entry moves; the one just drawn counts as moving,
+ * whatever its priority. */
+static bool moves(const sti_batch_source *s, uint32_t i, uint32_t drawn)
+{
+    return i == drawn || sti_urn_priority(s->urn, i) > 0;
+}
+
+static bool rests_mostly(const sti_batch_source *s,
+                         const sti_blockbook_entry *entry, uint32_t drawn)
+{
+    double live = 0;
+    for (uint32_t k = 0; k < entry->block.n; k++)
+        if (moves(s, entry->param[k], drawn))
+            live += (double)s->setup->weight[entry->param[k]];
+    return 2 * live < entry->weight;
+}
+
+/* Dissolves a block. Its members go into the pool: all, or those that move
+ * when `drawn` says which one was drawn. */
+static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
+                           uint32_t drawn)
+{
+    strads_err err = STRADS_OK;
+    const sti_blockbook_entry *entry = &s->book->entry[e];
+    for (uint32_t k = 0; k < entry->block.n && !err; k++) {
+        uint32_t i = entry->param[k];
+        if (drawn == STI_URN_NONE || moves(s, i, drawn))
+            err = add_to_pool(b, s, i);
+    }
+    sti_blockbook_dissolve(s->book, e);
+    return err;
+}
+
+/* How far a batch has come, in blocks. */
+typedef struct progress {
+    double work;
+    double loose_weight; /* in the pool and in light blocks */
+    double light_weight; /* of the heaviest light block */
+    uint32_t loose;      /* parameters there */
+    uint32_t full;       /* blocks that are not light */
+} progress;
+
+static bool is_light(const sti_batch_source *s, const progress *p,
+                     const sti_blockbook_entry *entry)
+{
+    return 2 * entry->weight < p->work &&
+           2 * entry->block.n < s->setup->block_max;
+}
+
+static bool is_enough(const sti_batch_source *s, const progress *p,
+                      uint32_t target)
+{
+    double by_work = p->loose_weight / p->work;
+    double by_count = (double)p->loose / s->setup->block_max;
+    double loose = by_work > by_count ? by_work : by_count;
+    if (p->loose > 0 && loose < 1)
+        return p->full >= target + PASS_OVER;
+    return p->full + loose >= target;
+}
+
+/* Takes drawn parameter i, and its block, into the batch. */
+static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
+                       uint32_t i)
+{
+    uint32_t e = s->book->of[i];
+    const sti_blockbook_entry *entry = NULL;
+    if (e != STI_BLOCK_NONE)
+        entry = &s->book->entry[e];
+    if (!b->pool.n && !b->block.n)
+        b->pool_first = !entry;
+    if (!entry || rests_mostly(s, entry, i)) {
+        uint32_t n = b->pool.n;
+        double weight = b->pool_weight;
+        strads_err err = entry ? dissolve(b, s, e, i) : add_to_pool(b, s, i);
+        p->loose += b->pool.n - n;
+        p->loose_weight += b->pool_weight - weight;
+        return err;
+    }
+    hide_block(s, e);
+    if (is_light(s, p, entry)) {
+        p->loose += entry->block.n;
+        p->loose_weight += entry->weight;
+        if (entry->weight > p->light_weight)
+            p->light_weight = entry->weight;
+    } else {
+        p->full++;
+    }
+    return sti_numbers_push(&b->block, e);
+}
+
+/* Dissolves the light blocks into the pool if that makes a real difference. */
+static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
+                              const progress *p)
+{
+    if (!(p->light_weight > 0) || p->loose_weight < 1.5 * p->light_weight)
+        return STRADS_OK;
+    strads_err err = STRADS_OK;
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < b->block.n; k++) {
+        uint32_t e = b->block.at[k];
+        if (err || !is_light(s, p, &s->book->entry[e])) {
+            b->block.at[kept++] = e;
+            continue;
+        }
+        if (k == 0)
+            b->pool_first = true;
+        err = dissolve(b, s, e, STI_URN_NONE);
+    }
+    b->block.n = kept;
+    return err;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+    return (a > b) - (a < b);
+}
+
+strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
+                          const strads_choice_request *r, bool check)
+{
+    progress p = {.work = r->work > 1 ? r->work : 1};
+    uint32_t target = check ? OVERSAMPLE * r->want : r->want;
+    strads_err err = STRADS_OK;
+    b->open = true;
+    b->checked = check;
+    for (uint64_t k = 0; !err && !is_enough(s, &p, target); k++) {
+        if (check && b->pool.n >= POOL_MAX)
+            break;
+        double unit = strads_random_unit(s->setup->seed, STI_PURPOSE_PRIORITY,
+                                         r->draw, k);
+        uint32_t i = sti_urn_draw(s->urn, unit);
+        if (i == STI_URN_NONE)
+            break;
+        err = take(b, s, &p, i);
+    }
+    if (!err)
+        err = merge_light(b, s, &p);
+    if (b->pool.n) {
+        qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, ascending);
+        b->pool_id = sti_blockbook_id(s->book);
+    }
+    return err;
+}
+
+void sti_batch_return(sti_batch *b, const sti_batch_source *s)
+{
+    for (uint32_t k = 0; k < b->block.n; k++)
+        show_block(s, b->block.at[k]);
+    for (uint32_t k = 0; k < b->pool.n; k++)
+        sti_urn_show(s->urn, b->pool.at[k]);
+    b->block.n = b->pool.n = 0;
+    b->pool_weight = 0;
+    b->open = false;
+}
+
+void sti_batch_free(sti_batch *b)
+{
+    free(b->block.at);
+    free(b->pool.at);
+}

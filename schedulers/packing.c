@@ -1,0 +1,214 @@
+/* Two steps. Groups: ties are taken from the strongest to the weakest, and the
+ * two groups that a tie joins become one where the bounds allow it (Kruskal's
+ * algorithm, bounded). Bins: groups go, from the heaviest to the lightest, to
+ * the lightest bin that has room (longest processing time first), so that bins
+ * of free groups end within one group's weight of each other.
+ *
+ * Every order is settled by the place in the input where the values are equal:
+ * the same input gives the same blocks. */
+#include "schedulers/packing.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRENGTHS = 256 }; /* ties are told apart in so many steps */
+
+typedef struct tie {
+    uint32_t a, b;
+} tie;
+
+typedef struct group {
+    double weight;
+    uint32_t n;
+    uint32_t root; /* the member that stands for it */
+    bool busy;
+} group;
+
+typedef struct bin_load {
+    double weight;
+    uint32_t n;
+    bool busy;
+} bin_load;
+
+typedef struct work {
+    uint32_t *parent; /* [n] union-find */
+    group *group;     /* [n] by root at first, then the list of groups */
+    bin_load *load;   /* [n] */
+    tie *ties;        /* [n_ties] strongest first */
+    uint32_t n_ties;
+} work;
+
+static uint32_t find_root(uint32_t *parent, uint32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+static uint32_t strength(const sti_packing *p, uint32_t a, uint32_t b)
+{
+    double t = fmin((double)p->tie[(size_t)a * p->n + b], 1);
+    return (uint32_t)(t * (STRENGTHS - 1));
+}
+
+static bool binds(const sti_packing *p, uint32_t a, uint32_t b)
+{
+    return (double)p->tie[(size_t)a * p->n + b] > p->threshold;
+}
+
+/* Lists the binding ties, the strongest first, by counting. */
+static strads_err list_ties(const sti_packing *p, work *w)
+{
+    uint32_t start[STRENGTHS] = {0};
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = a + 1; b < p->n; b++)
+            if (binds(p, a, b)) {
+                start[strength(p, a, b)]++;
+                w->n_ties++;
+            }
+    if (!w->n_ties)
+        return STRADS_OK;
+    w->ties = malloc(w->n_ties * sizeof *w->ties);
+    if (!w->ties)
+        return strads_fail(STRADS_ENOMEM, "no memory to pack %u parameters",
+                           p->n);
+    uint32_t at = 0;
+    for (uint32_t s = STRENGTHS; s-- > 0;) {
+        uint32_t count = start[s];
+        start[s] = at;
+        at += count;
+    }
+    for (uint32_t a = 0; a < p->n; a++)
+        for (uint32_t b = a + 1; b < p->n; b++)
+            if (binds(p, a, b))
+                w->ties[start[strength(p, a, b)]++] = (tie){a, b};
+    return STRADS_OK;
+}
+
+static void join_ties(const sti_packing *p, work *w)
+{
+    for (uint32_t t = 0; t < w->n_ties; t++) {
+        uint32_t a = find_root(w->parent, w->ties[t].a);
+        uint32_t b = find_root(w->parent, w->ties[t].b);
+        if (a == b)
+            continue;
+        group *into = &w->group[a], *from = &w->group[b];
+        if (into->busy != from->busy || into->n + from->n > p->block_max ||
+            into->weight + from->weight > 2 * p->work)
+            continue;
+        into->n += from->n;
+        into->weight += from->weight;
+        from->n = 0;
+        w->parent[b] = a;
+    }
+}
+
+static int heavier_first(const void *x, const void *y)
+{
+    const group *a = x, *b = y;
+    if (a->weight != b->weight)
+        return a->weight > b->weight ? -1 : 1;
+    return a->root < b->root ? -1 : a->root > b->root;
+}
+
+/* The lightest bin of its kind with room for a group, or a new one. */
+static uint32_t choose_bin(const sti_packing *p, const work *w, const group *g,
+                           uint32_t bins)
+{
+    uint32_t best = bins;
+    for (uint32_t k = 0; k < bins; k++)
+        if (w->load[k].busy == g->busy && w->load[k].n + g->n <= p->block_max &&
+            (best == bins || w->load[k].weight < w->load[best].weight))
+            best = k;
+    return best;
+}
+
+/* Opens as many bins for groups of one kind as their work and number ask for;
+ * there are not more of them than groups. */
+static uint32_t open_bins(const sti_packing *p, work *w, uint32_t groups,
+                          bool busy, uint32_t bins)
+{
+    double sum = 0;
+    uint32_t members = 0, found = 0;
+    for (uint32_t g = 0; g < groups; g++)
+        if (w->group[g].busy == busy) {
+            sum += w->group[g].weight;
+            members += w->group[g].n;
+            found++;
+        }
+    if (!found)
+        return bins;
+    double by_work = floor(sum / p->work);
+    double by_count = ceil((double)members / p->block_max);
+    double wanted = fmin(fmax(fmax(by_work, by_count), 1), found);
+    for (uint32_t k = 0; k < (uint32_t)wanted; k++)
+        w->load[bins++].busy = busy;
+    return bins;
+}
+
+static uint32_t fill_bins(const sti_packing *p, work *w, uint32_t *bin)
+{
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (w->group[i].n)
+            w->group[groups++] = w->group[i];
+    qsort(w->group, groups, sizeof *w->group, heavier_first);
+    uint32_t bins = open_bins(p, w, groups, false, 0);
+    bins = open_bins(p, w, groups, true, bins);
+    for (uint32_t g = 0; g < groups; g++) {
+        const group *next = &w->group[g];
+        uint32_t k = choose_bin(p, w, next, bins);
+        bins += k == bins;
+        w->load[k].busy = next->busy;
+        w->load[k].n += next->n;
+        w->load[k].weight += next->weight;
+        bin[next->root] = k;
+    }
+    for (uint32_t i = 0; i < p->n; i++)
+        bin[i] = bin[find_root(w->parent, i)];
+    return bins;
+}
+
+static bool is_busy(const sti_packing *p, uint32_t i)
+{
+    return p->busy && (double)p->busy[i] > p->threshold;
+}
+
+strads_err sti_packing_run(const sti_packing *p, uint32_t *bin, uint32_t *bins)
+{
+    strads_err err = STRADS_OK;
+    work w = {
+        .parent = malloc(p->n * sizeof *w.parent),
+        .group = malloc(p->n * sizeof *w.group),
+        .load = calloc(p->n, sizeof *w.load),
+    };
+    if (!w.parent || !w.group || !w.load) {
+        err =
+            strads_fail(STRADS_ENOMEM, "no memory to pack %u parameters", p->n);
+        goto done;
+    }
+    for (uint32_t i = 0; i < p->n; i++) {
+        w.parent[i] = i;
+        w.group[i] = (group){.weight = p->weight[i],
+                             .n = 1,
+                             .root = i,
+                             .busy = is_busy(p, i)};
+    }
+    if (p->tie) {
+        err = list_ties(p, &w);
+        if (err)
+            goto done;
+        join_ties(p, &w);
+    }
+    *bins = fill_bins(p, &w, bin);
+done:
+    free(w.parent);
+    free(w.group);
+    free(w.load);
+    free(w.ties);
+    return err;
+}

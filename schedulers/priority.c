@@ -1,0 +1,398 @@
+/* The priority policy: STRADS' dynamic schedule. Parameters are drawn by how
+ * much they move, checked against each other and against what is in flight,
+ * and those that depend on each other are put into one block instead of being
+ * thrown away (Kim et al., EuroSys 2016, sections 3 and 4; docs/papers.md says
+ * where this differs).
+ *
+ * A parameter is free, in the batch, or held (in a block in flight). The urn
+ * shows the free ones only. Blocks stay in the book until they rest for the
+ * most part or have become too small; see batch.c. A choice costs O(log J) for
+ * each parameter that it moves between these three, one look-up for each pair
+ * of blocks that it compares again, and n^2 for a pool of n parameters, once,
+ * when it is packed into blocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedulers/builtin.h"
+#include "schedulers/packing.h"
+#include "schedulers/ties.h"
+
+typedef struct priority {
+    strads_policy_setup setup;
+    sti_urn urn;
+    sti_blockbook book;
+    sti_ties ties;
+    sti_batch batch;
+    bool stale;         /* all priorities were set since the batch was drawn */
+    sti_numbers held;   /* entries in flight */
+    sti_numbers chosen; /* entries, while choosing */
+    strads_block *out;
+    uint32_t out_size;
+} priority;
+
+static sti_batch_source source(priority *p)
+{
+    return (sti_batch_source){&p->setup, &p->urn, &p->book};
+}
+
+static void priority_close(void *state)
+{
+    priority *p = state;
+    if (!p)
+        return;
+    sti_urn_close(&p->urn);
+    sti_blockbook_close(&p->book);
+    sti_ties_close(&p->ties);
+    sti_batch_free(&p->batch);
+    free(p->held.at);
+    free(p->chosen.at);
+    free(p->out);
+    free(p);
+}
+
+static strads_err priority_open(const strads_policy_setup *setup, void **state)
+{
+    if (setup->parameters >= UINT32_MAX - 1)
+        return strads_fail(STRADS_ELIMIT,
+                           "%llu parameters are more than one scheduler can "
+                           "hold (4294967293): cut them into several",
+                           (unsigned long long)setup->parameters);
+    if (!setup->parameters || !setup->block_max)
+        return strads_fail(STRADS_EINVAL,
+                           "the priority policy needs at least one parameter "
+                           "and blocks of at least one");
+    priority *p = calloc(1, sizeof *p);
+    if (!p)
+        return strads_fail(STRADS_ENOMEM, "no memory for a policy");
+    p->setup = *setup;
+    p->ties.threshold = setup->threshold;
+    uint32_t n = (uint32_t)setup->parameters;
+    strads_err err = sti_urn_open(n, &p->urn);
+    if (!err)
+        err = sti_blockbook_open(n, &p->book);
+    if (err) {
+        priority_close(p);
+        return err;
+    }
+    *state = p;
+    return STRADS_OK;
+}
+
+static void priority_prioritise(void *state, uint32_t n, const uint32_t *param,
+                                const double *value)
+{
+    priority *p = state;
+    /* A block of all parameters is a block: only when no block can be that
+     * large have all been scanned. */
+    bool all = n >= p->setup.parameters && n > p->setup.block_max;
+    sti_urn_set(&p->urn, n, param, value, all);
+    p->stale = p->stale || all;
+}
+
+/* ---- what is in flight -------------------------------------------------- */
+
+static bool is_in_flight(const strads_choice_request *r, uint64_t id)
+{
+    for (uint32_t k = 0; k < r->n_in_flight; k++)
+        if (r->in_flight[k].id == id)
+            return true;
+    return false;
+}
+
+/* Blocks that are no longer in flight may be drawn again. */
+static void release_committed(priority *p, const strads_choice_request *r)
+{
+    uint32_t kept = 0;
+    for (uint32_t k = 0; k < p->held.n; k++) {
+        uint32_t e = p->held.at[k];
+        const sti_blockbook_entry *entry = &p->book.entry[e];
+        if (is_in_flight(r, entry->block.id)) {
+            p->held.at[kept++] = e;
+            continue;
+        }
+        for (uint32_t m = 0; m < entry->block.n; m++)
+            sti_urn_show(&p->urn, entry->param[m]);
+    }
+    p->held.n = kept;
+}
+
+static bool is_held(const priority *p, uint64_t id)
+{
+    for (uint32_t k = 0; k < p->held.n; k++)
+        if (p->book.entry[p->held.at[k]].block.id == id)
+            return true;
+    return false;
+}
+
+/* A block in flight that this policy did not choose may hold any parameter:
+ * nothing is chosen beside it. */
+static bool foreign_in_flight(const priority *p, const strads_choice_request *r)
+{
+    for (uint32_t k = 0; k < r->n_in_flight; k++)
+        if (r->in_flight[k].n && !is_held(p, r->in_flight[k].id))
+            return true;
+    return false;
+}
+
+/* ---- from pool to blocks ------------------------------------------------ */
+
+/* Makes a block of those members of the pool whose bin is `which`. */
+static strads_err make_block(priority *p, const uint32_t *bin, uint32_t which,
+                             bool whole)
+{
+    sti_batch *b = &p->batch;
+    uint32_t *member = malloc(b->pool.n * sizeof *member);
+    if (!member)
+        return strads_fail(STRADS_ENOMEM, "no memory for a block");
+    uint32_t n = 0, entry = 0;
+    for (uint32_t k = 0; k < b->pool.n; k++)
+        if (bin[k] == which)
+            member[n++] = b->pool.at[k];
+    uint64_t id = whole ? b->pool_id : sti_blockbook_id(&p->book);
+    strads_err err =
+        sti_blockbook_add(&p->book, id, n, member, p->setup.weight, &entry);
+    if (!err)
+        err = sti_numbers_push(&b->block, entry);
+    free(member);
+    return err;
+}
+
+/* Puts the blocks made last, from `first` on, in front of the others. */
+static void move_to_front(sti_numbers *blocks, uint32_t first)
+{
+    for (uint32_t k = first; k < blocks->n; k++) {
+        uint32_t e = blocks->at[k];
+        memmove(blocks->at + k - first + 1, blocks->at + k - first,
+                first * sizeof *blocks->at);
+        blocks->at[k - first] = e;
+    }
+}
+
+typedef struct pool_work {
+    double *weight; /* [n] of the pool's parameters */
+    float *tie;     /* [n x n], or NULL: not to be checked */
+    float *busy;    /* [n] strongest tie to anything in flight */
+    uint32_t *bin;  /* [n] */
+} pool_work;
+
+/* Packs the pool into bins. Those that depend on something in flight share
+ * bins with their like only, so that they do not hold up the others. */
+static strads_err pack(priority *p, double work, const pool_work *w,
+                       uint32_t *bins)
+{
+    sti_packing packing = {
+        .n = p->batch.pool.n,
+        .weight = w->weight,
+        .tie = w->tie,
+        .busy = w->busy,
+        .threshold = p->setup.threshold,
+        .work = work > 1 ? work : 1,
+        .block_max = p->setup.block_max,
+    };
+    return sti_packing_run(&packing, w->bin, bins);
+}
+
+static strads_err compare_pool(priority *p, const pool_work *w)
+{
+    const strads_choice_request *r = p->ties.request;
+    const sti_batch *b = &p->batch;
+    strads_block pool = {.id = b->pool_id, .n = b->pool.n, .param = b->pool.at};
+    strads_err err = STRADS_OK;
+    if (pool.n > 1)
+        err = sti_ties_within(&p->ties, &pool, w->tie);
+    for (uint32_t k = 0; k < r->n_in_flight; k++)
+        if (!err && !p->ties.missing)
+            err = sti_ties_across(&p->ties, &pool, &r->in_flight[k], w->busy);
+    return err;
+}
+
+static strads_err blocks_from_bins(priority *p, const uint32_t *bin,
+                                   uint32_t bins)
+{
+    sti_batch *b = &p->batch;
+    uint32_t first = b->block.n;
+    for (uint32_t k = 0; k < bins; k++) {
+        strads_err err = make_block(p, bin, k, bins == 1);
+        if (err)
+            return err;
+    }
+    if (b->pool_first)
+        move_to_front(&b->block, first);
+    b->pool.n = 0;
+    b->pool_weight = 0;
+    return STRADS_OK;
+}
+
+static strads_err pack_pool(priority *p)
+{
+    const sti_batch *b = &p->batch;
+    size_t n = b->pool.n;
+    uint32_t bins = 0;
+    strads_err err = STRADS_OK;
+    pool_work w = {
+        .weight = malloc(n * sizeof *w.weight),
+        .bin = malloc(n * sizeof *w.bin),
+        .tie = b->checked ? malloc(n * n * sizeof *w.tie) : NULL,
+        .busy = b->checked ? calloc(n, sizeof *w.busy) : NULL,
+    };
+    if (!w.weight || !w.bin || (b->checked && (!w.tie || !w.busy))) {
+        err = strads_fail(STRADS_ENOMEM, "no memory to pack %zu parameters", n);
+        goto done;
+    }
+    for (size_t k = 0; k < n; k++)
+        w.weight[k] = (double)p->setup.weight[b->pool.at[k]];
+    if (b->checked)
+        err = compare_pool(p, &w);
+    if (err || p->ties.missing)
+        goto done;
+    err = pack(p, p->ties.request->work, &w, &bins);
+    if (!err)
+        err = blocks_from_bins(p, w.bin, bins);
+done:
+    free(w.weight);
+    free(w.bin);
+    free(w.tie);
+    free(w.busy);
+    return err;
+}
+
+/* ---- from blocks to the choice ------------------------------------------ */
+
+static bool needs_check(const priority *p, const strads_choice_request *r)
+{
+    return p->setup.probes && r->dependency &&
+           (r->want > 1 || r->n_in_flight > 0);
+}
+
+/* Whether entry e may leave beside what is in flight and chosen so far. */
+static strads_err is_independent(priority *p, uint32_t e, bool *independent)
+{
+    const strads_choice_request *r = p->ties.request;
+    const strads_block *block = &p->book.entry[e].block;
+    uint32_t others = r->n_in_flight + p->chosen.n;
+    *independent = true;
+    for (uint32_t k = 0; k < others && *independent; k++) {
+        const strads_block *other =
+            k < r->n_in_flight
+                ? &r->in_flight[k]
+                : &p->book.entry[p->chosen.at[k - r->n_in_flight]].block;
+        bool depend = false;
+        strads_err err = sti_ties_depend(&p->ties, block, other, &depend);
+        if (err)
+            return err;
+        *independent = !depend;
+    }
+    return STRADS_OK;
+}
+
+/* Chooses from the batch's blocks, in their order. */
+static strads_err select_blocks(priority *p)
+{
+    const strads_choice_request *r = p->ties.request;
+    const sti_batch *b = &p->batch;
+    bool check = needs_check(p, r);
+    p->chosen.n = 0;
+    for (uint32_t k = 0; k < b->block.n && p->chosen.n < r->want; k++) {
+        bool independent = true;
+        strads_err err = STRADS_OK;
+        if (check)
+            err = is_independent(p, b->block.at[k], &independent);
+        if (!err && independent)
+            err = sti_numbers_push(&p->chosen, b->block.at[k]);
+        if (err || p->ties.missing)
+            return err;
+    }
+    return STRADS_OK;
+}
+
+/* The chosen blocks leave the batch for those in flight. */
+static strads_err dispatch(priority *p, strads_choice *choice)
+{
+    if (p->chosen.n > p->out_size) {
+        strads_block *out = realloc(p->out, p->chosen.n * sizeof *out);
+        if (!out)
+            return strads_fail(STRADS_ENOMEM, "no memory for %u blocks",
+                               p->chosen.n);
+        p->out = out;
+        p->out_size = p->chosen.n;
+    }
+    sti_numbers *left = &p->batch.block;
+    for (uint32_t k = 0, c = 0, n = left->n; k < n; k++) {
+        if (k == 0)
+            left->n = 0;
+        uint32_t e = left->at[k];
+        if (c == p->chosen.n || p->chosen.at[c] != e) {
+            left->at[left->n++] = e;
+            continue;
+        }
+        strads_err err = sti_numbers_push(&p->held, e);
+        if (err)
+            return err;
+        p->out[c++] = p->book.entry[e].block;
+    }
+    *choice = (strads_choice){.kind = STRADS_CHOOSE_BLOCKS,
+                              .n = p->chosen.n,
+                              .blocks = p->out};
+    return STRADS_OK;
+}
+
+static strads_err draw(priority *p, const strads_choice_request *r)
+{
+    sti_batch_source from = source(p);
+    sti_ties_forget_asked(&p->ties);
+    p->stale = false;
+    return sti_batch_draw(&p->batch, &from, r, needs_check(p, r));
+}
+
+static strads_err choose_free(priority *p, const strads_choice_request *r,
+                              strads_choice *choice)
+{
+    sti_batch_source to = source(p);
+    strads_err err = STRADS_OK;
+    *choice = (strads_choice){.kind = r->n_in_flight ? STRADS_CHOOSE_WAIT
+                                                     : STRADS_CHOOSE_REST};
+    if (p->batch.open && p->stale)
+        sti_batch_return(&p->batch, &to);
+    if (!p->batch.open) {
+        if (sti_urn_sum(&p->urn) <= r->rest || !r->want)
+            return STRADS_OK;
+        err = draw(p, r);
+    }
+    if (!err && p->batch.pool.n)
+        err = pack_pool(p);
+    if (!err && !p->ties.missing)
+        err = select_blocks(p);
+    if (!err && p->ties.missing) {
+        *choice = (strads_choice){.kind = STRADS_CHOOSE_PROBE,
+                                  .block = p->ties.ask,
+                                  .against = p->ties.about};
+        return STRADS_OK;
+    }
+    if (!err && p->chosen.n)
+        err = dispatch(p, choice);
+    sti_batch_return(&p->batch, &to);
+    return err;
+}
+
+static strads_err priority_choose(void *state, const strads_choice_request *r,
+                                  strads_choice *choice)
+{
+    priority *p = state;
+    sti_ties_begin(&p->ties, r);
+    release_committed(p, r);
+    if (foreign_in_flight(p, r)) {
+        *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
+        return STRADS_OK;
+    }
+    return choose_free(p, r, choice);
+}
+
+const strads_policy sti_policy_priority = {
+    .size = sizeof(strads_policy),
+    .name = "priority",
+    .summary = "what moves most first, dependent parameters never at once",
+    .open = priority_open,
+    .close = priority_close,
+    .prioritise = priority_prioritise,
+    .choose = priority_choose,
+};

@@ -1,0 +1,155 @@
+/* A tree with eight children a node, one cache line each, level by level in
+ * arrays. Each node holds the sum of its children, always added up afresh in
+ * the same order: sums depend on the weights alone, not on how they came to
+ * be, so they never drift, and are 0 exactly when all that is shown weighs 0.
+ *
+ * A hidden leaf is stored negated (-0.0 for weight 0) and counts as 0. */
+#include "schedulers/sumtree.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAN = STI_SUMTREE_FAN };
+static const double HUGE_WEIGHT = 0x1p900;
+
+static size_t groups(size_t n)
+{
+    return (n + FAN - 1) / FAN;
+}
+
+/* The sum of the children of node `up`, which are on level `l`. */
+static double add_up(sti_sumtree *t, uint32_t l, size_t up)
+{
+    const double *child = t->level[l] + up * FAN;
+    double sum = 0;
+    for (int i = 0; i < FAN; i++)
+        sum += child[i] > 0 ? child[i] : 0;
+    t->steps++;
+    return sum;
+}
+
+static void rebuild(sti_sumtree *t)
+{
+    size_t n = t->n;
+    for (uint32_t l = 0; l + 1 < t->levels; l++) {
+        n = groups(n);
+        for (size_t up = 0; up < n; up++)
+            t->level[l + 1][up] = add_up(t, l, up);
+    }
+    t->sum = add_up(t, t->levels - 1, 0);
+}
+
+static void update_above(sti_sumtree *t, uint32_t i)
+{
+    size_t up = i;
+    for (uint32_t l = 0; l + 1 < t->levels; l++) {
+        up /= FAN;
+        t->level[l + 1][up] = add_up(t, l, up);
+    }
+    t->sum = add_up(t, t->levels - 1, 0);
+}
+
+strads_err sti_sumtree_open(uint32_t n, double weight, sti_sumtree *t)
+{
+    memset(t, 0, sizeof *t);
+    t->n = n;
+    size_t size = n;
+    do {
+        size = groups(size);
+        void *level = aligned_alloc(64, size * FAN * sizeof(double));
+        if (!level) {
+            sti_sumtree_close(t);
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory for the priorities of %u parameters",
+                               n);
+        }
+        memset(level, 0, size * FAN * sizeof(double));
+        t->level[t->levels++] = level;
+    } while (size > 1);
+    for (uint32_t i = 0; i < n; i++)
+        t->level[0][i] = weight;
+    rebuild(t);
+    return STRADS_OK;
+}
+
+void sti_sumtree_close(sti_sumtree *t)
+{
+    for (uint32_t l = 0; l < t->levels; l++)
+        free(t->level[l]);
+    memset(t, 0, sizeof *t);
+}
+
+void sti_sumtree_put(sti_sumtree *t, uint32_t i, double weight)
+{
+    double clean = weight > 0 ? fmin(weight, HUGE_WEIGHT) : 0;
+    t->level[0][i] = copysign(clean, t->level[0][i]);
+}
+
+void sti_sumtree_settle(sti_sumtree *t, uint32_t n, const uint32_t *item)
+{
+    /* One by one, `levels` nodes are added up for each item; all at once, a
+     * seventh of the number of leaves. */
+    if ((uint64_t)n * t->levels >= t->n / (FAN - 1)) {
+        rebuild(t);
+        return;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        update_above(t, item[k]);
+}
+
+void sti_sumtree_set(sti_sumtree *t, uint32_t i, double weight)
+{
+    double old = t->level[0][i];
+    sti_sumtree_put(t, i, weight);
+    if (!signbit(old) && t->level[0][i] != old)
+        update_above(t, i);
+}
+
+void sti_sumtree_hide(sti_sumtree *t, uint32_t i)
+{
+    double old = t->level[0][i];
+    t->level[0][i] = -fabs(old);
+    if (old > 0)
+        update_above(t, i);
+}
+
+void sti_sumtree_show(sti_sumtree *t, uint32_t i)
+{
+    double old = t->level[0][i];
+    t->level[0][i] = fabs(old);
+    if (old < 0)
+        update_above(t, i);
+}
+
+double sti_sumtree_weight(const sti_sumtree *t, uint32_t i)
+{
+    return fabs(t->level[0][i]);
+}
+
+bool sti_sumtree_hidden(const sti_sumtree *t, uint32_t i)
+{
+    return signbit(t->level[0][i]);
+}
+
+uint32_t sti_sumtree_find(sti_sumtree *t, double place)
+{
+    size_t node = 0;
+    for (uint32_t l = t->levels; l-- > 0;) {
+        const double *child = t->level[l] + node * FAN;
+        /* Rounding may leave `place` at the very end: the last child that
+         * weighs anything is meant then. */
+        size_t found = 0;
+        for (size_t i = 0; i < FAN; i++) {
+            if (!(child[i] > 0))
+                continue;
+            found = i;
+            if (place < child[i])
+                break;
+            place -= child[i];
+        }
+        node = node * FAN + found;
+        t->steps++;
+    }
+    return (uint32_t)node;
+}

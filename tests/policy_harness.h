@@ -1,0 +1,68 @@
+/* A stand-in for the engine that holds a policy to its promises: it asks,
+ * answers probes from a known matrix, keeps blocks in flight, commits them in
+ * random order with new priorities, and checks every answer. */
+#ifndef POLICY_HARNESS_H
+#define POLICY_HARNESS_H
+
+#include "engine/base/random.h"
+#include "strads/policy.h"
+
+typedef struct harness_block {
+    strads_block block;
+    uint32_t *param; /* its own copy */
+} harness_block;
+
+/* What is to be played. Zero means the default in brackets. */
+typedef struct harness_setup {
+    const char *policy; /* "priority" */
+    uint32_t parameters;
+    const float *weight;     /* [J], or NULL: all 1 */
+    const float *dependency; /* [J x J], or NULL: all 0 */
+    double threshold;        /* 0.1 */
+    double work;             /* 8 */
+    double rest;             /* 0 */
+    uint32_t block_max;      /* 16 */
+    uint32_t want;           /* 1 */
+    uint32_t depth;          /* dispatches in flight beyond the first: 0 */
+    uint64_t seed;
+} harness_setup;
+
+typedef struct harness {
+    harness_setup setup;
+    const strads_policy *policy;
+    void *state;
+    float *weight;
+    double *priority;        /* [J] as last told */
+    unsigned char *probed;   /* [J x J] */
+    uint32_t *flying;        /* [J] how many blocks in flight hold it */
+    uint64_t *dispatched;    /* [J] how often */
+    strads_block *in_flight; /* [n_in_flight] */
+    uint32_t n_in_flight, in_flight_size;
+    harness_block *known; /* every block seen, in the order of first sight */
+    uint32_t n_known, known_size;
+    uint64_t asked, probes, waits, rests, blocks, updates;
+    uint64_t epoch;
+    strads_choice last;
+    sti_random random;
+} harness;
+
+/* Both return what is wrong, or NULL. */
+const char *harness_open(harness *h, const harness_setup *setup);
+
+/* Asks once. Checks the answer; keeps blocks in flight; marks probed pairs. */
+const char *harness_ask(harness *h);
+
+void harness_close(harness *h);
+
+/* Commits one block in flight, at random: its members get priority
+ * `next(h, j)`. Nothing when none is in flight. */
+typedef double (*harness_next)(harness *h, uint32_t j);
+void harness_commit(harness *h, harness_next next);
+
+/* Sets the priorities of all parameters at once. */
+void harness_scan(harness *h, harness_next next);
+
+/* Asks and commits until the policy rests or `steps` have been made. */
+const char *harness_play(harness *h, uint64_t steps, harness_next next);
+
+#endif
