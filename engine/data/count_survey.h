@@ -1,0 +1,44 @@
+/* engine/data/count_survey.h - the first pass: how large is everything? */
+#ifndef STI_DATA_COUNT_SURVEY_H
+#define STI_DATA_COUNT_SURVEY_H
+
+#include "engine/data/text_pass.h"
+
+/* What one chunk of LIBSVM text holds. Counts are of entries. */
+typedef struct sti_tally {
+    uint32_t *col; /* [col_room], by column */
+    uint64_t col_room;
+    uint32_t *row; /* [row_room], by row of the chunk */
+    uint64_t row_room;
+    uint64_t cols, rows, nnz;
+} sti_tally;
+
+/* The sizes of a whole text. */
+typedef struct sti_survey {
+    uint64_t rows, cols, nnz;
+    uint32_t *col_nnz;  /* [cols] */
+    uint32_t *row_nnz;  /* [rows] */
+    sti_tally *tallies; /* LIBSVM: one a chunk, their `col` kept */
+    size_t count;
+    uint64_t room;        /* bytes that may be used */
+    uint64_t width_limit; /* columns that a tally may have; 0: any */
+    bool too_wide;        /* result: a tally met that limit */
+} sti_survey;
+
+/* Counts LIBSVM text chunk by chunk; `pass` has text, parser, chunks. The rows
+ * of each chunk are put into its chunk's first_row. When the columns are so many
+ * that a count of each per chunk would outweigh the matrix, the pass is run again
+ * with fewer chunks: `pass->count` may shrink. */
+strads_err sti_survey_libsvm(sti_survey *survey, sti_pass *pass,
+                             uint64_t min_cols);
+
+/* Counts MatrixMarket text; the sizes are the header's. */
+strads_err sti_survey_market(sti_survey *survey, sti_pass *pass,
+                             uint64_t min_cols);
+
+void sti_survey_free(sti_survey *survey);
+
+/* Gives up what only the placing pass of one chunk needed. */
+void sti_survey_free_tallies(sti_survey *survey);
+
+#endif

@@ -1,0 +1,354 @@
+/* Decides what a process keeps and drives both sides of a build.
+ *
+ * A side is cut along its lines when the split follows them (columns under
+ * COLS and BOTH, rows under ROWS and BOTH): then it is built as one part over
+ * the kept range and split at the end. Otherwise each kept partition is a part
+ * of its own with all lines, and what a line holds in each must be counted. */
+#include "engine/data/data_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/data/big_array.h"
+#include "engine/data/memory_room.h"
+#include "engine/data/partition_cut.h"
+
+static strads_err no_memory(const sti_build *b)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "%s: the system refused memory that it had promised; "
+                       "keep fewer partitions in a process",
+                       b->name);
+}
+
+static bool splits_rows(const sti_build *b)
+{
+    return b->options.split != STRADS_SPLIT_COLS;
+}
+
+static bool splits_cols(const sti_build *b)
+{
+    return b->options.split != STRADS_SPLIT_ROWS;
+}
+
+static strads_err cut(sti_build *b)
+{
+    uint32_t parts = b->options.partitions;
+    const sti_survey *s = b->survey;
+    b->row_bounds = calloc((size_t)parts + 1, sizeof *b->row_bounds);
+    b->col_bounds = calloc((size_t)parts + 1, sizeof *b->col_bounds);
+    if (b->row_bounds == NULL || b->col_bounds == NULL)
+        return no_memory(b);
+    if (splits_rows(b))
+        sti_partition_cut(s->row_nnz, s->rows, parts, b->row_bounds);
+    if (splits_cols(b))
+        sti_partition_cut(s->col_nnz, s->cols, parts, b->col_bounds);
+    return STRADS_OK;
+}
+
+static strads_range kept(const sti_build *b, const uint64_t *bounds)
+{
+    uint32_t first = b->options.keep_first;
+    return (strads_range){bounds[first], bounds[first + b->options.keep_count]};
+}
+
+static uint64_t nnz_in(const uint32_t *nnz, strads_range range)
+{
+    uint64_t sum = 0;
+    for (uint64_t k = range.begin; k < range.end; k++)
+        sum += nnz[k];
+    return sum;
+}
+
+/* Lays out the parts of one side, without memory for them yet. */
+static strads_err shape(sti_build *b, sti_side *side, bool by_col)
+{
+    const sti_survey *s = b->survey;
+    const strads_data_options *o = &b->options;
+    bool along = by_col ? splits_cols(b) : splits_rows(b);
+    bool cols_cut = along == by_col;
+    const uint64_t *bounds = cols_cut ? b->col_bounds : b->row_bounds;
+    strads_range lines = {0, by_col ? s->cols : s->rows};
+    strads_range minors = {0, by_col ? s->rows : s->cols};
+    side->wanted = true;
+    side->by_col = by_col;
+    side->cross = !along && o->partitions > 1;
+    side->nnz = nnz_in(cols_cut ? s->col_nnz : s->row_nnz, kept(b, bounds));
+    side->count = side->cross ? o->keep_count : (o->keep_count > 0);
+    side->parts = calloc((size_t)side->count + 1, sizeof *side->parts);
+    if (side->parts == NULL)
+        return no_memory(b);
+    for (uint32_t p = 0; p < side->count; p++) {
+        const uint64_t *at = bounds + o->keep_first + p;
+        side->parts[p].line = along ? kept(b, bounds) : lines;
+        side->parts[p].minor =
+            side->cross ? (strads_range){at[0], at[1]} : minors;
+    }
+    return STRADS_OK;
+}
+
+static strads_err allocate_side(sti_build *b, sti_side *side)
+{
+    uint32_t spare = side->cross ? 0 : b->options.keep_count;
+    if (!side->wanted || side->count == 0)
+        return STRADS_OK;
+    return sti_side_make_starts(side, spare) &&
+                   sti_side_make_entries(side, b->options.values)
+               ? STRADS_OK
+               : no_memory(b);
+}
+
+static strads_err allocate(sti_build *b)
+{
+    strads_data *d = b->data;
+    d->label_count = b->has_labels ? b->rows.end - b->rows.begin : 0;
+    d->bytes = sti_side_bytes(&d->by_col, b->options.values) +
+               sti_side_bytes(&d->by_row, b->options.values) +
+               d->label_count * sizeof *d->label + d->cols * sizeof *d->col_nnz;
+    strads_err err =
+        sti_memory_check(b->name, d->bytes, b->options.memory_limit);
+    if (err == STRADS_OK)
+        err = allocate_side(b, &d->by_col);
+    if (err == STRADS_OK)
+        err = allocate_side(b, &d->by_row);
+    if (err == STRADS_OK && b->has_labels) {
+        d->label = sti_big_alloc(d->label_count * sizeof *d->label);
+        err = d->label != NULL ? STRADS_OK : no_memory(b);
+    }
+    return err;
+}
+
+strads_err sti_build_begin(sti_build *b)
+{
+    sti_survey *s = b->survey;
+    const strads_data_options *o = &b->options;
+    strads_data *d = calloc(1, sizeof *d);
+    b->data = d;
+    if (d == NULL)
+        return no_memory(b);
+    strads_err err = cut(b);
+    if (err != STRADS_OK)
+        return err;
+    d->rows = s->rows;
+    d->cols = s->cols;
+    d->nnz = s->nnz;
+    d->partitions = o->partitions;
+    d->keep_first = o->keep_first;
+    d->keep_count = o->keep_count;
+    b->rows =
+        splits_rows(b) ? kept(b, b->row_bounds) : (strads_range){0, s->rows};
+    if ((o->layout & STRADS_LAYOUT_COLS) != 0)
+        err = shape(b, &d->by_col, true);
+    if (err == STRADS_OK && (o->layout & STRADS_LAYOUT_ROWS) != 0)
+        err = shape(b, &d->by_row, false);
+    if (err == STRADS_OK)
+        err = allocate(b);
+    d->col_nnz = s->col_nnz;
+    s->col_nnz = NULL;
+    return err;
+}
+
+bool sti_build_must_count(const sti_build *b)
+{
+    return b->data->by_col.cross || b->data->by_row.cross;
+}
+
+static void count_entries(sti_feed *f, const sti_batch *batch)
+{
+    sti_build *b = f->context;
+    if (b->data->by_col.cross)
+        sti_side_count(&b->data->by_col, batch);
+    if (b->data->by_row.cross)
+        sti_side_count(&b->data->by_row, batch);
+}
+
+const sti_sink sti_build_count_sink = {.entries = count_entries};
+
+bool sti_build_affords(const sti_build *b, size_t chunks)
+{
+    const sti_side *side = &b->data->by_col;
+    if (!side->wanted || side->cross || side->count == 0)
+        return true;
+    strads_range lines = side->parts[0].line;
+    uint64_t places = (lines.end - lines.begin) * sizeof(uint64_t);
+    return places * (chunks - 1) <= b->data->bytes / 8;
+}
+
+/* A side cut along its lines: the survey's counts are the starts'. */
+static void take_counts(sti_side *side, const uint32_t *nnz)
+{
+    strads_range lines = side->parts[0].line;
+    for (uint64_t k = lines.begin; k < lines.end; k++)
+        side->parts[0].start[k - lines.begin + 1] = nnz[k];
+}
+
+static bool open_private(sti_side *side, const sti_tally *tallies,
+                         size_t chunks)
+{
+    uint32_t **counts = calloc(chunks, sizeof *counts);
+    uint64_t *lines = calloc(chunks, sizeof *lines);
+    bool room = counts != NULL && lines != NULL;
+    for (size_t t = 0; room && t < chunks; t++) {
+        counts[t] = tallies[t].col;
+        lines[t] = tallies[t].cols;
+    }
+    room = room && sti_side_open_private(side, counts, lines, chunks);
+    free(counts);
+    free(lines);
+    return room;
+}
+
+static bool open_side(sti_side *side, const uint32_t *nnz,
+                      const sti_tally *tallies, size_t chunks, bool atomic)
+{
+    if (!side->wanted || side->count == 0)
+        return true;
+    side->writers = atomic ? STI_WRITERS_ATOMIC : STI_WRITERS_ONE;
+    if (!side->cross && tallies != NULL && chunks > 1 && side->by_col) {
+        side->writers = STI_WRITERS_PRIVATE;
+        return open_private(side, tallies, chunks);
+    }
+    if (!side->cross)
+        take_counts(side, nnz);
+    sti_side_open(side);
+    return true;
+}
+
+strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks,
+                          bool atomic)
+{
+    strads_data *d = b->data;
+    bool room = open_side(&d->by_col, d->col_nnz, tallies, chunks, atomic) &&
+                open_side(&d->by_row, b->survey->row_nnz, NULL, chunks, atomic);
+    return room ? STRADS_OK : no_memory(b);
+}
+
+static void place_entries(sti_feed *f, const sti_batch *batch)
+{
+    sti_build *b = f->context;
+    f->entry_sum += sti_digest_entries(batch);
+    if (!sti_side_place(&b->data->by_col, f->chunk, batch) ||
+        !sti_side_place(&b->data->by_row, f->chunk, batch))
+        sti_feed_trouble(f, STRADS_EIO, NULL, NULL,
+                         "holds more entries than a moment ago; read it again "
+                         "when nobody writes to it");
+}
+
+static void place_label(sti_feed *f, uint64_t row, double label)
+{
+    sti_build *b = f->context;
+    f->label_sum += sti_digest_label(row, label);
+    if (row >= b->rows.begin && row < b->rows.end)
+        b->data->label[row - b->rows.begin] = label;
+}
+
+static void add_sums(sti_feed *f)
+{
+    sti_build *b = f->context;
+    __atomic_fetch_add(&b->digest.entry_sum, f->entry_sum, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&b->digest.label_sum, f->label_sum, __ATOMIC_RELAXED);
+}
+
+const sti_sink sti_build_place_sink = {.entries = place_entries,
+                                       .label = place_label,
+                                       .end = add_sums};
+
+static strads_err finish_side(sti_build *b, sti_side *side, bool unordered,
+                              sti_twice *twice)
+{
+    if (!side->wanted || side->count == 0)
+        return STRADS_OK;
+    if (!sti_side_is_full(side))
+        return strads_fail(STRADS_EIO,
+                           "%s: holds fewer entries than a moment ago; read it "
+                           "again when nobody writes to it",
+                           b->name);
+    sti_side_free_places(side);
+    if (unordered && !twice->found) {
+        *twice = sti_side_order(side, b->options.threads);
+        if (side->by_col) {
+            uint64_t col = twice->line;
+            twice->line = twice->minor;
+            twice->minor = col;
+        }
+    }
+    const uint64_t *bounds = side->by_col ? b->col_bounds : b->row_bounds;
+    if (!side->cross && b->options.partitions > 1 &&
+        !sti_side_split(side, bounds + b->options.keep_first,
+                        b->options.keep_count))
+        return no_memory(b);
+    sti_side_rebase(side);
+    return STRADS_OK;
+}
+
+static strads_sparse view(const sti_side *side, uint32_t k)
+{
+    if (!side->wanted)
+        return (strads_sparse){0};
+    const sti_part *part = &side->parts[k];
+    return (strads_sparse){.lines = part->line.end - part->line.begin,
+                           .nnz = part->nnz,
+                           .start = part->start,
+                           .index = side->index + part->base,
+                           .f64 = side->f64 != NULL ? side->f64 + part->base
+                                                    : NULL,
+                           .f32 = side->f32 != NULL ? side->f32 + part->base
+                                                    : NULL};
+}
+
+static strads_err make_shares(sti_build *b)
+{
+    strads_data *d = b->data;
+    d->shares = calloc((size_t)d->keep_count + 1, sizeof *d->shares);
+    if (d->shares == NULL)
+        return no_memory(b);
+    for (uint32_t k = 0; k < d->keep_count; k++) {
+        uint32_t p = d->keep_first + k;
+        strads_share *share = &d->shares[k];
+        share->partition = p;
+        share->partitions = d->partitions;
+        share->rows = (strads_range){0, d->rows};
+        share->cols = (strads_range){0, d->cols};
+        if (splits_rows(b))
+            share->rows =
+                (strads_range){b->row_bounds[p], b->row_bounds[p + 1]};
+        if (splits_cols(b))
+            share->cols =
+                (strads_range){b->col_bounds[p], b->col_bounds[p + 1]};
+        share->by_col = view(&d->by_col, k);
+        share->by_row = view(&d->by_row, k);
+        if (d->label != NULL)
+            share->label = d->label + (share->rows.begin - b->rows.begin);
+    }
+    return STRADS_OK;
+}
+
+strads_err sti_build_finish(sti_build *b, bool unordered, sti_twice *twice,
+                            strads_data **out)
+{
+    strads_data *d = b->data;
+    *twice = (sti_twice){0};
+    strads_err err = finish_side(b, &d->by_col, unordered, twice);
+    if (err == STRADS_OK)
+        err = finish_side(b, &d->by_row, unordered, twice);
+    if (err == STRADS_OK)
+        err = make_shares(b);
+    if (err != STRADS_OK || twice->found)
+        return err;
+    b->digest.rows = d->rows;
+    b->digest.cols = d->cols;
+    b->digest.nnz = d->nnz;
+    b->digest.has_labels = b->has_labels;
+    d->checksum = sti_digest_finish(&b->digest);
+    *out = d;
+    b->data = NULL;
+    return STRADS_OK;
+}
+
+void sti_build_free(sti_build *b)
+{
+    strads_data_free(b->data);
+    free(b->row_bounds);
+    free(b->col_bounds);
+    *b = (sti_build){0};
+}

@@ -1,0 +1,51 @@
+/* engine/data/data_build.h - making a data set from counts and then entries.
+ *
+ *   begin    the counts are known: cut, allocate
+ *   count    only when sti_build_must_count: every entry once more, counted
+ *   open     entries may be placed
+ *   place    every entry once, in any order that the writers allow
+ *   finish   order, check, hand out */
+#ifndef STI_DATA_DATA_BUILD_H
+#define STI_DATA_DATA_BUILD_H
+
+#include "engine/data/content_digest.h"
+#include "engine/data/count_survey.h"
+#include "engine/data/data_set.h"
+
+typedef struct sti_build {
+    const char *name; /* of the source, for sentences */
+    strads_data_options options;
+    sti_survey *survey;
+    bool has_labels;
+    uint64_t *row_bounds; /* [partitions + 1] */
+    uint64_t *col_bounds;
+    strads_range rows; /* whose labels are kept */
+    strads_data *data;
+    sti_digest digest; /* its sums are added to atomically */
+} sti_build;
+
+/* survey->col_nnz moves to the data set. */
+strads_err sti_build_begin(sti_build *build);
+
+/* A side is cut across its lines: what a line has in each part is not known. */
+bool sti_build_must_count(const sti_build *build);
+extern const sti_sink sti_build_count_sink; /* context: the build */
+
+/* Whether private places for so many chunks cost little beside the matrix. */
+bool sti_build_affords(const sti_build *build, size_t chunks);
+
+/* `tallies` (NULL: none) holds each chunk's counts: then chunks may place by
+ * column at the same time. `atomic`: anybody may place anything. */
+strads_err sti_build_open(sti_build *build, const sti_tally *tallies,
+                          size_t chunks, bool atomic);
+extern const sti_sink sti_build_place_sink; /* context: the build */
+
+/* Puts lines in order when `unordered`; an entry found twice is reported as
+ * *twice (row in line, column in minor) and is no error of this function. */
+strads_err sti_build_finish(sti_build *build, bool unordered, sti_twice *twice,
+                            strads_data **out);
+
+/* NULL is not allowed, a build that only was begun is. */
+void sti_build_free(sti_build *build);
+
+#endif

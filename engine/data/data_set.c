@@ -1,0 +1,121 @@
+/* The public face of a data set that is complete: nothing here changes one. */
+#include "engine/data/data_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/data/big_array.h"
+#include "engine/data/memory_room.h"
+#include "engine/data/parallel_tasks.h"
+
+static strads_err check_options(const strads_data_options *o)
+{
+    if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_BOTH)
+        return strads_fail(STRADS_EINVAL,
+                           "split is %d, expected rows, cols or both",
+                           (int)o->split);
+    if (o->layout < STRADS_LAYOUT_COLS || o->layout > STRADS_LAYOUT_BOTH)
+        return strads_fail(STRADS_EINVAL,
+                           "layout is %d, expected cols, rows or both",
+                           (int)o->layout);
+    if (o->values != STRADS_F64 && o->values != STRADS_F32)
+        return strads_fail(STRADS_EINVAL,
+                           "values of a data set are f64 or f32, not type %d",
+                           (int)o->values);
+    if (o->keep_first > o->partitions ||
+        o->keep_count > o->partitions - o->keep_first)
+        return strads_fail(
+            STRADS_EINVAL,
+            "partitions %u to %u shall be kept, but there are only %u",
+            o->keep_first, o->keep_first + o->keep_count - 1, o->partitions);
+    if (o->min_cols > STI_MOST_LINES)
+        return strads_fail(STRADS_ELIMIT,
+                           "min_cols is %llu, at most %llu columns fit",
+                           (unsigned long long)o->min_cols,
+                           (unsigned long long)STI_MOST_LINES);
+    return STRADS_OK;
+}
+
+strads_err sti_data_options(const strads_data_options *given,
+                            strads_data_options *out)
+{
+    strads_data_options o = {0};
+    if (given != NULL) {
+        if (given->size == 0 || given->size > sizeof o)
+            return strads_fail(STRADS_EINVAL,
+                               "strads_data_options.size is %zu, expected "
+                               "sizeof(strads_data_options), %zu",
+                               given->size, sizeof o);
+        memcpy(&o, given, given->size);
+    }
+    o.size = sizeof o;
+    o.partitions = o.partitions == 0 ? 1 : o.partitions;
+    if (o.keep_count == 0 && o.keep_first <= o.partitions)
+        o.keep_count = o.partitions - o.keep_first;
+    if (o.layout == 0)
+        o.layout = STRADS_LAYOUT_COLS;
+    if (o.threads == 0)
+        o.threads = sti_parallel_cores();
+    if (o.memory_limit == 0)
+        o.memory_limit = sti_memory_room();
+    strads_err err = check_options(&o);
+    if (err == STRADS_OK)
+        *out = o;
+    return err;
+}
+
+void strads_data_free(strads_data *data)
+{
+    if (data == NULL)
+        return;
+    sti_side_free(&data->by_col);
+    sti_side_free(&data->by_row);
+    sti_big_free(data->label, data->label_count * sizeof *data->label);
+    sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
+    free(data->shares);
+    free(data);
+}
+
+uint64_t strads_data_rows(const strads_data *data)
+{
+    return data->rows;
+}
+
+uint64_t strads_data_cols(const strads_data *data)
+{
+    return data->cols;
+}
+
+uint64_t strads_data_nnz(const strads_data *data)
+{
+    return data->nnz;
+}
+
+uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j)
+{
+    return j < data->cols ? data->col_nnz[j] : 0;
+}
+
+uint64_t strads_data_checksum(const strads_data *data)
+{
+    return data->checksum;
+}
+
+uint64_t strads_data_index_base(const strads_data *data)
+{
+    return data->index_base;
+}
+
+uint64_t strads_data_bytes(const strads_data *data)
+{
+    return data->bytes;
+}
+
+const strads_share *strads_data_share(const strads_data *data,
+                                      uint32_t partition)
+{
+    uint32_t k = partition - data->keep_first;
+    return partition >= data->keep_first && k < data->keep_count
+               ? &data->shares[k]
+               : NULL;
+}

@@ -1,0 +1,25 @@
+/* engine/data/data_set.h - what a strads_data is made of. */
+#ifndef STI_DATA_DATA_SET_H
+#define STI_DATA_DATA_SET_H
+
+#include "engine/data/sparse_build.h"
+#include "strads/data.h"
+
+struct strads_data {
+    uint64_t rows, cols, nnz;
+    uint64_t checksum;
+    uint64_t index_base;
+    uint32_t *col_nnz; /* [cols] */
+    uint32_t partitions, keep_first, keep_count;
+    strads_share *shares; /* [keep_count] */
+    sti_side by_col, by_row;
+    double *label; /* [label_count]; NULL when there are none */
+    uint64_t label_count;
+    uint64_t bytes;
+};
+
+/* Options with every default filled in. */
+strads_err sti_data_options(const strads_data_options *given,
+                            strads_data_options *out);
+
+#endif

@@ -1,0 +1,240 @@
+/* LIBSVM text: a line is `label [qid:n] index:value ... [# comment]`, indices
+ * from 1, ascending; blank and comment lines are not rows; qid is ignored.
+ *
+ * One template, compiled twice. With values every byte is checked. Without, only
+ * what sizes depend on is looked at (rows, indices) and values are skipped: the
+ * counting pass need not find errors, the next one will. In both a byte beyond
+ * `end` is never taken for text, though it may be read. */
+#include "engine/data/libsvm_parse.h"
+
+#include <math.h>
+
+#include "engine/data/parse_number.h"
+#include "engine/data/text_feed.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static void end_row(sti_feed *f)
+{
+    if (!f->in_row)
+        return;
+    if (f->sink->row_end != NULL)
+        f->sink->row_end(f, f->row, f->row_nnz);
+    f->in_row = false;
+    f->row++;
+    f->row_nnz = 0;
+    f->last = 0;
+}
+
+/* The rest of a comment; NULL-free: stops at the newline or at `end`. */
+static const char *skip_comment(sti_feed *f, const char *p, const char *end)
+{
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    f->in_comment = line_end == NULL;
+    return line_end != NULL ? line_end : end;
+}
+
+static const char *refuse_label(sti_feed *f, int status, const char *p,
+                                const char *end)
+{
+    sti_feed_not_a_number(f, status, p, end, "a label (a number)");
+    return NULL;
+}
+
+/* Where the label ends, or NULL after a trouble. */
+static const char *take_label(sti_feed *f, const char *p, const char *end)
+{
+    double label;
+    const char *after;
+    int status = (int)sti_number_read(p, &after, &label);
+    if (status != STI_NUMBER_OK)
+        return refuse_label(f, status, p, end);
+    if (*after == ':' && after < end) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "a label (a number) before the first index:value");
+        return NULL;
+    }
+    if (after < end && !is_blank(*after) && *after != '\n' && *after != '#')
+        return refuse_label(f, STI_NUMBER_NONE, p, end);
+    if (f->row >= f->row_limit) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end, "at most %llu rows",
+                         (unsigned long long)f->row_limit);
+        return NULL;
+    }
+    f->in_row = true;
+    if (f->sink->label != NULL)
+        f->sink->label(f, f->row, label);
+    return after;
+}
+
+static const char *refuse_index(sti_feed *f, const char *p, const char *end)
+{
+    bool digits = *p >= '0' && *p <= '9';
+    const char *q = p;
+    while (q < end && *q >= '0' && *q <= '9')
+        q++;
+    bool large = digits && *q == ':' && *p != '0';
+    sti_feed_trouble(f, large ? STRADS_ELIMIT : STRADS_EFORMAT, p, end,
+                     digits && *q == ':'
+                         ? "an index from 1 to %llu"
+                         : "index:value with an index from 1 to %llu",
+                     (unsigned long long)f->col_limit);
+    return NULL;
+}
+
+/* Any index, of any length: 1 .. col_limit and a colon, or a trouble. */
+static const char *take_long_index(sti_feed *f, const char *p, const char *end,
+                                   uint64_t *index)
+{
+    const char *q = p;
+    uint64_t value = 0;
+    while (*q >= '0' && *q <= '9' && value <= f->col_limit)
+        value = value * 10 + (uint64_t)(*q++ - '0');
+    if (q == p || *q != ':' || value == 0 || value > f->col_limit)
+        return refuse_index(f, p, end);
+    *index = value;
+    return q + 1;
+}
+
+/* `qid:7` stands between the label and the first entry. */
+static const char *skip_qid(sti_feed *f, const char *p, const char *end)
+{
+    if (f->last == 0 && end - p > 4 && memcmp(p, "qid:", 4) == 0)
+        return sti_token_end(p);
+    return refuse_index(f, p, end);
+}
+
+static const char *refuse_value(sti_feed *f, int status, const char *p,
+                                const char *end)
+{
+    sti_feed_not_a_number(f, status, p, end, "a value (a number)");
+    return NULL;
+}
+
+static const char *refuse_order(sti_feed *f, const char *p, const char *end)
+{
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                     "an index above %llu (indices ascend in a row, none "
+                     "twice)",
+                     (unsigned long long)f->last);
+    return NULL;
+}
+
+static const char *take_value(sti_feed *f, const char *p, const char *end,
+                              double *value)
+{
+    const char *after;
+    int status = (int)sti_number_read(p, &after, value);
+    if (status != STI_NUMBER_OK)
+        return refuse_value(f, status, p, end);
+    if ((unsigned char)*after > ' ')
+        return refuse_value(f, STI_NUMBER_NONE, p, end);
+    if (!(fabs(*value) <= f->value_limit)) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end,
+                         "a value that fits in 32 bits (or read it as f64)");
+        return NULL;
+    }
+    return after;
+}
+
+static inline void put_entry(sti_feed *f, uint64_t index, double value)
+{
+    size_t n = f->batch.n;
+    f->batch.row[n] = (uint32_t)f->row;
+    f->batch.col[n] = (uint32_t)(index - 1);
+    f->batch.value[n] = value;
+    f->batch.n = n + 1;
+    if (n + 1 == STI_BATCH)
+        sti_feed_flush(f);
+}
+
+static inline const char *take_entry(sti_feed *f, const char *p,
+                                     const char *end, const bool values)
+{
+    uint64_t index;
+    unsigned digits = sti_digits(p, &index);
+    const char *after = p + digits + 1;
+    if (p[digits] != ':' || index - 1 >= f->col_limit) {
+        if (*p == 'q')
+            return skip_qid(f, p, end);
+        after = take_long_index(f, p, end, &index);
+        if (after == NULL)
+            return NULL;
+    }
+    double value = 0;
+    if (values) {
+        if (index <= f->last)
+            return refuse_order(f, p, end);
+        after = take_value(f, after, end, &value);
+        if (after == NULL)
+            return NULL;
+    } else {
+        after = sti_token_end(after);
+    }
+    f->last = index;
+    f->row_nnz++;
+    put_entry(f, index, value);
+    return f->trouble.err == STRADS_OK ? after : NULL;
+}
+
+/* Reads tokens until `end`, or stops after a trouble. */
+static inline void take_text(sti_feed *f, const char *p, const char *end,
+                             const bool values)
+{
+    if (f->in_comment)
+        p = skip_comment(f, p, end);
+    while (p != NULL) {
+        while (is_blank(*p))
+            p++;
+        if (p >= end)
+            return;
+        if (*p == '\n') {
+            end_row(f);
+            p++;
+        } else if (*p == '#') {
+            p = skip_comment(f, p, end);
+        } else if (f->in_row) {
+            p = take_entry(f, p, end, values);
+        } else {
+            p = take_label(f, p, end);
+        }
+    }
+}
+
+static void take(sti_feed *f, const char *begin, const char *end)
+{
+    if (f->values)
+        take_text(f, begin, end, true);
+    else
+        take_text(f, begin, end, false);
+}
+
+static void finish(sti_feed *f)
+{
+    end_row(f);
+}
+
+const sti_parser sti_libsvm_parser = {.name = "libsvm",
+                                      .cut = ' ',
+                                      .take = take,
+                                      .finish = finish};
+
+static bool is_row(const char *p, const char *end)
+{
+    while (p < end && is_blank(*p))
+        p++;
+    return p < end && *p != '\n' && *p != '#';
+}
+
+const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows)
+{
+    while (rows > 0 && p < end) {
+        rows -= is_row(p, end);
+        const char *line_end = memchr(p, '\n', (size_t)(end - p));
+        p = line_end != NULL ? line_end + 1 : end;
+    }
+    return p;
+}

@@ -1,0 +1,399 @@
+/* MatrixMarket text: a banner, comments, a line of sizes, and then entries,
+ * `row column value` from 1 in any order (coordinate) or all values column by
+ * column (array). As for LIBSVM, one template is compiled twice: without values
+ * only the indices are read. */
+#include "engine/data/matrixmarket_parse.h"
+
+#include <math.h>
+#include <strings.h>
+
+#include "engine/data/parse_number.h"
+
+static const char banner[] = "%%MatrixMarket";
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+bool sti_market_is(const char *begin, const char *end)
+{
+    size_t length = sizeof banner - 1;
+    return (size_t)(end - begin) >= length &&
+           strncasecmp(begin, banner, length) == 0;
+}
+
+/* A place in the header; `feed` is only where a trouble is left. */
+typedef struct header {
+    const char *p, *begin, *end;
+    sti_feed *feed;
+} header;
+
+static void skip_blanks(header *h)
+{
+    while (h->p < h->end && is_blank(*h->p))
+        h->p++;
+}
+
+/* The number of the word that stands here, or -1 with a trouble. */
+static int take_word(header *h, const char *const *words, const char *expected)
+{
+    skip_blanks(h);
+    const char *word_end = h->p;
+    while (word_end < h->end && (unsigned char)*word_end > ' ')
+        word_end++;
+    size_t length = (size_t)(word_end - h->p);
+    for (int i = 0; words[i] != NULL; i++) {
+        if (strlen(words[i]) == length &&
+            strncasecmp(words[i], h->p, length) == 0) {
+            h->p = word_end;
+            return i;
+        }
+    }
+    sti_feed_trouble(h->feed, STRADS_EFORMAT, h->p, h->end, "%s", expected);
+    return -1;
+}
+
+static bool take_banner(header *h, sti_market *m)
+{
+    static const char *const objects[] = {"matrix", NULL};
+    static const char *const formats[] = {"coordinate", "array", NULL};
+    static const char *const fields[] = {"real", "double", "integer", "pattern",
+                                         NULL};
+    static const char *const symmetries[] = {"general", "symmetric",
+                                             "skew-symmetric", NULL};
+    h->p += sizeof banner - 1;
+    if (take_word(h, objects, "'matrix' in the first line") < 0)
+        return false;
+    int format =
+        take_word(h, formats, "'coordinate' or 'array' in the first line");
+    if (format < 0)
+        return false;
+    const char *field_at = h->p;
+    int field = take_word(h, fields,
+                          "'real', 'integer' or 'pattern' in the first line");
+    if (field < 0)
+        return false;
+    int symmetry = take_word(
+        h, symmetries,
+        "'general', 'symmetric' or 'skew-symmetric' in the first line");
+    if (symmetry < 0)
+        return false;
+    m->array = format == 1;
+    m->integer = field == 2;
+    m->pattern = field == 3;
+    m->symmetry = (sti_symmetry)symmetry;
+    if (m->pattern && (m->array || m->symmetry == STI_SYMMETRY_SKEW)) {
+        sti_feed_trouble(h->feed, STRADS_EFORMAT, field_at + 1, h->end,
+                         "'real' or 'integer': a pattern has no values to be "
+                         "an array or skew-symmetric");
+        return false;
+    }
+    return true;
+}
+
+static bool take_line_end(header *h)
+{
+    skip_blanks(h);
+    if (h->p >= h->end)
+        return true;
+    if (*h->p != '\n') {
+        sti_feed_trouble(h->feed, STRADS_EFORMAT, h->p, h->end,
+                         "the end of the line");
+        return false;
+    }
+    h->p++;
+    return true;
+}
+
+static void skip_comments(header *h)
+{
+    for (;;) {
+        skip_blanks(h);
+        if (h->p < h->end && *h->p == '%') {
+            const char *line_end = memchr(h->p, '\n', (size_t)(h->end - h->p));
+            h->p = line_end != NULL ? line_end : h->end;
+        }
+        if (h->p >= h->end || *h->p != '\n')
+            return;
+        h->p++;
+    }
+}
+
+static bool take_size(header *h, const char *what, uint64_t limit,
+                      uint64_t *out)
+{
+    skip_blanks(h);
+    const char *from = h->p;
+    uint64_t value = 0;
+    while (h->p < h->end && *h->p >= '0' && *h->p <= '9' && value <= limit)
+        value = value * 10 + (uint64_t)(*h->p++ - '0');
+    bool number = h->p > from;
+    if (number && value <= limit && (h->p >= h->end || *h->p <= ' ')) {
+        *out = value;
+        return true;
+    }
+    strads_err err = number && value > limit ? STRADS_ELIMIT : STRADS_EFORMAT;
+    sti_feed_trouble(h->feed, err, from, h->end, "%s, 0 to %llu", what,
+                     (unsigned long long)limit);
+    return false;
+}
+
+static bool take_sizes(header *h, sti_market *m)
+{
+    uint64_t most = STI_MOST_LINES;
+    if (!take_size(h, "the number of rows", most, &m->rows) ||
+        !take_size(h, "the number of columns", most, &m->cols))
+        return false;
+    const char *from = h->p;
+    if (!m->array &&
+        !take_size(h, "the number of entries", UINT64_MAX / 32, &m->entries))
+        return false;
+    if (!take_line_end(h))
+        return false;
+    if (m->symmetry != STI_SYMMETRY_NONE && m->rows != m->cols) {
+        sti_feed_trouble(h->feed, STRADS_EFORMAT, from - 1, h->end,
+                         "as many columns as rows in a symmetric matrix");
+        return false;
+    }
+    if (m->array && m->symmetry == STI_SYMMETRY_NONE)
+        m->entries = m->rows * m->cols;
+    else if (m->array && m->symmetry == STI_SYMMETRY_EVEN)
+        m->entries = m->rows % 2 == 0 ? m->rows / 2 * (m->rows + 1)
+                                      : (m->rows + 1) / 2 * m->rows;
+    else if (m->array)
+        m->entries = m->rows == 0       ? 0
+                     : m->rows % 2 == 0 ? m->rows / 2 * (m->rows - 1)
+                                        : (m->rows - 1) / 2 * m->rows;
+    return true;
+}
+
+strads_err sti_market_header(const char *path, const char *begin,
+                             const char *end, sti_market *out)
+{
+    sti_feed feed = {0};
+    sti_market m = {0};
+    header h = {begin, begin, end, &feed};
+    bool good = take_banner(&h, &m) && take_line_end(&h);
+    if (good) {
+        skip_comments(&h);
+        good = take_sizes(&h, &m);
+    }
+    if (!good) {
+        feed.trouble.line = 1 + sti_text_count_lines(begin, feed.trouble.at);
+        return sti_trouble_fail(path, &feed.trouble);
+    }
+    if (m.rows == 0)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: found no rows, expected at least one", path);
+    m.body = (size_t)(h.p - begin);
+    m.body_line = 1 + sti_text_count_lines(begin, h.p);
+    *out = m;
+    return STRADS_OK;
+}
+
+static const char *skip_comment(sti_feed *f, const char *p, const char *end)
+{
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    f->in_comment = line_end == NULL;
+    return line_end != NULL ? line_end : end;
+}
+
+/* A row or column, 1 .. limit; NULL after a trouble. */
+static const char *take_ordinal(sti_feed *f, const char *p, const char *end,
+                                const char *what, uint64_t limit, uint64_t *out)
+{
+    while (is_blank(*p))
+        p++;
+    const char *q = p;
+    uint64_t value = 0;
+    while (*q >= '0' && *q <= '9' && value <= limit)
+        value = value * 10 + (uint64_t)(*q++ - '0');
+    if (q == p || value == 0 || value > limit || (unsigned char)*q > ' ') {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end, "a %s from 1 to %llu", what,
+                         (unsigned long long)limit);
+        return NULL;
+    }
+    *out = value;
+    return q;
+}
+
+static const char *take_value(sti_feed *f, const char *p, const char *end,
+                              double *value)
+{
+    const char *after;
+    while (is_blank(*p))
+        p++;
+    int status = (int)sti_number_read(p, &after, value);
+    if (status == STI_NUMBER_OK && (unsigned char)*after > ' ')
+        status = STI_NUMBER_NONE;
+    if (status != STI_NUMBER_OK) {
+        sti_feed_not_a_number(f, status, p, end, "a value (a number)");
+        return NULL;
+    }
+    if (f->market->integer && rint(*value) != *value) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "an integer, as the first line says");
+        return NULL;
+    }
+    if (!(fabs(*value) <= f->value_limit)) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end,
+                         "a value that fits in 32 bits (or read it as f64)");
+        return NULL;
+    }
+    return after;
+}
+
+static void put_one(sti_feed *f, uint64_t row, uint64_t col, double value)
+{
+    size_t n = f->batch.n;
+    f->batch.row[n] = (uint32_t)row;
+    f->batch.col[n] = (uint32_t)col;
+    f->batch.value[n] = value;
+    f->batch.n = n + 1;
+    if (n + 1 == STI_BATCH)
+        sti_feed_flush(f);
+}
+
+/* An entry and, in a symmetric matrix, its mirror image; from 0. */
+static void put_entry(sti_feed *f, uint64_t row, uint64_t col, double value)
+{
+    sti_symmetry symmetry = f->market->symmetry;
+    put_one(f, row, col, value);
+    if (symmetry != STI_SYMMETRY_NONE && row != col)
+        put_one(f, col, row, symmetry == STI_SYMMETRY_SKEW ? -value : value);
+    if (f->line_by_line)
+        sti_feed_flush(f);
+}
+
+static bool is_stored(sti_feed *f, uint64_t row, uint64_t col, const char *p,
+                      const char *end)
+{
+    sti_symmetry symmetry = f->market->symmetry;
+    if (symmetry == STI_SYMMETRY_NONE || row > col ||
+        (row == col && symmetry == STI_SYMMETRY_EVEN))
+        return true;
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                     "an entry %s the diagonal (row %llu, column %llu): only "
+                     "those are stored in this symmetric matrix",
+                     symmetry == STI_SYMMETRY_EVEN ? "on or below" : "below",
+                     (unsigned long long)row, (unsigned long long)col);
+    return false;
+}
+
+static bool may_read(sti_feed *f, const char *p, const char *end)
+{
+    if (f->read < f->market->entries)
+        return true;
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                     "the end of the file after %llu entries, as line %llu "
+                     "says",
+                     (unsigned long long)f->market->entries,
+                     (unsigned long long)f->market->body_line - 1);
+    return false;
+}
+
+static const char *end_line(sti_feed *f, const char *p, const char *end)
+{
+    while (is_blank(*p))
+        p++;
+    if (p >= end || *p == '\n')
+        return p;
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                     "the end of the line after an entry");
+    return NULL;
+}
+
+static inline const char *take_entry(sti_feed *f, const char *p,
+                                     const char *end, const bool values)
+{
+    uint64_t row;
+    uint64_t col;
+    f->at = p;
+    if (!may_read(f, p, end))
+        return NULL;
+    const char *q = take_ordinal(f, p, end, "row", f->row_limit, &row);
+    if (q != NULL)
+        q = take_ordinal(f, q, end, "column", f->col_limit, &col);
+    if (q == NULL || !is_stored(f, row, col, p, end))
+        return NULL;
+    double value = 1;
+    if (values && !f->market->pattern)
+        q = take_value(f, q, end, &value);
+    if (q != NULL && values)
+        q = end_line(f, q, end);
+    if (q == NULL)
+        return NULL;
+    f->read++;
+    put_entry(f, row - 1, col - 1, value);
+    if (f->trouble.err != STRADS_OK)
+        return NULL;
+    if (values)
+        return q;
+    q = memchr(q, '\n', (size_t)(end - q));
+    return q != NULL ? q : end;
+}
+
+/* Moves the place of the next array value on: f->row, f->last is the column. */
+static void next_place(sti_feed *f)
+{
+    if (++f->row < f->market->rows)
+        return;
+    f->last++;
+    f->row = 0;
+    if (f->market->symmetry == STI_SYMMETRY_EVEN)
+        f->row = f->last;
+    else if (f->market->symmetry == STI_SYMMETRY_SKEW)
+        f->row = f->last + 1;
+}
+
+/* Array values are read in both passes: zeros are not counted. */
+static const char *take_array_value(sti_feed *f, const char *p, const char *end)
+{
+    double value;
+    if (!may_read(f, p, end))
+        return NULL;
+    const char *q = take_value(f, p, end, &value);
+    if (q == NULL)
+        return NULL;
+    if (f->read == 0 && f->market->symmetry == STI_SYMMETRY_SKEW)
+        f->row = 1;
+    f->read++;
+    if (value != 0)
+        put_entry(f, f->row, f->last, value);
+    next_place(f);
+    return f->trouble.err == STRADS_OK ? q : NULL;
+}
+
+static inline void take_text(sti_feed *f, const char *p, const char *end,
+                             const bool values)
+{
+    if (f->in_comment)
+        p = skip_comment(f, p, end);
+    while (p != NULL) {
+        while (is_blank(*p))
+            p++;
+        if (p >= end)
+            return;
+        if (*p == '\n')
+            p++;
+        else if (*p == '%')
+            p = skip_comment(f, p, end);
+        else if (f->market->array)
+            p = take_array_value(f, p, end);
+        else
+            p = take_entry(f, p, end, values);
+    }
+}
+
+static void take(sti_feed *f, const char *begin, const char *end)
+{
+    if (f->values)
+        take_text(f, begin, end, true);
+    else
+        take_text(f, begin, end, false);
+}
+
+const sti_parser sti_market_parser = {.name = "matrixmarket",
+                                      .cut = '\n',
+                                      .take = take};

@@ -1,0 +1,122 @@
+/* Reads what Linux tells about memory: /proc/meminfo and the files of the
+ * control group, version 2 or 1. What cannot be read does not limit. */
+#include "engine/data/memory_room.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A file that holds one number; UINT64_MAX for "max" or no such file. */
+static uint64_t read_number(const char *folder, const char *name)
+{
+    char path[512];
+    uint64_t value = UINT64_MAX;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return UINT64_MAX;
+    if (fscanf(file, "%" SCNu64, &value) != 1)
+        value = UINT64_MAX;
+    (void)fclose(file);
+    return value;
+}
+
+/* The value of a line `key value`; 0 when there is none. */
+static uint64_t read_field(const char *path, const char *key)
+{
+    char line[256];
+    uint64_t value = 0;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    size_t length = strlen(key);
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, key, length) == 0 &&
+            sscanf(line + length, " %" SCNu64, &value) == 1)
+            break;
+    (void)fclose(file);
+    return value;
+}
+
+/* A group's limit minus what it uses; the file cache in it can be dropped. */
+static uint64_t group_room(const char *folder, const char *limit_file,
+                           const char *usage_file)
+{
+    uint64_t limit = read_number(folder, limit_file);
+    uint64_t used = read_number(folder, usage_file);
+    if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
+        return UINT64_MAX;
+    char stat[512];
+    (void)snprintf(stat, sizeof stat, "%s/memory.stat", folder);
+    uint64_t cache = read_field(stat, "inactive_file");
+    used -= least(used, cache);
+    return limit > used ? limit - used : 0;
+}
+
+/* The least room of the group at `path` and of the groups above it. */
+static uint64_t groups_room(char *path, bool second)
+{
+    uint64_t room = UINT64_MAX;
+    for (;;) {
+        char folder[512];
+        (void)snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s",
+                       second ? "" : "/memory", path);
+        uint64_t here = second
+                            ? group_room(folder, "memory.max", "memory.current")
+                            : group_room(folder, "memory.limit_in_bytes",
+                                         "memory.usage_in_bytes");
+        room = least(room, here);
+        char *cut = strrchr(path, '/');
+        if (cut == NULL)
+            return room;
+        *cut = '\0';
+    }
+}
+
+/* /proc/self/cgroup has a line `0::/path` (version 2) and, in version 1, one
+ * `n:...memory...:/path`. */
+static uint64_t cgroup_room(void)
+{
+    char line[400];
+    uint64_t room = UINT64_MAX;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    if (file == NULL)
+        return room;
+    while (fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        char *names = strchr(line, ':');
+        char *path = names != NULL ? strchr(names + 1, ':') : NULL;
+        if (path == NULL)
+            continue;
+        *path = '\0';
+        bool second = names[1] == '\0';
+        if (second || strstr(names + 1, "memory") != NULL)
+            room = least(room, groups_room(path + 1, second));
+    }
+    (void)fclose(file);
+    return room;
+}
+
+uint64_t sti_memory_room(void)
+{
+    uint64_t kilobytes = read_field("/proc/meminfo", "MemAvailable:");
+    uint64_t system = kilobytes != 0 ? kilobytes * 1024 : UINT64_MAX;
+    return least(system, cgroup_room());
+}
+
+strads_err sti_memory_check(const char *what, uint64_t bytes, uint64_t room)
+{
+    if (bytes <= room)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "%s: needs %" PRIu64 " bytes of memory, %" PRIu64
+                       " may be used; keep fewer partitions in a process, or "
+                       "read values as f32",
+                       what, bytes, room);
+}

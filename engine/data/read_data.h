@@ -1,0 +1,25 @@
+/* engine/data/read_data.h - a file that is being read. */
+#ifndef STI_DATA_READ_DATA_H
+#define STI_DATA_READ_DATA_H
+
+#include "engine/data/data_build.h"
+#include "engine/data/matrixmarket_parse.h"
+
+typedef struct sti_reading {
+    strads_data_options options;
+    sti_text text;
+    bool is_market;
+    sti_market market;
+    sti_pass pass;
+    sti_survey survey;
+} sti_reading;
+
+/* Opens, finds the format, reads a header, cuts chunks. */
+strads_err sti_reading_open(sti_reading *reading, const char *path,
+                            const strads_data_options *options);
+
+/* The first pass: fills `survey`. */
+strads_err sti_reading_survey(sti_reading *reading);
+void sti_reading_close(sti_reading *reading);
+
+#endif

@@ -1,0 +1,288 @@
+/* Places entries into compressed lines. See sparse_build.h for what `start`
+ * means while a side is built. No place beyond the counted ones is ever written
+ * to, even when a file says something else the second time. */
+#include "engine/data/sparse_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/data/big_array.h"
+
+static uint64_t lines_of(const sti_part *part)
+{
+    return part->line.end - part->line.begin;
+}
+
+static uint64_t starts_of(const sti_side *s)
+{
+    uint64_t starts = 0;
+    for (uint32_t p = 0; p < s->count; p++)
+        starts += lines_of(&s->parts[p]) + 1;
+    return starts;
+}
+
+uint64_t sti_side_bytes(const sti_side *s, strads_scalar values)
+{
+    uint64_t value = values == STRADS_F32 ? sizeof(float) : sizeof(double);
+    uint64_t entry = sizeof(uint32_t) + value;
+    return s->wanted ? starts_of(s) * sizeof(uint64_t) +
+                           (s->nnz + STI_OVERREAD) * entry
+                     : 0;
+}
+
+bool sti_side_make_starts(sti_side *s, uint32_t spare)
+{
+    s->start_room = starts_of(s) + spare;
+    s->start = sti_big_alloc(s->start_room * sizeof *s->start);
+    if (s->start == NULL)
+        return false;
+    uint64_t *next = s->start;
+    for (uint32_t p = 0; p < s->count; p++) {
+        s->parts[p].start = next;
+        next += lines_of(&s->parts[p]) + 1;
+    }
+    return true;
+}
+
+bool sti_side_make_entries(sti_side *s, strads_scalar values)
+{
+    uint64_t room = s->nnz + STI_OVERREAD;
+    s->index = sti_big_alloc(room * sizeof *s->index);
+    if (values == STRADS_F32)
+        s->f32 = sti_big_alloc(room * sizeof *s->f32);
+    else
+        s->f64 = sti_big_alloc(room * sizeof *s->f64);
+    return s->index != NULL && (s->f32 != NULL || s->f64 != NULL);
+}
+
+/* The part in whose minor range the index lies, looked for near the last one;
+ * count when there is none. */
+static uint32_t find_part(const sti_side *s, uint64_t minor, uint32_t last)
+{
+    if (last < s->count && minor >= s->parts[last].minor.begin &&
+        minor < s->parts[last].minor.end)
+        return last;
+    uint32_t low = 0;
+    uint32_t high = s->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (minor < s->parts[middle].minor.end)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low < s->count && minor >= s->parts[low].minor.begin ? low
+                                                                : s->count;
+}
+
+static inline uint64_t take_place(uint64_t *place, bool shared)
+{
+    return shared ? __atomic_fetch_add(place, 1, __ATOMIC_RELAXED) : (*place)++;
+}
+
+void sti_side_count(sti_side *s, const sti_batch *b)
+{
+    const uint32_t *line = s->by_col ? b->col : b->row;
+    const uint32_t *minor = s->by_col ? b->row : b->col;
+    bool shared = s->writers == STI_WRITERS_ATOMIC;
+    uint32_t p = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        p = find_part(s, minor[i], p);
+        if (p < s->count)
+            (void)take_place(&s->parts[p].start[line[i] + 1], shared);
+    }
+}
+
+void sti_side_open(sti_side *s)
+{
+    uint64_t place = 0;
+    for (uint32_t p = 0; p < s->count; p++) {
+        sti_part *part = &s->parts[p];
+        part->base = place;
+        part->start[0] = place;
+        for (uint64_t k = 1; k <= lines_of(part); k++) {
+            uint64_t nnz = part->start[k];
+            part->start[k] = place;
+            place += nnz;
+        }
+        part->nnz = place - part->base;
+    }
+}
+
+bool sti_side_open_private(sti_side *s, uint32_t *const *counts,
+                           const uint64_t *lines, size_t chunks)
+{
+    sti_part *part = &s->parts[0];
+    uint64_t n = lines_of(part);
+    s->private = chunks - 1;
+    s->places = calloc(chunks, sizeof *s->places);
+    bool room = s->places != NULL;
+    for (size_t t = 0; room && t < s->private; t++) {
+        s->places[t] = sti_big_alloc(n * sizeof **s->places);
+        room = s->places[t] != NULL;
+    }
+    if (!room)
+        return false;
+    uint64_t place = 0;
+    part->start[0] = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t line = part->line.begin + k;
+        for (size_t t = 0; t < chunks; t++) {
+            *(t < s->private ? &s->places[t][k] : &part->start[k + 1]) = place;
+            place += line < lines[t] ? counts[t][line] : 0;
+        }
+    }
+    part->base = 0;
+    part->nnz = place;
+    return true;
+}
+
+/* Where and how one batch goes into one part. */
+typedef struct target {
+    uint64_t *place; /* by line */
+    uint64_t first_line, lines;
+    uint64_t limit; /* entries of the side */
+    uint32_t *index;
+    double *f64;
+    float *f32;
+} target;
+
+/* Compiled for each width and for shared places or not: the loop that most of
+ * the reading time goes through. */
+static inline bool place_all(const target *t, const uint32_t *line,
+                             const uint32_t *minor, const double *value,
+                             size_t n, const bool narrow, const bool shared)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t k = line[i] - t->first_line;
+        if (k >= t->lines)
+            continue;
+        uint64_t at = take_place(&t->place[k], shared);
+        if (at >= t->limit)
+            return false;
+        t->index[at] = minor[i];
+        if (narrow)
+            t->f32[at] = (float)value[i];
+        else
+            t->f64[at] = value[i];
+    }
+    return true;
+}
+
+static bool place_along(sti_side *s, size_t chunk, const sti_batch *b)
+{
+    const uint32_t *line = s->by_col ? b->col : b->row;
+    const uint32_t *minor = s->by_col ? b->row : b->col;
+    sti_part *part = &s->parts[0];
+    target t = {.place =
+                    chunk < s->private ? s->places[chunk] : part->start + 1,
+                .first_line = part->line.begin,
+                .lines = lines_of(part),
+                .limit = s->nnz,
+                .index = s->index,
+                .f64 = s->f64,
+                .f32 = s->f32};
+    bool shared = s->writers == STI_WRITERS_ATOMIC;
+    if (s->f32 != NULL)
+        return shared ? place_all(&t, line, minor, b->value, b->n, true, true)
+                      : place_all(&t, line, minor, b->value, b->n, true, false);
+    return shared ? place_all(&t, line, minor, b->value, b->n, false, true)
+                  : place_all(&t, line, minor, b->value, b->n, false, false);
+}
+
+static bool place_across(sti_side *s, const sti_batch *b)
+{
+    const uint32_t *line = s->by_col ? b->col : b->row;
+    const uint32_t *minor = s->by_col ? b->row : b->col;
+    bool shared = s->writers == STI_WRITERS_ATOMIC;
+    uint32_t p = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        p = find_part(s, minor[i], p);
+        if (p == s->count)
+            continue;
+        const sti_part *part = &s->parts[p];
+        uint64_t at = take_place(&part->start[line[i] + 1], shared);
+        if (at >= s->nnz)
+            return false;
+        s->index[at] = (uint32_t)(minor[i] - part->minor.begin);
+        if (s->f32 != NULL)
+            s->f32[at] = (float)b->value[i];
+        else
+            s->f64[at] = b->value[i];
+    }
+    return true;
+}
+
+bool sti_side_place(sti_side *s, size_t chunk, const sti_batch *b)
+{
+    if (s->count == 0 || b->n == 0)
+        return true;
+    return s->cross ? place_across(s, b) : place_along(s, chunk, b);
+}
+
+bool sti_side_is_full(const sti_side *s)
+{
+    uint64_t end = 0;
+    for (uint32_t p = 0; p < s->count; p++) {
+        const sti_part *part = &s->parts[p];
+        end += part->nnz;
+        if (part->start[lines_of(part)] != (lines_of(part) > 0 ? end : 0) &&
+            lines_of(part) > 0)
+            return false;
+    }
+    return true;
+}
+
+bool sti_side_split(sti_side *s, const uint64_t *bounds, uint32_t count)
+{
+    sti_part *split = calloc(count == 0 ? 1 : count, sizeof *split);
+    if (split == NULL)
+        return false;
+    sti_part whole = s->parts[0];
+    /* From the last one down: each moves up by its own number. */
+    for (uint32_t p = count; p-- > 0;) {
+        uint64_t from = bounds[p] - whole.line.begin;
+        uint64_t lines = bounds[p + 1] - bounds[p];
+        uint64_t *start = whole.start + from + p;
+        memmove(start, whole.start + from, (lines + 1) * sizeof *start);
+        split[p] = (sti_part){.line = {bounds[p], bounds[p + 1]},
+                              .minor = whole.minor,
+                              .start = start,
+                              .base = start[0],
+                              .nnz = start[lines] - start[0]};
+    }
+    free(s->parts);
+    s->parts = split;
+    s->count = count;
+    return true;
+}
+
+void sti_side_rebase(sti_side *s)
+{
+    for (uint32_t p = 0; p < s->count; p++) {
+        sti_part *part = &s->parts[p];
+        for (uint64_t k = 0; k <= lines_of(part); k++)
+            part->start[k] -= part->base;
+    }
+}
+
+void sti_side_free_places(sti_side *s)
+{
+    for (size_t t = 0; s->places != NULL && t < s->private; t++)
+        sti_big_free(s->places[t], lines_of(&s->parts[0]) * sizeof **s->places);
+    free(s->places);
+    s->places = NULL;
+    s->private = 0;
+}
+
+void sti_side_free(sti_side *s)
+{
+    uint64_t room = s->nnz + STI_OVERREAD;
+    sti_side_free_places(s);
+    sti_big_free(s->start, s->start_room * sizeof *s->start);
+    sti_big_free(s->index, room * sizeof *s->index);
+    sti_big_free(s->f64, room * sizeof *s->f64);
+    sti_big_free(s->f32, room * sizeof *s->f32);
+    free(s->parts);
+    *s = (sti_side){0};
+}

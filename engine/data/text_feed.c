@@ -1,0 +1,80 @@
+/* From a trouble that a parser met to one sentence. What a file holds is never
+ * repeated raw: unprintable bytes are escaped and long tokens cut. */
+#include "engine/data/text_feed.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/data/parse_number.h"
+
+enum { QUOTED = 40 };
+
+void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
+                      const char *end, const char *expected, ...)
+{
+    sti_trouble *t = &feed->trouble;
+    if (t->err != STRADS_OK)
+        return;
+    t->err = err;
+    t->at = at;
+    t->end = end;
+    va_list args;
+    va_start(args, expected);
+    (void)vsnprintf(t->expected, sizeof t->expected, expected, args);
+    va_end(args);
+}
+
+void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
+                           const char *end, const char *what)
+{
+    if (status == STI_NUMBER_HUGE)
+        sti_feed_trouble(feed, STRADS_EFORMAT, at, end,
+                         "%s below 1.8e308 in magnitude", what);
+    else if (status == STI_NUMBER_SPELLED)
+        sti_feed_trouble(feed, STRADS_EFORMAT, at, end, "%s that is finite",
+                         what);
+    else if (status == STI_NUMBER_LONG)
+        sti_feed_trouble(feed, STRADS_EFORMAT, at, end,
+                         "%s of at most %d characters", what,
+                         (int)STI_NUMBER_LONGEST);
+    else
+        sti_feed_trouble(feed, STRADS_EFORMAT, at, end, "%s", what);
+}
+
+void sti_text_quote(const char *at, const char *end, char *out, size_t room)
+{
+    size_t used = 0;
+    const char *p = at;
+    out[0] = '\0';
+    /* The first byte is quoted whatever it is: it is what was found. */
+    while (p < end && p - at < QUOTED && used + 6 < room &&
+           (p == at || (unsigned char)*p > ' ')) {
+        unsigned char c = (unsigned char)*p++;
+        const char *form = c >= ' ' && c < 127 ? "%c" : "\\x%02x";
+        used += (size_t)snprintf(out + used, room - used, form, c);
+    }
+    if (p < end && p - at == QUOTED && (unsigned char)*p > ' ')
+        (void)snprintf(out + used, room - used, "...");
+}
+
+strads_err sti_trouble_fail(const char *path, const sti_trouble *t)
+{
+    char quoted[4 * QUOTED + 16];
+    unsigned long long line = t->line;
+    if (t->at == NULL)
+        return strads_fail(t->err, "%s: %s", path, t->expected);
+    if (t->at >= t->end)
+        return strads_fail(t->err,
+                           "%s: line %llu: found the end of the file, "
+                           "expected %s",
+                           path, line, t->expected);
+    if (*t->at == '\n' || *t->at == '\r')
+        return strads_fail(t->err,
+                           "%s: line %llu: found the end of the line, "
+                           "expected %s",
+                           path, line, t->expected);
+    sti_text_quote(t->at, t->end, quoted, sizeof quoted);
+    return strads_fail(t->err, "%s: line %llu: found '%s', expected %s", path,
+                       line, quoted, t->expected);
+}

@@ -1,0 +1,109 @@
+/* engine/data/text_feed.h - how parsed entries travel from a parser to a sink.
+ *
+ * A pass runs over a text once. The text is cut into chunks, one feed each; a
+ * parser turns a feed's text into batches of entries, a sink takes them. Feeds
+ * share nothing but the sink, and what a sink shares it guards itself. */
+#ifndef STI_DATA_TEXT_FEED_H
+#define STI_DATA_TEXT_FEED_H
+
+#include "engine/data/text_source.h"
+
+enum { STI_BATCH = 512 };
+
+/* The largest number of rows or columns: the rest of 32 bits is kept free. */
+#define STI_MOST_LINES UINT64_C(0xFFFFFFFE)
+
+/* Entries, counted from 0. `value` holds nothing in a pass without values. */
+typedef struct sti_batch {
+    size_t n;
+    uint32_t row[STI_BATCH];
+    uint32_t col[STI_BATCH];
+    double value[STI_BATCH];
+} sti_batch;
+
+/* What is wrong with a text, and where. err == STRADS_OK: nothing is. */
+typedef struct sti_trouble {
+    strads_err err;
+    const char *at;  /* the first byte of what was found; NULL: no place */
+    const char *end; /* where the text in memory ends */
+    uint64_t line;
+    char expected[160];
+} sti_trouble;
+
+typedef struct sti_feed sti_feed;
+
+/* Where a pass's entries go; a slot may be NULL. */
+typedef struct sti_sink {
+    /* Takes the feed's batch; the caller empties it. */
+    void (*entries)(sti_feed *feed, const sti_batch *batch);
+    /* LIBSVM: row `row` has this label, and then, has `nnz` entries. */
+    void (*label)(sti_feed *feed, uint64_t row, double label);
+    void (*row_end)(sti_feed *feed, uint64_t row, uint64_t nnz);
+    /* The feed's text has ended without trouble. */
+    void (*end)(sti_feed *feed);
+} sti_sink;
+
+struct sti_feed {
+    /* Set by who starts the pass. */
+    const sti_sink *sink;
+    void *context; /* the sink's */
+    size_t chunk;
+    bool values;        /* read the values, check everything */
+    double value_limit; /* the largest magnitude that fits */
+    uint64_t row;       /* LIBSVM: the row that the text starts with */
+    uint64_t row_limit; /* rows and columns beyond these do not fit */
+    uint64_t col_limit;
+    const struct sti_market *market; /* MatrixMarket: its header */
+    bool line_by_line; /* MatrixMarket: empty the batch after each entry */
+
+    /* The parser's state between two pieces of text. */
+    bool in_row; /* a label or a part of a line was read */
+    bool in_comment;
+    uint64_t last; /* LIBSVM: the last index of this row, 0 for none */
+    uint64_t row_nnz;
+    uint64_t read;   /* MatrixMarket: entries (array: numbers) read so far */
+    sti_piece piece; /* that is being parsed */
+    const char *at;  /* MatrixMarket: the entry read last */
+    sti_trouble trouble;
+
+    uint64_t entry_sum; /* a sink's running sums of this feed */
+    uint64_t label_sum;
+    sti_batch batch;
+};
+
+/* A format's parser. `take` reads text that begins at a token; `finish` (may be
+ * NULL) ends the last line. Both stop at the first trouble and leave it in the
+ * feed. */
+typedef struct sti_parser {
+    const char *name;
+    char cut; /* where a stream of text may be cut, see sti_stream_open */
+    void (*take)(sti_feed *feed, const char *begin, const char *end);
+    void (*finish)(sti_feed *feed);
+} sti_parser;
+
+extern const sti_parser sti_libsvm_parser;
+extern const sti_parser sti_market_parser;
+
+static inline void sti_feed_flush(sti_feed *feed)
+{
+    if (feed->batch.n > 0 && feed->sink->entries != NULL)
+        feed->sink->entries(feed, &feed->batch);
+    feed->batch.n = 0;
+}
+
+/* Records the trouble; `expected` ends the sentence "found X, expected ...". */
+void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
+                      const char *end, const char *expected, ...)
+    STRADS_PRINTF(5, 6);
+
+/* Records why no number could be read at `at`. */
+void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
+                           const char *end, const char *what);
+
+/* Turns a trouble into the thread's sentence. */
+strads_err sti_trouble_fail(const char *path, const sti_trouble *trouble);
+
+/* Puts what stands at `at`, up to a blank, in quotes: printable, shortened. */
+void sti_text_quote(const char *at, const char *end, char *out, size_t room);
+
+#endif

@@ -1,0 +1,142 @@
+/* Drives a parser over the chunks of a plain text in parallel, or over the
+ * pieces of a compressed one in order. A feed lives on the stack of the thread
+ * that works on its chunk; what it found is copied to the chunk. */
+#include "engine/data/text_pass.h"
+
+#include <string.h>
+
+#include "engine/data/parallel_tasks.h"
+
+static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
+{
+    memset(f, 0, offsetof(sti_feed, batch));
+    f->batch.n = 0;
+    f->sink = pass->sink;
+    f->context = pass->context;
+    f->chunk = chunk;
+    f->values = pass->values;
+    f->line_by_line = pass->line_by_line;
+    f->value_limit = pass->value_limit;
+    f->row = pass->chunks[chunk].first_row;
+    f->row_limit = pass->row_limit;
+    f->col_limit = pass->col_limit;
+    f->market = pass->market;
+}
+
+static void feed_take(sti_feed *f, const sti_pass *pass, sti_piece piece)
+{
+    f->piece = piece;
+    pass->parser->take(f, piece.begin, piece.end);
+}
+
+static void feed_end(sti_feed *f, const sti_pass *pass)
+{
+    sti_chunk *chunk = &pass->chunks[f->chunk];
+    if (f->trouble.err == STRADS_OK && pass->parser->finish != NULL)
+        pass->parser->finish(f);
+    if (f->trouble.err == STRADS_OK)
+        sti_feed_flush(f);
+    if (f->trouble.err == STRADS_OK && f->sink->end != NULL)
+        f->sink->end(f);
+    chunk->rows = f->row - chunk->first_row;
+    chunk->read = f->read;
+    chunk->trouble = f->trouble;
+}
+
+static void one_chunk(void *context, size_t task)
+{
+    const sti_pass *pass = context;
+    const sti_chunk *chunk = &pass->chunks[task];
+    sti_feed feed;
+    feed_start(&feed, pass, task);
+    /* The line is counted only if it is needed. */
+    feed_take(&feed, pass, (sti_piece){chunk->begin, chunk->end, 0});
+    feed_end(&feed, pass);
+}
+
+static strads_err run_plain(sti_pass *pass)
+{
+    const sti_text *text = pass->text;
+    pass->text_bytes = text->size;
+    sti_parallel(pass->threads, pass->count, one_chunk, pass);
+    for (size_t i = 0; i < pass->count; i++) {
+        sti_trouble *t = &pass->chunks[i].trouble;
+        if (t->err == STRADS_OK)
+            continue;
+        if (t->at != NULL)
+            t->line = 1 + sti_text_count_lines(text->bytes, t->at);
+        return sti_trouble_fail(text->path, t);
+    }
+    return STRADS_OK;
+}
+
+/* Leaves out what the header took of the first piece. */
+static void skip_header(sti_piece *piece, size_t skip)
+{
+    size_t size = (size_t)(piece->end - piece->begin);
+    size_t left_out = skip < size ? skip : size;
+    piece->line += sti_text_count_lines(piece->begin, piece->begin + left_out);
+    piece->begin += left_out;
+}
+
+static strads_err run_pieces(sti_pass *pass, sti_stream *stream, sti_feed *f)
+{
+    bool first = true;
+    sti_piece piece;
+    while (f->trouble.err == STRADS_OK) {
+        strads_err err = sti_stream_next(stream, &piece);
+        if (err != STRADS_OK)
+            return err;
+        if (piece.begin == NULL)
+            break;
+        if (first)
+            skip_header(&piece, pass->skip);
+        first = false;
+        feed_take(f, pass, piece);
+    }
+    feed_end(f, pass);
+    pass->text_bytes = sti_stream_bytes(stream);
+    sti_trouble *t = &f->trouble;
+    if (t->err == STRADS_OK)
+        return STRADS_OK;
+    if (t->at != NULL)
+        t->line = piece.line + sti_text_count_lines(piece.begin, t->at);
+    return sti_trouble_fail(pass->text->path, t);
+}
+
+strads_err sti_pass_run(sti_pass *pass)
+{
+    if (pass->text->codec == STI_CODEC_NONE)
+        return run_plain(pass);
+    sti_stream *stream;
+    strads_err err = sti_stream_open(pass->text, pass->parser->cut, &stream);
+    if (err != STRADS_OK)
+        return err;
+    sti_feed feed;
+    feed_start(&feed, pass, 0);
+    err = run_pieces(pass, stream, &feed);
+    sti_stream_close(stream);
+    return err;
+}
+
+void sti_pass_cut(const char *begin, const char *end, sti_chunk *chunks,
+                  size_t count)
+{
+    const char *from = begin;
+    size_t size = (size_t)(end - begin);
+    for (size_t i = 0; i < count; i++) {
+        const char *to = begin + size / count * (i + 1);
+        if (i + 1 == count)
+            to = end;
+        else if (to < from)
+            to = from;
+        const char *line_end =
+            to > begin && to < end
+                ? memchr(to - 1, '\n', (size_t)(end - to + 1))
+                : NULL;
+        if (to < end)
+            to = line_end != NULL ? line_end + 1 : (to > begin ? end : begin);
+        chunks[i] = (sti_chunk){.begin = from, .end = to};
+        from = to;
+    }
+}

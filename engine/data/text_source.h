@@ -1,0 +1,66 @@
+/* engine/data/text_source.h - the bytes of a file, and text in pieces. */
+#ifndef STI_DATA_TEXT_SOURCE_H
+#define STI_DATA_TEXT_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "strads/error.h"
+
+typedef enum sti_codec {
+    STI_CODEC_NONE = 0,
+    STI_CODEC_GZIP = 1,
+    STI_CODEC_ZSTD = 2
+} sti_codec;
+
+/* A file's bytes in memory: mapped, or (a pipe, say) read to its end. They are
+ * followed by STI_TEXT_SLACK readable bytes; after the last one these are 0. */
+typedef struct sti_text {
+    const char *path;
+    const char *bytes;
+    size_t size;
+    size_t reserved; /* bytes of address space behind `bytes` */
+    sti_codec codec;
+    bool regular;
+    struct stat seen; /* of a regular file, when it was opened */
+} sti_text;
+
+/* A run of text. Without compression the whole file is one piece. */
+typedef struct sti_piece {
+    const char *begin;
+    const char *end;
+    uint64_t line; /* the line in which `begin` stands, from 1 */
+} sti_piece;
+
+/* Opens `path`, which must outlive *text. STRADS_EIO: missing, a directory,
+ * unreadable. STRADS_EFORMAT: empty. */
+strads_err sti_text_open(sti_text *text, const char *path);
+void sti_text_close(sti_text *text);
+
+/* STRADS_EIO when the file was written to since it was opened. */
+strads_err sti_text_unchanged(const sti_text *text);
+
+const char *sti_codec_name(sti_codec codec);
+
+/* Decompressed text, piece by piece, made by a thread of its own a few pieces
+ * ahead of who asks. */
+typedef struct sti_stream sti_stream;
+
+/* Pieces end after a byte `cut` ('\n') or, for cut == ' ', after any blank;
+ * one that has none within 4 KB of its end ends anywhere. */
+strads_err sti_stream_open(const sti_text *text, char cut, sti_stream **out);
+
+/* The next piece, valid until the next call; begin == NULL after the last one.
+ * STRADS_EFORMAT: the compressed stream is cut short or damaged. */
+strads_err sti_stream_next(sti_stream *stream, sti_piece *piece);
+
+/* Bytes of text handed out so far. */
+uint64_t sti_stream_bytes(const sti_stream *stream);
+void sti_stream_close(sti_stream *stream);
+
+/* Newlines in [begin, end). */
+uint64_t sti_text_count_lines(const char *begin, const char *end);
+
+#endif
