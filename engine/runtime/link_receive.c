@@ -1,0 +1,268 @@
+/* The way in: bytes to frames, frames to the owner or to the transport itself.
+ * Invariants: at most one receive is under way, and all that is read lands
+ * either in the payload of `frame` or behind it in `ahead`; memory is taken
+ * only for a header that has been checked, and within the limit of whoever
+ * sent it; what breaks a rule ends the connection and nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/runtime/link_state.h"
+
+void sti_conn_read(sti_conn *conn)
+{
+    nng_iov iov[2];
+    unsigned count = 0;
+    if (conn->frame != NULL)
+        iov[count++] =
+            (nng_iov){conn->frame->payload + conn->filled,
+                      (size_t)(conn->frame->header.size - conn->filled)};
+    iov[count++] = (nng_iov){conn->ahead + conn->ahead_end,
+                             sizeof conn->ahead - conn->ahead_end};
+    (void)nng_aio_set_iov(conn->read_aio, count, iov);
+    nng_stream_recv(conn->stream, conn->read_aio);
+}
+
+/* ---- what a peer may say, and when ---- */
+
+static uint64_t payload_limit(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool known = conn->dialled || conn->bound;
+    pthread_mutex_unlock(&conn->lock);
+    return known ? conn->net->options.frame_limit : STI_HELLO_LIMIT;
+}
+
+static strads_err breach(const sti_header *header, const char *what)
+{
+    return strads_fail(STRADS_EPEER, "the peer sent a frame of kind %u %s",
+                       (unsigned)header->kind, what);
+}
+
+static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
+{
+    if (h->size != 0)
+        return breach(h, "with a payload, which this kind does not have");
+    if (h->kind == STI_KIND_BYE_ACK && !conn->parting)
+        return breach(h, "though this node has not said BYE");
+    return STRADS_OK;
+}
+
+/* The caller holds conn->lock. */
+static strads_err check_rules(const sti_conn *conn, const sti_header *h)
+{
+    if (!conn->dialled && !conn->introduced && h->kind != STI_KIND_HELLO)
+        return breach(h, "before its HELLO");
+    if (conn->bye_received && h->kind != STI_KIND_BYE_ACK)
+        return breach(h, "after its BYE");
+    if (conn->bound && h->kind >= STI_KIND_FIRST_MESSAGE &&
+        h->from != conn->node)
+        return strads_fail(STRADS_EPEER,
+                           "the peer is node %u and sent a frame in the name "
+                           "of node %u",
+                           conn->node, h->from);
+    switch (h->kind) {
+    case STI_KIND_HELLO:
+        return conn->dialled || conn->introduced
+                   ? breach(h, "where no HELLO is expected")
+                   : STRADS_OK;
+    case STI_KIND_WELCOME:
+    case STI_KIND_REJECT:
+        return conn->dialled ? STRADS_OK
+                             : breach(h, "though it is the one that joins");
+    case STI_KIND_PING:
+    case STI_KIND_BYE:
+    case STI_KIND_BYE_ACK:
+        return check_own_kind(conn, h);
+    default:
+        if (h->kind < STI_KIND_FIRST_MESSAGE)
+            return breach(h, "that this protocol does not know");
+        return conn->dialled || conn->bound
+                   ? STRADS_OK
+                   : breach(h, "before it was welcomed");
+    }
+}
+
+/* ---- delivering ---- */
+
+static void introduce(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->introduced = true;
+    pthread_mutex_unlock(&conn->lock);
+    pthread_mutex_lock(&conn->net->lock);
+    conn->net->strangers--;
+    sti_keeper_call(conn->net);
+    pthread_mutex_unlock(&conn->net->lock);
+}
+
+static strads_err take_bye(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->bye_received = true;
+    pthread_mutex_unlock(&conn->lock);
+    strads_err err = sti_conn_send_control(conn, STI_KIND_BYE_ACK);
+    if (err == STRADS_OK)
+        sti_conn_part(conn, UINT64_MAX);
+    return err;
+}
+
+static void take_bye_ack(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->bye_acked = true;
+    pthread_mutex_unlock(&conn->lock);
+    sti_conn_part_if_done(conn);
+}
+
+static void hand_over(sti_conn *conn, sti_frame *frame)
+{
+    sti_net *net = conn->net;
+    atomic_store(&conn->delivering, true);
+    net->options.events.received(net->options.arg, conn->id, frame);
+    atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+    atomic_store(&conn->delivering, false);
+}
+
+/* A complete frame; takes its reference. */
+static strads_err deliver(sti_conn *conn, sti_frame *frame)
+{
+    const uint16_t kind = frame->header.kind;
+    strads_err err = sti_frame_verify(frame);
+    atomic_fetch_add_explicit(&conn->net->frames_received, 1,
+                              memory_order_relaxed);
+    if (err != STRADS_OK || kind == STI_KIND_PING) {
+        sti_frame_free(frame);
+        return err;
+    }
+    if (kind == STI_KIND_BYE || kind == STI_KIND_BYE_ACK) {
+        sti_frame_free(frame);
+        if (kind == STI_KIND_BYE)
+            return take_bye(conn);
+        take_bye_ack(conn);
+        return STRADS_OK;
+    }
+    if (kind == STI_KIND_HELLO)
+        introduce(conn);
+    hand_over(conn, frame);
+    return STRADS_OK;
+}
+
+/* ---- bytes to frames ---- */
+
+/* Begins a frame with the header that lies at ahead_begin. */
+static strads_err begin_frame(sti_conn *conn)
+{
+    sti_header header;
+    strads_err err = sti_frame_decode_header(conn->ahead + conn->ahead_begin,
+                                             payload_limit(conn), &header);
+    if (err != STRADS_OK)
+        return err;
+    pthread_mutex_lock(&conn->lock);
+    err = check_rules(conn, &header);
+    pthread_mutex_unlock(&conn->lock);
+    if (err != STRADS_OK)
+        return err;
+    conn->ahead_begin += STI_HEADER_BYTES;
+    conn->filled = 0;
+    return sti_frame_alloc(&header, &conn->frame);
+}
+
+/* Moves what is there into the payload; delivers it when it is complete. */
+static strads_err fill_frame(sti_conn *conn)
+{
+    sti_frame *frame = conn->frame;
+    uint64_t want = frame->header.size - conn->filled;
+    size_t have = conn->ahead_end - conn->ahead_begin;
+    size_t n = want < have ? (size_t)want : have;
+    memcpy(frame->payload + conn->filled, conn->ahead + conn->ahead_begin, n);
+    conn->filled += n;
+    conn->ahead_begin += n;
+    if (conn->filled < frame->header.size)
+        return STRADS_OK;
+    conn->frame = NULL;
+    return deliver(conn, frame);
+}
+
+static bool is_dead(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool dead = conn->dead;
+    pthread_mutex_unlock(&conn->lock);
+    return dead;
+}
+
+/* `count` fresh bytes, as sti_conn_read has asked for them. */
+static strads_err take_bytes(sti_conn *conn, size_t count)
+{
+    strads_err err = STRADS_OK;
+    if (conn->frame != NULL) {
+        uint64_t want = conn->frame->header.size - conn->filled;
+        size_t n = want < count ? (size_t)want : count;
+        conn->filled += n;
+        count -= n;
+        conn->ahead_end += count;
+        err = fill_frame(conn);
+    } else {
+        conn->ahead_end += count;
+    }
+    while (err == STRADS_OK && !is_dead(conn) && conn->frame == NULL &&
+           conn->ahead_end - conn->ahead_begin >= STI_HEADER_BYTES) {
+        err = begin_frame(conn);
+        if (err == STRADS_OK)
+            err = fill_frame(conn);
+    }
+    size_t left = conn->ahead_end - conn->ahead_begin;
+    memmove(conn->ahead, conn->ahead + conn->ahead_begin, left);
+    conn->ahead_begin = 0;
+    conn->ahead_end = left;
+    return err;
+}
+
+/* ---- the end of the stream ---- */
+
+static void end_of_stream(sti_conn *conn, int rv)
+{
+    char text[STI_TEXT_MAX];
+    pthread_mutex_lock(&conn->lock);
+    conn->left = conn->bye_received && !conn->dead;
+    pthread_mutex_unlock(&conn->lock);
+    if (conn->frame != NULL || conn->ahead_end != 0)
+        sti_conn_end(conn, STRADS_EPEER,
+                     "the connection was closed in the middle of a frame: the "
+                     "peer has crashed, was killed, or is not a strads node");
+    else if (rv == NNG_ECLOSED || rv == NNG_ECONNSHUT || rv == NNG_ECONNRESET)
+        sti_conn_end(conn, STRADS_EPEER,
+                     "the connection was closed without a goodbye: the peer "
+                     "has crashed, was killed, or gave up");
+    else {
+        (void)snprintf(text, sizeof text, "reading failed: %s",
+                       nng_strerror(rv));
+        sti_conn_end(conn, STRADS_EPEER, text);
+    }
+}
+
+void sti_conn_was_read(void *arg)
+{
+    sti_conn *conn = arg;
+    sti_net *net = conn->net;
+    int rv = nng_aio_result(conn->read_aio);
+    if (rv == 0) {
+        size_t count = nng_aio_count(conn->read_aio);
+        atomic_fetch_add_explicit(&net->bytes_received, count,
+                                  memory_order_relaxed);
+        atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+        strads_err err = take_bytes(conn, count);
+        if (err != STRADS_OK)
+            sti_conn_end(conn, err, strads_error_text());
+    } else {
+        end_of_stream(conn, rv);
+    }
+    if (rv == 0 && !is_dead(conn)) {
+        sti_conn_read(conn);
+        return;
+    }
+    pthread_mutex_lock(&conn->lock);
+    conn->reading = false;
+    pthread_mutex_unlock(&conn->lock);
+    sti_conn_rest(conn);
+}

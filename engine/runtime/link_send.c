@@ -1,0 +1,314 @@
+/* The way out: a queue for each connection, and the one send that empties it.
+ * Invariants: queue_bytes is the sum of what the queue's frames had at first;
+ * `writing` is set exactly while a send is under way or about to start, so
+ * that only one thread at a time moves the queue's head. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/runtime/link_state.h"
+
+static void queued_free(sti_queued *q)
+{
+    if (q->sent != NULL)
+        q->sent(q->sent_arg);
+    free(q);
+}
+
+void sti_queue_free(sti_queued *first)
+{
+    while (first != NULL) {
+        sti_queued *next = first->next;
+        queued_free(first);
+        first = next;
+    }
+}
+
+/* Header and payload in one piece, for payloads that are copied. */
+static void fill_copied(sti_queued *q, const sti_outgoing *f)
+{
+    unsigned char *to = q->bytes + STI_HEADER_BYTES;
+    for (unsigned i = 0; i < f->part_count; i++) {
+        if (f->parts[i].size > 0)
+            memcpy(to, f->parts[i].bytes, (size_t)f->parts[i].size);
+        to += f->parts[i].size;
+    }
+    q->iov[0] = (nng_iov){q->bytes, (size_t)(to - q->bytes)};
+    q->iov_count = 1;
+}
+
+static void fill_borrowed(sti_queued *q, const sti_outgoing *f)
+{
+    q->iov[q->iov_count++] = (nng_iov){q->bytes, STI_HEADER_BYTES};
+    for (unsigned i = 0; i < f->part_count; i++)
+        if (f->parts[i].size > 0)
+            q->iov[q->iov_count++] =
+                (nng_iov){(void *)(uintptr_t)f->parts[i].bytes,
+                          (size_t)f->parts[i].size};
+    q->sent = f->sent;
+    q->sent_arg = f->sent_arg;
+}
+
+static strads_err make_queued(const sti_outgoing *f, uint64_t size,
+                              sti_queued **out)
+{
+    bool copy = f->sent == NULL || size <= STI_SEND_COPY_MAX;
+    size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
+    sti_queued *q = malloc(sizeof *q + room);
+    if (q == NULL)
+        return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
+                           (unsigned long long)size);
+    *q = (sti_queued){.size = STI_HEADER_BYTES + size, .kind = f->header.kind};
+    sti_header header = f->header;
+    header.size = size;
+    header.checksum = sti_frame_checksum(f->parts, f->part_count);
+    sti_frame_encode_header(&header, q->bytes);
+    if (copy)
+        fill_copied(q, f);
+    else
+        fill_borrowed(q, f);
+    *out = q;
+    return STRADS_OK;
+}
+
+/* Starts the next send. The caller has set `writing`. */
+static void write_more(sti_conn *conn)
+{
+    nng_iov iov[STI_IOV_MAX];
+    unsigned count = 0;
+    pthread_mutex_lock(&conn->lock);
+    for (sti_queued *q = conn->first; q != NULL; q = q->next)
+        for (unsigned i = 0; i < q->iov_count && count < STI_IOV_MAX; i++)
+            if (q->iov[i].iov_len > 0)
+                iov[count++] = q->iov[i];
+    pthread_mutex_unlock(&conn->lock);
+    (void)nng_aio_set_iov(conn->write_aio, count, iov);
+    nng_stream_send(conn->stream, conn->write_aio);
+}
+
+/* Appends; the caller holds conn->lock and, when this returns true, calls
+ * write_more after having given it back. */
+static bool append(sti_conn *conn, sti_queued *q)
+{
+    bool start = !conn->writing;
+    *conn->last = q;
+    conn->last = &q->next;
+    conn->queue_bytes += q->size;
+    conn->writing = true;
+    conn->introduced = conn->introduced || conn->dialled;
+    return start;
+}
+
+/* Takes `count` written bytes off the queue and returns the frames that are
+ * complete. The caller holds conn->lock. */
+static sti_queued *take_written(sti_conn *conn, size_t count)
+{
+    sti_queued *done = NULL, **last = &done;
+    while (conn->first != NULL) {
+        sti_queued *q = conn->first;
+        unsigned i = 0;
+        for (; i < q->iov_count; i++) {
+            size_t n = count < q->iov[i].iov_len ? count : q->iov[i].iov_len;
+            q->iov[i].iov_buf = (char *)q->iov[i].iov_buf + n;
+            q->iov[i].iov_len -= n;
+            count -= n;
+            if (q->iov[i].iov_len > 0)
+                break;
+        }
+        if (i < q->iov_count)
+            break;
+        conn->first = q->next;
+        conn->queue_bytes -= q->size;
+        conn->bye_written |= q->kind == STI_KIND_BYE;
+        conn->ack_written |= q->kind == STI_KIND_BYE_ACK;
+        q->next = NULL;
+        *last = q;
+        last = &q->next;
+    }
+    if (conn->first == NULL)
+        conn->last = &conn->first;
+    return done;
+}
+
+static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
+{
+    uint64_t frames = 0;
+    for (; done != NULL; done = done->next)
+        frames++;
+    atomic_fetch_add_explicit(&net->frames_sent, frames, memory_order_relaxed);
+    atomic_fetch_add_explicit(&net->bytes_sent, bytes, memory_order_relaxed);
+}
+
+void sti_conn_written(void *arg)
+{
+    sti_conn *conn = arg;
+    sti_queued *done = NULL;
+    int rv = nng_aio_result(conn->write_aio);
+    size_t count = rv == 0 ? nng_aio_count(conn->write_aio) : 0;
+    if (rv != 0)
+        sti_conn_end(conn, STRADS_EPEER,
+                     "the connection was closed while it was written to");
+    else
+        atomic_store_explicit(&conn->said_ns, atomic_load(&conn->net->clock_ns),
+                              memory_order_relaxed);
+    pthread_mutex_lock(&conn->lock);
+    done = take_written(conn, count);
+    conn->writing = conn->first != NULL && !conn->dead;
+    bool more = conn->writing;
+    pthread_cond_broadcast(&conn->room);
+    pthread_mutex_unlock(&conn->lock);
+    count_sent(conn->net, done, count);
+    sti_queue_free(done);
+    if (more)
+        write_more(conn);
+    sti_conn_part_if_done(conn);
+    sti_conn_rest(conn);
+}
+
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
+{
+    const sti_outgoing frame = {
+        .header = {.kind = kind,
+                   .from = atomic_load(&conn->net->node),
+                   .to = STI_NODE_NONE}};
+    sti_queued *q = NULL;
+    strads_err err = make_queued(&frame, 0, &q);
+    if (err != STRADS_OK)
+        return err;
+    pthread_mutex_lock(&conn->lock);
+    bool dead = conn->dead;
+    bool start = !dead && append(conn, q);
+    pthread_mutex_unlock(&conn->lock);
+    if (dead)
+        queued_free(q);
+    if (start)
+        write_more(conn);
+    return STRADS_OK;
+}
+
+/* ---- sti_net_send ---- */
+
+static struct timespec deadline(uint64_t wait_ns)
+{
+    struct timespec at;
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    uint64_t ns = (uint64_t)at.tv_nsec + wait_ns % 1000000000u;
+    at.tv_sec += (time_t)(wait_ns / 1000000000u + ns / 1000000000u);
+    at.tv_nsec = (long)(ns % 1000000000u);
+    return at;
+}
+
+/* Waits for room and appends; the caller holds conn->lock. */
+static strads_err enqueue(sti_conn *conn, sti_queued *q, uint64_t wait_ns,
+                          bool *start)
+{
+    const uint64_t limit = conn->net->options.queue_limit;
+    struct timespec until = {0};
+    if (wait_ns > 0)
+        until = deadline(wait_ns);
+    while (!conn->dead && !conn->parting && conn->first != NULL &&
+           (conn->queue_bytes >= limit || q->size > limit - conn->queue_bytes))
+        if (wait_ns == 0 || pthread_cond_timedwait(&conn->room, &conn->lock,
+                                                   &until) == ETIMEDOUT)
+            return strads_fail(STRADS_ELIMIT,
+                               "%s: %llu bytes wait to be sent already, %llu "
+                               "more do not fit",
+                               conn->where,
+                               (unsigned long long)conn->queue_bytes,
+                               (unsigned long long)q->size);
+    if (conn->dead || conn->parting)
+        return strads_fail(STRADS_EPEER, "%s: the link %s", conn->where,
+                           conn->dead ? "is lost" : "is being closed");
+    *start = append(conn, q);
+    return STRADS_OK;
+}
+
+static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
+                                 uint64_t size)
+{
+    const uint16_t kind = f->header.kind;
+    if (f->part_count > STI_PARTS_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a frame of %u parts, where %d is the most",
+                           f->part_count, STI_PARTS_MAX);
+    if (kind == 0 || (kind > STI_KIND_REJECT && kind < STI_KIND_FIRST_MESSAGE))
+        return strads_fail(STRADS_EINVAL,
+                           "frames of kind %u are the transport's own",
+                           (unsigned)kind);
+    if (size > net->options.frame_limit)
+        return strads_fail(STRADS_ELIMIT,
+                           "a payload of %llu bytes where a frame takes %llu",
+                           (unsigned long long)size,
+                           (unsigned long long)net->options.frame_limit);
+    return STRADS_OK;
+}
+
+static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
+                          uint64_t size)
+{
+    sti_queued *q = NULL;
+    bool start = false;
+    strads_err err = make_queued(frame, size, &q);
+    if (err != STRADS_OK)
+        return err;
+    bool copied = q->sent == NULL;
+    pthread_mutex_lock(&conn->lock);
+    err = enqueue(conn, q, frame->wait_ns, &start);
+    pthread_mutex_unlock(&conn->lock);
+    if (err != STRADS_OK) {
+        free(q);
+        return err;
+    }
+    if (start)
+        write_more(conn);
+    if (copied && frame->sent != NULL)
+        frame->sent(frame->sent_arg);
+    return STRADS_OK;
+}
+
+strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
+{
+    uint64_t size = frame->part_count > STI_PARTS_MAX
+                        ? 0
+                        : sti_frame_size(frame->parts, frame->part_count);
+    strads_err err = check_outgoing(net, frame, size);
+    if (err != STRADS_OK)
+        return err;
+    sti_conn *conn = sti_conn_acquire(net, link);
+    if (conn == NULL)
+        return strads_fail(STRADS_EPEER, "the link is gone");
+    err = send_on(conn, frame, size);
+    sti_conn_release(conn);
+    return err;
+}
+
+/* ---- parting ---- */
+
+void sti_conn_part(sti_conn *conn, uint64_t by)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool first = !conn->parting && !conn->dead;
+    bool introduced = conn->introduced;
+    conn->parting = conn->parting || introduced;
+    if (first)
+        conn->parted_ns = atomic_load(&conn->net->clock_ns);
+    if (by < conn->part_by)
+        conn->part_by = by;
+    pthread_cond_broadcast(&conn->room);
+    pthread_mutex_unlock(&conn->lock);
+    if (!introduced)
+        sti_conn_end(conn, STRADS_ECANCELED,
+                     "closed here before anything was said");
+    else if (first && sti_conn_send_control(conn, STI_KIND_BYE) != STRADS_OK)
+        sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
+}
+
+void sti_conn_part_if_done(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool done = conn->bye_received && conn->bye_acked && conn->ack_written;
+    pthread_mutex_unlock(&conn->lock);
+    if (done)
+        sti_conn_end(conn, STRADS_OK, "both sides have said goodbye");
+}

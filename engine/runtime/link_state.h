@@ -1,0 +1,188 @@
+/* engine/runtime/link_state.h - what the link_*.c files share; nobody else
+ * includes it.
+ *
+ * A connection has two activities. Reading runs from its birth to its end:
+ * there is always one receive under way, or its callback runs. Writing runs
+ * while the queue is not empty: one send is under way, or whoever set
+ * `writing` is about to start it. A connection dies once (sti_conn_end), which
+ * closes the stream, which ends both activities; the later one of the two
+ * reports `lost` and leaves the rest to the keeper, the only one that frees.
+ *
+ * Locks: net->lock before conn->lock, and no lock is held while a callback of
+ * the owner or a function of nng runs. */
+#ifndef STI_LINK_STATE_H
+#define STI_LINK_STATE_H
+
+#include <nng/nng.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "engine/runtime/link.h"
+
+enum {
+    STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
+    STI_IOV_MAX = 8,         /* what nng 1.5 takes in one send */
+    STI_WHERE_MAX = 320,
+    STI_TEXT_MAX = 640,
+    STI_STRANGERS_MAX = 64, /* more of them wait in the kernel's queue */
+    STI_LINKS_MAX = 16384
+};
+
+/* A frame on its way out. `iov` says what is left of it. */
+typedef struct sti_queued {
+    struct sti_queued *next;
+    uint64_t size; /* header and payload */
+    uint16_t kind;
+    unsigned iov_count;
+    nng_iov iov[1 + STI_PARTS_MAX];
+    void (*sent)(void *sent_arg);
+    void *sent_arg;
+    unsigned char bytes[]; /* the header, and the payload where it is copied */
+} sti_queued;
+
+typedef struct sti_conn {
+    sti_net *net;
+    sti_link id;
+    bool dialled;
+    char where[STI_WHERE_MAX]; /* the peer's address, for sentences */
+    char host[64];             /* its host alone; "" over ipc */
+    nng_stream *stream;
+    nng_aio *read_aio;
+    nng_aio *write_aio;
+
+    unsigned users; /* guarded by net->lock: calls that hold this pointer */
+    bool finished;  /* guarded by net->lock: reported; may be buried */
+
+    pthread_mutex_t lock; /* guards what follows, down to the queue */
+    pthread_cond_t room;  /* the queue became shorter, or the end has come */
+    uint32_t node;        /* whose frames these are, once bound */
+    bool introduced;      /* HELLO came (accepted) or a frame went (dialled) */
+    bool bound;
+    bool parting;      /* our BYE is queued or written */
+    bool bye_written;  /* .. written to the last byte */
+    bool bye_acked;    /* .. and read by the peer */
+    bool bye_received; /* the peer's BYE came */
+    bool ack_written;  /* .. and it was told so */
+    bool dead;         /* the stream is closed; why and text are set */
+    bool left;         /* .. because the peer closed it after its BYE */
+    bool reading, writing, reported;
+    strads_err why;
+    char text[STI_TEXT_MAX];
+    uint64_t parted_ns; /* when parting began .. */
+    uint64_t part_by;   /* .. and when it must have ended */
+    sti_queued *first;
+    sti_queued **last;
+    uint64_t queue_bytes;
+
+    /* Of the keeper's clock, see link_keeper.c. */
+    uint64_t born_ns;
+    _Atomic uint64_t heard_ns, said_ns;
+    atomic_bool delivering; /* the owner's callback runs: silence is ours */
+
+    /* Touched by the reading activity alone. */
+    sti_frame *frame; /* the one whose payload is not complete */
+    uint64_t filled;
+    size_t ahead_begin, ahead_end;
+    unsigned char ahead[STI_AHEAD_BYTES];
+} sti_conn;
+
+struct sti_net {
+    sti_net_options options; /* defaults filled in, listen_url not used */
+    char url[STI_URL_MAX + 1];
+    nng_stream_listener *listener;
+    nng_aio *accept_aio;
+
+    pthread_mutex_t lock;   /* guards what follows */
+    pthread_cond_t wake;    /* the keeper has something to do */
+    pthread_cond_t changed; /* a connection was buried */
+    sti_conn **slots;       /* [STI_LINKS_MAX]; a link is serial * MAX + slot */
+    uint32_t slots_used;    /* the highest slot in use, plus one */
+    uint64_t serial;
+    uint32_t conns;
+    uint32_t strangers;
+    bool accept_paused;
+    bool closing;
+    bool keeper_called; /* since it last went to sleep */
+    bool keeper_stops;
+    bool unclean; /* while closing, a link did not end in good order .. */
+    char unclean_text[STI_TEXT_MAX]; /* .. and what it said */
+
+    pthread_t keeper;
+    bool keeper_runs;
+    _Atomic uint64_t clock_ns; /* the keeper's */
+    _Atomic uint32_t node;
+    _Atomic uint64_t frames_sent, bytes_sent, frames_received, bytes_received;
+    _Atomic uint64_t strangers_dropped;
+};
+
+/* ---- link.c: connections by number ---- */
+
+/* The connection behind a link, held until sti_conn_release; NULL when gone. */
+sti_conn *sti_conn_acquire(sti_net *net, sti_link link);
+sti_conn *sti_conn_acquire_slot(sti_net *net, uint32_t slot);
+void sti_conn_release(sti_conn *conn);
+
+/* Makes a connection of a stream, which it owns from now on, also on failure,
+ * and starts to read. `where` is NULL for an accepted one. */
+strads_err sti_conn_start(sti_net *net, nng_stream *stream, const char *where,
+                          sti_link *out);
+
+/* Ends a connection: the first reason stays. */
+void sti_conn_end(sti_conn *conn, strads_err why, const char *text);
+
+/* Called whenever an activity has ended: the last one reports. */
+void sti_conn_rest(sti_conn *conn);
+
+/* Frees a connection that is finished and that nobody holds. */
+void sti_conn_bury(sti_conn *conn);
+
+/* ---- link_send.c ---- */
+
+/* Queues PING, BYE or BYE_ACK behind all else, whatever the queue's limit. */
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
+void sti_conn_written(void *arg); /* the callback of write_aio */
+void sti_queue_free(sti_queued *first);
+
+/* Starts to part; `by` is of the keeper's clock. */
+void sti_conn_part(sti_conn *conn, uint64_t by);
+
+/* Ends the connection when both sides have said and heard BYE. */
+void sti_conn_part_if_done(sti_conn *conn);
+
+/* ---- link_receive.c ---- */
+
+void sti_conn_read(sti_conn *conn); /* starts a receive */
+void sti_conn_was_read(void *arg);  /* the callback of read_aio */
+
+/* ---- link_keeper.c ---- */
+
+strads_err sti_keeper_start(sti_net *net);
+
+/* Something is to be done at once; the caller holds net->lock. */
+void sti_keeper_call(sti_net *net);
+void sti_keeper_stop(sti_net *net);
+
+/* ---- link_listen.c ---- */
+
+/* Listens and accepts; fills in net->url. STRADS_EINVAL, STRADS_EIO. */
+strads_err sti_net_listen(sti_net *net, const char *url);
+void sti_net_stop_listening(sti_net *net);
+void sti_net_accept(sti_net *net); /* starts an accept */
+
+/* ---- link_url.c ---- */
+
+typedef struct sti_url {
+    bool tcp;
+    char host[STI_URL_MAX + 1]; /* with brackets if it had any; or the path */
+    unsigned port;
+} sti_url;
+
+/* Takes a URL apart. STRADS_EINVAL: not one of ours. */
+strads_err sti_url_parse(const char *url, sti_url *out);
+void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1]);
+
+/* The peer's address as text; "" over ipc. */
+void sti_stream_host(nng_stream *stream, char host[64], unsigned *port);
+
+#endif

@@ -1,0 +1,439 @@
+/* Peers that break the rules, die or fall silent: each loses its own link with
+ * a sentence that says why, and everybody else goes on. */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "link_node.h"
+
+/* A node under attack and a friend whose link must survive it. */
+static link_node victim, friend;
+static sti_link friends_link;
+
+static void open_both(const sti_net_options *options)
+{
+    link_node_open(&victim, 0, NULL, options);
+    link_node_open(&friend, 1, "", NULL);
+    friends_link = link_node_join(&friend, &victim);
+}
+
+static void close_both(void)
+{
+    link_node_expect_alive(&friend, friends_link);
+    cr_expect_eq(friend.lost, 0, "%s", friend.text);
+    cr_expect_eq(link_node_close(&friend), STRADS_OK);
+    cr_expect_eq(link_node_close(&victim), STRADS_OK);
+}
+
+static void expect_text(const char *word)
+{
+    cr_expect_not_null(strstr(victim.text, word), "\"%s\" is not in \"%s\"",
+                       word, victim.text);
+}
+
+/* Sends `count` bytes as a stranger's first words, which must cost it the
+ * connection, and the victim a sentence with `word` in it. */
+static void expect_stranger_dropped(const void *bytes, size_t count,
+                                    const char *word)
+{
+    int fd = raw_connect(sti_net_url(victim.net));
+    raw_write(fd, bytes, count);
+    raw_wait_closed(fd);
+    link_node_wait_strangers(&victim, 1);
+    expect_text(word);
+    expect_text("127.0.0.1:");
+    link_node_expect_alive(&friend, friends_link);
+}
+
+TestSuite(link_breach, .timeout = 60);
+
+Test(link_breach, garbage_is_dropped)
+{
+    static const char garbage[] =
+        "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
+        "somebody\r\n\r\n......";
+    open_both(NULL);
+    expect_stranger_dropped(garbage, sizeof garbage, "not a strads node");
+    close_both();
+}
+
+Test(link_breach, garbage_shorter_than_a_header_is_dropped_in_time)
+{
+    const sti_net_options options = {.hello_ns = 50000000};
+    open_both(&options);
+    expect_stranger_dropped("hello?", 6, "no complete HELLO");
+    close_both();
+}
+
+Test(link_breach, silence_is_dropped_in_time)
+{
+    const sti_net_options options = {.hello_ns = 50000000};
+    open_both(&options);
+    expect_stranger_dropped("", 0, "no complete HELLO");
+    close_both();
+}
+
+Test(link_breach, half_a_frame_and_a_closed_connection_are_dropped)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header = raw_header(STI_KIND_HELLO, 5, 1000);
+    sti_frame_encode_header(&header, bytes);
+    open_both(NULL);
+    int fd = raw_connect(sti_net_url(victim.net));
+    raw_write(fd, bytes, sizeof bytes);
+    raw_write(fd, "only this", 9);
+    close(fd);
+    link_node_wait_strangers(&victim, 1);
+    expect_text("in the middle of a frame");
+    close_both();
+}
+
+Test(link_breach, half_a_header_over_ipc_does_not_end_the_listener)
+{
+    char folder[] = "/tmp/strads-link-XXXXXX", url[64];
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header = raw_header(STI_KIND_HELLO, 5, 0);
+    cr_assert_not_null(mkdtemp(folder));
+    (void)snprintf(url, sizeof url, "ipc://%s/node", folder);
+    sti_frame_encode_header(&header, bytes);
+    link_node_open(&victim, 0, url, NULL);
+    for (unsigned i = 1; i <= 20; i++) {
+        int fd = raw_connect(url);
+        raw_write(fd, bytes, 3 * i);
+        close(fd);
+        link_node_wait_strangers(&victim, i);
+    }
+    link_node_open(&friend, 1, "", NULL);
+    friends_link = link_node_join(&friend, &victim);
+    close_both();
+    (void)unlink(url + 6);
+    (void)rmdir(folder);
+}
+
+Test(link_breach, a_stranger_that_announces_a_huge_frame_is_dropped_at_once)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header =
+        raw_header(STI_KIND_HELLO, 5, (uint64_t)STI_HELLO_LIMIT + 1);
+    sti_frame_encode_header(&header, bytes);
+    open_both(NULL);
+    expect_stranger_dropped(bytes, sizeof bytes, "65537 bytes");
+    close_both();
+}
+
+Test(link_breach, a_first_frame_that_is_no_hello_is_dropped)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header = raw_header(KIND_DATA, 1, 0);
+    sti_frame_encode_header(&header, bytes);
+    open_both(NULL);
+    expect_stranger_dropped(bytes, sizeof bytes, "before its HELLO");
+    close_both();
+}
+
+Test(link_breach, another_protocol_is_dropped)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header = raw_header(STI_KIND_HELLO, 5, 0);
+    sti_frame_encode_header(&header, bytes);
+    bytes[4] = 99;
+    open_both(NULL);
+    expect_stranger_dropped(bytes, sizeof bytes, "protocol 99");
+    close_both();
+}
+
+Test(link_breach, a_damaged_payload_is_dropped)
+{
+    unsigned char bytes[STI_HEADER_BYTES + 8] = {0};
+    sti_header header = raw_header(STI_KIND_HELLO, 5, 8);
+    const sti_part payload = {bytes + STI_HEADER_BYTES, 8};
+    header.checksum = sti_frame_checksum(&payload, 1);
+    sti_frame_encode_header(&header, bytes);
+    bytes[STI_HEADER_BYTES + 3] ^= 1;
+    open_both(NULL);
+    expect_stranger_dropped(bytes, sizeof bytes, "damaged");
+    close_both();
+}
+
+/* ---- those who said HELLO first ---- */
+
+static int say_hello(uint32_t from)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_header header = raw_header(STI_KIND_HELLO, from, 0);
+    int fd = raw_connect(sti_net_url(victim.net));
+    sti_frame_encode_header(&header, bytes);
+    raw_write(fd, bytes, sizeof bytes);
+    return fd;
+}
+
+/* Says HELLO as node 5, is welcomed, then sends `header`. */
+static void expect_member_dropped(const sti_header *header, const char *word)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    int fd = say_hello(5);
+    raw_wait_frame(fd);
+    sti_frame_encode_header(header, bytes);
+    raw_write(fd, bytes, sizeof bytes);
+    raw_wait_closed(fd);
+    link_node_wait_lost(&victim, 1);
+    cr_expect_eq(victim.why, STRADS_EPEER);
+    expect_text(word);
+    expect_text("node 5");
+    cr_expect_eq(victim.received, 0);
+}
+
+Test(link_breach, a_frame_over_the_limit_costs_the_link)
+{
+    const sti_net_options options = {.frame_limit = 1000000};
+    const sti_header header = raw_header(KIND_DATA, 5, 1000001);
+    open_both(&options);
+    expect_member_dropped(&header, "1000001 bytes");
+    close_both();
+}
+
+Test(link_breach, a_frame_in_the_name_of_another_node_costs_the_link)
+{
+    const sti_header header = raw_header(KIND_DATA, 1, 0);
+    open_both(NULL);
+    expect_member_dropped(&header, "in the name of node 1");
+    close_both();
+}
+
+Test(link_breach, a_second_hello_costs_the_link)
+{
+    const sti_header header = raw_header(STI_KIND_HELLO, 5, 0);
+    open_both(NULL);
+    expect_member_dropped(&header, "no HELLO is expected");
+    close_both();
+}
+
+Test(link_breach, an_unknown_kind_costs_the_link)
+{
+    const sti_header header = raw_header(STI_KIND_FIRST_MESSAGE - 1, 5, 0);
+    open_both(NULL);
+    expect_member_dropped(&header, "does not know");
+    close_both();
+}
+
+Test(link_breach, an_answer_to_a_goodbye_that_nobody_said_costs_the_link)
+{
+    const sti_header header = raw_header(STI_KIND_BYE_ACK, 5, 0);
+    open_both(NULL);
+    expect_member_dropped(&header, "not said BYE");
+    close_both();
+}
+
+Test(link_breach, a_ping_with_a_payload_costs_the_link)
+{
+    const sti_header header = raw_header(STI_KIND_PING, 5, 4096);
+    open_both(NULL);
+    expect_member_dropped(&header, "with a payload");
+    close_both();
+}
+
+Test(link_breach, a_message_before_the_welcome_costs_the_link)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    const sti_header header = raw_header(KIND_DATA, 5, 0);
+    open_both(NULL);
+    victim.mute = true;
+    int fd = say_hello(5);
+    sti_frame_encode_header(&header, bytes);
+    raw_write(fd, bytes, sizeof bytes);
+    raw_wait_closed(fd);
+    link_node_wait_lost(&victim, 1);
+    expect_text("before it was welcomed");
+    close_both();
+}
+
+Test(link_breach, a_member_that_never_answers_a_goodbye_delays_it_only_so_long)
+{
+    const sti_net_options options = {.hello_ns = 50000000};
+    open_both(&options);
+    int fd = say_hello(5);
+    raw_wait_frame(fd);
+    link_node_wait(&victim, &victim.hellos, 2);
+    sti_net_part(victim.net, victim.links[5]);
+    link_node_wait_lost(&victim, 1);
+    cr_expect_eq(victim.why, STRADS_EPEER);
+    expect_text("not answered");
+    raw_wait_closed(fd);
+    close_both();
+}
+
+Test(link_breach, a_shutdown_does_not_wait_longer_than_it_was_told)
+{
+    link_node_open(&victim, 0, NULL, NULL);
+    int fd = say_hello(5), stranger = raw_connect(sti_net_url(victim.net));
+    link_node_wait(&victim, &victim.hellos, 1);
+    cr_expect_eq(sti_net_close(victim.net, 50000000), STRADS_EPEER);
+    cr_expect_not_null(strstr(strads_error_text(), "not answered"), "%s",
+                       strads_error_text());
+    raw_wait_closed(fd);
+    raw_wait_closed(stranger);
+}
+
+Test(link_breach, a_crowd_of_strangers_keeps_nobody_out_for_long)
+{
+    enum { CROWD = 100 };
+    const sti_net_options options = {.hello_ns = 100000000};
+    int fd[CROWD];
+    link_node_open(&victim, 0, NULL, &options);
+    for (int i = 0; i < CROWD; i++)
+        fd[i] = raw_connect(sti_net_url(victim.net));
+    link_node_open(&friend, 1, "", NULL);
+    friends_link = link_node_join(&friend, &victim);
+    link_node_wait_strangers(&victim, CROWD);
+    for (int i = 0; i < CROWD; i++)
+        raw_wait_closed(fd[i]);
+    close_both();
+}
+
+/* ---- dead and stopped peers ---- */
+
+/* A process of its own that joins the URL which it reads from `pipe`, as node
+ * 5, and then only lives. Forked before this process has touched nng. */
+static pid_t start_peer(int pipe_fd[2])
+{
+    cr_assert_eq(pipe(pipe_fd), 0);
+    pid_t pid = fork();
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        const sti_net_options options = {.heartbeat_ns = 50000000};
+        static link_node peer;
+        char url[STI_URL_MAX + 1] = "";
+        if (read(pipe_fd[0], url, sizeof url) <= 0)
+            _exit(1);
+        link_node_open(&peer, 5, "", &options);
+        (void)link_node_join_url(&peer, url, 0);
+        for (;;)
+            (void)pause();
+    }
+    return pid;
+}
+
+static void tell_peer(const int pipe_fd[2])
+{
+    const char *url = sti_net_url(victim.net);
+    cr_assert_gt(write(pipe_fd[1], url, strlen(url) + 1), 0);
+    link_node_wait(&victim, &victim.hellos, 2);
+    link_node_expect_alive(&victim, victim.links[5]);
+}
+
+Test(link_breach, a_killed_peer_is_noticed_at_once)
+{
+    int pipe_fd[2];
+    pid_t pid = start_peer(pipe_fd);
+    open_both(NULL); /* silence would be noticed after 5 s */
+    tell_peer(pipe_fd);
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    kill(pid, SIGKILL);
+    link_node_wait_lost(&victim, 1);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    cr_expect_lt(after.tv_sec - before.tv_sec, 3);
+    cr_expect_eq(victim.why, STRADS_EPEER);
+    expect_text("without a goodbye");
+    waitpid(pid, NULL, 0);
+    close_both();
+}
+
+Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
+{
+    const sti_net_options options = {.heartbeat_ns = 50000000,
+                                     .dead_ns = 400000000};
+    int pipe_fd[2];
+    pid_t pid = start_peer(pipe_fd);
+    link_node_open(&victim, 0, NULL, &options);
+    link_node_open(&friend, 1, "", &options);
+    friends_link = link_node_join(&friend, &victim);
+    tell_peer(pipe_fd);
+    kill(pid, SIGSTOP);
+    link_node_wait_lost(&victim, 1);
+    cr_expect_eq(victim.why, STRADS_EPEER);
+    expect_text("nothing was heard for 0.4 s");
+    expect_text("node 5");
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close_both();
+}
+
+/* ---- opening and dialling ---- */
+
+static void expect_refused(const char *url, strads_err err, const char *word)
+{
+    sti_net_options options = {.listen_url = url};
+    sti_net *net = NULL;
+    options.events.received = (void (*)(void *, sti_link, sti_frame *))abort;
+    cr_expect_eq(sti_net_open(&options, &net), err, "%s", url);
+    cr_expect_null(net);
+    cr_expect_not_null(strstr(strads_error_text(), word), "%s: %s", url,
+                       strads_error_text());
+    cr_expect_not_null(strstr(strads_error_text(), url), "%s: %s", url,
+                       strads_error_text());
+}
+
+Test(link_breach, a_port_in_use_is_named)
+{
+    open_both(NULL);
+    expect_refused(sti_net_url(victim.net), STRADS_EIO, "port 0");
+    close_both();
+}
+
+Test(link_breach, urls_that_are_none_are_refused_with_a_sentence)
+{
+    expect_refused("tls+tcp://127.0.0.1:0", STRADS_EINVAL, "no tls+tcp");
+    expect_refused("http://127.0.0.1:0", STRADS_EINVAL, "tcp://host:port");
+    expect_refused("127.0.0.1:7000", STRADS_EINVAL, "tcp://host:port");
+    expect_refused("tcp://127.0.0.1", STRADS_EINVAL, "port");
+    expect_refused("tcp://127.0.0.1:70000", STRADS_EINVAL, "65535");
+    expect_refused("tcp://127.0.0.1:-1", STRADS_EINVAL, "port");
+    expect_refused("tcp://127.0.0.1:80/x", STRADS_EINVAL, "port");
+    expect_refused("tcp://a/b:80", STRADS_EINVAL, "nothing else");
+    expect_refused("ipc://relative", STRADS_EINVAL, "absolute");
+    expect_refused("ipc:///no/such/folder/socket", STRADS_EIO, "listen");
+}
+
+Test(link_breach, options_that_contradict_each_other_are_refused)
+{
+    sti_net_options options = {.heartbeat_ns = 1000000000,
+                               .dead_ns = 1500000000};
+    sti_net *net = NULL;
+    cr_expect_eq(sti_net_open(&options, &net), STRADS_EINVAL);
+    options.events.received = (void (*)(void *, sti_link, sti_frame *))abort;
+    cr_expect_eq(sti_net_open(&options, &net), STRADS_EINVAL);
+    cr_expect_not_null(strstr(strads_error_text(), "heartbeats"));
+}
+
+Test(link_breach, calls_on_a_link_that_is_gone_and_bad_frames_are_refused)
+{
+    sti_outgoing frame = {.header = {.kind = KIND_DATA}};
+    char url[STI_URL_MAX + 1];
+    sti_link link = 0;
+    open_both(NULL);
+    cr_expect_eq(sti_net_send(victim.net, 12345, &frame), STRADS_EPEER);
+    cr_expect_eq(sti_net_bind(victim.net, 0, 1), STRADS_EPEER);
+    cr_expect_eq(sti_net_seen_url(victim.net, 7, "tcp://a:1", url),
+                 STRADS_EPEER);
+    sti_net_part(victim.net, 12345);
+    sti_net_drop(victim.net, 12345, "nothing");
+    frame.header.kind = STI_KIND_PING;
+    cr_expect_eq(sti_net_send(friend.net, friends_link, &frame), STRADS_EINVAL);
+    frame.header.kind = KIND_DATA;
+    frame.part_count = STI_PARTS_MAX + 1;
+    cr_expect_eq(sti_net_send(friend.net, friends_link, &frame), STRADS_EINVAL);
+    frame.part_count = 1;
+    frame.parts[0] = (sti_part){url, UINT64_C(1) << 40};
+    cr_expect_eq(sti_net_send(friend.net, friends_link, &frame), STRADS_ELIMIT);
+    cr_expect_eq(sti_net_dial(friend.net, "tcp://127.0.0.1:0", 0, &link),
+                 STRADS_EINVAL);
+    cr_expect_eq(sti_net_dial(friend.net, "tcp://no.such.host.invalid:1",
+                              UINT64_C(5000000000), &link),
+                 STRADS_EIO);
+    close_both();
+}

@@ -1,0 +1,285 @@
+/* See link_node.h. A failure here ends the process: both kinds of tests, those
+ * of Criterion and those with a main of their own, notice that. */
+#include "link_node.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void must(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "link_node: %s failed: %s\n", what, strads_error_text());
+    abort();
+}
+
+static void reply(link_node *node, sti_link link, uint16_t kind)
+{
+    const sti_outgoing frame = {.header = {.kind = kind, .from = node->id}};
+    (void)sti_net_send(node->net, link, &frame);
+}
+
+static void take_hello(link_node *node, sti_link link, uint32_t from)
+{
+    pthread_mutex_lock(&node->lock);
+    node->hellos++;
+    node->last_hello = link;
+    if (from < LINK_NODES_MAX)
+        node->links[from] = link;
+    pthread_mutex_unlock(&node->lock);
+    if (node->mute)
+        return;
+    (void)sti_net_bind(node->net, link, from);
+    reply(node, link, STI_KIND_WELCOME);
+}
+
+static void take_data(link_node *node, sti_frame *frame)
+{
+    const uint32_t from = frame->header.from;
+    pthread_mutex_lock(&node->lock);
+    while (node->blocked)
+        pthread_cond_wait(&node->event, &node->lock);
+    if (node->in_turn && from < LINK_NODES_MAX &&
+        frame->header.round != node->next_round[from]++)
+        node->out_of_turn++;
+    node->received++;
+    node->bytes += frame->header.size;
+    sti_frame_free(node->last);
+    node->last = sti_frame_keep(frame);
+    pthread_mutex_unlock(&node->lock);
+}
+
+static void on_received(void *arg, sti_link link, sti_frame *frame)
+{
+    link_node *node = arg;
+    const uint32_t from = frame->header.from;
+    switch (frame->header.kind) {
+    case STI_KIND_HELLO:
+        take_hello(node, link, from);
+        break;
+    case STI_KIND_WELCOME:
+        (void)sti_net_bind(node->net, link, from);
+        pthread_mutex_lock(&node->lock);
+        node->links[from] = link;
+        pthread_mutex_unlock(&node->lock);
+        break;
+    case KIND_DATA:
+        take_data(node, frame);
+        break;
+    case KIND_ECHO:
+        if (frame->header.tag == node->id) {
+            pthread_mutex_lock(&node->lock);
+            node->echoes++;
+            pthread_mutex_unlock(&node->lock);
+        } else {
+            sti_outgoing back = {.header = frame->header};
+            back.header.from = node->id;
+            (void)sti_net_send(node->net, link, &back);
+        }
+        break;
+    default:
+        break;
+    }
+    pthread_mutex_lock(&node->lock);
+    pthread_cond_broadcast(&node->event);
+    pthread_mutex_unlock(&node->lock);
+    sti_frame_free(frame);
+}
+
+static void on_lost(void *arg, sti_link link, strads_err why, const char *text)
+{
+    link_node *node = arg;
+    (void)link;
+    pthread_mutex_lock(&node->lock);
+    node->lost++;
+    node->why = why;
+    (void)snprintf(node->text, sizeof node->text, "%s", text);
+    pthread_cond_broadcast(&node->event);
+    pthread_mutex_unlock(&node->lock);
+}
+
+static void on_stranger(void *arg, const char *text)
+{
+    link_node *node = arg;
+    pthread_mutex_lock(&node->lock);
+    node->strangers++;
+    (void)snprintf(node->text, sizeof node->text, "%s", text);
+    pthread_cond_broadcast(&node->event);
+    pthread_mutex_unlock(&node->lock);
+}
+
+void link_node_open(link_node *node, uint32_t id, const char *url,
+                    const sti_net_options *options)
+{
+    sti_net_options o = {0};
+    memset(node, 0, sizeof *node);
+    if (options != NULL)
+        o = *options;
+    o.listen_url = url;
+    o.node = id;
+    o.arg = node;
+    o.events = (sti_net_events){.received = on_received,
+                                .lost = on_lost,
+                                .stranger = on_stranger};
+    node->id = id;
+    pthread_mutex_init(&node->lock, NULL);
+    pthread_cond_init(&node->event, NULL);
+    must(sti_net_open(&o, &node->net) == STRADS_OK, "opening a net");
+}
+
+strads_err link_node_close(link_node *node)
+{
+    strads_err err = sti_net_close(node->net, UINT64_C(10000000000));
+    sti_frame_free(node->last);
+    pthread_cond_destroy(&node->event);
+    pthread_mutex_destroy(&node->lock);
+    node->net = NULL;
+    node->last = NULL;
+    return err;
+}
+
+sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer)
+{
+    sti_link link = 0;
+    must(sti_net_dial(node->net, url, UINT64_C(10000000000), &link) ==
+             STRADS_OK,
+         "dialling");
+    reply(node, link, STI_KIND_HELLO);
+    pthread_mutex_lock(&node->lock);
+    while (node->links[peer] != link && node->lost == 0)
+        pthread_cond_wait(&node->event, &node->lock);
+    pthread_mutex_unlock(&node->lock);
+    return link;
+}
+
+sti_link link_node_join(link_node *node, link_node *other)
+{
+    return link_node_join_url(node, sti_net_url(other->net), other->id);
+}
+
+strads_err link_node_send(link_node *node, sti_link link, uint64_t round,
+                          uint64_t size)
+{
+    unsigned char *bytes = calloc(1, size > 0 ? (size_t)size : 1);
+    must(bytes != NULL, "memory");
+    const sti_outgoing frame = {.header = {.kind = KIND_DATA,
+                                           .from = node->id,
+                                           .round = round},
+                                .parts = {{bytes, size}},
+                                .part_count = 1,
+                                .wait_ns = UINT64_C(60000000000)};
+    strads_err err = sti_net_send(node->net, link, &frame);
+    free(bytes);
+    return err;
+}
+
+void link_node_block(link_node *node, bool blocked)
+{
+    pthread_mutex_lock(&node->lock);
+    node->blocked = blocked;
+    pthread_cond_broadcast(&node->event);
+    pthread_mutex_unlock(&node->lock);
+}
+
+void link_node_expect_alive(link_node *node, sti_link link)
+{
+    const sti_outgoing frame = {
+        .header = {.kind = KIND_ECHO, .from = node->id, .tag = node->id}};
+    pthread_mutex_lock(&node->lock);
+    uint64_t before = node->echoes;
+    pthread_mutex_unlock(&node->lock);
+    must(sti_net_send(node->net, link, &frame) == STRADS_OK, "an echo");
+    link_node_wait(node, &node->echoes, before + 1);
+}
+
+void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted)
+{
+    pthread_mutex_lock(&node->lock);
+    while (*counter < wanted)
+        pthread_cond_wait(&node->event, &node->lock);
+    pthread_mutex_unlock(&node->lock);
+}
+
+static void wait_unsigned(link_node *node, const unsigned *counter,
+                          unsigned wanted)
+{
+    pthread_mutex_lock(&node->lock);
+    while (*counter < wanted)
+        pthread_cond_wait(&node->event, &node->lock);
+    pthread_mutex_unlock(&node->lock);
+}
+
+void link_node_wait_lost(link_node *node, unsigned wanted)
+{
+    wait_unsigned(node, &node->lost, wanted);
+}
+
+void link_node_wait_strangers(link_node *node, unsigned wanted)
+{
+    wait_unsigned(node, &node->strangers, wanted);
+}
+
+/* ---- raw sockets ---- */
+
+static int connect_ipc(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    must(fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0,
+         "connecting");
+    return fd;
+}
+
+int raw_connect(const char *url)
+{
+    if (strncmp(url, "ipc://", 6) == 0)
+        return connect_ipc(url + 6);
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port =
+                                 htons((uint16_t)atoi(strrchr(url, ':') + 1)),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    must(fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0,
+         "connecting");
+    return fd;
+}
+
+void raw_write(int fd, const void *bytes, size_t count)
+{
+    for (const char *at = bytes; count > 0;) {
+        ssize_t n = send(fd, at, count, MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        at += n;
+        count -= (size_t)n;
+    }
+}
+
+void raw_wait_frame(int fd)
+{
+    char bytes[STI_HEADER_BYTES];
+    for (size_t n = 0; n < sizeof bytes;) {
+        ssize_t got = read(fd, bytes + n, sizeof bytes - n);
+        must(got > 0, "reading a frame");
+        n += (size_t)got;
+    }
+}
+
+void raw_wait_closed(int fd)
+{
+    char bytes[256];
+    while (read(fd, bytes, sizeof bytes) > 0)
+        continue;
+    close(fd);
+}
+
+sti_header raw_header(uint16_t kind, uint32_t from, uint64_t size)
+{
+    return (sti_header){.kind = kind, .from = from, .size = size};
+}

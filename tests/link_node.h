@@ -1,0 +1,84 @@
+/* A node for the tests of links: a net, and an owner that does the least a
+ * real one does. It welcomes whoever says HELLO, binds links to the ids that
+ * the peers tell, counts what arrives, and lets a test wait for an event. */
+#ifndef LINK_NODE_H
+#define LINK_NODE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/runtime/link.h"
+
+enum { LINK_NODES_MAX = 16, KIND_DATA = STI_KIND_FIRST_MESSAGE, KIND_ECHO };
+
+typedef struct link_node {
+    uint32_t id;
+    sti_net *net;
+    bool mute;    /* does not answer a HELLO */
+    bool in_turn; /* checks that header.round of KIND_DATA counts up */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t event;
+    bool blocked;      /* `received` waits until this is unset */
+    uint64_t received; /* KIND_DATA frames */
+    uint64_t bytes;    /* .. and their payloads */
+    uint64_t echoes;   /* KIND_ECHO frames that came back */
+    uint64_t out_of_turn;
+    uint64_t hellos, sent_calls;
+    sti_link links[LINK_NODES_MAX];      /* by node id; 0: none */
+    uint64_t next_round[LINK_NODES_MAX]; /* by node id */
+    sti_link last_hello;                 /* the link of the latest HELLO */
+    sti_frame *last;                     /* the latest KIND_DATA frame */
+    unsigned lost, strangers;
+    strads_err why;
+    char text[1024]; /* of the latest `lost` or `stranger` */
+} link_node;
+
+/* Opens a node on `url` (NULL: tcp loopback, any port). `options` may be NULL;
+ * its listen_url, arg and events are not used. Ends the test on failure. */
+void link_node_open(link_node *node, uint32_t id, const char *url,
+                    const sti_net_options *options);
+
+/* Closes the net within 10 s; its result. */
+strads_err link_node_close(link_node *node);
+
+/* Dials, says HELLO and waits for the WELCOME; the link. */
+sti_link link_node_join(link_node *node, link_node *other);
+sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer);
+
+/* Sends one KIND_DATA frame of `size` zero bytes, waiting for room. */
+strads_err link_node_send(link_node *node, sti_link link, uint64_t round,
+                          uint64_t size);
+
+/* While blocked, the node's `received` does not return from KIND_DATA frames:
+ * it reads no more from that link. */
+void link_node_block(link_node *node, bool blocked);
+
+/* Sends a frame through the link and waits until it has come back. */
+void link_node_expect_alive(link_node *node, sti_link link);
+
+/* Waits until *counter, guarded by the node's lock, has reached `wanted`. */
+void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted);
+void link_node_wait_lost(link_node *node, unsigned wanted);
+void link_node_wait_strangers(link_node *node, unsigned wanted);
+
+/* ---- raw sockets, for those who do not play by the rules ---- */
+
+/* A connected socket to a node's URL, tcp or ipc. */
+int raw_connect(const char *url);
+
+/* Writes all; a closed connection is no error. */
+void raw_write(int fd, const void *bytes, size_t count);
+
+/* Reads one frame that has no payload, such as the WELCOME of a link_node. */
+void raw_wait_frame(int fd);
+
+/* Reads and throws away until the other side closes. */
+void raw_wait_closed(int fd);
+
+/* A header of 64 bytes, with the right checksum for an empty payload. */
+sti_header raw_header(uint16_t kind, uint32_t from, uint64_t size);
+
+#endif
