@@ -129,9 +129,9 @@ static strads_err build_from(const strads_columns *c, sti_build *b, sti_feed *f,
         return err;
     f->sink = &sti_build_place_sink;
     emit_columns(f, c);
-    for (uint64_t i = 0; c->label != NULL && i < c->rows; i++)
-        f->sink->label(f, i, c->label[i]);
     f->sink->end(f);
+    if (c->label != NULL)
+        sti_build_give_labels(b, c->label);
     sti_twice twice;
     return sti_build_finish(b, false, &twice, out);
 }

@@ -242,6 +242,15 @@ static void place_label(sti_feed *f, uint64_t row, double label)
         b->data->label[row - b->rows.begin] = label;
 }
 
+void sti_build_give_labels(sti_build *b, const double *labels)
+{
+    for (uint64_t row = 0; row < b->data->rows; row++) {
+        b->digest.label_sum += sti_digest_label(row, labels[row]);
+        if (row >= b->rows.begin && row < b->rows.end)
+            b->data->label[row - b->rows.begin] = labels[row];
+    }
+}
+
 static void add_sums(sti_feed *f)
 {
     sti_build *b = f->context;

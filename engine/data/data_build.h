@@ -40,6 +40,9 @@ strads_err sti_build_open(sti_build *build, const sti_tally *tallies,
                           size_t chunks, bool atomic);
 extern const sti_sink sti_build_place_sink; /* context: the build */
 
+/* The labels of all rows, for a source that does not bring them with its rows. */
+void sti_build_give_labels(sti_build *build, const double *labels);
+
 /* Puts lines in order when `unordered`; an entry found twice is reported as
  * *twice (row in line, column in minor) and is no error of this function. */
 strads_err sti_build_finish(sti_build *build, bool unordered, sti_twice *twice,

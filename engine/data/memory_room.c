@@ -49,8 +49,10 @@ static uint64_t group_room(const char *folder, const char *limit_file,
                            const char *usage_file)
 {
     uint64_t limit = read_number(folder, limit_file);
+    if (limit >= UINT64_MAX / 4)
+        return UINT64_MAX;
     uint64_t used = read_number(folder, usage_file);
-    if (limit >= UINT64_MAX / 4 || used == UINT64_MAX)
+    if (used == UINT64_MAX)
         return UINT64_MAX;
     char stat[512];
     (void)snprintf(stat, sizeof stat, "%s/memory.stat", folder);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "engine/data/big_array.h"
+#include "engine/data/labels_file.h"
 #include "engine/data/libsvm_parse.h"
 #include "engine/data/parallel_tasks.h"
 
@@ -98,6 +99,11 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         err = sti_text_open(&r->text, path);
     if (err == STRADS_OK)
         err = prepare(r);
+    if (err == STRADS_OK && !r->is_market && r->options.labels_path != NULL)
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: is LIBSVM text and has its own labels; labels "
+                          "from %s belong to MatrixMarket",
+                          path, r->options.labels_path);
     if (err != STRADS_OK)
         sti_reading_close(r);
     return err;
@@ -258,17 +264,92 @@ static strads_err place_all(sti_reading *r, sti_build *b)
     return err;
 }
 
-static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
+/* Looks for the two lines that hold the entry `twice`, from 0. */
+typedef struct twin_search {
+    const sti_reading *reading;
+    uint64_t row, col;
+    uint64_t line[2];
+    size_t found;
+} twin_search;
+
+static void look_for_twin(sti_feed *f, const sti_batch *b)
 {
-    sti_twice twice = {0};
-    strads_err err = sti_reading_survey(r);
+    twin_search *t = f->context;
+    for (size_t i = 0; i < b->n && t->found < 2; i++) {
+        if (b->row[i] != t->row || b->col[i] != t->col)
+            continue;
+        uint64_t first =
+            f->piece.line != 0 ? f->piece.line : t->reading->market.body_line;
+        t->line[t->found++] =
+            first + sti_text_count_lines(f->piece.begin, f->at);
+    }
+}
+
+static const sti_sink twin_sink = {.entries = look_for_twin};
+
+static strads_err refuse_twice(const sti_reading *r, const sti_twice *twice)
+{
+    twin_search search = {.reading = r,
+                          .row = twice->line,
+                          .col = twice->minor};
+    sti_chunk whole = {.begin = r->text.bytes + r->pass.skip,
+                       .end = r->text.bytes + r->text.size};
+    sti_pass pass = r->pass;
+    pass.sink = &twin_sink;
+    pass.context = &search;
+    pass.values = true;
+    pass.line_by_line = true;
+    pass.chunks = &whole;
+    pass.count = 1;
+    strads_err err = sti_pass_run(&pass);
+    if (err != STRADS_OK)
+        return err;
+    return strads_fail(
+        STRADS_EFORMAT,
+        "%s: line %llu: found row %llu, column %llu again, expected it once "
+        "(it is in line %llu too)",
+        r->text.path, (unsigned long long)search.line[1],
+        (unsigned long long)search.row + 1, (unsigned long long)search.col + 1,
+        (unsigned long long)search.line[0]);
+}
+
+strads_err sti_reading_labels(const sti_reading *r, double **out)
+{
+    const char *path = r->options.labels_path;
+    uint64_t rows = r->survey.rows;
+    if (path == NULL) {
+        *out = NULL;
+        return STRADS_OK;
+    }
+    double *labels = sti_big_alloc(rows * sizeof *labels);
+    if (labels == NULL)
+        return no_memory(path);
+    strads_err err = sti_labels_read(path, rows, labels);
     if (err == STRADS_OK)
-        err = sti_build_begin(b);
-    if (err == STRADS_OK)
-        err = place_all(r, b);
+        *out = labels;
+    else
+        sti_big_free(labels, rows * sizeof *labels);
+    return err;
+}
+
+static strads_err add_labels(const sti_reading *r, sti_build *b)
+{
+    double *labels;
+    strads_err err = sti_reading_labels(r, &labels);
+    if (err != STRADS_OK || labels == NULL)
+        return err;
+    sti_build_give_labels(b, labels);
+    sti_big_free(labels, r->survey.rows * sizeof *labels);
+    return STRADS_OK;
+}
+
+static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
+{
+    sti_twice twice;
     strads_data *data = NULL;
-    if (err == STRADS_OK)
-        err = sti_build_finish(b, r->is_market, &twice, &data);
+    strads_err err = sti_build_finish(b, r->is_market, &twice, &data);
+    if (err == STRADS_OK && twice.found)
+        err = refuse_twice(r, &twice);
     if (err == STRADS_OK)
         err = sti_text_unchanged(&r->text);
     if (err != STRADS_OK) {
@@ -280,6 +361,18 @@ static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
     return STRADS_OK;
 }
 
+static strads_err read_into(sti_reading *r, sti_build *b, strads_data **out)
+{
+    strads_err err = sti_reading_survey(r);
+    if (err == STRADS_OK)
+        err = sti_build_begin(b);
+    if (err == STRADS_OK)
+        err = place_all(r, b);
+    if (err == STRADS_OK)
+        err = add_labels(r, b);
+    return err == STRADS_OK ? finish(r, b, out) : err;
+}
+
 strads_err strads_data_read(const char *path,
                             const strads_data_options *options,
                             strads_data **out)
@@ -288,10 +381,11 @@ strads_err strads_data_read(const char *path,
     strads_err err = sti_reading_open(&reading, path, options);
     if (err != STRADS_OK)
         return err;
+    const char *labels = reading.options.labels_path;
     sti_build build = {.name = path,
                        .options = reading.options,
                        .survey = &reading.survey,
-                       .has_labels = !reading.is_market};
+                       .has_labels = !reading.is_market || labels != NULL};
     err = read_into(&reading, &build, out);
     sti_build_free(&build);
     sti_reading_close(&reading);

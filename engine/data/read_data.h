@@ -18,6 +18,9 @@ typedef struct sti_reading {
 strads_err sti_reading_open(sti_reading *reading, const char *path,
                             const strads_data_options *options);
 
+/* Labels from options.labels_path, all rows of them; NULL there: NULL. */
+strads_err sti_reading_labels(const sti_reading *reading, double **out);
+
 /* The first pass: fills `survey`. */
 strads_err sti_reading_survey(sti_reading *reading);
 void sti_reading_close(sti_reading *reading);

@@ -1,0 +1,124 @@
+/* A file of labels is LIBSVM text without entries, or a MatrixMarket vector: the
+ * parsers of the data itself read both. labels[] starts as zeros, which an array
+ * leaves out. */
+#include "engine/data/labels_file.h"
+
+#include <float.h>
+
+#include "engine/data/matrixmarket_parse.h"
+#include "engine/data/text_pass.h"
+
+typedef struct label_file {
+    sti_text text;
+    bool is_market;
+    sti_market market;
+    uint64_t rows; /* that are expected */
+    double *labels;
+} label_file;
+
+static void take_label(sti_feed *f, uint64_t row, double label)
+{
+    label_file *l = f->context;
+    if (row < l->rows)
+        l->labels[row] = label;
+}
+
+static void refuse_entries(sti_feed *f, uint64_t row, uint64_t nnz)
+{
+    if (nnz > 0)
+        sti_feed_trouble(f, STRADS_EFORMAT, NULL, NULL,
+                         "label %llu is followed by index:value, expected one "
+                         "number a line",
+                         (unsigned long long)row + 1);
+}
+
+static void take_vector(sti_feed *f, const sti_batch *b)
+{
+    label_file *l = f->context;
+    for (size_t i = 0; i < b->n; i++)
+        l->labels[l->market.cols == 1 ? b->row[i] : b->col[i]] = b->value[i];
+}
+
+static const sti_sink lines_sink = {.label = take_label,
+                                    .row_end = refuse_entries};
+static const sti_sink vector_sink = {.entries = take_vector};
+
+static strads_err wrong_count(const label_file *l, uint64_t found)
+{
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: found %llu labels, expected %llu, one for each row",
+                       l->text.path, (unsigned long long)found,
+                       (unsigned long long)l->rows);
+}
+
+static strads_err check_vector(const label_file *l)
+{
+    const sti_market *m = &l->market;
+    if (!m->array || (m->cols != 1 && m->rows != 1))
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: line 1: found a matrix, expected labels: an "
+                           "array of one column",
+                           l->text.path);
+    uint64_t found = m->rows * m->cols;
+    return found == l->rows ? STRADS_OK : wrong_count(l, found);
+}
+
+static strads_err peek(label_file *l)
+{
+    sti_piece piece = {l->text.bytes, l->text.bytes + l->text.size, 1};
+    sti_stream *stream = NULL;
+    strads_err err = STRADS_OK;
+    if (l->text.codec != STI_CODEC_NONE) {
+        err = sti_stream_open(&l->text, '\n', &stream);
+        if (err == STRADS_OK)
+            err = sti_stream_next(stream, &piece);
+    }
+    if (err == STRADS_OK && piece.begin != NULL) {
+        l->is_market = sti_market_is(piece.begin, piece.end);
+        if (l->is_market)
+            err = sti_market_header(l->text.path, piece.begin, piece.end,
+                                    &l->market);
+    }
+    if (err == STRADS_OK && l->is_market)
+        err = check_vector(l);
+    sti_stream_close(stream);
+    return err;
+}
+
+static strads_err take_text(label_file *l)
+{
+    sti_chunk chunk = {.begin = l->text.bytes + l->market.body,
+                       .end = l->text.bytes + l->text.size};
+    sti_pass pass = {.text = &l->text,
+                     .parser =
+                         l->is_market ? &sti_market_parser : &sti_libsvm_parser,
+                     .market = &l->market,
+                     .skip = l->market.body,
+                     .threads = 1,
+                     .sink = l->is_market ? &vector_sink : &lines_sink,
+                     .context = l,
+                     .values = true,
+                     .value_limit = DBL_MAX,
+                     .row_limit = STI_MOST_LINES,
+                     .col_limit = STI_MOST_LINES,
+                     .chunks = &chunk,
+                     .count = 1};
+    strads_err err = sti_pass_run(&pass);
+    if (err != STRADS_OK)
+        return err;
+    uint64_t found = l->is_market ? chunk.read : chunk.rows;
+    return found == l->rows ? STRADS_OK : wrong_count(l, found);
+}
+
+strads_err sti_labels_read(const char *path, uint64_t rows, double *labels)
+{
+    label_file l = {.rows = rows, .labels = labels};
+    strads_err err = sti_text_open(&l.text, path);
+    if (err != STRADS_OK)
+        return err;
+    err = peek(&l);
+    if (err == STRADS_OK)
+        err = take_text(&l);
+    sti_text_close(&l.text);
+    return err;
+}
