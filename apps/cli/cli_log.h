@@ -1,0 +1,38 @@
+/* cli_log.h - the run's log: JSON lines, each one flushed.
+ *
+ * The first line has "event": "start", then comes one with "event": "round" per
+ * report of the program's objective, and "event": "end" is the last. What is
+ * not known is null. docs/command.md lists the members. */
+#ifndef CLI_LOG_H
+#define CLI_LOG_H
+
+#include <stdio.h>
+
+#include "strads/strads.h"
+
+typedef struct cli_log {
+    FILE *file; /* NULL: there is no log */
+    const char *path;
+} cli_log;
+
+typedef struct cli_log_start {
+    const char *program;
+    const char *options;   /* a JSON object */
+    const char *data_path; /* as the user wrote it */
+    const strads_data *data;
+    uint64_t seed;
+    uint32_t workers, partitions, nodes;
+} cli_log_start;
+
+/* Opens the log; an old one is overwritten. A NULL path: no log, and the calls
+ * below do nothing. STRADS_EIO. */
+strads_err cli_log_open(const char *path, cli_log *log);
+void cli_log_begin(cli_log *log, const cli_log_start *start);
+void cli_log_round(cli_log *log, const strads_progress *progress);
+/* `reason` is a word: "converged", "error", ... */
+void cli_log_end(cli_log *log, const char *reason,
+                 const strads_progress *progress);
+/* Closes it. STRADS_EIO: some line did not reach the file. */
+strads_err cli_log_close(cli_log *log);
+
+#endif

@@ -1,0 +1,41 @@
+/* cli_options.h - a command's options, read from tables of strads_option. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/run/config_json.h"
+#include "strads/options.h"
+
+enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 4 };
+
+/* Options that stand together in --help, and the struct that they set. */
+typedef struct cli_group {
+    const char *title;
+    const strads_option *table;
+    void *values;
+} cli_group;
+
+typedef struct cli_syntax {
+    const char *name;    /* "lasso train" */
+    const char *args;    /* "DATA", "MODEL DATA": that many are needed */
+    const char *summary; /* a sentence or two */
+    const char *footer;  /* below the options, or NULL */
+    cli_group groups[CLI_MOST_GROUPS]; /* up to the first without a table */
+    bool config; /* --config and --print-config belong to it */
+} cli_syntax;
+
+typedef struct cli_parsed {
+    const char *arg[CLI_MOST_ARGS];
+    bool done; /* --help or --print-config has been answered: exit with 0 */
+} cli_parsed;
+
+/* Reads options and arguments: the defaults stand in the groups' structs
+ * already, then comes the file of --config, then the command line. Names are
+ * taken in full only, and may stand before and after the arguments. `strings`
+ * holds what fields point to. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO. */
+strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
+                     sti_config_strings *strings, cli_parsed *parsed);
+
+#endif

@@ -1,0 +1,43 @@
+/* command.h - what the command's parts have in common: the table of commands,
+ * exit codes, and how an error is told. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+
+#include "strads/strads.h"
+
+/* Exit codes; docs/command.md and `strads help` tell the same. */
+enum {
+    CLI_OK = 0,           /* done; a training has converged */
+    CLI_FAILED = 1,       /* while running: disk, memory, a node, a program */
+    CLI_USAGE = 2,        /* wrong usage or bad input; nothing was run */
+    CLI_BOUND = 3,        /* a bound came first; the model so far is written */
+    CLI_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; the model so far is written */
+};
+
+typedef struct cli_command {
+    const char *name; /* "lasso train" */
+    const char *args; /* "DATA" */
+    const char *summary;
+    /* argv[0] is the first word after the name; returns an exit code. */
+    int (*run)(int argc, char **argv);
+} cli_command;
+
+int cli_lasso_train(int argc, char **argv);
+int cli_lasso_predict(int argc, char **argv);
+int cli_run_program(int argc, char **argv);
+int cli_join(int argc, char **argv);
+int cli_data_info(int argc, char **argv);
+
+/* When an error came up: the same code means bad input before a run, and a
+ * failure during it. */
+typedef enum cli_stage { CLI_BEFORE = 0, CLI_RUNNING = 1 } cli_stage;
+
+/* Prints "strads: " and the last error's sentence; returns its exit code. */
+int cli_complain(strads_err err, cli_stage stage);
+
+/* One line for people on standard error, unless `quiet`. */
+void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
+
+#endif

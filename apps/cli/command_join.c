@@ -1,0 +1,167 @@
+/* strads join URL: this process becomes a node of somebody else's run. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli_options.h"
+#include "cli_plugin.h"
+#include "cli_signal.h"
+#include "command.h"
+#include "strads/lasso.h"
+
+typedef struct join_options {
+    const char *data, *program, *labels;
+    strads_join_options engine;
+    bool f32, quiet;
+} join_options;
+
+static const strads_option join_table[] = {
+    {.name = "workers",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(join_options, engine.workers),
+     .metavar = "N",
+     .help = "threads of this process (default: one per core)",
+     .min = 1,
+     .max = 1024},
+    {.name = "data",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(join_options, data),
+     .metavar = "PATH",
+     .help = "the data here (default: the coordinator's path)"},
+    {.name = "program",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(join_options, program),
+     .metavar = "FILE.so",
+     .help = "the program of a `strads run` (default: none)"},
+    {.name = "timeout",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(join_options, engine.timeout),
+     .metavar = "SECONDS",
+     .help = "seconds to keep trying to connect (default: 30)",
+     .min = 1e-3,
+     .max = 1e9},
+    {.name = "labels",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(join_options, labels),
+     .metavar = "FILE",
+     .help = "labels of MatrixMarket data, one a line"},
+    {.name = "f32",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(join_options, f32),
+     .help = "values in 4 bytes, as the coordinator's (default: no)"},
+    {.name = "trace",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(join_options, engine.trace),
+     .metavar = "FILE",
+     .help = "write a Chrome/Perfetto trace (default: none)"},
+    {.name = "quiet",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(join_options, quiet),
+     .help = "print errors only (default: no)"},
+    {.name = NULL},
+};
+
+static const strads_program *find_program(void *arg, const char *name)
+{
+    static const strads_program *const built_in[] = {&strads_program_lasso};
+    const cli_plugin *plugin = arg;
+    if (plugin->handle && strcmp(plugin->program.name, name) == 0) {
+        return &plugin->program;
+    }
+    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) {
+        if (strcmp(built_in[i]->name, name) == 0) {
+            return built_in[i];
+        }
+    }
+    return NULL;
+}
+
+static strads_err read_share(strads_engine *engine, const join_options *options,
+                             strads_data **out)
+{
+    strads_data_options wanted = {
+        .size = sizeof wanted,
+        .values = options->f32 ? STRADS_F32 : STRADS_F64,
+        .threads = options->engine.workers,
+        .labels_path = options->labels,
+    };
+    const char *path =
+        options->data ? options->data : strads_engine_data_path(engine);
+    if (!path) {
+        return strads_fail(STRADS_EINVAL,
+                           "the coordinator named no data; give --data PATH");
+    }
+    strads_err err = strads_engine_keep(engine, &wanted);
+    return err ? err : strads_data_read(path, &wanted, out);
+}
+
+/* *stage tells a wrong input from a run that broke. */
+static strads_err take_part(const char *url, const join_options *options,
+                            cli_stage *stage)
+{
+    strads_engine *engine = NULL;
+    strads_data *data = NULL;
+    strads_result *none = NULL;
+    *stage = CLI_RUNNING;
+    strads_err err = strads_engine_join(url, &options->engine, &engine);
+    if (err) {
+        return err;
+    }
+    cli_say(options->quiet, "joined %s: program %s", url,
+            strads_engine_program(engine)->name);
+    *stage = CLI_BEFORE;
+    err = read_share(engine, options, &data);
+    if (!err) {
+        *stage = CLI_RUNNING;
+        err = strads_engine_run(engine, data, &none);
+    }
+    if (!err) {
+        cli_say(options->quiet, "the run is over; the coordinator has it");
+    }
+    strads_result_free(none);
+    strads_engine_free(engine);
+    strads_data_free(data);
+    return err;
+}
+
+static int join(const char *url, join_options *options)
+{
+    cli_plugin plugin = {0};
+    cli_stage stage = CLI_BEFORE;
+    strads_err err = STRADS_OK;
+    if (options->program) {
+        err = cli_plugin_open(options->program, &plugin);
+    }
+    if (!err) {
+        options->engine.find = find_program;
+        options->engine.find_arg = &plugin;
+        options->engine.stop = cli_signal_catch();
+        err = take_part(url, options, &stage);
+    }
+    int code = err ? cli_complain(err, stage) : CLI_OK;
+    cli_plugin_close(&plugin);
+    return code;
+}
+
+int cli_join(int argc, char **argv)
+{
+    join_options options = {.engine = {.size = sizeof options.engine}};
+    cli_syntax syntax = {
+        .name = "join",
+        .args = "URL",
+        .summary = "Joins the run that listens at URL, reads this process's "
+                   "share of the data and works until the run is over.",
+        .groups = {{NULL, join_table, &options}},
+    };
+    cli_parsed parsed;
+    sti_config_strings strings = {0};
+    int code = CLI_OK;
+    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
+    if (err) {
+        code = cli_complain(err, CLI_BEFORE);
+    } else if (!parsed.done) {
+        code = join(parsed.arg[0], &options);
+    }
+    sti_config_strings_free(&strings);
+    return code;
+}

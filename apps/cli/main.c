@@ -1,0 +1,206 @@
+/* The `strads` command: a table of commands, and which one is meant. */
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "engine/base/nearest_name.h"
+
+static const cli_command commands[] = {
+    {.name = "lasso train",
+     .args = "DATA",
+     .summary = "train a Lasso or an elastic net",
+     .run = cli_lasso_train},
+    {.name = "lasso predict",
+     .args = "MODEL DATA",
+     .summary = "a model's predictions, one a line",
+     .run = cli_lasso_predict},
+    {.name = "run",
+     .args = "PROGRAM.so DATA",
+     .summary = "train by a program of your own",
+     .run = cli_run_program},
+    {.name = "join",
+     .args = "URL",
+     .summary = "take part in a run as one more process",
+     .run = cli_join},
+    {.name = "data info",
+     .args = "FILE",
+     .summary = "what a data file holds",
+     .run = cli_data_info},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static int show_help(FILE *out)
+{
+    (void)fputs("strads trains models by scheduled model parallelism.\n\n"
+                "Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n",
+                out);
+    for (size_t k = 0; k < N_COMMANDS; k++) {
+        char usage[64];
+        (void)snprintf(usage, sizeof usage, "%s %s", commands[k].name,
+                       commands[k].args);
+        (void)fprintf(out, "  strads %-26s %s\n", usage, commands[k].summary);
+    }
+    (void)fputs("  strads help [COMMAND]             this text, or a "
+                "command's\n"
+                "  strads --version                  the version\n\n"
+                "`strads COMMAND --help` tells a command's options and their "
+                "defaults.\n\n"
+                "Exit codes\n"
+                "    0  done; a training has converged, or has no gap to judge "
+                "by\n"
+                "    1  failed while running: disk, memory, a lost node, a "
+                "program\n"
+                "    2  wrong usage or bad input; nothing was run or written\n"
+                "    3  a bound (--max-rounds, --time-limit) came before "
+                "convergence;\n"
+                "       the model so far is written\n"
+                "  130  interrupted (Ctrl-C, SIGTERM); the model so far is "
+                "written\n",
+                out);
+    return CLI_OK;
+}
+
+/* How many of the words name this command; 0: they do not. */
+static int words_of(const cli_command *command, int argc, char **argv)
+{
+    const char *rest = command->name;
+    for (int k = 0; k < argc; k++) {
+        size_t length = strlen(argv[k]);
+        if (length == 0 || strncmp(rest, argv[k], length) != 0) {
+            return 0;
+        }
+        if (rest[length] == '\0') {
+            return k + 1;
+        }
+        if (rest[length] != ' ') {
+            return 0;
+        }
+        rest += length + 1;
+    }
+    return 0;
+}
+
+static const cli_command *find_command(int argc, char **argv, int *words)
+{
+    for (size_t k = 0; k < N_COMMANDS; k++) {
+        *words = words_of(&commands[k], argc, argv);
+        if (*words > 0) {
+            return &commands[k];
+        }
+    }
+    return NULL;
+}
+
+/* "lasso" alone: names what goes on from there. False: nothing does. */
+static bool list_longer(const char *word, char *out, size_t size)
+{
+    size_t at = 0;
+    size_t length = strlen(word);
+    for (size_t k = 0; k < N_COMMANDS && at < size; k++) {
+        const char *name = commands[k].name;
+        if (strncmp(name, word, length) == 0 && name[length] == ' ') {
+            at += (size_t)snprintf(out + at, size - at, "%sstrads %s",
+                                   at ? " or " : "", name);
+        }
+    }
+    return at > 0;
+}
+
+static const char *nearest_command(const char *wrong)
+{
+    const char *best = NULL;
+    unsigned best_distance = STI_NAME_FAR;
+    for (size_t k = 0; k < N_COMMANDS; k++) {
+        unsigned distance = sti_nearest_distance(wrong, commands[k].name);
+        if (distance < best_distance) {
+            best = commands[k].name;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+static strads_err refuse_command(int argc, char **argv)
+{
+    char words[128];
+    char longer[256];
+    bool two = argc > 1 && argv[1][0] != '-';
+    (void)snprintf(words, sizeof words, "%s%s%s", argv[0], two ? " " : "",
+                   two ? argv[1] : "");
+    const char *best = nearest_command(words);
+    if (!two && list_longer(argv[0], longer, sizeof longer)) {
+        return strads_fail(STRADS_EINVAL,
+                           "\"%s\" is half a command; expected %s", argv[0],
+                           longer);
+    }
+    if (!best) {
+        best = nearest_command(argv[0]);
+    }
+    if (best) {
+        return strads_fail(STRADS_EINVAL,
+                           "unknown command \"%s\"; did you mean "
+                           "\"strads %s\"?",
+                           words, best);
+    }
+    return strads_fail(STRADS_EINVAL,
+                       "unknown command \"%s\"; `strads help` lists them",
+                       words);
+}
+
+static int unknown_command(int argc, char **argv)
+{
+    return cli_complain(refuse_command(argc, argv), CLI_BEFORE);
+}
+
+static int run_command(int argc, char **argv)
+{
+    int words = 0;
+    const cli_command *command = find_command(argc, argv, &words);
+    return command ? command->run(argc - words, argv + words)
+                   : unknown_command(argc, argv);
+}
+
+/* `strads help [COMMAND]` */
+static int help(int argc, char **argv)
+{
+    char option[] = "--help";
+    char *words[] = {option, NULL};
+    int n = 0;
+    if (argc == 0) {
+        return show_help(stdout);
+    }
+    const cli_command *command = find_command(argc, argv, &n);
+    return command ? command->run(1, words) : unknown_command(argc, argv);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc == 0) {
+        (void)show_help(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[0], "--version") == 0) {
+        (void)printf("strads %s\n", strads_version());
+        return CLI_OK;
+    }
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0) {
+        return show_help(stdout);
+    }
+    if (strcmp(argv[0], "help") == 0) {
+        return help(argc - 1, argv + 1);
+    }
+    return run_command(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc - 1, argv + 1);
+    /* What was printed but never arrived (a full disk) is a failure too. */
+    bool broken = ferror(stdout) != 0;
+    if ((fflush(stdout) != 0 || broken) && code == CLI_OK) {
+        code = cli_complain(strads_fail(STRADS_EIO,
+                                        "standard output cannot be written"),
+                            CLI_RUNNING);
+    }
+    return code;
+}
