@@ -1,0 +1,130 @@
+#!/bin/sh
+# Bad input: one sentence, exit code 2, and no model file.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+# bad TEXT FILE: training on it is refused with a sentence that names it.
+bad() {
+    text=$1 file=$2
+    refuses 2 "$text" lasso train "$file" --model m.json --lambda 0.1
+    says err "$file"
+    [ ! -e m.json ] || fail "$file: a model was written"
+    rm -f m.json
+}
+
+# bad_line LINE CONTENT [TEXT]: a LIBSVM file that is wrong in that line.
+bad_line() {
+    line=$1
+    printf '%b' "$2" >d.svm
+    bad "${3-}" d.svm
+    case $(cat err) in
+    *"line $line"* | *":$line:"*) ;;
+    *) fail "line $line is not named: $(cat err)" ;;
+    esac
+}
+
+# Files
+bad 'cannot be' none.svm
+: >empty.svm
+bad '' empty.svm
+bad 'directory' /tmp
+head -c 20000 "$STRADS_BIN" >junk.svm
+bad '' junk.svm
+gzip -c "$year_test" >whole.gz
+head -c 20000 whole.gz >cut.gz
+bad '' cut.gz
+printf '\037\213junk that is no gzip at all' >fake.gz
+bad '' fake.gz
+printf '\n\n\n' >blank.svm
+bad '' blank.svm
+
+# Indices
+bad_line 2 '1 1:1\n1 0:1\n'
+bad_line 1 '1 -3:1\n'
+bad_line 3 '1 1:1\n1 1:1\n1 5:1 4:1\n'
+bad_line 2 '1 1:1\n1 5:1 5:1\n'
+bad_line 1 '1 9223372036854775809:1\n'
+bad_line 1 '1 99999999999999999999999:1\n'
+bad_line 1 '1 one:1\n'
+bad_line 1 '1 1\n'
+
+# Values and labels
+bad_line 1 '1 1:nan\n'
+bad_line 2 '1 1:1\n1 1:inf\n'
+bad_line 2 '1 1:1\n1 1:-Inf\n'
+bad_line 1 '1 1:1e400\n'
+bad_line 1 '1 1:abc\n'
+bad_line 1 '1 1:\n'
+bad_line 2 '1 1:1\nnan 1:1\n'
+bad_line 2 '1 1:1\nfoo 1:1\n'
+bad_line 2 '1 1:1\n1:1 2:1\n'
+bad_line 1 '1e400 1:1\n'
+
+# A line of 100 MB that is no line of data
+{
+    printf '1 1:1 '
+    head -c 100000000 /dev/zero | tr '\0' '7'
+} >long.svm
+bad 'line 1' long.svm
+[ "$(wc -c <err)" -le 1100 ] || fail "the sentence repeats the long line"
+rm -f long.svm
+
+# MatrixMarket
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1.0\n' \
+    >m.mtx
+bad '' m.mtx
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.0\n' \
+    >m.mtx
+bad '' m.mtx
+printf '%%%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n' \
+    >m.mtx
+bad '' m.mtx
+
+# `data info` and `predict` read the same files
+refuses 2 none.svm data info none.svm
+refuses 2 empty.svm data info empty.svm
+refuses 2 cut.gz data info cut.gz
+
+# Models
+cat >good.json <<'END'
+{"format": "strads-model", "version": 1, "program": "lasso", "columns": 5,
+ "intercept": 0, "coefficients": {"index": [2], "value": [0.5]},
+ "options": {}, "fit": {"objective": 1, "gap": 0, "rounds": 1, "seconds": 0,
+ "seed": 0, "partitions": 1}}
+END
+printf '1 2:4\n' >one.svm
+gives 0 lasso predict good.json one.svm
+same "$(cat out)" 2 "the prediction of a row"
+# bad_model TEXT SED: the good model, changed.
+bad_model() {
+    text=$1
+    sed "$2" good.json >bad.json
+    refuses 2 "$text" lasso predict bad.json one.svm --output p.txt
+    says err bad.json
+    refuses 2 "$text" lasso train one.svm --start bad.json --model m.json
+    [ ! -e p.txt ] && [ ! -e m.json ] || fail "$text: something was written"
+}
+bad_model 'program svm, expected one of lasso' 's/lasso/svm/'
+bad_model 'version 2, this strads reads version 1' 's/"version": 1/"version": 2/'
+bad_model 'is not JSON' '4d'
+bad_model 'entry 1 of "index"' 's/\[2\]/[6]/'
+bad_model 'entry 1 of "index"' 's/\[2\]/[0]/'
+bad_model '1 indices and 2 values' 's/\[0.5\]/[0.5, 1]/'
+bad_model 'is not JSON' 's/0\.5/NaN/'
+bad_model 'is no model file' 's/strads-model/other/'
+refuses 2 'none.json: cannot be read' lasso predict none.json one.svm
+refuses 2 'is not JSON' lasso predict "$year_test" one.svm
+refuses 2 'directory' lasso predict /tmp one.svm
+
+# Places that cannot be written are found before the run
+refuses 2 'cannot be written' lasso train one.svm --model none/m.json
+refuses 2 'it is a directory' lasso train one.svm --model /tmp
+refuses 2 'not a plain file' lasso train one.svm --model /dev/null
+refuses 2 'cannot be written' lasso train one.svm --log none/r.jsonl
+refuses 2 'cannot be written' lasso predict good.json one.svm --output none/p
+
+# Programs
+refuses 2 'none.so: cannot be loaded' run none.so one.svm
+refuses 2 'cannot be loaded' run one.svm one.svm
+refuses 2 'an argument is missing' run
+
+finish

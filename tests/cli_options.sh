@@ -1,0 +1,105 @@
+#!/bin/sh
+# The command line: help, names, values, configuration files.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+# Help and version
+gives 0 --version
+same "$(cat out | cut -d' ' -f1)" strads "the version's first word"
+gives 0 help
+says out "strads lasso train DATA" "strads join URL" "Exit codes" " 130 "
+gives 0 --help
+gives 2
+says err "Usage: strads COMMAND"
+for command in "lasso train" "lasso predict" run join "data info"; do
+    gives 0 $command --help
+    says out "Usage: strads $command"
+    [ "$(wc -l <out)" -le 46 ] || fail "$command --help is longer than a page"
+    [ "$(awk 'length > 80' out | wc -l)" -eq 0 ] ||
+        fail "$command --help has lines beyond 80 letters"
+    cp out asked
+    gives 0 help $command
+    cmp -s out asked || fail "help $command differs from $command --help"
+done
+gives 0 lasso train --help
+for option in lambda lambda-ratio l1-ratio intercept standardize positive \
+    workers partitions policy depth blocks threshold tolerance max-rounds \
+    time-limit seed deterministic config print-config model log start listen \
+    nodes trace labels f32 quiet; do
+    says out "--$option"
+done
+
+# Wrong commands and names
+refuses 2 'did you mean "strads lasso train"?' lasso trian x
+refuses 2 'expected strads lasso train or strads lasso predict' lasso
+refuses 2 'unknown command "zzz"' zzz
+refuses 2 'unknown option --lamda; did you mean --lambda?' \
+    lasso train x --lamda 1
+refuses 2 'unknown option --lambd; did you mean --lambda?' \
+    lasso train x --lambd=1
+refuses 2 'unknown option --max_round; did you mean --max-rounds?' \
+    lasso train x --max_round 1
+refuses 2 'unknown option --qqqq' lasso train x --qqqq
+refuses 2 'unknown option -w' lasso train x -w 1
+refuses 2 '--seed needs a value' lasso train x --seed
+refuses 2 'an argument is missing' lasso train
+refuses 2 '"y" is one argument too many' lasso train x y
+refuses 2 'the last argument is missing' lasso predict x
+
+# Values
+refuses 2 '--workers 0: expected 1 to 1024' lasso train x --workers 0
+refuses 2 '--workers 1.5: expected 1 to 1024' lasso train x --workers=1.5
+refuses 2 '--lambda -1: expected' lasso train x --lambda -1
+refuses 2 '--lambda nan: expected' lasso train x --lambda nan
+refuses 2 '--lambda inf: expected' lasso train x --lambda inf
+refuses 2 '--lambda 1e400: expected' lasso train x --lambda 1e400
+refuses 2 '--tolerance 0: expected' lasso train x --tolerance 0
+refuses 2 '--depth 17: expected 0 to 16' lasso train x --depth 17
+refuses 2 '--policy best: expected priority, uniform or cyclic' \
+    lasso train x --policy best
+refuses 2 '--seed -1: expected' lasso train x --seed -1
+refuses 2 '--seed 9007199254740992: expected' \
+    lasso train x --seed 9007199254740992
+refuses 2 '--intercept=maybe: expected true or false' \
+    lasso train x --intercept=maybe
+refuses 2 '--model is empty' lasso train x --model ''
+refuses 2 '--nodes 2 needs --listen' lasso train x --nodes 2
+refuses 2 '--listen needs --nodes' lasso train x --listen ipc:///tmp/x
+
+# Configuration files: read, won over by the line, written in the same form
+cat >c.json <<'END'
+{"lambda-ratio": 0.25, "workers": 3, "intercept": true, "policy": "cyclic",
+ "seed": 11, "model": "m.json", "max-rounds": null, "time-limit": 2.5}
+END
+gives 0 lasso train --config c.json --print-config --seed 12 --depth 2
+says out '"lambda-ratio": 0.25' '"workers": 3' '"intercept": true' \
+    '"policy": "cyclic"' '"seed": 12' '"model": "m.json"' '"depth": 2' \
+    '"max-rounds": null' '"time-limit": 2.5'
+cp out all.json
+gives 0 lasso train --config all.json --print-config
+cmp -s out all.json || fail "a printed configuration reads back changed"
+gives 0 lasso train --config c.json --intercept=false --print-config
+says out '"intercept": false'
+
+wrong_config() {
+    text=$1
+    printf '%s' "$2" >w.json
+    refuses 2 "$text" lasso train x --config w.json
+    says err 'w.json'
+}
+wrong_config 'unknown key "lamda"; did you mean "lambda"?' '{"lamda": 1}'
+wrong_config 'unknown key "zzzzz"' '{"zzzzz": 1}'
+wrong_config 'unknown key "config"' '{"config": "c.json"}'
+wrong_config '--workers 0: expected 1 to 1024' '{"workers": 0}'
+wrong_config '"workers" is a string, expected a whole number' \
+    '{"workers": "2"}'
+wrong_config '"lambda" is a string, expected a number' '{"lambda": "nan"}'
+wrong_config 'line 2 is not JSON' '{
+"lambda": NaN}'
+wrong_config 'is not JSON' '{"seed": 1, "seed": 2}'
+wrong_config 'is not JSON' ''
+wrong_config 'expected one JSON object' '[1]'
+refuses 2 'none.json: cannot be read' lasso train x --config none.json
+
+# After all of it, nothing was written
+[ ! -e m.json ] || fail "--print-config wrote a model"
+finish
