@@ -34,7 +34,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             return to !~ /^(tests|bench|examples)$/
         if (from ~ /^engine\//)
             return (to in rank) && rank[to] + 0 <= rank[from] + 0
-        return from == "apps/cli" && to == "engine/run"
+        return from == "apps/cli" && to ~ /^engine\/(base|run)$/
     }
 
     FNR == 1 {

@@ -104,7 +104,8 @@ bad_model() {
     [ ! -e p.txt ] && [ ! -e m.json ] || fail "$text: something was written"
 }
 bad_model 'program svm, expected one of lasso' 's/lasso/svm/'
-bad_model 'version 2, this strads reads version 1' 's/"version": 1/"version": 2/'
+bad_model 'version 2, this strads reads version 1' \
+    's/"version": 1/"version": 2/'
 bad_model 'is not JSON' '4d'
 bad_model 'entry 1 of "index"' 's/\[2\]/[6]/'
 bad_model 'entry 1 of "index"' 's/\[2\]/[0]/'
