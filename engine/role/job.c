@@ -1,0 +1,235 @@
+/* Carries out jobs: dispatches to the part that knows the kind, and keeps the
+ * failing call's sentence with the job. */
+#include "engine/role/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static strads_err carry_out(sti_run *run, sti_job *job)
+{
+    switch (job->call) {
+    case STI_CALL_OPEN:
+    case STI_CALL_WORK:
+    case STI_CALL_HOP:
+    case STI_CALL_MERGE:
+    case STI_CALL_CLOSE:
+        return sti_job_worker(run, (sti_worker_job *)job);
+    case STI_CALL_BEGIN:
+        return sti_job_begin(run, (sti_begin_job *)job);
+    case STI_CALL_SCHEDULE:
+        return sti_job_schedule(run, (sti_schedule_job *)job);
+    case STI_CALL_PREPARE:
+        return sti_job_prepare(run, (sti_prepare_job *)job);
+    case STI_CALL_AGGREGATE:
+        return sti_job_aggregate(run, (sti_aggregate_job *)job);
+    case STI_CALL_REPORT:
+        return sti_job_report(run, (sti_aggregate_job *)job);
+    case STI_CALL_CHOOSE:
+        return sti_job_choose(run, (sti_choose_job *)job);
+    }
+    return strads_fail(STRADS_ESTATE, "a job of unknown kind %d",
+                       (int)job->call);
+}
+
+void sti_job_run(sti_run *run, sti_job *job)
+{
+    job->err = carry_out(run, job);
+    if (job->err)
+        (void)snprintf(job->text, sizeof job->text, "%s", strads_error_text());
+}
+
+/* ---- what a phase says of its partials --------------------------------- */
+
+size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
+                               const strads_block *block,
+                               const strads_block *against)
+{
+    const strads_phase *p = &run->phases[phase];
+    bool in_bytes =
+        p->merge == STRADS_MERGE_CONCAT || p->merge == STRADS_MERGE_OWN;
+    size_t size;
+    if (p->partial) {
+        strads_task task = {
+            .config = run->config,
+            .seed = run->seed,
+            .phase = phase,
+            .width = run->shape.width,
+            .shape = &run->shape,
+            .block = *block,
+            .against = against ? *against : (strads_block){0},
+        };
+        size = p->partial(&task);
+    } else if (p->when == STRADS_WHEN_PROBE && against) {
+        size = (size_t)block->n * against->n;
+    } else {
+        size = (size_t)block->n * run->shape.width;
+    }
+    size_t bytes = in_bytes ? size : size * sizeof(double);
+    return (bytes + 7) & ~(size_t)7;
+}
+
+static void merge_sum(double *restrict into, const double *restrict from,
+                      size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        into[k] += from[k];
+}
+
+static void merge_max(double *restrict into, const double *restrict from,
+                      size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        into[k] = from[k] > into[k] ? from[k] : into[k];
+}
+
+void sti_phase_merge(const strads_phase *phase, void *into, const void *from,
+                     size_t bytes)
+{
+    switch (phase->merge) {
+    case STRADS_MERGE_SUM:
+    case STRADS_MERGE_CONCAT: /* records are appended, never merged here */
+        merge_sum(into, from, bytes / sizeof(double));
+        break;
+    case STRADS_MERGE_MAX:
+        merge_max(into, from, bytes / sizeof(double));
+        break;
+    case STRADS_MERGE_OWN:
+        phase->merge_with(into, from, bytes);
+        break;
+    }
+}
+
+/* ---- hops and moved priorities ----------------------------------------- */
+
+static void hop_destroy(sti_object *object)
+{
+    sti_hop *hop = (sti_hop *)object;
+    if (hop->object && hop->payload && hop->payload->close)
+        hop->payload->close(hop->object);
+    sti_object_drop(hop->partial);
+    sti_object_drop(hop->packed);
+    free(hop);
+}
+
+strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
+                       sti_hop **out)
+{
+    sti_hop *hop = malloc(sizeof *hop + sizeof(double) * n_values);
+    if (!hop)
+        return strads_fail(STRADS_ENOMEM, "no memory for a travelling block");
+    *hop = (sti_hop){.index = index, .n_values = n_values};
+    sti_object_init(&hop->head, hop_destroy);
+    hop->values = (double *)(hop + 1);
+    strads_err err = sti_buffer_new(partial_bytes, &hop->partial);
+    if (err) {
+        sti_object_drop(hop);
+        return err;
+    }
+    memset(hop->partial->bytes, 0, partial_bytes);
+    *out = hop;
+    return STRADS_OK;
+}
+
+static void moved_destroy(sti_object *object)
+{
+    sti_moved *moved = (sti_moved *)object;
+    free(moved->param);
+    free(moved->priority);
+    free(moved);
+}
+
+strads_err sti_moved_new(sti_moved **out)
+{
+    sti_moved *moved = calloc(1, sizeof *moved);
+    if (!moved)
+        return strads_fail(STRADS_ENOMEM, "no memory for priorities");
+    sti_object_init(&moved->head, moved_destroy);
+    moved->rest = -1;
+    *out = moved;
+    return STRADS_OK;
+}
+
+static strads_err moved_grow(sti_moved *moved, size_t need)
+{
+    size_t room = moved->room + moved->room / 2;
+    if (room < need)
+        room = need;
+    uint32_t *param = realloc(moved->param, sizeof *param * room);
+    if (param)
+        moved->param = param;
+    double *priority = realloc(moved->priority, sizeof *priority * room);
+    if (priority)
+        moved->priority = priority;
+    if (!param || !priority)
+        return strads_fail(STRADS_ENOMEM, "no memory for %zu priorities", room);
+    moved->room = room;
+    return STRADS_OK;
+}
+
+strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
+                         const double *priority)
+{
+    if (moved->n + n > moved->room) {
+        strads_err err = moved_grow(moved, moved->n + n);
+        if (err)
+            return err;
+    }
+    memcpy(moved->param + moved->n, param, sizeof *param * n);
+    memcpy(moved->priority + moved->n, priority, sizeof *priority * n);
+    moved->n += n;
+    return STRADS_OK;
+}
+
+static void choice_destroy(sti_object *object)
+{
+    sti_choice *choice = (sti_choice *)object;
+    free(choice->blocks);
+    free(choice);
+}
+
+strads_err sti_choice_new(sti_choice **out)
+{
+    sti_choice *choice = calloc(1, sizeof *choice);
+    if (!choice)
+        return strads_fail(STRADS_ENOMEM, "no memory for a choice");
+    sti_object_init(&choice->head, choice_destroy);
+    *out = choice;
+    return STRADS_OK;
+}
+
+static void ask_destroy(sti_object *object)
+{
+    sti_ask *ask = (sti_ask *)object;
+    for (uint32_t k = 0; k < ask->n_moved; k++)
+        sti_object_drop(ask->moved[k]);
+    free(ask->moved);
+    free(ask->in_flight);
+    free(ask);
+}
+
+strads_err sti_ask_new(sti_ask **out)
+{
+    sti_ask *ask = calloc(1, sizeof *ask);
+    if (!ask)
+        return strads_fail(STRADS_ENOMEM, "no memory for a question");
+    sti_object_init(&ask->head, ask_destroy);
+    *out = ask;
+    return STRADS_OK;
+}
+
+strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved)
+{
+    if (ask->n_moved == ask->room_moved) {
+        uint32_t room = ask->room_moved ? 2 * ask->room_moved : 4;
+        sti_moved **list = realloc(ask->moved, sizeof(sti_moved *) * room);
+        if (!list) {
+            sti_object_drop(moved);
+            return strads_fail(STRADS_ENOMEM, "no memory for priorities");
+        }
+        ask->moved = list;
+        ask->room_moved = room;
+    }
+    ask->moved[ask->n_moved++] = moved;
+    return STRADS_OK;
+}

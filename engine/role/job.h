@@ -1,0 +1,205 @@
+/* engine/role/job.h - computations that roles ask for and runtimes carry out.
+ *
+ * A role fills a job, emits COMPUTE, and does not touch it until DONE. Every
+ * callback of a program or a policy runs inside a job, on the thread that the
+ * runtime chose for the role. */
+#ifndef STI_JOB_H
+#define STI_JOB_H
+
+#include "engine/role/dispatch.h"
+#include "engine/role/message.h"
+#include "engine/role/run_context.h"
+
+typedef enum sti_call {
+    STI_CALL_OPEN = 0,  /* worker: a partition's `open` */
+    STI_CALL_WORK = 1,  /* worker: news, then the updates of a partition */
+    STI_CALL_HOP = 2,   /* worker: one RING block on a partition */
+    STI_CALL_MERGE = 3, /* worker: one partial into another */
+    STI_CALL_CLOSE = 4, /* worker: a partition's `close` */
+    STI_CALL_BEGIN = 5, /* coordinator: `begin`, start values, the policy */
+    STI_CALL_SCHEDULE = 6,
+    STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch */
+    STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
+    STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
+    STI_CALL_CHOOSE = 10    /* scheduler: priorities, then the policy */
+} sti_call;
+
+/* What the runtime knows of every job. After it ran, `err` tells, and `text`
+ * has the sentence when it failed. */
+typedef struct sti_job {
+    sti_call call;
+    sti_address role; /* who asked */
+    uint32_t phase;   /* for the trace and the cost model */
+    uint64_t round;
+    uint64_t elapsed_ns; /* set by the runtime */
+    strads_err err;
+    char text[1024];
+} sti_job;
+
+/* ---- worker's jobs ----------------------------------------------------- */
+
+/* A RING block on its way. */
+typedef struct sti_hop {
+    sti_object head;
+    uint32_t index;      /* block in the dispatch */
+    uint32_t step;       /* hops done */
+    sti_buffer *partial; /* merged over the holders so far */
+    double *values;      /* [n x width] */
+    size_t n_values;
+    void *object;                  /* NULL: none, or packed */
+    sti_buffer *packed;            /* the object's bytes, between nodes */
+    const strads_payload *payload; /* closes `object` when the hop is lost */
+} sti_hop;
+
+strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
+                       sti_hop **out);
+
+typedef struct sti_worker_job {
+    sti_job job;
+    uint32_t partition;
+    sti_dispatch *dispatch;
+    sti_buffer *partial; /* WORK: to fill; MERGE: into */
+    sti_buffer *from;    /* MERGE */
+    sti_hop *hop;        /* HOP */
+    bool leaves;         /* HOP: pack the object for another node */
+    bool home;           /* HOP: the lap is over, keep the record */
+} sti_worker_job;
+
+/* ---- coordinator's jobs ------------------------------------------------ */
+
+typedef struct sti_begin_job {
+    sti_job job;
+    sti_news *start; /* out: start values as a change, or NULL */
+} sti_begin_job;
+
+typedef enum sti_decision {
+    STI_DECIDE_NOTHING = 0,
+    STI_DECIDE_DISPATCH = 1,
+    STI_DECIDE_POLICY = 2,
+    STI_DECIDE_WAIT = 3,
+    STI_DECIDE_STOP = 4
+} sti_decision;
+
+typedef struct sti_schedule_job {
+    sti_job job;
+    strads_turn turn;
+    sti_run *run;
+    sti_decision decision; /* out, and below */
+    uint32_t decided_phase;
+    uint32_t n_blocks;
+    strads_block *blocks; /* the receiver's to free */
+} sti_schedule_job;
+
+typedef struct sti_prepare_job {
+    sti_job job;
+    sti_dispatch_parts parts;
+    sti_dispatch *dispatch; /* out */
+} sti_prepare_job;
+
+/* Priorities on their way to the scheduler. */
+typedef struct sti_moved {
+    sti_object head;
+    size_t n, room;
+    uint32_t *param;
+    double *priority;
+    double rest; /* negative: unchanged */
+} sti_moved;
+
+strads_err sti_moved_new(sti_moved **out);
+strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
+                         const double *priority);
+
+typedef struct sti_aggregate_job {
+    sti_job job;
+    sti_run *run;
+    sti_dispatch *dispatch;
+    sti_buffer *partial;
+    bool ask_objective;
+    bool by_policy; /* the policy chose these blocks */
+    /* All changes of which partitions may not have known; grows as blocks are
+     * committed. The coordinator's array, lent. */
+    strads_change *recent;
+    size_t n_recent, room_recent;
+    /* Out. */
+    sti_news **news; /* [n_news], references for the taker */
+    uint32_t n_news, room_news;
+    sti_moved *moved;
+    bool reported;
+    strads_report report;
+    uint64_t updates, updates_other, version;
+    /* The block that is being committed. */
+    sti_buffer *scratch;  /* value, change and priority */
+    sti_buffer *gathered; /* CONCAT: the pieces of its partial */
+    uint32_t *also_param;
+    double *also_change;
+    uint32_t n_also, room_also;
+} sti_aggregate_job;
+
+/* ---- scheduler's job --------------------------------------------------- */
+
+/* The answer to an ASK. */
+typedef struct sti_choice {
+    sti_object head;
+    strads_choice_kind kind;
+    uint32_t n;
+    strads_block *blocks; /* BLOCKS; PROBE: block and against */
+} sti_choice;
+
+strads_err sti_choice_new(sti_choice **out);
+
+/* The question: what is in flight, and what moved since the last one. */
+typedef struct sti_ask {
+    sti_object head;
+    uint32_t n_in_flight;
+    strads_block *in_flight;
+    double work;
+    uint32_t n_moved, room_moved;
+    sti_moved **moved; /* in order of commits */
+} sti_ask;
+
+strads_err sti_ask_new(sti_ask **out);
+/* Takes over the reference, also when it fails. */
+strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved);
+
+typedef struct sti_choose_job {
+    sti_job job;
+    sti_run *run;
+    sti_ask *ask;
+    uint64_t draw;
+    double rest;
+    sti_choice *chosen; /* blocks that wait for a probe; in and out */
+    sti_choice *choice; /* out: the answer */
+} sti_choose_job;
+
+/* ---- carrying out ------------------------------------------------------ */
+
+/* Carries out a job on the calling thread. */
+void sti_job_run(sti_run *run, sti_job *job);
+
+/* The parts of sti_job_run, one for each role; a worker's job begins with
+ * `job` as all do. */
+strads_err sti_job_worker(sti_run *run, sti_worker_job *job);
+strads_err sti_job_begin(sti_run *run, sti_begin_job *job);
+strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
+strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
+strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
+strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
+strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
+
+/* Whether a dispatch's partials are records (records.h) instead of numbers
+ * that are merged place by place. */
+static inline bool sti_phase_keeps_records(const strads_phase *phase)
+{
+    return phase->to != STRADS_TO_ALL || phase->merge == STRADS_MERGE_CONCAT;
+}
+
+/* What a block's partial takes, in bytes, rounded up to 8. */
+size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
+                               const strads_block *block,
+                               const strads_block *against);
+
+/* into += from, both `bytes` bytes, for SUM, MAX and OWN. */
+void sti_phase_merge(const strads_phase *phase, void *into, const void *from,
+                     size_t bytes);
+
+#endif

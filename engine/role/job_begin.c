@@ -1,0 +1,110 @@
+/* The first job of a run: the store and its tables, the program's coordinator
+ * state, the policy, and the start values as the first commit. */
+#include "engine/role/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static strads_err make_tables(sti_run *run)
+{
+    strads_err err = strads_store_open(0, &run->store);
+    if (err)
+        return err;
+    const strads_table_spec parameters = {
+        .name = "parameters",
+        .type = STRADS_F64,
+        .rows = run->shape.parameters,
+        .cols = run->shape.width,
+    };
+    uint32_t table;
+    err = strads_store_create(run->store, &parameters, &table);
+    if (!err && run->program->tables)
+        err = run->program->tables(run->config, &run->shape, run->store);
+    return err;
+}
+
+/* Work in one update of each parameter: the program's word, or the entries of
+ * its column. At least 1, so that a block of empty columns ends, too. */
+static strads_err weigh(sti_run *run)
+{
+    uint64_t n = run->shape.parameters;
+    run->weight = malloc(sizeof *run->weight * (n ? n : 1));
+    if (!run->weight)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the weights of %llu parameters",
+                           (unsigned long long)n);
+    bool columns = n == strads_data_cols(run->data);
+    for (uint64_t j = 0; j < n; j++) {
+        double weight = 1;
+        if (run->program->weight)
+            weight = run->program->weight(run->config, run->data, (uint32_t)j);
+        else if (columns)
+            weight = strads_data_col_nnz(run->data, j);
+        run->weight[j] = weight > 1 ? (float)weight : 1;
+    }
+    return STRADS_OK;
+}
+
+static strads_err open_policy(sti_run *run)
+{
+    strads_err err = weigh(run);
+    if (err)
+        return err;
+    const strads_policy_setup setup = {
+        .parameters = run->shape.parameters,
+        .weight = run->weight,
+        .block_max = run->shape.block_max,
+        .threshold = run->threshold,
+        .probes = run->pairs != NULL,
+        .seed = run->seed,
+    };
+    return run->policy->open(&setup, &run->policy_state);
+}
+
+static strads_err commit_start(sti_run *run, sti_begin_job *job)
+{
+    if (run->n_start == 0)
+        return STRADS_OK;
+    uint32_t n = (uint32_t)run->n_start;
+    uint32_t width = run->shape.width;
+    for (uint32_t k = 0; k < n; k++)
+        if (run->start_param[k] >= run->shape.parameters)
+            return strads_fail(STRADS_EINVAL,
+                               "a start value is given for parameter %u, but "
+                               "there are only %llu",
+                               run->start_param[k],
+                               (unsigned long long)run->shape.parameters);
+    sti_news *news;
+    strads_err err = sti_news_change(0, n, width, &news);
+    if (err)
+        return err;
+    memcpy((void *)(uintptr_t)news->change.param, run->start_param,
+           sizeof *run->start_param * n);
+    memcpy((void *)(uintptr_t)news->change.change, run->start_value,
+           sizeof *run->start_value * n * width);
+    err = strads_store_inc(run->store, 0, n, news->change.param,
+                           news->change.change, &news->change.version);
+    if (err)
+        sti_object_drop(news);
+    else
+        job->start = news;
+    return err;
+}
+
+strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
+{
+    strads_err err = make_tables(run);
+    if (!err && run->probe_phase < run->n_phases)
+        err =
+            sti_pairs_new(run->shape.parameters, (size_t)1 << 30, &run->pairs);
+    if (!err && run->program->begin) {
+        err = run->program->begin(run->config, run->data, &run->shape,
+                                  &run->state);
+    }
+    run->begun = !err;
+    if (!err)
+        err = open_policy(run);
+    if (!err)
+        err = commit_start(run, job);
+    return err;
+}

@@ -1,0 +1,439 @@
+/* The coordinator's commit: hands a merged partial to `aggregate` block by
+ * block, takes its changes into the store, and turns them into news for the
+ * workers and priorities for the scheduler. Blocks of one dispatch are
+ * committed one after the other: each sees what those before it changed. */
+#include "engine/role/job.h"
+#include "engine/role/records.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a commit");
+}
+
+/* ---- what aggregate may call ------------------------------------------- */
+
+void strads_commit_prioritise(strads_commit *commit, uint32_t n,
+                              const uint32_t *param, const double *priority)
+{
+    sti_aggregate_job *job = commit->engine;
+    if (sti_moved_add(job->moved, n, param, priority))
+        job->job.err = STRADS_ENOMEM;
+}
+
+void strads_commit_rest(strads_commit *commit, double level)
+{
+    sti_aggregate_job *job = commit->engine;
+    job->moved->rest = level > 0 ? level : 0;
+}
+
+static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
+                            uint32_t width)
+{
+    uint32_t room = 2 * job->room_also > need ? 2 * job->room_also : need;
+    uint32_t *param = realloc(job->also_param, sizeof *param * room);
+    if (param)
+        job->also_param = param;
+    double *change = realloc(job->also_change, sizeof *change * room * width);
+    if (change)
+        job->also_change = change;
+    if (!param || !change)
+        return no_memory();
+    job->room_also = room;
+    return STRADS_OK;
+}
+
+strads_err strads_commit_also(strads_commit *commit, uint32_t n,
+                              const uint32_t *param, const double *change)
+{
+    sti_aggregate_job *job = commit->engine;
+    if (n == 0)
+        return STRADS_OK;
+    if (job->n_also + n > job->room_also) {
+        strads_err err = also_grow(job, job->n_also + n, commit->width);
+        if (err)
+            return err;
+    }
+    memcpy(job->also_param + job->n_also, param, sizeof *param * n);
+    memcpy(job->also_change + (size_t)job->n_also * commit->width, change,
+           sizeof *change * n * commit->width);
+    job->n_also += n;
+    return STRADS_OK;
+}
+
+const double *strads_commit_pairs(const strads_commit *commit)
+{
+    const sti_aggregate_job *job = commit->engine;
+    return job->run->pairs ? sti_pairs_square(job->run->pairs, &commit->block)
+                           : NULL;
+}
+
+double strads_commit_pair(const strads_commit *commit, uint32_t i, uint32_t j)
+{
+    const sti_aggregate_job *job = commit->engine;
+    return job->run->pairs ? sti_pairs_get(job->run->pairs, i, j) : NAN;
+}
+
+/* ---- a block's change into store, news and priorities ------------------ */
+
+static bool is_zero(const double *row, uint32_t width)
+{
+    for (uint32_t c = 0; c < width; c++)
+        if (row[c] != 0)
+            return false;
+    return true;
+}
+
+static double norm(const double *row, uint32_t width)
+{
+    if (width == 1)
+        return fabs(row[0]);
+    double sum = 0;
+    for (uint32_t c = 0; c < width; c++)
+        sum += row[c] * row[c];
+    return sqrt(sum);
+}
+
+static uint32_t count_changed(const strads_commit *commit)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
+        n +=
+            !is_zero(commit->change + (size_t)k * commit->width, commit->width);
+    return n;
+}
+
+/* The rows that changed, the block's first, then those that came also. */
+static void fill_change(const sti_aggregate_job *job,
+                        const strads_commit *commit, sti_news *news)
+{
+    uint32_t width = commit->width;
+    uint32_t *param = (uint32_t *)(uintptr_t)news->change.param;
+    double *change = (double *)(uintptr_t)news->change.change;
+    uint32_t n = 0;
+    for (uint32_t k = 0; commit->change && k < commit->block.n; k++) {
+        const double *row = commit->change + (size_t)k * width;
+        if (is_zero(row, width))
+            continue;
+        memcpy(change + (size_t)n * width, row, sizeof *row * width);
+        param[n++] = strads_block_param(&commit->block, k);
+    }
+    if (job->n_also) {
+        memcpy(param + n, job->also_param, sizeof *param * job->n_also);
+        memcpy(change + (size_t)n * width, job->also_change,
+               sizeof *change * job->n_also * width);
+    }
+}
+
+static strads_err remember(sti_aggregate_job *job, sti_news *news)
+{
+    if (job->n_news == job->room_news) {
+        uint32_t room = job->room_news ? 2 * job->room_news : 8;
+        sti_news **list = realloc(job->news, sizeof(sti_news *) * room);
+        if (!list)
+            return no_memory();
+        job->news = list;
+        job->room_news = room;
+    }
+    job->news[job->n_news++] = news;
+    if (news->kind != STI_NEWS_CHANGE)
+        return STRADS_OK;
+    if (job->n_recent == job->room_recent) {
+        size_t room = job->room_recent ? 2 * job->room_recent : 32;
+        strads_change *recent = realloc(job->recent, sizeof *recent * room);
+        if (!recent)
+            return no_memory();
+        job->recent = recent;
+        job->room_recent = room;
+    }
+    job->recent[job->n_recent++] = news->change;
+    return STRADS_OK;
+}
+
+static strads_err store_change(sti_aggregate_job *job,
+                               const strads_commit *commit)
+{
+    uint32_t n = count_changed(commit) + job->n_also;
+    if (n == 0)
+        return STRADS_OK;
+    sti_news *news;
+    strads_err err = sti_news_change(0, n, commit->width, &news);
+    if (err)
+        return err;
+    fill_change(job, commit, news);
+    err = strads_store_inc(job->run->store, 0, n, news->change.param,
+                           news->change.change, &news->change.version);
+    job->version = news->change.version;
+    if (!err)
+        err = remember(job, news);
+    if (err)
+        sti_object_drop(news);
+    return err;
+}
+
+static strads_err block_priorities(sti_aggregate_job *job,
+                                   const strads_commit *commit)
+{
+    for (uint32_t k = 0; commit->priority && k < commit->block.n; k++) {
+        uint32_t param = strads_block_param(&commit->block, k);
+        double priority = commit->priority[k];
+        if (!(priority >= 0))
+            priority =
+                norm(commit->change + (size_t)k * commit->width, commit->width);
+        strads_err err = sti_moved_add(job->moved, 1, &param, &priority);
+        if (err)
+            return err;
+    }
+    return STRADS_OK;
+}
+
+/* ---- one block --------------------------------------------------------- */
+
+/* Commits since the dispatch: recent ones with a version above what its news
+ * had brought. Versions ascend. */
+static void since_dispatch(const sti_aggregate_job *job, strads_commit *commit)
+{
+    size_t first = job->n_recent;
+    while (first > 0 && job->recent[first - 1].version > job->dispatch->known)
+        first--;
+    commit->since = job->recent + first;
+    commit->n_since = (uint32_t)(job->n_recent - first);
+}
+
+/* Values of the block now: in place where they lie together. */
+static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
+                             double *room)
+{
+    const strads_block *block = &commit->block;
+    const double *table = strads_store_dense(job->run->store, 0);
+    commit->value = room;
+    if (!block->param)
+        commit->value = table + (size_t)block->first * commit->width;
+    else if (commit->width == 1)
+        for (uint32_t k = 0; k < block->n; k++)
+            room[k] = table[block->param[k]];
+    else
+        return strads_store_read(job->run->store, 0, block->n, block->param,
+                                 room);
+    return STRADS_OK;
+}
+
+/* Lends aggregate its arrays; `held` are values that a holder wrote. */
+static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
+                              const sti_record *held)
+{
+    const strads_phase *phase = &job->run->phases[commit->phase];
+    size_t numbers = (size_t)commit->block.n * commit->width;
+    bool changes =
+        phase->when == STRADS_WHEN_POLICY || phase->when == STRADS_WHEN_CALLED;
+    size_t need = changes               ? 2 * numbers + commit->block.n
+                  : commit->block.param ? numbers
+                                        : 0;
+    strads_err err = sti_buffer_resize(job->scratch, sizeof(double) * need);
+    if (err)
+        return err;
+    double *room = (double *)(void *)job->scratch->bytes;
+    err = values_now(job, commit, room);
+    if (err || !changes)
+        return err;
+    commit->change = room + numbers;
+    commit->priority = commit->change + numbers;
+    memset(commit->change, 0, sizeof(double) * numbers);
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        commit->priority[k] = -1;
+    if (!held || held->n_values != numbers || !job->dispatch->values)
+        return STRADS_OK;
+    const double *before =
+        job->dispatch->values + job->dispatch->value_at[held->block];
+    for (size_t k = 0; k < numbers; k++)
+        commit->change[k] = held->values[k] - before[k];
+    return STRADS_OK;
+}
+
+static strads_err tell_result(sti_aggregate_job *job,
+                              const strads_commit *commit)
+{
+    sti_buffer *partial;
+    strads_err err = sti_buffer_new(commit->partial_bytes, &partial);
+    if (err)
+        return err;
+    memcpy(partial->bytes, commit->partial, commit->partial_bytes);
+    sti_news *news;
+    err = sti_news_result(commit->phase, &commit->block, partial, &news);
+    sti_object_drop(partial);
+    if (err)
+        return err;
+    err = remember(job, news);
+    if (err)
+        sti_object_drop(news);
+    return err;
+}
+
+static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
+                               const sti_record *held)
+{
+    const strads_phase *phase = &job->run->phases[commit->phase];
+    job->n_also = 0;
+    since_dispatch(job, commit);
+    strads_err err = lend_arrays(job, commit, held);
+    if (!err && phase->when == STRADS_WHEN_PROBE)
+        err = sti_pairs_put(job->run->pairs, &commit->block, &commit->against,
+                            commit->partial);
+    if (!err && phase->aggregate)
+        err = phase->aggregate(commit);
+    if (!err)
+        err = job->job.err; /* from a call that could not return one */
+    if (!err)
+        err = store_change(job, commit);
+    if (!err)
+        err = block_priorities(job, commit);
+    if (!err && phase->result == STRADS_RESULT_WORKERS)
+        err = tell_result(job, commit);
+    if (commit->change)
+        *(job->by_policy ? &job->updates : &job->updates_other) +=
+            commit->block.n;
+    job->updates_other += job->n_also;
+    return err;
+}
+
+/* ---- the merged partial of each block ---------------------------------- */
+
+static strads_err wrong_records(const sti_aggregate_job *job, uint32_t block)
+{
+    return strads_fail(STRADS_EPEER,
+                       "round %llu: block %u of %u came back not once: a node "
+                       "runs another version or is broken",
+                       (unsigned long long)job->job.round, block,
+                       job->dispatch->n_blocks);
+}
+
+/* OWNER and RING: the one record of each block, in order of blocks. */
+static strads_err one_record_each(const sti_aggregate_job *job,
+                                  sti_record *records)
+{
+    uint32_t n = job->dispatch->n_blocks;
+    for (uint32_t k = 0; k < n; k++)
+        records[k].partial = NULL;
+    strads_err err;
+    sti_record record;
+    for (size_t at = 0; sti_records_next(job->partial, &at, &record, &err);) {
+        if (record.block >= n || records[record.block].partial)
+            return wrong_records(job, record.block);
+        records[record.block] = record;
+    }
+    for (uint32_t k = 0; !err && k < n; k++)
+        if (!records[k].partial)
+            err = wrong_records(job, k);
+    return err;
+}
+
+/* CONCAT: all pieces of one block, in the order of partitions. */
+static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
+                                strads_commit *commit)
+{
+    strads_err err;
+    sti_record record;
+    job->gathered->size = 0;
+    for (size_t at = 0; sti_records_next(job->partial, &at, &record, &err);) {
+        if (record.block != block)
+            continue;
+        size_t size = job->gathered->size;
+        err = sti_buffer_resize(job->gathered, size + record.partial_bytes);
+        if (err)
+            return err;
+        memcpy(job->gathered->bytes + size, record.partial,
+               record.partial_bytes);
+    }
+    commit->partial = (const double *)(void *)job->gathered->bytes;
+    commit->partial_bytes = job->gathered->size;
+    return err;
+}
+
+static strads_commit base_commit(sti_aggregate_job *job, uint32_t index)
+{
+    const sti_run *run = job->run;
+    const sti_dispatch *d = job->dispatch;
+    return (strads_commit){
+        .state = run->state,
+        .config = run->config,
+        .store = run->store,
+        .seed = run->seed,
+        .round = d->round,
+        .phase = d->phase,
+        .width = run->shape.width,
+        .block = d->blocks[index],
+        .against = d->has_against ? d->against : (strads_block){0},
+        .engine = job,
+    };
+}
+
+static strads_err commit_in_place(sti_aggregate_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    if (job->partial->size != d->partial_at[d->n_blocks])
+        return strads_fail(STRADS_EPEER,
+                           "round %llu: merged partials have %zu bytes, not "
+                           "%zu: a node runs other options",
+                           (unsigned long long)d->round, job->partial->size,
+                           d->partial_at[d->n_blocks]);
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
+        strads_commit commit = base_commit(job, k);
+        commit.partial =
+            (const double *)(void *)(job->partial->bytes + d->partial_at[k]);
+        commit.partial_bytes = d->partial_at[k + 1] - d->partial_at[k];
+        err = commit_block(job, &commit, NULL);
+    }
+    return err;
+}
+
+static strads_err commit_records(sti_aggregate_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    bool concat = job->run->phases[d->phase].to == STRADS_TO_ALL;
+    sti_record *records = calloc(d->n_blocks + 1, sizeof *records);
+    if (!records)
+        return no_memory();
+    strads_err err = concat ? STRADS_OK : one_record_each(job, records);
+    for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
+        strads_commit commit = base_commit(job, k);
+        if (concat) {
+            err = gather_pieces(job, k, &commit);
+        } else {
+            commit.partial = records[k].partial;
+            commit.partial_bytes = records[k].partial_bytes;
+        }
+        if (!err)
+            err = commit_block(job, &commit, concat ? NULL : &records[k]);
+    }
+    free(records);
+    return err;
+}
+
+strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
+{
+    job->report = (strads_report){.objective = NAN, .gap = NAN};
+    if (!run->program->objective)
+        return STRADS_OK;
+    job->reported = true;
+    return run->program->objective(run->state, &job->report);
+}
+
+strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
+{
+    const strads_phase *phase = &run->phases[job->dispatch->phase];
+    strads_err err = sti_moved_new(&job->moved);
+    if (err)
+        return err;
+    job->job.err = STRADS_OK;
+    err = sti_phase_keeps_records(phase) ? commit_records(job)
+                                         : commit_in_place(job);
+    if (!err && phase->outdates && run->pairs)
+        sti_pairs_forget(run->pairs);
+    if (!err && (phase->reports || job->ask_objective))
+        err = sti_job_report(run, job);
+    return err;
+}

@@ -1,0 +1,150 @@
+/* The coordinator's choosing: the program's own `schedule`, and the making of
+ * a dispatch from what was chosen, with the values that ride along. */
+#include "engine/role/job.h"
+
+#include <stdlib.h>
+
+/* ---- what schedule may call -------------------------------------------- */
+
+static strads_err decide(strads_turn *turn, sti_decision decision,
+                         uint32_t phase)
+{
+    sti_schedule_job *job = turn->engine;
+    if (job->decision != STI_DECIDE_NOTHING)
+        return strads_fail(STRADS_ESTATE,
+                           "schedule decided twice in one call: return after "
+                           "the first strads_turn_...");
+    if (phase >= job->run->n_phases)
+        return strads_fail(STRADS_EINVAL,
+                           "schedule named phase %u, the program has %u", phase,
+                           job->run->n_phases);
+    job->decision = decision;
+    job->decided_phase = phase;
+    return STRADS_OK;
+}
+
+static strads_err check_block(const sti_run *run, uint32_t phase,
+                              const strads_block *block)
+{
+    if (run->phases[phase].to != STRADS_TO_ALL &&
+        block->owner >= run->partitions)
+        return strads_fail(STRADS_EINVAL,
+                           "schedule gave a block to partition %u of %u",
+                           block->owner, run->partitions);
+    for (uint32_t k = 0; k < block->n; k++)
+        if (strads_block_param(block, k) >= run->shape.parameters)
+            return strads_fail(STRADS_EINVAL,
+                               "schedule named parameter %u, there are %llu",
+                               strads_block_param(block, k),
+                               (unsigned long long)run->shape.parameters);
+    return STRADS_OK;
+}
+
+strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
+                                const strads_block *blocks)
+{
+    sti_schedule_job *job = turn->engine;
+    strads_err err = decide(turn, STI_DECIDE_DISPATCH, phase);
+    for (uint32_t k = 0; k < n && !err; k++)
+        err = check_block(job->run, phase, &blocks[k]);
+    if (!err)
+        err = sti_blocks_copy(n, blocks, &job->blocks);
+    if (!err)
+        job->n_blocks = n;
+    return err;
+}
+
+strads_err strads_turn_all(strads_turn *turn, uint32_t phase)
+{
+    sti_schedule_job *job = turn->engine;
+    const strads_block all = {.n = (uint32_t)job->run->shape.parameters};
+    return strads_turn_dispatch(turn, phase, 1, &all);
+}
+
+strads_err strads_turn_policy(strads_turn *turn, uint32_t phase)
+{
+    return decide(turn, STI_DECIDE_POLICY, phase);
+}
+
+strads_err strads_turn_wait(strads_turn *turn)
+{
+    if (turn->in_flight == 0)
+        return strads_fail(STRADS_ESTATE,
+                           "schedule waits although nothing is in flight: "
+                           "dispatch something or stop");
+    return decide(turn, STI_DECIDE_WAIT, 0);
+}
+
+strads_err strads_turn_stop(strads_turn *turn)
+{
+    return decide(turn, STI_DECIDE_STOP, 0);
+}
+
+strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job)
+{
+    job->run = run;
+    job->decision = STI_DECIDE_NOTHING;
+    job->n_blocks = 0;
+    job->blocks = NULL;
+    job->turn.state = run->state;
+    job->turn.config = run->config;
+    job->turn.store = run->store;
+    job->turn.seed = run->seed;
+    job->turn.engine = job;
+    strads_err err = run->program->schedule(&job->turn);
+    if (!err && job->decision == STI_DECIDE_NOTHING)
+        err = strads_fail(STRADS_EPROGRAM,
+                          "schedule of program %s decided nothing: call one of "
+                          "strads_turn_dispatch, _all, _policy, _wait, _stop",
+                          run->program->name);
+    return err;
+}
+
+/* ---- dispatches -------------------------------------------------------- */
+
+static bool needs_values(const sti_run *run, uint32_t phase)
+{
+    if (phase >= run->n_phases)
+        return false;
+    const strads_phase *p = &run->phases[phase];
+    return !p->blind && p->when != STRADS_WHEN_PROBE;
+}
+
+static strads_err read_values(sti_run *run, sti_dispatch *d)
+{
+    uint32_t width = run->shape.width;
+    const double *table = strads_store_dense(run->store, 0);
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
+        const strads_block *block = &d->blocks[k];
+        double *to = d->values + d->value_at[k];
+        for (uint32_t l = 0; l < block->n; l++) {
+            const double *from =
+                table + (size_t)strads_block_param(block, l) * width;
+            for (uint32_t c = 0; c < width; c++)
+                *to++ = from[c];
+        }
+    }
+    return STRADS_OK;
+}
+
+strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
+{
+    sti_dispatch_parts *parts = &job->parts;
+    bool values = needs_values(run, parts->phase);
+    parts->n_values = 0;
+    for (uint32_t k = 0; values && k < parts->n_blocks; k++)
+        parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
+    strads_err err = sti_dispatch_new(parts, &job->dispatch);
+    if (err || parts->phase >= run->n_phases)
+        return err;
+    sti_dispatch *d = job->dispatch;
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
+        size_t numbers = values ? (size_t)d->blocks[k].n * run->shape.width : 0;
+        d->value_at[k + 1] = d->value_at[k] + numbers;
+        d->partial_at[k + 1] =
+            d->partial_at[k] +
+            sti_phase_partial_bytes(run, d->phase, &d->blocks[k],
+                                    d->has_against ? &d->against : NULL);
+    }
+    return d->values ? read_values(run, d) : STRADS_OK;
+}

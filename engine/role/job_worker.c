@@ -1,0 +1,391 @@
+/* A worker's jobs: open and close a partition, tell it the news, update its
+ * blocks, move a RING block one hop, merge two partials. Only the state of the
+ * job's partition is written. */
+#include "engine/role/job.h"
+#include "engine/role/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static strads_task base_task(const sti_run *run, const sti_worker_job *job)
+{
+    const sti_partition *part = &run->partition[job->partition];
+    return (strads_task){
+        .share = part->share,
+        .local = part->local,
+        .config = run->config,
+        .store = run->store,
+        .seed = run->seed,
+        .round = job->job.round,
+        .phase = job->job.phase,
+        .width = run->shape.width,
+        .shape = &run->shape,
+    };
+}
+
+/* ---- open and close ---------------------------------------------------- */
+
+static strads_err open_partition(sti_run *run, sti_worker_job *job)
+{
+    sti_partition *part = &run->partition[job->partition];
+    if (run->program->open) {
+        strads_task task = base_task(run, job);
+        strads_err err = run->program->open(&task, &part->local);
+        if (err)
+            return err;
+    }
+    part->opened = true;
+    return STRADS_OK;
+}
+
+static strads_err close_partition(sti_run *run, sti_worker_job *job)
+{
+    sti_partition *part = &run->partition[job->partition];
+    const strads_payload *payload = run->program->payload;
+    for (uint32_t k = 0; k < part->n_resting; k++)
+        if (payload && payload->close && part->resting[k].object)
+            payload->close(part->resting[k].object);
+    free(part->resting);
+    part->resting = NULL;
+    part->n_resting = 0;
+    if (part->opened && run->program->close)
+        run->program->close(part->local);
+    part->opened = false;
+    part->local = NULL;
+    return STRADS_OK;
+}
+
+/* ---- news -------------------------------------------------------------- */
+
+/* Tells a run of changes in one call. */
+static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
+                               uint32_t to)
+{
+    if (!run->program->refresh || from == to)
+        return STRADS_OK;
+    enum { BATCH = 32 };
+    strads_change batch[BATCH];
+    strads_task task = base_task(run, job);
+    while (from < to) {
+        uint32_t n = 0;
+        while (n < BATCH && from < to)
+            batch[n++] = job->dispatch->news[from++]->change;
+        strads_err err = run->program->refresh(&task, batch, n);
+        if (err)
+            return err;
+    }
+    return STRADS_OK;
+}
+
+static strads_err tell_result(sti_run *run, sti_worker_job *job,
+                              const sti_news *news)
+{
+    const strads_phase *phase = &run->phases[news->phase];
+    if (!phase->receive)
+        return STRADS_OK;
+    strads_task task = base_task(run, job);
+    task.phase = news->phase;
+    task.block = news->block;
+    task.partial = (double *)(void *)news->partial->bytes;
+    task.partial_bytes = news->partial->size;
+    return phase->receive(&task);
+}
+
+static strads_err tell_news(sti_run *run, sti_worker_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    uint32_t told = 0;
+    for (uint32_t k = 0; k < d->n_news; k++) {
+        if (d->news[k]->kind == STI_NEWS_CHANGE)
+            continue;
+        strads_err err = tell_changes(run, job, told, k);
+        if (!err)
+            err = tell_result(run, job, d->news[k]);
+        if (err)
+            return err;
+        told = k + 1;
+    }
+    return tell_changes(run, job, told, d->n_news);
+}
+
+/* ---- updates ----------------------------------------------------------- */
+
+static strads_task block_task(const sti_run *run, const sti_worker_job *job,
+                              uint32_t index)
+{
+    const sti_dispatch *d = job->dispatch;
+    strads_task task = base_task(run, job);
+    task.block = d->blocks[index];
+    if (d->has_against)
+        task.against = d->against;
+    task.in_flight = d->in_flight;
+    task.n_in_flight = d->n_in_flight;
+    if (d->values)
+        task.value = d->values + d->value_at[index];
+    return task;
+}
+
+static size_t partial_bytes(const sti_dispatch *d, uint32_t index)
+{
+    return d->partial_at[index + 1] - d->partial_at[index];
+}
+
+/* SUM, MAX and OWN of an ALL phase: every block has its place. */
+static strads_err update_in_place(sti_run *run, sti_worker_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    const strads_phase *phase = &run->phases[d->phase];
+    strads_err err =
+        sti_buffer_resize(job->partial, d->partial_at[d->n_blocks]);
+    if (err)
+        return err;
+    memset(job->partial->bytes, 0, job->partial->size);
+    for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
+        strads_task task = block_task(run, job, k);
+        task.partial =
+            (double *)(void *)(job->partial->bytes + d->partial_at[k]);
+        task.partial_bytes = partial_bytes(d, k);
+        err = phase->update(&task);
+    }
+    return err;
+}
+
+/* CONCAT of an ALL phase, and OWNER: a record for each block updated here. */
+static strads_err update_records(sti_run *run, sti_worker_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    const strads_phase *phase = &run->phases[d->phase];
+    bool owner = phase->to == STRADS_TO_OWNER;
+    job->partial->size = 0;
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
+        if (owner && d->blocks[k].owner != job->partition)
+            continue;
+        strads_task task = block_task(run, job, k);
+        size_t n_values = owner ? d->value_at[k + 1] - d->value_at[k] : 0;
+        sti_record record;
+        strads_err err =
+            sti_records_append(job->partial, k, partial_bytes(d, k),
+                               (uint32_t)n_values, &record);
+        if (err)
+            return err;
+        if (n_values) {
+            memcpy(record.values, task.value, sizeof(double) * n_values);
+            task.value = record.values;
+        }
+        task.partial = record.partial;
+        task.partial_bytes = record.partial_bytes;
+        err = phase->update(&task);
+        if (err)
+            return err;
+        if (!owner && task.partial_bytes < record.partial_bytes)
+            sti_records_shrink(job->partial, &record, task.partial_bytes);
+    }
+    return STRADS_OK;
+}
+
+static strads_err work(sti_run *run, sti_worker_job *job)
+{
+    strads_err err = tell_news(run, job);
+    if (err)
+        return err;
+    const strads_phase *phase = &run->phases[job->dispatch->phase];
+    if (phase->to == STRADS_TO_RING) {
+        job->partial->size = 0;
+        return STRADS_OK;
+    }
+    return sti_phase_keeps_records(phase) ? update_records(run, job)
+                                          : update_in_place(run, job);
+}
+
+/* ---- RING -------------------------------------------------------------- */
+
+static sti_resting *resting_of(sti_partition *part, uint64_t block)
+{
+    for (uint32_t k = 0; k < part->n_resting; k++)
+        if (part->resting[k].block == block)
+            return &part->resting[k];
+    return NULL;
+}
+
+static strads_err put_to_rest(sti_partition *part, uint64_t block, void *object)
+{
+    sti_resting *place = resting_of(part, block);
+    if (!place) {
+        sti_resting *more =
+            realloc(part->resting, sizeof *more * (part->n_resting + 1));
+        if (!more)
+            return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
+        part->resting = more;
+        place = &more[part->n_resting++];
+        place->block = block;
+    }
+    place->object = object;
+    return STRADS_OK;
+}
+
+/* A block starts its lap: takes its object out of rest, or makes it. */
+static strads_err take_object(sti_run *run, sti_worker_job *job)
+{
+    const strads_payload *payload = run->program->payload;
+    sti_hop *hop = job->hop;
+    if (!payload)
+        return STRADS_OK;
+    hop->payload = payload;
+    const strads_block *block = &job->dispatch->blocks[hop->index];
+    sti_partition *part = &run->partition[job->partition];
+    sti_resting *place = resting_of(part, block->id);
+    if (place && place->object) {
+        hop->object = place->object;
+        place->object = NULL;
+        return STRADS_OK;
+    }
+    strads_task task = base_task(run, job);
+    task.block = *block;
+    return payload->open ? payload->open(&task, &hop->object) : STRADS_OK;
+}
+
+static strads_err unpack_object(sti_run *run, sti_hop *hop)
+{
+    if (!hop->packed)
+        return STRADS_OK;
+    hop->payload = run->program->payload;
+    strads_err err = hop->payload->unpack(hop->packed->bytes, hop->packed->size,
+                                          &hop->object);
+    sti_object_drop(hop->packed);
+    hop->packed = NULL;
+    return err;
+}
+
+struct strads_bytes {
+    sti_buffer *buffer;
+};
+
+strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
+                               size_t size)
+{
+    size_t at = bytes->buffer->size;
+    strads_err err = sti_buffer_resize(bytes->buffer, at + size);
+    if (!err && size)
+        memcpy(bytes->buffer->bytes + at, from, size);
+    return err;
+}
+
+static strads_err pack_object(sti_hop *hop)
+{
+    if (!hop->object || !hop->payload)
+        return STRADS_OK;
+    strads_bytes bytes;
+    strads_err err = sti_buffer_new(0, &bytes.buffer);
+    if (err)
+        return err;
+    err = hop->payload->pack(hop->object, &bytes);
+    if (err) {
+        sti_object_drop(bytes.buffer);
+        return err;
+    }
+    hop->packed = bytes.buffer;
+    if (hop->payload->close)
+        hop->payload->close(hop->object);
+    hop->object = NULL;
+    return STRADS_OK;
+}
+
+static strads_err update_hop(sti_run *run, sti_worker_job *job)
+{
+    const sti_dispatch *d = job->dispatch;
+    const strads_phase *phase = &run->phases[d->phase];
+    sti_hop *hop = job->hop;
+    sti_buffer *fresh;
+    strads_err err = sti_buffer_new(hop->partial->size, &fresh);
+    if (err)
+        return err;
+    memset(fresh->bytes, 0, fresh->size);
+    strads_task task = block_task(run, job, hop->index);
+    task.step = hop->step;
+    task.value = hop->n_values ? hop->values : NULL;
+    task.object = hop->object;
+    task.partial = (double *)(void *)fresh->bytes;
+    task.partial_bytes = fresh->size;
+    err = phase->update(&task);
+    hop->object = task.object;
+    if (!err && hop->step == 0)
+        memcpy(hop->partial->bytes, fresh->bytes, fresh->size);
+    else if (!err)
+        sti_phase_merge(phase, hop->partial->bytes, fresh->bytes, fresh->size);
+    sti_object_drop(fresh);
+    return err;
+}
+
+/* One hop: the block comes, is updated, and is made ready to leave. After K of
+ * them it is home again: its record is kept and its object put to rest. */
+static strads_err hop_once(sti_run *run, sti_worker_job *job)
+{
+    sti_hop *hop = job->hop;
+    strads_err err = STRADS_OK;
+    if (hop->step == 0)
+        err = take_object(run, job);
+    else
+        err = unpack_object(run, hop);
+    if (err)
+        return err;
+    if (!job->home) {
+        err = update_hop(run, job);
+        hop->step++;
+        return !err && job->leaves ? pack_object(hop) : err;
+    }
+    sti_record record;
+    err = sti_records_append(job->partial, hop->index, hop->partial->size,
+                             (uint32_t)hop->n_values, &record);
+    if (err)
+        return err;
+    memcpy(record.partial, hop->partial->bytes, hop->partial->size);
+    memcpy(record.values, hop->values, sizeof(double) * hop->n_values);
+    uint64_t id = job->dispatch->blocks[hop->index].id;
+    if (hop->object)
+        err = put_to_rest(&run->partition[job->partition], id, hop->object);
+    if (!err)
+        hop->object = NULL;
+    return err;
+}
+
+/* ---- merge ------------------------------------------------------------- */
+
+static strads_err merge(sti_run *run, sti_worker_job *job)
+{
+    const strads_phase *phase = &run->phases[job->dispatch->phase];
+    if (sti_phase_keeps_records(phase)) {
+        size_t at = job->partial->size;
+        strads_err err = sti_buffer_resize(job->partial, at + job->from->size);
+        if (!err && job->from->size)
+            memcpy(job->partial->bytes + at, job->from->bytes, job->from->size);
+        return err;
+    }
+    if (job->from->size != job->partial->size)
+        return strads_fail(STRADS_EPEER,
+                           "a node sent a partial of %zu bytes where %zu were "
+                           "due: it runs another version or other options",
+                           job->from->size, job->partial->size);
+    for (uint32_t k = 0; k < job->dispatch->n_blocks; k++) {
+        size_t from = job->dispatch->partial_at[k];
+        sti_phase_merge(phase, job->partial->bytes + from,
+                        job->from->bytes + from,
+                        partial_bytes(job->dispatch, k));
+    }
+    return STRADS_OK;
+}
+
+strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
+{
+    switch (job->job.call) {
+    case STI_CALL_OPEN:
+        return open_partition(run, job);
+    case STI_CALL_CLOSE:
+        return close_partition(run, job);
+    case STI_CALL_HOP:
+        return hop_once(run, job);
+    case STI_CALL_MERGE:
+        return merge(run, job);
+    default:
+        return work(run, job);
+    }
+}

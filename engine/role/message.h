@@ -1,0 +1,89 @@
+/* engine/role/message.h - what roles send each other, and the events and
+ * effects by which a runtime drives a role. */
+#ifndef STI_MESSAGE_H
+#define STI_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/role/object.h"
+
+/* Where a role lives in a run. One coordinator, one scheduler, any number of
+ * workers; the runtime knows which node and thread each of them is on. */
+typedef uint32_t sti_address;
+enum { STI_COORDINATOR = 0, STI_SCHEDULER = 1, STI_WORKER_0 = 16 };
+
+typedef enum sti_msg_kind {
+    STI_MSG_DISPATCH = 1, /* coordinator, then worker to worker: sti_dispatch */
+    STI_MSG_PARTIAL = 2,  /* up the merge tree, at last to the coordinator */
+    STI_MSG_HOP = 3,      /* RING: a block to its next holder: sti_hop */
+    STI_MSG_ASK = 4,      /* coordinator to scheduler: sti_ask */
+    STI_MSG_CHOICE = 5,   /* scheduler to coordinator: sti_choice */
+    STI_MSG_FAIL = 6      /* any role to the coordinator: sti_failure */
+} sti_msg_kind;
+
+/* A message: small, passed by value, with at most one reference. */
+typedef struct sti_msg {
+    sti_msg_kind kind;
+    sti_address from, to;
+    uint32_t partition; /* PARTIAL: whose; HOP: to whom */
+    uint64_t round;
+    uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
+    sti_object *object; /* PARTIAL: sti_buffer */
+} sti_msg;
+
+/* A role's failure: the first ends the run with this sentence. */
+typedef struct sti_failure {
+    sti_object head;
+    strads_err err;
+    char text[1024];
+} sti_failure;
+
+/* NULL without memory: a FAIL without an object says just that. */
+sti_object *sti_failure_object(strads_err err, const char *text);
+
+struct sti_job;
+
+typedef enum sti_event_kind {
+    STI_EVENT_MESSAGE = 0, /* msg; the role takes over its reference */
+    STI_EVENT_DONE = 1,    /* a COMPUTE of this role has been carried out */
+    STI_EVENT_START = 2,   /* first event of a coordinator */
+    STI_EVENT_CANCEL = 3   /* coordinator: end the run soon, keep the model */
+} sti_event_kind;
+
+typedef struct sti_event {
+    sti_event_kind kind;
+    uint64_t now; /* ns since the run started */
+    sti_msg msg;
+    struct sti_job *job;
+} sti_event;
+
+typedef enum sti_effect_kind {
+    STI_EFFECT_SEND = 0,    /* msg, with its reference */
+    STI_EFFECT_COMPUTE = 1, /* carry out job, then DONE */
+    STI_EFFECT_REPORT = 2,  /* tell the user: the coordinator's progress */
+    STI_EFFECT_END = 3      /* this role is done; err says how */
+} sti_effect_kind;
+
+typedef struct sti_effect {
+    sti_effect_kind kind;
+    sti_msg msg;
+    struct sti_job *job;
+    strads_err err; /* END; the sentence is the thread's error text */
+} sti_effect;
+
+/* A batch of effects that grows. When memory runs out `lost` is set: the
+ * runtime ends the run with STRADS_ENOMEM. */
+typedef struct sti_effects {
+    sti_effect *at;
+    size_t n, room;
+    bool lost;
+} sti_effects;
+
+void sti_effect_send(sti_effects *out, sti_msg msg);
+void sti_effect_compute(sti_effects *out, struct sti_job *job);
+void sti_effect_report(sti_effects *out);
+void sti_effect_end(sti_effects *out, strads_err err);
+void sti_effects_free(sti_effects *out);
+
+#endif

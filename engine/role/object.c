@@ -1,0 +1,79 @@
+/* Buffers: the counted bytes that messages carry. Owns nothing but what it
+ * hands out. */
+#include "engine/role/object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+static void buffer_destroy(sti_object *object)
+{
+    sti_buffer *buffer = (sti_buffer *)object;
+    if (buffer->backing)
+        sti_object_drop(buffer->backing);
+    else
+        free(buffer->bytes);
+    free(buffer);
+}
+
+static size_t rounded(size_t size)
+{
+    return (size + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static strads_err no_memory(size_t size)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory for a buffer of %zu bytes; use fewer or "
+                       "smaller partitions",
+                       size);
+}
+
+strads_err sti_buffer_new(size_t size, sti_buffer **out)
+{
+    sti_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return no_memory(size);
+    sti_object_init(&buffer->head, buffer_destroy);
+    strads_err err = sti_buffer_resize(buffer, size);
+    if (err) {
+        free(buffer);
+        return err;
+    }
+    *out = buffer;
+    return STRADS_OK;
+}
+
+strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
+                           sti_buffer **out)
+{
+    sti_buffer *buffer = calloc(1, sizeof *buffer);
+    if (!buffer)
+        return no_memory(sizeof *buffer);
+    sti_object_init(&buffer->head, buffer_destroy);
+    buffer->size = buffer->room = size;
+    buffer->bytes = bytes;
+    buffer->backing = sti_object_keep(backing);
+    *out = buffer;
+    return STRADS_OK;
+}
+
+strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
+{
+    if (size > buffer->room || !buffer->bytes) {
+        size_t room = rounded(size > buffer->room + buffer->room / 2
+                                  ? size
+                                  : buffer->room + buffer->room / 2);
+        unsigned char *bytes = aligned_alloc(ALIGN, room ? room : ALIGN);
+        if (!bytes)
+            return no_memory(size);
+        if (buffer->size)
+            memcpy(bytes, buffer->bytes, buffer->size);
+        free(buffer->bytes);
+        buffer->bytes = bytes;
+        buffer->room = room ? room : ALIGN;
+    }
+    buffer->size = size;
+    return STRADS_OK;
+}

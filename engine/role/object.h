@@ -1,0 +1,62 @@
+/* engine/role/object.h - counted things that messages carry.
+ *
+ * An object belongs to whoever holds a reference; it is immutable once a
+ * message with it has been sent. Any thread may keep and drop. */
+#ifndef STI_OBJECT_H
+#define STI_OBJECT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+
+typedef struct sti_object {
+    atomic_uint refs;
+    void (*destroy)(struct sti_object *object);
+} sti_object;
+
+static inline void sti_object_init(sti_object *object,
+                                   void (*destroy)(sti_object *))
+{
+    atomic_init(&object->refs, 1);
+    object->destroy = destroy;
+}
+
+static inline void *sti_object_keep(void *object)
+{
+    if (object)
+        atomic_fetch_add_explicit(&((sti_object *)object)->refs, 1,
+                                  memory_order_relaxed);
+    return object;
+}
+
+/* NULL is fine. */
+static inline void sti_object_drop(void *object)
+{
+    sti_object *o = object;
+    if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
+        o->destroy(o);
+}
+
+/* Bytes with a size, 64-byte aligned: a partial, say. */
+typedef struct sti_buffer {
+    sti_object head;
+    size_t size; /* in use */
+    size_t room;
+    unsigned char *bytes;
+    sti_object *backing; /* what `bytes` lies in, when not its own */
+} sti_buffer;
+
+/* A buffer of `size` bytes, not initialised. STRADS_ENOMEM. */
+strads_err sti_buffer_new(size_t size, sti_buffer **out);
+
+/* A buffer over bytes of another object, which it keeps a reference of. */
+strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
+                           sti_buffer **out);
+
+/* Makes room for `size` bytes in a buffer that nobody else has seen yet; what
+ * was in use stays, `size` is set. STRADS_ENOMEM. */
+strads_err sti_buffer_resize(sti_buffer *buffer, size_t size);
+
+#endif

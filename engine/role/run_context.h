@@ -1,0 +1,81 @@
+/* engine/role/run_context.h - what the roles of one node and their jobs share:
+ * the program, its sizes, and the state that callbacks work on. Filled in by
+ * engine/run before the first event. Roles read the constants alone; what jobs
+ * write is named below with who may run it. */
+#ifndef STI_RUN_CONTEXT_H
+#define STI_RUN_CONTEXT_H
+
+#include <stdbool.h>
+
+#include "engine/role/message.h"
+#include "engine/role/pair_cache.h"
+#include "strads/engine.h"
+
+/* A RING block's payload at rest on a partition. */
+typedef struct sti_resting {
+    uint64_t block;
+    void *object;
+} sti_resting;
+
+/* State of one partition: its jobs alone touch it, and never two at once. */
+typedef struct sti_partition {
+    const strads_share *share;
+    void *local;
+    bool opened;
+    sti_resting *resting;
+    uint32_t n_resting;
+} sti_partition;
+
+typedef struct sti_run {
+    /* Constants. */
+    const strads_program *program;
+    const void *config;
+    const strads_data *data;
+    strads_shape shape;
+    const strads_phase *phases; /* the program's, or `simple` */
+    uint32_t n_phases;
+    strads_phase simple;
+    uint32_t probe_phase; /* n_phases when there is none */
+    uint64_t seed;
+    uint32_t depth, want, partitions, workers;
+    const uint32_t *node_of; /* [workers] */
+    bool deterministic;
+    double tolerance, threshold, time_limit;
+    uint64_t max_rounds;
+    uint64_t n_start;
+    const uint32_t *start_param;
+    const double *start_value;
+
+    sti_partition *partition; /* [partitions]; share NULL: not hosted here */
+
+    /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate,
+     * choose) never run two at once. */
+    strads_store *store;
+    void *state;
+    bool begun;
+    sti_pairs *pairs; /* NULL without a PROBE phase */
+    const strads_policy *policy;
+    void *policy_state;
+    float *weight; /* [parameters] */
+} sti_run;
+
+/* The worker that hosts partition p: contiguous, as even as possible. */
+static inline uint32_t sti_run_host(const sti_run *run, uint32_t p)
+{
+    return (uint32_t)((uint64_t)p * run->workers / run->partitions);
+}
+
+/* The first partition of worker w; w == workers gives the end. */
+static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
+{
+    return (uint32_t)(((uint64_t)w * run->partitions + run->workers - 1) /
+                      run->workers);
+}
+
+/* Rounds that may be in flight at once. */
+static inline uint32_t sti_run_window(const sti_run *run)
+{
+    return run->depth + 1;
+}
+
+#endif

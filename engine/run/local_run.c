@@ -1,0 +1,81 @@
+/* strads_run: a whole run on the threads of this process. */
+#include "engine/run/result.h"
+#include "engine/run/run_setup.h"
+#include "engine/runtime/node.h"
+
+static void tell_progress(void *arg, const strads_progress *progress)
+{
+    const strads_engine_options *options = arg;
+    if (options->progress)
+        options->progress(options->progress_arg, progress);
+}
+
+/* Nobody else is there to be sent to. */
+static strads_err send_nowhere(void *arg, const sti_msg *msg)
+{
+    (void)arg;
+    sti_object_drop(msg->object);
+    return strads_fail(STRADS_ESTATE,
+                       "a message for a worker that is not there");
+}
+
+static strads_err drive(sti_setup *setup, sti_trace *trace, strads_result **out)
+{
+    const sti_node_options options = {
+        .run = &setup->run,
+        .threads = setup->run.workers,
+        .coordinates = true,
+        .trace = trace,
+        .stop = setup->options.stop,
+        .report = tell_progress,
+        .send = send_nowhere,
+        .arg = &setup->options,
+    };
+    sti_node *node;
+    strads_err err = sti_node_new(&options, &node);
+    if (err)
+        return err;
+    err = sti_node_run(node);
+    if (!err) {
+        strads_progress progress;
+        sti_node_progress(node, &progress);
+        err = sti_result_new(setup, &progress, sti_node_end(node), out);
+    }
+    sti_node_free(node);
+    return err;
+}
+
+/* More workers than partitions would have nothing to do. */
+static uint32_t useful_workers(const strads_engine_options *options)
+{
+    uint32_t workers = sti_setup_workers(options);
+    if (options && options->partitions && options->partitions < workers)
+        workers = options->partitions;
+    return workers;
+}
+
+strads_err strads_run(const strads_program *program, const void *config,
+                      const strads_data *data,
+                      const strads_engine_options *options, strads_result **out)
+{
+    uint32_t workers = useful_workers(options);
+    const sti_layout layout = {.workers = workers, .count = workers};
+    sti_setup setup = {0};
+    sti_trace *trace = NULL;
+    strads_result *result = NULL;
+    strads_err err =
+        sti_setup_make(&setup, program, config, data, options, &layout);
+    if (!err && setup.options.trace)
+        err = sti_trace_open(setup.options.trace, &trace);
+    if (!err)
+        err = drive(&setup, trace, &result);
+    strads_err closed = sti_trace_close(trace);
+    sti_setup_free(&setup, result != NULL);
+    if (!err && closed) {
+        strads_result_free(result);
+        return closed;
+    }
+    if (!err)
+        *out = result;
+    return err;
+}

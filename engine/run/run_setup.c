@@ -1,0 +1,265 @@
+/* Checks and defaults. A setup owns the partitions' table, the copy of the
+ * config and everything that the coordinator's first job has made. */
+#include "engine/run/run_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 16, WORKERS_MAX = 4096, PARTITIONS_MAX = 1 << 20 };
+
+uint32_t sti_setup_workers(const strads_engine_options *options)
+{
+    if (options && options->workers)
+        return options->workers;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? (uint32_t)cores : 1;
+}
+
+/* ---- the program ------------------------------------------------------- */
+
+static strads_err check_phase(const strads_program *program,
+                              const strads_phase *phase)
+{
+    const char *why = NULL;
+    if (!phase->name)
+        why = "a phase has no name";
+    else if (!phase->update)
+        why = "a phase has no update";
+    else if (phase->merge == STRADS_MERGE_OWN && !phase->merge_with)
+        why = "a phase with STRADS_MERGE_OWN has no merge_with";
+    else if (phase->merge == STRADS_MERGE_CONCAT && phase->to == STRADS_TO_RING)
+        why = "a RING phase cannot concatenate";
+    else if (phase->when == STRADS_WHEN_PROBE && phase->to != STRADS_TO_ALL)
+        why = "a PROBE phase goes to ALL";
+    if (why)
+        return strads_fail(STRADS_EINVAL, "program %s: %s (%s)", program->name,
+                           why, phase->name ? phase->name : "?");
+    return STRADS_OK;
+}
+
+strads_err sti_setup_check_program(const strads_program *program)
+{
+    if (program->size != sizeof *program || !program->name)
+        return strads_fail(STRADS_EINVAL,
+                           "a program table of %zu bytes, expected %zu: build "
+                           "it against the headers of this library",
+                           program->size, sizeof *program);
+    if (program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s is a data-parallel loop: such programs "
+                           "open their sessions themselves (strads/store.h)",
+                           program->name);
+    if (!program->n_phases && !program->update)
+        return strads_fail(STRADS_EINVAL, "program %s has no update",
+                           program->name);
+    if (program->n_phases && program->update)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has both phases and an update of its "
+                           "own: leave one of them out",
+                           program->name);
+    for (uint32_t k = 0; k < program->n_phases; k++) {
+        strads_err err = check_phase(program, &program->phases[k]);
+        if (err)
+            return err;
+    }
+    return STRADS_OK;
+}
+
+static void take_phases(sti_run *run)
+{
+    const strads_program *program = run->program;
+    run->phases = program->phases;
+    run->n_phases = program->n_phases;
+    if (!program->n_phases) {
+        run->simple = (strads_phase){
+            .name = "update",
+            .partial = program->partial,
+            .update = program->update,
+            .aggregate = program->aggregate,
+        };
+        run->phases = &run->simple;
+        run->n_phases = 1;
+    }
+    run->probe_phase = run->n_phases;
+    for (uint32_t k = 0; k < run->n_phases; k++)
+        if (run->phases[k].when == STRADS_WHEN_PROBE)
+            run->probe_phase = k;
+}
+
+/* ---- options ----------------------------------------------------------- */
+
+static strads_err find_policy(sti_run *run, const strads_engine_options *o)
+{
+    const char *name = o->policy ? o->policy : "priority";
+    run->policy =
+        o->policy_plugin ? o->policy_plugin : strads_policy_find(name);
+    if (!run->policy)
+        return strads_fail(STRADS_EINVAL,
+                           "there is no policy '%s'; known are priority, "
+                           "uniform and cyclic",
+                           name);
+    return STRADS_OK;
+}
+
+static strads_err take_options(sti_run *run, const strads_engine_options *o)
+{
+    if (o->depth > DEPTH_MAX)
+        return strads_fail(STRADS_EINVAL, "depth %u: expected 0 to %d",
+                           o->depth, DEPTH_MAX);
+    if (run->workers == 0 || run->workers > WORKERS_MAX)
+        return strads_fail(STRADS_EINVAL, "%u workers: expected 1 to %d",
+                           run->workers, WORKERS_MAX);
+    if (run->partitions < run->workers || run->partitions > PARTITIONS_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "%u partitions for %u workers: expected %u to %d",
+                           run->partitions, run->workers, run->workers,
+                           PARTITIONS_MAX);
+    if (!(o->tolerance >= 0) || !(o->threshold >= 0) || !(o->time_limit >= 0))
+        return strads_fail(STRADS_EINVAL,
+                           "tolerance, threshold and time limit are numbers "
+                           "from 0 up");
+    run->seed = o->seed;
+    run->depth = o->depth;
+    run->want = o->blocks ? o->blocks : 1;
+    run->deterministic = o->deterministic;
+    run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
+    run->threshold = o->threshold > 0 ? o->threshold : 0.1;
+    run->time_limit = o->time_limit;
+    run->max_rounds = o->max_rounds;
+    run->n_start = o->n_start;
+    run->start_param = o->start_param;
+    run->start_value = o->start_value;
+    return find_policy(run, o);
+}
+
+/* ---- sizes ------------------------------------------------------------- */
+
+static strads_err take_shape(sti_run *run)
+{
+    const uint64_t most = UINT32_MAX - 1;
+    run->shape = (strads_shape){
+        .parameters = strads_data_cols(run->data),
+        .width = 1,
+        .block_max = 64,
+        .rows = strads_data_rows(run->data),
+        .cols = strads_data_cols(run->data),
+        .partitions = run->partitions,
+    };
+    strads_err err = STRADS_OK;
+    if (run->program->shape)
+        err = run->program->shape(run->config, run->data, &run->shape);
+    if (!err && (run->shape.parameters > most || run->shape.width == 0 ||
+                 run->shape.block_max == 0))
+        err = strads_fail(STRADS_ELIMIT,
+                          "program %s asks for %llu parameters of %u numbers "
+                          "in blocks of %u: expected up to %llu, 1 or more, 1 "
+                          "or more",
+                          run->program->name,
+                          (unsigned long long)run->shape.parameters,
+                          run->shape.width, run->shape.block_max,
+                          (unsigned long long)most);
+    return err;
+}
+
+static strads_err take_partitions(sti_setup *setup, const sti_layout *layout)
+{
+    sti_run *run = &setup->run;
+    run->partition = calloc(run->partitions, sizeof *run->partition);
+    setup->node_of = calloc(run->workers, sizeof *setup->node_of);
+    if (!run->partition || !setup->node_of)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u partitions",
+                           run->partitions);
+    for (uint32_t w = 0; layout->node_of && w < run->workers; w++)
+        setup->node_of[w] = layout->node_of[w];
+    run->node_of = setup->node_of;
+    uint32_t end = sti_run_first(run, layout->first + layout->count);
+    for (uint32_t p = sti_run_first(run, layout->first); p < end; p++) {
+        run->partition[p].share = strads_data_share(run->data, p);
+        if (!run->partition[p].share)
+            return strads_fail(STRADS_EINVAL,
+                               "the data was read without partition %u of %u, "
+                               "which this process is to host: read it with "
+                               "these partitions",
+                               p, run->partitions);
+    }
+    return STRADS_OK;
+}
+
+static strads_err take_config(sti_setup *setup, const void *config)
+{
+    sti_run *run = &setup->run;
+    run->config = config;
+    if (config || !run->program->config_size)
+        return STRADS_OK;
+    setup->config = calloc(1, run->program->config_size);
+    if (!setup->config)
+        return strads_fail(STRADS_ENOMEM, "no memory for a program's options");
+    if (run->program->defaults)
+        memcpy(setup->config, run->program->defaults,
+               run->program->config_size);
+    run->config = setup->config;
+    return STRADS_OK;
+}
+
+strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
+                          const void *config, const strads_data *data,
+                          const strads_engine_options *options,
+                          const sti_layout *layout)
+{
+    strads_err err = sti_setup_check_program(program);
+    if (err)
+        return err;
+    if (options && options->size != sizeof *options)
+        return strads_fail(STRADS_EINVAL,
+                           "engine options of %zu bytes, expected %zu: set "
+                           "size, and build against this library's headers",
+                           options->size, sizeof *options);
+    if (options)
+        setup->options = *options;
+    sti_run *run = &setup->run;
+    run->program = program;
+    run->data = data;
+    run->workers = layout->workers;
+    run->partitions =
+        setup->options.partitions ? setup->options.partitions : layout->workers;
+    take_phases(run);
+    err = take_options(run, &setup->options);
+    if (!err)
+        err = take_config(setup, config);
+    if (!err)
+        err = take_shape(run);
+    if (!err)
+        err = take_partitions(setup, layout);
+    return err;
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+static void close_partition(const sti_run *run, sti_partition *part)
+{
+    const strads_payload *payload = run->program->payload;
+    for (uint32_t k = 0; k < part->n_resting; k++)
+        if (payload && payload->close && part->resting[k].object)
+            payload->close(part->resting[k].object);
+    free(part->resting);
+    if (part->opened && run->program->close)
+        run->program->close(part->local);
+}
+
+void sti_setup_free(sti_setup *setup, bool keep_state)
+{
+    sti_run *run = &setup->run;
+    for (uint32_t p = 0; run->partition && p < run->partitions; p++)
+        close_partition(run, &run->partition[p]);
+    free(run->partition);
+    free(setup->node_of);
+    if (run->policy && run->policy_state)
+        run->policy->close(run->policy_state);
+    if (run->begun && run->program->end && !keep_state)
+        run->program->end(run->state);
+    sti_pairs_free(run->pairs);
+    strads_store_free(run->store);
+    free(run->weight);
+    free(setup->config);
+}

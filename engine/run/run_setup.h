@@ -1,0 +1,41 @@
+/* engine/run/run_setup.h - from a program, its options and its data to what the
+ * roles share: checks, defaults, sizes. */
+#ifndef STI_RUN_SETUP_H
+#define STI_RUN_SETUP_H
+
+#include "engine/role/run_context.h"
+
+/* The run context and what it borrows; made before the roles, freed after. */
+typedef struct sti_setup {
+    sti_run run;
+    strads_engine_options options; /* with defaults filled in */
+    uint32_t *node_of;
+    void *config; /* a copy of the program's defaults, when none was given */
+} sti_setup;
+
+/* Workers of this process that the options ask for: one per core when 0. */
+uint32_t sti_setup_workers(const strads_engine_options *options);
+
+/* STRADS_EINVAL: a program that contradicts itself, or an option. */
+strads_err sti_setup_check_program(const strads_program *program);
+
+/* How the workers of a run are spread: worker w is on node_of[w], and the
+ * nodes' workers are contiguous. */
+typedef struct sti_layout {
+    uint32_t workers;
+    const uint32_t *node_of; /* [workers]; NULL: all on node 0 */
+    uint32_t first, count;   /* those of this process */
+} sti_layout;
+
+/* Fills in *setup (zeroed before), which is to be freed in any case. `options`
+ * may be NULL; `data` must hold the partitions of this process's workers. */
+strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
+                          const void *config, const strads_data *data,
+                          const strads_engine_options *options,
+                          const sti_layout *layout);
+
+/* Frees what the run holds; partitions that a failed run left open are closed,
+ * and the program's coordinator state ends unless `keep_state`. */
+void sti_setup_free(sti_setup *setup, bool keep_state);
+
+#endif
