@@ -1,23 +1,25 @@
 /* Drawing. Each draw takes what it hits out of the urn, so the next one hits
  * something else; a block comes as a whole. Draws end when as many blocks are
  * gathered as the request wants (OVERSAMPLE times as many when they are to be
- * checked), counting the pool as the blocks that it will make, or when a bound
- * is met: POOL_MAX parameters to compare pair by pair, PASS_OVER blocks beyond
- * what is needed while the pool is too light for a block.
+ * checked), counting what is loose as the blocks that it will make, or when a
+ * bound is met: POOL_MAX parameters to compare pair by pair, PASS_OVER blocks
+ * beyond what is needed while what is loose is too light for a block.
  *
- * A drawn block is dissolved when less than half of its weight has a positive
- * priority: what moves joins the pool, what rests goes back. Its probes are
- * kept by the engine, its id is gone. A light block (under half the work that a
- * round should have) stays as it is unless what else was drawn loosely makes
- * the union at least half as heavy again; so merging costs O(log) times per
- * parameter while the work asked for grows. */
+ * Blocks change only where that pays for the new probes. One that mostly rests
+ * (less than half of its weight moves) is dissolved: at once when there are no
+ * probes, else when the work wasted on it comes up to what comparing a new
+ * block's members costs, about as many times its weight as it has members,
+ * over WASTE. A light one (under half the work that it should have) joins what
+ * else is loose when the union is at least half as heavy again, so that a
+ * parameter changes its block O(log) times while blocks grow; after TRIES
+ * batches in which it found nobody it is taken as it is. */
 #include "schedulers/batch.h"
 
 #include <stdlib.h>
 
 #include "schedulers/builtin.h"
 
-enum { OVERSAMPLE = 3, PASS_OVER = 4, POOL_MAX = 1024 };
+enum { OVERSAMPLE = 3, PASS_OVER = 4, POOL_MAX = 1024, TRIES = 8, WASTE = 4 };
 
 strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
 {
@@ -35,24 +37,10 @@ strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
     return STRADS_OK;
 }
 
-static void hide_block(const sti_batch_source *s, uint32_t e)
-{
-    const sti_blockbook_entry *entry = &s->book->entry[e];
-    for (uint32_t k = 0; k < entry->block.n; k++)
-        sti_urn_hide(s->urn, entry->param[k]);
-}
-
-static void show_block(const sti_batch_source *s, uint32_t e)
-{
-    const sti_blockbook_entry *entry = &s->book->entry[e];
-    for (uint32_t k = 0; k < entry->block.n; k++)
-        sti_urn_show(s->urn, entry->param[k]);
-}
-
 static strads_err add_to_pool(sti_batch *b, const sti_batch_source *s,
                               uint32_t i)
 {
-    sti_urn_hide(s->urn, i);
+    sti_urn_hide(s->urn, 1, &i);
     b->pool_weight += (double)s->setup->weight[i];
     return sti_numbers_push(&b->pool, i);
 }
@@ -64,14 +52,19 @@ static bool moves(const sti_batch_source *s, uint32_t i, uint32_t drawn)
     return i == drawn || sti_urn_priority(s->urn, i) > 0;
 }
 
-static bool rests_mostly(const sti_batch_source *s,
-                         const sti_blockbook_entry *entry, uint32_t drawn)
+/* Whether a block that was drawn should be dissolved, for what rests in it. */
+static bool wastes_work(const sti_batch_source *s, sti_blockbook_entry *entry,
+                        uint32_t drawn)
 {
     double live = 0;
     for (uint32_t k = 0; k < entry->block.n; k++)
         if (moves(s, entry->param[k], drawn))
             live += (double)s->setup->weight[entry->param[k]];
-    return 2 * live < entry->weight;
+    if (2 * live >= entry->weight)
+        return false;
+    entry->wasted += entry->weight - live;
+    return !s->setup->probes ||
+           WASTE * entry->wasted >= entry->weight * entry->block.n;
 }
 
 /* Dissolves a block. Its members go into the pool: all, or those that move
@@ -99,11 +92,18 @@ typedef struct progress {
     uint32_t full;       /* blocks that are not light */
 } progress;
 
+/* Whether a block is to join others, if there are any. */
 static bool is_light(const sti_batch_source *s, const progress *p,
-                     const sti_blockbook_entry *entry)
+                     sti_blockbook_entry *entry)
 {
-    return 2 * entry->weight < p->work &&
-           2 * entry->block.n < s->setup->block_max;
+    if (2 * entry->weight >= p->work ||
+        2 * entry->block.n >= s->setup->block_max)
+        return false;
+    if (p->work >= 2 * entry->tried) {
+        entry->tried = p->work;
+        entry->tries = 0;
+    }
+    return entry->tries++ < TRIES;
 }
 
 static bool is_enough(const sti_batch_source *s, const progress *p,
@@ -117,26 +117,13 @@ static bool is_enough(const sti_batch_source *s, const progress *p,
     return p->full + loose >= target;
 }
 
-/* Takes drawn parameter i, and its block, into the batch. */
-static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
-                       uint32_t i)
+static strads_err take_block(sti_batch *b, const sti_batch_source *s,
+                             progress *p, uint32_t e)
 {
-    uint32_t e = s->book->of[i];
-    const sti_blockbook_entry *entry = NULL;
-    if (e != STI_BLOCK_NONE)
-        entry = &s->book->entry[e];
-    if (!b->pool.n && !b->block.n)
-        b->pool_first = !entry;
-    if (!entry || rests_mostly(s, entry, i)) {
-        uint32_t n = b->pool.n;
-        double weight = b->pool_weight;
-        strads_err err = entry ? dissolve(b, s, e, i) : add_to_pool(b, s, i);
-        p->loose += b->pool.n - n;
-        p->loose_weight += b->pool_weight - weight;
-        return err;
-    }
-    hide_block(s, e);
-    if (is_light(s, p, entry)) {
+    sti_blockbook_entry *entry = &s->book->entry[e];
+    sti_urn_hide(s->urn, entry->block.n, entry->param);
+    entry->light = is_light(s, p, entry);
+    if (entry->light) {
         p->loose += entry->block.n;
         p->loose_weight += entry->weight;
         if (entry->weight > p->light_weight)
@@ -145,6 +132,24 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
         p->full++;
     }
     return sti_numbers_push(&b->block, e);
+}
+
+/* Takes drawn parameter i, and its block, into the batch. */
+static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
+                       uint32_t i)
+{
+    uint32_t e = s->book->of[i];
+    bool first = !b->pool.n && !b->block.n;
+    if (e != STI_BLOCK_NONE && !wastes_work(s, &s->book->entry[e], i))
+        return take_block(b, s, p, e);
+    b->pool_first = b->pool_first || first;
+    uint32_t n = b->pool.n;
+    double weight = b->pool_weight;
+    strads_err err =
+        e == STI_BLOCK_NONE ? add_to_pool(b, s, i) : dissolve(b, s, e, i);
+    p->loose += b->pool.n - n;
+    p->loose_weight += b->pool_weight - weight;
+    return err;
 }
 
 /* Dissolves the light blocks into the pool if that makes a real difference. */
@@ -157,12 +162,11 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
     uint32_t kept = 0;
     for (uint32_t k = 0; k < b->block.n; k++) {
         uint32_t e = b->block.at[k];
-        if (err || !is_light(s, p, &s->book->entry[e])) {
+        if (err || !s->book->entry[e].light) {
             b->block.at[kept++] = e;
             continue;
         }
-        if (k == 0)
-            b->pool_first = true;
+        b->pool_first = b->pool_first || k == 0;
         err = dissolve(b, s, e, STI_URN_NONE);
     }
     b->block.n = kept;
@@ -183,6 +187,7 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     strads_err err = STRADS_OK;
     b->open = true;
     b->checked = check;
+    b->pool_first = false;
     for (uint64_t k = 0; !err && !is_enough(s, &p, target); k++) {
         if (check && b->pool.n >= POOL_MAX)
             break;
@@ -204,10 +209,11 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
 
 void sti_batch_return(sti_batch *b, const sti_batch_source *s)
 {
-    for (uint32_t k = 0; k < b->block.n; k++)
-        show_block(s, b->block.at[k]);
-    for (uint32_t k = 0; k < b->pool.n; k++)
-        sti_urn_show(s->urn, b->pool.at[k]);
+    for (uint32_t k = 0; k < b->block.n; k++) {
+        const sti_blockbook_entry *entry = &s->book->entry[b->block.at[k]];
+        sti_urn_show(s->urn, entry->block.n, entry->param);
+    }
+    sti_urn_show(s->urn, b->pool.n, b->pool.at);
     b->block.n = b->pool.n = 0;
     b->pool_weight = 0;
     b->open = false;

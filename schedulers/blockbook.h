@@ -3,6 +3,7 @@
 #ifndef STI_BLOCKBOOK_H
 #define STI_BLOCKBOOK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "strads/program.h"
@@ -13,6 +14,11 @@ typedef struct sti_blockbook_entry {
     strads_block block; /* id 0: this entry is free */
     uint32_t *param;    /* [block.n], ascending; what block.param points at */
     double weight;
+    /* Notes of batch.c: */
+    double wasted;  /* work done on members at rest, while they were many */
+    double tried;   /* the work that a block should have had when it was */
+    uint32_t tries; /* taken for too light so often */
+    bool light;     /* it is, in the batch that it is in */
 } sti_blockbook_entry;
 
 typedef struct sti_blockbook {

@@ -110,8 +110,7 @@ static void release_committed(priority *p, const strads_choice_request *r)
             p->held.at[kept++] = e;
             continue;
         }
-        for (uint32_t m = 0; m < entry->block.n; m++)
-            sti_urn_show(&p->urn, entry->param[m]);
+        sti_urn_show(&p->urn, entry->block.n, entry->param);
     }
     p->held.n = kept;
 }
@@ -197,9 +196,7 @@ static strads_err compare_pool(priority *p, const pool_work *w)
     const strads_choice_request *r = p->ties.request;
     const sti_batch *b = &p->batch;
     strads_block pool = {.id = b->pool_id, .n = b->pool.n, .param = b->pool.at};
-    strads_err err = STRADS_OK;
-    if (pool.n > 1)
-        err = sti_ties_within(&p->ties, &pool, w->tie);
+    strads_err err = sti_ties_within(&p->ties, &pool, w->tie);
     for (uint32_t k = 0; k < r->n_in_flight; k++)
         if (!err && !p->ties.missing)
             err = sti_ties_across(&p->ties, &pool, &r->in_flight[k], w->busy);

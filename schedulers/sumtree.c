@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAN = STI_SUMTREE_FAN };
+enum { FAN = STI_SUMTREE_FAN }; /* 1 << 3 */
 static const double HUGE_WEIGHT = 0x1p900;
 
 static size_t groups(size_t n)
@@ -36,16 +36,6 @@ static void rebuild(sti_sumtree *t)
         n = groups(n);
         for (size_t up = 0; up < n; up++)
             t->level[l + 1][up] = add_up(t, l, up);
-    }
-    t->sum = add_up(t, t->levels - 1, 0);
-}
-
-static void update_above(sti_sumtree *t, uint32_t i)
-{
-    size_t up = i;
-    for (uint32_t l = 0; l + 1 < t->levels; l++) {
-        up /= FAN;
-        t->level[l + 1][up] = add_up(t, l, up);
     }
     t->sum = add_up(t, t->levels - 1, 0);
 }
@@ -86,40 +76,34 @@ void sti_sumtree_put(sti_sumtree *t, uint32_t i, double weight)
     t->level[0][i] = copysign(clean, t->level[0][i]);
 }
 
-void sti_sumtree_settle(sti_sumtree *t, uint32_t n, const uint32_t *item)
-{
-    /* One by one, `levels` nodes are added up for each item; all at once, a
-     * seventh of the number of leaves. */
-    if ((uint64_t)n * t->levels >= t->n / (FAN - 1)) {
-        rebuild(t);
-        return;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        update_above(t, item[k]);
-}
-
-void sti_sumtree_set(sti_sumtree *t, uint32_t i, double weight)
-{
-    double old = t->level[0][i];
-    sti_sumtree_put(t, i, weight);
-    if (!signbit(old) && t->level[0][i] != old)
-        update_above(t, i);
-}
-
 void sti_sumtree_hide(sti_sumtree *t, uint32_t i)
 {
-    double old = t->level[0][i];
-    t->level[0][i] = -fabs(old);
-    if (old > 0)
-        update_above(t, i);
+    t->level[0][i] = -fabs(t->level[0][i]);
 }
 
 void sti_sumtree_show(sti_sumtree *t, uint32_t i)
 {
-    double old = t->level[0][i];
-    t->level[0][i] = fabs(old);
-    if (old < 0)
-        update_above(t, i);
+    t->level[0][i] = fabs(t->level[0][i]);
+}
+
+void sti_sumtree_settle(sti_sumtree *t, uint32_t n, const uint32_t *item)
+{
+    if ((uint64_t)n * t->levels >= groups(t->n)) {
+        rebuild(t);
+        return;
+    }
+    /* Level by level, so that a node that many items share is added up once
+     * (or seldom, when they come in no order). */
+    for (uint32_t l = 0, shift = 3; l + 1 < t->levels; l++, shift += 3) {
+        uint32_t last = UINT32_MAX;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t up = item[k] >> shift;
+            if (up != last)
+                t->level[l + 1][up] = add_up(t, l, up);
+            last = up;
+        }
+    }
+    t->sum = add_up(t, t->levels - 1, 0);
 }
 
 double sti_sumtree_weight(const sti_sumtree *t, uint32_t i)

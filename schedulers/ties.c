@@ -80,6 +80,28 @@ static double compare(const sti_ties *t, const strads_block *a,
     return unknown ? NAN : most;
 }
 
+/* Whether a block's diagonal is known: no pair is without it. */
+static bool knows_itself(const sti_ties *t, const strads_block *a)
+{
+    for (uint32_t k = 0; k < a->n; k++) {
+        uint32_t i = strads_block_param(a, k);
+        if (isnan(dependency(t, i, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Asks for what two blocks lack, unless it was asked for before. */
+static strads_err ask_for(sti_ties *t, const strads_block *a,
+                          const strads_block *b)
+{
+    if (!was_asked(t, a->id, a->id) && !knows_itself(t, a))
+        return ask(t, a, a);
+    if (!was_asked(t, b->id, b->id) && !knows_itself(t, b))
+        return ask(t, b, b);
+    return was_asked(t, a->id, b->id) ? STRADS_OK : ask(t, a, b);
+}
+
 strads_err sti_ties_depend(sti_ties *t, const strads_block *a,
                            const strads_block *b, bool *depend)
 {
@@ -88,9 +110,7 @@ strads_err sti_ties_depend(sti_ties *t, const strads_block *a,
         value = compare(t, a, b);
         if (isnan(value)) {
             *depend = true;
-            if (was_asked(t, a->id, b->id))
-                return STRADS_OK;
-            return ask(t, a, b);
+            return ask_for(t, a, b);
         }
         strads_err err = sti_tiecache_put(&t->cache, a->id, b->id, value);
         if (err)
@@ -104,8 +124,7 @@ strads_err sti_ties_within(sti_ties *t, const strads_block *pool, float *tie)
 {
     bool asked = was_asked(t, pool->id, pool->id);
     for (uint32_t k = 0; k < pool->n; k++) {
-        tie[(size_t)k * pool->n + k] = 0;
-        for (uint32_t l = 0; l < k; l++) {
+        for (uint32_t l = 0; l <= k; l++) {
             double value = dependency(t, pool->param[k], pool->param[l]);
             if (isnan(value) && !asked)
                 return ask(t, pool, pool);

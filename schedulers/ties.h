@@ -28,7 +28,7 @@ void sti_ties_close(sti_ties *ties);
 strads_err sti_ties_depend(sti_ties *ties, const strads_block *a,
                            const strads_block *b, bool *depend);
 
-/* Fills tie[n x n] with the dependencies within a pool. */
+/* Fills tie[n x n] with the dependencies within a pool, diagonal included. */
 strads_err sti_ties_within(sti_ties *ties, const strads_block *pool,
                            float *tie);
 

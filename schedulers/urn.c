@@ -94,10 +94,8 @@ void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
         recount(urn);
 }
 
-void sti_urn_hide(sti_urn *urn, uint32_t i)
+static void hide(sti_urn *urn, uint32_t i)
 {
-    if (sti_urn_hidden(urn, i))
-        return;
     urn->positive -= sti_urn_priority(urn, i) > 0;
     if (urn->place[i] != RESTING) {
         list_remove(urn, i);
@@ -106,14 +104,28 @@ void sti_urn_hide(sti_urn *urn, uint32_t i)
     sti_sumtree_hide(&urn->tree, i);
 }
 
-void sti_urn_show(sti_urn *urn, uint32_t i)
+static void show(sti_urn *urn, uint32_t i)
 {
-    if (!sti_urn_hidden(urn, i))
-        return;
     sti_sumtree_show(&urn->tree, i);
     urn->positive += sti_urn_priority(urn, i) > 0;
     if (urn->place[i] == AWAY)
         list_add(urn, i);
+}
+
+void sti_urn_hide(sti_urn *urn, uint32_t n, const uint32_t *param)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (!sti_urn_hidden(urn, param[k]))
+            hide(urn, param[k]);
+    sti_sumtree_settle(&urn->tree, n, param);
+}
+
+void sti_urn_show(sti_urn *urn, uint32_t n, const uint32_t *param)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (sti_urn_hidden(urn, param[k]))
+            show(urn, param[k]);
+    sti_sumtree_settle(&urn->tree, n, param);
 }
 
 uint32_t sti_urn_draw(sti_urn *urn, double unit)

@@ -29,9 +29,10 @@ void sti_urn_close(sti_urn *urn);
 void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
                  const double *priority, bool all);
 
-/* A hidden parameter is not drawn and not counted, until it is shown. */
-void sti_urn_hide(sti_urn *urn, uint32_t i);
-void sti_urn_show(sti_urn *urn, uint32_t i);
+/* A hidden parameter is not drawn and not counted, until it is shown. Both may
+ * be told what is so already; ascending numbers are fastest. */
+void sti_urn_hide(sti_urn *urn, uint32_t n, const uint32_t *param);
+void sti_urn_show(sti_urn *urn, uint32_t n, const uint32_t *param);
 
 /* Draws one, by a random number in [0, 1); it stays in the urn. STI_URN_NONE
  * when no shown parameter has a positive priority. */

@@ -8,10 +8,10 @@
 static double told_dependency(const void *engine, uint32_t i, uint32_t j)
 {
     const harness *h = engine;
-    size_t at = (size_t)i * h->setup.parameters + j;
-    if (!h->probed[at])
+    size_t n = h->setup.parameters;
+    if (!h->probed[i * n + j] || !h->probed[i * n + i] || !h->probed[j * n + j])
         return NAN;
-    return h->setup.dependency ? (double)h->setup.dependency[at] : 0;
+    return (double)h->setup.dependency[i * n + j];
 }
 
 static double true_dependency(const harness *h, uint32_t i, uint32_t j)

@@ -46,7 +46,8 @@ typedef struct strads_choice_request {
                              this; see strads_commit_rest */
     /* How strongly i and j depend on each other, |v_ij| / sqrt(v_ii v_jj) of
      * merged probe values v, in [0, 1], 0 where v_ii or v_jj is 0; NaN when
-     * not probed yet. NULL when the program cannot tell. */
+     * one of the three is not known yet: a block probed against itself gives
+     * its diagonal. NULL when the program cannot tell. */
     double (*dependency)(const void *engine, uint32_t i, uint32_t j);
     const void *engine;
     uint64_t epoch; /* goes up whenever all dependencies known so far are
