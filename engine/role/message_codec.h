@@ -1,0 +1,24 @@
+/* engine/role/message_codec.h - messages between nodes as payloads and back.
+ *
+ * DISPATCH, PARTIAL, HOP and FAIL cross nodes; the others stay on the
+ * coordinator's. Layouts: docs/wire-format.md. A decoded message keeps arrays
+ * where they lie in the payload, and the payload through a reference. */
+#ifndef STI_MESSAGE_CODEC_H
+#define STI_MESSAGE_CODEC_H
+
+#include "engine/role/job.h"
+#include "engine/wire/cursor.h"
+
+/* Appends a message's payload; the writer's sticky error tells. kind, to,
+ * partition, round and busy_ns of the message are not in it: they ride in the
+ * frame's header. STRADS_ESTATE: a kind that stays on its node. */
+strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w);
+
+/* Fills in msg->object from a payload; msg->kind and msg->round are set
+ * beforehand. `bytes` is 8-byte aligned and lies in `backing`, which the
+ * object keeps a reference of. STRADS_EPEER: a payload that is not what it
+ * should be; nothing in it can lead out of it. */
+strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
+                          sti_object *backing, sti_msg *msg);
+
+#endif
