@@ -175,6 +175,20 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
         nng_stream_close(conn->stream);
 }
 
+bool sti_conn_is_dead(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool dead = conn->dead;
+    pthread_mutex_unlock(&conn->lock);
+    return dead;
+}
+
+void sti_conn_abort_if_dead(sti_conn *conn, nng_aio *aio)
+{
+    if (sti_conn_is_dead(conn))
+        nng_aio_abort(aio, NNG_ECLOSED);
+}
+
 /* What the reading saw as an end of the stream was a goodbye when all of ours
  * was written by then; only now is that certain. */
 static void settle(sti_conn *conn)

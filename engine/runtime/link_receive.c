@@ -20,6 +20,7 @@ void sti_conn_read(sti_conn *conn)
                              sizeof conn->ahead - conn->ahead_end};
     (void)nng_aio_set_iov(conn->read_aio, count, iov);
     nng_stream_recv(conn->stream, conn->read_aio);
+    sti_conn_abort_if_dead(conn, conn->read_aio);
 }
 
 /* ---- what a peer may say, and when ---- */
@@ -183,14 +184,6 @@ static strads_err fill_frame(sti_conn *conn)
     return deliver(conn, frame);
 }
 
-static bool is_dead(sti_conn *conn)
-{
-    pthread_mutex_lock(&conn->lock);
-    bool dead = conn->dead;
-    pthread_mutex_unlock(&conn->lock);
-    return dead;
-}
-
 /* `count` fresh bytes, as sti_conn_read has asked for them. */
 static strads_err take_bytes(sti_conn *conn, size_t count)
 {
@@ -205,7 +198,7 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
     } else {
         conn->ahead_end += count;
     }
-    while (err == STRADS_OK && !is_dead(conn) && conn->frame == NULL &&
+    while (err == STRADS_OK && !sti_conn_is_dead(conn) && conn->frame == NULL &&
            conn->ahead_end - conn->ahead_begin >= STI_HEADER_BYTES) {
         err = begin_frame(conn);
         if (err == STRADS_OK)
@@ -257,7 +250,7 @@ void sti_conn_was_read(void *arg)
     } else {
         end_of_stream(conn, rv);
     }
-    if (rv == 0 && !is_dead(conn)) {
+    if (rv == 0 && !sti_conn_is_dead(conn)) {
         sti_conn_read(conn);
         return;
     }

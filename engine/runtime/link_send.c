@@ -85,6 +85,7 @@ static void write_more(sti_conn *conn)
     pthread_mutex_unlock(&conn->lock);
     (void)nng_aio_set_iov(conn->write_aio, count, iov);
     nng_stream_send(conn->stream, conn->write_aio);
+    sti_conn_abort_if_dead(conn, conn->write_aio);
 }
 
 /* Appends; the caller holds conn->lock and, when this returns true, calls

@@ -130,6 +130,11 @@ strads_err sti_conn_start(sti_net *net, nng_stream *stream, const char *where,
 
 /* Ends a connection: the first reason stays. */
 void sti_conn_end(sti_conn *conn, strads_err why, const char *text);
+bool sti_conn_is_dead(sti_conn *conn);
+
+/* To be called after each operation that was started on the stream: nng 1.5
+ * never completes one that comes after the close. */
+void sti_conn_abort_if_dead(sti_conn *conn, nng_aio *aio);
 
 /* Called whenever an activity has ended: the last one reports. */
 void sti_conn_rest(sti_conn *conn);
