@@ -54,3 +54,21 @@ void cli_say(bool quiet, const char *format, ...)
     (void)fputc('\n', stderr);
     va_end(args);
 }
+
+const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])
+{
+    static const char *const unit[] = {"KB", "MB", "GB", "TB"};
+    double value = (double)bytes / 1000;
+    size_t k = 0;
+    if (bytes < 1000) {
+        (void)snprintf(out, CLI_BYTES_SIZE, "%d bytes", (int)bytes);
+        return out;
+    }
+    /* What would be shown as 1000.0 is 1.0 of the next unit. */
+    while (value >= 999.95 && k < 3) {
+        value /= 1000;
+        k++;
+    }
+    (void)snprintf(out, CLI_BYTES_SIZE, "%.1f %s", value, unit[k]);
+    return out;
+}

@@ -307,13 +307,14 @@ static void announce(job *j)
         .partitions = j->engine.partitions,
         .nodes = j->engine.nodes,
     };
+    char held[CLI_BYTES_SIZE];
     cli_log_begin(&j->log, &start);
     cli_say(j->files.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
-            " entries, %.1f MB; %" PRIu32 " workers, seed %" PRIu64,
+            " entries, %s in memory; %" PRIu32 " workers, seed %" PRIu64,
             start.program, j->data_path, strads_data_rows(j->data),
             strads_data_cols(j->data), strads_data_nnz(j->data),
-            (double)strads_data_bytes(j->data) / 1e6, j->engine.workers,
+            cli_bytes(strads_data_bytes(j->data), held), j->engine.workers,
             j->engine.seed);
 }
 

@@ -40,4 +40,8 @@ int cli_complain(strads_err err, cli_stage stage);
 /* One line for people on standard error, unless `quiet`. */
 void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
 
+/* Bytes for people: "640 bytes", "1.5 MB". */
+#define CLI_BYTES_SIZE 32
+const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE]);
+
 #endif

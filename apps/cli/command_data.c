@@ -1,6 +1,7 @@
 /* strads data info FILE: what a file holds. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,44 +34,54 @@ static const strads_option info_table[] = {
     {.name = NULL},
 };
 
-static json_t *count(uint64_t value)
+static void put_string(json_t *object, const char *name, const char *value)
 {
-    return json_integer((json_int_t)value);
+    json_t *string = json_string(value); /* NULL where it is no UTF-8 */
+    (void)json_object_set_new(object, name, string ? string : json_null());
 }
 
-/* JSON has no NaN: what is not known is null. */
-static json_t *number(double value)
+static void put_count(json_t *object, const char *name, uint64_t value)
 {
-    json_t *real = json_real(value);
-    return real ? real : json_null();
+    (void)json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static void put_number(json_t *object, const char *name, double value,
+                       bool known)
+{
+    (void)json_object_set_new(object, name,
+                              known ? json_real(value) : json_null());
 }
 
 static void print_json(const char *path, const strads_data_summary *s)
 {
     char checksum[17];
+    bool labels = s->distinct_labels > 0;
+    json_t *info = json_object();
     (void)snprintf(checksum, sizeof checksum, "%016" PRIx64, s->checksum);
-    json_t *info =
-        json_pack("{s:s*, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "path",
-                  path, "format", s->format, "compression", s->compression,
-                  "rows", count(s->rows), "columns", count(s->cols), "entries",
-                  count(s->nnz), "empty_rows", count(s->empty_rows),
-                  "empty_columns", count(s->empty_cols), "longest_row",
-                  count(s->max_row_nnz), "longest_column",
-                  count(s->max_col_nnz));
-    json_t *more =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
-                  "label_min", number(s->label_min), "label_max",
-                  number(s->label_max), "label_mean", number(s->label_mean),
-                  "distinct_labels", count(s->distinct_labels), "value_min",
-                  number(s->value_min), "value_max", number(s->value_max),
-                  "index_base", count(s->index_base), "file_bytes",
-                  count(s->file_bytes), "text_bytes", count(s->text_bytes),
-                  "matrix_bytes", count(s->matrix_bytes), "checksum", checksum);
-    (void)json_object_update(info, more);
+    put_string(info, "path", path);
+    put_string(info, "format", s->format);
+    put_string(info, "compression", s->compression);
+    put_count(info, "rows", s->rows);
+    put_count(info, "columns", s->cols);
+    put_count(info, "entries", s->nnz);
+    put_count(info, "empty_rows", s->empty_rows);
+    put_count(info, "empty_columns", s->empty_cols);
+    put_count(info, "longest_row", s->max_row_nnz);
+    put_count(info, "longest_column", s->max_col_nnz);
+    put_number(info, "label_min", s->label_min, labels);
+    put_number(info, "label_max", s->label_max, labels);
+    put_number(info, "label_mean", s->label_mean, labels);
+    put_count(info, "distinct_labels", s->distinct_labels);
+    put_number(info, "value_min", s->value_min, s->nnz > 0);
+    put_number(info, "value_max", s->value_max, s->nnz > 0);
+    put_count(info, "index_base", s->index_base);
+    put_count(info, "file_bytes", s->file_bytes);
+    put_count(info, "text_bytes", s->text_bytes);
+    put_count(info, "matrix_bytes", s->matrix_bytes);
+    put_string(info, "checksum", checksum);
     (void)json_dumpf(info, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     (void)putchar('\n');
     json_decref(info);
-    json_decref(more);
 }
 
 static double per(uint64_t entries, uint64_t lines)
@@ -93,11 +104,12 @@ static void print_labels(const strads_data_summary *s)
 
 static void print_text(const char *path, const strads_data_summary *s)
 {
+    char bytes[CLI_BYTES_SIZE];
     (void)printf("file         %s\n", path);
-    (void)printf("format       %s, compression %s, %.1f MB", s->format,
-                 s->compression, (double)s->file_bytes / 1e6);
+    (void)printf("format       %s, compression %s, %s", s->format,
+                 s->compression, cli_bytes(s->file_bytes, bytes));
     if (s->text_bytes != s->file_bytes) {
-        (void)printf(" (%.1f MB of text)", (double)s->text_bytes / 1e6);
+        (void)printf(" (%s of text)", cli_bytes(s->text_bytes, bytes));
     }
     (void)printf("\nrows         %" PRIu64 ", %" PRIu64 " of them empty\n",
                  s->rows, s->empty_rows);
@@ -111,8 +123,8 @@ static void print_text(const char *path, const strads_data_summary *s)
     (void)printf("a column     %.1f entries on average, %" PRIu64 " at most\n",
                  per(s->nnz, s->cols), s->max_col_nnz);
     print_labels(s);
-    (void)printf("in memory    %.1f MB (one orientation, values in 8 bytes)\n",
-                 (double)s->matrix_bytes / 1e6);
+    (void)printf("in memory    %s (one orientation, values in 8 bytes)\n",
+                 cli_bytes(s->matrix_bytes, bytes));
     (void)printf("checksum     %016" PRIx64 "\n", s->checksum);
 }
 

@@ -1,0 +1,127 @@
+#!/bin/sh
+# One run of several processes, over ipc and tcp: the same model as in one
+# process; and what happens when a process is wrong or lost.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+children=
+trap 'for child in $children; do kill "$child" 2>/dev/null || :; done
+      rm -rf "$folder"' EXIT
+port=$((20000 + $$ % 20000))
+
+# start NAME WORDS...: strads in the background; its number goes to $child.
+start() {
+    name=$1
+    shift
+    "$STRADS_BIN" "$@" >"$name.out" 2>"$name.err" </dev/null &
+    child=$!
+    children="$children $child"
+}
+
+# ends NAME NUMBER CODE: waits for it.
+ends() {
+    code=0
+    wait "$2" || code=$?
+    [ "$code" -eq "$3" ] ||
+        fail "$1: exit code $code, expected $3: $(tail -c 300 "$1.err")"
+}
+
+# until_there TEXT FILE: the event that a test waits for, half a minute at most.
+until_there() {
+    tries=0
+    until grep -qF -e "$1" "$2" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || { fail "no \"$1\" in $2"; return; }
+        sleep 0.05
+    done
+}
+
+listens() {
+    hex=$(printf ':%04X 00000000:0000 0A' "$1")
+    tries=0
+    until grep -qF "$hex" /proc/net/tcp; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 600 ] || { fail "nobody listens at $1"; return; }
+        sleep 0.05
+    done
+}
+
+# The model of one process is what the others are held against.
+common="--lambda-ratio 0.02 --deterministic --partitions 4 --seed 5"
+gives 0 lasso train "$year_train" $common --model one.json
+grep -E '"(index|value)"' one.json >one.bits
+
+for url in "ipc://$folder/run.sock" "tcp://127.0.0.1:$port"; do
+    rm -f four.json
+    start first lasso train "$year_train" $common --workers 1 --nodes 4 \
+        --listen "$url" --model four.json --log four.jsonl
+    first=$child
+    start second join "$url" --workers 1
+    second=$child
+    start third join "$url" --workers 1 --data "$year_train"
+    third=$child
+    start fourth join "$url" --workers 2 --quiet
+    fourth=$child
+    ends first "$first" 0
+    ends second "$second" 0
+    ends third "$third" 0
+    ends fourth "$fourth" 0
+    grep -E '"(index|value)"' four.json >four.bits || :
+    cmp -s one.bits four.bits || fail "$url: four processes and one differ"
+    same "$(member four.json objective)" "$(member one.json objective)" \
+        "$url: the objective"
+    says second.err "joined $url: program lasso" "the run is over"
+    [ ! -s fourth.err ] || fail "--quiet said: $(cat fourth.err)"
+    grep '"event": "end"' four.jsonl | grep -q '"bytes_sent": [1-9]' ||
+        fail "$url: the log counts no bytes"
+done
+
+# A port in use
+start first lasso train "$year_train" --nodes 2 \
+    --listen "tcp://127.0.0.1:$((port + 1))" --model m.json
+first=$child
+listens $((port + 1))
+refuses 2 "in use" lasso train "$year_train" --nodes 2 \
+    --listen "tcp://127.0.0.1:$((port + 1))" --model n.json
+says err "tcp://127.0.0.1:$((port + 1))"
+[ ! -e n.json ] || fail "a port in use left a model"
+
+# Ctrl-C while waiting for the others
+kill -INT "$first"
+ends first "$first" 130
+[ ! -e m.json ] || fail "a run that never began left a model"
+
+# Nobody there, and addresses that are none
+refuses 1 "tcp://127.0.0.1:$((port + 2))" join \
+    "tcp://127.0.0.1:$((port + 2))" --timeout 0.3
+refuses 2 "nonsense" join nonsense
+refuses 2 "nonsense" lasso train "$year_train" --nodes 2 --listen nonsense
+
+# Other data
+start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+    --listen "ipc://$folder/other.sock" --model m.json
+first=$child
+start second join "ipc://$folder/other.sock" --data "$year_test"
+second=$child
+ends second "$second" 2
+says second.err "strads: "
+ends first "$first" 2
+[ ! -e m.json ] || fail "other data left a model"
+
+# A node that is lost
+start first lasso train "$year_train" --nodes 3 --lambda-ratio 1e-6 \
+    --tolerance 1e-15 --listen "ipc://$folder/lost.sock" --model m.json \
+    --log lost.jsonl
+first=$child
+start second join "ipc://$folder/lost.sock"
+second=$child
+start third join "ipc://$folder/lost.sock"
+third=$child
+until_there '"event": "round"' lost.jsonl
+kill -KILL "$third"
+ends first "$first" 1
+ends second "$second" 1
+ends third "$third" 137
+says first.err "strads: "
+says lost.jsonl '"reason": "error"'
+[ ! -e m.json ] || fail "a broken run left a model"
+finish
