@@ -1,0 +1,135 @@
+/* LIBSVM files against a slow reader that shares no code with the library. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "data_oracle.h"
+
+TestSuite(data_libsvm, .init = oracle_enter, .fini = oracle_leave);
+
+Test(data_libsvm, reads_the_sample_as_the_slow_reader_does)
+{
+    const char *path = STRADS_SOURCE_DIR "/data/sotu-tiny-year.train.svm";
+    oracle m = oracle_read_libsvm(path);
+    cr_assert_eq(m.nnz, 61486);
+    oracle_expect(&m, path, (strads_data_options){0}, true);
+    oracle_expect(&m, path, (strads_data_options){.threads = 4}, true);
+    oracle_free(&m);
+}
+
+Test(data_libsvm, reads_every_spelling_on_any_number_of_threads)
+{
+    for (unsigned seed = 1; seed <= 4; seed++) {
+        oracle m = oracle_random((oracle_shape){.rows = 700,
+                                                .cols = 300,
+                                                .density = 0.1,
+                                                .spread = 3,
+                                                .seed = seed});
+        const char *path = oracle_write_libsvm(&m, "random.svm");
+        oracle again = oracle_read_libsvm(path);
+        cr_assert_eq(again.nnz, m.nnz);
+        for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+            strads_data_options o = {.threads = threads,
+                                     .layout = STRADS_LAYOUT_BOTH};
+            oracle_expect(&m, path, o, true);
+            oracle_expect(&again, path, o, true);
+        }
+        oracle_free(&m);
+        oracle_free(&again);
+    }
+}
+
+Test(data_libsvm, reads_wide_and_narrow_values)
+{
+    oracle m = oracle_random((oracle_shape){
+        .rows = 300, .cols = 200, .density = 0.2, .spread = 1, .seed = 9});
+    const char *path = oracle_write_libsvm(&m, "random.svm");
+    oracle_expect(&m, path,
+                  (strads_data_options){.values = STRADS_F32, .threads = 2},
+                  true);
+    oracle_free(&m);
+}
+
+Test(data_libsvm, takes_crlf_comments_blank_lines_and_a_missing_newline)
+{
+    const char *path = oracle_text("small.svm", "# head\r\n"
+                                                "\r\n"
+                                                "+1 qid:3 1:0.5 4:-2e0 # c\r\n"
+                                                "   \t\n"
+                                                "-1\n"
+                                                "2.5e-1\t2:.5\t3:1.\r\n"
+                                                "#3 1:1\n"
+                                                "0 4:+7");
+    oracle_entry entries[] = {
+        {0, 0, 0.5}, {0, 3, -2}, {2, 1, 0.5}, {2, 2, 1}, {3, 3, 7}};
+    double labels[] = {1, -1, 0.25, 0};
+    oracle m = {
+        .rows = 4, .cols = 4, .nnz = 5, .entry = entries, .label = labels};
+    oracle_expect(&m, path, (strads_data_options){0}, true);
+    oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
+}
+
+Test(data_libsvm, takes_rows_without_entries_and_empty_columns)
+{
+    const char *path = oracle_text("empty.svm", "1\n2\n3 5:1\n4\n");
+    oracle_entry entries[] = {{2, 4, 1}};
+    double labels[] = {1, 2, 3, 4};
+    oracle m = {
+        .rows = 4, .cols = 5, .nnz = 1, .entry = entries, .label = labels};
+    for (uint32_t k = 1; k <= 9; k++)
+        for (int split = 0; split < 3; split++)
+            oracle_expect(&m, path,
+                          (strads_data_options){.partitions = k,
+                                                .split = (strads_split)split,
+                                                .layout = STRADS_LAYOUT_BOTH},
+                          true);
+    oracle only_labels = {.rows = 4, .label = labels};
+    path = oracle_text("labels.svm", "1\n2\n3\n4");
+    oracle_expect(&only_labels, path, (strads_data_options){0}, true);
+    oracle_expect(&only_labels, path,
+                  (strads_data_options){.partitions = 3, .min_cols = 2}, true);
+}
+
+Test(data_libsvm, a_model_may_ask_for_more_columns_than_the_file_has)
+{
+    oracle m = oracle_random((oracle_shape){
+        .rows = 50, .cols = 20, .density = 0.2, .spread = 1, .seed = 3});
+    const char *path = oracle_write_libsvm(&m, "random.svm");
+    oracle_expect(&m, path, (strads_data_options){.min_cols = 1000}, true);
+    oracle_expect(&m, path, (strads_data_options){.min_cols = 3}, true);
+    oracle_free(&m);
+}
+
+Test(data_libsvm, many_columns_and_few_entries_are_read_by_fewer_threads)
+{
+    /* 600,000 columns, each used once or so: too wide for a count of every
+     * column in every chunk. */
+    FILE *file = fopen(oracle_path("wide.svm"), "w");
+    for (unsigned i = 0; i < 30000; i++)
+        (void)fprintf(file, "1 %u:1 %u:2\n", 1 + i * 19 % 600000,
+                      600000 + i % 5);
+    (void)fclose(file);
+    const char *path = oracle_path("wide.svm");
+    oracle m = oracle_read_libsvm(path);
+    for (uint32_t threads = 1; threads <= 8; threads *= 2)
+        oracle_expect(&m, path,
+                      (strads_data_options){.threads = threads,
+                                            .layout = STRADS_LAYOUT_BOTH},
+                      true);
+    oracle_free(&m);
+}
+
+Test(data_libsvm, a_line_of_many_megabytes_is_a_row_like_any_other)
+{
+    const char *path = oracle_path("long.svm");
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "1 1:1\n2");
+    for (unsigned j = 1; j <= 400000; j++)
+        (void)fprintf(file, " %u:%u", 3 * j, j);
+    (void)fprintf(file, "\n3 2:1\n");
+    (void)fclose(file);
+    oracle m = oracle_read_libsvm(path);
+    cr_assert_eq(m.nnz, 400002);
+    oracle_expect(&m, path, (strads_data_options){.threads = 4}, true);
+    oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
+    oracle_free(&m);
+}

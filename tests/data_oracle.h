@@ -1,0 +1,64 @@
+/* tests/data_oracle.h - an independent, slow reader of data files, random files,
+ * and the comparison of what the library read with what is in the file. */
+#ifndef STRADS_TEST_DATA_ORACLE_H
+#define STRADS_TEST_DATA_ORACLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "strads/data.h"
+
+typedef struct oracle_entry {
+    uint32_t row, col;
+    double value;
+} oracle_entry;
+
+/* A matrix as a list of entries, sorted by row and then column. */
+typedef struct oracle {
+    uint64_t rows, cols, nnz, room;
+    oracle_entry *entry;
+    double *label; /* [rows] or NULL */
+} oracle;
+
+/* A directory below the system's place for temporary files; oracle_path gives
+ * a name in it (static, until the next but seven), oracle_leave removes all. */
+void oracle_enter(void);
+void oracle_leave(void);
+const char *oracle_path(const char *name);
+
+/* Writes `size` bytes or a whole string to a file in the directory. */
+const char *oracle_write(const char *name, const void *bytes, size_t size);
+const char *oracle_text(const char *name, const char *text);
+
+/* The same file, compressed in `members` gzip members or zstd frames. */
+const char *oracle_gzip(const char *path, int members);
+const char *oracle_zstd(const char *path, int frames);
+
+/* A random data set; `spread`: how unevenly columns are drawn, 1 or more. */
+typedef struct oracle_shape {
+    uint64_t rows, cols;
+    double density;
+    double spread;
+    unsigned seed;
+} oracle_shape;
+oracle oracle_random(oracle_shape shape);
+
+/* Writes it in many spellings: signs, exponents, comments, blank lines, CRLF. */
+const char *oracle_write_libsvm(const oracle *matrix, const char *name);
+/* As coordinates in random order. */
+const char *oracle_write_market(const oracle *matrix, const char *name);
+
+/* Reads it again with fgets and strtod. */
+oracle oracle_read_libsvm(const char *path);
+void oracle_free(oracle *matrix);
+
+/* Reads `path` with these options and compares everything; ends the test at a
+ * difference. `labels`: the data set must have the oracle's. */
+void oracle_expect(const oracle *matrix, const char *path,
+                   strads_data_options options, bool labels);
+
+/* The same for a data set that is at hand. */
+void oracle_expect_data(const oracle *matrix, const strads_data *data,
+                        strads_data_options options, bool labels);
+
+#endif
