@@ -18,15 +18,24 @@ static size_t groups(size_t n)
     return (n + FAN - 1) / FAN;
 }
 
+static double shown(double weight)
+{
+    return weight > 0 ? weight : 0;
+}
+
+/* Four children, by the tree of additions that both uses below agree on. */
+static double add_four(const double *child)
+{
+    return (shown(child[0]) + shown(child[1])) +
+           (shown(child[2]) + shown(child[3]));
+}
+
 /* The sum of the children of node `up`, which are on level `l`. */
 static double add_up(sti_sumtree *t, uint32_t l, size_t up)
 {
     const double *child = t->level[l] + up * FAN;
-    double sum = 0;
-    for (int i = 0; i < FAN; i++)
-        sum += child[i] > 0 ? child[i] : 0;
     t->steps++;
-    return sum;
+    return add_four(child) + add_four(child + 4);
 }
 
 static void rebuild(sti_sumtree *t)
@@ -116,23 +125,44 @@ bool sti_sumtree_hidden(const sti_sumtree *t, uint32_t i)
     return signbit(t->level[0][i]);
 }
 
+/* Which of a node's children `place` is in; what comes before it is taken off.
+ * Three halvings without a branch: which way they go cannot be predicted. */
+static size_t find_child(const double *child, double *place)
+{
+    double half = add_four(child);
+    size_t at = *place >= half ? 4 : 0;
+    *place -= at ? half : 0;
+    double pair = shown(child[at]) + shown(child[at + 1]);
+    size_t step = *place >= pair ? 2 : 0;
+    *place -= step ? pair : 0;
+    at += step;
+    double one = shown(child[at]);
+    step = *place >= one ? 1 : 0;
+    *place -= step ? one : 0;
+    return at + step;
+}
+
+/* The last child that weighs anything. */
+static size_t last_child(const double *child)
+{
+    size_t at = FAN - 1;
+    while (at > 0 && !(child[at] > 0))
+        at--;
+    return at;
+}
+
 uint32_t sti_sumtree_find(sti_sumtree *t, double place)
 {
     size_t node = 0;
     for (uint32_t l = t->levels; l-- > 0;) {
         const double *child = t->level[l] + node * FAN;
-        /* Rounding may leave `place` at the very end: the last child that
-         * weighs anything is meant then. */
-        size_t found = 0;
-        for (size_t i = 0; i < FAN; i++) {
-            if (!(child[i] > 0))
-                continue;
-            found = i;
-            if (place < child[i])
-                break;
-            place -= child[i];
+        size_t at = find_child(child, &place);
+        /* Rounding may leave `place` at the very end of what there is. */
+        if (!(child[at] > 0)) {
+            at = last_child(child);
+            place = child[at];
         }
-        node = node * FAN + found;
+        node = node * FAN + at;
         t->steps++;
     }
     return (uint32_t)node;

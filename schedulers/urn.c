@@ -67,7 +67,8 @@ static void recount(sti_urn *urn)
     }
 }
 
-static void put(sti_urn *urn, uint32_t i, double priority)
+/* Returns whether i is shown: then the sums must follow. */
+static bool put(sti_urn *urn, uint32_t i, double priority)
 {
     bool moved = sti_urn_priority(urn, i) > 0;
     sti_sumtree_put(&urn->tree, i, priority);
@@ -82,14 +83,17 @@ static void put(sti_urn *urn, uint32_t i, double priority)
         if (shown)
             list_add(urn, i);
     }
+    return shown;
 }
 
 void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
                  const double *priority, bool all)
 {
+    bool counts = false;
     for (uint32_t k = 0; k < n; k++)
-        put(urn, param[k], priority[k]);
-    sti_sumtree_settle(&urn->tree, n, param);
+        counts |= put(urn, param[k], priority[k]);
+    if (counts)
+        sti_sumtree_settle(&urn->tree, n, param);
     if (all)
         recount(urn);
 }

@@ -1,0 +1,150 @@
+/* What scheduling costs: ns for a draw and an update in the priority policy's
+ * urn, and for a whole choice (block in, block out), by number of parameters.
+ * Medians of REPEATS runs; no arguments. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine/base/random.h"
+#include "schedulers/urn.h"
+#include "strads/policy.h"
+
+enum { REPEATS = 7, DRAWS = 100000, CHOICES = 4000, BLOCK = 64 };
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *of)
+{
+    qsort(of, REPEATS, sizeof *of, ascending);
+    return of[REPEATS / 2];
+}
+
+static void must(strads_err err)
+{
+    if (!err)
+        return;
+    fprintf(stderr, "bench_policy: %s\n", strads_error_text());
+    exit(1);
+}
+
+static volatile uint32_t sink;
+
+static double time_draws(sti_urn *urn, sti_random *random)
+{
+    double from = now_ns();
+    for (int k = 0; k < DRAWS; k++)
+        sink = sti_urn_draw(urn, sti_random_unit(random));
+    return (now_ns() - from) / DRAWS;
+}
+
+static double time_updates(sti_urn *urn, sti_random *random)
+{
+    double from = now_ns();
+    for (int k = 0; k < DRAWS; k++) {
+        uint32_t i = (uint32_t)sti_random_below(random, urn->tree.n);
+        double priority = sti_random_unit(random);
+        sti_urn_set(urn, 1, &i, &priority, false);
+    }
+    return (now_ns() - from) / DRAWS;
+}
+
+static double time_scan(sti_urn *urn, uint32_t *all, double *priority)
+{
+    double from = now_ns();
+    sti_urn_set(urn, urn->tree.n, all, priority, true);
+    return (now_ns() - from) / urn->tree.n;
+}
+
+static void bench_urn(uint32_t n)
+{
+    sti_urn urn;
+    must(sti_urn_open(n, &urn));
+    uint32_t *all = malloc(n * sizeof *all);
+    double *priority = malloc(n * sizeof *priority);
+    sti_random random = sti_random_stream(1, n, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        all[i] = i;
+        priority[i] = sti_random_unit(&random);
+    }
+    double draw[REPEATS], update[REPEATS], scan[REPEATS];
+    for (int r = 0; r < REPEATS; r++) {
+        scan[r] = time_scan(&urn, all, priority);
+        draw[r] = time_draws(&urn, &random);
+        update[r] = time_updates(&urn, &random);
+    }
+    printf("%9u parameters: draw %6.1f ns, update %6.1f ns, scan %5.2f ns a "
+           "parameter\n",
+           n, median(draw), median(update), median(scan));
+    free(all);
+    free(priority);
+    sti_urn_close(&urn);
+}
+
+/* One block after the other, committed at once: what a round pays for its
+ * choice, the priorities included. */
+static double time_choices(const strads_policy *policy, void *state,
+                           uint64_t *asked, sti_random *random)
+{
+    strads_choice_request request = {.want = 1, .work = BLOCK};
+    double from = now_ns();
+    for (int k = 0; k < CHOICES; k++) {
+        strads_choice choice;
+        request.draw = ++*asked;
+        must(policy->choose(state, &request, &choice));
+        uint32_t param[BLOCK];
+        double priority[BLOCK];
+        for (uint32_t m = 0; m < (choice.n ? choice.blocks[0].n : 0); m++) {
+            param[m] = strads_block_param(&choice.blocks[0], m);
+            priority[m] = sti_random_unit(random);
+        }
+        if (choice.n)
+            policy->prioritise(state, choice.blocks[0].n, param, priority);
+    }
+    return (now_ns() - from) / CHOICES;
+}
+
+static void bench_policy(const strads_policy *policy, uint32_t n)
+{
+    float *weight = malloc(n * sizeof *weight);
+    for (uint32_t i = 0; i < n; i++)
+        weight[i] = 1;
+    strads_policy_setup setup = {.parameters = n,
+                                 .weight = weight,
+                                 .block_max = BLOCK,
+                                 .threshold = 0.1,
+                                 .probes = true,
+                                 .seed = 1};
+    void *state = NULL;
+    must(policy->open(&setup, &state));
+    sti_random random = sti_random_stream(2, n, 0);
+    uint64_t asked = 0;
+    double choice[REPEATS];
+    for (int r = 0; r < REPEATS; r++)
+        choice[r] = time_choices(policy, state, &asked, &random);
+    printf("%9u parameters: %-8s %8.0f ns a choice of %d, with its commit\n", n,
+           policy->name, median(choice), BLOCK);
+    policy->close(state);
+    free(weight);
+}
+
+int main(void)
+{
+    static const uint32_t sizes[] = {1000, 10000, 100000, 1000000};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        bench_urn(sizes[k]);
+    for (const strads_policy *const *p = strads_policies(); *p; p++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            bench_policy(*p, sizes[k]);
+    return 0;
+}
