@@ -375,6 +375,7 @@ static void prepare(sti_coordinator *c, sti_effects *out)
     c->prepare.parts = (sti_dispatch_parts){
         .round = c->next_round,
         .phase = c->plan.phase,
+        .width = c->run->shape.width,
         .known = c->version,
         .n_blocks = c->plan.n_blocks,
         .blocks = c->plan.blocks,

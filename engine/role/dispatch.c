@@ -150,6 +150,7 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     }
     d->round = parts->round;
     d->phase = parts->phase;
+    d->width = parts->width;
     d->known = parts->known;
     d->n_blocks = parts->n_blocks;
     d->n_in_flight = parts->n_in_flight;

@@ -39,6 +39,7 @@ typedef struct sti_dispatch {
     sti_object head;
     uint64_t round;
     uint32_t phase;
+    uint32_t width; /* numbers a parameter */
     uint64_t known; /* version of the last change that news have brought */
     uint32_t n_blocks;
     strads_block *blocks;
@@ -58,6 +59,7 @@ typedef struct sti_dispatch {
 typedef struct sti_dispatch_parts {
     uint64_t round;
     uint32_t phase;
+    uint32_t width;
     uint64_t known;
     uint32_t n_blocks;
     const strads_block *blocks;

@@ -1,0 +1,443 @@
+/* Each kind has a put and a get that mirror each other. What a peer sent is
+ * checked against the run's sizes before anything is indexed by it. */
+#include "engine/role/message_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- blocks ------------------------------------------------------------ */
+
+static void put_block(sti_writer *w, const strads_block *block)
+{
+    sti_write_u64(w, block->id);
+    sti_write_u32(w, block->n);
+    sti_write_u32(w, block->first);
+    sti_write_u32(w, block->owner);
+    sti_write_u32(w, block->param != NULL);
+    if (block->param)
+        sti_write_u32s(w, block->param, block->n);
+}
+
+static void put_blocks(sti_writer *w, uint32_t n, const strads_block *blocks)
+{
+    sti_write_u32(w, n);
+    for (uint32_t k = 0; k < n; k++)
+        put_block(w, &blocks[k]);
+}
+
+static strads_err refuse(const char *what)
+{
+    return strads_fail(STRADS_EPEER,
+                       "a node sent a message with %s: it runs another version "
+                       "or other options",
+                       what);
+}
+
+static strads_err check_block(const sti_run *run, const strads_block *block)
+{
+    uint64_t parameters = run->shape.parameters;
+    if (block->owner >= run->partitions)
+        return refuse("a block for a partition that is not there");
+    if (!block->param && (uint64_t)block->first + block->n > parameters)
+        return refuse("a block of parameters that are not there");
+    for (uint32_t k = 0; block->param && k < block->n; k++)
+        if (block->param[k] >= parameters)
+            return refuse("a parameter that is not there");
+    return STRADS_OK;
+}
+
+static strads_err get_block(const sti_run *run, sti_reader *r,
+                            strads_block *block)
+{
+    *block = (strads_block){.id = sti_read_u64(r)};
+    block->n = sti_read_u32(r);
+    block->first = sti_read_u32(r);
+    block->owner = sti_read_u32(r);
+    if (sti_read_u32(r)) {
+        uint64_t count;
+        block->param = sti_read_u32s(r, &count);
+        if (!r->err && count != block->n)
+            return refuse("a block of another size than its parameters");
+    }
+    return r->err ? r->err : check_block(run, block);
+}
+
+/* At most as many as the payload could hold, so that a number alone cannot
+ * make us allocate. */
+static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
+                             strads_block **out)
+{
+    enum { LEAST = 24 };
+    *n = sti_read_u32(r);
+    if (r->err)
+        return r->err;
+    if (*n > (r->size - r->at) / LEAST)
+        return refuse("more blocks than it holds");
+    strads_block *blocks = malloc(sizeof *blocks * (*n + 1));
+    if (!blocks)
+        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch");
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < *n && !err; k++)
+        err = get_block(run, r, &blocks[k]);
+    if (err)
+        free(blocks);
+    else
+        *out = blocks;
+    return err;
+}
+
+/* ---- news -------------------------------------------------------------- */
+
+static void put_news(sti_writer *w, const sti_news *news, uint32_t width)
+{
+    sti_write_u32(w, news->kind);
+    if (news->kind == STI_NEWS_CHANGE) {
+        sti_write_u64(w, news->change.version);
+        sti_write_u32s(w, news->change.param, news->change.n);
+        sti_write_f64s(w, news->change.change,
+                       (uint64_t)news->change.n * width);
+    } else {
+        sti_write_u32(w, news->phase);
+        put_block(w, &news->block);
+        sti_write_bytes(w, news->partial->bytes, news->partial->size);
+    }
+}
+
+static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint64_t version = sti_read_u64(r);
+    uint64_t n, numbers;
+    const uint32_t *param = sti_read_u32s(r, &n);
+    const double *change = sti_read_f64s(r, &numbers);
+    if (r->err)
+        return r->err;
+    if (n > UINT32_MAX || numbers != n * run->shape.width)
+        return refuse("a change of another size than its parameters");
+    for (uint64_t k = 0; k < n; k++)
+        if (param[k] >= run->shape.parameters)
+            return refuse("a change of a parameter that is not there");
+    strads_err err =
+        sti_news_change(version, (uint32_t)n, run->shape.width, out);
+    if (err)
+        return err;
+    memcpy((void *)(uintptr_t)(*out)->change.param, param, sizeof *param * n);
+    memcpy((void *)(uintptr_t)(*out)->change.change, change,
+           sizeof *change * numbers);
+    return STRADS_OK;
+}
+
+static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint32_t phase = sti_read_u32(r);
+    strads_block block;
+    strads_err err = get_block(run, r, &block);
+    if (err)
+        return err;
+    uint64_t size;
+    const void *bytes = sti_read_bytes(r, &size);
+    if (r->err)
+        return r->err;
+    if (phase >= run->n_phases)
+        return refuse("a result of a phase that is not there");
+    sti_buffer *partial;
+    err = sti_buffer_new(size, &partial);
+    if (err)
+        return err;
+    memcpy(partial->bytes, bytes, size);
+    err = sti_news_result(phase, &block, partial, out);
+    sti_object_drop(partial);
+    return err;
+}
+
+static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint32_t kind = sti_read_u32(r);
+    if (r->err)
+        return r->err;
+    if (kind == STI_NEWS_CHANGE)
+        return get_change(run, r, out);
+    if (kind == STI_NEWS_RESULT)
+        return get_result(run, r, out);
+    return refuse("news of an unknown kind");
+}
+
+/* ---- DISPATCH ---------------------------------------------------------- */
+
+static void put_dispatch(sti_writer *w, const sti_dispatch *d)
+{
+    sti_write_u32(w, d->phase);
+    sti_write_u32(w, d->width);
+    sti_write_u64(w, d->known);
+    put_blocks(w, d->n_blocks, d->blocks);
+    put_blocks(w, d->has_against, &d->against);
+    put_blocks(w, d->n_in_flight, d->in_flight);
+    sti_write_f64s(w, d->values, d->values ? d->value_at[d->n_blocks] : 0);
+    uint64_t *at = sti_write_array(w, d->n_blocks + 1, sizeof *at);
+    for (uint32_t k = 0; at && k <= d->n_blocks; k++)
+        at[k] = d->partial_at[k];
+    sti_write_u32(w, d->n_news);
+    for (uint32_t k = 0; k < d->n_news; k++)
+        put_news(w, d->news[k], d->width);
+}
+
+/* The lists of a dispatch while it is read. */
+typedef struct draft {
+    sti_dispatch_parts parts;
+    strads_block *blocks, *against, *in_flight;
+    uint32_t n_against;
+    const double *values;
+    uint64_t n_numbers;
+    const uint64_t *partial_at;
+    sti_news **news;
+} draft;
+
+static void free_draft(draft *t)
+{
+    for (uint32_t k = 0; k < t->parts.n_news; k++)
+        sti_object_drop(t->news[k]);
+    free(t->news);
+    free(t->blocks);
+    free(t->against);
+    free(t->in_flight);
+}
+
+static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
+{
+    uint32_t n = sti_read_u32(r);
+    if (r->err)
+        return r->err;
+    if (n > (r->size - r->at) / sizeof(uint32_t))
+        return refuse("more news than it holds");
+    t->news = malloc(sizeof(sti_news *) * (n + 1));
+    if (!t->news)
+        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's news");
+    strads_err err = STRADS_OK;
+    while (t->parts.n_news < n && !err) {
+        err = get_news(run, r, &t->news[t->parts.n_news]);
+        t->parts.n_news += !err;
+    }
+    return err;
+}
+
+/* Offsets ascend in steps of 8 bytes; values are there for all or none. */
+static strads_err check_places(const sti_run *run, const draft *t,
+                               uint64_t n_places)
+{
+    const sti_dispatch_parts *p = &t->parts;
+    if (n_places != (uint64_t)p->n_blocks + 1 || t->partial_at[0] != 0)
+        return refuse("partials of another number than blocks");
+    uint64_t numbers = 0;
+    for (uint32_t k = 0; k < p->n_blocks; k++) {
+        uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
+        if (t->partial_at[k + 1] < t->partial_at[k] || size % 8 ||
+            size > (uint64_t)1 << 40)
+            return refuse("impossible sizes of partials");
+        numbers += (uint64_t)p->blocks[k].n * run->shape.width;
+    }
+    if (t->n_numbers != 0 && t->n_numbers != numbers)
+        return refuse("values of another number than parameters");
+    return STRADS_OK;
+}
+
+static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
+{
+    t->parts.phase = sti_read_u32(r);
+    uint32_t width = sti_read_u32(r);
+    t->parts.known = sti_read_u64(r);
+    if (!r->err && width != run->shape.width)
+        return refuse("parameters of another width");
+    bool internal = t->parts.phase >= STI_PHASE_OPEN;
+    if (!r->err && t->parts.phase >= run->n_phases && !internal)
+        return refuse("a phase that is not there");
+    strads_err err = get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
+    t->parts.blocks = t->blocks;
+    if (!err)
+        err = get_blocks(run, r, &t->n_against, &t->against);
+    if (!err)
+        err = get_blocks(run, r, &t->parts.n_in_flight, &t->in_flight);
+    if (err)
+        return err;
+    uint64_t n_places;
+    t->parts.against = t->n_against ? t->against : NULL;
+    t->parts.in_flight = t->in_flight;
+    t->values = sti_read_f64s(r, &t->n_numbers);
+    t->partial_at = sti_read_u64s(r, &n_places);
+    err = r->err ? r->err : check_places(run, t, n_places);
+    if (!err)
+        err = read_news(run, r, t);
+    t->parts.news = t->news;
+    return err ? err : sti_reader_end(r, "a DISPATCH");
+}
+
+static strads_err make_dispatch(const sti_run *run, const draft *t,
+                                sti_dispatch **out)
+{
+    strads_err err = sti_dispatch_new(&t->parts, out);
+    if (err)
+        return err;
+    sti_dispatch *d = *out;
+    if (t->n_numbers)
+        memcpy(d->values, t->values, sizeof(double) * t->n_numbers);
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
+        size_t numbers =
+            t->n_numbers ? (size_t)d->blocks[k].n * run->shape.width : 0;
+        d->value_at[k + 1] = d->value_at[k] + numbers;
+        d->partial_at[k + 1] = t->partial_at[k + 1];
+    }
+    return STRADS_OK;
+}
+
+static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
+{
+    draft t = {.parts.round = msg->round, .parts.width = run->shape.width};
+    sti_dispatch *dispatch = NULL;
+    strads_err err = read_draft(run, r, &t);
+    t.parts.n_values = t.n_numbers;
+    if (!err)
+        err = make_dispatch(run, &t, &dispatch);
+    free_draft(&t);
+    if (!err)
+        msg->object = &dispatch->head;
+    return err;
+}
+
+/* ---- PARTIAL, HOP, FAIL ------------------------------------------------ */
+
+static void put_partial(sti_writer *w, const sti_buffer *partial)
+{
+    sti_write_u32(w, partial != NULL);
+    if (partial)
+        sti_write_bytes(w, partial->bytes, partial->size);
+}
+
+static strads_err get_partial(sti_reader *r, sti_object *backing, sti_msg *msg)
+{
+    if (!sti_read_u32(r))
+        return sti_reader_end(r, "a PARTIAL");
+    uint64_t size;
+    const void *bytes = sti_read_bytes(r, &size);
+    strads_err err = sti_reader_end(r, "a PARTIAL");
+    if (err)
+        return err;
+    sti_buffer *partial;
+    err = sti_buffer_over(backing, (void *)(uintptr_t)bytes, size, &partial);
+    if (!err)
+        msg->object = &partial->head;
+    return err;
+}
+
+static void put_hop(sti_writer *w, const sti_hop *hop)
+{
+    sti_write_u32(w, hop->index);
+    sti_write_u32(w, hop->step);
+    sti_write_bytes(w, hop->partial->bytes, hop->partial->size);
+    sti_write_f64s(w, hop->values, hop->n_values);
+    put_partial(w, hop->packed);
+}
+
+static strads_err fill_hop(sti_hop *hop, const void *partial,
+                           const double *values, const void *packed,
+                           uint64_t n_packed)
+{
+    memcpy(hop->partial->bytes, partial, hop->partial->size);
+    memcpy(hop->values, values, sizeof *values * hop->n_values);
+    if (!packed)
+        return STRADS_OK;
+    strads_err err = sti_buffer_new(n_packed, &hop->packed);
+    if (!err)
+        memcpy(hop->packed->bytes, packed, n_packed);
+    return err;
+}
+
+static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
+{
+    uint32_t index = sti_read_u32(r);
+    uint32_t step = sti_read_u32(r);
+    uint64_t n_partial, n_values, n_packed = 0;
+    const void *partial = sti_read_bytes(r, &n_partial);
+    const double *values = sti_read_f64s(r, &n_values);
+    const void *packed = sti_read_u32(r) ? sti_read_bytes(r, &n_packed) : NULL;
+    strads_err err = sti_reader_end(r, "a HOP");
+    if (err)
+        return err;
+    if (step > run->partitions || (packed && !run->program->payload))
+        return refuse("a ring block that has come too far");
+    sti_hop *hop;
+    err = sti_hop_new(index, n_values, n_partial, &hop);
+    if (err)
+        return err;
+    hop->step = step;
+    err = fill_hop(hop, partial, values, packed, n_packed);
+    if (err)
+        sti_object_drop(hop);
+    else
+        msg->object = &hop->head;
+    return err;
+}
+
+static void put_failure(sti_writer *w, const sti_failure *failure)
+{
+    sti_write_u32(w, failure ? failure->err : STRADS_ENOMEM);
+    sti_write_string(w, failure ? failure->text : "out of memory");
+}
+
+static strads_err get_failure(sti_reader *r, sti_msg *msg)
+{
+    uint32_t code = sti_read_u32(r);
+    const char *text = sti_read_string(r);
+    strads_err err = sti_reader_end(r, "a FAIL");
+    if (err)
+        return err;
+    if (code == STRADS_OK || code > STRADS_ESTATE)
+        code = STRADS_EPEER;
+    msg->object = sti_failure_object((strads_err)code, text);
+    return STRADS_OK;
+}
+
+/* ---- both ways --------------------------------------------------------- */
+
+strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
+{
+    switch (msg->kind) {
+    case STI_MSG_DISPATCH:
+        put_dispatch(w, (const sti_dispatch *)msg->object);
+        return w->err;
+    case STI_MSG_PARTIAL:
+        put_partial(w, (const sti_buffer *)msg->object);
+        return w->err;
+    case STI_MSG_HOP:
+        put_hop(w, (const sti_hop *)msg->object);
+        return w->err;
+    case STI_MSG_FAIL:
+        put_failure(w, (const sti_failure *)msg->object);
+        return w->err;
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
+        break;
+    }
+    return strads_fail(STRADS_ESTATE,
+                       "a message of kind %d does not leave its node",
+                       (int)msg->kind);
+}
+
+strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
+                          sti_object *backing, sti_msg *msg)
+{
+    sti_reader r;
+    sti_reader_init(&r, bytes, size);
+    msg->object = NULL;
+    switch (msg->kind) {
+    case STI_MSG_DISPATCH:
+        return get_dispatch(run, &r, msg);
+    case STI_MSG_PARTIAL:
+        return get_partial(&r, backing, msg);
+    case STI_MSG_HOP:
+        return get_hop(run, &r, msg);
+    case STI_MSG_FAIL:
+        return get_failure(&r, msg);
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
+        break;
+    }
+    return refuse("a kind that does not leave its node");
+}
