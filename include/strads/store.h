@@ -22,28 +22,41 @@ typedef struct strads_session strads_session;
 typedef struct strads_snapshot strads_snapshot;
 
 #define STRADS_STALENESS_INFINITE UINT32_MAX
+#define STRADS_STALENESS_DEFAULT (UINT32_MAX - 1) /* as the table's spec says */
 
 /* A table: `rows` rows of `cols` numbers of one type. Dense rows hold every
  * column; sparse ones only the columns that were ever incremented. All values
- * start at 0. */
+ * start at 0.
+ *
+ * Numbers add as their type does: f64 and f32 by IEEE 754, infinities and NaN
+ * included (one NaN added stays: what feeds a table checks); i32 and i64 wrap
+ * around. What a cell of a floating type holds depends, in its last bits, on
+ * the order of commits. */
 typedef struct strads_table_spec {
-    const char *name; /* unique in the store, at most 63 bytes */
+    const char *name; /* unique in the store, 1 to 63 bytes; copied */
     strads_scalar type;
-    uint64_t rows;
-    uint32_t cols;
-    bool sparse;
+    uint64_t rows;      /* 0 .. 2^32 - 1 */
+    uint32_t cols;      /* at least 1 */
+    bool sparse;        /* a row holds at most 2^30 columns */
     uint32_t staleness; /* default for reads, in clocks; 0: bulk-synchronous */
 } strads_table_spec;
 
-/* Makes an empty store whose tables may take `memory_limit` bytes together
- * (0: what is free). *out is the caller's to free. STRADS_ENOMEM. */
+/* Makes an empty store whose tables and snapshots may take `memory_limit` bytes
+ * together (0: what is free now). Memory is counted before it is allocated.
+ * *out is the caller's to free. STRADS_ENOMEM. Any thread; does not block. */
 STRADS_API strads_err strads_store_open(uint64_t memory_limit,
                                         strads_store **out);
+
+/* Frees a store, when nobody uses it and its sessions are closed and its
+ * snapshots freed. NULL is fine. */
 STRADS_API void strads_store_free(strads_store *store);
 
+/* Bytes that tables and snapshots hold. Any thread; does not block. */
+STRADS_API uint64_t strads_store_bytes(const strads_store *store);
+
 /* Adds a table; its number (0, 1, 2, ...) goes to *table. STRADS_EINVAL: the
- * spec, or a name that exists. STRADS_ENOMEM: says the bytes. Not while other
- * threads use the store. */
+ * spec, or a name that exists. STRADS_ELIMIT: too many rows. STRADS_ENOMEM:
+ * says the bytes. Not while other threads use the store. */
 STRADS_API strads_err strads_store_create(strads_store *store,
                                           const strads_table_spec *spec,
                                           uint32_t *table);
@@ -56,44 +69,57 @@ STRADS_API strads_err strads_store_find(const strads_store *store,
 STRADS_API const strads_table_spec *strads_store_spec(const strads_store *store,
                                                       uint32_t table);
 
-/* Copies n rows, rows[n], into out[n x cols] of the table's type. Any thread;
- * each row is read whole (no torn rows). STRADS_EINVAL. */
+/* Copies n rows, rows[n], into out[n x cols] of the table's type, sparse rows
+ * written out in full. Each row is read whole, and so are all of one call:
+ * a commit is in all of them or in none. STRADS_EINVAL: no such table or row.
+ * Any thread; waits for commits and reads of the same rows, for as long as
+ * these copy. */
 STRADS_API strads_err strads_store_read(const strads_store *store,
                                         uint32_t table, uint32_t n,
                                         const uint32_t *rows, void *out);
 
 /* Adds delta[n x cols] of the table's type to n rows, as one commit: the
- * table's version grows by one and goes to *version (may be NULL).
- * Any thread. STRADS_EINVAL; STRADS_ENOMEM (sparse rows). */
+ * table's version grows by one and goes to *version (may be NULL). A row may be
+ * named more than once. Sparse rows gain the columns whose delta is not 0.
+ * STRADS_EINVAL: no such table or row; STRADS_ENOMEM (sparse rows): no value
+ * has changed then. Any thread; waits as strads_store_read does. */
 STRADS_API strads_err strads_store_inc(strads_store *store, uint32_t table,
                                        uint32_t n, const uint32_t *rows,
                                        const void *delta, uint64_t *version);
 
-/* Adds delta[n] to the columns cols[n] of one row, as one commit. */
+/* Adds delta[n] to the columns cols[n] of one row, as one commit; a column may
+ * be named more than once. For dense tables too. Otherwise as
+ * strads_store_inc. */
 STRADS_API strads_err strads_store_inc_sparse(strads_store *store,
                                               uint32_t table, uint64_t row,
                                               uint32_t n, const uint32_t *cols,
                                               const void *delta,
                                               uint64_t *version);
 
-/* Commits made to a table so far. */
+/* Commits made to a table so far; 0 when there is no such table. Any thread;
+ * does not block. */
 STRADS_API uint64_t strads_store_version(const strads_store *store,
                                          uint32_t table);
 
-/* The rows of a dense table in place, [rows x cols], for one who knows that
- * nobody commits meanwhile (an `aggregate`, say). NULL for sparse tables. */
+/* The rows of a dense table in place, [rows x cols], at a cache line's begin,
+ * for one who knows that nobody commits meanwhile (an `aggregate`, say). Valid
+ * as long as the store. NULL for sparse tables, and when there is no such
+ * table. */
 STRADS_API const void *strads_store_dense(const strads_store *store,
                                           uint32_t table);
 
-/* An immutable copy of a table at one version. *out is the caller's to free.
- * STRADS_ENOMEM. Any thread; commits wait while it is copied. */
+/* An immutable copy of a table at one version. *out is the caller's to free,
+ * before the store. STRADS_EINVAL: no such table. STRADS_ENOMEM. Any thread;
+ * commits and reads wait while it is copied. */
 STRADS_API strads_err strads_store_snapshot(const strads_store *store,
                                             uint32_t table,
                                             strads_snapshot **out);
 STRADS_API void strads_snapshot_free(strads_snapshot *snapshot);
 STRADS_API uint64_t strads_snapshot_version(const strads_snapshot *snapshot);
-/* One row of a snapshot: its columns (NULL when dense: all of them) and
- * values; *n of each. */
+
+/* One row of a snapshot: its columns, ascending (NULL when dense: all of them),
+ * and values; *n of each. Valid as long as the snapshot. STRADS_EINVAL: no such
+ * row. Any thread; does not block. */
 STRADS_API strads_err strads_snapshot_row(const strads_snapshot *snapshot,
                                           uint64_t row, uint32_t *n,
                                           const uint32_t **cols,
@@ -101,22 +127,42 @@ STRADS_API strads_err strads_snapshot_row(const strads_snapshot *snapshot,
 
 /* ---- sessions: one worker's clocked view ------------------------------- */
 
-/* Opens worker `worker`'s session of `workers`. All sessions of a store are
- * opened before the first clock. A session is used by one thread at a time. */
+/* Opens worker `worker`'s session of a group of `workers`, at clock 0. The
+ * others wait for a worker that has yet to open its session as for one at
+ * clock 0. When the sessions of all workers have been closed, a new group may
+ * begin. A session is used by one thread at a time. *out is the caller's to
+ * close. STRADS_EINVAL: worker is not below workers, or the group is of another
+ * size. STRADS_ESTATE: the worker's session is open, or was closed while others
+ * of the group have not been. STRADS_ENOMEM. Does not block. */
 STRADS_API strads_err strads_session_open(strads_store *store, uint32_t worker,
                                           uint32_t workers,
                                           strads_session **out);
-/* Ends it: the others no longer wait for this worker's clock. */
+
+/* Flushes and ends it: the others no longer wait for this worker's clock. What
+ * a flush has no memory for is lost (sparse tables): flush before, to know.
+ * NULL is fine. */
 STRADS_API void strads_session_close(strads_session *session);
 
-/* Reads a row: sees every update of clock c - s - 1 and older, c being this
- * session's clock, and all its own. Blocks until that is so. */
+/* Reads a row into out[cols]: it sees every update of clock c - s - 1 and
+ * older, from everyone, c being this session's clock and s the staleness; and
+ * all of its own. It may see newer ones. Blocks until every other session of
+ * the group is at clock c - s or later, or closed; never when s is infinite.
+ * Staleness: Ho et al., NIPS 2013. STRADS_EINVAL: no such table or row. */
 STRADS_API strads_err strads_session_read_row(strads_session *session,
                                               uint32_t table, uint64_t row,
                                               uint32_t staleness, void *out);
 
-/* Adds to one value, or to a whole dense row delta[cols]. Seen by others after
- * clock() or flush() at the latest. */
+/* The same for n rows, rows[n], into out[n x cols]. */
+STRADS_API strads_err strads_session_read_rows(strads_session *session,
+                                               uint32_t table, uint32_t n,
+                                               const uint32_t *rows,
+                                               uint32_t staleness, void *out);
+
+/* Adds to one value, or to a whole row delta[cols] of the table's type. Seen by
+ * this session at once, by others after clock() or flush() at the latest;
+ * until then increments of a row are added up here. STRADS_EINVAL: no such
+ * table, row or column, or a delta that is not a whole number in the range of
+ * an integer table. STRADS_ENOMEM: nothing has changed. Does not block. */
 STRADS_API strads_err strads_session_inc(strads_session *session,
                                          uint32_t table, uint64_t row,
                                          uint32_t col, double delta);
@@ -124,11 +170,20 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);
 
-/* Pushes buffered increments out; clock() also ends this worker's clock. */
+/* Pushes the increments out, each table's as one commit. STRADS_ENOMEM (sparse
+ * rows): of this table and those after it nothing was pushed; all of that is
+ * still kept, and the call may be repeated. */
 STRADS_API strads_err strads_session_flush(strads_session *session);
+
+/* Flushes and ends this worker's clock. When the flush fails, the clock is not
+ * ended. */
 STRADS_API strads_err strads_session_clock(strads_session *session);
-/* Waits until every open session has reached this session's clock. */
+
+/* Waits until every other session of the group has reached this session's
+ * clock, or is closed. */
 STRADS_API strads_err strads_session_barrier(strads_session *session);
+
+/* The worker's number, the size of its group, its clock. */
 STRADS_API uint32_t strads_session_worker(const strads_session *session);
 STRADS_API uint32_t strads_session_workers(const strads_session *session);
 STRADS_API uint64_t strads_session_now(const strads_session *session);

@@ -1,0 +1,192 @@
+/* A worker's increments between two clocks. Invariant: each row is in `rows`
+ * at most once; an empty buffer keeps its memory for the next clock. */
+#include "engine/store/pending_rows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/store/number_cells.h"
+#include "engine/store/place_index.h"
+
+enum { FIRST_ROOM = 4, MOST_ROOM = 1 << 30 };
+
+void sti_pending_init(sti_pending *pending, sti_table *table)
+{
+    *pending = (sti_pending){.table = table};
+    pending->unbounded.limit = UINT64_MAX;
+}
+
+static void free_sparse_rows(sti_pending *pending)
+{
+    for (uint32_t i = 0; pending->sparse && i < pending->n; i++)
+        sti_sparse_row_free(&pending->sparse[i], pending->table->cell,
+                            &pending->unbounded);
+}
+
+void sti_pending_free(sti_pending *pending)
+{
+    free_sparse_rows(pending);
+    free(pending->rows);
+    free(pending->slots);
+    free(pending->dense);
+    free(pending->sparse);
+}
+
+static uint32_t find(const sti_pending *pending, uint32_t row)
+{
+    if (pending->n == 0)
+        return STI_NO_PLACE;
+    return sti_index_find(pending->slots, 2 * pending->room, pending->rows,
+                          row);
+}
+
+/* Larger arrays with the same content; all of them, or none. */
+static strads_err grow(sti_pending *pending)
+{
+    const sti_table *table = pending->table;
+    bool sparse = table->spec.sparse;
+    size_t room = pending->room ? 2 * (size_t)pending->room : FIRST_ROOM;
+    sti_pending more = *pending;
+    more.room = (uint32_t)room;
+    more.rows = malloc(room * sizeof *more.rows);
+    more.slots = calloc(2 * room, sizeof *more.slots);
+    more.dense = sparse ? NULL : calloc(room, table->row_bytes);
+    more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
+    if (room > MOST_ROOM || !more.rows || !more.slots ||
+        !(sparse ? (void *)more.sparse : more.dense)) {
+        free(more.rows);
+        free(more.slots);
+        free(more.dense);
+        free(more.sparse);
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to keep increments of %zu rows of table "
+                           "\"%s\": flush more often",
+                           room, table->name);
+    }
+    for (uint32_t i = 0; i < pending->n; i++) {
+        more.rows[i] = pending->rows[i];
+        sti_index_put(more.slots, 2 * more.room, more.rows, i);
+    }
+    if (pending->n && sparse)
+        memcpy(more.sparse, pending->sparse, pending->n * sizeof *more.sparse);
+    else if (pending->n)
+        memcpy(more.dense, pending->dense, pending->n * table->row_bytes);
+    free(pending->rows);
+    free(pending->slots);
+    free(pending->dense);
+    free(pending->sparse);
+    *pending = more;
+    return STRADS_OK;
+}
+
+/* Where a row's increments are gathered. Cells beyond n are 0. */
+static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place)
+{
+    *place = find(pending, row);
+    if (*place != STI_NO_PLACE)
+        return STRADS_OK;
+    if (pending->n == pending->room) {
+        strads_err err = grow(pending);
+        if (err)
+            return err;
+    }
+    *place = pending->n++;
+    pending->rows[*place] = row;
+    sti_index_put(pending->slots, 2 * pending->room, pending->rows, *place);
+    return STRADS_OK;
+}
+
+/* Columns first, so that nothing has changed when there is no room for one. */
+static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
+                             const sti_row_delta *delta)
+{
+    const sti_table *table = pending->table;
+    uint32_t place;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < delta->n; i++) {
+            if (!delta->cols &&
+                sti_cell_is_zero(table->spec.type, delta->cells, i))
+                continue;
+            strads_err err =
+                sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
+                                     table->cell, &pending->unbounded, &place);
+            if (err)
+                return err;
+            const char *cell = (const char *)delta->cells + i * table->cell;
+            if (pass == 1)
+                sti_cells_add_at(table->spec.type, row->values, &place, cell,
+                                 1);
+        }
+    return STRADS_OK;
+}
+
+strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
+{
+    const sti_table *table = pending->table;
+    uint32_t place;
+    strads_err err = place_row(pending, delta->row, &place);
+    if (err)
+        return err;
+    if (pending->sparse)
+        return add_sparse(pending, &pending->sparse[place], delta);
+    char *row = pending->dense + place * table->row_bytes;
+    if (delta->cols)
+        sti_cells_add_at(table->spec.type, row, delta->cols, delta->cells,
+                         delta->n);
+    else
+        sti_cells_add(table->spec.type, row, delta->cells, delta->n);
+    return STRADS_OK;
+}
+
+void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
+{
+    const strads_table_spec *spec = &pending->table->spec;
+    uint32_t place = find(pending, row);
+    if (place == STI_NO_PLACE)
+        return;
+    if (pending->sparse)
+        sti_cells_add_at(spec->type, out, pending->sparse[place].cols,
+                         pending->sparse[place].values,
+                         pending->sparse[place].n);
+    else
+        sti_cells_add(spec->type, out,
+                      pending->dense + place * pending->table->row_bytes,
+                      spec->cols);
+}
+
+static strads_err commit_sparse(sti_pending *pending)
+{
+    sti_row_delta *deltas = malloc(pending->n * sizeof *deltas);
+    if (!deltas)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to commit %" PRIu32 " rows of table "
+                           "\"%s\"",
+                           pending->n, pending->table->name);
+    for (uint32_t i = 0; i < pending->n; i++)
+        deltas[i] = (sti_row_delta){.row = pending->rows[i],
+                                    .n = pending->sparse[i].n,
+                                    .cols = pending->sparse[i].cols,
+                                    .cells = pending->sparse[i].values};
+    strads_err err = sti_table_add(pending->table, pending->n, deltas, NULL);
+    free(deltas);
+    return err;
+}
+
+strads_err sti_pending_commit(sti_pending *pending)
+{
+    if (pending->n == 0)
+        return STRADS_OK;
+    strads_err err = pending->sparse
+                         ? commit_sparse(pending)
+                         : sti_table_inc(pending->table, pending->n,
+                                         pending->rows, pending->dense, NULL);
+    if (err)
+        return err;
+    free_sparse_rows(pending);
+    if (pending->dense)
+        memset(pending->dense, 0, pending->n * pending->table->row_bytes);
+    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    pending->n = 0;
+    return STRADS_OK;
+}

@@ -1,0 +1,33 @@
+/* engine/store/pending_rows.h - increments of one table that wait for their
+ * clock, added up row by row. Belongs to one thread. */
+#ifndef STI_STORE_PENDING_ROWS_H
+#define STI_STORE_PENDING_ROWS_H
+
+#include "engine/store/row_table.h"
+
+/* What row rows[i] is to be changed by: cells i x cols of `dense`, or
+ * sparse[i], as the table is. */
+typedef struct sti_pending {
+    sti_table *table;
+    uint32_t n, room;       /* room: 0 or a power of two */
+    uint32_t *rows;         /* [room] */
+    uint32_t *slots;        /* [2 room] place index of rows */
+    char *dense;            /* [room x cols] cells, or NULL */
+    sti_sparse_row *sparse; /* [room], or NULL */
+    sti_budget unbounded;   /* for sparse: it is no part of the tables */
+} sti_pending;
+
+void sti_pending_init(sti_pending *pending, sti_table *table);
+void sti_pending_free(sti_pending *pending);
+
+/* Adds a delta that fits the table. STRADS_ENOMEM: nothing has changed. */
+strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta);
+
+/* Adds what is pending for a row to out[cols]. */
+void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out);
+
+/* Commits everything to the table, as one commit, and is empty then. On
+ * STRADS_ENOMEM all of it stays pending. */
+strads_err sti_pending_commit(sti_pending *pending);
+
+#endif

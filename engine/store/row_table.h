@@ -1,0 +1,58 @@
+/* engine/store/row_table.h - one table: its rows, their locks, its version. */
+#ifndef STI_STORE_ROW_TABLE_H
+#define STI_STORE_ROW_TABLE_H
+
+#include "engine/store/memory_budget.h"
+#include "engine/store/sparse_row.h"
+#include "engine/store/stripe_lock.h"
+#include "strads/store.h"
+
+enum { STI_TABLE_NAME = 64 };
+
+typedef struct sti_table {
+    strads_table_spec spec; /* its name is `name` */
+    char name[STI_TABLE_NAME];
+    size_t cell;      /* bytes of a number */
+    size_t row_bytes; /* of a row written out in full */
+    unsigned stripe_shift;
+    sti_budget *budget;
+    sti_stripes stripes;      /* stripe of row r guards row r; a commit holds
+                                 those of all its rows */
+    _Atomic uint64_t version; /* grows under any stripe; stands still under all
+                                 of them */
+    void *memory;             /* that `dense` lies in */
+    char *dense;              /* [rows x cols] cells at a cache line's begin */
+    sti_sparse_row *sparse;   /* [rows]; one of the two is NULL */
+} sti_table;
+
+/* What to add to one row: n cells, to columns cols[n], or to 0 .. n - 1 when
+ * cols is NULL. */
+typedef struct sti_row_delta {
+    uint32_t row;
+    uint32_t n;
+    const uint32_t *cols;
+    const void *cells;
+} sti_row_delta;
+
+/* STRADS_EINVAL, STRADS_ELIMIT: the spec. STRADS_ENOMEM. */
+strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
+                          sti_table **out);
+void sti_table_free(sti_table *table);
+
+/* STRADS_EINVAL when the table has no such row, no such column. */
+strads_err sti_table_check_row(const sti_table *table, uint64_t row);
+strads_err sti_table_check_col(const sti_table *table, uint32_t col);
+
+/* Copies n rows to out[n x cols]. */
+strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,
+                          void *out);
+
+/* Adds delta[n x cols] to n rows as one commit. */
+strads_err sti_table_inc(sti_table *table, uint32_t n, const uint32_t *rows,
+                         const void *delta, uint64_t *version);
+
+/* Adds n row deltas as one commit. On STRADS_ENOMEM no value has changed. */
+strads_err sti_table_add(sti_table *table, uint32_t n,
+                         const sti_row_delta *deltas, uint64_t *version);
+
+#endif
