@@ -58,23 +58,28 @@ void sti_text_quote(const char *at, const char *end, char *out, size_t room)
         (void)snprintf(out + used, room - used, "...");
 }
 
+/* What stands at the place of a trouble, in words. */
+static void describe(const sti_trouble *t, char *out, size_t room)
+{
+    char quoted[4 * QUOTED + 8];
+    if (t->at >= t->end) {
+        (void)snprintf(out, room, "the end of the file");
+    } else if (*t->at == '\n' || *t->at == '\r') {
+        (void)snprintf(out, room, "the end of the line");
+    } else if (*t->at == ' ' || *t->at == '\t') {
+        (void)snprintf(out, room, "a blank");
+    } else {
+        sti_text_quote(t->at, t->end, quoted, sizeof quoted);
+        (void)snprintf(out, room, "'%s'", quoted);
+    }
+}
+
 strads_err sti_trouble_fail(const char *path, const sti_trouble *t)
 {
-    char quoted[4 * QUOTED + 16];
-    unsigned long long line = t->line;
+    char found[4 * QUOTED + 16];
     if (t->at == NULL)
         return strads_fail(t->err, "%s: %s", path, t->expected);
-    if (t->at >= t->end)
-        return strads_fail(t->err,
-                           "%s: line %llu: found the end of the file, "
-                           "expected %s",
-                           path, line, t->expected);
-    if (*t->at == '\n' || *t->at == '\r')
-        return strads_fail(t->err,
-                           "%s: line %llu: found the end of the line, "
-                           "expected %s",
-                           path, line, t->expected);
-    sti_text_quote(t->at, t->end, quoted, sizeof quoted);
-    return strads_fail(t->err, "%s: line %llu: found '%s', expected %s", path,
-                       line, quoted, t->expected);
+    describe(t, found, sizeof found);
+    return strads_fail(t->err, "%s: line %llu: found %s, expected %s", path,
+                       (unsigned long long)t->line, found, t->expected);
 }
