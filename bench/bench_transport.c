@@ -1,7 +1,8 @@
 /* What one hop costs: the round trip of a 64-byte message and the one-way
  * throughput of 64 KB and 1 MB messages, over tcp loopback and ipc, for raw
- * sockets (the floor), nng byte streams with framing of our own, and nng PAIR1
- * message sockets. docs/wire-format.md says what was decided from it.
+ * sockets (the floor), bare nng byte streams, nng PAIR1 message sockets, and
+ * the engine's links (frames with checksums, over those byte streams).
+ * docs/wire-format.md says what was decided from it.
  *
  *   bench_transport [--rounds N] [--json]
  *
@@ -13,6 +14,7 @@
 #include <nng/protocol/pair1/pair.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,23 +27,41 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/runtime/link.h"
+
 enum { PING_BYTES = 64, PINGS = 2000, WARM_UP = 200, ROUNDS_MAX = 99 };
+
+static const size_t bulk_bytes[2] = {65536, 1048576};
+static const int bulk_count[2] = {4000, 400};
 
 typedef struct channel {
     int fd;             /* raw */
     nng_socket socket;  /* pair1 */
     nng_stream *stream; /* stream */
     nng_aio *aio;
+    sti_net *net; /* link */
+    sti_link link;
+    int received[2]; /* bulk frames of each size */
+    double started;  /* when the latest ping left */
+    double *samples; /* [PINGS] */
+    int pings;       /* that have come back */
+    bool done;       /* guarded by lock: what `wait_done` waits for */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
 } channel;
 
-/* How one transport opens and moves whole messages. `address` is a path for
- * ipc and NULL for tcp; `port` is told by the server and used by the client. */
+/* How one transport opens and moves messages. `path` is NULL for tcp; the
+ * server tells its port, the client uses it. `answer` sends each ping back and
+ * takes the bulk; `ask` measures: microseconds, then twice GB/s. */
 typedef struct method {
     const char *name;
     void (*serve)(channel *c, const char *path, int tell);
     void (*dial)(channel *c, const char *path, int port);
     void (*send)(channel *c, const void *bytes, size_t count);
     void (*recv)(channel *c, void *bytes, size_t count);
+    void (*answer)(const struct method *m, channel *c, char *buffer);
+    void (*ask)(const struct method *m, channel *c, char *buffer,
+                double *figures);
 } method;
 
 static void must(bool ok, const char *what)
@@ -71,6 +91,25 @@ static void make_url(char url[160], const char *path, int port)
         (void)snprintf(url, 160, "ipc://%s", path);
     else
         (void)snprintf(url, 160, "tcp://127.0.0.1:%d", port);
+}
+
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, ascending);
+    return values[count / 2];
 }
 
 /* ---- raw sockets ---- */
@@ -151,6 +190,13 @@ static void raw_recv(channel *c, void *bytes, size_t count)
 
 /* ---- nng byte streams ---- */
 
+static void stream_opened(channel *c)
+{
+    c->stream = nng_aio_get_output(c->aio, 0);
+    /* nng's streams start with Nagle's delay on, its sockets with it off. */
+    (void)nng_stream_set_bool(c->stream, NNG_OPT_TCP_NODELAY, true);
+}
+
 static void stream_serve(channel *c, const char *path, int tell)
 {
     nng_stream_listener *listener = NULL;
@@ -168,7 +214,7 @@ static void stream_serve(channel *c, const char *path, int tell)
     nng_stream_listener_accept(listener, c->aio);
     nng_aio_wait(c->aio);
     must_nng(nng_aio_result(c->aio), "accept");
-    c->stream = nng_aio_get_output(c->aio, 0);
+    stream_opened(c);
 }
 
 static void stream_dial(channel *c, const char *path, int port)
@@ -181,7 +227,7 @@ static void stream_dial(channel *c, const char *path, int port)
     nng_stream_dialer_dial(dialer, c->aio);
     nng_aio_wait(c->aio);
     must_nng(nng_aio_result(c->aio), "dial");
-    c->stream = nng_aio_get_output(c->aio, 0);
+    stream_opened(c);
 }
 
 static void stream_move(channel *c, nng_iov iov,
@@ -250,36 +296,7 @@ static void pair_recv(channel *c, void *bytes, size_t count)
     nng_msg_free(msg);
 }
 
-static const method methods[] = {
-    {"raw", raw_serve, raw_dial, raw_send, raw_recv},
-    {"nng stream", stream_serve, stream_dial, stream_send, stream_recv},
-    {"nng pair1", pair_serve, pair_dial, pair_send, pair_recv},
-};
-enum { METHODS = sizeof methods / sizeof *methods, FIGURES = 3 };
-
-/* ---- the measurement ---- */
-
-static const size_t bulk_bytes[2] = {65536, 1048576};
-static const int bulk_count[2] = {4000, 400};
-
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, ascending);
-    return values[count / 2];
-}
+/* ---- asking and answering where calls block ---- */
 
 static void answer(const method *m, channel *c, char *buffer)
 {
@@ -316,6 +333,146 @@ static void ask(const method *m, channel *c, char *buffer, double *figures)
     m->send(c, buffer, PING_BYTES);
 }
 
+/* ---- links: callbacks answer, and ask ---- */
+
+enum { KIND_PING = STI_KIND_FIRST_MESSAGE, KIND_BULK };
+
+static void keep(void *bytes)
+{
+    (void)bytes; /* the buffer stays as it is: nothing to give back */
+}
+
+static void link_send(channel *c, uint16_t kind, const void *bytes,
+                      size_t count)
+{
+    const sti_outgoing frame = {.header = {.kind = kind, .tag = count},
+                                .parts = {{bytes, count}},
+                                .part_count = 1,
+                                .sent = keep,
+                                .wait_ns = kind == KIND_BULK ? 60000000000 : 0};
+    must(sti_net_send(c->net, c->link, &frame) == STRADS_OK,
+         strads_error_text());
+}
+
+static void set_done(channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->done = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void wait_done(channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->done)
+        pthread_cond_wait(&c->changed, &c->lock);
+    c->done = false;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void link_serving(void *arg, sti_link link, sti_frame *frame)
+{
+    channel *c = arg;
+    const int size = frame->header.tag == bulk_bytes[1];
+    if (frame->header.kind == STI_KIND_HELLO) {
+        c->link = link;
+        must(sti_net_bind(c->net, link, 0) == STRADS_OK, "bind");
+        link_send(c, STI_KIND_WELCOME, NULL, 0);
+    } else if (frame->header.kind == KIND_PING) {
+        link_send(c, KIND_PING, frame->payload, PING_BYTES);
+    } else if (++c->received[size] == bulk_count[size]) {
+        link_send(c, KIND_BULK, NULL, 0);
+    }
+    sti_frame_free(frame);
+}
+
+static void link_asking(void *arg, sti_link link, sti_frame *frame)
+{
+    channel *c = arg;
+    const double at = now();
+    (void)link;
+    if (frame->header.kind == KIND_PING) {
+        int i = c->pings++ - WARM_UP;
+        c->samples[i < 0 ? 0 : i] = at - c->started;
+    }
+    if (frame->header.kind == KIND_PING && c->pings < PINGS + WARM_UP) {
+        c->started = now();
+        link_send(c, KIND_PING, frame->payload, PING_BYTES);
+    } else {
+        set_done(c);
+    }
+    sti_frame_free(frame);
+}
+
+static void link_open(channel *c, const char *url,
+                      void (*received)(void *, sti_link, sti_frame *))
+{
+    const sti_net_options options = {.listen_url = url,
+                                     .arg = c,
+                                     .events = {.received = received}};
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    must(sti_net_open(&options, &c->net) == STRADS_OK, strads_error_text());
+}
+
+static void link_serve(channel *c, const char *path, int tell)
+{
+    char url[160];
+    make_url(url, path, 0);
+    link_open(c, url, link_serving);
+    tell_port(tell,
+              path != NULL ? 0 : atoi(strrchr(sti_net_url(c->net), ':') + 1));
+}
+
+static void link_dial(channel *c, const char *path, int port)
+{
+    char url[160];
+    make_url(url, path, port);
+    link_open(c, "", link_asking);
+    must(sti_net_dial(c->net, url, 5000000000, &c->link) == STRADS_OK,
+         strads_error_text());
+    link_send(c, STI_KIND_HELLO, NULL, 0);
+    wait_done(c);
+}
+
+static void link_answer(const method *m, channel *c, char *buffer)
+{
+    (void)m;
+    (void)buffer;
+    wait_done(c); /* never: the callbacks work until this process is ended */
+}
+
+static void link_ask(const method *m, channel *c, char *buffer, double *figures)
+{
+    static double samples[PINGS];
+    (void)m;
+    c->samples = samples;
+    c->started = now();
+    link_send(c, KIND_PING, buffer, PING_BYTES);
+    wait_done(c);
+    figures[0] = 1e6 * median(samples, PINGS);
+    for (int size = 0; size < 2; size++) {
+        double start = now();
+        for (int i = 0; i < bulk_count[size]; i++)
+            link_send(c, KIND_BULK, buffer, bulk_bytes[size]);
+        wait_done(c);
+        figures[1 + size] = 1e-9 * (double)bulk_bytes[size] * bulk_count[size] /
+                            (now() - start);
+    }
+}
+
+/* ---- the measurement ---- */
+
+static const method methods[] = {
+    {"raw", raw_serve, raw_dial, raw_send, raw_recv, answer, ask},
+    {"nng stream", stream_serve, stream_dial, stream_send, stream_recv, answer,
+     ask},
+    {"nng pair1", pair_serve, pair_dial, pair_send, pair_recv, answer, ask},
+    {"link", link_serve, link_dial, NULL, NULL, link_answer, link_ask},
+};
+enum { METHODS = sizeof methods / sizeof *methods, FIGURES = 3 };
+
 static pid_t start(void (*side)(const method *, const char *, const int[2]),
                    const method *m, const char *path, const int pipes[2])
 {
@@ -335,7 +492,7 @@ static void server_side(const method *m, const char *path, const int port[2])
     char *buffer = calloc(1, bulk_bytes[1]);
     must(buffer != NULL, "memory");
     m->serve(&c, path, port[1]);
-    answer(m, &c, buffer);
+    m->answer(m, &c, buffer);
 }
 
 static int case_result[2];
@@ -349,7 +506,7 @@ static void client_side(const method *m, const char *path, const int port[2])
     must(buffer != NULL, "memory");
     must(read(port[0], &number, sizeof number) == sizeof number, "port");
     m->dial(&c, path, number);
-    ask(m, &c, buffer, figures);
+    m->ask(m, &c, buffer, figures);
     must(write(case_result[1], figures, sizeof figures) == sizeof figures,
          "result");
     usleep(20000); /* pair1 has no linger: let the last message leave */
@@ -377,9 +534,44 @@ static void run_case(const method *m, bool ipc, double figures[FIGURES])
     rmdir(folder);
 }
 
+static double seen[METHODS][2][FIGURES][ROUNDS_MAX];
+
+static void measure(int rounds)
+{
+    for (int round = 0; round < rounds; round++)
+        for (size_t m = 0; m < METHODS; m++)
+            for (int ipc = 0; ipc < 2; ipc++) {
+                double figures[FIGURES];
+                run_case(&methods[m], ipc != 0, figures);
+                for (int f = 0; f < FIGURES; f++)
+                    seen[m][ipc][f][round] = figures[f];
+            }
+}
+
+static void print_results(int rounds, bool json)
+{
+    double load = 0;
+    (void)getloadavg(&load, 1);
+    if (!json)
+        printf("medians of %d rounds, load %.2f\n"
+               "%-12s %-4s %12s %12s %12s\n",
+               rounds, load, "transport", "over", "64 B us", "64 KB GB/s",
+               "1 MB GB/s");
+    for (int ipc = 0; ipc < 2; ipc++)
+        for (size_t m = 0; m < METHODS; m++) {
+            double at[FIGURES];
+            for (int f = 0; f < FIGURES; f++)
+                at[f] = median(seen[m][ipc][f], (size_t)rounds);
+            printf(json ? "{\"bench\": \"transport\", \"transport\": \"%s\", "
+                          "\"over\": \"%s\", \"round_trip_us\": %.2f, "
+                          "\"gb_s_64k\": %.3f, \"gb_s_1m\": %.3f}\n"
+                        : "%-12s %-4s %12.1f %12.2f %12.2f\n",
+                   methods[m].name, ipc ? "ipc" : "tcp", at[0], at[1], at[2]);
+        }
+}
+
 int main(int argc, char **argv)
 {
-    static double seen[METHODS][2][FIGURES][ROUNDS_MAX];
     int rounds = 5;
     bool json = false;
     for (int i = 1; i < argc; i++) {
@@ -392,27 +584,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_transport: --rounds takes 1 to 99\n");
         return 2;
     }
-    for (int round = 0; round < rounds; round++)
-        for (size_t m = 0; m < METHODS; m++)
-            for (int ipc = 0; ipc < 2; ipc++) {
-                double figures[FIGURES];
-                run_case(&methods[m], ipc != 0, figures);
-                for (int f = 0; f < FIGURES; f++)
-                    seen[m][ipc][f][round] = figures[f];
-            }
-    if (!json)
-        printf("%-12s %-4s %12s %12s %12s\n", "transport", "over", "64 B us",
-               "64 KB GB/s", "1 MB GB/s");
-    for (int ipc = 0; ipc < 2; ipc++)
-        for (size_t m = 0; m < METHODS; m++) {
-            double at[FIGURES];
-            for (int f = 0; f < FIGURES; f++)
-                at[f] = median(seen[m][ipc][f], (size_t)rounds);
-            printf(json ? "{\"bench\": \"transport\", \"transport\": \"%s\", "
-                          "\"over\": \"%s\", \"round_trip_us\": %.2f, "
-                          "\"gb_s_64k\": %.3f, \"gb_s_1m\": %.3f}\n"
-                        : "%-12s %-4s %12.1f %12.2f %12.2f\n",
-                   methods[m].name, ipc ? "ipc" : "tcp", at[0], at[1], at[2]);
-        }
+    measure(rounds);
+    print_results(rounds, json);
     return 0;
 }
