@@ -108,6 +108,13 @@ static strads_err tell_news(sti_run *run, sti_worker_job *job)
     return tell_changes(run, job, told, d->n_news);
 }
 
+/* Start values ride with the opening: they are the first change of all. */
+static strads_err open_and_tell(sti_run *run, sti_worker_job *job)
+{
+    strads_err err = open_partition(run, job);
+    return err ? err : tell_news(run, job);
+}
+
 /* ---- updates ----------------------------------------------------------- */
 
 static strads_task block_task(const sti_run *run, const sti_worker_job *job,
@@ -378,7 +385,7 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
 {
     switch (job->job.call) {
     case STI_CALL_OPEN:
-        return open_partition(run, job);
+        return open_and_tell(run, job);
     case STI_CALL_CLOSE:
         return close_partition(run, job);
     case STI_CALL_HOP:
