@@ -59,7 +59,7 @@ static strads_err wrong_number(const strads_option *option, const char *text)
 static strads_err set_f64(const strads_option *option, double *field,
                           const char *text)
 {
-    double value;
+    double value = 0;
     if (!sti_number_parse(text, &value) || !in_range(option, value)) {
         return wrong_number(option, text);
     }
@@ -70,7 +70,7 @@ static strads_err set_f64(const strads_option *option, double *field,
 static strads_err parse_whole(const strads_option *option, const char *text,
                               uint64_t most, uint64_t *out)
 {
-    uint64_t value;
+    uint64_t value = 0;
     if (!sti_number_parse_u64(text, &value) || value > most ||
         !in_range(option, (double)value)) {
         return wrong_number(option, text);
@@ -82,7 +82,7 @@ static strads_err parse_whole(const strads_option *option, const char *text,
 static strads_err set_u32(const strads_option *option, uint32_t *field,
                           const char *text)
 {
-    uint64_t value;
+    uint64_t value = 0;
     strads_err err = parse_whole(option, text, UINT32_MAX, &value);
     if (!err) {
         *field = (uint32_t)value;
