@@ -219,7 +219,8 @@ static void retire(sti_conn *conn)
     pthread_mutex_lock(&net->lock);
     if (!conn->dialled && !conn->introduced)
         net->strangers--;
-    else if (net->closing && conn->why != STRADS_OK && !net->unclean) {
+    else if (conn->part_by != UINT64_MAX && conn->why != STRADS_OK &&
+             conn->why != STRADS_ECANCELED && !net->unclean) {
         net->unclean = true;
         (void)snprintf(net->unclean_text, sizeof net->unclean_text, "%s",
                        conn->text);

@@ -48,8 +48,8 @@ typedef struct sti_net_events {
     /* A link that the owner knows (dialled, or its HELLO was received) is
      * gone, whoever ended it; called once, after its last `received`. `why` is
      * STRADS_OK when both sides said BYE (everything sent was read), otherwise
-     * STRADS_EPEER or STRADS_ECANCELED (dropped here); `text` says it in a
-     * sentence and is valid during the call. */
+     * STRADS_EPEER, STRADS_ECANCELED (dropped here) or STRADS_ENOMEM; `text`
+     * says it in a sentence and is valid during the call. */
     void (*lost)(void *arg, sti_link link, strads_err why, const char *text);
 
     /* A connection that never said HELLO was dropped; for the log. */

@@ -294,7 +294,7 @@ void sti_conn_part(sti_conn *conn, uint64_t by)
     conn->parting = conn->parting || introduced;
     if (first)
         conn->parted_ns = atomic_load(&conn->net->clock_ns);
-    if (by < conn->part_by)
+    if (!conn->dead && by < conn->part_by)
         conn->part_by = by;
     pthread_cond_broadcast(&conn->room);
     pthread_mutex_unlock(&conn->lock);

@@ -70,7 +70,8 @@ typedef struct sti_conn {
     strads_err why;
     char text[STI_TEXT_MAX];
     uint64_t parted_ns; /* when parting began .. */
-    uint64_t part_by;   /* .. and when it must have ended */
+    uint64_t part_by;   /* .. and when it must have ended; a time is set only
+                             by sti_net_close */
     sti_queued *first;
     sti_queued **last;
     uint64_t queue_bytes;
