@@ -1,0 +1,142 @@
+#!/bin/sh
+# strads run: a program from a shared object, with options of its own. It finds
+# each column's sum and its number of entries, which awk can do as well.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+cat >sums.c <<'END'
+#include <math.h>
+#include <stdlib.h>
+#include <strads/strads.h>
+
+typedef struct sums_options { double scale; bool fail; } sums_options;
+typedef struct sums_state { double moved; } sums_state;
+
+static strads_err sums_shape(const void *config, const strads_data *data,
+                             strads_shape *shape)
+{
+    (void)config; (void)data;
+    shape->width = 2;
+    return STRADS_OK;
+}
+
+static strads_err sums_begin(const void *config, const strads_data *data,
+                             const strads_shape *shape, void **state)
+{
+    (void)config; (void)data; (void)shape;
+    *state = calloc(1, sizeof(sums_state));
+    return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
+}
+
+static strads_err sums_update(strads_task *task)
+{
+    const strads_sparse *x = &task->share->by_col;
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        uint32_t j = strads_block_param(&task->block, k);
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+            task->partial[2 * k] += x->f64[e];
+            task->partial[2 * k + 1] += 1;
+        }
+    }
+    return STRADS_OK;
+}
+
+static strads_err sums_aggregate(strads_commit *commit)
+{
+    const sums_options *o = commit->config;
+    sums_state *state = commit->state;
+    if (o->fail)
+        return strads_fail(STRADS_EPROGRAM, "sums was asked to fail");
+    for (uint32_t k = 0; k < 2 * commit->block.n; k++) {
+        double scale = k % 2 ? 1 : o->scale;
+        commit->change[k] = scale * commit->partial[k] - commit->value[k];
+        state->moved += fabs(commit->change[k]);
+    }
+    return STRADS_OK;
+}
+
+static strads_err sums_objective(void *user, strads_report *report)
+{
+    sums_state *state = user;
+    report->objective = NAN;
+    report->gap = state->moved;
+    state->moved = 0;
+    return STRADS_OK;
+}
+
+static const strads_option table[] = {
+    {.name = "scale", .kind = STRADS_OPTION_F64,
+     .offset = offsetof(sums_options, scale), .metavar = "A",
+     .help = "what each sum is multiplied by (default: 1)",
+     .min = 0, .max = 100},
+    {.name = CLASH, .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(sums_options, fail), .help = "fail (default: no)"},
+    {.name = NULL}};
+static const sums_options defaults = {.scale = 1};
+
+static const strads_program sums = {
+    .size = sizeof(strads_program), .name = "sums",
+    .summary = "adds columns up", .options = table,
+    .config_size = sizeof(sums_options), .defaults = &defaults,
+    .shape = sums_shape, .begin = sums_begin, .end = free,
+    .update = sums_update, .aggregate = sums_aggregate,
+    .objective = sums_objective};
+STRADS_EXPORT_PROGRAM(sums)
+END
+# build OUT WORDS...: the program as a shared object; the engine is the one
+# that is in the command.
+build() {
+    "${STRADS_CC:-cc}" -std=gnu17 -shared -fPIC -I"$STRADS_SOURCE/include" \
+        -o "$@"
+}
+build sums.so sums.c -DCLASH='"fail"'
+
+gives 0 run sums.so --help
+says out "adds columns up" "sums:" "--scale=A" "--fail" "--workers=N"
+gives 0 run sums.so --print-config --scale 3
+says out '"scale": 3' '"fail": false' '"tolerance"'
+refuses 2 'unknown option --scael; did you mean --scale?' \
+    run sums.so "$year_train" --scael 1
+refuses 2 '--scale 101: expected 0 to 100' run sums.so x --scale 101
+
+# The model: program, options, width, rows of values
+gives 0 run ./sums.so "$year_train" --scale 0.5 --model s.json --seed 2 \
+    --policy cyclic --workers 2 --partitions 3
+says s.json '"program": "sums"' '"width": 2' '"scale": 0.5' '"seed": 2' \
+    '"objective": null'
+awk '
+FNR == NR && $1 == "\"value\":" {
+    sub(/[^[]*\[/, ""); sub(/\].*/, "")
+    n = split($0, v, ", ")
+}
+FNR == NR { next }
+{ for (k = 2; k <= NF; k++) {
+      split($k, e, ":"); sum[e[1]] += e[2]; count[e[1]]++ } }
+END {
+    for (j = 1; 2 * j <= n; j++) {
+        d = v[2 * j - 1] - sum[j] / 2
+        if (d < -1e-9 || d > 1e-9 || v[2 * j] != count[j]) exit 1
+    }
+    exit n != 4000
+}' s.json "$year_train" || fail "the sums are wrong"
+
+# What a lasso makes of that model, and a failing program
+refuses 2 'model of program sums, expected one of lasso' \
+    lasso predict s.json "$year_test"
+run run sums.so "$year_train" --fail --model f.json --log f.jsonl
+same "$code" 1 "the exit code of a program that fails"
+says err "strads: sums was asked to fail"
+says f.jsonl '"reason": "error"'
+[ ! -e f.json ] || fail "a program that failed left a model"
+
+# Objects that are no program
+build clash.so sums.c -DCLASH='"seed"'
+refuses 2 'two options are called --seed' run clash.so "$year_train"
+echo 'int nothing;' >empty.c
+build empty.so empty.c
+refuses 2 'names no program' run empty.so "$year_train"
+sed 's/== STRADS_PROGRAM_ABI/== 77/; s/STRADS_EXPORT_PROGRAM(sums)/const \
+strads_program *strads_program_entry(uint32_t abi) \
+{ return abi == 77 ? \&sums : NULL; }/' sums.c >later.c
+build later.so later.c -DCLASH='"fail"'
+refuses 2 'was built for another version' run later.so "$year_train"
+finish
