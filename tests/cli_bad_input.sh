@@ -123,6 +123,12 @@ refuses 2 'not a plain file' lasso train one.svm --model /dev/null
 refuses 2 'cannot be written' lasso train one.svm --log none/r.jsonl
 refuses 2 'cannot be written' lasso predict good.json one.svm --output none/p
 
+cp one.svm keep.svm
+refuses 2 'is the data itself' lasso train one.svm --model one.svm
+refuses 2 'is the data itself' lasso train one.svm --log ./one.svm
+refuses 2 'is the data itself' lasso train one.svm --trace "$folder/one.svm"
+cmp -s one.svm keep.svm || fail "the data was overwritten"
+
 # Programs
 refuses 2 'none.so: cannot be loaded' run none.so one.svm
 refuses 2 'cannot be loaded' run one.svm one.svm

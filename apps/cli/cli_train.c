@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli_log.h"
@@ -119,6 +120,35 @@ static strads_err set_defaults(job *j)
     return STRADS_OK;
 }
 
+/* An output that is the data itself would destroy what people cannot get
+ * again. */
+static strads_err check_output(const job *j, const char *option,
+                               const char *path)
+{
+    struct stat data, output;
+    if (path && stat(j->data_path, &data) == 0 && stat(path, &output) == 0 &&
+        data.st_dev == output.st_dev && data.st_ino == output.st_ino) {
+        return strads_fail(STRADS_EINVAL, "--%s %s: is the data itself", option,
+                           path);
+    }
+    return STRADS_OK;
+}
+
+static strads_err check_outputs(const job *j)
+{
+    strads_err err = check_output(j, "model", j->files.model);
+    if (!err) {
+        err = check_output(j, "log", j->files.log);
+    }
+    if (!err) {
+        err = check_output(j, "trace", j->engine.trace);
+    }
+    if (!err && j->files.model) {
+        err = sti_aside_check(j->files.model);
+    }
+    return err;
+}
+
 static strads_err check_options(const job *j)
 {
     if (j->engine.nodes > 1 && !j->engine.listen) {
@@ -132,11 +162,7 @@ static strads_err check_options(const job *j)
                            "--listen needs --nodes N, 2 or more: how many "
                            "processes take part, this one too");
     }
-    strads_err err = STRADS_OK;
-    if (j->files.model) {
-        err = sti_aside_check(j->files.model);
-    }
-    return err;
+    return check_outputs(j);
 }
 
 /* What goes into the model and the log: how it was run, but no file names. */
