@@ -108,8 +108,10 @@ STRADS_API strads_err strads_run(const strads_program *program,
 
 /* ---- several nodes ----------------------------------------------------- */
 
-/* Opens options->listen and waits until options->nodes - 1 others have joined.
- * STRADS_EIO: the address is in use or not there. STRADS_ECANCELED. */
+/* Opens options->listen for options->nodes - 1 others and returns at once: the
+ * URL with its real port can be told to them now. `program`, `config` and
+ * `options` must outlive the engine. STRADS_EIO: the address is in use or not
+ * there. STRADS_EINVAL: an option. */
 STRADS_API strads_err strads_engine_listen(const strads_program *program,
                                            const void *config,
                                            const strads_engine_options *options,
@@ -127,8 +129,9 @@ typedef struct strads_join_options {
     const volatile bool *stop;
 } strads_join_options;
 
-/* Joins the run at `url`. STRADS_EMISMATCH: another version or no such
- * program. STRADS_EIO: nobody answers. */
+/* Joins the run at `url`: waits until all nodes have joined. STRADS_EMISMATCH:
+ * another version, no such program, joined already, or a full run. STRADS_EIO:
+ * nobody answers. STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
                                          const strads_join_options *options,
                                          strads_engine **out);
@@ -142,8 +145,10 @@ STRADS_API const strads_program *
 strads_engine_program(const strads_engine *engine);
 
 /* Fills in what this node has to read: partitions, keep_first, keep_count,
- * split and layout. The rest of *options is left alone. */
-STRADS_API strads_err strads_engine_keep(const strads_engine *engine,
+ * split and layout. The rest of *options is left alone. On the listening node
+ * this waits until all others have joined. STRADS_ECANCELED; STRADS_EINVAL:
+ * fewer partitions than workers. */
+STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
 /* Runs with the others. On a joined node *out stays NULL: the coordinator has

@@ -17,6 +17,22 @@ extern "C" {
  * major and minor. Any thread; the string is static. */
 STRADS_API const char *strads_version(void);
 
+/* Kernels chosen by what the processor can do. Nodes of one run must be on one
+ * level, because different kernels round differently. */
+typedef enum strads_kernel_level {
+    STRADS_KERNELS_PORTABLE = 0,
+    STRADS_KERNELS_AVX2 = 1,  /* AVX2 and FMA */
+    STRADS_KERNELS_AVX512 = 2 /* AVX-512 F, DQ, VL and BW as well */
+} strads_kernel_level;
+
+/* The level that programs are to use: the highest that this processor has,
+ * lowered by the environment's STRADS_KERNELS (portable, avx2 or avx512). The
+ * same for the life of the process. Any thread. */
+STRADS_API strads_kernel_level strads_kernels(void);
+
+/* "portable", "avx2" or "avx512"; static. */
+STRADS_API const char *strads_kernel_level_name(strads_kernel_level level);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,355 @@
+/* strads_engine: a run on several processes. Node 0 listened and knows the
+ * program and its options; the others joined and were told. All then do the
+ * same: keep their partitions, get ready, run, part. */
+#include "engine/run/result.h"
+#include "engine/run/run_setup.h"
+#include "engine/run/welcome_json.h"
+#include "engine/runtime/mesh.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct strads_engine {
+    sti_mesh *mesh;
+    strads_engine_options options; /* a joined node: what it was told */
+    bool joined;
+    bool together;       /* all nodes have joined */
+    bool failed;         /* the others are to be told */
+    sti_run_terms terms; /* config: the caller's on node 0 */
+    sti_config_strings strings;
+    uint32_t workers;  /* of all nodes */
+    uint32_t *node_of; /* [workers] */
+};
+
+const char *strads_engine_url(const strads_engine *engine)
+{
+    return sti_mesh_url(engine->mesh);
+}
+
+const char *strads_engine_data_path(const strads_engine *engine)
+{
+    return engine->terms.data_path;
+}
+
+const strads_program *strads_engine_program(const strads_engine *engine)
+{
+    return engine->terms.program;
+}
+
+void strads_engine_free(strads_engine *engine)
+{
+    if (!engine)
+        return;
+    sti_mesh_close(engine->mesh, engine->failed);
+    if (!engine->joined)
+        engine->terms.config = NULL;
+    sti_run_terms_free(&engine->terms);
+    sti_config_strings_free(&engine->strings);
+    free(engine->node_of);
+    free(engine);
+}
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a node");
+}
+
+/* ---- node 0 ------------------------------------------------------------ */
+
+strads_err strads_engine_listen(const strads_program *program,
+                                const void *config,
+                                const strads_engine_options *options,
+                                strads_engine **out)
+{
+    strads_err err = sti_setup_check_program(program);
+    if (err)
+        return err;
+    if (!options || options->size != sizeof *options || !options->listen ||
+        options->nodes > STI_NODES_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "to listen, options need size, listen and nodes "
+                           "from 1 to %d",
+                           STI_NODES_MAX);
+    strads_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return no_memory();
+    engine->options = *options;
+    engine->terms.program = program;
+    engine->terms.config = (void *)(uintptr_t)config;
+    engine->terms.nodes = options->nodes ? options->nodes : 1;
+    engine->terms.depth = options->depth;
+    if (options->data_path)
+        engine->terms.data_path = strdup(options->data_path);
+    err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (err)
+        strads_engine_free(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+/* Who has which workers, from the counts of each node. */
+static strads_err spread_workers(strads_engine *engine)
+{
+    engine->workers = 0;
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        engine->workers += engine->terms.workers[n];
+    engine->node_of = calloc(engine->workers, sizeof *engine->node_of);
+    if (!engine->node_of)
+        return no_memory();
+    uint32_t w = 0;
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        for (uint32_t k = 0; k < engine->terms.workers[n]; k++)
+            engine->node_of[w++] = n;
+    if (!engine->terms.partitions)
+        engine->terms.partitions = engine->workers;
+    if (engine->terms.partitions < engine->workers)
+        return strads_fail(STRADS_EINVAL,
+                           "%u partitions for %u workers on %u nodes: give at "
+                           "least as many partitions as workers",
+                           engine->terms.partitions, engine->workers,
+                           engine->terms.nodes);
+    return STRADS_OK;
+}
+
+/* A default config for a program that was started without one. */
+static strads_err tell_terms(strads_engine *engine)
+{
+    sti_run_terms terms = engine->terms;
+    void *defaults = NULL;
+    if (!terms.config && terms.program->config_size) {
+        defaults = calloc(1, terms.program->config_size);
+        if (!defaults)
+            return no_memory();
+        if (terms.program->defaults)
+            memcpy(defaults, terms.program->defaults,
+                   terms.program->config_size);
+        terms.config = defaults;
+    }
+    char *text = sti_run_terms_write(&terms);
+    free(defaults);
+    if (!text)
+        return no_memory();
+    strads_err err = sti_mesh_welcome(engine->mesh, text, engine->options.seed);
+    free(text);
+    return err;
+}
+
+static strads_err come_together(strads_engine *engine)
+{
+    if (engine->together)
+        return STRADS_OK;
+    uint32_t nodes = engine->terms.nodes;
+    strads_err err = sti_mesh_gather(engine->mesh, nodes);
+    if (err)
+        return err;
+    engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
+    if (!engine->terms.workers)
+        return no_memory();
+    engine->terms.workers[0] = sti_setup_workers(&engine->options);
+    for (uint32_t n = 1; n < nodes; n++)
+        engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
+    engine->terms.partitions = engine->options.partitions;
+    err = spread_workers(engine);
+    if (!err)
+        err = tell_terms(engine);
+    engine->together = !err;
+    return err;
+}
+
+/* ---- the others -------------------------------------------------------- */
+
+static strads_err take_terms(strads_engine *engine, const char *text,
+                             const strads_join_options *options)
+{
+    char *name = sti_run_terms_program(text);
+    if (!name)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the coordinator told no program: it runs another "
+                           "version");
+    const strads_program *program = options->find(options->find_arg, name);
+    strads_err err = STRADS_OK;
+    if (!program)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the run is of program %s, which this node does not "
+                          "have: give it the same program file",
+                          name);
+    free(name);
+    if (!err)
+        err = sti_run_terms_read(text, program, sti_mesh_nodes(engine->mesh),
+                                 &engine->strings, &engine->terms);
+    if (!err)
+        err = spread_workers(engine);
+    return err;
+}
+
+strads_err strads_engine_join(const char *url,
+                              const strads_join_options *options,
+                              strads_engine **out)
+{
+    if (!options || options->size != sizeof *options || !options->find)
+        return strads_fail(STRADS_EINVAL,
+                           "to join, options need size and find");
+    strads_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return no_memory();
+    engine->joined = engine->together = true;
+    engine->options = (strads_engine_options){
+        .size = sizeof engine->options,
+        .workers = options->workers,
+        .trace = options->trace,
+        .stop = options->stop,
+    };
+    char *text = NULL;
+    double timeout = options->timeout > 0 ? options->timeout : 30;
+    strads_err err =
+        sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (!err)
+        err = sti_mesh_join(engine->mesh, url,
+                            sti_setup_workers(&engine->options),
+                            (uint64_t)(timeout * 1e9), &text);
+    if (!err) {
+        err = take_terms(engine, text, options);
+        engine->failed = err != STRADS_OK;
+    }
+    free(text);
+    if (err)
+        strads_engine_free(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+/* ---- all of them ------------------------------------------------------- */
+
+static sti_layout own_layout(const strads_engine *engine)
+{
+    sti_layout layout = {.workers = engine->workers,
+                         .node_of = engine->node_of};
+    uint32_t node = sti_mesh_node(engine->mesh);
+    for (uint32_t n = 0; n < node; n++)
+        layout.first += engine->terms.workers[n];
+    layout.count = engine->terms.workers[node];
+    return layout;
+}
+
+strads_err strads_engine_keep(strads_engine *engine,
+                              strads_data_options *options)
+{
+    strads_err err = come_together(engine);
+    if (err) {
+        engine->failed = true;
+        return err;
+    }
+    const sti_layout layout = own_layout(engine);
+    const sti_run run = {.workers = engine->workers,
+                         .partitions = engine->terms.partitions};
+    const strads_program *program = engine->terms.program;
+    options->partitions = engine->terms.partitions;
+    options->keep_first = sti_run_first(&run, layout.first);
+    options->keep_count =
+        sti_run_first(&run, layout.first + layout.count) - options->keep_first;
+    options->split = program->split;
+    options->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
+    return STRADS_OK;
+}
+
+static void tell_progress(void *arg, const strads_progress *progress)
+{
+    const strads_engine *engine = arg;
+    if (!engine->options.progress)
+        return;
+    strads_progress told = *progress;
+    sti_mesh_count(engine->mesh, &told.bytes_sent, &told.bytes_received);
+    engine->options.progress(engine->options.progress_arg, &told);
+}
+
+static strads_err send_message(void *arg, const sti_msg *msg)
+{
+    const strads_engine *engine = arg;
+    return sti_mesh_send(engine->mesh, msg);
+}
+
+static strads_err get_ready(strads_engine *engine, const strads_data *data)
+{
+    const sti_data_mark mark = {
+        .rows = strads_data_rows(data),
+        .cols = strads_data_cols(data),
+        .nnz = strads_data_nnz(data),
+        .checksum = strads_data_checksum(data),
+    };
+    return engine->joined ? sti_mesh_ready(engine->mesh, &mark)
+                          : sti_mesh_await_ready(engine->mesh, &mark);
+}
+
+static strads_err drive(strads_engine *engine, sti_setup *setup,
+                        const strads_data *data, sti_trace *trace,
+                        strads_result **out)
+{
+    const sti_layout layout = own_layout(engine);
+    const sti_node_options options = {
+        .run = &setup->run,
+        .node = sti_mesh_node(engine->mesh),
+        .first_worker = layout.first,
+        .threads = layout.count,
+        .coordinates = !engine->joined,
+        .trace = trace,
+        .stop = engine->options.stop,
+        .report = tell_progress,
+        .send = send_message,
+        .arg = engine,
+    };
+    sti_node *node;
+    strads_err err = sti_node_new(&options, &node);
+    if (err)
+        return err;
+    sti_mesh_attach(engine->mesh, &setup->run, node);
+    err = get_ready(engine, data);
+    if (!err)
+        err = sti_node_run(node);
+    sti_mesh_detach(engine->mesh);
+    if (!err && !engine->joined) {
+        strads_progress progress;
+        sti_node_progress(node, &progress);
+        sti_mesh_count(engine->mesh, &progress.bytes_sent,
+                       &progress.bytes_received);
+        err = sti_result_new(setup, &progress, sti_node_end(node), out);
+    }
+    sti_node_free(node);
+    return err;
+}
+
+strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
+                             strads_result **out)
+{
+    if (!engine->together)
+        return strads_fail(STRADS_ESTATE,
+                           "strads_engine_keep comes before strads_engine_run");
+    const sti_layout layout = own_layout(engine);
+    strads_engine_options options = engine->options;
+    options.partitions = engine->terms.partitions;
+    options.depth = engine->terms.depth;
+    sti_setup setup = {0};
+    sti_trace *trace = NULL;
+    strads_result *result = NULL;
+    strads_err err =
+        sti_setup_make(&setup, engine->terms.program, engine->terms.config,
+                       data, &options, &layout);
+    if (!err && options.trace)
+        err = sti_trace_open(options.trace, &trace);
+    if (!err)
+        err = drive(engine, &setup, data, trace, &result);
+    engine->failed = err != STRADS_OK;
+    if (err) {
+        sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
+        engine->mesh = NULL;
+    }
+    strads_err closed = sti_trace_close(trace);
+    sti_setup_free(&setup, result != NULL);
+    if (!err && closed) {
+        strads_result_free(result);
+        return closed;
+    }
+    *out = err ? NULL : result;
+    return err;
+}

@@ -1,0 +1,127 @@
+/* Writing and reading of the run's terms. Nothing is kept. */
+#include "engine/run/welcome_json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *config_json(const sti_run_terms *terms)
+{
+    if (!terms->program->options)
+        return json_object();
+    const sti_config_part part = {terms->program->options, terms->config};
+    char *text = sti_config_text(&part, 1, 0);
+    json_t *config = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    return config;
+}
+
+char *sti_run_terms_write(const sti_run_terms *terms)
+{
+    json_t *workers = json_array();
+    for (uint32_t k = 0; workers && k < terms->nodes; k++)
+        json_array_append_new(workers, json_integer(terms->workers[k]));
+    json_t *all = json_pack("{s:s, s:o, s:I, s:I, s:o, s:s?}", "program",
+                            terms->program->name, "config", config_json(terms),
+                            "partitions", (json_int_t)terms->partitions,
+                            "depth", (json_int_t)terms->depth, "workers",
+                            workers, "data", terms->data_path);
+    char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+    json_decref(all);
+    return text;
+}
+
+char *sti_run_terms_program(const char *text)
+{
+    json_t *all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    const char *name = json_string_value(json_object_get(all, "program"));
+    char *copy = name ? strdup(name) : NULL;
+    json_decref(all);
+    return copy;
+}
+
+static strads_err refuse(const char *what)
+{
+    return strads_fail(STRADS_EMISMATCH,
+                       "the coordinator told no proper %s: it runs another "
+                       "version",
+                       what);
+}
+
+static strads_err read_config(json_t *all, sti_config_strings *strings,
+                              sti_run_terms *out)
+{
+    const strads_program *program = out->program;
+    out->config = calloc(1, program->config_size ? program->config_size : 1);
+    if (!out->config)
+        return strads_fail(STRADS_ENOMEM, "no memory for a program's options");
+    if (program->defaults)
+        memcpy(out->config, program->defaults, program->config_size);
+    if (!program->options)
+        return STRADS_OK;
+    char *text = json_dumps(json_object_get(all, "config"), JSON_COMPACT);
+    if (!text)
+        return refuse("options");
+    const sti_config_part part = {program->options, out->config};
+    const sti_config config = {&part, 1, strings};
+    strads_err err =
+        sti_config_parse(&config, "the coordinator", text, strlen(text));
+    free(text);
+    return err;
+}
+
+static strads_err read_workers(json_t *all, sti_run_terms *out)
+{
+    const json_t *list = json_object_get(all, "workers");
+    if (json_array_size(list) != out->nodes)
+        return refuse("numbers of workers");
+    out->workers = calloc(out->nodes, sizeof *out->workers);
+    if (!out->workers)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u nodes", out->nodes);
+    for (uint32_t k = 0; k < out->nodes; k++) {
+        json_int_t n = json_integer_value(json_array_get(list, k));
+        if (n < 1 || n > 1024)
+            return refuse("numbers of workers");
+        out->workers[k] = (uint32_t)n;
+    }
+    return STRADS_OK;
+}
+
+static strads_err read_numbers(json_t *all, sti_run_terms *out)
+{
+    json_int_t partitions =
+        json_integer_value(json_object_get(all, "partitions"));
+    json_int_t depth = json_integer_value(json_object_get(all, "depth"));
+    if (partitions < 1 || partitions > 1 << 20 || depth < 0 || depth > 16)
+        return refuse("numbers of partitions");
+    out->partitions = (uint32_t)partitions;
+    out->depth = (uint32_t)depth;
+    const char *path = json_string_value(json_object_get(all, "data"));
+    out->data_path = path ? strdup(path) : NULL;
+    return STRADS_OK;
+}
+
+strads_err sti_run_terms_read(const char *text, const strads_program *program,
+                              uint32_t nodes, sti_config_strings *strings,
+                              sti_run_terms *out)
+{
+    *out = (sti_run_terms){.program = program, .nodes = nodes};
+    json_t *all = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (!all)
+        return refuse("terms");
+    strads_err err = read_numbers(all, out);
+    if (!err)
+        err = read_workers(all, out);
+    if (!err)
+        err = read_config(all, strings, out);
+    json_decref(all);
+    return err;
+}
+
+void sti_run_terms_free(sti_run_terms *terms)
+{
+    free(terms->config);
+    free(terms->workers);
+    free(terms->data_path);
+    *terms = (sti_run_terms){0};
+}

@@ -1,0 +1,34 @@
+/* engine/run/welcome_json.h - what node 0 tells the others about a run, as the
+ * JSON object that rides in WELCOME. */
+#ifndef STI_WELCOME_JSON_H
+#define STI_WELCOME_JSON_H
+
+#include "engine/run/config_json.h"
+#include "strads/program.h"
+
+typedef struct sti_run_terms {
+    const strads_program *program;
+    void *config; /* of program->config_size bytes */
+    uint32_t partitions, depth;
+    uint32_t nodes;
+    uint32_t *workers; /* [nodes] */
+    char *data_path;   /* NULL: not told */
+} sti_run_terms;
+
+/* The caller frees the text; NULL: no memory. */
+char *sti_run_terms_write(const sti_run_terms *terms);
+
+/* The name of the program that a text is about, to be freed; NULL when it is
+ * not such a text. */
+char *sti_run_terms_program(const char *text);
+
+/* Reads everything but the program, which is given and whose config starts
+ * from its defaults; strings of the config live in *strings. What it has made
+ * is freed by sti_run_terms_free, also when it fails. STRADS_EMISMATCH: not
+ * what this version writes. */
+strads_err sti_run_terms_read(const char *text, const strads_program *program,
+                              uint32_t nodes, sti_config_strings *strings,
+                              sti_run_terms *out);
+void sti_run_terms_free(sti_run_terms *terms);
+
+#endif

@@ -1,0 +1,74 @@
+/* engine/runtime/mesh.h - the nodes of a run and the links between all of them.
+ *
+ * Coming together: node 0 listens; the others dial it with HELLO, get numbers
+ * in the order in which they came, and with WELCOME hear where everybody
+ * listens; node i then dials 1 .. i - 1. When a node has all its links and its
+ * share of the data, it says READY; when all have, messages may flow, each
+ * straight to the node that hosts the receiver. */
+#ifndef STI_MESH_H
+#define STI_MESH_H
+
+#include "engine/runtime/link.h"
+#include "engine/runtime/node.h"
+#include "strads/version.h"
+
+typedef struct sti_mesh sti_mesh;
+
+/* Opens this process's end and listens (`url` as in sti_net_options). `stop`
+ * (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
+ * sti_net_open. */
+strads_err sti_mesh_open(const char *url, const volatile bool *stop,
+                         sti_mesh **out);
+
+/* Says goodbye to all, waiting until what was sent has been read, and frees;
+ * `failed` tells the others first that the run has failed with the thread's
+ * error text. NULL is fine. */
+void sti_mesh_close(sti_mesh *mesh, bool failed);
+
+/* The URL that this node listens on, with the real port. */
+const char *sti_mesh_url(const sti_mesh *mesh);
+
+/* Node 0: waits until nodes - 1 others have joined. One that is of another
+ * version, comes twice or too late is told so and not counted. */
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes);
+
+/* Worker threads of a node, as its HELLO said; node 0's are not known here. */
+uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
+
+/* Node 0: welcomes all, with the run's options (JSON). */
+strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed);
+
+/* Another node: joins the run at `url` with so many workers, and links up with
+ * all others. *options is the caller's to free. STRADS_EMISMATCH, or what else
+ * the coordinator says; STRADS_EIO: nobody answers for `timeout_ns`. */
+strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
+                         uint64_t timeout_ns, char **options);
+
+uint32_t sti_mesh_node(const sti_mesh *mesh);
+uint32_t sti_mesh_nodes(const sti_mesh *mesh);
+
+/* From now on messages go to `node`, decoded by `run`'s sizes. */
+void sti_mesh_attach(sti_mesh *mesh, const sti_run *run, sti_node *node);
+/* And from now on they are dropped: before `node` is freed. */
+void sti_mesh_detach(sti_mesh *mesh);
+
+/* What all nodes must have the same of. */
+typedef struct sti_data_mark {
+    uint64_t rows, cols, nnz, checksum;
+} sti_data_mark;
+
+/* After attach: tells node 0 that this node is ready. */
+strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
+
+/* Node 0: waits until all are. STRADS_EMISMATCH: one has other data; it is
+ * told, too. */
+strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
+
+/* Sends a message to the node that hosts the receiver; takes over its
+ * reference. Any thread. */
+strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
+
+/* What went over the links so far. */
+void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received);
+
+#endif
