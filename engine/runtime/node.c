@@ -429,14 +429,19 @@ static void take_inbox(thread *th)
     }
 }
 
-/* Tells the coordinator once that the user wants to stop. */
+/* The user wants to stop: the coordinator ends the run with the model so far;
+ * another node cannot, and its leaving ends the run for all. */
 static void look_at_stop(thread *th)
 {
     sti_node *node = th->node;
-    if (th->index || !node->coordinator || node->told_cancel ||
-        !node->options.stop || !*node->options.stop)
+    if (th->index || node->told_cancel || !node->options.stop ||
+        !*node->options.stop)
         return;
     node->told_cancel = true;
+    if (!node->coordinator) {
+        sti_node_abort(node, STRADS_ECANCELED, "stopped by its user");
+        return;
+    }
     const waiting_event cancel = {STI_COORDINATOR, {.kind = STI_EVENT_CANCEL}};
     if (!push_event(th, &cancel))
         fail_thread(th, no_memory());

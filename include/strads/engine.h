@@ -120,8 +120,10 @@ STRADS_API strads_err strads_engine_listen(const strads_program *program,
 /* What a joining node needs to know beforehand. */
 typedef struct strads_join_options {
     size_t size;
-    uint32_t workers; /* threads of this process; 0: one per core */
-    double timeout;   /* seconds to keep dialing; 0: 30 */
+    uint32_t workers;   /* threads of this process; 0: one per core */
+    const char *listen; /* where the other nodes reach this one; NULL: a free
+                           port of the loopback, for one machine */
+    double timeout;     /* seconds to keep dialing; 0: 30 */
     const char *trace;
     /* Finds a program by the name that the coordinator runs. */
     const strads_program *(*find)(void *arg, const char *name);
