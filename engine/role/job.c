@@ -41,13 +41,18 @@ void sti_job_run(sti_run *run, sti_job *job)
 
 /* ---- what a phase says of its partials --------------------------------- */
 
+/* Whether a phase gives the sizes of its partials in bytes. */
+static bool counts_bytes(const strads_phase *p)
+{
+    return p->partial &&
+           (p->merge == STRADS_MERGE_CONCAT || p->merge == STRADS_MERGE_OWN);
+}
+
 size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
                                const strads_block *block,
                                const strads_block *against)
 {
     const strads_phase *p = &run->phases[phase];
-    bool in_bytes =
-        p->merge == STRADS_MERGE_CONCAT || p->merge == STRADS_MERGE_OWN;
     size_t size;
     if (p->partial) {
         strads_task task = {
@@ -65,8 +70,18 @@ size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
     } else {
         size = (size_t)block->n * run->shape.width;
     }
-    size_t bytes = in_bytes ? size : size * sizeof(double);
-    return (bytes + 7) & ~(size_t)7;
+    return counts_bytes(p) ? size : size * sizeof(double);
+}
+
+size_t sti_partial_bytes(const sti_run *run, const sti_dispatch *d,
+                         uint32_t index)
+{
+    size_t room = d->partial_at[index + 1] - d->partial_at[index];
+    if (!counts_bytes(&run->phases[d->phase]))
+        return room;
+    size_t bytes = sti_phase_partial_bytes(run, d->phase, &d->blocks[index],
+                                           d->has_against ? &d->against : NULL);
+    return bytes < room ? bytes : room;
 }
 
 static void merge_sum(double *restrict into, const double *restrict from,

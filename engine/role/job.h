@@ -193,10 +193,14 @@ static inline bool sti_phase_keeps_records(const strads_phase *phase)
     return phase->to != STRADS_TO_ALL || phase->merge == STRADS_MERGE_CONCAT;
 }
 
-/* What a block's partial takes, in bytes, rounded up to 8. */
+/* What a block's partial takes, in bytes, as the phase says. */
 size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
                                const strads_block *block,
                                const strads_block *against);
+
+/* The same of a block of a dispatch, whose room for it was rounded up to 8. */
+size_t sti_partial_bytes(const sti_run *run, const sti_dispatch *dispatch,
+                         uint32_t index);
 
 /* into += from, both `bytes` bytes, for SUM, MAX and OWN. */
 void sti_phase_merge(const strads_phase *phase, void *into, const void *from,

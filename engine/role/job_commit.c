@@ -384,7 +384,7 @@ static strads_err commit_in_place(sti_aggregate_job *job)
         strads_commit commit = base_commit(job, k);
         commit.partial =
             (const double *)(void *)(job->partial->bytes + d->partial_at[k]);
-        commit.partial_bytes = d->partial_at[k + 1] - d->partial_at[k];
+        commit.partial_bytes = sti_partial_bytes(job->run, d, k);
         err = commit_block(job, &commit, NULL);
     }
     return err;

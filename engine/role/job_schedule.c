@@ -141,10 +141,10 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         size_t numbers = values ? (size_t)d->blocks[k].n * run->shape.width : 0;
         d->value_at[k + 1] = d->value_at[k] + numbers;
-        d->partial_at[k + 1] =
-            d->partial_at[k] +
+        size_t bytes =
             sti_phase_partial_bytes(run, d->phase, &d->blocks[k],
                                     d->has_against ? &d->against : NULL);
+        d->partial_at[k + 1] = d->partial_at[k] + ((bytes + 7) & ~(size_t)7);
     }
     return d->values ? read_values(run, d) : STRADS_OK;
 }

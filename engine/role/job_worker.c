@@ -132,11 +132,6 @@ static strads_task block_task(const sti_run *run, const sti_worker_job *job,
     return task;
 }
 
-static size_t partial_bytes(const sti_dispatch *d, uint32_t index)
-{
-    return d->partial_at[index + 1] - d->partial_at[index];
-}
-
 /* SUM, MAX and OWN of an ALL phase: every block has its place. */
 static strads_err update_in_place(sti_run *run, sti_worker_job *job)
 {
@@ -151,7 +146,7 @@ static strads_err update_in_place(sti_run *run, sti_worker_job *job)
         strads_task task = block_task(run, job, k);
         task.partial =
             (double *)(void *)(job->partial->bytes + d->partial_at[k]);
-        task.partial_bytes = partial_bytes(d, k);
+        task.partial_bytes = sti_partial_bytes(run, d, k);
         err = phase->update(&task);
     }
     return err;
@@ -171,7 +166,7 @@ static strads_err update_records(sti_run *run, sti_worker_job *job)
         size_t n_values = owner ? d->value_at[k + 1] - d->value_at[k] : 0;
         sti_record record;
         strads_err err =
-            sti_records_append(job->partial, k, partial_bytes(d, k),
+            sti_records_append(job->partial, k, sti_partial_bytes(run, d, k),
                                (uint32_t)n_values, &record);
         if (err)
             return err;
@@ -312,13 +307,14 @@ static strads_err update_hop(sti_run *run, sti_worker_job *job)
     task.value = hop->n_values ? hop->values : NULL;
     task.object = hop->object;
     task.partial = (double *)(void *)fresh->bytes;
-    task.partial_bytes = fresh->size;
+    task.partial_bytes = sti_partial_bytes(run, d, hop->index);
+    size_t bytes = task.partial_bytes;
     err = phase->update(&task);
     hop->object = task.object;
     if (!err && hop->step == 0)
         memcpy(hop->partial->bytes, fresh->bytes, fresh->size);
     else if (!err)
-        sti_phase_merge(phase, hop->partial->bytes, fresh->bytes, fresh->size);
+        sti_phase_merge(phase, hop->partial->bytes, fresh->bytes, bytes);
     sti_object_drop(fresh);
     return err;
 }
@@ -341,11 +337,12 @@ static strads_err hop_once(sti_run *run, sti_worker_job *job)
         return !err && job->leaves ? pack_object(hop) : err;
     }
     sti_record record;
-    err = sti_records_append(job->partial, hop->index, hop->partial->size,
+    size_t bytes = sti_partial_bytes(run, job->dispatch, hop->index);
+    err = sti_records_append(job->partial, hop->index, bytes,
                              (uint32_t)hop->n_values, &record);
     if (err)
         return err;
-    memcpy(record.partial, hop->partial->bytes, hop->partial->size);
+    memcpy(record.partial, hop->partial->bytes, bytes);
     memcpy(record.values, hop->values, sizeof(double) * hop->n_values);
     uint64_t id = job->dispatch->blocks[hop->index].id;
     if (hop->object)
@@ -376,7 +373,7 @@ static strads_err merge(sti_run *run, sti_worker_job *job)
         size_t from = job->dispatch->partial_at[k];
         sti_phase_merge(phase, job->partial->bytes + from,
                         job->from->bytes + from,
-                        partial_bytes(job->dispatch, k));
+                        sti_partial_bytes(run, job->dispatch, k));
     }
     return STRADS_OK;
 }

@@ -1,0 +1,91 @@
+/* Toy matrices and runs on them. Owns nothing. */
+#include "tests/toy_data.h"
+
+#include <stdlib.h>
+
+double toy_entry(uint64_t i, uint64_t j)
+{
+    uint64_t bits = strads_random_bits(7, i, j, 0);
+    return bits & 1 ? (double)(bits >> 1 & 15) - 8 : 0;
+}
+
+double toy_label(uint64_t i)
+{
+    return (double)(strads_random_bits(8, i, 0, 0) & 31) - 16;
+}
+
+/* Column after column into arrays with room for every entry. */
+static uint64_t fill(uint64_t rows, uint64_t cols, uint64_t *start,
+                     uint32_t *index, double *value)
+{
+    uint64_t n = 0;
+    for (uint64_t j = 0; j < cols; j++) {
+        start[j] = n;
+        for (uint64_t i = 0; i < rows; i++) {
+            double x = toy_entry(i, j);
+            if (x == 0)
+                continue;
+            index[n] = (uint32_t)i;
+            value[n++] = x;
+        }
+    }
+    start[cols] = n;
+    return n;
+}
+
+strads_data *toy_data(const strads_program *program, uint64_t rows,
+                      uint64_t cols, uint32_t partitions)
+{
+    uint64_t most = rows * cols + 1;
+    uint64_t *start = malloc(sizeof *start * (cols + 1));
+    uint32_t *index = malloc(sizeof *index * most);
+    double *value = malloc(sizeof *value * most);
+    double *label = malloc(sizeof *label * (rows + 1));
+    strads_data *data = NULL;
+    if (start && index && value && label) {
+        fill(rows, cols, start, index, value);
+        for (uint64_t i = 0; i < rows; i++)
+            label[i] = toy_label(i);
+        const strads_columns columns = {.rows = rows,
+                                        .cols = cols,
+                                        .start = start,
+                                        .index = index,
+                                        .value = value,
+                                        .label = label};
+        const strads_data_options options = {.size = sizeof options,
+                                             .partitions = partitions,
+                                             .split = program->split,
+                                             .layout = program->layout};
+        if (strads_data_from_columns(&columns, &options, &data))
+            data = NULL;
+    }
+    free(start);
+    free(index);
+    free(value);
+    free(label);
+    return data;
+}
+
+strads_err toy_run_it(const toy_run *run, strads_result **out)
+{
+    strads_engine_options options = run->options;
+    options.size = sizeof options;
+    if (options.workers == 0)
+        options.workers = 1;
+    if (options.partitions == 0)
+        options.partitions = options.workers;
+    strads_data *data =
+        toy_data(run->program, run->rows ? run->rows : 23,
+                 run->cols ? run->cols : 17, options.partitions);
+    if (!data)
+        return strads_fail(STRADS_ENOMEM, "no toy matrix");
+    strads_result *result = NULL;
+    strads_err err =
+        strads_run(run->program, run->config, data, &options, &result);
+    if (out && !err)
+        *out = result;
+    else
+        strads_result_free(result);
+    strads_data_free(data);
+    return err;
+}

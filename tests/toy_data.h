@@ -1,0 +1,41 @@
+/* tests/toy_data.h - small data sets whose every entry is a formula, and runs
+ * of toy programs on them. No part of it prints or knows Criterion, so race
+ * tests and benchmarks may use it too. */
+#ifndef TESTS_TOY_DATA_H
+#define TESTS_TOY_DATA_H
+
+#include "strads/strads.h"
+
+/* Entry (i, j) of every toy matrix: a small whole number, 0 in half of all
+ * places. */
+double toy_entry(uint64_t i, uint64_t j);
+
+/* The label of row i: a small whole number. */
+double toy_label(uint64_t i);
+
+/* A matrix of rows x cols cut as the program wants it; NULL when it cannot be
+ * made. */
+strads_data *toy_data(const strads_program *program, uint64_t rows,
+                      uint64_t cols, uint32_t partitions);
+
+/* A run: `options.size` is filled in, and the data are made for
+ * options.partitions. */
+typedef struct toy_run {
+    const strads_program *program;
+    const void *config;
+    uint64_t rows, cols; /* 0: 23 x 17 */
+    strads_engine_options options;
+} toy_run;
+
+/* strads_run on a toy matrix; `out` may be NULL. */
+strads_err toy_run_it(const toy_run *run, strads_result **out);
+
+/* What a callback of a toy says when the engine broke its promise. */
+#define TOY_CHECK(condition)                                               \
+    do {                                                                   \
+        if (!(condition))                                                  \
+            return strads_fail(STRADS_EPROGRAM, "%s:%d: not %s", __FILE__, \
+                               __LINE__, #condition);                      \
+    } while (0)
+
+#endif
