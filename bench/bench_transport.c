@@ -8,7 +8,7 @@
  *
  * Each case runs in two fresh processes, as nodes do (and as nng demands: it
  * does not survive a fork), the cases take turns, and each cell is the median
- * of the rounds. Owns nothing beyond main; a case's processes exit at its end. */
+ * of the rounds. Owns nothing beyond main: a case's processes end with it. */
 #include <errno.h>
 #include <nng/nng.h>
 #include <nng/protocol/pair1/pair.h>
