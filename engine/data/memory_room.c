@@ -15,7 +15,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* A file that holds one number; UINT64_MAX for "max" or no such file. */
 static uint64_t read_number(const char *folder, const char *name)
 {
-    char path[512];
+    char path[600];
     uint64_t value = UINT64_MAX;
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "re");
@@ -54,7 +54,7 @@ static uint64_t group_room(const char *folder, const char *limit_file,
     uint64_t used = read_number(folder, usage_file);
     if (used == UINT64_MAX)
         return UINT64_MAX;
-    char stat[512];
+    char stat[600];
     (void)snprintf(stat, sizeof stat, "%s/memory.stat", folder);
     uint64_t cache = read_field(stat, "inactive_file");
     used -= least(used, cache);
@@ -66,7 +66,7 @@ static uint64_t groups_room(char *path, bool second)
 {
     uint64_t room = UINT64_MAX;
     for (;;) {
-        char folder[512];
+        char folder[440];
         (void)snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s",
                        second ? "" : "/memory", path);
         uint64_t here = second

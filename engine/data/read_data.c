@@ -334,7 +334,7 @@ strads_err sti_reading_labels(const sti_reading *r, double **out)
 
 static strads_err add_labels(const sti_reading *r, sti_build *b)
 {
-    double *labels;
+    double *labels = NULL;
     strads_err err = sti_reading_labels(r, &labels);
     if (err != STRADS_OK || labels == NULL)
         return err;

@@ -138,7 +138,7 @@ static void fill_content(const observer *o, strads_data_summary *out)
 
 static strads_err observe_labels_file(const sti_reading *r, observer *o)
 {
-    double *labels;
+    double *labels = NULL;
     strads_err err = sti_reading_labels(r, &labels);
     if (err != STRADS_OK || labels == NULL)
         return err;
