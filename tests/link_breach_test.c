@@ -159,6 +159,27 @@ Test(link_breach, a_damaged_payload_is_dropped)
     close_both();
 }
 
+Test(link_breach, no_flipped_bit_of_a_stranger_harms_the_node)
+{
+    unsigned char bytes[STI_HEADER_BYTES + 100] = {0};
+    sti_header header = raw_header(STI_KIND_HELLO, 5, 100);
+    const sti_part payload = {bytes + STI_HEADER_BYTES, 100};
+    header.checksum = sti_frame_checksum(&payload, 1);
+    sti_frame_encode_header(&header, bytes);
+    open_both(NULL);
+    for (unsigned i = 0; i < 150; i++) {
+        unsigned bit = i * 911 % (8 * sizeof bytes);
+        int fd = raw_connect(sti_net_url(victim.net));
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        raw_write(fd, bytes, sizeof bytes);
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        raw_wait_closed(fd);
+        link_node_wait_strangers(&victim, i + 1);
+    }
+    cr_expect_eq(victim.hellos, 1, "only the friend's");
+    close_both();
+}
+
 /* ---- those who said HELLO first ---- */
 
 static int say_hello(uint32_t from)
@@ -298,13 +319,14 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out_for_long)
 
 /* A process of its own that joins the URL which it reads from `pipe`, as node
  * 5, and then only lives. Forked before this process has touched nng. */
-static pid_t start_peer(int pipe_fd[2])
+static pid_t start_peer(int pipe_fd[2], uint64_t dead_ns)
 {
     cr_assert_eq(pipe(pipe_fd), 0);
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        const sti_net_options options = {.heartbeat_ns = 50000000};
+        const sti_net_options options = {.heartbeat_ns = 50000000,
+                                         .dead_ns = dead_ns};
         static link_node peer;
         char url[STI_URL_MAX + 1] = "";
         if (read(pipe_fd[0], url, sizeof url) <= 0)
@@ -328,7 +350,7 @@ static void tell_peer(const int pipe_fd[2])
 Test(link_breach, a_killed_peer_is_noticed_at_once)
 {
     int pipe_fd[2];
-    pid_t pid = start_peer(pipe_fd);
+    pid_t pid = start_peer(pipe_fd, UINT64_C(20000000000));
     open_both(NULL); /* silence would be noticed after 5 s */
     tell_peer(pipe_fd);
     struct timespec before, after;
@@ -348,7 +370,7 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     const sti_net_options options = {.heartbeat_ns = 50000000,
                                      .dead_ns = 400000000};
     int pipe_fd[2];
-    pid_t pid = start_peer(pipe_fd);
+    pid_t pid = start_peer(pipe_fd, UINT64_C(20000000000));
     link_node_open(&victim, 0, NULL, &options);
     link_node_open(&friend, 1, "", &options);
     friends_link = link_node_join(&friend, &victim);
@@ -360,6 +382,26 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     expect_text("node 5");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+    close_both();
+}
+
+/* It hears nothing while it is stopped; that must not count against others. */
+Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
+{
+    const sti_net_options options = {.heartbeat_ns = 50000000,
+                                     .dead_ns = UINT64_C(20000000000)};
+    int pipe_fd[2];
+    pid_t pid = start_peer(pipe_fd, 500000000);
+    open_both(&options);
+    tell_peer(pipe_fd);
+    kill(pid, SIGSTOP);
+    (void)usleep(1500000); /* the silence is what is tested */
+    kill(pid, SIGCONT);
+    link_node_expect_alive(&victim, victim.links[5]);
+    cr_expect_eq(victim.lost, 0, "%s", victim.text);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    link_node_wait_lost(&victim, 1);
     close_both();
 }
 
