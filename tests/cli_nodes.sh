@@ -6,7 +6,6 @@
 children=
 trap 'for child in $children; do kill "$child" 2>/dev/null || :; done
       rm -rf "$folder"' EXIT
-port=$((20000 + $$ % 20000))
 
 # start NAME WORDS...: strads in the background; its number goes to $child.
 start() {
@@ -35,26 +34,23 @@ until_there() {
     done
 }
 
-listens() {
-    hex=$(printf ':%04X 00000000:0000 0A' "$1")
-    tries=0
-    until grep -qF "$hex" /proc/net/tcp; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || { fail "nobody listens at $1"; return; }
-        sleep 0.05
-    done
+# url_of NAME: where it listens, as it said itself.
+url_of() {
+    until_there "strads join " "$1.err"
+    sed -n 's/.*strads join //p' "$1.err"
 }
 
 # The model of one process is what the others are held against.
-common="--lambda-ratio 0.02 --deterministic --partitions 4 --seed 5"
+common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
 gives 0 lasso train "$year_train" $common --model one.json
 grep -E '"(index|value)"' one.json >one.bits
 
-for url in "ipc://$folder/run.sock" "tcp://127.0.0.1:$port"; do
-    rm -f four.json
+for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
+    rm -f four.json first.err
     start first lasso train "$year_train" $common --workers 1 --nodes 4 \
-        --listen "$url" --model four.json --log four.jsonl
+        --listen "$place" --model four.json --log four.jsonl
     first=$child
+    url=$(url_of first)
     start second join "$url" --workers 1
     second=$child
     start third join "$url" --workers 1 --data "$year_train"
@@ -76,13 +72,14 @@ for url in "ipc://$folder/run.sock" "tcp://127.0.0.1:$port"; do
 done
 
 # A port in use
-start first lasso train "$year_train" --nodes 2 \
-    --listen "tcp://127.0.0.1:$((port + 1))" --model m.json
+rm -f first.err
+start first lasso train "$year_train" --nodes 2 --listen tcp://127.0.0.1:0 \
+    --model m.json
 first=$child
-listens $((port + 1))
-refuses 2 "in use" lasso train "$year_train" --nodes 2 \
-    --listen "tcp://127.0.0.1:$((port + 1))" --model n.json
-says err "tcp://127.0.0.1:$((port + 1))"
+url=$(url_of first)
+refuses 2 "in use" lasso train "$year_train" --nodes 2 --listen "$url" \
+    --model n.json
+says err "$url"
 [ ! -e n.json ] || fail "a port in use left a model"
 
 # Ctrl-C while waiting for the others
@@ -90,16 +87,17 @@ kill -INT "$first"
 ends first "$first" 130
 [ ! -e m.json ] || fail "a run that never began left a model"
 
-# Nobody there, and addresses that are none
-refuses 1 "tcp://127.0.0.1:$((port + 2))" join \
-    "tcp://127.0.0.1:$((port + 2))" --timeout 0.3
+# Nobody there any more, and addresses that are none
+refuses 1 "$url" join "$url" --timeout 0.3
 refuses 2 "nonsense" join nonsense
 refuses 2 "nonsense" lasso train "$year_train" --nodes 2 --listen nonsense
 
 # Other data
+rm -f first.err
 start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
     --listen "ipc://$folder/other.sock" --model m.json
 first=$child
+until_there "strads join" first.err
 start second join "ipc://$folder/other.sock" --data "$year_test"
 second=$child
 ends second "$second" 2
@@ -108,10 +106,12 @@ ends first "$first" 2
 [ ! -e m.json ] || fail "other data left a model"
 
 # A node that is lost
+rm -f first.err
 start first lasso train "$year_train" --nodes 3 --lambda-ratio 1e-6 \
     --tolerance 1e-15 --listen "ipc://$folder/lost.sock" --model m.json \
     --log lost.jsonl
 first=$child
+until_there "strads join" first.err
 start second join "ipc://$folder/lost.sock"
 second=$child
 start third join "ipc://$folder/lost.sock"

@@ -119,6 +119,15 @@ END {
     exit n != 4000
 }' s.json "$year_train" || fail "the sums are wrong"
 
+# A start from the optimum; a model of another shape is none
+gives 0 run ./sums.so "$year_train" --scale 0.5 --start s.json --model t.json
+says t.json '"width": 2'
+sed 's/"width": 2,//; s/\("index": \[\).*/\11],/; s/\("value": \[\).*/\12]/' \
+    s.json >narrow.json
+refuses 2 'has 1 values for each coefficient, this run needs 2' \
+    run sums.so "$year_train" --start narrow.json --model u.json
+[ ! -e u.json ] || fail "a start of another shape left a model"
+
 # What a lasso makes of that model, and a failing program
 refuses 2 'model of program sums, expected one of lasso' \
     lasso predict s.json "$year_test"

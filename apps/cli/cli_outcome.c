@@ -1,0 +1,91 @@
+/* How a run ended: told to people, to the log, to whoever reads exit codes, and
+ * kept as a model. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli_job.h"
+#include "command.h"
+
+typedef struct outcome {
+    const char *word; /* in the log */
+    const char *text; /* for people */
+    int code;
+} outcome;
+
+/* A bound is a failure to converge only where there is a gap to judge by. */
+static outcome judge(const strads_result *result)
+{
+    int bound = isnan(strads_result_progress(result)->gap) ? CLI_OK : CLI_BOUND;
+    switch (strads_result_end(result)) {
+    case STRADS_END_CONVERGED:
+        return (outcome){"converged", "converged", CLI_OK};
+    case STRADS_END_STOPPED:
+        return (outcome){"stopped", "stopped by the program", CLI_OK};
+    case STRADS_END_ROUNDS:
+        return (outcome){"max-rounds", "stopped by --max-rounds", bound};
+    case STRADS_END_TIME:
+        return (outcome){"time-limit", "stopped by --time-limit", bound};
+    case STRADS_END_CANCELED:
+        break;
+    }
+    return (outcome){"interrupted", "interrupted", CLI_INTERRUPTED};
+}
+
+static void summarise(const cli_job *j, const outcome *end)
+{
+    char figures[160] = "";
+    size_t at = 0;
+    const strads_progress *p = strads_result_progress(j->result);
+    if (!isnan(p->objective)) {
+        at += (size_t)snprintf(figures, sizeof figures, " objective %.9g,",
+                               p->objective);
+    }
+    if (!isnan(p->gap)) {
+        (void)snprintf(figures + at, sizeof figures - at, " gap %.1e,", p->gap);
+    }
+    cli_say(j->files.quiet,
+            "%s after %" PRIu64 " rounds and %.3g s:%s %" PRIu64
+            " nonzeros, seed %" PRIu64,
+            end->text, p->round, p->seconds, figures, p->nonzeros,
+            j->engine.seed);
+    if (!j->files.quiet && j->train->describe) {
+        j->train->describe(strads_result_state(j->result));
+    }
+}
+
+static strads_err write_model(const cli_job *j)
+{
+    strads_model *model;
+    strads_err err =
+        strads_model_from_result(j->result, j->train->program->name,
+                                 j->config_text, j->engine.seed, &model);
+    if (err) {
+        return err;
+    }
+    if (j->train->complete) {
+        j->train->complete(strads_result_state(j->result), model);
+    }
+    err = strads_model_write(model, j->files.model);
+    strads_model_free(model);
+    if (!err) {
+        cli_say(j->files.quiet, "the model is in %s", j->files.model);
+    }
+    return err;
+}
+
+/* The model comes first: a log that cannot be finished costs no model. */
+int cli_job_conclude(cli_job *j)
+{
+    outcome end = judge(j->result);
+    strads_err err = STRADS_OK;
+    summarise(j, &end);
+    if (j->files.model) {
+        err = write_model(j);
+    }
+    cli_log_end(&j->log, err ? "error" : end.word,
+                strads_result_progress(j->result));
+    int code = err ? cli_complain(err, CLI_RUNNING) : end.code;
+    err = cli_log_close(&j->log);
+    return err ? cli_complain(err, CLI_RUNNING) : code;
+}

@@ -1,0 +1,168 @@
+/* The options of a training: the program's, the engine's and the command's own,
+ * and what has to hold between them before anything is read. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli_job.h"
+#include "cli_options.h"
+#include "engine/base/aside.h"
+
+static const strads_option file_table[] = {
+    {.name = "model",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_files, model),
+     .metavar = "OUT.json",
+     .help = "write the model there (default: nowhere)"},
+    {.name = "log",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_files, log),
+     .metavar = "RUN.jsonl",
+     .help = "write a JSON line per report (default: none)"},
+    {.name = "start",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_files, start),
+     .metavar = "MODEL",
+     .help = "start from a model's values (default: from 0)"},
+    {.name = "labels",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_files, labels),
+     .metavar = "FILE",
+     .help = "labels of MatrixMarket data, one a line"},
+    {.name = "f32",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(cli_files, f32),
+     .help = "values in 4 bytes instead of 8 (default: no)"},
+    {.name = "quiet",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(cli_files, quiet),
+     .help = "print errors only (default: no)"},
+    {.name = NULL},
+};
+
+static uint32_t cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 1024 ? 1024 : (uint32_t)n;
+}
+
+/* The defaults in figures, so that --print-config shows what will be. */
+static strads_err set_defaults(cli_job *j)
+{
+    const strads_program *program = j->train->program;
+    j->engine = (strads_engine_options){
+        .size = sizeof j->engine,
+        .workers = cores(),
+        .policy = "priority",
+        .blocks = 1,
+        .threshold = 0.1,
+        .tolerance = 1e-6,
+        .nodes = 1,
+    };
+    j->config = calloc(1, program->config_size + 1);
+    if (!j->config) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for the options");
+    }
+    if (program->defaults) {
+        memcpy(j->config, program->defaults, program->config_size);
+    }
+    return STRADS_OK;
+}
+
+/* An output that is the data itself would destroy what people cannot get
+ * again. */
+static strads_err check_output(const cli_job *j, const char *option,
+                               const char *path)
+{
+    struct stat data, output;
+    if (path && stat(j->data_path, &data) == 0 && stat(path, &output) == 0 &&
+        data.st_dev == output.st_dev && data.st_ino == output.st_ino) {
+        return strads_fail(STRADS_EINVAL, "--%s %s: is the data itself", option,
+                           path);
+    }
+    return STRADS_OK;
+}
+
+static strads_err check_outputs(const cli_job *j)
+{
+    strads_err err = check_output(j, "model", j->files.model);
+    if (!err) {
+        err = check_output(j, "log", j->files.log);
+    }
+    if (!err) {
+        err = check_output(j, "trace", j->engine.trace);
+    }
+    if (!err && j->files.model) {
+        err = sti_aside_check(j->files.model);
+    }
+    return err;
+}
+
+static strads_err check_options(const cli_job *j)
+{
+    if (j->engine.nodes > 1 && !j->engine.listen) {
+        return strads_fail(STRADS_EINVAL,
+                           "--nodes %" PRIu32 " needs --listen URL, where the "
+                           "others find this process",
+                           j->engine.nodes);
+    }
+    if (j->engine.listen && j->engine.nodes < 2) {
+        return strads_fail(STRADS_EINVAL,
+                           "--listen needs --nodes N, 2 or more: how many "
+                           "processes take part, this one too");
+    }
+    return check_outputs(j);
+}
+
+/* What goes into the model and the log: how it was run, but no file names. */
+static strads_err keep_options(cli_job *j)
+{
+    sti_config_part part[] = {
+        {j->train->program->options, j->config},
+        {strads_engine_option_table(), &j->engine},
+    };
+    j->config_text = sti_config_text(part, 2, 2);
+    return j->config_text
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory left for the options");
+}
+
+strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
+{
+    static const char footer[] =
+        "Exit codes: 0 converged, 1 failed, 2 wrong input, 3 not converged, "
+        "130 stopped.\n";
+    cli_syntax syntax = {
+        .name = j->train->name,
+        .args = "DATA",
+        .summary = j->train->summary,
+        .footer = footer,
+        .config = true,
+    };
+    cli_parsed parsed;
+    size_t g = 0;
+    strads_err err = set_defaults(j);
+    if (err) {
+        return err;
+    }
+    if (j->train->program->options) {
+        syntax.groups[g++] = (cli_group){j->train->options,
+                                         j->train->program->options, j->config};
+    }
+    syntax.groups[g++] =
+        (cli_group){"Running:", strads_engine_option_table(), &j->engine};
+    syntax.groups[g++] = (cli_group){"Files:", file_table, &j->files};
+    err = cli_parse(&syntax, argc, argv, &j->strings, &parsed);
+    *done = parsed.done;
+    if (err || parsed.done) {
+        return err;
+    }
+    j->data_path = parsed.arg[0];
+    if (!j->engine.listen && j->engine.partitions == 0) {
+        j->engine.partitions = j->engine.workers;
+    }
+    err = check_options(j);
+    return err ? err : keep_options(j);
+}
