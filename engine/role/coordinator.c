@@ -358,11 +358,36 @@ static bool decide(sti_coordinator *c, sti_effects *out)
 
 /* ---- dispatching ------------------------------------------------------- */
 
+static bool has_holder(const sti_run *run, uint32_t phase)
+{
+    return phase < run->n_phases && run->phases[phase].to != STRADS_TO_ALL;
+}
+
+/* Whether a block of the plan is still with a holder, who may write it: its
+ * values, and the object that travels with it, are there and nowhere else. */
+static bool is_held(const sti_coordinator *c)
+{
+    if (!has_holder(c->run, c->plan.phase))
+        return false;
+    for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
+        const flight *f = &c->flights[k];
+        if (!f->used || !has_holder(c->run, f->dispatch->phase))
+            continue;
+        for (uint32_t a = 0; a < f->dispatch->n_blocks; a++)
+            for (uint32_t b = 0; b < c->plan.n_blocks; b++)
+                if (f->dispatch->blocks[a].id == c->plan.blocks[b].id)
+                    return true;
+    }
+    return false;
+}
+
 static bool plan_may_leave(sti_coordinator *c)
 {
     if (flight_of(c, c->next_round)->used)
         return false;
-    return !(c->in_flight && runs_alone(c->run, c->plan.phase));
+    if (c->in_flight == 0)
+        return true;
+    return !runs_alone(c->run, c->plan.phase) && !is_held(c);
 }
 
 static void prepare(sti_coordinator *c, sti_effects *out)

@@ -85,6 +85,7 @@ static void clear_seat(struct seat *s, uint32_t n_blocks)
             sti_object_drop(s->child[l].object);
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
+    sti_object_drop(s->job.hop); /* of a job that failed or never ran */
     free(s->waiting);
     sti_buffer *partial = s->partial;
     *s = (struct seat){.partial = partial};
