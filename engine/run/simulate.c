@@ -1,0 +1,124 @@
+/* strads_simulate: a whole run on simulated nodes, in this thread. */
+#include <stdlib.h>
+
+#include "engine/run/result.h"
+#include "engine/run/run_setup.h"
+#include "engine/runtime/sim.h"
+#include "engine/runtime/sim_cost.h"
+
+enum { NODES_MAX = 4096 };
+
+static void tell_progress(void *arg, const strads_progress *progress)
+{
+    const strads_engine_options *options = arg;
+    if (options->progress)
+        options->progress(options->progress_arg, progress);
+}
+
+static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
+                        sti_trace *trace, strads_result **out,
+                        strads_sim_outcome *outcome)
+{
+    const sti_sim_options options = {
+        .run = &setup->run,
+        .costs = costs,
+        .trace = trace,
+        .stop = setup->options.stop,
+        .report = tell_progress,
+        .arg = &setup->options,
+    };
+    sti_sim *sim;
+    strads_err err = sti_sim_new(&options, &sim);
+    if (err)
+        return err;
+    err = sti_sim_run(sim);
+    if (!err) {
+        strads_progress progress;
+        sti_sim_progress(sim, &progress);
+        err = sti_result_new(setup, &progress, sti_sim_end(sim), out);
+        sti_sim_outcome(sim, outcome);
+    }
+    sti_sim_free(sim);
+    return err;
+}
+
+static strads_err run_traced(sti_setup *setup, const strads_sim_options *costs,
+                             strads_result **out, strads_sim_outcome *outcome)
+{
+    sti_trace *trace = NULL;
+    strads_result *result = NULL;
+    strads_err err = STRADS_OK;
+    if (setup->options.trace)
+        err = sti_trace_open(setup->options.trace, &trace);
+    if (!err)
+        err = drive(setup, costs, trace, &result, outcome);
+    strads_err closed = sti_trace_close(trace);
+    sti_setup_free(setup, result != NULL);
+    if (!err && closed) {
+        strads_result_free(result);
+        return closed;
+    }
+    if (!err)
+        *out = result;
+    return err;
+}
+
+static strads_err check_costs(const strads_sim_options *sim)
+{
+    if (!sim || sim->size != sizeof *sim)
+        return strads_fail(STRADS_EINVAL,
+                           "simulation options of %zu bytes, expected %zu: set "
+                           "size, and build against this library's headers",
+                           sim ? sim->size : 0, sizeof *sim);
+    if (sim->nodes == 0 || sim->nodes > NODES_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a simulation of %u nodes: expected 1 to %d",
+                           sim->nodes, NODES_MAX);
+    return sti_sim_cost_check(sim);
+}
+
+/* Worker w is on node w. Nodes without a partition would have nothing to do. */
+static strads_err lay_out(const strads_engine_options *options,
+                          const strads_sim_options *sim, sti_layout *layout,
+                          uint32_t **node_of)
+{
+    uint32_t workers = sim->nodes;
+    if (options && options->partitions && options->partitions < workers)
+        workers = options->partitions;
+    *node_of = malloc(sizeof **node_of * workers);
+    if (!*node_of)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
+                           workers);
+    for (uint32_t w = 0; w < workers; w++)
+        (*node_of)[w] = w;
+    *layout =
+        (sti_layout){.workers = workers, .node_of = *node_of, .count = workers};
+    return STRADS_OK;
+}
+
+strads_err strads_simulate(const strads_program *program, const void *config,
+                           const strads_data *data,
+                           const strads_engine_options *options,
+                           const strads_sim_options *sim, strads_result **out,
+                           strads_sim_outcome *outcome)
+{
+    sti_layout layout;
+    uint32_t *node_of = NULL;
+    strads_err err = check_costs(sim);
+    if (!err)
+        err = lay_out(options, sim, &layout, &node_of);
+    if (err)
+        return err;
+    sti_setup setup = {0};
+    strads_sim_outcome came = {0};
+    err = sti_setup_make(&setup, program, config, data, options, &layout);
+    free(node_of);
+    if (err) {
+        sti_setup_free(&setup, false);
+        return err;
+    }
+    err = run_traced(&setup, sim, out, &came);
+    if (!err && outcome)
+        *outcome = came;
+    return err;
+}

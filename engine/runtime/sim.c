@@ -1,0 +1,426 @@
+/* The simulation. It owns the queue, the roles, their cores and the wire; who
+ * is busy with which job is known to the core alone.
+ *
+ * A core starts a job when it is idle, otherwise keeps it waiting, first come
+ * first served. Its DONE event makes it idle; the role's step comes first, then
+ * the next job starts, as on a node's thread. Time never goes back: whatever is
+ * pushed comes at `now` or later. */
+#include "engine/runtime/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "engine/role/coordinator.h"
+#include "engine/role/scheduler.h"
+#include "engine/role/worker.h"
+#include "engine/runtime/job_names.h"
+#include "engine/runtime/sim_queue.h"
+#include "engine/runtime/sim_wire.h"
+
+/* Jobs that wait for a core: a ring that grows. */
+typedef struct core {
+    sti_job *running;
+    sti_job **waiting;
+    size_t first, n, room; /* room is a power of two */
+    uint32_t track;
+} core;
+
+struct sti_sim {
+    sti_sim_options options;
+    sti_run *run;
+    sti_sim_queue queue;
+    sti_sim_cost cost;
+    sti_sim_wire *wire;
+    sti_job_names *names;
+    sti_coordinator *coordinator;
+    sti_scheduler *scheduler;
+    sti_worker **workers; /* [run->workers] */
+    core *cores;          /* [run->workers + 2]: the workers', and two more */
+    sti_effects effects;
+    XXH3_state_t *digest;
+    uint64_t now, events, busy_ns, callback_ns;
+    uint64_t dispatched; /* the newest round that was sent */
+    bool told_cancel, ended;
+};
+
+/* ---- making ------------------------------------------------------------ */
+
+static core *core_of(const sti_sim *sim, sti_address role)
+{
+    return role < STI_WORKER_0 ? &sim->cores[sim->run->workers + role]
+                               : &sim->cores[role - STI_WORKER_0];
+}
+
+static strads_err make_roles(sti_sim *sim)
+{
+    sti_run *run = sim->run;
+    sim->workers = calloc(run->workers, sizeof(sti_worker *));
+    sim->cores = calloc(run->workers + (size_t)2, sizeof *sim->cores);
+    sim->digest = XXH3_createState();
+    if (!sim->workers || !sim->cores || !sim->digest)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
+                           run->workers);
+    (void)XXH3_64bits_reset(sim->digest);
+    strads_err err = sti_coordinator_new(run, &sim->coordinator);
+    if (!err)
+        err = sti_scheduler_new(run, &sim->scheduler);
+    for (uint32_t w = 0; w < run->workers && !err; w++)
+        err = sti_worker_new(run, w, &sim->workers[w]);
+    return err;
+}
+
+static void make_tracks(sti_sim *sim)
+{
+    sti_trace *trace = sim->options.trace;
+    uint32_t own = sim->run->workers;
+    core_of(sim, STI_COORDINATOR)->track =
+        sti_trace_track(trace, own, "coordinator");
+    core_of(sim, STI_SCHEDULER)->track =
+        sti_trace_track(trace, own, "scheduler");
+    for (uint32_t w = 0; w < sim->run->workers; w++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "worker %u", w);
+        sim->cores[w].track = sti_trace_track(trace, w, name);
+    }
+}
+
+strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
+{
+    sti_sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return strads_fail(STRADS_ENOMEM, "no memory for a simulation");
+    sim->options = *options;
+    sim->run = options->run;
+    sti_sim_cost_init(&sim->cost, sim->run, options->costs);
+    strads_err err = sti_job_names_new(sim->run, &sim->names);
+    if (!err)
+        err = make_roles(sim);
+    if (!err)
+        err =
+            sti_sim_wire_new(sim->run, &sim->cost, options->trace, &sim->wire);
+    if (err) {
+        sti_sim_free(sim);
+        return err;
+    }
+    make_tracks(sim);
+    *out = sim;
+    return STRADS_OK;
+}
+
+static void free_queue(sti_sim *sim)
+{
+    sti_sim_item item;
+    while (sti_sim_queue_pop(&sim->queue, &item)) {
+        if (item.what != STI_SIM_ROLE)
+            sti_parcel_free(item.parcel);
+        else if (item.event.kind == STI_EVENT_MESSAGE)
+            sti_object_drop(item.event.msg.object);
+    }
+    sti_sim_queue_free(&sim->queue);
+}
+
+void sti_sim_free(sti_sim *sim)
+{
+    if (!sim)
+        return;
+    free_queue(sim);
+    sti_effects_free(&sim->effects);
+    for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
+        sti_worker_free(sim->workers[w]);
+    for (uint32_t k = 0; sim->cores && k < sim->run->workers + 2; k++)
+        free(sim->cores[k].waiting);
+    free(sim->workers);
+    free(sim->cores);
+    sti_coordinator_free(sim->coordinator);
+    sti_scheduler_free(sim->scheduler);
+    sti_sim_wire_free(sim->wire);
+    sti_sim_cost_free(&sim->cost);
+    sti_job_names_free(sim->names);
+    (void)XXH3_freeState(sim->digest);
+    free(sim);
+}
+
+/* ---- jobs -------------------------------------------------------------- */
+
+static strads_err push_role(sti_sim *sim, uint64_t time, sti_address to,
+                            sti_event event)
+{
+    const sti_sim_item item = {.time = time, .to = to, .event = event};
+    return sti_sim_queue_push(&sim->queue, &item);
+}
+
+/* Carries a job out now; its end comes when its time is over. */
+static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
+{
+    strads_err err = sti_sim_cost_job(&sim->cost, job, &job->elapsed_ns);
+    if (err)
+        return err;
+    on->running = job;
+    sti_job_run(sim->run, job);
+    uint64_t end = sti_sim_after(sim->now, job->elapsed_ns);
+    sim->busy_ns += job->elapsed_ns;
+    if (sti_job_is_callback(job))
+        sim->callback_ns += job->elapsed_ns;
+    sti_trace_span(sim->options.trace, on->track, sti_job_name(sim->names, job),
+                   sim->now, end, job->round);
+    return push_role(sim, end, job->role,
+                     (sti_event){.kind = STI_EVENT_DONE, .job = job});
+}
+
+static strads_err keep_waiting(core *on, sti_job *job)
+{
+    if (on->n == on->room) {
+        size_t room = on->room ? 2 * on->room : 8;
+        sti_job **waiting = malloc(sizeof(sti_job *) * room);
+        if (!waiting)
+            return strads_fail(STRADS_ENOMEM, "no memory for waiting jobs");
+        for (size_t k = 0; k < on->n; k++)
+            waiting[k] = on->waiting[(on->first + k) & (on->room - 1)];
+        free(on->waiting);
+        on->waiting = waiting;
+        on->room = room;
+        on->first = 0;
+    }
+    on->waiting[(on->first + on->n++) & (on->room - 1)] = job;
+    return STRADS_OK;
+}
+
+static strads_err start_next(sti_sim *sim, core *on)
+{
+    if (on->running || on->n == 0)
+        return STRADS_OK;
+    sti_job *job = on->waiting[on->first];
+    on->first = (on->first + 1) & (on->room - 1);
+    on->n--;
+    return start_job(sim, on, job);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+static strads_err send_away(sti_sim *sim, const sti_msg *msg)
+{
+    const sti_sim_options *o = &sim->options;
+    if (o->loses && o->loses(o->arg, msg))
+        return STRADS_OK;
+    sti_parcel *parcel;
+    uint64_t reaches;
+    strads_err err =
+        sti_sim_wire_send(sim->wire, msg, sim->now, &parcel, &reaches);
+    if (err)
+        return err;
+    const sti_sim_item item = {.time = reaches,
+                               .what = STI_SIM_REACHES,
+                               .parcel = parcel};
+    err = sti_sim_queue_push(&sim->queue, &item);
+    if (err)
+        sti_parcel_free(parcel);
+    return err;
+}
+
+/* Takes over the message's reference. */
+static strads_err send(sti_sim *sim, const sti_msg *msg)
+{
+    const sti_run *run = sim->run;
+    if (msg->kind == STI_MSG_DISPATCH && msg->round > sim->dispatched)
+        sim->dispatched = msg->round;
+    strads_err err;
+    if (sti_sim_node_of(run, msg->from) != sti_sim_node_of(run, msg->to)) {
+        err = send_away(sim, msg);
+        sti_object_drop(msg->object);
+        return err;
+    }
+    err = push_role(sim, sim->now, msg->to, (sti_event){.msg = *msg});
+    if (err)
+        sti_object_drop(msg->object);
+    return err;
+}
+
+static strads_err receive(sti_sim *sim, sti_parcel *parcel)
+{
+    sti_msg msg;
+    strads_err err = sti_sim_wire_receive(sim->wire, parcel, sim->now, &msg);
+    if (err)
+        return err;
+    err = push_role(sim, sim->now, msg.to, (sti_event){.msg = msg});
+    if (err)
+        sti_object_drop(msg.object);
+    return err;
+}
+
+static strads_err reach(sti_sim *sim, sti_parcel *parcel)
+{
+    const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, parcel,
+                                                          sim->now),
+                               .what = STI_SIM_RECEIVED,
+                               .parcel = parcel};
+    strads_err err = sti_sim_queue_push(&sim->queue, &item);
+    if (err)
+        sti_parcel_free(parcel);
+    return err;
+}
+
+/* ---- roles ------------------------------------------------------------- */
+
+static strads_err apply_one(sti_sim *sim, sti_address role,
+                            const sti_effect *effect)
+{
+    switch (effect->kind) {
+    case STI_EFFECT_SEND:
+        return send(sim, &effect->msg);
+    case STI_EFFECT_COMPUTE:
+        return keep_waiting(core_of(sim, role), effect->job);
+    case STI_EFFECT_REPORT:
+        if (sim->options.report) {
+            strads_progress progress;
+            sti_sim_progress(sim, &progress);
+            sim->options.report(sim->options.arg, &progress);
+        }
+        return STRADS_OK;
+    case STI_EFFECT_END:
+        sim->ended = sim->ended || role == STI_COORDINATOR;
+        return effect->err;
+    }
+    return STRADS_OK;
+}
+
+/* Carries out what a role asked for, then lets its core go on. After an error
+ * messages that are not yet sent are dropped. */
+static strads_err apply(sti_sim *sim, sti_address role)
+{
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; k < sim->effects.n; k++) {
+        const sti_effect *effect = &sim->effects.at[k];
+        if (!err)
+            err = apply_one(sim, role, effect);
+        else if (effect->kind == STI_EFFECT_SEND)
+            sti_object_drop(effect->msg.object);
+    }
+    sim->effects.n = 0;
+    if (!err && sim->effects.lost)
+        err = strads_fail(STRADS_ENOMEM, "no memory for a role's effects");
+    return err ? err : start_next(sim, core_of(sim, role));
+}
+
+static void note(sti_sim *sim, sti_address to, const sti_event *event)
+{
+    uint64_t words[4] = {sim->now, (uint64_t)to << 32 | event->kind};
+    if (event->kind == STI_EVENT_MESSAGE) {
+        words[2] = event->msg.round;
+        words[3] = (uint64_t)event->msg.partition << 32 | event->msg.kind;
+    } else if (event->kind == STI_EVENT_DONE) {
+        const sti_job *job = event->job;
+        words[2] = job->round;
+        words[3] = job->call;
+        if (to >= STI_WORKER_0)
+            words[3] |= (uint64_t)((const sti_worker_job *)job)->partition
+                        << 32;
+    }
+    (void)XXH3_64bits_update(sim->digest, words, sizeof words);
+    sim->events++;
+}
+
+static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
+{
+    event->now = sim->now;
+    note(sim, to, event);
+    if (event->kind == STI_EVENT_DONE)
+        core_of(sim, to)->running = NULL;
+    if (to == STI_COORDINATOR)
+        sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
+    else if (to == STI_SCHEDULER)
+        sti_scheduler_step(sim->scheduler, event, 1, &sim->effects);
+    else
+        sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
+                        &sim->effects);
+    return apply(sim, to);
+}
+
+/* ---- the run ----------------------------------------------------------- */
+
+static strads_err look_at_stop(sti_sim *sim)
+{
+    const volatile bool *stop = sim->options.stop;
+    if (sim->told_cancel || !stop || !*stop)
+        return STRADS_OK;
+    sim->told_cancel = true;
+    return push_role(sim, sim->now, STI_COORDINATOR,
+                     (sti_event){.kind = STI_EVENT_CANCEL});
+}
+
+/* Nothing is left to come, and the coordinator has not said END. */
+static strads_err stuck(const sti_sim *sim)
+{
+    const strads_progress *progress =
+        sti_coordinator_progress(sim->coordinator);
+    return strads_fail(
+        STRADS_ESTATE,
+        "the run is stuck after %.9g virtual seconds and %llu messages: round "
+        "%llu was dispatched last, %llu rounds are committed, and nothing is "
+        "under way any more; a message was lost, or a role waits for one that "
+        "nobody sends",
+        1e-9 * (double)sim->now,
+        (unsigned long long)sti_sim_wire_messages(sim->wire),
+        (unsigned long long)sim->dispatched,
+        (unsigned long long)progress->round);
+}
+
+static strads_err take(sti_sim *sim, sti_sim_item *item)
+{
+    sim->now = item->time;
+    switch (item->what) {
+    case STI_SIM_ROLE:
+        return step(sim, item->to, &item->event);
+    case STI_SIM_REACHES:
+        return reach(sim, item->parcel);
+    case STI_SIM_RECEIVED:
+        return receive(sim, item->parcel);
+    }
+    return STRADS_OK;
+}
+
+strads_err sti_sim_run(sti_sim *sim)
+{
+    strads_err err = push_role(sim, 0, STI_COORDINATOR,
+                               (sti_event){.kind = STI_EVENT_START});
+    while (!err && !sim->ended) {
+        sti_sim_item item;
+        err = look_at_stop(sim);
+        if (!err && !sti_sim_queue_pop(&sim->queue, &item))
+            err = stuck(sim);
+        if (!err)
+            err = take(sim, &item);
+        if (!err && sim->now > STI_SIM_TIME_MAX)
+            err = strads_fail(STRADS_ELIMIT,
+                              "virtual time ran past 146 years: lower the "
+                              "simulation's costs");
+    }
+    return err;
+}
+
+/* ---- what came of it --------------------------------------------------- */
+
+void sti_sim_progress(const sti_sim *sim, strads_progress *out)
+{
+    *out = *sti_coordinator_progress(sim->coordinator);
+    out->seconds = 1e-9 * (double)sim->now;
+    out->cpu_seconds = 1e-9 * (double)sim->busy_ns;
+    out->callback_seconds = 1e-9 * (double)sim->callback_ns;
+    out->bytes_sent = out->bytes_received = sti_sim_wire_bytes(sim->wire);
+}
+
+strads_end sti_sim_end(const sti_sim *sim)
+{
+    return sti_coordinator_end(sim->coordinator);
+}
+
+void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
+{
+    *out = (strads_sim_outcome){
+        .makespan = 1e-9 * (double)sim->now,
+        .events = sim->events,
+        .messages = sti_sim_wire_messages(sim->wire),
+        .bytes = sti_sim_wire_bytes(sim->wire),
+        .digest = XXH3_64bits_digest(sim->digest),
+    };
+}

@@ -1,0 +1,49 @@
+/* engine/runtime/sim_cost.h - how long things seem to take in a simulated run:
+ * from strads_sim_options and, with jitter, from the run's seed. */
+#ifndef STI_SIM_COST_H
+#define STI_SIM_COST_H
+
+#include "engine/role/job.h"
+
+/* Virtual times end here, some 146 years in. */
+#define STI_SIM_TIME_MAX (UINT64_C(1) << 62)
+
+typedef struct sti_sim_cost {
+    const sti_run *run;
+    strads_sim_options options;
+    uint64_t jobs;    /* priced so far: each draws jitter of its own */
+    double *work_sum; /* [parameters + 1] weights summed up, or NULL as yet */
+} sti_sim_cost;
+
+/* Whether times are numbers from 0 up, within reason: STRADS_EINVAL. */
+strads_err sti_sim_cost_check(const strads_sim_options *options);
+
+/* `options` are copied; `run` outlives *cost. */
+void sti_sim_cost_init(sti_sim_cost *cost, const sti_run *run,
+                       const strads_sim_options *options);
+void sti_sim_cost_free(sti_sim_cost *cost);
+
+/* The next job's time in ns. Only after BEGIN has weighed the parameters.
+ * STRADS_ENOMEM. */
+strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
+                            uint64_t *ns);
+
+/* The parts of a message's time. */
+typedef enum sti_sim_part {
+    STI_SIM_SEND = 0,
+    STI_SIM_BYTES = 1,
+    STI_SIM_LATENCY = 2,
+    STI_SIM_RECEIVE = 3
+} sti_sim_part;
+
+/* What a part of message `number` of `bytes` bytes takes, in ns. */
+uint64_t sti_sim_cost_message(const sti_sim_cost *cost, sti_sim_part part,
+                              uint64_t number, uint64_t bytes);
+
+/* Times added up; what would wrap stays at the largest. */
+static inline uint64_t sti_sim_after(uint64_t time, uint64_t ns)
+{
+    return time + ns < time ? UINT64_MAX : time + ns;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* The wire owns the ports and the trace's lanes. What is under way belongs to
+ * the parcels. No memory is shared between nodes: a parcel's payload is a copy,
+ * and what is unpacked refers to the parcel's payload alone. */
+#include "engine/runtime/sim_wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/role/message_codec.h"
+#include "engine/wire/frame.h"
+
+/* Messages of one node under way at once that a trace shows; spans of one
+ * track must not cross, so each takes a lane that is free. */
+enum { LANES = 16 };
+
+typedef struct port {
+    uint64_t sends_until, receives_until;
+    bool lane_taken[LANES];
+    bool lane_known[LANES];
+    uint32_t lane_track[LANES];
+} port;
+
+struct sti_sim_wire {
+    const sti_run *run;
+    const sti_sim_cost *cost;
+    sti_trace *trace;
+    port *ports;       /* [workers + 1] */
+    sti_writer writer; /* kept for its memory */
+    uint64_t messages, bytes;
+};
+
+strads_err sti_sim_wire_new(const sti_run *run, const sti_sim_cost *cost,
+                            sti_trace *trace, sti_sim_wire **out)
+{
+    sti_sim_wire *wire = calloc(1, sizeof *wire);
+    if (!wire)
+        goto fail;
+    wire->run = run;
+    wire->cost = cost;
+    wire->trace = trace;
+    wire->ports = calloc(run->workers + (size_t)1, sizeof *wire->ports);
+    if (!wire->ports)
+        goto fail;
+    *out = wire;
+    return STRADS_OK;
+fail:
+    sti_sim_wire_free(wire);
+    return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
+                       run->workers);
+}
+
+void sti_sim_wire_free(sti_sim_wire *wire)
+{
+    if (!wire)
+        return;
+    sti_writer_free(&wire->writer);
+    free(wire->ports);
+    free(wire);
+}
+
+void sti_parcel_free(sti_parcel *parcel)
+{
+    if (!parcel)
+        return;
+    sti_object_drop(parcel->payload);
+    free(parcel);
+}
+
+uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
+{
+    return role < STI_WORKER_0 ? run->workers : role - STI_WORKER_0;
+}
+
+uint64_t sti_sim_wire_messages(const sti_sim_wire *wire)
+{
+    return wire->messages;
+}
+
+uint64_t sti_sim_wire_bytes(const sti_sim_wire *wire)
+{
+    return wire->bytes;
+}
+
+/* ---- lanes of the trace ------------------------------------------------ */
+
+static const char *span_name(sti_msg_kind kind)
+{
+    switch (kind) {
+    case STI_MSG_DISPATCH:
+        return "transfer dispatch";
+    case STI_MSG_PARTIAL:
+        return "transfer partial";
+    case STI_MSG_HOP:
+        return "transfer hop";
+    default:
+        return "transfer";
+    }
+}
+
+/* A free lane of the sender's, or LANES. */
+static uint32_t take_lane(sti_sim_wire *wire, uint32_t node)
+{
+    port *p = &wire->ports[node];
+    uint32_t lane = 0;
+    while (lane < LANES && p->lane_taken[lane])
+        lane++;
+    if (!wire->trace || lane == LANES)
+        return LANES;
+    if (!p->lane_known[lane]) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "link %u", lane);
+        p->lane_track[lane] = sti_trace_track(wire->trace, node, name);
+        p->lane_known[lane] = true;
+    }
+    p->lane_taken[lane] = true;
+    return lane;
+}
+
+static void leave_lane(sti_sim_wire *wire, const sti_parcel *parcel,
+                       uint64_t now)
+{
+    if (parcel->lane == LANES)
+        return;
+    port *p = &wire->ports[parcel->from];
+    p->lane_taken[parcel->lane] = false;
+    sti_trace_span(wire->trace, p->lane_track[parcel->lane],
+                   span_name(parcel->msg.kind), parcel->left, now,
+                   parcel->msg.round);
+}
+
+/* ---- the way ----------------------------------------------------------- */
+
+static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
+                       sti_parcel *parcel)
+{
+    sti_writer_clear(&wire->writer);
+    strads_err err = sti_msg_encode(msg, &wire->writer);
+    if (err)
+        return err;
+    err = sti_buffer_new(wire->writer.size, &parcel->payload);
+    if (!err && wire->writer.size)
+        memcpy(parcel->payload->bytes, wire->writer.bytes, wire->writer.size);
+    parcel->msg = *msg;
+    parcel->msg.object = NULL;
+    return err;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t size_of(const sti_parcel *parcel)
+{
+    return STI_HEADER_BYTES + parcel->payload->size;
+}
+
+strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
+                             uint64_t now, sti_parcel **out, uint64_t *reaches)
+{
+    sti_parcel *parcel = calloc(1, sizeof *parcel);
+    if (!parcel)
+        return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    strads_err err = pack(wire, msg, parcel);
+    if (err) {
+        sti_parcel_free(parcel);
+        return err;
+    }
+    parcel->from = sti_sim_node_of(wire->run, msg->from);
+    parcel->to = sti_sim_node_of(wire->run, msg->to);
+    parcel->number = wire->messages++;
+    parcel->lane = take_lane(wire, parcel->from);
+    uint64_t size = size_of(parcel), number = parcel->number;
+    wire->bytes += size;
+    const sti_sim_cost *cost = wire->cost;
+    port *p = &wire->ports[parcel->from];
+    parcel->left = later(now, p->sends_until);
+    uint64_t first =
+        sti_sim_after(parcel->left,
+                      sti_sim_cost_message(cost, STI_SIM_SEND, number, size));
+    p->sends_until =
+        sti_sim_after(first,
+                      sti_sim_cost_message(cost, STI_SIM_BYTES, number, size));
+    *reaches = sti_sim_after(first, sti_sim_cost_message(cost, STI_SIM_LATENCY,
+                                                         number, size));
+    *out = parcel;
+    return STRADS_OK;
+}
+
+uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_parcel *parcel,
+                            uint64_t now)
+{
+    const sti_sim_cost *cost = wire->cost;
+    uint64_t size = size_of(parcel), number = parcel->number;
+    port *p = &wire->ports[parcel->to];
+    uint64_t begin = later(now, p->receives_until);
+    uint64_t in = sti_sim_after(begin, sti_sim_cost_message(cost, STI_SIM_BYTES,
+                                                            number, size));
+    p->receives_until =
+        sti_sim_after(in, sti_sim_cost_message(cost, STI_SIM_RECEIVE, number,
+                                               size));
+    return p->receives_until;
+}
+
+strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
+                                uint64_t now, sti_msg *msg)
+{
+    *msg = parcel->msg;
+    leave_lane(wire, parcel, now);
+    strads_err err =
+        sti_msg_decode(wire->run, parcel->payload->bytes, parcel->payload->size,
+                       &parcel->payload->head, msg);
+    sti_parcel_free(parcel);
+    return err;
+}

@@ -1,0 +1,210 @@
+/* How long simulated runs take, against formulas: rounds in flight overlap as
+ * depth promises, trees keep rounds short, links serve one message at a time.
+ *
+ * With computing time c, link time l and D = depth + 1 rounds in flight, one
+ * worker: M rounds are dispatched in batches of D. A batch's first commit comes
+ * c + 2 l after its dispatch, the others c later each. When D c >= c + 2 l the
+ * worker never waits, and all take M c + 2 l. Otherwise every batch takes
+ * c + 2 l, and the last one, of r rounds, (r - 1) c more. OPEN and CLOSE
+ * compute nothing and take 2 l each. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "sim_toy.h"
+
+enum { ROUNDS = 200 };
+static const double tick = 2e-9; /* times are rounded to 1 ns */
+
+static double pipeline(uint64_t m, double c, double l, uint32_t depth)
+{
+    uint64_t window = depth + (uint64_t)1;
+    double around = c + 2 * l;
+    if ((double)window * c >= around)
+        return (double)m * c + 6 * l;
+    uint64_t batches = (m + window - 1) / window;
+    uint64_t last = m - (batches - 1) * window;
+    return (double)batches * around + (double)(last - 1) * c + 4 * l;
+}
+
+/* Runs ROUNDS rounds; returns the makespan and how many were committed. */
+static double makespan(const strads_sim_options *sim, uint32_t depth,
+                       uint32_t partitions, uint64_t *rounds,
+                       strads_sim_outcome *outcome)
+{
+    strads_data *data = sim_toy_data(partitions, 1, partitions);
+    strads_engine_options options = sim_toy_options(partitions, depth);
+    options.max_rounds = ROUNDS;
+    strads_result *result =
+        sim_toy_simulate(&sim_toy_rounds, NULL, data, &options, sim, outcome);
+    cr_assert_eq(strads_result_end(result), STRADS_END_ROUNDS);
+    *rounds = strads_result_progress(result)->round;
+    strads_result_free(result);
+    strads_data_free(data);
+    return outcome->makespan;
+}
+
+Test(sim_pipeline, makespan_follows_the_formula_at_every_depth_and_ratio)
+{
+    static const double links[] = {0.1e-3, 0.5e-3, 1e-3, 4e-3};
+    const double c = 1e-3;
+    for (size_t k = 0; k < sizeof links / sizeof *links; k++)
+        for (uint32_t depth = 0; depth <= 4; depth++) {
+            strads_sim_options sim = sim_toy_nodes(1);
+            sim.update_cost = c;
+            sim.latency = links[k];
+            uint64_t rounds;
+            strads_sim_outcome outcome;
+            double took = makespan(&sim, depth, 1, &rounds, &outcome);
+            /* What was in flight when the last one landed is committed, too. */
+            cr_assert(rounds >= ROUNDS && rounds <= ROUNDS + depth);
+            double exact = pipeline(rounds, c, links[k], depth);
+            cr_assert_float_eq(took, exact, tick,
+                               "depth %u, l %g: %.9f s, expected %.9f s", depth,
+                               links[k], took, exact);
+            double steady =
+                (double)rounds * fmax(c, (c + 2 * links[k]) / (depth + 1.0)) +
+                6 * links[k]; /* to fill, drain, open and close */
+            cr_assert_float_eq(took, steady, 0.05 * steady,
+                               "depth %u, l %g: %.9f s, steady %.9f s", depth,
+                               links[k], took, steady);
+        }
+}
+
+/* Worker w hears from (w - 1) / 8. */
+static uint32_t dispatch_hops(uint32_t w)
+{
+    uint32_t hops = 1;
+    for (; w; w = (w - 1) / 8)
+        hops++;
+    return hops;
+}
+
+/* Partition p's partial goes to p without its lowest bit, and so on. */
+static uint32_t merge_hops(uint32_t p)
+{
+    uint32_t hops = 1;
+    for (; p; p &= p - 1)
+        hops++;
+    return hops;
+}
+
+Test(sim_pipeline, a_round_takes_as_many_hops_as_its_trees_are_deep)
+{
+    const double c = 1e-3, l = 2e-3;
+    for (uint32_t workers = 1; workers <= 64; workers *= 2) {
+        strads_sim_options sim = sim_toy_nodes(workers);
+        sim.update_cost = c;
+        sim.latency = l;
+        uint64_t rounds;
+        strads_sim_outcome outcome;
+        double took = makespan(&sim, 0, workers, &rounds, &outcome);
+        uint32_t hops = 0;
+        for (uint32_t w = 0; w < workers; w++) {
+            uint32_t path = dispatch_hops(w) + merge_hops(w);
+            hops = path > hops ? path : hops;
+        }
+        double bound = 3 + ceil(log2(workers) / 3) + log2(workers);
+        cr_assert(hops <= bound, "%u hops with %u workers", hops, workers);
+        double exact = (ROUNDS + 2) * hops * l + ROUNDS * c;
+        cr_assert_float_eq(took, exact, tick,
+                           "%u workers: %.9f s, expected %.9f s", workers, took,
+                           exact);
+        /* No node sends more than the 8 + 1 messages of its place: all in all
+         * a dispatch to and a partial from each worker. */
+        cr_assert_eq(outcome.messages, (ROUNDS + 2) * 2ull * workers);
+    }
+}
+
+Test(sim_pipeline, many_partitions_of_a_worker_take_turns_on_its_core)
+{
+    const double c = 1e-3, l = 2e-3;
+    strads_sim_options sim = sim_toy_nodes(2);
+    sim.update_cost = c;
+    sim.latency = l;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 6, &rounds, &outcome);
+    /* Worker 1 hears last, computes partitions 3, 4 and 5; 5 was merged into 4
+     * there, and 4 takes one hop to 0, as 3 does by way of 2. */
+    double exact = ROUNDS * (2 * l + 3 * c + 2 * l) + 2 * 4 * l;
+    cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
+                       exact);
+}
+
+Test(sim_pipeline, entries_aggregate_choice_and_news_have_their_price)
+{
+    strads_sim_options sim = sim_toy_nodes(1);
+    sim.update_cost = 1e-3;
+    sim.entry_cost = 1e-5;
+    sim.aggregate_cost = 2e-3;
+    sim.choose_cost = 3e-3;
+    sim.refresh_cost = 4e-3;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 1, &rounds, &outcome);
+    double entries = 0;
+    for (uint32_t j = 0; j < ROUNDS; j++)
+        entries += 2 + j % 3;
+    /* The first round has no news. */
+    double exact = ROUNDS * 6e-3 + (ROUNDS - 1) * 4e-3 + 1e-5 * entries;
+    cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
+                       exact);
+}
+
+Test(sim_pipeline, a_partition_reads_its_share_of_a_blocks_entries)
+{
+    strads_sim_options sim = sim_toy_nodes(4);
+    sim.entry_cost = 1e-3;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 4, &rounds, &outcome), exact = 0;
+    for (uint32_t j = 0; j < ROUNDS; j++)
+        exact += 1e-3 * (2 + j % 3) / 4;
+    cr_assert_float_eq(took, exact, ROUNDS * tick);
+}
+
+Test(sim_pipeline, sending_and_receiving_cost_time_on_both_sides)
+{
+    strads_sim_options sim = sim_toy_nodes(1);
+    sim.latency = 1e-3;
+    sim.message_cost = 1e-4;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 1, &rounds, &outcome);
+    double exact = (ROUNDS + 2) * 2 * (1e-3 + 2e-4);
+    cr_assert_float_eq(took, exact, tick);
+}
+
+Test(sim_pipeline, bytes_take_their_time_at_the_links_bandwidth)
+{
+    strads_sim_options sim = sim_toy_nodes(1);
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    sim.bandwidth = 1e6;
+    double took = makespan(&sim, 0, 1, &rounds, &outcome);
+    cr_assert_float_eq(took, 1e-6 * (double)outcome.bytes,
+                       1e-9 * (double)outcome.messages);
+    cr_assert_gt(outcome.bytes, 64 * outcome.messages); /* headers count */
+}
+
+Test(sim_pipeline, a_port_serves_one_message_at_a_time)
+{
+    /* Worker 0 passes each dispatch on to 8 others, one after the other: w is
+     * told after the two costs of the way to worker 0, w costs of sending and
+     * one of receiving. Each hop up costs two; 7 is the last to be merged. */
+    const double m = 1e-3, c = 0.1;
+    strads_sim_options sim = sim_toy_nodes(9);
+    sim.message_cost = m;
+    sim.update_cost = c;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 9, &rounds, &outcome);
+    uint32_t costs = 0;
+    for (uint32_t w = 1; w < 9; w++) {
+        uint32_t path = 2 + w + 1 + 2 * merge_hops(w);
+        costs = path > costs ? path : costs;
+    }
+    double exact = (ROUNDS + 2) * costs * m + ROUNDS * c;
+    cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
+                       exact);
+}

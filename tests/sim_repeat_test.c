@@ -1,0 +1,144 @@
+/* The same seed gives the same run, and the same partitions the same bits,
+ * simulated or on threads. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim_toy.h"
+#include "strads/lasso.h"
+
+/* A network where everything takes some time and nothing the same time twice. */
+static strads_sim_options rough(uint32_t nodes)
+{
+    strads_sim_options sim = sim_toy_nodes(nodes);
+    sim.latency = 50e-6;
+    sim.bandwidth = 1e8;
+    sim.message_cost = 5e-6;
+    sim.update_cost = 20e-6;
+    sim.entry_cost = 1e-9;
+    sim.aggregate_cost = 2e-6;
+    sim.choose_cost = 1e-6;
+    sim.refresh_cost = 3e-6;
+    sim.jitter = 2;
+    return sim;
+}
+
+typedef struct simulated {
+    strads_sim_outcome outcome;
+    strads_result *result;
+} simulated;
+
+static simulated squares(uint64_t seed, double jitter, bool deterministic)
+{
+    strads_data *data = sim_toy_data(120, 12, 5);
+    strads_engine_options options = sim_toy_options(5, 2);
+    options.seed = seed;
+    options.deterministic = deterministic;
+    options.tolerance = 1e-10;
+    strads_sim_options sim = rough(5);
+    sim.jitter = jitter;
+    simulated s;
+    s.result = sim_toy_simulate(&sim_toy_squares, NULL, data, &options, &sim,
+                                &s.outcome);
+    strads_data_free(data);
+    return s;
+}
+
+static void free_both(simulated a, simulated b)
+{
+    strads_result_free(a.result);
+    strads_result_free(b.result);
+}
+
+Test(sim_repeat, the_same_seed_gives_the_same_run_event_for_event)
+{
+    for (int deterministic = 0; deterministic < 2; deterministic++) {
+        simulated a = squares(3, 2, deterministic);
+        simulated b = squares(3, 2, deterministic);
+        cr_assert_eq(a.outcome.digest, b.outcome.digest);
+        cr_assert_eq(a.outcome.events, b.outcome.events);
+        cr_assert_eq(a.outcome.bytes, b.outcome.bytes);
+        cr_assert_eq(a.outcome.makespan, b.outcome.makespan);
+        cr_assert(sim_toy_same(a.result, b.result));
+        cr_assert_gt(a.outcome.events, a.outcome.messages);
+        free_both(a, b);
+    }
+}
+
+Test(sim_repeat, another_seed_gives_another_run_when_there_is_jitter)
+{
+    simulated a = squares(3, 2, true), b = squares(4, 2, true);
+    cr_assert_neq(a.outcome.digest, b.outcome.digest);
+    cr_assert_neq(a.outcome.makespan, b.outcome.makespan);
+    /* The order of commits is fixed all the same, and so are the bits. */
+    cr_assert(sim_toy_same(a.result, b.result));
+    free_both(a, b);
+    a = squares(3, 0, true), b = squares(4, 0, true);
+    cr_assert_eq(a.outcome.digest, b.outcome.digest);
+    free_both(a, b);
+}
+
+static strads_result *on_threads(const strads_program *program,
+                                 const void *config, const strads_data *data,
+                                 strads_engine_options options,
+                                 uint32_t workers)
+{
+    strads_result *result = NULL;
+    options.workers = workers;
+    cr_assert_eq(strads_run(program, config, data, &options, &result),
+                 STRADS_OK, "%s", strads_error_text());
+    return result;
+}
+
+/* On 1, 2 and 4 threads, and on 1, 2 and 4 nodes of a rough network. */
+static void same_bits_everywhere(const strads_program *program,
+                                 const void *config, const strads_data *data,
+                                 const strads_engine_options *options)
+{
+    strads_result *first = on_threads(program, config, data, *options, 1);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        strads_result *threads =
+            on_threads(program, config, data, *options, workers);
+        cr_assert(sim_toy_same(first, threads), "%u threads", workers);
+        strads_sim_options sim = rough(workers);
+        strads_result *nodes =
+            sim_toy_simulate(program, config, data, options, &sim, NULL);
+        cr_assert(sim_toy_same(first, nodes), "%u nodes", workers);
+        cr_assert_eq(strads_result_progress(first)->round,
+                     strads_result_progress(nodes)->round);
+        strads_result_free(threads);
+        strads_result_free(nodes);
+    }
+    strads_result_free(first);
+}
+
+Test(sim_repeat, least_squares_have_the_same_bits_on_threads_and_nodes)
+{
+    strads_data *data = sim_toy_data(120, 12, 4);
+    for (uint32_t depth = 0; depth <= 3; depth++) {
+        strads_engine_options options = sim_toy_options(4, depth);
+        options.tolerance = 1e-8;
+        same_bits_everywhere(&sim_toy_squares, NULL, data, &options);
+    }
+    strads_data_free(data);
+}
+
+Test(sim_repeat, the_lasso_has_the_same_bits_on_threads_and_nodes)
+{
+    const char *source = getenv("STRADS_SOURCE");
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/data/sotu-tiny-year.train.svm",
+                   source ? source : STRADS_SOURCE_DIR);
+    const strads_data_options read = {.size = sizeof read, .partitions = 4};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(path, &read, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    const strads_lasso_options lasso = {.lambda_ratio = 0.1, .intercept = true};
+    for (uint32_t depth = 0; depth <= 2; depth += 2) {
+        strads_engine_options options = sim_toy_options(4, depth);
+        options.policy = "priority";
+        options.tolerance = 1e-4;
+        same_bits_everywhere(&strads_program_lasso, &lasso, data, &options);
+    }
+    strads_data_free(data);
+}
