@@ -390,3 +390,77 @@ Test(data_bad_input, files_of_labels)
     const char *const missing[4] = {"No such file"};
     expect_refused(path, "/nowhere/labels.txt", STRADS_EIO, missing);
 }
+
+static uint64_t draw(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Breaks a few bytes, most of them into others that mean something. */
+static void mutate(char *text, size_t size, uint64_t *state)
+{
+    static const char bytes[] = "0123456789:.-+e# \n\t\rqx%\0\xff";
+    for (uint64_t n = 1 + draw(state) % 3; n > 0; n--)
+        text[draw(state) % size] = bytes[draw(state) % (sizeof bytes - 1)];
+}
+
+/* What a reading ends with: the sentence after the file's name, or the sum. */
+static void outcome_of(const char *path, strads_data_options o, char *out,
+                       size_t room)
+{
+    strads_data *data = NULL;
+    o.size = sizeof o;
+    strads_err err = strads_data_read(path, &o, &data);
+    const char *text = strads_error_text();
+    if (err == STRADS_OK)
+        (void)snprintf(out, room, "sum %llx",
+                       (unsigned long long)strads_data_checksum(data));
+    else
+        (void)snprintf(out, room, "%s%s", strads_error_name(err),
+                       strncmp(text, path, strlen(path)) == 0
+                           ? text + strlen(path)
+                           : text);
+    strads_data_free(data);
+}
+
+static void expect_one_outcome(const char *original, const char *name, int runs)
+{
+    FILE *file = fopen(original, "rb");
+    char *text = malloc(1 << 20);
+    size_t size = fread(text, 1, 1 << 20, file);
+    (void)fclose(file);
+    char *broken = malloc(size);
+    uint64_t state = 2463534242u;
+    for (int i = 0; i < runs; i++) {
+        char one[1200];
+        char other[1200];
+        memcpy(broken, text, size);
+        mutate(broken, size, &state);
+        const char *path = oracle_write(name, broken, size);
+        outcome_of(path, (strads_data_options){.threads = 1}, one, sizeof one);
+        outcome_of(path,
+                   (strads_data_options){.threads = 4,
+                                         .partitions = 3,
+                                         .split = (strads_split)(i % 3),
+                                         .layout = STRADS_LAYOUT_BOTH},
+                   other, sizeof other);
+        cr_assert_str_eq(one, other);
+        outcome_of(oracle_zstd(path, 1), (strads_data_options){0}, other,
+                   sizeof other);
+        cr_assert_str_eq(one, other);
+    }
+    free(text);
+    free(broken);
+}
+
+Test(data_bad_input, threads_partitions_and_compression_agree_on_broken_files)
+{
+    oracle m = oracle_random((oracle_shape){
+        .rows = 500, .cols = 150, .density = 0.15, .spread = 2, .seed = 77});
+    expect_one_outcome(oracle_write_libsvm(&m, "whole.svm"), "broken.svm", 400);
+    expect_one_outcome(oracle_write_market(&m, "whole.mtx"), "broken.mtx", 400);
+    oracle_free(&m);
+}
