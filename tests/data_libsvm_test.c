@@ -1,6 +1,7 @@
 /* LIBSVM files against a slow reader that shares no code with the library. */
 #include <criterion/criterion.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "data_oracle.h"
 
@@ -132,4 +133,43 @@ Test(data_libsvm, a_line_of_many_megabytes_is_a_row_like_any_other)
     oracle_expect(&m, path, (strads_data_options){.threads = 4}, true);
     oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
     oracle_free(&m);
+}
+
+static uint64_t data_segment_bytes(void)
+{
+    char line[256];
+    unsigned long long kilobytes = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "VmData: %llu kB", &kilobytes) == 1)
+            break;
+    (void)fclose(file);
+    return 1024 * kilobytes;
+}
+
+Test(data_libsvm, reading_takes_hardly_more_than_the_matrix)
+{
+    enum { ROWS = 20000, EACH = 100 };
+    const char *path = oracle_path("large.svm");
+    FILE *file = fopen(path, "w");
+    for (unsigned i = 0; i < ROWS; i++) {
+        (void)fputs("1", file);
+        for (unsigned k = 0; k < EACH; k++)
+            (void)fprintf(file, " %u:%u", 1 + k * 50 + i % 50, k);
+        (void)fputs("\n", file);
+    }
+    (void)fclose(file);
+    uint64_t matrix = ROWS * EACH * 12 + 8 * (EACH * 50 + 1) + ROWS * 8;
+    /* The system refuses more from here on: a peak cannot be missed. */
+    rlim_t limit = data_segment_bytes() + matrix * 13 / 10;
+    struct rlimit tight;
+    cr_assert_eq(getrlimit(RLIMIT_DATA, &tight), 0);
+    tight.rlim_cur = limit;
+    cr_assert_eq(setrlimit(RLIMIT_DATA, &tight), 0);
+    strads_data_options o = {.size = sizeof o, .threads = 1};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    cr_assert_eq(strads_data_nnz(data), ROWS * EACH);
+    strads_data_free(data);
 }

@@ -81,7 +81,8 @@ typedef struct strads_data_options {
     size_t size;             /* sizeof(strads_data_options) */
     uint32_t partitions;     /* K; 0 means 1 */
     uint32_t keep_first;     /* this process keeps partitions keep_first .. */
-    uint32_t keep_count;     /* .. keep_first + keep_count - 1; 0 means all */
+    uint32_t keep_count;     /* .. keep_first + keep_count - 1; 0 means all from
+                                keep_first (none when that is `partitions`) */
     strads_split split;      /* default: rows */
     strads_layout layout;    /* 0 means STRADS_LAYOUT_COLS */
     strads_scalar values;    /* STRADS_F64 (default) or STRADS_F32 */
@@ -89,7 +90,8 @@ typedef struct strads_data_options {
     uint64_t min_cols;       /* at least that many columns (a model's, say) */
     uint64_t memory_limit;   /* bytes that may be used; 0 means what is free */
     const char *labels_path; /* MatrixMarket: a file with one label a line, or
-                                an array-format vector; NULL: none */
+                                an array-format vector; NULL: none. LIBSVM
+                                has its own labels: STRADS_EINVAL */
 } strads_data_options;
 
 /* What a file holds, seen without keeping the matrix. */
@@ -110,7 +112,10 @@ typedef struct strads_data_summary {
 
 /* Reads a LIBSVM or MatrixMarket file, told apart by its first bytes; gzip and
  * zstd are told by theirs. Plain files are mapped and parsed by `threads`
- * threads. Partitions are cut so that each holds about nnz / K entries; with
+ * threads: nobody may shorten one meanwhile. Values are rounded to the nearest
+ * double and must be finite; stored zeros stay entries (those of an array-format
+ * file do not). LIBSVM indices ascend in a row, `qid:` is ignored; MatrixMarket
+ * entries may come in any order, none twice. Partitions are cut so that each holds about nnz / K entries; with
  * more partitions than rows (columns) some are empty.
  * `options` may be NULL. On success *out is the caller's to free.
  * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the sentence names file,
@@ -144,11 +149,12 @@ STRADS_API uint64_t strads_data_rows(const strads_data *data);
 STRADS_API uint64_t strads_data_cols(const strads_data *data);
 STRADS_API uint64_t strads_data_nnz(const strads_data *data);
 
-/* Entries of column j of the whole data set, j < cols. */
+/* Entries of column j of the whole data set; 0 for a j that it does not have. */
 STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
 
 /* XXH3-64 of sizes and content: nodes that join a run compare it. It does not
- * depend on threads, partitions or compression. */
+ * depend on threads, partitions, f64 or f32, compression or format, nor on how
+ * numbers are spelled. */
 STRADS_API uint64_t strads_data_checksum(const strads_data *data);
 
 /* 1 when indices in the file started at 1 (LIBSVM, MatrixMarket), else 0:
