@@ -1,7 +1,9 @@
 /* LIBSVM files against a slow reader that shares no code with the library. */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "data_oracle.h"
 
@@ -172,4 +174,35 @@ Test(data_libsvm, reading_takes_hardly_more_than_the_matrix)
                  strads_error_text());
     cr_assert_eq(strads_data_nnz(data), ROWS * EACH);
     strads_data_free(data);
+}
+
+static void *write_pipe(void *arg)
+{
+    const char *path = STRADS_SOURCE_DIR "/data/sotu-tiny-year.test.svm";
+    char bytes[4096];
+    FILE *from = fopen(path, "rb");
+    FILE *to = fopen(arg, "wb");
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        (void)fwrite(bytes, 1, n, to);
+    (void)fclose(from);
+    (void)fclose(to);
+    return NULL;
+}
+
+Test(data_libsvm, a_pipe_is_read_to_its_end)
+{
+    char path[400];
+    strcpy(path, oracle_path("pipe"));
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    pthread_t writer;
+    cr_assert_eq(pthread_create(&writer, NULL, write_pipe, path), 0);
+    oracle m =
+        oracle_read_libsvm(STRADS_SOURCE_DIR "/data/sotu-tiny-year.test.svm");
+    oracle_expect(&m, path, (strads_data_options){.threads = 2}, true);
+    (void)pthread_join(writer, NULL);
+    oracle_free(&m);
+    strads_data_options o = {.size = sizeof o, .memory_limit = 4 << 20};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read("/dev/zero", &o, &data), STRADS_ENOMEM);
+    cr_assert_null(data);
 }

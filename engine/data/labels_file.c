@@ -110,10 +110,11 @@ static strads_err take_text(label_file *l)
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
-strads_err sti_labels_read(const char *path, uint64_t rows, double *labels)
+strads_err sti_labels_read(const char *path, uint64_t rows, uint64_t memory,
+                           double *labels)
 {
     label_file l = {.rows = rows, .labels = labels};
-    strads_err err = sti_text_open(&l.text, path);
+    strads_err err = sti_text_open(&l.text, path, memory);
     if (err != STRADS_OK)
         return err;
     err = peek(&l);

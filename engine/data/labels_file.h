@@ -7,8 +7,10 @@
 #include "strads/error.h"
 
 /* Reads labels[rows] from text with one number a line, or from a MatrixMarket
- * array of one column or one row; plain or compressed. STRADS_EFORMAT also when
+ * array of one column or one row; plain or compressed. Takes at most `memory`
+ * bytes for a pipe's text. STRADS_EFORMAT also when
  * the file does not hold exactly `rows` of them. */
-strads_err sti_labels_read(const char *path, uint64_t rows, double *labels);
+strads_err sti_labels_read(const char *path, uint64_t rows, uint64_t memory,
+                           double *labels);
 
 #endif

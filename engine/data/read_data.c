@@ -96,7 +96,7 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         return strads_fail(STRADS_EINVAL, "no data file was named");
     strads_err err = sti_data_options(options, &r->options);
     if (err == STRADS_OK)
-        err = sti_text_open(&r->text, path);
+        err = sti_text_open(&r->text, path, r->options.memory_limit);
     if (err == STRADS_OK)
         err = prepare(r);
     if (err == STRADS_OK && !r->is_market && r->options.labels_path != NULL)
@@ -324,7 +324,8 @@ strads_err sti_reading_labels(const sti_reading *r, double **out)
     double *labels = sti_big_alloc(rows * sizeof *labels);
     if (labels == NULL)
         return no_memory(path);
-    strads_err err = sti_labels_read(path, rows, labels);
+    strads_err err =
+        sti_labels_read(path, rows, r->options.memory_limit, labels);
     if (err == STRADS_OK)
         *out = labels;
     else

@@ -37,7 +37,7 @@ static strads_err map_file(sti_text *text, int fd)
 }
 
 /* A pipe or a device: everything it has, in an array that doubles. */
-static strads_err read_to_end(sti_text *text, int fd)
+static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
 {
     size_t room = FIRST_READ;
     char *bytes = sti_big_alloc(room);
@@ -45,7 +45,8 @@ static strads_err read_to_end(sti_text *text, int fd)
     text->reserved = room;
     while (bytes != NULL) {
         if (room - text->size <= PAGE) {
-            bytes = sti_big_grow(bytes, room, 2 * room);
+            bytes =
+                2 * room <= limit ? sti_big_grow(bytes, room, 2 * room) : NULL;
             if (bytes == NULL)
                 break;
             room *= 2;
@@ -74,7 +75,7 @@ static sti_codec find_codec(const sti_text *text)
     return STI_CODEC_NONE;
 }
 
-static strads_err take_bytes(sti_text *text, int fd)
+static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
 {
     if (fstat(fd, &text->seen) != 0)
         return refuse(text->path, errno);
@@ -84,7 +85,7 @@ static strads_err take_bytes(sti_text *text, int fd)
     text->regular = S_ISREG(text->seen.st_mode);
     strads_err err = STRADS_OK;
     if (!text->regular)
-        err = read_to_end(text, fd);
+        err = read_to_end(text, fd, limit);
     else if (text->seen.st_size > 0)
         err = map_file(text, fd);
     if (err == STRADS_OK && text->size == 0)
@@ -94,13 +95,13 @@ static strads_err take_bytes(sti_text *text, int fd)
     return err;
 }
 
-strads_err sti_text_open(sti_text *text, const char *path)
+strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
 {
     *text = (sti_text){.path = path};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return refuse(path, errno);
-    strads_err err = take_bytes(text, fd);
+    strads_err err = take_bytes(text, fd, limit);
     (void)close(fd);
     if (err == STRADS_OK)
         text->codec = find_codec(text);

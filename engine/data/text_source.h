@@ -34,9 +34,10 @@ typedef struct sti_piece {
     uint64_t line; /* the line in which `begin` stands, from 1 */
 } sti_piece;
 
-/* Opens `path`, which must outlive *text. STRADS_EIO: missing, a directory,
- * unreadable. STRADS_EFORMAT: empty. */
-strads_err sti_text_open(sti_text *text, const char *path);
+/* Opens `path`, which must outlive *text. What is not a regular file is read
+ * into memory, at most `limit` bytes. STRADS_EIO: missing, a directory,
+ * unreadable. STRADS_EFORMAT: empty. STRADS_ENOMEM. */
+strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit);
 void sti_text_close(sti_text *text);
 
 /* STRADS_EIO when the file was written to since it was opened. */
