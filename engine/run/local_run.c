@@ -1,6 +1,7 @@
 /* strads_run: a whole run on the threads of this process. */
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/run_trace.h"
 #include "engine/runtime/node.h"
 
 static void tell_progress(void *arg, const strads_progress *progress)
@@ -19,8 +20,12 @@ static strads_err send_nowhere(void *arg, const sti_msg *msg)
                        "a message for a worker that is not there");
 }
 
-static strads_err drive(sti_setup *setup, sti_trace *trace, strads_result **out)
+static strads_err drive(sti_setup *setup, strads_result **out)
 {
+    sti_trace *trace;
+    strads_err err = sti_run_trace_open(&setup->options, &trace);
+    if (err)
+        return err;
     const sti_node_options options = {
         .run = &setup->run,
         .threads = setup->run.workers,
@@ -31,16 +36,16 @@ static strads_err drive(sti_setup *setup, sti_trace *trace, strads_result **out)
         .send = send_nowhere,
         .arg = &setup->options,
     };
-    sti_node *node;
-    strads_err err = sti_node_new(&options, &node);
-    if (err)
-        return err;
-    err = sti_node_run(node);
+    sti_node *node = NULL;
+    err = sti_node_new(&options, &node);
+    if (!err)
+        err = sti_node_run(node);
     if (!err) {
         strads_progress progress;
         sti_node_progress(node, &progress);
         err = sti_result_new(setup, &progress, sti_node_end(node), out);
     }
+    err = sti_run_trace_close(trace, err); /* it holds names of the node's */
     sti_node_free(node);
     return err;
 }
@@ -61,21 +66,15 @@ strads_err strads_run(const strads_program *program, const void *config,
     uint32_t workers = useful_workers(options);
     const sti_layout layout = {.workers = workers, .count = workers};
     sti_setup setup = {0};
-    sti_trace *trace = NULL;
     strads_result *result = NULL;
     strads_err err =
         sti_setup_make(&setup, program, config, data, options, &layout);
-    if (!err && setup.options.trace)
-        err = sti_trace_open(setup.options.trace, &trace);
     if (!err)
-        err = drive(&setup, trace, &result);
-    strads_err closed = sti_trace_close(trace);
+        err = drive(&setup, &result);
     sti_setup_free(&setup, result != NULL);
-    if (!err && closed) {
+    if (err)
         strads_result_free(result);
-        return closed;
-    }
-    if (!err)
+    else
         *out = result;
     return err;
 }

@@ -3,6 +3,7 @@
 
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/run_trace.h"
 #include "engine/runtime/sim.h"
 #include "engine/runtime/sim_cost.h"
 
@@ -16,9 +17,13 @@ static void tell_progress(void *arg, const strads_progress *progress)
 }
 
 static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
-                        sti_trace *trace, strads_result **out,
-                        strads_sim_outcome *outcome)
+                        strads_result **out, strads_sim_outcome *outcome)
 {
+    sti_trace *trace;
+    sti_sim *sim = NULL;
+    strads_err err = sti_run_trace_open(&setup->options, &trace);
+    if (err)
+        return err;
     const sti_sim_options options = {
         .run = &setup->run,
         .costs = costs,
@@ -27,39 +32,18 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
         .report = tell_progress,
         .arg = &setup->options,
     };
-    sti_sim *sim;
-    strads_err err = sti_sim_new(&options, &sim);
-    if (err)
-        return err;
-    err = sti_sim_run(sim);
+    err = sti_sim_new(&options, &sim);
+    if (!err)
+        err = sti_sim_run(sim);
     if (!err) {
         strads_progress progress;
         sti_sim_progress(sim, &progress);
-        err = sti_result_new(setup, &progress, sti_sim_end(sim), out);
         sti_sim_outcome(sim, outcome);
+        err = sti_result_new(setup, &progress, sti_sim_end(sim), out);
     }
+    err = sti_run_trace_close(trace,
+                              err); /* it holds names of the simulation's */
     sti_sim_free(sim);
-    return err;
-}
-
-static strads_err run_traced(sti_setup *setup, const strads_sim_options *costs,
-                             strads_result **out, strads_sim_outcome *outcome)
-{
-    sti_trace *trace = NULL;
-    strads_result *result = NULL;
-    strads_err err = STRADS_OK;
-    if (setup->options.trace)
-        err = sti_trace_open(setup->options.trace, &trace);
-    if (!err)
-        err = drive(setup, costs, trace, &result, outcome);
-    strads_err closed = sti_trace_close(trace);
-    sti_setup_free(setup, result != NULL);
-    if (!err && closed) {
-        strads_result_free(result);
-        return closed;
-    }
-    if (!err)
-        *out = result;
     return err;
 }
 
@@ -111,14 +95,18 @@ strads_err strads_simulate(const strads_program *program, const void *config,
         return err;
     sti_setup setup = {0};
     strads_sim_outcome came = {0};
+    strads_result *result = NULL;
     err = sti_setup_make(&setup, program, config, data, options, &layout);
+    if (!err)
+        err = drive(&setup, sim, &result, &came);
+    sti_setup_free(&setup, result != NULL);
     free(node_of);
     if (err) {
-        sti_setup_free(&setup, false);
+        strads_result_free(result);
         return err;
     }
-    err = run_traced(&setup, sim, out, &came);
-    if (!err && outcome)
+    *out = result;
+    if (outcome)
         *outcome = came;
-    return err;
+    return STRADS_OK;
 }

@@ -1,0 +1,180 @@
+/* What a simulated run's trace shows: every kind of work on its track, and at
+ * depth 1 all of them at once. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sim_toy.h"
+
+/* Runs rounds on two nodes, or on the threads of this process; returns the
+ * trace. */
+static json_t *traced_on(bool threads, uint32_t depth)
+{
+    char dir[] = "/tmp/strads-sim-XXXXXX", path[64];
+    cr_assert_not_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/trace.json", dir);
+    strads_data *data = sim_toy_data(2, 1, 2);
+    strads_engine_options options = sim_toy_options(2, depth);
+    options.max_rounds = 20;
+    options.workers = 2;
+    options.trace = path;
+    strads_sim_options sim = sim_toy_nodes(2);
+    sim.latency = 1e-3;
+    sim.update_cost = 2e-3;
+    sim.aggregate_cost = 0.5e-3;
+    sim.choose_cost = 0.5e-3;
+    strads_result *result = NULL;
+    cr_assert_eq(threads ? strads_run(&sim_toy_rounds, NULL, data, &options,
+                                      &result)
+                         : strads_simulate(&sim_toy_rounds, NULL, data,
+                                           &options, &sim, &result, NULL),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_result_free(result);
+    strads_data_free(data);
+    json_error_t error;
+    json_t *trace = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    cr_assert_not_null(trace, "%s", error.text);
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(rmdir(dir), 0);
+    return trace;
+}
+
+static json_t *traced(uint32_t depth)
+{
+    return traced_on(false, depth);
+}
+
+typedef struct span {
+    const char *name;
+    double begin, end; /* us */
+    int round, node;
+} span;
+
+/* Spans whose name begins with `word`. */
+static size_t spans(const json_t *trace, const char *word, span *out,
+                    size_t room)
+{
+    size_t n = 0, k;
+    const json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
+    {
+        span s;
+        const char *kind = json_string_value(json_object_get(event, "ph"));
+        if (strcmp(kind, "X") != 0)
+            continue;
+        s.name = json_string_value(json_object_get(event, "name"));
+        s.begin = json_number_value(json_object_get(event, "ts"));
+        s.end = s.begin + json_number_value(json_object_get(event, "dur"));
+        s.node = (int)json_integer_value(json_object_get(event, "pid"));
+        s.round = (int)json_integer_value(
+            json_object_get(json_object_get(event, "args"), "round"));
+        if (strncmp(s.name, word, strlen(word)) == 0 && n < room)
+            out[n++] = s;
+    }
+    return n;
+}
+
+/* Pairs of spans of different rounds that share more than a microsecond. */
+static size_t overlaps(const json_t *trace, const char *one, const char *other)
+{
+    enum { ROOM = 1000 };
+    static span a[ROOM], b[ROOM];
+    size_t n = spans(trace, one, a, ROOM), m = spans(trace, other, b, ROOM);
+    size_t pairs = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < m; j++)
+            pairs += a[i].round != b[j].round && a[i].begin + 1 < b[j].end &&
+                     b[j].begin + 1 < a[i].end;
+    return pairs;
+}
+
+Test(sim_trace, choosing_moving_computing_and_committing_overlap_at_depth_1)
+{
+    json_t *trace = traced(1);
+    cr_assert_gt(overlaps(trace, "update", "transfer"), 10);
+    cr_assert_gt(overlaps(trace, "update", "aggregate"), 5);
+    cr_assert_gt(overlaps(trace, "schedule", "update"), 5);
+    json_decref(trace);
+}
+
+Test(sim_trace, nothing_of_two_rounds_overlaps_at_depth_0)
+{
+    json_t *trace = traced(0);
+    cr_assert_eq(overlaps(trace, "update", "transfer"), 0);
+    cr_assert_eq(overlaps(trace, "update", "aggregate"), 0);
+    json_decref(trace);
+}
+
+Test(sim_trace, a_transfer_lasts_from_the_senders_port_to_the_receivers)
+{
+    json_t *trace = traced(1);
+    static span moved[1000];
+    size_t n = spans(trace, "transfer", moved, 1000);
+    cr_assert_gt(n, 4 * 20);
+    for (size_t k = 0; k < n; k++)
+        cr_assert_float_eq(moved[k].end - moved[k].begin, 1000, 0.01);
+    json_decref(trace);
+}
+
+static bool has_track(const json_t *trace, const char *name, int node)
+{
+    size_t k;
+    const json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
+    {
+        const char *kind = json_string_value(json_object_get(event, "name"));
+        const char *is = json_string_value(
+            json_object_get(json_object_get(event, "args"), "name"));
+        if (strcmp(kind, "thread_name") == 0 && strcmp(is, name) == 0 &&
+            json_integer_value(json_object_get(event, "pid")) == node)
+            return true;
+    }
+    return false;
+}
+
+Test(sim_trace, every_role_and_every_link_has_a_track_on_its_node)
+{
+    json_t *trace = traced(1);
+    cr_assert(has_track(trace, "worker 0", 0));
+    cr_assert(has_track(trace, "worker 1", 1));
+    cr_assert(has_track(trace, "coordinator", 2));
+    cr_assert(has_track(trace, "scheduler", 2));
+    for (int node = 0; node < 3; node++)
+        cr_assert(has_track(trace, "link 0", node));
+    json_decref(trace);
+}
+
+Test(sim_trace, a_run_on_threads_names_its_spans_alike)
+{
+    static span found[1000];
+    for (int threads = 0; threads < 2; threads++) {
+        json_t *trace = traced_on(threads, 0);
+        cr_assert_eq(spans(trace, "update update", found, 1000), 2 * 20);
+        cr_assert_eq(spans(trace, "aggregate update", found, 1000), 20);
+        cr_assert_eq(spans(trace, "schedule", found, 1000), 20);
+        json_decref(trace);
+    }
+}
+
+Test(sim_trace, a_failing_run_keeps_its_sentence_and_leaves_its_trace)
+{
+    char dir[] = "/tmp/strads-sim-XXXXXX", path[64];
+    cr_assert_not_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/trace.json", dir);
+    strads_data *data = sim_toy_data(2, 1, 2);
+    const sim_toy_laps laps = {.laps = 2, .fail_at = 1};
+    strads_engine_options options = sim_toy_options(2, 0);
+    options.trace = path;
+    strads_sim_options sim = sim_toy_nodes(2);
+    strads_result *result = NULL;
+    cr_assert_eq(strads_simulate(&sim_toy_phases, &laps, data, &options, &sim,
+                                 &result, NULL),
+                 STRADS_EPROGRAM);
+    cr_assert_str_eq(strads_error_text(), "a ring that fails");
+    cr_assert_eq(unlink(path), 0);
+    cr_assert_eq(rmdir(dir), 0);
+    strads_data_free(data);
+}
