@@ -149,6 +149,7 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
         return no_memory("a dispatch");
     }
     d->round = parts->round;
+    d->seq = parts->seq;
     d->phase = parts->phase;
     d->width = parts->width;
     d->known = parts->known;

@@ -37,7 +37,8 @@ strads_err sti_news_result(uint32_t phase, const strads_block *block,
 
 typedef struct sti_dispatch {
     sti_object head;
-    uint64_t round;
+    uint64_t round; /* its number among all that is committed */
+    uint64_t seq;   /* its number among what workers are sent */
     uint32_t phase;
     uint32_t width; /* numbers a parameter */
     uint64_t known; /* version of the last change that news have brought */
@@ -57,7 +58,7 @@ typedef struct sti_dispatch {
 
 /* What a dispatch is made from; everything is copied, news are kept. */
 typedef struct sti_dispatch_parts {
-    uint64_t round;
+    uint64_t round, seq;
     uint32_t phase;
     uint32_t width;
     uint64_t known;

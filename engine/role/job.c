@@ -196,6 +196,16 @@ strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
     return STRADS_OK;
 }
 
+void sti_wishes_free(sti_wish *first)
+{
+    while (first) {
+        sti_wish *wish = first;
+        first = wish->next;
+        free(wish->pair);
+        free(wish);
+    }
+}
+
 static void choice_destroy(sti_object *object)
 {
     sti_choice *choice = (sti_choice *)object;

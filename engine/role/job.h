@@ -57,6 +57,7 @@ strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
 typedef struct sti_worker_job {
     sti_job job;
     uint32_t partition;
+    uint64_t seq; /* the worker's slot */
     sti_dispatch *dispatch;
     sti_buffer *partial; /* WORK: to fill; MERGE: into */
     sti_buffer *from;    /* MERGE */
@@ -109,6 +110,14 @@ strads_err sti_moved_new(sti_moved **out);
 strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
                          const double *priority);
 
+/* A probe that a commit asked for: a pair of blocks to be freed. */
+typedef struct sti_wish {
+    struct sti_wish *next;
+    strads_block *pair;
+} sti_wish;
+
+void sti_wishes_free(sti_wish *first);
+
 typedef struct sti_aggregate_job {
     sti_job job;
     sti_run *run;
@@ -124,6 +133,8 @@ typedef struct sti_aggregate_job {
     sti_news **news; /* [n_news], references for the taker */
     uint32_t n_news, room_news;
     sti_moved *moved;
+    sti_wish *wishes;
+    uint32_t n_wishes;
     bool reported;
     strads_report report;
     uint64_t updates, updates_other, version;
@@ -190,7 +201,8 @@ strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
  * that are merged place by place. */
 static inline bool sti_phase_keeps_records(const strads_phase *phase)
 {
-    return phase->to != STRADS_TO_ALL || phase->merge == STRADS_MERGE_CONCAT;
+    return phase->to == STRADS_TO_OWNER || phase->to == STRADS_TO_RING ||
+           phase->merge == STRADS_MERGE_CONCAT;
 }
 
 /* What a block's partial takes, in bytes, as the phase says. */

@@ -16,12 +16,34 @@ static strads_err no_memory(void)
 
 /* ---- what aggregate may call ------------------------------------------- */
 
+/* A policy indexes by parameter and sums priorities: what it gets is checked
+ * here, once for all policies. */
+static strads_err check_priorities(const sti_run *run, uint32_t n,
+                                   const uint32_t *param,
+                                   const double *priority)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (param[k] >= run->shape.parameters || !(priority[k] >= 0) ||
+            isinf(priority[k]))
+            return strads_fail(STRADS_EPROGRAM,
+                               "program %s gave parameter %u of %llu the "
+                               "priority %g: expected a finite number from 0 "
+                               "up",
+                               run->program->name, param[k],
+                               (unsigned long long)run->shape.parameters,
+                               priority[k]);
+    return STRADS_OK;
+}
+
 void strads_commit_prioritise(strads_commit *commit, uint32_t n,
                               const uint32_t *param, const double *priority)
 {
     sti_aggregate_job *job = commit->engine;
-    if (sti_moved_add(job->moved, n, param, priority))
-        job->job.err = STRADS_ENOMEM;
+    strads_err err = check_priorities(job->run, n, param, priority);
+    if (!err)
+        err = sti_moved_add(job->moved, n, param, priority);
+    if (err)
+        job->job.err = err;
 }
 
 void strads_commit_rest(strads_commit *commit, double level)
@@ -64,6 +86,31 @@ strads_err strads_commit_also(strads_commit *commit, uint32_t n,
     return STRADS_OK;
 }
 
+strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
+                               const uint32_t *param, uint32_t m,
+                               const uint32_t *against)
+{
+    sti_aggregate_job *job = commit->engine;
+    if (!job->run->pairs)
+        return strads_fail(STRADS_ESTATE,
+                           "program %s asks for a probe without a PROBE phase",
+                           job->run->program->name);
+    const strads_block pair[2] = {{.n = n, .param = param},
+                                  {.n = m, .param = against}};
+    sti_wish *wish = calloc(1, sizeof *wish);
+    strads_err err = wish ? sti_blocks_copy(2, pair, &wish->pair) : no_memory();
+    if (err) {
+        free(wish);
+        return err;
+    }
+    sti_wish **last = &job->wishes;
+    while (*last)
+        last = &(*last)->next;
+    *last = wish;
+    job->n_wishes++;
+    return STRADS_OK;
+}
+
 const double *strads_commit_pairs(const strads_commit *commit)
 {
     const sti_aggregate_job *job = commit->engine;
@@ -73,8 +120,10 @@ const double *strads_commit_pairs(const strads_commit *commit)
 
 double strads_commit_pair(const strads_commit *commit, uint32_t i, uint32_t j)
 {
-    const sti_aggregate_job *job = commit->engine;
-    return job->run->pairs ? sti_pairs_get(job->run->pairs, i, j) : NAN;
+    const sti_run *run = ((const sti_aggregate_job *)commit->engine)->run;
+    if (!run->pairs || i >= run->shape.parameters || j >= run->shape.parameters)
+        return NAN;
+    return sti_pairs_get(run->pairs, i, j);
 }
 
 /* ---- a block's change into store, news and priorities ------------------ */
@@ -138,9 +187,6 @@ static strads_err remember(sti_aggregate_job *job, sti_news *news)
         job->news = list;
         job->room_news = room;
     }
-    job->news[job->n_news++] = news;
-    if (news->kind != STI_NEWS_CHANGE)
-        return STRADS_OK;
     if (job->n_recent == job->room_recent) {
         size_t room = job->room_recent ? 2 * job->room_recent : 32;
         strads_change *recent = realloc(job->recent, sizeof *recent * room);
@@ -149,7 +195,27 @@ static strads_err remember(sti_aggregate_job *job, sti_news *news)
         job->recent = recent;
         job->room_recent = room;
     }
-    job->recent[job->n_recent++] = news->change;
+    job->news[job->n_news++] = news;
+    if (news->kind == STI_NEWS_CHANGE)
+        job->recent[job->n_recent++] = news->change;
+    return STRADS_OK;
+}
+
+/* One number that is not finite would stay in the model, in every worker's
+ * state and in the priorities. */
+static strads_err check_finite(const sti_aggregate_job *job,
+                               const strads_commit *commit,
+                               const strads_change *change)
+{
+    for (size_t k = 0; k < (size_t)change->n * commit->width; k++)
+        if (!isfinite(change->change[k]))
+            return strads_fail(
+                STRADS_EPROGRAM,
+                "round %llu: phase %s of program %s changes parameter %u by "
+                "%g: it diverges; try a smaller step or more regularisation",
+                (unsigned long long)commit->round,
+                job->run->phases[commit->phase].name, job->run->program->name,
+                change->param[k / commit->width], change->change[k]);
     return STRADS_OK;
 }
 
@@ -164,8 +230,10 @@ static strads_err store_change(sti_aggregate_job *job,
     if (err)
         return err;
     fill_change(job, commit, news);
-    err = strads_store_inc(job->run->store, 0, n, news->change.param,
-                           news->change.change, &news->change.version);
+    err = check_finite(job, commit, &news->change);
+    if (!err)
+        err = strads_store_inc(job->run->store, 0, n, news->change.param,
+                               news->change.change, &news->change.version);
     job->version = news->change.version;
     if (!err)
         err = remember(job, news);
@@ -422,6 +490,17 @@ strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
     return run->program->objective(run->state, &job->report);
 }
 
+/* A phase to NOBODY has no partials: its blocks are committed as they are. */
+static strads_err commit_alone(sti_aggregate_job *job)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < job->dispatch->n_blocks && !err; k++) {
+        strads_commit commit = base_commit(job, k);
+        err = commit_block(job, &commit, NULL);
+    }
+    return err;
+}
+
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
 {
     const strads_phase *phase = &run->phases[job->dispatch->phase];
@@ -429,8 +508,11 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     if (err)
         return err;
     job->job.err = STRADS_OK;
-    err = sti_phase_keeps_records(phase) ? commit_records(job)
-                                         : commit_in_place(job);
+    if (phase->to == STRADS_TO_NOBODY)
+        err = commit_alone(job);
+    else
+        err = sti_phase_keeps_records(phase) ? commit_records(job)
+                                             : commit_in_place(job);
     if (!err && phase->outdates && run->pairs)
         sti_pairs_forget(run->pairs);
     if (!err && (phase->reports || job->ask_objective))

@@ -6,28 +6,33 @@
 
 /* ---- what schedule may call -------------------------------------------- */
 
-static strads_err decide(strads_turn *turn, sti_decision decision,
-                         uint32_t phase)
+static strads_err check_phase(const sti_run *run, uint32_t phase)
 {
-    sti_schedule_job *job = turn->engine;
+    if (phase >= run->n_phases)
+        return strads_fail(STRADS_EINVAL,
+                           "schedule named phase %u, the program has %u", phase,
+                           run->n_phases);
+    if (phase == run->probe_phase)
+        return strads_fail(STRADS_EINVAL,
+                           "schedule named phase %s, which probes: it runs by "
+                           "itself when pairs must be known",
+                           run->phases[phase].name);
+    return STRADS_OK;
+}
+
+static strads_err decide(sti_schedule_job *job, sti_decision decision)
+{
     if (job->decision != STI_DECIDE_NOTHING)
         return strads_fail(STRADS_ESTATE,
                            "schedule decided twice in one call: return after "
                            "the first strads_turn_...");
-    if (phase >= job->run->n_phases)
-        return strads_fail(STRADS_EINVAL,
-                           "schedule named phase %u, the program has %u", phase,
-                           job->run->n_phases);
     job->decision = decision;
-    job->decided_phase = phase;
     return STRADS_OK;
 }
 
-static strads_err check_block(const sti_run *run, uint32_t phase,
-                              const strads_block *block)
+static strads_err check_block(const sti_run *run, const strads_block *block)
 {
-    if (run->phases[phase].to != STRADS_TO_ALL &&
-        block->owner >= run->partitions)
+    if (block->owner >= run->partitions)
         return strads_fail(STRADS_EINVAL,
                            "schedule gave a block to partition %u of %u",
                            block->owner, run->partitions);
@@ -44,14 +49,23 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
                                 const strads_block *blocks)
 {
     sti_schedule_job *job = turn->engine;
-    strads_err err = decide(turn, STI_DECIDE_DISPATCH, phase);
+    strads_block *copy;
+    strads_err err = check_phase(job->run, phase);
     for (uint32_t k = 0; k < n && !err; k++)
-        err = check_block(job->run, phase, &blocks[k]);
+        err = check_block(job->run, &blocks[k]);
     if (!err)
-        err = sti_blocks_copy(n, blocks, &job->blocks);
-    if (!err)
-        job->n_blocks = n;
-    return err;
+        err = sti_blocks_copy(n, blocks, &copy);
+    if (err)
+        return err;
+    err = decide(job, STI_DECIDE_DISPATCH);
+    if (err) {
+        free(copy);
+        return err;
+    }
+    job->decided_phase = phase;
+    job->n_blocks = n;
+    job->blocks = copy;
+    return STRADS_OK;
 }
 
 strads_err strads_turn_all(strads_turn *turn, uint32_t phase)
@@ -63,7 +77,13 @@ strads_err strads_turn_all(strads_turn *turn, uint32_t phase)
 
 strads_err strads_turn_policy(strads_turn *turn, uint32_t phase)
 {
-    return decide(turn, STI_DECIDE_POLICY, phase);
+    sti_schedule_job *job = turn->engine;
+    strads_err err = check_phase(job->run, phase);
+    if (!err)
+        err = decide(job, STI_DECIDE_POLICY);
+    if (!err)
+        job->decided_phase = phase;
+    return err;
 }
 
 strads_err strads_turn_wait(strads_turn *turn)
@@ -72,12 +92,12 @@ strads_err strads_turn_wait(strads_turn *turn)
         return strads_fail(STRADS_ESTATE,
                            "schedule waits although nothing is in flight: "
                            "dispatch something or stop");
-    return decide(turn, STI_DECIDE_WAIT, 0);
+    return decide(turn->engine, STI_DECIDE_WAIT);
 }
 
 strads_err strads_turn_stop(strads_turn *turn)
 {
-    return decide(turn, STI_DECIDE_STOP, 0);
+    return decide(turn->engine, STI_DECIDE_STOP);
 }
 
 strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job)
@@ -107,7 +127,8 @@ static bool needs_values(const sti_run *run, uint32_t phase)
     if (phase >= run->n_phases)
         return false;
     const strads_phase *p = &run->phases[phase];
-    return !p->blind && p->when != STRADS_WHEN_PROBE;
+    return !p->blind && p->when != STRADS_WHEN_PROBE &&
+           p->to != STRADS_TO_NOBODY;
 }
 
 static strads_err read_values(sti_run *run, sti_dispatch *d)
@@ -127,15 +148,35 @@ static strads_err read_values(sti_run *run, sti_dispatch *d)
     return STRADS_OK;
 }
 
+/* Blocks of `schedule` were checked when it named them: these are a policy's. */
+static strads_err check_owners(const sti_run *run,
+                               const sti_dispatch_parts *parts)
+{
+    if (parts->phase >= run->n_phases ||
+        run->phases[parts->phase].to == STRADS_TO_ALL)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < parts->n_blocks; k++)
+        if (parts->blocks[k].owner >= run->partitions)
+            return strads_fail(STRADS_EPROGRAM,
+                               "policy %s gave a block to partition %u of %u",
+                               run->policy->name, parts->blocks[k].owner,
+                               run->partitions);
+    return STRADS_OK;
+}
+
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
 {
     sti_dispatch_parts *parts = &job->parts;
+    strads_err err = check_owners(run, parts);
+    if (err)
+        return err;
     bool values = needs_values(run, parts->phase);
     parts->n_values = 0;
     for (uint32_t k = 0; values && k < parts->n_blocks; k++)
         parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
-    strads_err err = sti_dispatch_new(parts, &job->dispatch);
-    if (err || parts->phase >= run->n_phases)
+    err = sti_dispatch_new(parts, &job->dispatch);
+    if (err || parts->phase >= run->n_phases ||
+        run->phases[parts->phase].to == STRADS_TO_NOBODY)
         return err;
     sti_dispatch *d = job->dispatch;
     for (uint32_t k = 0; k < d->n_blocks; k++) {

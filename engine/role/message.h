@@ -27,7 +27,7 @@ typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom */
-    uint64_t round;
+    uint64_t round;     /* sequence number of the dispatch */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     sti_object *object; /* PARTIAL: sti_buffer */
 } sti_msg;

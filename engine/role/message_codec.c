@@ -165,6 +165,7 @@ static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
 
 static void put_dispatch(sti_writer *w, const sti_dispatch *d)
 {
+    sti_write_u64(w, d->round);
     sti_write_u32(w, d->phase);
     sti_write_u32(w, d->width);
     sti_write_u64(w, d->known);
@@ -241,6 +242,7 @@ static strads_err check_places(const sti_run *run, const draft *t,
 
 static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
 {
+    t->parts.round = sti_read_u64(r);
     t->parts.phase = sti_read_u32(r);
     uint32_t width = sti_read_u32(r);
     t->parts.known = sti_read_u64(r);
@@ -289,7 +291,7 @@ static strads_err make_dispatch(const sti_run *run, const draft *t,
 
 static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
 {
-    draft t = {.parts.round = msg->round, .parts.width = run->shape.width};
+    draft t = {.parts.seq = msg->round, .parts.width = run->shape.width};
     sti_dispatch *dispatch = NULL;
     strads_err err = read_draft(run, r, &t);
     t.parts.n_values = t.n_numbers;

@@ -1,4 +1,5 @@
-/* A worker. Rounds live in slots (round modulo window): the coordinator never
+/* A worker. Rounds live in slots (by the sequence number of their dispatch,
+ * modulo window): the coordinator never
  * has more in flight, so a slot is free when its next round comes. Dispatches
  * are taken up in the order of rounds, whatever order they arrive in, because
  * their news build on each other.
@@ -165,7 +166,8 @@ static void compute(sti_worker *w, struct slot *s, uint32_t k, sti_call call,
     seat->job.job.call = call;
     seat->job.job.role = STI_WORKER_0 + w->index;
     seat->job.job.phase = s->dispatch->phase;
-    seat->job.job.round = s->round;
+    seat->job.job.round = s->dispatch->round;
+    seat->job.seq = s->round;
     seat->job.partition = w->first + k;
     seat->job.dispatch = s->dispatch;
     seat->job.partial = seat->partial;
@@ -480,7 +482,7 @@ static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
 
 static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
 {
-    struct slot *s = &w->slots[job->job.round % w->window];
+    struct slot *s = &w->slots[job->seq % w->window];
     uint32_t k = job->partition - w->first;
     struct seat *seat = &s->seats[k];
     seat->busy = false;

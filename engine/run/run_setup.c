@@ -24,8 +24,10 @@ static strads_err check_phase(const strads_program *program,
     const char *why = NULL;
     if (!phase->name)
         why = "a phase has no name";
-    else if (!phase->update)
+    else if (!phase->update && phase->to != STRADS_TO_NOBODY)
         why = "a phase has no update";
+    else if (!phase->aggregate && phase->to == STRADS_TO_NOBODY)
+        why = "a phase to NOBODY has no aggregate";
     else if (phase->merge == STRADS_MERGE_OWN && !phase->merge_with)
         why = "a phase with STRADS_MERGE_OWN has no merge_with";
     else if (phase->merge == STRADS_MERGE_CONCAT && phase->to == STRADS_TO_RING)

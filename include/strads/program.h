@@ -106,7 +106,8 @@ typedef struct strads_commit {
     uint32_t n_since;
     double *change;   /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
-                         START, REST, PROBE: NULL; see the calls below */
+                         START, REST, PROBE, blind: NULL; see the
+                         calls below */
     double *priority; /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
@@ -130,6 +131,13 @@ STRADS_API void strads_commit_rest(strads_commit *commit, double level);
 STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
                                          const uint32_t *param,
                                          const double *change);
+
+/* Has all pairs of param[n] x against[m] probed before anything else is chosen:
+ * the PROBE phase gets one block of each. Copied. Within `aggregate` only.
+ * STRADS_ENOMEM; STRADS_ESTATE: the program has no PROBE phase. */
+STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
+                                          const uint32_t *param, uint32_t m,
+                                          const uint32_t *against);
 
 /* Merged probe values of all pairs in the commit's block, [n x n], symmetric,
  * diagonal included; NULL when the program has no PROBE phase. Valid during
@@ -185,9 +193,12 @@ typedef enum strads_to {
     STRADS_TO_ALL = 0,   /* every partition gets every block; partials merge */
     STRADS_TO_OWNER = 1, /* each block goes to its `owner` alone, who may write
                             task->value: the commit is what it changed */
-    STRADS_TO_RING = 2   /* each block starts at its `owner` and visits every
+    STRADS_TO_RING = 2,  /* each block starts at its `owner` and visits every
                             partition once, with its object; each holder may
                             write task->value; partials merge over the lap */
+    STRADS_TO_NOBODY = 3 /* no partition computes: `aggregate` has all that it
+                            needs in its state and the committed values, and
+                            gets no partial. Costs no message */
 } strads_to;
 
 /* How partials become one, always in the order of partitions, by a tree whose

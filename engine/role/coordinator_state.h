@@ -1,0 +1,115 @@
+/* engine/role/coordinator_state.h - what the files of the coordinator share:
+ * coordinator.c turns events into calls, coordinator_decide.c chooses and makes
+ * dispatches, coordinator_commit.c takes in what comes back. */
+#ifndef STI_COORDINATOR_STATE_H
+#define STI_COORDINATOR_STATE_H
+
+#include "engine/role/coordinator.h"
+
+/* A dispatch that is not yet committed. */
+typedef struct sti_flight {
+    bool used, arrived, by_policy, alone;
+    sti_dispatch *dispatch;
+    sti_buffer *partial;
+    uint64_t sent_at, busy_ns;
+} sti_flight;
+
+/* A dispatch that is decided and not yet made. */
+typedef struct sti_plan {
+    bool set, by_policy;
+    uint32_t phase;
+    uint32_t n_blocks;
+    strads_block *blocks; /* owned; PROBE: the second one is `against` */
+    bool probe;
+} sti_plan;
+
+typedef enum sti_stage {
+    STI_STAGE_NEW,
+    STI_STAGE_OPENING,
+    STI_STAGE_RUNNING,
+    STI_STAGE_CLOSING,
+    STI_STAGE_ENDED
+} sti_stage;
+
+struct sti_coordinator {
+    sti_run *run;
+    sti_stage stage;
+    uint64_t now;
+    bool busy;
+    uint64_t next_round; /* numbers everything that is committed */
+    uint64_t next_seq;   /* numbers what workers are sent */
+    sti_flight *flights; /* [window] by seq modulo window */
+    sti_flight own;      /* of a phase to NOBODY: never really in flight */
+    sti_flight *committing;
+    uint32_t in_flight;
+    sti_plan plan;
+    /* What is to be dispatched by itself: all phases of this `when`, from the
+     * phase `automatic_next` on. POLICY: none. */
+    strads_when automatic;
+    uint32_t automatic_next;
+    bool wants_choice; /* the policy is to choose, for choice_phase */
+    uint32_t choice_phase;
+    uint32_t probing;   /* probes in flight: nothing else is decided */
+    uint64_t probed[2]; /* 1 + ids of the pair probed for the scheduler last */
+    sti_wish *wishes;   /* probes that a commit asked for, oldest first */
+    uint32_t n_wishes;
+    uint64_t wish_ids; /* ids given to their blocks, from the top down */
+    bool waiting;      /* nothing before the next commit */
+    bool at_rest;
+    uint64_t chosen_since_rest;
+    bool stopping, final_report;
+    bool fresh_report; /* nothing was committed after it */
+    strads_end end;
+    /* News for the next dispatch, and changes not known to all in flight. */
+    sti_news **news;
+    uint32_t n_news, room_news;
+    sti_news **history; /* of the changes in aggregate.recent */
+    uint64_t version;
+    sti_ask *ask; /* gathers priorities for the next question */
+    uint64_t since_report;
+    double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
+    strads_progress progress;
+    sti_begin_job begin;
+    sti_schedule_job schedule;
+    sti_prepare_job prepare;
+    sti_aggregate_job aggregate;
+    strads_block *flying; /* scratch for prepare */
+    size_t room_flying;
+};
+
+/* ---- coordinator.c ----------------------------------------------------- */
+
+void sti_coord_end(sti_coordinator *c, strads_err err, sti_effects *out);
+void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
+                        sti_effects *out);
+void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
+                         uint64_t round, uint32_t phase, sti_effects *out);
+sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq);
+void sti_coord_stop(sti_coordinator *c, strads_end end);
+strads_err sti_coord_no_memory(void);
+strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news);
+void sti_coord_drop_news(sti_news **news, size_t n);
+
+/* ---- coordinator_decide.c ---------------------------------------------- */
+
+/* A dispatch of the engine's own: OPEN or CLOSE. */
+void sti_coord_plan_internal(sti_coordinator *c, uint32_t phase);
+bool sti_coord_may_decide(sti_coordinator *c);
+/* Starts to choose the next dispatch; false when nothing can be chosen now. */
+bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
+bool sti_coord_plan_may_leave(sti_coordinator *c);
+void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
+void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
+void sti_coord_take_choice(sti_coordinator *c, sti_choice *choice,
+                           sti_effects *out);
+void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator_commit.c ---------------------------------------------- */
+
+/* Starts to commit one that has arrived; false when none may be. */
+bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
+void sti_coord_commit(sti_coordinator *c, sti_flight *flight, sti_effects *out);
+void sti_coord_committed(sti_coordinator *c, sti_effects *out);
+void sti_coord_take_report(sti_coordinator *c, sti_effects *out);
+
+#endif
