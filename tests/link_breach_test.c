@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -329,6 +330,9 @@ static pid_t start_peer(int pipe_fd[2], uint64_t dead_ns)
                                          .dead_ns = dead_ns};
         static link_node peer;
         char url[STI_URL_MAX + 1] = "";
+        /* A test that fails must not leave it behind. */
+        if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+            _exit(1);
         if (read(pipe_fd[0], url, sizeof url) <= 0)
             _exit(1);
         link_node_open(&peer, 5, "", &options);
