@@ -21,6 +21,10 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         sti_buffer_new(0, &c->aggregate.gathered))
         goto fail;
     c->automatic = STRADS_WHEN_START;
+    c->policy_phase = 0;
+    while (c->policy_phase < run->n_phases &&
+           run->phases[c->policy_phase].when != STRADS_WHEN_POLICY)
+        c->policy_phase++;
     c->progress.objective = c->progress.gap = NAN;
     c->end = STRADS_END_STOPPED;
     *out = c;
@@ -45,7 +49,7 @@ void sti_coordinator_free(sti_coordinator *c)
         sti_object_drop(c->flights[k].partial);
     }
     sti_coord_drop_news(c->news, c->n_news);
-    sti_coord_drop_news(c->history, c->aggregate.n_recent);
+    sti_coord_drop_news(c->history, c->n_history);
     sti_coord_drop_news(c->aggregate.news, c->aggregate.n_news);
     sti_object_drop(c->own.dispatch);
     sti_wishes_free(c->wishes);

@@ -113,6 +113,7 @@ static void trim_history(sti_coordinator *c)
     if (gone == 0)
         return;
     sti_coord_drop_news(c->history, gone);
+    c->n_history -= gone;
     job->n_recent -= gone;
     memmove(c->history, c->history + gone, sizeof(sti_news *) * job->n_recent);
     memmove(job->recent, job->recent + gone,
@@ -129,15 +130,11 @@ static strads_err take_news(sti_coordinator *c)
     if (!history)
         return sti_coord_no_memory();
     c->history = history;
-    size_t changes = 0;
-    for (uint32_t k = 0; k < job->n_news; k++)
-        changes += job->news[k]->kind == STI_NEWS_CHANGE;
-    size_t at = job->n_recent - changes;
     strads_err err = STRADS_OK;
     for (uint32_t k = 0; k < job->n_news; k++) {
         sti_news *news = job->news[k];
         if (news->kind == STI_NEWS_CHANGE) {
-            c->history[at++] = sti_object_keep(news);
+            c->history[c->n_history++] = sti_object_keep(news);
             c->version = news->change.version;
         }
         if (err || (err = sti_coord_keep_news(c, news)))
@@ -145,6 +142,15 @@ static strads_err take_news(sti_coordinator *c)
     }
     job->n_news = 0;
     return err;
+}
+
+static void take_route(sti_coordinator *c)
+{
+    if (!c->aggregate.routed)
+        return;
+    c->aggregate.routed = false;
+    c->policy_phase = c->aggregate.route_phase;
+    c->policy_work = c->aggregate.route_work;
 }
 
 static void take_wishes(sti_coordinator *c)
@@ -200,6 +206,7 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
     }
     take_wishes(c);
+    take_route(c);
     land(c, f);
     if (job->n_news)
         c->fresh_report = false;

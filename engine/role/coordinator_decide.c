@@ -5,9 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+static bool to_nobody(const sti_run *run, uint32_t phase)
+{
+    return phase < run->n_phases && run->phases[phase].to == STRADS_TO_NOBODY;
+}
+
 static bool has_holder(const sti_run *run, uint32_t phase)
 {
-    return phase < run->n_phases && run->phases[phase].to != STRADS_TO_ALL;
+    return phase < run->n_phases && (run->phases[phase].to == STRADS_TO_OWNER ||
+                                     run->phases[phase].to == STRADS_TO_RING);
 }
 
 /* Whether a block of the plan is still with a holder, who may write it: its
@@ -28,12 +34,14 @@ static bool is_held(const sti_coordinator *c)
     return false;
 }
 
+/* What outdates probes is alone, too: a probe beside it would be wrong by the
+ * time that it is merged. */
 static bool runs_alone(const sti_run *run, uint32_t phase)
 {
     if (phase >= run->n_phases)
         return true;
     const strads_phase *p = &run->phases[phase];
-    return p->drains || p->when == STRADS_WHEN_START ||
+    return p->drains || p->outdates || p->when == STRADS_WHEN_START ||
            p->when == STRADS_WHEN_REST;
 }
 
@@ -77,17 +85,11 @@ static uint32_t next_automatic(sti_coordinator *c)
     return run->n_phases;
 }
 
-static uint32_t policy_phase(const sti_run *run)
-{
-    for (uint32_t k = 0; k < run->n_phases; k++)
-        if (run->phases[k].when == STRADS_WHEN_POLICY)
-            return k;
-    return run->n_phases;
-}
-
 static double wanted_work(const sti_coordinator *c)
 {
     const double usual = 1e5, pays = 50;
+    if (c->policy_work > 0)
+        return c->policy_work;
     if (c->run->deterministic || c->overhead_ns <= 0)
         return usual;
     double work = pays * c->overhead_ns * c->entries_per_ns;
@@ -128,6 +130,7 @@ static void ask_scheduler(sti_coordinator *c, sti_effects *out)
     }
     ask->n_in_flight = (uint32_t)n;
     ask->work = wanted_work(c);
+    ask->alone = to_nobody(c->run, c->choice_phase);
     c->busy = true;
     sti_effect_send(out, (sti_msg){.kind = STI_MSG_ASK,
                                    .from = STI_COORDINATOR,
@@ -210,7 +213,7 @@ bool sti_coord_decide(sti_coordinator *c, sti_effects *out)
     }
     if (!c->wants_choice) {
         c->wants_choice = true;
-        c->choice_phase = policy_phase(run);
+        c->choice_phase = c->policy_phase;
     }
     if (c->choice_phase == run->n_phases)
         sti_coord_stop(c, STRADS_END_STOPPED); /* there is no POLICY phase */
@@ -226,11 +229,6 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
     if (sti_coord_flight(c, c->next_seq)->used)
         return false;
     return !runs_alone(c->run, c->plan.phase) && !is_held(c);
-}
-
-static bool to_nobody(const sti_run *run, uint32_t phase)
-{
-    return phase < run->n_phases && run->phases[phase].to == STRADS_TO_NOBODY;
 }
 
 /* What goes to nobody leaves the news for the next that goes to somebody. */

@@ -49,7 +49,9 @@ struct sti_coordinator {
     uint32_t automatic_next;
     bool wants_choice; /* the policy is to choose, for choice_phase */
     uint32_t choice_phase;
-    uint32_t probing;   /* probes in flight: nothing else is decided */
+    uint32_t policy_phase; /* where the policy's blocks go by default */
+    double policy_work;    /* entries in each; 0: as measured */
+    uint32_t probing;      /* probes in flight: nothing else is decided */
     uint64_t probed[2]; /* 1 + ids of the pair probed for the scheduler last */
     sti_wish *wishes;   /* probes that a commit asked for, oldest first */
     uint32_t n_wishes;
@@ -63,7 +65,9 @@ struct sti_coordinator {
     /* News for the next dispatch, and changes not known to all in flight. */
     sti_news **news;
     uint32_t n_news, room_news;
-    sti_news **history; /* of the changes in aggregate.recent */
+    sti_news **history; /* of the changes in aggregate.recent; those of a
+                           commit that failed are not here */
+    size_t n_history;
     uint64_t version;
     sti_ask *ask; /* gathers priorities for the next question */
     uint64_t since_report;

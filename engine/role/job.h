@@ -135,6 +135,9 @@ typedef struct sti_aggregate_job {
     sti_moved *moved;
     sti_wish *wishes;
     uint32_t n_wishes;
+    bool routed; /* the policy's blocks go elsewhere from now on */
+    uint32_t route_phase;
+    double route_work;
     bool reported;
     strads_report report;
     uint64_t updates, updates_other, version;
@@ -164,6 +167,7 @@ typedef struct sti_ask {
     uint32_t n_in_flight;
     strads_block *in_flight;
     double work;
+    bool alone; /* for a phase to NOBODY: no pairs need be known */
     uint32_t n_moved, room_moved;
     sti_moved **moved; /* in order of commits */
 } sti_ask;

@@ -53,6 +53,11 @@ static bool first_unknown(const sti_choose_job *job, uint32_t n,
 static strads_err check_blocks(const sti_run *run, uint32_t n,
                                const strads_block *blocks)
 {
+    if (n == 0)
+        return strads_fail(STRADS_EPROGRAM,
+                           "policy %s chose no blocks: it may answer WAIT or "
+                           "REST instead",
+                           run->policy->name);
     for (uint32_t k = 0; k < n; k++) {
         for (uint32_t l = 0; l < blocks[k].n; l++)
             if (strads_block_param(&blocks[k], l) >= run->shape.parameters)
@@ -101,6 +106,7 @@ static strads_err ask_policy(sti_run *run, sti_choose_job *job)
         .rest = job->rest,
         .dependency = dependency,
         .engine = run,
+        .epoch = run->pairs ? sti_pairs_epoch(run->pairs) : 0,
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
     strads_err err = run->policy->choose(run->policy_state, &request, &choice);
@@ -115,7 +121,10 @@ static strads_err ask_policy(sti_run *run, sti_choose_job *job)
                                "policy %s asks for a probe; program %s has no "
                                "PROBE phase",
                                run->policy->name, run->program->name);
-        return answer_probe(job, &choice.block, &choice.against);
+        err = check_blocks(run, 1, &choice.block);
+        if (!err)
+            err = check_blocks(run, 1, &choice.against);
+        return err ? err : answer_probe(job, &choice.block, &choice.against);
     case STRADS_CHOOSE_WAIT:
     case STRADS_CHOOSE_REST:
         return answer(job, choice.kind, 0, NULL);
@@ -130,7 +139,8 @@ static strads_err release(sti_run *run, sti_choose_job *job)
 {
     const sti_choice *chosen = job->chosen;
     const strads_block *a, *b;
-    if (run->pairs && first_unknown(job, chosen->n, chosen->blocks, &a, &b))
+    if (run->pairs && !job->ask->alone &&
+        first_unknown(job, chosen->n, chosen->blocks, &a, &b))
         return answer_probe(job, a, b);
     sti_object_drop(job->choice);
     job->choice = job->chosen;

@@ -52,6 +52,22 @@ void strads_commit_rest(strads_commit *commit, double level)
     job->moved->rest = level > 0 ? level : 0;
 }
 
+strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
+                               double work)
+{
+    sti_aggregate_job *job = commit->engine;
+    const sti_run *run = job->run;
+    if (phase >= run->n_phases || run->phases[phase].when != STRADS_WHEN_POLICY)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s routes blocks to phase %u, which is no "
+                           "POLICY phase",
+                           run->program->name, phase);
+    job->routed = true;
+    job->route_phase = phase;
+    job->route_work = work > 0 ? work : 0;
+    return STRADS_OK;
+}
+
 static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
                             uint32_t width)
 {

@@ -24,7 +24,7 @@ struct sti_pairs {
     entry *entries; /* open addressing, a power of two */
     size_t n_entries, room_entries;
     size_t held, limit; /* bytes in tiles and squares */
-    uint64_t count;
+    uint64_t count, epoch;
 };
 
 strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out)
@@ -74,6 +74,12 @@ void sti_pairs_forget(sti_pairs *pairs)
 {
     drop_values(pairs);
     memset(pairs->slot, 0, sizeof *pairs->slot * pairs->parameters);
+    pairs->epoch++;
+}
+
+uint64_t sti_pairs_epoch(const sti_pairs *pairs)
+{
+    return pairs->epoch;
 }
 
 void sti_pairs_trim(sti_pairs *pairs)

@@ -125,6 +125,12 @@ STRADS_API void strads_commit_prioritise(strads_commit *commit, uint32_t n,
  * (0 at first: until nothing moves any more). Within `aggregate` only. */
 STRADS_API void strads_commit_rest(strads_commit *commit, double level);
 
+/* The policy's blocks go to this POLICY phase from now on (at first to the first
+ * one), and should have at least `work` entries each (0: what pays for a
+ * round). Within `aggregate` only. STRADS_EINVAL: not a POLICY phase. */
+STRADS_API strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
+                                          double work);
+
 /* Changes parameters outside the block in the same commit: n of them,
  * change[n x width], added to committed values. They count as updates that the
  * policy did not choose. Within `aggregate` only. STRADS_ENOMEM. */
@@ -145,7 +151,8 @@ STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
 STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 
 /* The merged probe value of parameters i and j; NaN when it was not probed.
- * Every pair between a block and what was in flight with it has been. */
+ * Every pair in a block, and between it and what was in flight with it, has
+ * been, but for phases to NOBODY. */
 STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
 
