@@ -7,7 +7,7 @@
 #include "sim_toy.h"
 #include "strads/lasso.h"
 
-/* A network where everything takes some time and nothing the same time twice. */
+/* A network where all takes time, and nothing takes the same time twice. */
 static strads_sim_options rough(uint32_t nodes)
 {
     strads_sim_options sim = sim_toy_nodes(nodes);

@@ -11,7 +11,7 @@
 
 /* Runs rounds on two nodes, or on the threads of this process; returns the
  * trace. */
-static json_t *traced_on(bool threads, uint32_t depth)
+static json_t *traced_on(bool threads, uint32_t depth, double jitter)
 {
     char dir[] = "/tmp/strads-sim-XXXXXX", path[64];
     cr_assert_not_null(mkdtemp(dir));
@@ -26,6 +26,7 @@ static json_t *traced_on(bool threads, uint32_t depth)
     sim.update_cost = 2e-3;
     sim.aggregate_cost = 0.5e-3;
     sim.choose_cost = 0.5e-3;
+    sim.jitter = jitter;
     strads_result *result = NULL;
     cr_assert_eq(threads ? strads_run(&sim_toy_rounds, NULL, data, &options,
                                       &result)
@@ -44,7 +45,7 @@ static json_t *traced_on(bool threads, uint32_t depth)
 
 static json_t *traced(uint32_t depth)
 {
-    return traced_on(false, depth);
+    return traced_on(false, depth, 0);
 }
 
 typedef struct span {
@@ -119,6 +120,20 @@ Test(sim_trace, a_transfer_lasts_from_the_senders_port_to_the_receivers)
     json_decref(trace);
 }
 
+Test(sim_trace, with_jitter_messages_of_one_pair_overtake_each_other)
+{
+    static span sent[1000];
+    json_t *trace = traced_on(false, 4, 10);
+    size_t n = spans(trace, "transfer dispatch", sent, 1000), overtaken = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) /* the coordinator sends to worker 0 */
+            overtaken += sent[i].node == 2 && sent[j].node == 2 &&
+                         sent[i].begin < sent[j].begin &&
+                         sent[i].end > sent[j].end;
+    cr_assert_gt(overtaken, 0);
+    json_decref(trace);
+}
+
 static bool has_track(const json_t *trace, const char *name, int node)
 {
     size_t k;
@@ -151,7 +166,7 @@ Test(sim_trace, a_run_on_threads_names_its_spans_alike)
 {
     static span found[1000];
     for (int threads = 0; threads < 2; threads++) {
-        json_t *trace = traced_on(threads, 0);
+        json_t *trace = traced_on(threads, 0, 0);
         cr_assert_eq(spans(trace, "update update", found, 1000), 2 * 20);
         cr_assert_eq(spans(trace, "aggregate update", found, 1000), 20);
         cr_assert_eq(spans(trace, "schedule", found, 1000), 20);
