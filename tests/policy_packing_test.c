@@ -1,0 +1,181 @@
+/* Packing parameters into blocks. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/random.h"
+#include "schedulers/packing.h"
+
+enum { MOST = 200 };
+
+typedef struct packed {
+    uint32_t bin[MOST], bins;
+    double weight[MOST]; /* by bin */
+    uint32_t n[MOST];
+} packed;
+
+static packed pack(const sti_packing *p)
+{
+    packed out = {.bins = 0};
+    cr_assert_eq(sti_packing_run(p, out.bin, &out.bins), STRADS_OK);
+    for (uint32_t i = 0; i < p->n; i++) {
+        cr_assert_lt(out.bin[i], out.bins);
+        out.n[out.bin[i]]++;
+        out.weight[out.bin[i]] += p->weight[i];
+    }
+    for (uint32_t k = 0; k < out.bins; k++)
+        cr_assert(out.n[k] > 0 && out.n[k] <= p->block_max);
+    return out;
+}
+
+static void put_tie(float *tie, uint32_t n, uint32_t i, uint32_t j, float value)
+{
+    tie[i * n + j] = tie[j * n + i] = value;
+}
+
+Test(policy_packing, blocks_have_the_work_asked_for_and_are_balanced)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        sti_random r = sti_random_stream(seed, 0, 0);
+        double weight[MOST], sum = 0, heaviest = 0;
+        for (int i = 0; i < MOST; i++) {
+            weight[i] = floor(1 + 20 * pow(sti_random_unit(&r), 4));
+            sum += weight[i];
+            heaviest = fmax(heaviest, weight[i]);
+        }
+        sti_packing p = {.n = MOST,
+                         .weight = weight,
+                         .threshold = 0.1,
+                         .work = 60,
+                         .block_max = 64};
+        packed out = pack(&p);
+        cr_assert_eq(out.bins, (uint32_t)(sum / 60));
+        double least = INFINITY, most = 0;
+        for (uint32_t k = 0; k < out.bins; k++) {
+            least = fmin(least, out.weight[k]);
+            most = fmax(most, out.weight[k]);
+        }
+        cr_assert_leq(most - least, heaviest);
+    }
+}
+
+Test(policy_packing, no_block_has_more_members_than_allowed)
+{
+    double weight[MOST];
+    for (int i = 0; i < MOST; i++)
+        weight[i] = 1;
+    sti_packing p = {.n = MOST, .weight = weight, .work = 1000, .block_max = 7};
+    cr_assert_eq(pack(&p).bins, (MOST + 6) / 7);
+}
+
+Test(policy_packing, who_depends_on_each_other_shares_a_block)
+{
+    enum { N = 12 };
+    double weight[N];
+    float tie[N * N] = {0};
+    for (int i = 0; i < N; i++)
+        weight[i] = 1;
+    put_tie(tie, N, 0, 11, 0.5f);
+    put_tie(tie, N, 11, 5, 0.2f);
+    put_tie(tie, N, 2, 3, 0.09f);
+    sti_packing p = {.n = N,
+                     .weight = weight,
+                     .tie = tie,
+                     .threshold = 0.1,
+                     .work = 3,
+                     .block_max = 4};
+    packed out = pack(&p);
+    cr_assert_eq(out.bins, 4);
+    cr_assert_eq(out.bin[0], out.bin[11]);
+    cr_assert_eq(out.bin[0], out.bin[5]);
+}
+
+/* A chain of six, at most three in a block: it breaks at its weakest tie. */
+Test(policy_packing, too_large_a_group_is_split_where_it_is_weakest)
+{
+    enum { N = 6 };
+    double weight[N] = {1, 1, 1, 1, 1, 1};
+    float tie[N * N] = {0};
+    put_tie(tie, N, 0, 1, 0.9f);
+    put_tie(tie, N, 1, 2, 0.8f);
+    put_tie(tie, N, 2, 3, 0.2f);
+    put_tie(tie, N, 3, 4, 0.9f);
+    put_tie(tie, N, 4, 5, 0.7f);
+    sti_packing p = {.n = N,
+                     .weight = weight,
+                     .tie = tie,
+                     .threshold = 0.1,
+                     .work = 3,
+                     .block_max = 3};
+    packed out = pack(&p);
+    cr_assert_eq(out.bins, 2);
+    cr_assert(out.bin[0] == out.bin[1] && out.bin[1] == out.bin[2]);
+    cr_assert(out.bin[3] == out.bin[4] && out.bin[4] == out.bin[5]);
+}
+
+Test(policy_packing, a_group_has_at_most_twice_the_work)
+{
+    enum { N = 40 };
+    double weight[N];
+    float tie[N * N];
+    for (int i = 0; i < N; i++)
+        weight[i] = 1;
+    for (int i = 0; i < N * N; i++)
+        tie[i] = 1;
+    sti_packing p = {.n = N,
+                     .weight = weight,
+                     .tie = tie,
+                     .threshold = 0.1,
+                     .work = 5,
+                     .block_max = 64};
+    packed out = pack(&p);
+    for (uint32_t k = 0; k < out.bins; k++)
+        cr_assert_leq(out.weight[k], 10);
+}
+
+Test(policy_packing, the_busy_do_not_share_with_the_free)
+{
+    enum { N = 30 };
+    double weight[N];
+    float tie[N * N] = {0}, busy[N] = {0};
+    for (int i = 0; i < N; i++) {
+        weight[i] = 1;
+        busy[i] = i % 5 ? 0.05f : 0.5f;
+    }
+    put_tie(tie, N, 0, 1, 0.9f); /* a busy one and a free one */
+    sti_packing p = {.n = N,
+                     .weight = weight,
+                     .tie = tie,
+                     .busy = busy,
+                     .threshold = 0.1,
+                     .work = 6,
+                     .block_max = 8};
+    packed out = pack(&p);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            if (out.bin[i] == out.bin[j])
+                cr_assert_eq(i % 5 == 0, j % 5 == 0);
+}
+
+Test(policy_packing, the_same_input_gives_the_same_blocks)
+{
+    enum { N = 100 };
+    double weight[N];
+    float tie[N * N];
+    sti_random r = sti_random_stream(1, 0, 0);
+    for (int i = 0; i < N; i++) {
+        weight[i] = 1 + floor(3 * sti_random_unit(&r));
+        for (int j = 0; j <= i; j++)
+            put_tie(tie, N, (uint32_t)i, (uint32_t)j,
+                    (float)pow(sti_random_unit(&r), 8));
+    }
+    sti_packing p = {.n = N,
+                     .weight = weight,
+                     .tie = tie,
+                     .threshold = 0.1,
+                     .work = 12,
+                     .block_max = 10};
+    packed one = pack(&p), other = pack(&p);
+    for (int i = 0; i < N; i++)
+        cr_assert_eq(one.bin[i], other.bin[i]);
+}
