@@ -241,8 +241,8 @@ static bool wind_up(sti_coordinator *c)
 {
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING)
         return false;
-    if (!c->fresh_report && !c->run->program->schedule) {
-        c->fresh_report = true; /* once */
+    if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
+        c->looked_last = true; /* what it changes is not looked at again */
         c->final_report = true;
         c->automatic = STRADS_WHEN_REST;
         c->automatic_next = 0;

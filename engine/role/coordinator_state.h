@@ -61,6 +61,7 @@ struct sti_coordinator {
     uint64_t chosen_since_rest;
     bool stopping, final_report;
     bool fresh_report; /* nothing was committed after it */
+    bool looked_last;  /* the REST phases have run once more, for the report */
     strads_end end;
     /* News for the next dispatch, and changes not known to all in flight. */
     sti_news **news;
