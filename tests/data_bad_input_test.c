@@ -460,7 +460,7 @@ Test(data_bad_input, threads_partitions_and_compression_agree_on_broken_files)
 {
     oracle m = oracle_random((oracle_shape){
         .rows = 500, .cols = 150, .density = 0.15, .spread = 2, .seed = 77});
-    expect_one_outcome(oracle_write_libsvm(&m, "whole.svm"), "broken.svm", 400);
-    expect_one_outcome(oracle_write_market(&m, "whole.mtx"), "broken.mtx", 400);
+    expect_one_outcome(oracle_write_libsvm(&m, "whole.svm"), "broken.svm", 150);
+    expect_one_outcome(oracle_write_market(&m, "whole.mtx"), "broken.mtx", 150);
     oracle_free(&m);
 }

@@ -124,7 +124,7 @@ static strads_err build_from(const strads_columns *c, sti_build *b, sti_feed *f,
         f->sink = &sti_build_count_sink;
         emit_columns(f, c);
     }
-    err = sti_build_open(b, NULL, 1, false);
+    err = sti_build_open(b, NULL, 1);
     if (err != STRADS_OK)
         return err;
     f->sink = &sti_build_place_sink;

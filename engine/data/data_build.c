@@ -72,6 +72,7 @@ static strads_err shape(sti_build *b, sti_side *side, bool by_col)
     strads_range minors = {0, by_col ? s->rows : s->cols};
     side->wanted = true;
     side->by_col = by_col;
+    side->writers = b->shared ? STI_WRITERS_ATOMIC : STI_WRITERS_ONE;
     side->cross = !along && o->partitions > 1;
     side->nnz = nnz_in(cols_cut ? s->col_nnz : s->row_nnz, kept(b, bounds));
     side->count = side->cross ? o->keep_count : (o->keep_count > 0);
@@ -199,12 +200,11 @@ static bool open_private(sti_side *side, const sti_tally *tallies,
 }
 
 static bool open_side(sti_side *side, const uint32_t *nnz,
-                      const sti_tally *tallies, size_t chunks, bool atomic)
+                      const sti_tally *tallies, size_t chunks)
 {
     if (!side->wanted || side->count == 0)
         return true;
-    side->writers = atomic ? STI_WRITERS_ATOMIC : STI_WRITERS_ONE;
-    if (!side->cross && tallies != NULL && chunks > 1 && side->by_col) {
+    if (!side->cross && tallies != NULL && chunks > 1) {
         side->writers = STI_WRITERS_PRIVATE;
         return open_private(side, tallies, chunks);
     }
@@ -214,12 +214,11 @@ static bool open_side(sti_side *side, const uint32_t *nnz,
     return true;
 }
 
-strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks,
-                          bool atomic)
+strads_err sti_build_open(sti_build *b, const sti_tally *tallies, size_t chunks)
 {
     strads_data *d = b->data;
-    bool room = open_side(&d->by_col, d->col_nnz, tallies, chunks, atomic) &&
-                open_side(&d->by_row, b->survey->row_nnz, NULL, chunks, atomic);
+    bool room = open_side(&d->by_col, d->col_nnz, tallies, chunks) &&
+                open_side(&d->by_row, b->survey->row_nnz, NULL, chunks);
     return room ? STRADS_OK : no_memory(b);
 }
 

@@ -17,6 +17,7 @@ typedef struct sti_build {
     strads_data_options options;
     sti_survey *survey;
     bool has_labels;
+    bool shared; /* several chunks may place into the same line, in any order */
     uint64_t *row_bounds; /* [partitions + 1] */
     uint64_t *col_bounds;
     strads_range rows; /* whose labels are kept */
@@ -24,7 +25,8 @@ typedef struct sti_build {
     sti_digest digest; /* its sums are added to atomically */
 } sti_build;
 
-/* survey->col_nnz moves to the data set. */
+/* The build's first five fields are set, the rest is 0. survey->col_nnz moves to
+ * the data set. */
 strads_err sti_build_begin(sti_build *build);
 
 /* A side is cut across its lines: what a line has in each part is not known. */
@@ -34,16 +36,16 @@ extern const sti_sink sti_build_count_sink; /* context: the build */
 /* Whether private places for so many chunks cost little beside the matrix. */
 bool sti_build_affords(const sti_build *build, size_t chunks);
 
-/* `tallies` (NULL: none) holds each chunk's counts: then chunks may place by
- * column at the same time. `atomic`: anybody may place anything. */
+/* `tallies` (NULL: none) holds each chunk's counts by column: then chunks whose
+ * rows follow each other may place into the same column. */
 strads_err sti_build_open(sti_build *build, const sti_tally *tallies,
-                          size_t chunks, bool atomic);
+                          size_t chunks);
 extern const sti_sink sti_build_place_sink; /* context: the build */
 
 /* The labels of all rows, for a source that does not bring them with its rows. */
 void sti_build_give_labels(sti_build *build, const double *labels);
 
-/* Puts lines in order when `unordered`; an entry found twice is reported as
+/* Puts lines in order when they were filled in any; an entry found twice is reported as
  * *twice (row in line, column in minor) and is no error of this function. */
 strads_err sti_build_finish(sti_build *build, bool unordered, sti_twice *twice,
                             strads_data **out);

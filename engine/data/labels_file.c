@@ -5,13 +5,12 @@
 
 #include <float.h>
 
-#include "engine/data/matrixmarket_parse.h"
+#include "engine/data/text_format.h"
 #include "engine/data/text_pass.h"
 
 typedef struct label_file {
     sti_text text;
-    bool is_market;
-    sti_market market;
+    sti_format format;
     uint64_t rows; /* that are expected */
     double *labels;
 } label_file;
@@ -36,7 +35,8 @@ static void take_vector(sti_feed *f, const sti_batch *b)
 {
     label_file *l = f->context;
     for (size_t i = 0; i < b->n; i++)
-        l->labels[l->market.cols == 1 ? b->row[i] : b->col[i]] = b->value[i];
+        l->labels[l->format.market.cols == 1 ? b->row[i] : b->col[i]] =
+            b->value[i];
 }
 
 static const sti_sink lines_sink = {.label = take_label,
@@ -53,7 +53,7 @@ static strads_err wrong_count(const label_file *l, uint64_t found)
 
 static strads_err check_vector(const label_file *l)
 {
-    const sti_market *m = &l->market;
+    const sti_market *m = &l->format.market;
     if (!m->array || (m->cols != 1 && m->rows != 1))
         return strads_fail(STRADS_EFORMAT,
                            "%s: line 1: found a matrix, expected labels: an "
@@ -63,39 +63,17 @@ static strads_err check_vector(const label_file *l)
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
-static strads_err peek(label_file *l)
-{
-    sti_piece piece = {l->text.bytes, l->text.bytes + l->text.size, 1};
-    sti_stream *stream = NULL;
-    strads_err err = STRADS_OK;
-    if (l->text.codec != STI_CODEC_NONE) {
-        err = sti_stream_open(&l->text, '\n', &stream);
-        if (err == STRADS_OK)
-            err = sti_stream_next(stream, &piece);
-    }
-    if (err == STRADS_OK && piece.begin != NULL) {
-        l->is_market = sti_market_is(piece.begin, piece.end);
-        if (l->is_market)
-            err = sti_market_header(l->text.path, piece.begin, piece.end,
-                                    &l->market);
-    }
-    if (err == STRADS_OK && l->is_market)
-        err = check_vector(l);
-    sti_stream_close(stream);
-    return err;
-}
-
 static strads_err take_text(label_file *l)
 {
-    sti_chunk chunk = {.begin = l->text.bytes + l->market.body,
+    sti_chunk chunk = {.begin = l->text.bytes + l->format.market.body,
                        .end = l->text.bytes + l->text.size};
     sti_pass pass = {.text = &l->text,
-                     .parser =
-                         l->is_market ? &sti_market_parser : &sti_libsvm_parser,
-                     .market = &l->market,
-                     .skip = l->market.body,
+                     .parser = l->format.is_market ? &sti_market_parser
+                                                   : &sti_libsvm_parser,
+                     .market = &l->format.market,
+                     .skip = l->format.market.body,
                      .threads = 1,
-                     .sink = l->is_market ? &vector_sink : &lines_sink,
+                     .sink = l->format.is_market ? &vector_sink : &lines_sink,
                      .context = l,
                      .values = true,
                      .value_limit = DBL_MAX,
@@ -106,7 +84,7 @@ static strads_err take_text(label_file *l)
     strads_err err = sti_pass_run(&pass);
     if (err != STRADS_OK)
         return err;
-    uint64_t found = l->is_market ? chunk.read : chunk.rows;
+    uint64_t found = l->format.is_market ? chunk.read : chunk.rows;
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
@@ -117,7 +95,9 @@ strads_err sti_labels_read(const char *path, uint64_t rows, uint64_t memory,
     strads_err err = sti_text_open(&l.text, path, memory);
     if (err != STRADS_OK)
         return err;
-    err = peek(&l);
+    err = sti_format_find(&l.text, &l.format);
+    if (err == STRADS_OK && l.format.is_market)
+        err = check_vector(&l);
     if (err == STRADS_OK)
         err = take_text(&l);
     sti_text_close(&l.text);

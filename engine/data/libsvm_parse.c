@@ -12,11 +12,6 @@
 #include "engine/data/parse_number.h"
 #include "engine/data/text_feed.h"
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static void end_row(sti_feed *f)
 {
     if (!f->in_row)
@@ -27,14 +22,6 @@ static void end_row(sti_feed *f)
     f->row++;
     f->row_nnz = 0;
     f->last = 0;
-}
-
-/* The rest of a comment; NULL-free: stops at the newline or at `end`. */
-static const char *skip_comment(sti_feed *f, const char *p, const char *end)
-{
-    const char *line_end = memchr(p, '\n', (size_t)(end - p));
-    f->in_comment = line_end == NULL;
-    return line_end != NULL ? line_end : end;
 }
 
 static const char *refuse_label(sti_feed *f, int status, const char *p,
@@ -57,7 +44,7 @@ static const char *take_label(sti_feed *f, const char *p, const char *end)
                          "a label (a number) before the first index:value");
         return NULL;
     }
-    if (after < end && !is_blank(*after) && *after != '\n' && *after != '#')
+    if (after < end && !sti_is_blank(*after) && *after != '\n' && *after != '#')
         return refuse_label(f, STI_NUMBER_NONE, p, end);
     if (f->row >= f->row_limit) {
         sti_feed_trouble(f, STRADS_ELIMIT, p, end, "at most %llu rows",
@@ -230,9 +217,9 @@ static inline void take_text(sti_feed *f, const char *p, const char *end,
                              const bool values)
 {
     if (f->in_comment)
-        p = skip_comment(f, p, end);
+        p = sti_feed_skip_comment(f, p, end);
     while (p != NULL) {
-        while (is_blank(*p))
+        while (sti_is_blank(*p))
             p++;
         if (p >= end)
             return;
@@ -240,7 +227,7 @@ static inline void take_text(sti_feed *f, const char *p, const char *end,
             end_row(f);
             p++;
         } else if (*p == '#') {
-            p = skip_comment(f, p, end);
+            p = sti_feed_skip_comment(f, p, end);
         } else if (!f->in_row) {
             p = take_label(f, p, end);
         } else {
@@ -270,7 +257,7 @@ const sti_parser sti_libsvm_parser = {.name = "libsvm",
 
 static bool is_row(const char *p, const char *end)
 {
-    while (p < end && is_blank(*p))
+    while (p < end && sti_is_blank(*p))
         p++;
     return p < end && *p != '\n' && *p != '#';
 }

@@ -11,11 +11,6 @@
 
 static const char banner[] = "%%MatrixMarket";
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 bool sti_market_is(const char *begin, const char *end)
 {
     size_t length = sizeof banner - 1;
@@ -31,7 +26,7 @@ typedef struct header {
 
 static void skip_blanks(header *h)
 {
-    while (h->p < h->end && is_blank(*h->p))
+    while (h->p < h->end && sti_is_blank(*h->p))
         h->p++;
 }
 
@@ -192,18 +187,11 @@ strads_err sti_market_header(const char *path, const char *begin,
     return STRADS_OK;
 }
 
-static const char *skip_comment(sti_feed *f, const char *p, const char *end)
-{
-    const char *line_end = memchr(p, '\n', (size_t)(end - p));
-    f->in_comment = line_end == NULL;
-    return line_end != NULL ? line_end : end;
-}
-
 /* A row or column, 1 .. limit; NULL after a trouble. */
 static const char *take_ordinal(sti_feed *f, const char *p, const char *end,
                                 const char *what, uint64_t limit, uint64_t *out)
 {
-    while (is_blank(*p))
+    while (sti_is_blank(*p))
         p++;
     const char *q = p;
     uint64_t value = 0;
@@ -222,7 +210,7 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
                               double *value)
 {
     const char *after;
-    while (is_blank(*p))
+    while (sti_is_blank(*p))
         p++;
     int status = (int)sti_number_read(p, &after, value);
     if (status == STI_NUMBER_OK && (unsigned char)*after > ' ')
@@ -295,7 +283,7 @@ static bool may_read(sti_feed *f, const char *p, const char *end)
 
 static const char *end_line(sti_feed *f, const char *p, const char *end)
 {
-    while (is_blank(*p))
+    while (sti_is_blank(*p))
         p++;
     if (p >= end || *p == '\n')
         return p;
@@ -369,16 +357,16 @@ static inline void take_text(sti_feed *f, const char *p, const char *end,
                              const bool values)
 {
     if (f->in_comment)
-        p = skip_comment(f, p, end);
+        p = sti_feed_skip_comment(f, p, end);
     while (p != NULL) {
-        while (is_blank(*p))
+        while (sti_is_blank(*p))
             p++;
         if (p >= end)
             return;
         if (*p == '\n')
             p++;
         else if (*p == '%')
-            p = skip_comment(f, p, end);
+            p = sti_feed_skip_comment(f, p, end);
         else if (f->market->array)
             p = take_array_value(f, p, end);
         else

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "engine/data/big_array.h"
+#include "engine/data/duplicate_entry.h"
 #include "engine/data/labels_file.h"
 #include "engine/data/libsvm_parse.h"
 #include "engine/data/parallel_tasks.h"
@@ -25,37 +26,11 @@ static strads_err no_memory(const char *path)
                        path);
 }
 
-/* Where the text starts, decompressed if need be. */
-static strads_err find_format(sti_reading *r)
-{
-    const sti_text *text = &r->text;
-    sti_piece piece = {text->bytes, text->bytes + text->size, 1};
-    sti_stream *stream = NULL;
-    strads_err err = STRADS_OK;
-    if (text->codec != STI_CODEC_NONE) {
-        err = sti_stream_open(text, '\n', &stream);
-        if (err == STRADS_OK)
-            err = sti_stream_next(stream, &piece);
-        if (err == STRADS_OK && piece.begin == piece.end)
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s: is empty when decompressed, expected LIBSVM "
-                              "or MatrixMarket text",
-                              text->path);
-    }
-    if (err == STRADS_OK) {
-        r->is_market = sti_market_is(piece.begin, piece.end);
-        if (r->is_market)
-            err = sti_market_header(text->path, piece.begin, piece.end,
-                                    &r->market);
-    }
-    sti_stream_close(stream);
-    return err;
-}
-
 /* How many chunks are worth their threads. */
 static size_t chunks_for(const sti_reading *r)
 {
-    if (r->text.codec != STI_CODEC_NONE || (r->is_market && r->market.array))
+    if (r->text.codec != STI_CODEC_NONE ||
+        (r->format.is_market && r->format.market.array))
         return 1;
     size_t most = r->text.size / CHUNK_AT_LEAST + 1;
     return r->options.threads < most ? r->options.threads : most;
@@ -64,20 +39,20 @@ static size_t chunks_for(const sti_reading *r)
 static strads_err prepare(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
-    strads_err err = find_format(r);
+    strads_err err = sti_format_find(&r->text, &r->format);
     if (err != STRADS_OK)
         return err;
     pass->text = &r->text;
-    pass->parser = r->is_market ? &sti_market_parser : &sti_libsvm_parser;
+    pass->parser = r->format.parser;
     pass->threads = r->options.threads;
     pass->value_limit = r->options.values == STRADS_F32 ? FLT_MAX : DBL_MAX;
     pass->row_limit = STI_MOST_LINES;
     pass->col_limit = STI_MOST_LINES;
-    if (r->is_market) {
-        pass->market = &r->market;
-        pass->skip = r->market.body;
-        pass->row_limit = r->market.rows;
-        pass->col_limit = r->market.cols;
+    if (r->format.is_market) {
+        pass->market = &r->format.market;
+        pass->skip = r->format.market.body;
+        pass->row_limit = r->format.market.rows;
+        pass->col_limit = r->format.market.cols;
     }
     pass->count = chunks_for(r);
     pass->chunks = calloc(pass->count, sizeof *pass->chunks);
@@ -99,7 +74,8 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         err = sti_text_open(&r->text, path, r->options.memory_limit);
     if (err == STRADS_OK)
         err = prepare(r);
-    if (err == STRADS_OK && !r->is_market && r->options.labels_path != NULL)
+    if (err == STRADS_OK && !r->format.is_market &&
+        r->options.labels_path != NULL)
         err = strads_fail(STRADS_EINVAL,
                           "%s: is LIBSVM text and has its own labels; labels "
                           "from %s belong to MatrixMarket",
@@ -141,31 +117,31 @@ static strads_err check_entries(sti_reading *r)
     uint64_t read = 0;
     for (size_t i = 0; i < r->pass.count; i++)
         read += r->pass.chunks[i].read;
-    if (read == r->market.entries)
+    if (read == r->format.market.entries)
         return STRADS_OK;
     strads_err err =
         strads_fail(STRADS_EFORMAT,
                     "%s: found %llu entries, expected %llu as line %llu "
                     "says",
                     r->text.path, (unsigned long long)read,
-                    (unsigned long long)r->market.entries,
-                    (unsigned long long)r->market.body_line - 1);
+                    (unsigned long long)r->format.market.entries,
+                    (unsigned long long)r->format.market.body_line - 1);
     /* With too many of them the first one has a line to name. */
-    return read > r->market.entries ? explain(r, err) : err;
+    return read > r->format.market.entries ? explain(r, err) : err;
 }
 
 strads_err sti_reading_survey(sti_reading *r)
 {
     sti_survey *s = &r->survey;
     s->room = r->options.memory_limit;
-    strads_err err = r->is_market
+    strads_err err = r->format.is_market
                          ? sti_survey_market(s, &r->pass, r->options.min_cols)
                          : sti_survey_libsvm(s, &r->pass, r->options.min_cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    r->pass.col_limit = r->is_market ? r->market.cols : s->cols;
+    r->pass.col_limit = r->format.is_market ? r->format.market.cols : s->cols;
     r->pass.row_limit = s->rows;
-    return r->is_market ? check_entries(r) : STRADS_OK;
+    return r->format.is_market ? check_entries(r) : STRADS_OK;
 }
 
 /* Finds where each partition's rows begin; tasks are the survey's chunks. */
@@ -221,7 +197,8 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
 static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
 {
     sti_pass *pass = &r->pass;
-    if (r->is_market || r->text.codec != STI_CODEC_NONE || pass->count == 1)
+    if (r->format.is_market || r->text.codec != STI_CODEC_NONE ||
+        pass->count == 1)
         return STRADS_OK;
     if (b->data->by_col.cross) {
         sti_survey_free_tallies(&r->survey);
@@ -247,70 +224,14 @@ static strads_err run(sti_reading *r, sti_build *b, const sti_sink *sink,
 static strads_err place_all(sti_reading *r, sti_build *b)
 {
     strads_err err = arrange_chunks(r, b);
-    if (err == STRADS_OK && sti_build_must_count(b)) {
-        /* Counts are added up where partitions meet only when shared. */
-        b->data->by_col.writers = r->is_market && r->pass.count > 1
-                                      ? STI_WRITERS_ATOMIC
-                                      : STI_WRITERS_ONE;
-        b->data->by_row.writers = b->data->by_col.writers;
+    if (err == STRADS_OK && sti_build_must_count(b))
         err = run(r, b, &sti_build_count_sink, false);
-    }
     if (err == STRADS_OK)
-        err = sti_build_open(b, r->survey.tallies, r->pass.count,
-                             r->is_market && r->pass.count > 1);
+        err = sti_build_open(b, r->survey.tallies, r->pass.count);
     sti_survey_free_tallies(&r->survey);
     if (err == STRADS_OK)
         err = run(r, b, &sti_build_place_sink, true);
     return err;
-}
-
-/* Looks for the two lines that hold the entry `twice`, from 0. */
-typedef struct twin_search {
-    const sti_reading *reading;
-    uint64_t row, col;
-    uint64_t line[2];
-    size_t found;
-} twin_search;
-
-static void look_for_twin(sti_feed *f, const sti_batch *b)
-{
-    twin_search *t = f->context;
-    for (size_t i = 0; i < b->n && t->found < 2; i++) {
-        if (b->row[i] != t->row || b->col[i] != t->col)
-            continue;
-        uint64_t first =
-            f->piece.line != 0 ? f->piece.line : t->reading->market.body_line;
-        t->line[t->found++] =
-            first + sti_text_count_lines(f->piece.begin, f->at);
-    }
-}
-
-static const sti_sink twin_sink = {.entries = look_for_twin};
-
-static strads_err refuse_twice(const sti_reading *r, const sti_twice *twice)
-{
-    twin_search search = {.reading = r,
-                          .row = twice->line,
-                          .col = twice->minor};
-    sti_chunk whole = {.begin = r->text.bytes + r->pass.skip,
-                       .end = r->text.bytes + r->text.size};
-    sti_pass pass = r->pass;
-    pass.sink = &twin_sink;
-    pass.context = &search;
-    pass.values = true;
-    pass.line_by_line = true;
-    pass.chunks = &whole;
-    pass.count = 1;
-    strads_err err = sti_pass_run(&pass);
-    if (err != STRADS_OK)
-        return err;
-    return strads_fail(
-        STRADS_EFORMAT,
-        "%s: line %llu: found row %llu, column %llu again, expected it once "
-        "(it is in line %llu too)",
-        r->text.path, (unsigned long long)search.line[1],
-        (unsigned long long)search.row + 1, (unsigned long long)search.col + 1,
-        (unsigned long long)search.line[0]);
 }
 
 strads_err sti_reading_labels(const sti_reading *r, double **out)
@@ -348,9 +269,9 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
 {
     sti_twice twice;
     strads_data *data = NULL;
-    strads_err err = sti_build_finish(b, r->is_market, &twice, &data);
+    strads_err err = sti_build_finish(b, r->format.is_market, &twice, &data);
     if (err == STRADS_OK && twice.found)
-        err = refuse_twice(r, &twice);
+        err = sti_duplicate_fail(&r->pass, &twice);
     if (err == STRADS_OK)
         err = sti_text_unchanged(&r->text);
     if (err != STRADS_OK) {
@@ -386,7 +307,10 @@ strads_err strads_data_read(const char *path,
     sti_build build = {.name = path,
                        .options = reading.options,
                        .survey = &reading.survey,
-                       .has_labels = !reading.is_market || labels != NULL};
+                       .has_labels =
+                           !reading.format.is_market || labels != NULL,
+                       .shared =
+                           reading.format.is_market && reading.pass.count > 1};
     err = read_into(&reading, &build, out);
     sti_build_free(&build);
     sti_reading_close(&reading);

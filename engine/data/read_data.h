@@ -3,13 +3,12 @@
 #define STI_DATA_READ_DATA_H
 
 #include "engine/data/data_build.h"
-#include "engine/data/matrixmarket_parse.h"
+#include "engine/data/text_format.h"
 
 typedef struct sti_reading {
     strads_data_options options;
     sti_text text;
-    bool is_market;
-    sti_market market;
+    sti_format format;
     sti_pass pass;
     sti_survey survey;
 } sti_reading;

@@ -1,4 +1,4 @@
-/* From a trouble that a parser met to one sentence. What a file holds is never
+/* What parsers share: comments, and the way from a trouble to one sentence. What a file holds is never
  * repeated raw: unprintable bytes are escaped and long tokens cut. */
 #include "engine/data/text_feed.h"
 
@@ -9,6 +9,14 @@
 #include "engine/data/parse_number.h"
 
 enum { QUOTED = 40 };
+
+const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
+                                  const char *end)
+{
+    const char *line_end = memchr(p, '\n', (size_t)(end - p));
+    feed->in_comment = line_end == NULL;
+    return line_end != NULL ? line_end : end;
+}
 
 void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
                       const char *end, const char *expected, ...)

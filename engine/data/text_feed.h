@@ -91,6 +91,16 @@ static inline void sti_feed_flush(sti_feed *feed)
     feed->batch.n = 0;
 }
 
+static inline bool sti_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Where the comment at p ends: at its newline, or at `end` (in_comment then says
+ * that the next piece goes on with it). */
+const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
+                                  const char *end);
+
 /* Records the trouble; `expected` ends the sentence "found X, expected ...". */
 void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
                       const char *end, const char *expected, ...)
