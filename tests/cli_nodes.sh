@@ -101,9 +101,24 @@ until_there "strads join" first.err
 start second join "ipc://$folder/other.sock" --data "$year_test"
 second=$child
 ends second "$second" 2
-says second.err "strads: "
+says second.err "373"
 ends first "$first" 2
+says first.err "373"
 [ ! -e m.json ] || fail "other data left a model"
+
+# A node that cannot read its data, and leaves
+rm -f first.err
+start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+    --listen "ipc://$folder/none.sock" --model m.json
+first=$child
+until_there "strads join" first.err
+start second join "ipc://$folder/none.sock" --data none.svm
+second=$child
+ends second "$second" 2
+says second.err "none.svm: cannot be read"
+ends first "$first" 1
+says first.err "node 1"
+[ ! -e m.json ] || fail "a node without data left a model"
 
 # A node that is lost
 rm -f first.err

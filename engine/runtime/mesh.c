@@ -78,6 +78,14 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
         pthread_mutex_unlock(&mesh->lock);
         return;
     }
+    if (frame->header.kind == STI_KIND_REJECT && mesh->target) {
+        /* Its data is not the run's: it had begun already. */
+        strads_err err = sti_mesh_rejected(frame);
+        sti_node_abort(mesh->target, err, strads_error_text());
+        sti_frame_free(frame);
+        pthread_mutex_unlock(&mesh->lock);
+        return;
+    }
     sti_arrival *a = calloc(1, sizeof *a);
     if (a) {
         a->link = link;
@@ -110,7 +118,8 @@ static void on_lost(void *arg, sti_link link, strads_err why, const char *text)
                        node, mesh->peers[node].url, text);
         sti_node_abort(mesh->target, STRADS_EPEER, sentence);
     }
-    sti_arrival *a = mesh->target ? NULL : calloc(1, sizeof *a);
+    /* Node 0 may still be waiting for others to be ready. */
+    sti_arrival *a = calloc(1, sizeof *a);
     if (a) {
         a->link = link;
         a->why = why;
@@ -226,9 +235,12 @@ void sti_mesh_close(sti_mesh *mesh, bool failed)
     pthread_mutex_lock(&mesh->lock);
     mesh->leaving = true;
     pthread_mutex_unlock(&mesh->lock);
+    char text[1024]; /* why it failed outlives what fails while parting */
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
         tell_failure(mesh);
     (void)sti_net_close(mesh->net, 10 * STI_SECOND);
+    (void)strads_fail(STRADS_EPEER, "%s", text);
     while (mesh->first) {
         sti_arrival *a = mesh->first;
         mesh->first = a->next;

@@ -2,13 +2,17 @@
  * they come, all are welcomed at once, and all must be ready. */
 #include "engine/runtime/mesh_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The last sentence goes to the other side, and stays the last one here. */
 static void reject(sti_mesh *mesh, sti_link link, strads_err code)
 {
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
     sti_writer w = {0};
-    const sti_reject answer = {code, strads_error_text()};
+    const sti_reject answer = {code, text};
     sti_reject_encode(&answer, &w);
     const sti_header header = {.kind = STI_KIND_REJECT,
                                .from = mesh->node,
@@ -16,6 +20,7 @@ static void reject(sti_mesh *mesh, sti_link link, strads_err code)
     (void)sti_mesh_send_payload(mesh, link, header, &w);
     sti_writer_free(&w);
     sti_net_part(mesh->net, link);
+    (void)strads_fail(code, "%s", text);
 }
 
 static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,

@@ -17,7 +17,7 @@ static strads_err say_hello(sti_mesh *mesh, sti_link link,
     return err;
 }
 
-static strads_err rejected(const sti_frame *frame)
+strads_err sti_mesh_rejected(const sti_frame *frame)
 {
     sti_reject answer;
     strads_err err =
@@ -67,7 +67,7 @@ static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
     if (a->frame->header.kind == STI_KIND_WELCOME)
         return take_welcome(mesh, link, a->frame, url, options);
     if (a->frame->header.kind == STI_KIND_REJECT)
-        return rejected(a->frame);
+        return sti_mesh_rejected(a->frame);
     return strads_fail(STRADS_EPEER, "%s did not answer HELLO with WELCOME",
                        url);
 }
@@ -130,7 +130,7 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
                    ? STRADS_OK
                    : strads_fail(STRADS_EPEER, "a node was lost: %s", a->text);
     if (a->frame->header.kind == STI_KIND_REJECT)
-        return rejected(a->frame);
+        return sti_mesh_rejected(a->frame);
     if (a->frame->header.kind != STI_KIND_HELLO ||
         sti_hello_decode(a->frame->payload, a->frame->header.size, &hello) ||
         hello.wanted_node <= mesh->node || hello.wanted_node >= mesh->nodes ||

@@ -60,6 +60,9 @@ void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
 /* This node's number, and room for so many peers. */
 strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
 
+/* The error that a REJECT carries, as this thread's. */
+strads_err sti_mesh_rejected(const sti_frame *frame);
+
 /* What this node says of itself, but for data and workers. */
 sti_hello sti_mesh_hello(const sti_mesh *mesh);
 
