@@ -54,6 +54,7 @@ void sti_coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
     job->dispatch = f->dispatch;
     job->partial = f->partial;
     job->by_policy = f->by_policy;
+    job->keep_pairs = !f->wished;
     job->ask_objective = c->run->phases == &c->run->simple &&
                          c->since_report >= c->run->shape.parameters;
     job->reported = false;

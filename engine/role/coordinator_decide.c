@@ -167,6 +167,7 @@ static void plan_wish(sti_coordinator *c)
         .n_blocks = 1,
         .blocks = pair,
         .probe = true,
+        .wished = true,
     };
 }
 
@@ -294,6 +295,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
     *f = (sti_flight){
         .used = true,
         .by_policy = c->plan.by_policy,
+        .wished = c->plan.wished,
         .alone = runs_alone(c->run, d->phase),
         .dispatch = d,
         .sent_at = c->now,

@@ -9,6 +9,7 @@
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
     bool used, arrived, by_policy, alone;
+    bool wished; /* a probe that a commit asked for */
     sti_dispatch *dispatch;
     sti_buffer *partial;
     uint64_t sent_at, busy_ns;
@@ -20,7 +21,7 @@ typedef struct sti_plan {
     uint32_t phase;
     uint32_t n_blocks;
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
-    bool probe;
+    bool probe, wished;
 } sti_plan;
 
 typedef enum sti_stage {

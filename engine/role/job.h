@@ -124,7 +124,8 @@ typedef struct sti_aggregate_job {
     sti_dispatch *dispatch;
     sti_buffer *partial;
     bool ask_objective;
-    bool by_policy; /* the policy chose these blocks */
+    bool by_policy;  /* the policy chose these blocks */
+    bool keep_pairs; /* PROBE: the values go into the run's cache */
     /* All changes of which partitions may not have known; grows as blocks are
      * committed. The coordinator's array, lent. */
     strads_change *recent;

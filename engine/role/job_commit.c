@@ -363,7 +363,7 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
     job->n_also = 0;
     since_dispatch(job, commit);
     strads_err err = lend_arrays(job, commit, held);
-    if (!err && phase->when == STRADS_WHEN_PROBE)
+    if (!err && phase->when == STRADS_WHEN_PROBE && job->keep_pairs)
         err = sti_pairs_put(job->run->pairs, &commit->block, &commit->against,
                             commit->partial);
     if (!err && phase->aggregate)

@@ -139,7 +139,8 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
                                          const double *change);
 
 /* Has all pairs of param[n] x against[m] probed before anything else is chosen:
- * the PROBE phase gets one block of each. Copied. Within `aggregate` only.
+ * the PROBE phase gets one block of each. What it finds goes to that phase's
+ * aggregate alone, not into the engine's cache. Copied. Within `aggregate` only.
  * STRADS_ENOMEM; STRADS_ESTATE: the program has no PROBE phase. */
 STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
                                           const uint32_t *param, uint32_t m,
