@@ -20,7 +20,7 @@ bool sti_market_is(const char *begin, const char *end)
 
 /* A place in the header; `feed` is only where a trouble is left. */
 typedef struct header {
-    const char *p, *begin, *end;
+    const char *p, *end;
     sti_feed *feed;
 } header;
 
@@ -168,7 +168,7 @@ strads_err sti_market_header(const char *path, const char *begin,
 {
     sti_feed feed = {0};
     sti_market m = {0};
-    header h = {begin, begin, end, &feed};
+    header h = {begin, end, &feed};
     bool good = take_banner(&h, &m) && take_line_end(&h);
     if (good) {
         skip_comments(&h);
@@ -295,8 +295,8 @@ static const char *end_line(sti_feed *f, const char *p, const char *end)
 static inline const char *take_entry(sti_feed *f, const char *p,
                                      const char *end, const bool values)
 {
-    uint64_t row;
-    uint64_t col;
+    uint64_t row = 0;
+    uint64_t col = 0;
     f->at = p;
     if (!may_read(f, p, end))
         return NULL;

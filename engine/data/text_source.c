@@ -36,34 +36,35 @@ static strads_err map_file(sti_text *text, int fd)
     return STRADS_OK;
 }
 
+static bool double_room(sti_text *text, uint64_t limit)
+{
+    size_t room = text->reserved == 0 ? FIRST_READ : 2 * text->reserved;
+    void *bytes = (void *)(uintptr_t)text->bytes;
+    bytes = room <= limit ? sti_big_grow(bytes, text->reserved, room) : NULL;
+    if (bytes == NULL)
+        return false;
+    text->bytes = bytes;
+    text->reserved = room;
+    return true;
+}
+
 /* A pipe or a device: everything it has, in an array that doubles. */
 static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
 {
-    size_t room = FIRST_READ;
-    char *bytes = sti_big_alloc(room);
-    text->bytes = bytes;
-    text->reserved = room;
-    while (bytes != NULL) {
-        if (room - text->size <= PAGE) {
-            bytes =
-                2 * room <= limit ? sti_big_grow(bytes, room, 2 * room) : NULL;
-            if (bytes == NULL)
-                break;
-            room *= 2;
-            text->bytes = bytes;
-            text->reserved = room;
-        }
-        ssize_t got = read(fd, bytes + text->size, room - text->size - PAGE);
+    for (;;) {
+        if (text->reserved - text->size <= PAGE && !double_room(text, limit))
+            return strads_fail(STRADS_ENOMEM,
+                               "%s: no memory to hold more than %zu bytes of "
+                               "it; a regular file needs none",
+                               text->path, text->size);
+        char *to = (char *)(uintptr_t)text->bytes + text->size;
+        ssize_t got = read(fd, to, text->reserved - text->size - PAGE);
         if (got == 0)
             return STRADS_OK;
         if (got < 0 && errno != EINTR)
             return refuse(text->path, errno);
         text->size += got > 0 ? (size_t)got : 0;
     }
-    return strads_fail(STRADS_ENOMEM,
-                       "%s: no memory to hold more than %zu bytes of it; a "
-                       "regular file needs none",
-                       text->path, text->size);
 }
 
 static sti_codec find_codec(const sti_text *text)
