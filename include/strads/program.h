@@ -125,8 +125,8 @@ STRADS_API void strads_commit_prioritise(strads_commit *commit, uint32_t n,
  * (0 at first: until nothing moves any more). Within `aggregate` only. */
 STRADS_API void strads_commit_rest(strads_commit *commit, double level);
 
-/* The policy's blocks go to this POLICY phase from now on (at first to the first
- * one), and should have at least `work` entries each (0: what pays for a
+/* The policy's blocks go to this POLICY phase from now on (at first to the
+ * first one), and should have at least `work` entries each (0: what pays for a
  * round). Within `aggregate` only. STRADS_EINVAL: not a POLICY phase. */
 STRADS_API strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
                                           double work);
@@ -140,7 +140,8 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
 
 /* Has all pairs of param[n] x against[m] probed before anything else is chosen:
  * the PROBE phase gets one block of each. What it finds goes to that phase's
- * aggregate alone, not into the engine's cache. Copied. Within `aggregate` only.
+ * aggregate alone, not into the engine's cache. Copied. Within `aggregate`
+ * only.
  * STRADS_ENOMEM; STRADS_ESTATE: the program has no PROBE phase. */
 STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
                                           const uint32_t *param, uint32_t m,
