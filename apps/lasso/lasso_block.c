@@ -135,5 +135,6 @@ strads_err lasso_solve_block(strads_commit *commit)
     for (uint32_t i = 1; i < SWEEPS_MAX && gain > first * SETTLED; i++)
         gain = sweep(&problem);
     commit_block(commit, &problem);
+    lasso_note_block(commit);
     return STRADS_OK;
 }

@@ -115,34 +115,57 @@ static void watch(lasso_state *state, double primal, double dual)
         state->stalled = true;
 }
 
-/* Priorities of all parameters after the first scan, of members later on:
- * those of the others stay at 0. */
+/* Tells the policy the priorities of all parameters after the first scan, of
+ * members later on: those of the others stay at 0. */
 static void tell_priorities(strads_commit *commit)
 {
     lasso_state *state = commit->state;
-    double *told = state->told;
+    const bool first = state->blocks == 0;
+    const uint32_t n = first ? (uint32_t)state->columns : state->n_set;
+    const uint32_t *who = first ? state->all : state->set;
 
-    if (state->scans == 1) {
-        for (uint64_t j = 0; j < state->columns; j++)
-            told[j] = state->in_set[j] ? state->urgency[j] : 0;
-        strads_commit_prioritise(commit, (uint32_t)state->columns, state->all,
-                                 told);
-        return;
+    state->left = state->gained = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t j = who[k];
+        state->told[k] = state->in_set[j] ? state->urgency[j] : 0;
+        state->left += state->told[k];
     }
-    for (uint32_t k = 0; k < state->n_set; k++)
-        told[k] = state->urgency[state->set[k]];
-    strads_commit_prioritise(commit, state->n_set, state->set, told);
+    strads_commit_prioritise(commit, n, who, state->told);
 }
 
 void lasso_choose(strads_commit *commit, double primal, double dual)
 {
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
-    double urgent = 0;
 
-    for (uint32_t k = 0; k < state->n_set; k++)
-        urgent += state->urgency[state->set[k]];
     tell_priorities(commit);
-    strads_commit_rest(commit, rest_level(state, violators, urgent));
+    state->rest = rest_level(state, violators, state->left);
+    strads_commit_rest(commit, state->rest);
     watch(state, primal, dual);
+}
+
+/* What a block gains it takes from others: their own steps have changed, and
+ * nobody has looked. So when the policy is about to rest, the gain of the pass
+ * that it has made is dealt out over the members again, unless it was small
+ * itself. */
+void lasso_note_block(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        state->left += commit->priority[k] - state->urgency[j];
+        state->urgency[j] = commit->priority[k];
+        state->gained += commit->priority[k];
+    }
+    state->blocks++;
+    if (state->left > state->rest || state->gained <= state->rest)
+        return;
+    const double share = state->gained / state->n_set;
+    for (uint32_t k = 0; k < state->n_set; k++)
+        state->urgency[state->set[k]] += share;
+    tell_priorities(commit);
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        commit->priority[k] =
+            state->urgency[strads_block_param(&commit->block, k)];
 }

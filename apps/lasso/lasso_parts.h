@@ -117,9 +117,12 @@ typedef struct lasso_state {
     double primal, dual; /* P at the last scan, the best D so far */
     double gap;          /* P - D */
     uint64_t nonzeros;
-    uint64_t scans;
+    uint64_t scans, blocks;
     uint32_t idle; /* scans in a row that improved nothing */
     bool stalled;  /* nothing more to gain in this arithmetic */
+    double left;   /* sum of the members' priorities */
+    double rest;   /* below it the policy rests */
+    double gained; /* by blocks in this pass */
     double shrink; /* how far below the gap's share the next rest lies */
     double *block; /* [block_max x (block_max + 2)] workspace */
 } lasso_state;
@@ -166,6 +169,10 @@ void lasso_certify(lasso_state *state, const double *merged, const double *w);
  * members is, and where the policy is to rest. `primal` and `dual` are the
  * values of the scan before. */
 void lasso_choose(strads_commit *commit, double primal, double dual);
+
+/* Notes what a block commit, whose priorities are set, has gained; at the end
+ * of a pass that was worth it, starts another. */
+void lasso_note_block(strads_commit *commit);
 
 /* lasso_block.c: what aggregate does with a block. */
 strads_err lasso_solve_block(strads_commit *commit);
