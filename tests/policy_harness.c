@@ -169,7 +169,7 @@ static const char *probe(harness *h, const strads_block *a,
             uint32_t i = strads_block_param(a, k);
             uint32_t j = strads_block_param(b, l);
             fresh = fresh || !h->probed[i * n + j];
-            h->probed[i * n + j] = h->probed[j * n + i] = 1;
+            h->probed[i * n + j] = h->probed[j * n + i] = !h->setup.deaf;
         }
     h->probes++;
     return fresh ? NULL : "a probe was asked for whose values are all known";

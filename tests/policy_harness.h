@@ -25,6 +25,7 @@ typedef struct harness_setup {
     uint32_t want;           /* 1 */
     uint32_t depth;          /* dispatches in flight beyond the first: 0 */
     uint64_t seed;
+    bool deaf; /* probes are not answered */
 } harness_setup;
 
 typedef struct harness {
