@@ -102,7 +102,7 @@ static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
                              const sti_row_delta *delta)
 {
     const sti_table *table = pending->table;
-    uint32_t place;
+    uint32_t place = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < delta->n; i++) {
             if (!delta->cols &&
@@ -117,6 +117,7 @@ static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
             if (pass == 1)
                 sti_cells_add_at(table->spec.type, row->values, &place, cell,
                                  1);
+            place++;
         }
     return STRADS_OK;
 }

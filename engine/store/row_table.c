@@ -222,11 +222,14 @@ static strads_err place_columns(sti_table *table, const sti_row_delta *delta)
 {
     sti_sparse_row *row = &table->sparse[delta->row];
     strads_err err = STRADS_OK;
-    uint32_t place;
+    uint32_t place = 0;
     for (uint32_t i = 0; !err && i < delta->n; i++)
-        if (delta->cols || !sti_cell_is_zero(table->spec.type, delta->cells, i))
+        if (delta->cols ||
+            !sti_cell_is_zero(table->spec.type, delta->cells, i)) {
             err = sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
                                        table->cell, table->budget, &place);
+            place++;
+        }
     return err;
 }
 
@@ -234,11 +237,14 @@ static void add_to_sparse(sti_table *table, const sti_row_delta *delta)
 {
     sti_sparse_row *row = &table->sparse[delta->row];
     const char *cell = delta->cells;
+    uint32_t guess = 0;
     for (uint32_t i = 0; i < delta->n; i++, cell += table->cell) {
         uint32_t place =
-            sti_sparse_row_find(row, delta->cols ? delta->cols[i] : i);
-        if (place != STI_NO_PLACE)
-            sti_cells_add_at(table->spec.type, row->values, &place, cell, 1);
+            sti_sparse_row_find(row, delta->cols ? delta->cols[i] : i, guess);
+        if (place == STI_NO_PLACE)
+            continue;
+        sti_cells_add_at(table->spec.type, row->values, &place, cell, 1);
+        guess = place + 1;
     }
 }
 

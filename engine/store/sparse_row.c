@@ -12,8 +12,11 @@ enum { FIRST_ROOM = 4, SCANNED_ROOM = 16 };
 /* Beyond it the place index would need more than 32 bits. */
 static const uint32_t most_room = UINT32_C(1) << 30;
 
-uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col)
+uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
+                             uint32_t guess)
 {
+    if (guess < row->n && row->cols[guess] == col)
+        return guess;
     if (row->slots)
         return sti_index_find(row->slots, 2 * row->room, row->cols, col);
     for (uint32_t i = 0; i < row->n; i++)
@@ -60,7 +63,7 @@ strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
                                 size_t cell_size, sti_budget *budget,
                                 uint32_t *place)
 {
-    uint32_t at = sti_sparse_row_find(row, col);
+    uint32_t at = sti_sparse_row_find(row, col, *place);
     if (at == STI_NO_PLACE) {
         strads_err err = STRADS_OK;
         if (row->n == row->room)

@@ -16,11 +16,13 @@ typedef struct sti_sparse_row {
     uint32_t *slots;  /* [2 room] place index; NULL in short rows */
 } sti_sparse_row;
 
-/* Where column col is, or STI_NO_PLACE. */
-uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col);
+/* Where column col is, or STI_NO_PLACE. It is looked for at `guess` first: who
+ * adds columns in the same order as before finds each behind the last one. */
+uint32_t sti_sparse_row_find(const sti_sparse_row *row, uint32_t col,
+                             uint32_t guess);
 
-/* Where column col is, added with value 0 when it was not there. STRADS_ENOMEM
- * leaves the row as it was. */
+/* The same, added with value 0 when it was not there; *place: the guess, then
+ * the place. STRADS_ENOMEM leaves the row as it was. */
 strads_err sti_sparse_row_place(sti_sparse_row *row, uint32_t col,
                                 size_t cell_size, sti_budget *budget,
                                 uint32_t *place);
