@@ -18,12 +18,25 @@ uint32_t sti_setup_workers(const strads_engine_options *options)
 
 /* ---- the program ------------------------------------------------------- */
 
+/* A value that is none of its kind comes from a struct that was not zeroed, or
+ * from newer headers. */
+static bool knows_kinds(const strads_phase *phase)
+{
+    return (uint32_t)phase->to <= STRADS_TO_NOBODY &&
+           (uint32_t)phase->merge <= STRADS_MERGE_OWN &&
+           (uint32_t)phase->result <= STRADS_RESULT_WORKERS &&
+           (uint32_t)phase->when <= STRADS_WHEN_CALLED;
+}
+
 static strads_err check_phase(const strads_program *program,
                               const strads_phase *phase)
 {
     const char *why = NULL;
+    bool held = phase->to == STRADS_TO_OWNER || phase->to == STRADS_TO_RING;
     if (!phase->name)
         why = "a phase has no name";
+    else if (!knows_kinds(phase))
+        why = "a phase has an unknown to, merge, result or when";
     else if (!phase->update && phase->to != STRADS_TO_NOBODY)
         why = "a phase has no update";
     else if (!phase->aggregate && phase->to == STRADS_TO_NOBODY)
@@ -34,9 +47,34 @@ static strads_err check_phase(const strads_program *program,
         why = "a RING phase cannot concatenate";
     else if (phase->when == STRADS_WHEN_PROBE && phase->to != STRADS_TO_ALL)
         why = "a PROBE phase goes to ALL";
+    else if (held && (phase->when == STRADS_WHEN_START ||
+                      phase->when == STRADS_WHEN_REST))
+        why = "a START or REST phase has no change of its own to commit, so it "
+              "goes to ALL or to NOBODY";
+    else if (phase->receive && phase->result != STRADS_RESULT_WORKERS)
+        why = "a phase has a receive, but its result does not go to workers";
     if (why)
         return strads_fail(STRADS_EINVAL, "program %s: %s (%s)", program->name,
                            why, phase->name ? phase->name : "?");
+    return STRADS_OK;
+}
+
+static strads_err check_phases(const strads_program *program)
+{
+    uint32_t probes = 0;
+    if (program->n_phases && !program->phases)
+        return strads_fail(STRADS_EINVAL, "program %s has %u phases at NULL",
+                           program->name, program->n_phases);
+    for (uint32_t k = 0; k < program->n_phases; k++) {
+        strads_err err = check_phase(program, &program->phases[k]);
+        if (err)
+            return err;
+        probes += program->phases[k].when == STRADS_WHEN_PROBE;
+    }
+    if (probes > 1)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has %u PROBE phases, expected one",
+                           program->name, probes);
     return STRADS_OK;
 }
 
@@ -55,17 +93,13 @@ strads_err sti_setup_check_program(const strads_program *program)
     if (!program->n_phases && !program->update)
         return strads_fail(STRADS_EINVAL, "program %s has no update",
                            program->name);
-    if (program->n_phases && program->update)
+    if (program->n_phases &&
+        (program->update || program->partial || program->aggregate))
         return strads_fail(STRADS_EINVAL,
-                           "program %s has both phases and an update of its "
-                           "own: leave one of them out",
+                           "program %s has both phases and an update, partial "
+                           "or aggregate of its own: leave one of them out",
                            program->name);
-    for (uint32_t k = 0; k < program->n_phases; k++) {
-        strads_err err = check_phase(program, &program->phases[k]);
-        if (err)
-            return err;
-    }
-    return STRADS_OK;
+    return check_phases(program);
 }
 
 static void take_phases(sti_run *run)
@@ -101,6 +135,13 @@ static strads_err find_policy(sti_run *run, const strads_engine_options *o)
                            "there is no policy '%s'; known are priority, "
                            "uniform and cyclic",
                            name);
+    const strads_policy *p = run->policy;
+    if (p->size != sizeof *p || !p->name || !p->open || !p->close ||
+        !p->prioritise || !p->choose)
+        return strads_fail(STRADS_EINVAL,
+                           "a policy table of %zu bytes, expected %zu and a "
+                           "name, open, close, prioritise and choose",
+                           p->size, sizeof *p);
     return STRADS_OK;
 }
 
@@ -164,6 +205,33 @@ static strads_err take_shape(sti_run *run)
     return err;
 }
 
+/* Some partitions of a finer cut would train, without a word, on a part of the
+ * data. */
+static strads_err check_share(const sti_run *run, uint32_t partition)
+{
+    const strads_share *share = run->partition[partition].share;
+    strads_layout layout = run->program->layout;
+    if (!share)
+        return strads_fail(STRADS_EINVAL,
+                           "the data was read without partition %u of %u, "
+                           "which this process is to host: read it with "
+                           "these partitions",
+                           partition, run->partitions);
+    if (share->partitions != run->partitions)
+        return strads_fail(STRADS_EINVAL,
+                           "the data was cut into %u partitions, the run has "
+                           "%u: give both the same number",
+                           share->partitions, run->partitions);
+    if (((layout & STRADS_LAYOUT_ROWS) && !share->by_row.start) ||
+        (((layout & STRADS_LAYOUT_COLS) || !layout) && !share->by_col.start))
+        return strads_fail(STRADS_EINVAL,
+                           "the data was read without an orientation that "
+                           "program %s needs: read it with the program's "
+                           "layout",
+                           run->program->name);
+    return STRADS_OK;
+}
+
 static strads_err take_partitions(sti_setup *setup, const sti_layout *layout)
 {
     sti_run *run = &setup->run;
@@ -178,12 +246,9 @@ static strads_err take_partitions(sti_setup *setup, const sti_layout *layout)
     uint32_t end = sti_run_first(run, layout->first + layout->count);
     for (uint32_t p = sti_run_first(run, layout->first); p < end; p++) {
         run->partition[p].share = strads_data_share(run->data, p);
-        if (!run->partition[p].share)
-            return strads_fail(STRADS_EINVAL,
-                               "the data was read without partition %u of %u, "
-                               "which this process is to host: read it with "
-                               "these partitions",
-                               p, run->partitions);
+        strads_err err = check_share(run, p);
+        if (err)
+            return err;
     }
     return STRADS_OK;
 }

@@ -1,0 +1,212 @@
+/* Programs, options and data that contradict themselves: each is refused with
+ * a sentence that names what is wrong, before any callback runs. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/toy_data.h"
+#include "tests/toy_policy.h"
+
+static strads_err never(strads_task *task)
+{
+    (void)task;
+    return strads_fail(STRADS_EPROGRAM, "a callback ran");
+}
+
+static strads_err never_commits(strads_commit *commit)
+{
+    (void)commit;
+    return strads_fail(STRADS_EPROGRAM, "a callback ran");
+}
+
+static strads_err never_begins(const void *config, const strads_data *data,
+                               const strads_shape *shape, void **state)
+{
+    (void)config, (void)data, (void)shape, (void)state;
+    return strads_fail(STRADS_EPROGRAM, "a callback ran");
+}
+
+static void expect(strads_err err, strads_err want, const char *says)
+{
+    cr_assert_eq(err, want, "%s: %s", strads_error_name(err),
+                 strads_error_text());
+    cr_assert_not_null(strstr(strads_error_text(), says),
+                       "'%s' does not say '%s'", strads_error_text(), says);
+}
+
+static void refuse_program(strads_program program, const char *says)
+{
+    if (!program.size)
+        program.size = sizeof program;
+    if (!program.begin)
+        program.begin = never_begins;
+    strads_err err = toy_run_it(&(toy_run){.program = &program}, NULL);
+    expect(err, STRADS_EINVAL, says);
+}
+
+static void refuse_phase(strads_phase phase, const char *says)
+{
+    refuse_program(
+        (strads_program){.name = "p", .phases = &phase, .n_phases = 1}, says);
+}
+
+Test(engine_program, a_phase_that_contradicts_itself_is_refused)
+{
+    refuse_phase((strads_phase){.update = never}, "no name");
+    refuse_phase((strads_phase){.name = "a"}, "no update");
+    refuse_phase((strads_phase){.name = "a",
+                                .update = never,
+                                .merge = STRADS_MERGE_OWN},
+                 "merge_with");
+    refuse_phase((strads_phase){.name = "a",
+                                .update = never,
+                                .to = STRADS_TO_RING,
+                                .merge = STRADS_MERGE_CONCAT},
+                 "RING");
+    refuse_phase((strads_phase){.name = "a",
+                                .update = never,
+                                .to = STRADS_TO_OWNER,
+                                .when = STRADS_WHEN_PROBE},
+                 "PROBE");
+    refuse_phase((strads_phase){.name = "a",
+                                .update = never,
+                                .to = STRADS_TO_OWNER,
+                                .when = STRADS_WHEN_REST},
+                 "REST");
+    refuse_phase((strads_phase){.name = "a", .to = STRADS_TO_NOBODY},
+                 "aggregate");
+    refuse_phase((strads_phase){.name = "a", .update = never, .receive = never},
+                 "receive");
+    refuse_phase((strads_phase){.name = "a",
+                                .update = never,
+                                .when = (strads_when)17},
+                 "unknown");
+}
+
+Test(engine_program, a_program_that_contradicts_itself_is_refused)
+{
+    const strads_phase phase = {.name = "a", .update = never};
+    const strads_phase probes[2] = {
+        {.name = "a", .update = never, .when = STRADS_WHEN_PROBE},
+        {.name = "b", .update = never, .when = STRADS_WHEN_PROBE}};
+    refuse_program((strads_program){.name = "p"}, "no update");
+    refuse_program((strads_program){.name = "p", .size = 8, .update = never},
+                   "8 bytes");
+    refuse_program((strads_program){.update = never}, "program table");
+    refuse_program((strads_program){.name = "p",
+                                    .update = never,
+                                    .phases = &phase,
+                                    .n_phases = 1},
+                   "both phases");
+    refuse_program((strads_program){.name = "p",
+                                    .aggregate = never_commits,
+                                    .phases = &phase,
+                                    .n_phases = 1},
+                   "both phases");
+    refuse_program((strads_program){.name = "p", .n_phases = 2}, "NULL");
+    refuse_program((strads_program){.name = "p",
+                                    .phases = probes,
+                                    .n_phases = 2},
+                   "2 PROBE phases");
+}
+
+static const strads_program simple = {.size = sizeof(strads_program),
+                                      .name = "simple",
+                                      .begin = never_begins,
+                                      .update = never};
+
+static void refuse_options(strads_engine_options options, const char *says)
+{
+    strads_err err =
+        toy_run_it(&(toy_run){.program = &simple, .options = options}, NULL);
+    expect(err, STRADS_EINVAL, says);
+}
+
+Test(engine_program, options_out_of_range_are_refused)
+{
+    const strads_policy no_choose = {.size = sizeof no_choose, .name = "x"};
+    strads_policy old = toy_sweep_policy;
+    old.size = 8;
+    refuse_options((strads_engine_options){.depth = 17}, "depth 17");
+    refuse_options((strads_engine_options){.policy = "best"}, "best");
+    refuse_options((strads_engine_options){.policy_plugin = &no_choose},
+                   "choose");
+    refuse_options((strads_engine_options){.policy_plugin = &old}, "8 bytes");
+    refuse_options((strads_engine_options){.tolerance = -1}, "tolerance");
+    refuse_options((strads_engine_options){.threshold = 0.0 / 0.0},
+                   "threshold");
+    refuse_options((strads_engine_options){.time_limit = -1}, "time limit");
+}
+
+static strads_err run_on(const strads_data *data, const strads_program *program,
+                         uint32_t workers, uint32_t partitions)
+{
+    const strads_engine_options options = {.size = sizeof options,
+                                           .workers = workers,
+                                           .partitions = partitions};
+    strads_result *result;
+    return strads_run(program, NULL, data, &options, &result);
+}
+
+Test(engine_program, data_cut_in_another_way_are_refused)
+{
+    strads_data *data = toy_data(&simple, 9, 5, 4);
+    expect(run_on(data, &simple, 2, 2), STRADS_EINVAL, "4 partitions");
+    expect(run_on(data, &simple, 1, 0), STRADS_EINVAL, "4 partitions");
+    expect(run_on(data, &simple, 1, 5), STRADS_EINVAL, "run has 5");
+    strads_program rows = simple;
+    rows.layout = STRADS_LAYOUT_ROWS;
+    expect(run_on(data, &rows, 1, 4), STRADS_EINVAL, "orientation");
+    strads_data_free(data);
+}
+
+static strads_err no_width(const void *config, const strads_data *data,
+                           strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->width = 0;
+    return STRADS_OK;
+}
+
+static strads_err too_many(const void *config, const strads_data *data,
+                           strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = UINT64_C(1) << 40;
+    return STRADS_OK;
+}
+
+static strads_err no_fit(const void *config, const strads_data *data,
+                         strads_shape *shape)
+{
+    (void)config, (void)data, (void)shape;
+    return strads_fail(STRADS_EINVAL, "the options do not fit the data");
+}
+
+Test(engine_program, an_impossible_shape_is_refused)
+{
+    strads_program program = simple;
+    program.shape = no_width;
+    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ELIMIT,
+           "0 numbers");
+    program.shape = too_many;
+    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ELIMIT,
+           "1099511627776 parameters");
+    program.shape = no_fit;
+    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_EINVAL,
+           "do not fit");
+}
+
+Test(engine_program, a_start_value_of_no_parameter_is_refused)
+{
+    const uint32_t param[] = {3, 17};
+    const double value[] = {1, 1};
+    strads_program program = simple;
+    program.begin = NULL;
+    strads_err err = toy_run_it(&(toy_run){.program = &program,
+                                           .options = {.n_start = 2,
+                                                       .start_param = param,
+                                                       .start_value = value}},
+                                NULL);
+    expect(err, STRADS_EINVAL, "parameter 17");
+}
