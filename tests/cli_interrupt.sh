@@ -29,4 +29,24 @@ for signal in INT TERM; do
     same "$(wc -l <out)" 373 "predictions of an interrupted model"
     [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a part of a model was left"
 done
+
+# A second Ctrl-C does not wait for anything: the data never comes.
+mkfifo slow
+"$STRADS_BIN" lasso train slow --model slow.json 2>slow.err </dev/null &
+child=$!
+exec 3>slow # opens when strads has opened the other end
+kill -INT "$child"
+tries=0
+until grep -q 'once more ends at once' slow.err; do
+    tries=$((tries + 1))
+    [ "$tries" -lt 600 ] || { fail "the first Ctrl-C was not answered"; break; }
+    sleep 0.05
+done
+kill -INT "$child"
+code=0
+wait "$child" || code=$?
+child=
+exec 3>&-
+same "$code" 130 "the exit code after a second SIGINT"
+[ ! -e slow.json ] || fail "a run that never began left a model"
 finish

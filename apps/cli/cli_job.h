@@ -1,5 +1,6 @@
 /* cli_job.h - one training, as its parts hand it on: options (read in
- * cli_train_options.c), input and run (cli_train.c), outcome (cli_outcome.c). */
+ * cli_train_options.c), input and run (cli_train.c), the outcome
+ * (cli_outcome.c). */
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli_cost.h"
 #include "cli_job.h"
 #include "cli_signal.h"
 #include "command.h"
@@ -60,6 +61,7 @@ static strads_err read_data(cli_job *j)
         err = strads_engine_keep(j->nodes, &options);
     }
     if (!err) {
+        cli_cost_tell(j->files.quiet, j->data_path, &options);
         err = strads_data_read(j->data_path, &options, &j->data);
     }
     return err;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli_cost.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_signal.h"
@@ -97,7 +98,11 @@ static strads_err read_share(strads_engine *engine, const join_options *options,
                            "the coordinator named no data; give --data PATH");
     }
     strads_err err = strads_engine_keep(engine, &wanted);
-    return err ? err : strads_data_read(path, &wanted, out);
+    if (!err) {
+        cli_cost_tell(options->quiet, path, &wanted);
+        err = strads_data_read(path, &wanted, out);
+    }
+    return err;
 }
 
 /* *stage tells a wrong input from a run that broke. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_cost.h"
 #include "cli_options.h"
 #include "cli_train.h"
 #include "command.h"
@@ -130,6 +131,7 @@ static strads_err read_rows(const char *path, const strads_model *model,
         .min_cols = model->columns,
         .labels_path = options->labels,
     };
+    cli_cost_tell(options->quiet, path, &wanted);
     return strads_data_read(path, &wanted, out);
 }
 
