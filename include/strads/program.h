@@ -106,8 +106,8 @@ typedef struct strads_commit {
     uint32_t n_since;
     double *change;   /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
-                         START, REST, PROBE, blind: NULL; see the
-                         calls below */
+                         START, REST, PROBE: NULL; see the calls below.
+                         A blind phase has it too */
     double *priority; /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
