@@ -79,23 +79,29 @@ static strads_err find_shape(const cli_job *j, strads_shape *shape)
                           : STRADS_OK;
 }
 
-/* A start is but a start: parameters that the run has not are left out. */
-static strads_err use_start(cli_job *j)
+static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
-    strads_shape shape;
+    strads_err err = find_shape(j, shape);
+    if (!err && shape->parameters == 0) {
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: has no columns, so there is nothing to train",
+                          j->data_path);
+    }
+    return err;
+}
+
+/* A start is but a start: parameters that the run has not are left out. */
+static strads_err use_start(cli_job *j, const strads_shape *shape)
+{
     const strads_model *start = j->start;
     uint64_t n = 0;
-    strads_err err = find_shape(j, &shape);
-    if (err) {
-        return err;
-    }
-    if (start->width != shape.width) {
+    if (start->width != shape->width) {
         return strads_fail(STRADS_EMISMATCH,
                            "%s: has %" PRIu32 " values for each coefficient, "
                            "this run needs %" PRIu32,
-                           j->files.start, start->width, shape.width);
+                           j->files.start, start->width, shape->width);
     }
-    while (n < start->n && start->index[n] < shape.parameters) {
+    while (n < start->n && start->index[n] < shape->parameters) {
         n++;
     }
     j->engine.n_start = n;
@@ -131,6 +137,7 @@ static void on_progress(void *arg, const strads_progress *progress)
 
 static strads_err prepare(cli_job *j)
 {
+    strads_shape shape;
     strads_err err = STRADS_OK;
     j->engine.stop = cli_signal_catch();
     j->engine.progress = on_progress;
@@ -149,8 +156,11 @@ static strads_err prepare(cli_job *j)
     if (!err) {
         err = read_data(j);
     }
+    if (!err) {
+        err = check_shape(j, &shape);
+    }
     if (!err && j->start) {
-        err = use_start(j);
+        err = use_start(j, &shape);
     }
     if (!err) {
         err = cli_log_open(j->files.log, &j->log);

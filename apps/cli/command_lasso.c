@@ -24,8 +24,13 @@ static void describe(const void *state)
 {
     double lambda = strads_lasso_lambda(state);
     double lambda_max = strads_lasso_lambda_max(state);
-    cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
-            lambda / lambda_max, lambda_max);
+    if (lambda_max > 0) {
+        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
+                lambda / lambda_max, lambda_max);
+    } else {
+        cli_say(false, "lambda %.6g; no column says anything about the labels",
+                lambda);
+    }
 }
 
 int cli_lasso_train(int argc, char **argv)

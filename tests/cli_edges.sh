@@ -1,0 +1,49 @@
+#!/bin/sh
+# Data at the edge of what there is: what a lasso makes of it is known by hand.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+# trains TEXT INTERCEPT INDICES VALUES WORDS...: the model of that data.
+trains() {
+    printf '%b' "$1" >d.svm
+    b=$2 indices=$3 values=$4
+    shift 4
+    rm -f m.json
+    gives 0 lasso train d.svm --tolerance 1e-12 --model m.json "$@"
+    near "$(awk '$1 == "\"columns\":" { getline; print $2 + 0; exit }' m.json)" \
+        "$b" 1e-6 "the intercept of $*"
+    same "$(sed -n 's/.*"index": \[\(.*\)\].*/\1/p' m.json)" "$indices" \
+        "the indices of $*"
+    found=$(sed -n 's/.*"value": \[\(.*\)\].*/\1/p' m.json)
+    for value in $values; do
+        near "${found%%,*}" "$value" 1e-6 "a value of $*"
+        found=${found#*, }
+    done
+}
+
+# More workers than rows: w = y - n lambda on a diagonal
+trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.8 1.8' --lambda 0.1 --workers 8
+# Rows without entries, and an empty column: w3 = (2 * 3 - 3 * 0.1) / 4
+trains '1 1:1\n2 \n3 3:2\n' 0 '1, 3' '0.7 1.425' --lambda 0.1 --workers 2
+# A constant column does nothing beside an intercept: w2 = 1 - lambda / var
+trains '1 1:1 2:1\n2 1:1 2:2\n3 1:1 2:3\n' 0.03 2 0.985 --lambda 0.01 \
+    --intercept
+trains '1 1:1 2:1\n2 1:1 2:2\n3 1:1 2:3\n' 0.02449489742783 2 \
+    0.98775255128608 --lambda 0.01 --intercept --standardize
+# One row: all of it, or its label as intercept
+trains '5 1:1\n' 0 1 4 --lambda 1
+trains '5 1:1\n' 5 '' '' --partitions 3 --workers 2 --intercept
+# Nothing to explain, and a penalty that nothing outweighs
+trains '0 1:1\n0 2:1\n' 0 '' ''
+says err 'no column says anything about the labels'
+trains '1 1:1\n2 2:1\n' 0 '' '' --lambda 100
+# Ridge's share: w = (y - n lambda a) / (1 + n lambda (1 - a)), a = 0.5
+trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.81818181818 1.72727272727' --lambda 0.1 \
+    --l1-ratio 0.5
+# No sign but the good one
+trains '1 1:1\n-2 2:1\n' 0 1 0.8 --lambda 0.1 --positive
+
+# No columns at all
+printf '1\n2\n' >none.svm
+refuses 2 'none.svm: has no columns' lasso train none.svm --model n.json
+[ ! -e n.json ] || fail "no columns left a model"
+finish
