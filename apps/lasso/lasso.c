@@ -6,8 +6,11 @@
  *     centre   n, sum y                  -> every worker takes the mean off y
  *     moments  sum x, |x|^2, X'y         -> lambda_max, norms, scales
  *     scan     X'r of all columns        -> gap, working set, priorities
- *     pairs    X_A' X_B                  -> the engine's cache
- *     block    X_B' r                    -> descent on B through X_B' X_B
+ *     pairs    X_A' X_B                  -> the engine's cache, or all of the
+ *                                           working set's
+ *     solve    nothing                   -> descent on B through the set's pairs
+ *     block    X_B' r                    -> descent on B through X_B' X_B, for
+ *                                           sets with too many pairs
  *
  * Blocks run until the priorities left are a small share of the gap; then a
  * scan looks at everything again. Kim et al., "STRADS", EuroSys 2016, section
@@ -17,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lasso_parts.h"
+#include "lasso_gram.h"
 
 /* ---- workers ----------------------------------------------------------- */
 
@@ -81,12 +84,6 @@ static strads_err lasso_update_scan(strads_task *task)
     return STRADS_OK;
 }
 
-static strads_err lasso_update_pairs(strads_task *task)
-{
-    lasso_pairs(task);
-    return STRADS_OK;
-}
-
 static strads_err lasso_update_block(strads_task *task)
 {
     const lasso_local *local = task->local;
@@ -147,8 +144,7 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of squared residuals overflows: scale the "
                            "labels and columns down");
-    lasso_choose(commit, primal, dual);
-    return STRADS_OK;
+    return lasso_choose(commit, primal, dual);
 }
 
 static strads_err lasso_objective(void *user, strads_report *report)
@@ -185,39 +181,42 @@ static size_t partial_block(const strads_task *task)
     return (size_t)task->block.n + 1;
 }
 
-static const strads_phase phases[] = {{.name = "centre",
-                                       .when = STRADS_WHEN_START,
-                                       .drains = true,
-                                       .result = STRADS_RESULT_WORKERS,
-                                       .blind = true,
-                                       .partial = partial_centre,
-                                       .update = lasso_update_centre,
-                                       .aggregate = lasso_aggregate_centre,
-                                       .receive = lasso_receive_centre},
-                                      {.name = "moments",
-                                       .when = STRADS_WHEN_START,
-                                       .drains = true,
-                                       .blind = true,
-                                       .partial = partial_moments,
-                                       .update = lasso_update_moments,
-                                       .aggregate = lasso_aggregate_moments},
-                                      {.name = "scan",
-                                       .when = STRADS_WHEN_REST,
-                                       .drains = true,
-                                       .reports = true,
-                                       .blind = true,
-                                       .partial = partial_scan,
-                                       .update = lasso_update_scan,
-                                       .aggregate = lasso_aggregate_scan},
-                                      {.name = "pairs",
-                                       .when = STRADS_WHEN_PROBE,
-                                       .update = lasso_update_pairs},
-                                      {.name = "block",
-                                       .when = STRADS_WHEN_POLICY,
-                                       .blind = true,
-                                       .partial = partial_block,
-                                       .update = lasso_update_block,
-                                       .aggregate = lasso_solve_block}};
+static const strads_phase phases[] = {
+    [LASSO_CENTRE] = {.name = "centre",
+                      .when = STRADS_WHEN_START,
+                      .result = STRADS_RESULT_WORKERS,
+                      .blind = true,
+                      .partial = partial_centre,
+                      .update = lasso_update_centre,
+                      .aggregate = lasso_aggregate_centre,
+                      .receive = lasso_receive_centre},
+    [LASSO_MOMENTS] = {.name = "moments",
+                       .when = STRADS_WHEN_START,
+                       .blind = true,
+                       .partial = partial_moments,
+                       .update = lasso_update_moments,
+                       .aggregate = lasso_aggregate_moments},
+    [LASSO_SCAN] = {.name = "scan",
+                    .when = STRADS_WHEN_REST,
+                    .reports = true,
+                    .blind = true,
+                    .partial = partial_scan,
+                    .update = lasso_update_scan,
+                    .aggregate = lasso_aggregate_scan},
+    [LASSO_PAIRS] = {.name = "pairs",
+                     .when = STRADS_WHEN_PROBE,
+                     .update = lasso_pairs,
+                     .aggregate = lasso_gram_store},
+    [LASSO_BLOCK] = {.name = "block",
+                     .when = STRADS_WHEN_POLICY,
+                     .partial = partial_block,
+                     .update = lasso_update_block,
+                     .aggregate = lasso_solve_block},
+    [LASSO_SOLVE] = {.name = "solve",
+                     .when = STRADS_WHEN_POLICY,
+                     .to = STRADS_TO_NOBODY,
+                     .aggregate = lasso_gram_solve},
+};
 
 const strads_program strads_program_lasso = {
     .size = sizeof(strads_program),

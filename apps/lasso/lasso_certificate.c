@@ -14,7 +14,7 @@
  * same minimum. Under `positive` only upward slopes are bounded. */
 #include <math.h>
 
-#include "lasso_parts.h"
+#include "lasso_gram.h"
 
 /* r'r - (sum r)^2 / n below this share of r'r is rounding. */
 #define ROUNDING 1e-14
@@ -37,7 +37,7 @@ static void take_column(const lasso_state *state, uint64_t j, double gradient,
 {
     const double s = state->scale[j];
     const bool positive = state->options.positive;
-    const double slope = state->slope[j] / s, plain = gradient / s;
+    const double slope = gradient / s - state->l2 * s * w, plain = gradient / s;
     const double over = (positive ? plain : fabs(plain)) - state->l1;
 
     sum->steepest = fmax(sum->steepest, positive ? slope : fabs(slope));
@@ -61,6 +61,12 @@ static double dual_value(const lasso_state *state, const residual *r,
         return lasso;
     return fmax(lasso,
                 r->response - r->squares / 2 - sum->excess / (2 * state->l2));
+}
+
+static double primal_value(const lasso_state *state, const residual *r,
+                           const sums *sum)
+{
+    return r->squares / 2 + state->l1 * sum->l1 + state->l2 / 2 * sum->l2;
 }
 
 static residual centre(const lasso_state *state, const double *merged)
@@ -89,10 +95,23 @@ void lasso_certify(lasso_state *state, const double *merged, const double *w)
         state->slope[j] = g - state->l2 * s * s * w[j];
         take_column(state, j, g, w[j], &sum);
     }
-    state->primal = r.squares / 2 + state->l1 * sum.l1 + state->l2 / 2 * sum.l2;
+    state->squares = r.squares;
+    state->response = r.response;
+    state->primal = primal_value(state, &r, &sum);
     state->dual = fmax(state->dual, dual_value(state, &r, &sum));
     state->gap = fmax(state->primal - state->dual, 0);
     state->nonzeros = sum.nonzeros;
     if (state->options.intercept && state->rows > 0)
         state->intercept = state->shift + r.sum / state->rows;
+}
+
+double lasso_gap_within(const lasso_state *state)
+{
+    const lasso_gram *gram = state->gram;
+    const residual r = {.squares = gram->squares, .response = gram->response};
+    sums sum = {0};
+
+    for (uint32_t k = 0; k < gram->n; k++)
+        take_column(state, gram->member[k], gram->q[k], gram->w[k], &sum);
+    return primal_value(state, &r, &sum) - dual_value(state, &r, &sum);
 }

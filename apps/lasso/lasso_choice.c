@@ -8,7 +8,7 @@
  * Gramfort, Salmon, "Celer", ICML 2018), so the pairs probed stay useful. */
 #include <math.h>
 
-#include "lasso_parts.h"
+#include "lasso_gram.h"
 
 enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
 
@@ -133,15 +133,43 @@ static void tell_priorities(strads_commit *commit)
     strads_commit_prioritise(commit, n, who, state->told);
 }
 
-void lasso_choose(strads_commit *commit, double primal, double dual)
+/* Whether the set's pairs are worth having; see lasso_gram_pays. */
+static bool pairs_pay(const lasso_state *state)
+{
+    double entries = 0;
+
+    for (uint32_t k = 0; k < state->n_set; k++)
+        entries += strads_data_col_nnz(state->data, state->set[k]);
+    const bool dense = entries > state->rows * state->n_set / 2;
+    return lasso_gram_pays(state->n_set, entries, dense);
+}
+
+/* How small the gap within the set should get before the next scan: with no
+ * violators left the set is right, and it is worth being solved. */
+static double gap_within(const lasso_state *state, uint32_t violators)
+{
+    if (violators == 0)
+        return 1e-3 * state->gap;
+    return (state->scans > 1 ? .3 : 1) * state->shrink * state->gap;
+}
+
+strads_err lasso_choose(strads_commit *commit, double primal, double dual)
 {
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, state->left);
-    strads_commit_rest(commit, state->rest);
     watch(state, primal, dual);
+    if (!pairs_pay(state)) {
+        strads_commit_rest(commit, state->rest);
+        return strads_commit_route(commit, LASSO_BLOCK, 0);
+    }
+    strads_commit_rest(commit, 0);
+    strads_err err = strads_commit_route(commit, LASSO_SOLVE, INFINITY);
+    if (!err)
+        err = lasso_gram_start(commit, gap_within(state, violators));
+    return err;
 }
 
 /* What a block gains it takes from others: their own steps have changed, and

@@ -66,7 +66,8 @@ void lasso_set_moments(lasso_state *state, const double *merged)
         set_column(state, j, sum[j], squares[j]);
         if (state->norm[j] == 0)
             continue;
-        const double slope = (xy[j] - state->mean[j] * y_sum) / state->scale[j];
+        state->xy[j] = xy[j] - state->mean[j] * y_sum;
+        const double slope = state->xy[j] / state->scale[j];
         steepest = fmax(steepest, o->positive ? slope : fabs(slope));
     }
     const double n = state->rows > 0 ? state->rows : 1;

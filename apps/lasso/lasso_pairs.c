@@ -1,49 +1,183 @@
-/* Gram entries of two blocks on one partition: each column of the one is laid
- * out densely in `scratch`, and every column of the other is multiplied with
- * that. Where both are the same block, half of it is enough. */
+/* Gram entries X_A' X_B of two blocks on one partition. Full columns are
+ * multiplied with each other as they lie. Sparse ones go by rows: the columns
+ * of B are laid out by row once, and column k of A then adds x_ik times row i
+ * of them for each of its entries, so that only entries that share a row are
+ * ever touched. Where the columns of A are the last ones of B, as when they
+ * join a working set, the half that mirrors is left out. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "lasso_parts.h"
 
-/* A full f64 column is laid out already. */
-static bool is_dense(const lasso_column *x)
+static double value_of(const lasso_column *x, uint64_t k)
 {
-    return !x->index && x->f64;
+    return x->f64 ? x->f64[k] : (double)x->f32[k];
 }
 
-static const double *lay_out(const lasso_local *local, const lasso_column *x)
+/* Place in `against` of its first column that is also the first line, when the
+ * lines are its tail; against.n otherwise. */
+static uint32_t tail_start(const strads_block *lines,
+                           const strads_block *against)
 {
-    if (is_dense(x))
-        return x->f64;
-    local->kernels->add(x, 1, local->scratch);
-    return local->scratch;
+    if (lines->n > against->n)
+        return against->n;
+    const uint32_t start = against->n - lines->n;
+    for (uint32_t k = 0; k < lines->n; k++)
+        if (strads_block_param(lines, k) !=
+            strads_block_param(against, start + k))
+            return against->n;
+    return start;
 }
 
-static void clear(const lasso_local *local, const lasso_column *x)
+/* ---- full columns ------------------------------------------------------ */
+
+static bool all_full(const strads_task *task, const strads_block *block)
 {
-    if (is_dense(x))
-        return;
-    for (uint64_t k = 0; k < x->n; k++)
-        local->scratch[x->index ? x->index[k] : k] = 0;
+    for (uint32_t k = 0; k < block->n; k++) {
+        const lasso_column x =
+            lasso_column_of(task->share, strads_block_param(block, k));
+        if (x.index || !x.f64)
+            return false;
+    }
+    return true;
 }
 
-void lasso_pairs(const strads_task *task)
+static void multiply_full(const strads_task *task, uint32_t tail)
 {
     const lasso_local *local = task->local;
-    const strads_block *lines = &task->block, *against = &task->against;
-    const bool same = lines->id == against->id && lines->n == against->n;
-    const uint32_t m = against->n;
+    const uint32_t m = task->against.n;
 
-    for (uint32_t k = 0; k < lines->n; k++) {
+    for (uint32_t k = 0; k < task->block.n; k++) {
         const lasso_column x =
-            lasso_column_of(task->share, strads_block_param(lines, k));
-        const double *dense = lay_out(local, &x);
-        for (uint32_t l = same ? k : 0; l < m; l++) {
+            lasso_column_of(task->share, strads_block_param(&task->block, k));
+        const uint32_t end = tail < m ? tail + k + 1 : m;
+        for (uint32_t l = 0; l < end; l++) {
             const lasso_column z =
-                lasso_column_of(task->share, strads_block_param(against, l));
-            task->partial[(size_t)k * m + l] = local->kernels->dot(&z, dense);
+                lasso_column_of(task->share,
+                                strads_block_param(&task->against, l));
+            task->partial[(size_t)k * m + l] =
+                local->kernels->dot_dense(x.n, x.f64, z.f64);
         }
-        clear(local, &x);
     }
-    for (uint32_t k = 0; same && k < m; k++)
-        for (uint32_t l = 0; l < k; l++)
-            task->partial[(size_t)k * m + l] = task->partial[(size_t)l * m + k];
+}
+
+/* ---- by rows ----------------------------------------------------------- */
+
+/* The columns of a block by row: row i has the entries start[i] to
+ * start[i + 1] - 1, in the order of columns. */
+typedef struct by_rows {
+    uint64_t *start; /* [rows + 2] */
+    uint32_t *place; /* column's place in the block */
+    double *value;
+} by_rows;
+
+static void free_rows(by_rows *rows)
+{
+    free(rows->start);
+    free(rows->place);
+    free(rows->value);
+}
+
+static strads_err reserve_rows(by_rows *rows, uint64_t n, uint64_t entries)
+{
+    rows->start = calloc(n + 2, sizeof(*rows->start));
+    rows->place = malloc((entries + 1) * sizeof(*rows->place));
+    rows->value = malloc((entries + 1) * sizeof(*rows->value));
+    if (rows->start && rows->place && rows->value)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory for %llu entries of a working set by rows",
+                       (unsigned long long)entries);
+}
+
+static uint64_t row_of(const lasso_column *x, uint64_t k)
+{
+    return x->index ? x->index[k] : k;
+}
+
+/* Counting sort: counts two places on, so that start[i + 1] can run along. */
+static strads_err lay_out(const strads_task *task, by_rows *rows)
+{
+    const strads_block *block = &task->against;
+    const lasso_local *local = task->local;
+    uint64_t entries = 0;
+
+    for (uint32_t l = 0; l < block->n; l++)
+        entries += lasso_column_of(task->share, strads_block_param(block, l)).n;
+    const strads_err err = reserve_rows(rows, local->rows, entries);
+    if (err)
+        return err;
+    for (uint32_t l = 0; l < block->n; l++) {
+        const lasso_column z =
+            lasso_column_of(task->share, strads_block_param(block, l));
+        for (uint64_t e = 0; e < z.n; e++)
+            rows->start[row_of(&z, e) + 2]++;
+    }
+    for (uint64_t i = 0; i < local->rows; i++)
+        rows->start[i + 2] += rows->start[i + 1];
+    for (uint32_t l = 0; l < block->n; l++) {
+        const lasso_column z =
+            lasso_column_of(task->share, strads_block_param(block, l));
+        for (uint64_t e = 0; e < z.n; e++) {
+            const uint64_t at = rows->start[row_of(&z, e) + 1]++;
+            rows->place[at] = l;
+            rows->value[at] = value_of(&z, e);
+        }
+    }
+    return STRADS_OK;
+}
+
+/* One line: places ascend in a row, so the half beyond `end` is cut off. */
+static void multiply_line(const lasso_column *x, const by_rows *rows,
+                          uint32_t end, double *line)
+{
+    for (uint64_t e = 0; e < x->n; e++) {
+        const double value = value_of(x, e);
+        const uint64_t i = row_of(x, e);
+        const uint64_t stop = rows->start[i + 1];
+        for (uint64_t z = rows->start[i]; z < stop && rows->place[z] < end; z++)
+            line[rows->place[z]] += value * rows->value[z];
+    }
+}
+
+static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
+{
+    const uint32_t m = task->against.n;
+    by_rows rows = {0};
+    const strads_err err = lay_out(task, &rows);
+
+    for (uint32_t k = 0; k < task->block.n && !err; k++) {
+        const lasso_column x =
+            lasso_column_of(task->share, strads_block_param(&task->block, k));
+        multiply_line(&x, &rows, tail < m ? tail + k + 1 : m,
+                      task->partial + (size_t)k * m);
+    }
+    free_rows(&rows);
+    return err;
+}
+
+/* ---- both -------------------------------------------------------------- */
+
+static void mirror(const strads_task *task, uint32_t tail)
+{
+    const uint32_t m = task->against.n;
+
+    for (uint32_t k = 0; k < task->block.n; k++)
+        for (uint32_t l = k + 1; l < task->block.n; l++)
+            task->partial[(size_t)k * m + tail + l] =
+                task->partial[(size_t)l * m + tail + k];
+}
+
+strads_err lasso_pairs(strads_task *task)
+{
+    const uint32_t tail = tail_start(&task->block, &task->against);
+    strads_err err = STRADS_OK;
+
+    if (all_full(task, &task->block) && all_full(task, &task->against))
+        multiply_full(task, tail);
+    else
+        err = multiply_sparse(task, tail);
+    if (!err && tail < task->against.n)
+        mirror(task, tail);
+    return err;
 }

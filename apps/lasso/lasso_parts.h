@@ -29,7 +29,6 @@ typedef struct lasso_local {
     double *response; /* [rows] label - the mean of all labels (intercept) */
     double *residual; /* [rows] */
     double *gradient; /* [columns] */
-    double *scratch;  /* [rows] all 0 between calls */
     double shift;     /* that mean */
     bool fresh;
     bool moved; /* refresh has brought a change */
@@ -86,12 +85,16 @@ void lasso_sums(const lasso_column *x, double *sum, double *squares);
 double lasso_sum(uint64_t n, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
-void lasso_pairs(const strads_task *task);
+strads_err lasso_pairs(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
+typedef struct lasso_gram lasso_gram; /* lasso_gram.h */
+
 typedef struct lasso_state {
     strads_lasso_options options; /* defaults filled in */
+    const strads_data *data;
+    lasso_gram *gram;
     const lasso_kernels *kernels;
     uint64_t columns;
     uint32_t block_max;
@@ -104,6 +107,7 @@ typedef struct lasso_state {
     double *mean;    /* 0 without an intercept */
     double *norm;    /* |x_c|^2; 0: never enters */
     double *scale;   /* s_j */
+    double *xy;      /* x_c' y_c */
     double *slope;   /* of the smooth part, downward, at the last scan */
     double *urgency; /* what its own step would gain; see lasso_choice.c */
     double *told;    /* priorities on their way to the policy */
@@ -113,6 +117,8 @@ typedef struct lasso_state {
     bool *in_set;
     uint32_t n_set;
 
+    double squares;      /* |r_c|^2 at the last scan */
+    double response;     /* y_c' r_c at the last scan */
     double intercept;    /* b of the committed w */
     double primal, dual; /* P at the last scan, the best D so far */
     double gap;          /* P - D */
@@ -165,14 +171,27 @@ void lasso_set_moments(lasso_state *state, const double *merged);
  * y'r and sum r; leaves the slopes in the state, and b. */
 void lasso_certify(lasso_state *state, const double *merged, const double *w);
 
+/* The same bound within the working set, at the w that the pairs have led to. */
+double lasso_gap_within(const lasso_state *state);
+
 /* lasso_choice.c: who belongs to the working set, how urgent each of its
  * members is, and where the policy is to rest. `primal` and `dual` are the
  * values of the scan before. */
-void lasso_choose(strads_commit *commit, double primal, double dual);
+strads_err lasso_choose(strads_commit *commit, double primal, double dual);
 
 /* Notes what a block commit, whose priorities are set, has gained; at the end
  * of a pass that was worth it, starts another. */
 void lasso_note_block(strads_commit *commit);
+
+/* The places of phases in the program's table. */
+enum {
+    LASSO_CENTRE,
+    LASSO_MOMENTS,
+    LASSO_SCAN,
+    LASSO_PAIRS,
+    LASSO_BLOCK,
+    LASSO_SOLVE
+};
 
 /* lasso_block.c: what aggregate does with a block. */
 strads_err lasso_solve_block(strads_commit *commit);

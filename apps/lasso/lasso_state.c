@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lasso_parts.h"
+#include "lasso_gram.h"
+
+/* Large enough that a working set is a few blocks; where the data is needed for
+ * a block, its work keeps it far smaller. */
+enum { BLOCK_MAX = 256 };
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -34,10 +38,8 @@ strads_err lasso_open(const strads_task *task, void **out)
     local->kernels = lasso_kernels_choose(rows);
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
-    local->scratch = calloc(rows + 1, sizeof(double));
     local->gradient = calloc(columns + 1, sizeof(double));
-    if (!local->response || !local->residual || !local->scratch ||
-        !local->gradient)
+    if (!local->response || !local->residual || !local->gradient)
         goto fail;
     for (uint64_t i = 0; i < rows; i++)
         local->response[i] = local->residual[i] = share->label[i];
@@ -59,7 +61,6 @@ void lasso_close(void *opened)
         return;
     free(local->response);
     free(local->residual);
-    free(local->scratch);
     free(local->gradient);
     free(local);
 }
@@ -110,15 +111,16 @@ strads_err lasso_shape(const void *config, const strads_data *data,
     strads_lasso_options resolved;
 
     (void)data;
-    (void)shape;
+    shape->block_max = BLOCK_MAX;
     return lasso_options_resolve(config, &resolved);
 }
 
 /* All arrays of a state of p columns; false when memory runs out. */
 static bool reserve(lasso_state *state, uint64_t p, size_t block)
 {
-    double **numbers[] = {&state->mean,  &state->norm,    &state->scale,
-                          &state->slope, &state->urgency, &state->told};
+    double **numbers[] = {&state->mean, &state->norm,  &state->scale,
+                          &state->xy,   &state->slope, &state->urgency,
+                          &state->told};
     uint32_t **columns[] = {&state->all, &state->set, &state->candidate};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -139,7 +141,6 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     lasso_state *state = calloc(1, sizeof(*state));
     strads_err err;
 
-    (void)data;
     if (!state || !reserve(state, p, shape->block_max)) {
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the working set of %llu columns",
@@ -149,6 +150,10 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     err = lasso_options_resolve(config, &state->options);
     if (err)
         goto fail;
+    err = lasso_gram_new(p, &state->gram);
+    if (err)
+        goto fail;
+    state->data = data;
     state->kernels = lasso_kernels_choose(0);
     state->columns = p;
     state->block_max = shape->block_max;
@@ -168,7 +173,9 @@ void lasso_end(void *begun)
 
     if (!state)
         return;
+    lasso_gram_free(state->gram);
     free(state->mean);
+    free(state->xy);
     free(state->norm);
     free(state->scale);
     free(state->slope);

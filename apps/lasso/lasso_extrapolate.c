@@ -1,0 +1,133 @@
+/* Anderson extrapolation of descent passes (Bertrand and Massias, "Anderson
+ * acceleration of coordinate descent", AISTATS 2021): the combination
+ * sum c_i w_i, sum c_i = 1, that makes sum c_i (w_(i+1) - w_i) smallest,
+ *
+ *     (D'D) z = 1,   c = z / sum z,   D_i = w_(i+1) - w_i.
+ *
+ * q = X_c' (y_c - X_c w) is affine in w, so the same combination of the q_i is
+ * the gradient there, and nothing is computed anew. Since
+ *
+ *     |r - X d|^2 / 2 - |r|^2 / 2 = -d'(q + q_new) / 2,
+ *
+ * whether P falls is known in O(n). */
+#include <math.h>
+#include <string.h>
+
+#include "lasso_gram.h"
+
+enum { STEPS = LASSO_GRAM_PAST - 1 };
+
+static const double *past_w(const lasso_gram *gram, uint32_t i)
+{
+    return gram->past + (size_t)2 * i * gram->room;
+}
+
+static const double *past_q(const lasso_gram *gram, uint32_t i)
+{
+    return past_w(gram, i) + gram->room;
+}
+
+/* D'D, with a little of its trace on the diagonal. */
+static void normal_matrix(const lasso_gram *gram, double a[STEPS][STEPS])
+{
+    double trace = 0;
+    for (uint32_t i = 0; i < STEPS; i++)
+        for (uint32_t j = 0; j <= i; j++) {
+            const double *u = past_w(gram, i), *u1 = past_w(gram, i + 1);
+            const double *v = past_w(gram, j), *v1 = past_w(gram, j + 1);
+            double sum = 0;
+            for (uint32_t k = 0; k < gram->n; k++)
+                sum += (u1[k] - u[k]) * (v1[k] - v[k]);
+            a[i][j] = a[j][i] = sum;
+            trace += i == j ? sum : 0;
+        }
+    for (uint32_t i = 0; i < STEPS; i++)
+        a[i][i] += 1e-12 * trace;
+}
+
+/* Solves a z = 1 by Cholesky in place; false when a is not positive. */
+static bool solve_ones(double a[STEPS][STEPS], double z[STEPS])
+{
+    for (uint32_t i = 0; i < STEPS; i++) {
+        for (uint32_t j = 0; j <= i; j++) {
+            double sum = a[i][j];
+            for (uint32_t k = 0; k < j; k++)
+                sum -= a[i][k] * a[j][k];
+            if (i == j && !(sum > 0))
+                return false;
+            a[i][j] = i == j ? sqrt(sum) : sum / a[j][j];
+        }
+    }
+    for (uint32_t i = 0; i < STEPS; i++) {
+        z[i] = 1;
+        for (uint32_t k = 0; k < i; k++)
+            z[i] -= a[i][k] * z[k];
+        z[i] /= a[i][i];
+    }
+    for (uint32_t i = STEPS; i-- > 0;) {
+        for (uint32_t k = i + 1; k < STEPS; k++)
+            z[i] -= a[k][i] * z[k];
+        z[i] /= a[i][i];
+    }
+    return true;
+}
+
+static void combine(const lasso_gram *gram, const double c[STEPS],
+                    double *w_out, double *q_out)
+{
+    memset(w_out, 0, gram->n * sizeof(*w_out));
+    memset(q_out, 0, gram->n * sizeof(*q_out));
+    for (uint32_t i = 0; i < STEPS; i++) {
+        const double *w = past_w(gram, i + 1), *q = past_q(gram, i + 1);
+        for (uint32_t k = 0; k < gram->n; k++) {
+            w_out[k] += c[i] * w[k];
+            q_out[k] += c[i] * q[k];
+        }
+    }
+}
+
+/* P(w_new) - P(w). */
+static double rise(const lasso_state *state, const lasso_gram *gram,
+                   const double *w_new, const double *q_new)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const double s = state->scale[gram->member[k]], w = gram->w[k];
+        sum -= (w_new[k] - w) * (gram->q[k] + q_new[k]) / 2;
+        sum += state->l1 * s * (fabs(w_new[k]) - fabs(w));
+        sum += state->l2 / 2 * s * s * (w_new[k] * w_new[k] - w * w);
+    }
+    return sum;
+}
+
+static bool is_allowed(const lasso_state *state, const lasso_gram *gram,
+                       const double *w)
+{
+    for (uint32_t k = 0; k < gram->n && state->options.positive; k++)
+        if (w[k] < 0)
+            return false;
+    return true;
+}
+
+bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
+                       double *w_out, double *q_out)
+{
+    double a[STEPS][STEPS], c[STEPS];
+    double sum = 0;
+
+    if (gram->n_past < LASSO_GRAM_PAST)
+        return false;
+    gram->n_past = 0;
+    normal_matrix(gram, a);
+    if (!solve_ones(a, c))
+        return false;
+    for (uint32_t i = 0; i < STEPS; i++)
+        sum += c[i];
+    if (!(fabs(sum) > 0))
+        return false;
+    for (uint32_t i = 0; i < STEPS; i++)
+        c[i] /= sum;
+    combine(gram, c, w_out, q_out);
+    return is_allowed(state, gram, w_out) &&
+           rise(state, gram, w_out, q_out) < 0;
+}

@@ -1,0 +1,374 @@
+/* Descent on the working set through its pairs.
+ *
+ * With G = X_c' X_c of the members and q = X_c' r_c, a step d of member k does
+ * q -= d G_k. A block is swept over a copy of its own square of G; then its
+ * changes are applied to q as a whole, so that every member's violation, and
+ * with it the gap within the set, is known at any time. The changes reach the
+ * workers' residuals with the next scan. */
+#include "lasso_gram.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SWEEPS_MAX = 3, PASSES_PER_EXTRAPOLATION = LASSO_GRAM_PAST };
+#define SETTLED 0.05
+
+/* ---- memory ------------------------------------------------------------ */
+
+strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
+{
+    lasso_gram *gram = calloc(1, sizeof(*gram));
+
+    if (gram)
+        gram->place = calloc(columns + 1, sizeof(uint32_t));
+    if (!gram || !gram->place) {
+        lasso_gram_free(gram);
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the places of %llu columns",
+                           (unsigned long long)columns);
+    }
+    *out = gram;
+    return STRADS_OK;
+}
+
+void lasso_gram_free(lasso_gram *gram)
+{
+    if (!gram)
+        return;
+    free(gram->place);
+    free(gram->member);
+    free(gram->entry);
+    free(gram->q);
+    free(gram->w);
+    free(gram->past);
+    free(gram->work);
+    free(gram);
+}
+
+static bool widen(double **array, size_t numbers)
+{
+    double *wider = realloc(*array, numbers * sizeof(*wider));
+
+    if (wider)
+        *array = wider;
+    return wider != NULL;
+}
+
+/* Room for n members; the entries are moved to their longer lines. */
+static strads_err reserve(lasso_gram *gram, uint32_t n)
+{
+    if (n <= gram->room)
+        return STRADS_OK;
+    const uint32_t room = (n + n / 2 + 63) / 64 * 64;
+    double *entry = malloc((size_t)room * room * sizeof(*entry));
+    uint32_t *member = realloc(gram->member, room * sizeof(*member));
+
+    if (member)
+        gram->member = member;
+    if (!entry || !member || !widen(&gram->q, room) || !widen(&gram->w, room) ||
+        !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * room)) {
+        free(entry);
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the pairs of %u columns: %zu bytes",
+                           n, (size_t)room * room * sizeof(*entry));
+    }
+    for (uint32_t k = 0; k < gram->known; k++)
+        memcpy(entry + (size_t)k * room, gram->entry + (size_t)k * gram->room,
+               gram->known * sizeof(*entry));
+    free(gram->entry);
+    gram->entry = entry;
+    gram->room = room;
+    gram->n_past = 0;
+    return STRADS_OK;
+}
+
+static strads_err reserve_work(lasso_gram *gram, size_t numbers)
+{
+    if (numbers <= gram->room_work)
+        return STRADS_OK;
+    if (!widen(&gram->work, numbers))
+        return strads_fail(STRADS_ENOMEM, "no memory for a block's pairs");
+    gram->room_work = numbers;
+    return STRADS_OK;
+}
+
+/* ---- after a scan ------------------------------------------------------ */
+
+bool lasso_gram_pays(uint64_t n_set, double entries, bool dense)
+{
+    const double few = 400, mean = n_set ? entries / (double)n_set : 0;
+
+    if (n_set > LASSO_GRAM_MAX)
+        return false;
+    return dense || (double)n_set < few || 2 * mean > (double)n_set;
+}
+
+/* New members; their pairs are asked for against all. */
+static strads_err let_join(strads_commit *commit)
+{
+    const lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    const strads_err err = reserve(gram, state->n_set);
+
+    if (err)
+        return err;
+    for (uint32_t k = gram->n; k < state->n_set; k++) {
+        gram->member[k] = state->set[k];
+        gram->place[state->set[k]] = k + 1;
+    }
+    gram->n = state->n_set;
+    if (gram->known == gram->n)
+        return STRADS_OK;
+    gram->n_past = 0;
+    return strads_commit_probe(commit, gram->n - gram->known,
+                               gram->member + gram->known, gram->n,
+                               gram->member);
+}
+
+strads_err lasso_gram_start(strads_commit *commit, double gap_target)
+{
+    const lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    const strads_err err = let_join(commit);
+
+    if (err)
+        return err;
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const uint32_t j = gram->member[k];
+        const double s = state->scale[j], w = commit->value[j];
+        gram->w[k] = w;
+        gram->q[k] = state->slope[j] + state->l2 * s * s * w;
+    }
+    gram->squares = state->squares;
+    gram->response = state->response;
+    gram->floor = state->dual;
+    gram->target = gap_target;
+    gram->in_pass = 0;
+    return STRADS_OK;
+}
+
+strads_err lasso_gram_store(strads_commit *commit)
+{
+    const lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    const uint32_t n = commit->block.n, m = commit->against.n;
+
+    /* Probes that the engine made for a block are in its cache. */
+    if (gram->known + n != gram->n || m != gram->n ||
+        strads_block_param(&commit->block, 0) != gram->member[gram->known])
+        return STRADS_OK;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t row = gram->known + k;
+        const double mean = state->rows * state->mean[gram->member[row]];
+        for (uint32_t l = 0; l < m; l++) {
+            const double centred = commit->partial[(size_t)k * m + l] -
+                                   mean * state->mean[gram->member[l]];
+            gram->entry[(size_t)row * gram->room + l] = centred;
+            gram->entry[(size_t)l * gram->room + row] = centred;
+        }
+    }
+    gram->known = gram->n;
+    return STRADS_OK;
+}
+
+/* ---- a block ----------------------------------------------------------- */
+
+/* A block's own copy of what it needs, all arrays of n. */
+typedef struct square {
+    uint32_t n;
+    uint32_t *place;
+    double *gram, *q, *w;
+} square;
+
+static strads_err copy_square(strads_commit *commit, uint32_t *place, square *b)
+{
+    const lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+
+    *b = (square){.place = place};
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
+        if (at)
+            place[b->n++] = at - 1;
+    }
+    const size_t n = b->n;
+    const strads_err err =
+        reserve_work(gram, n * (n + 2) + 2 * (size_t)gram->room);
+    if (err)
+        return err;
+    b->q = gram->work + 2 * (size_t)gram->room;
+    b->w = b->q + n;
+    b->gram = b->w + n;
+    for (size_t k = 0; k < n; k++) {
+        const double *row = gram->entry + (size_t)place[k] * gram->room;
+        b->q[k] = gram->q[place[k]];
+        b->w[k] = gram->w[place[k]];
+        for (size_t l = 0; l < n; l++)
+            b->gram[k * n + l] = row[place[l]];
+    }
+    return STRADS_OK;
+}
+
+static double sweep(const lasso_state *state, const square *b)
+{
+    double gain = 0;
+
+    for (uint32_t k = 0; k < b->n; k++) {
+        const uint32_t j = state->gram->member[b->place[k]];
+        const double *row = b->gram + (size_t)k * b->n;
+        const double shrink = state->l2 * state->scale[j] * state->scale[j];
+        const double w = b->w[k], curvature = row[k] + shrink;
+        const double step =
+            lasso_step(state, j, w, b->q[k] - shrink * w, curvature);
+        if (step == 0)
+            continue;
+        b->w[k] = w + step;
+        state->kernels->add_dense(b->n, -step, row, b->q);
+        gain += curvature / 2 * step * step;
+    }
+    return gain;
+}
+
+/* Moves member k of the set to w: q, |r_c|^2 and y_c' r_c follow. */
+static void move(const lasso_state *state, uint32_t k, double w)
+{
+    lasso_gram *gram = state->gram;
+    const double d = w - gram->w[k];
+    const double *row = gram->entry + (size_t)k * gram->room;
+
+    gram->squares += d * (d * row[k] - 2 * gram->q[k]);
+    gram->response -= d * state->xy[gram->member[k]];
+    gram->w[k] = w;
+    state->kernels->add_dense(gram->n, -d, row, gram->q);
+}
+
+static void apply(strads_commit *commit, const square *b)
+{
+    lasso_state *state = commit->state;
+    const lasso_gram *gram = state->gram;
+
+    for (uint32_t k = 0, i = 0; k < commit->block.n && i < b->n; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (gram->place[j] != b->place[i] + 1)
+            continue;
+        const double change = b->w[i] - gram->w[b->place[i]];
+        commit->change[k] = change;
+        state->intercept -= state->mean[j] * change;
+        if (change != 0)
+            move(state, b->place[i], b->w[i]);
+        i++;
+    }
+}
+
+/* ---- passes ------------------------------------------------------------ */
+
+static void remember_pass(lasso_gram *gram)
+{
+    double *w = gram->past + (size_t)2 * gram->n_past * gram->room;
+
+    memcpy(w, gram->w, gram->n * sizeof(*w));
+    memcpy(w + gram->room, gram->q, gram->n * sizeof(*w));
+    gram->n_past++;
+}
+
+/* Goes to a point that lowers P, if the last passes show one. */
+static strads_err try_beyond(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    double *w = gram->work, *q = w + gram->room;
+    strads_err err = STRADS_OK;
+
+    if (!lasso_extrapolate(state, gram, w, q))
+        return STRADS_OK;
+    for (uint32_t k = 0; k < gram->n && !err; k++) {
+        const uint32_t j = gram->member[k];
+        const double d = w[k] - gram->w[k];
+        if (d == 0)
+            continue;
+        gram->squares -= d * (gram->q[k] + q[k]);
+        gram->response -= d * state->xy[j];
+        state->intercept -= state->mean[j] * d;
+        err = strads_commit_also(commit, 1, &j, &d);
+    }
+    memcpy(gram->w, w, gram->n * sizeof(*w));
+    memcpy(gram->q, q, gram->n * sizeof(*q));
+    return err;
+}
+
+/* What member k could still gain by a step of its own. */
+static double own_gain(const lasso_state *state, uint32_t k)
+{
+    const lasso_gram *gram = state->gram;
+    const uint32_t j = gram->member[k];
+    const double s = state->scale[j], shrink = state->l2 * s * s;
+    const double curvature = state->norm[j] + shrink, w = gram->w[k];
+    const double step =
+        lasso_step(state, j, w, gram->q[k] - shrink * w, curvature);
+
+    return curvature / 2 * step * step;
+}
+
+static void tell_all(strads_commit *commit)
+{
+    const lasso_state *state = commit->state;
+    const lasso_gram *gram = state->gram;
+
+    for (uint32_t k = 0; k < gram->n; k++)
+        state->told[k] = own_gain(state, k);
+    strads_commit_prioritise(commit, gram->n, gram->member, state->told);
+}
+
+static void set_priorities(strads_commit *commit)
+{
+    const lasso_state *state = commit->state;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t at =
+            state->gram->place[strads_block_param(&commit->block, k)];
+        commit->priority[k] = at ? own_gain(state, at - 1) : 0;
+    }
+}
+
+/* A pass over the set is over: how far is it from its optimum? */
+static strads_err end_pass(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    strads_err err = STRADS_OK;
+
+    gram->in_pass = 0;
+    remember_pass(gram);
+    if (gram->n_past == PASSES_PER_EXTRAPOLATION)
+        err = try_beyond(commit);
+    if (err)
+        return err;
+    tell_all(commit);
+    const bool near = lasso_gap_within(state) <= gram->target;
+    strads_commit_rest(commit, near ? INFINITY : 0);
+    return STRADS_OK;
+}
+
+strads_err lasso_gram_solve(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    lasso_gram *gram = state->gram;
+    uint32_t *place = state->candidate; /* free between scans */
+    square b;
+    strads_err err = copy_square(commit, place, &b);
+
+    if (err)
+        return err;
+    const double first = sweep(state, &b);
+    double gain = first;
+    for (uint32_t i = 1; i < SWEEPS_MAX && gain > first * SETTLED; i++)
+        gain = sweep(state, &b);
+    apply(commit, &b);
+    gram->in_pass += b.n;
+    state->blocks++;
+    if (gram->in_pass >= gram->n)
+        err = end_pass(commit);
+    set_priorities(commit);
+    return err;
+}

@@ -1,0 +1,55 @@
+/* The working set in Gram space: once all its pairs X_c' X_c are known, blocks
+ * are solved without the data, and workers hear of the changes with the next
+ * scan. Everything here is n-fold and centred, as in lasso_parts.h. */
+#ifndef LASSO_GRAM_H
+#define LASSO_GRAM_H
+
+#include "lasso_parts.h"
+
+/* Members in the order in which they joined: place k is column member[k]. */
+typedef struct lasso_gram {
+    uint32_t n, room;
+    uint32_t known;   /* members whose pairs with all before are here */
+    uint32_t *place;  /* [columns] 1 + place, 0: no member */
+    uint32_t *member; /* [room] */
+    double *entry;    /* [room x room] X_c' X_c, both triangles */
+    double *q;        /* [room] X_c' r_c at w */
+    double *w;        /* [room] committed */
+    double squares;   /* |r_c|^2 at w */
+    double response;  /* y_c' r_c at w */
+    double floor;     /* the best lower bound of P: D at the last scan */
+    double target;    /* gap within the set at which the policy may rest */
+    uint64_t in_pass; /* members solved since the last pass ended */
+    /* Extrapolation: (w, q) at the ends of the last passes. */
+    double *past; /* [PAST x 2 x room] */
+    uint32_t n_past;
+    double *work; /* [4 x room] and a block's square */
+    size_t room_work;
+} lasso_gram;
+
+enum { LASSO_GRAM_MAX = 4096, LASSO_GRAM_PAST = 6 };
+
+strads_err lasso_gram_new(uint64_t columns, lasso_gram **out);
+void lasso_gram_free(lasso_gram *gram);
+
+/* Whether solving the set through its pairs is cheaper than through the data:
+ * n_set columns of `entries` entries together. */
+bool lasso_gram_pays(uint64_t n_set, double entries, bool dense);
+
+/* After a scan: lets state->set join, asks for the pairs of those that are new,
+ * and takes q, w, |r_c|^2 and y_c' r_c from the scan. `gap_target` is how
+ * small the gap within the set should become. */
+strads_err lasso_gram_start(strads_commit *commit, double gap_target);
+
+/* Aggregate of the pairs: stores those that lasso_gram_start asked for. */
+strads_err lasso_gram_store(strads_commit *commit);
+
+/* Aggregate of the solve phase: descent on the block's members. */
+strads_err lasso_gram_solve(strads_commit *commit);
+
+/* lasso_extrapolate.c: a point beyond the last passes that lowers P, in
+ * w_out[n] and q_out[n]; false when there is none. Forgets the passes. */
+bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
+                       double *w_out, double *q_out);
+
+#endif
