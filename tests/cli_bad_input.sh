@@ -5,7 +5,7 @@
 # bad TEXT FILE: training on it is refused with a sentence that names it.
 bad() {
     text=$1 file=$2
-    refuses 2 "$text" lasso train "$file" --model m.json --lambda 0.1
+    refuses 2 "$text" lasso train "$file" --model m.json --lambda 0.1 --quiet
     says err "$file"
     [ ! -e m.json ] || fail "$file: a model was written"
     rm -f m.json
