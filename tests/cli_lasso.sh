@@ -128,6 +128,13 @@ near "$(weigh shifted.json "$year_train" 0.01)" \
     fail "--positive left a negative coefficient"
 trains scaled "$year_train" --lambda-ratio 0.1 --standardize --l1-ratio 0.5
 
+# A model tells the lambda that its ratio came to, and runs again with it
+trains ratio "$year_train" --lambda-ratio 0.1 --partitions 2
+says ratio.json '"lambda-ratio": 0,' '"partitions": 2'
+trains again "$year_train" --lambda "$(member ratio.json lambda)"
+near "$(member again.json objective)" "$(member ratio.json objective)" 2e-6 \
+    "the objective at the lambda that the model tells"
+
 # The same bits from the same seed and partitions, whoever computes
 for workers in 1 2; do
     gives 0 lasso train "$year_train" --lambda-ratio 0.05 --deterministic \

@@ -40,6 +40,9 @@ typedef struct cli_job {
  * has been answered. */
 strads_err cli_job_options(cli_job *job, int argc, char **argv, bool *done);
 
+/* Writes the options of program and engine into config_text, anew. */
+strads_err cli_job_keep_options(cli_job *job);
+
 /* Tells the result of a run, writes model and log; an exit code. */
 int cli_job_conclude(cli_job *job);
 

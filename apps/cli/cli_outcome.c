@@ -54,12 +54,24 @@ static void summarise(const cli_job *j, const outcome *end)
     }
 }
 
-static strads_err write_model(const cli_job *j)
+/* What the options came to mean is what a model tells of them. */
+static strads_err resolve_options(cli_job *j)
 {
-    strads_model *model;
-    strads_err err =
-        strads_model_from_result(j->result, j->train->program->name,
-                                 j->config_text, j->engine.seed, &model);
+    j->engine.partitions = strads_result_partitions(j->result);
+    if (j->train->resolve) {
+        j->train->resolve(strads_result_state(j->result), j->config);
+    }
+    return cli_job_keep_options(j);
+}
+
+static strads_err write_model(cli_job *j)
+{
+    strads_model *model = NULL;
+    strads_err err = resolve_options(j);
+    if (!err) {
+        err = strads_model_from_result(j->result, j->train->program->name,
+                                       j->config_text, j->engine.seed, &model);
+    }
     if (err) {
         return err;
     }

@@ -10,7 +10,9 @@ typedef struct cli_train {
     const char *name;    /* of the command: "lasso train" */
     const char *summary; /* for --help */
     const char *options; /* the heading of the program's options */
-    /* Puts into the model what only the program knows; may be NULL. */
+    /* Puts into the options what they came to mean on this data, and into the
+     * model what only the program knows; may be NULL. */
+    void (*resolve)(const void *state, void *config);
     void (*complete)(const void *state, strads_model *model);
     /* Says more about the result, for people; may be NULL. */
     void (*describe)(const void *state);

@@ -116,13 +116,14 @@ static strads_err check_options(const cli_job *j)
     return check_outputs(j);
 }
 
-/* What goes into the model and the log: how it was run, but no file names. */
-static strads_err keep_options(cli_job *j)
+/* What goes into the model and the log: how it was run, not where it went. */
+strads_err cli_job_keep_options(cli_job *j)
 {
     sti_config_part part[] = {
         {j->train->program->options, j->config},
         {strads_engine_option_table(), &j->engine},
     };
+    free(j->config_text);
     j->config_text = sti_config_text(part, 2, 2);
     return j->config_text
                ? STRADS_OK
@@ -164,5 +165,5 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         j->engine.partitions = j->engine.workers;
     }
     err = check_options(j);
-    return err ? err : keep_options(j);
+    return err ? err : cli_job_keep_options(j);
 }

@@ -15,6 +15,14 @@
 
 /* ---- train ------------------------------------------------------------- */
 
+/* A model tells its lambda, not how it was found. */
+static void resolve(const void *state, void *config)
+{
+    strads_lasso_options *options = config;
+    options->lambda = strads_lasso_lambda(state);
+    options->lambda_ratio = 0;
+}
+
 static void complete(const void *state, strads_model *model)
 {
     model->intercept = strads_lasso_intercept(state);
@@ -41,6 +49,7 @@ int cli_lasso_train(int argc, char **argv)
         .summary = "Trains a Lasso or an elastic net on LIBSVM or "
                    "MatrixMarket data.",
         .options = "Lasso:",
+        .resolve = resolve,
         .complete = complete,
         .describe = describe,
     };
