@@ -8,7 +8,7 @@
 
 #define QUEUED (UINT64_C(1) << STI_STRIPES)
 
-enum { SPINS = 64 };
+enum { SPINS = 2000 }; /* about as long as giving the core away takes */
 
 void sti_stripes_init(sti_stripes *stripes)
 {
