@@ -119,6 +119,19 @@ END {
     exit n != 4000
 }' s.json "$year_train" || fail "the sums are wrong"
 
+# The same on two processes: a joining one has to bring the program
+"$STRADS_BIN" run sums.so "$year_train" --scale 0.5 --policy cyclic \
+    --workers 1 --partitions 3 --nodes 2 --listen "ipc://$folder/sums.sock" \
+    --model two.json 2>two.err </dev/null &
+first=$!
+gives 0 join "ipc://$folder/sums.sock" --program sums.so --workers 1
+says err "program sums"
+code=0
+wait "$first" || code=$?
+same "$code" 0 "the exit code of a program on two processes"
+same "$(grep '"value"' two.json)" "$(grep '"value"' s.json)" \
+    "the sums of two processes"
+
 # A start from the optimum; a model of another shape is none
 gives 0 run ./sums.so "$year_train" --scale 0.5 --start s.json --model t.json
 says t.json '"width": 2'
