@@ -131,14 +131,27 @@ static void fail(sti_worker *w, strads_err err, const char *text,
                                    .object = sti_failure_object(err, text)});
 }
 
-/* The slot of a round, cleared when an older round is still in it; NULL for a
- * round outside the window, which only a broken peer can name. */
+/* Whether nothing of a slot's round is left to do here. */
+static bool is_over(const sti_worker *w, const struct slot *s)
+{
+    if (!s->taken_up)
+        return false;
+    for (uint32_t k = 0; k < w->n; k++)
+        if (!s->seats[k].sent)
+            return false;
+    return true;
+}
+
+/* The slot of a round, cleared of the older round that is over; NULL for a
+ * round outside the window, which only a broken peer can name: the coordinator
+ * sends a round only when that one has been committed. */
 static struct slot *slot_of(sti_worker *w, uint64_t round)
 {
     struct slot *s = &w->slots[round % w->window];
     if (s->used && s->round == round)
         return s;
-    if ((s->used && s->round > round) || round + w->window < w->next)
+    if (round + w->window < w->next || round >= w->next + w->window ||
+        (s->used && (s->round > round || !is_over(w, s))))
         return NULL;
     clear_slot(w, s);
     s->used = true;
@@ -154,6 +167,11 @@ static uint32_t host_address(const sti_worker *w, uint32_t partition)
 static bool is_internal(const sti_dispatch *d)
 {
     return d->phase == STI_PHASE_OPEN || d->phase == STI_PHASE_CLOSE;
+}
+
+static bool is_ring(const sti_worker *w, const sti_dispatch *d)
+{
+    return !is_internal(d) && w->run->phases[d->phase].to == STRADS_TO_RING;
 }
 
 /* ---- merging up -------------------------------------------------------- */
@@ -178,12 +196,8 @@ static void compute(sti_worker *w, struct slot *s, uint32_t k, sti_call call,
 static void end_if_closed(const sti_worker *w, const struct slot *s,
                           sti_effects *out)
 {
-    if (s->dispatch->phase != STI_PHASE_CLOSE)
-        return;
-    for (uint32_t k = 0; k < w->n; k++)
-        if (!s->seats[k].sent)
-            return;
-    sti_effect_end(out, STRADS_OK);
+    if (s->dispatch->phase == STI_PHASE_CLOSE && is_over(w, s))
+        sti_effect_end(out, STRADS_OK);
 }
 
 static void send_up(sti_worker *w, struct slot *s, uint32_t k, sti_address to,
@@ -203,6 +217,10 @@ static void send_up(sti_worker *w, struct slot *s, uint32_t k, sti_address to,
                                             : sti_object_keep(seat->partial)});
     end_if_closed(w, s, out);
 }
+
+static const char NOT_WAITED_FOR[] =
+    "a node sent a partial that nobody waits for: it runs another version or "
+    "is broken";
 
 /* Takes in what has come, level by level, and sends the sum on when it is
  * complete. */
@@ -224,6 +242,10 @@ static void climb(sti_worker *w, struct slot *s, uint32_t k, sti_effects *out)
             sti_msg *child = &seat->child[seat->level];
             if (child->busy_ns > seat->busy_ns)
                 seat->busy_ns = child->busy_ns;
+            if (!child->object != is_internal(s->dispatch)) {
+                fail(w, STRADS_EPEER, NOT_WAITED_FOR, out);
+                return;
+            }
             if (!child->object) {
                 seat->level++;
                 continue;
@@ -242,13 +264,11 @@ static void take_partial(sti_worker *w, const sti_msg *msg, sti_effects *out)
     uint32_t level = 0;
     while (level + 1 < LEVELS && (UINT32_C(1) << level) != low)
         level++;
-    if (!s || low == 0 || parent < w->first || parent >= w->first + w->n ||
+    if (!s || low == 0 || msg->partition >= w->run->partitions ||
+        parent < w->first || parent >= w->first + w->n ||
         s->seats[parent - w->first].child[level].kind) {
         sti_object_drop(msg->object);
-        fail(w, STRADS_EPEER,
-             "a node sent a partial that nobody waits for: it runs another "
-             "version or is broken",
-             out);
+        fail(w, STRADS_EPEER, NOT_WAITED_FOR, out);
         return;
     }
     s->seats[parent - w->first].child[level] = *msg;
@@ -325,12 +345,28 @@ static strads_err start_hops(sti_worker *w, struct slot *s, uint32_t k)
     return STRADS_OK;
 }
 
+/* Whether this is the block, of the right sizes and at the right step, that the
+ * partition gets in this round. */
+static bool hop_fits(const sti_worker *w, const sti_dispatch *d,
+                     uint32_t partition, const sti_hop *hop)
+{
+    if (hop->index >= d->n_blocks)
+        return false;
+    const size_t *values = &d->value_at[hop->index];
+    const size_t *partial = &d->partial_at[hop->index];
+    uint32_t K = w->run->partitions;
+    uint32_t hops = (partition + K - d->blocks[hop->index].owner % K) % K;
+    return hop->step == (hops ? hops : K) &&
+           hop->n_values == values[1] - values[0] &&
+           hop->partial->size == partial[1] - partial[0];
+}
+
 /* Puts a hop where its partition finds it. */
 static void seat_hop(sti_worker *w, struct slot *s, uint32_t partition,
                      sti_hop *hop, sti_effects *out)
 {
     struct seat *seat = &s->seats[partition - w->first];
-    if (hop->index >= s->dispatch->n_blocks || !seat->waiting ||
+    if (!hop_fits(w, s->dispatch, partition, hop) || !seat->waiting ||
         seat->waiting[hop->index]) {
         sti_object_drop(hop);
         fail(w, STRADS_EPEER,
@@ -367,7 +403,8 @@ static void take_hop(sti_worker *w, const sti_msg *msg, sti_effects *out)
     struct slot *s = slot_of(w, msg->round);
     sti_hop *hop = (sti_hop *)msg->object;
     if (!s || !hop || msg->partition < w->first ||
-        msg->partition >= w->first + w->n) {
+        msg->partition >= w->first + w->n ||
+        (s->taken_up && !is_ring(w, s->dispatch))) {
         sti_object_drop(hop);
         fail(w, STRADS_EPEER,
              "a node sent a ring block to the wrong worker: it runs another "
@@ -501,7 +538,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
         finish_hop(w, s, k, out);
         return;
     case STI_CALL_WORK:
-        if (w->run->phases[s->dispatch->phase].to == STRADS_TO_RING) {
+        if (is_ring(w, s->dispatch)) {
             start_ring(w, s, k, out);
             return;
         }
