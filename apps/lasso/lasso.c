@@ -17,6 +17,7 @@
  * 4; where this differs from it stands in docs/lasso.md. */
 #include <strads/lasso.h>
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,6 +66,38 @@ static strads_err lasso_update_moments(strads_task *task)
     return STRADS_OK;
 }
 
+/* Changes wait in `pending` until the residual is needed: between two scans a
+ * working set's coefficients move many times. */
+static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
+                                uint32_t n)
+{
+    lasso_local *local = task->local;
+
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++) {
+            const uint32_t j = changes[c].param[k];
+            if (local->pending[j] == 0)
+                local->touched[local->n_touched++] = j;
+            local->pending[j] += changes[c].change[k];
+            if (local->pending[j] == 0) /* so that j is not touched twice */
+                local->pending[j] = DBL_MIN;
+        }
+    local->moved = local->moved || n > 0;
+    return STRADS_OK;
+}
+
+static void catch_up(lasso_local *local, const strads_share *share)
+{
+    for (uint64_t t = 0; t < local->n_touched; t++) {
+        const uint32_t j = local->touched[t];
+        const lasso_column x = lasso_column_of(share, j);
+        local->kernels->add(&x, -local->pending[j], local->residual);
+        local->pending[j] = 0;
+        local->fresh = false;
+    }
+    local->n_touched = 0;
+}
+
 static strads_err lasso_update_scan(strads_task *task)
 {
     lasso_local *local = task->local;
@@ -72,6 +105,7 @@ static strads_err lasso_update_scan(strads_task *task)
     const uint64_t n = local->rows, p = local->columns;
     double *rest = task->partial + p;
 
+    catch_up(local, task->share);
     for (uint64_t j = 0; j < p && !local->fresh; j++) {
         const lasso_column x = lasso_column_of(task->share, j);
         local->gradient[j] = kernels->dot(&x, local->residual);
@@ -86,33 +120,16 @@ static strads_err lasso_update_scan(strads_task *task)
 
 static strads_err lasso_update_block(strads_task *task)
 {
-    const lasso_local *local = task->local;
+    lasso_local *local = task->local;
     const uint32_t n = task->block.n;
 
+    catch_up(local, task->share);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
         const lasso_column x = lasso_column_of(task->share, j);
         task->partial[k] = local->kernels->dot(&x, local->residual);
     }
     task->partial[n] = lasso_sum(local->rows, local->residual);
-    return STRADS_OK;
-}
-
-static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
-                                uint32_t n)
-{
-    lasso_local *local = task->local;
-
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            if (changes[c].change[k] == 0)
-                continue;
-            const lasso_column x =
-                lasso_column_of(task->share, changes[c].param[k]);
-            local->kernels->add(&x, -changes[c].change[k], local->residual);
-            local->fresh = false;
-            local->moved = true;
-        }
     return STRADS_OK;
 }
 

@@ -1,10 +1,9 @@
 /* Descent on the working set through its pairs.
  *
  * With G = X_c' X_c of the members and q = X_c' r_c, a step d of member k does
- * q -= d G_k. A block is swept over a copy of its own square of G; then its
- * changes are applied to q as a whole, so that every member's violation, and
- * with it the gap within the set, is known at any time. The changes reach the
- * workers' residuals with the next scan. */
+ * q -= d G_k for all of them, so every member's violation, and with it the gap
+ * within the set, is known at any time. The changes reach the workers'
+ * residuals with the next scan. */
 #include "lasso_gram.h"
 
 #include <math.h>
@@ -42,7 +41,7 @@ void lasso_gram_free(lasso_gram *gram)
     free(gram->q);
     free(gram->w);
     free(gram->past);
-    free(gram->work);
+    free(gram->beyond);
     free(gram);
 }
 
@@ -67,6 +66,7 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
     if (member)
         gram->member = member;
     if (!entry || !member || !widen(&gram->q, room) || !widen(&gram->w, room) ||
+        !widen(&gram->beyond, (size_t)2 * room) ||
         !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * room)) {
         free(entry);
         return strads_fail(STRADS_ENOMEM,
@@ -83,25 +83,15 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
     return STRADS_OK;
 }
 
-static strads_err reserve_work(lasso_gram *gram, size_t numbers)
-{
-    if (numbers <= gram->room_work)
-        return STRADS_OK;
-    if (!widen(&gram->work, numbers))
-        return strads_fail(STRADS_ENOMEM, "no memory for a block's pairs");
-    gram->room_work = numbers;
-    return STRADS_OK;
-}
-
 /* ---- after a scan ------------------------------------------------------ */
 
 bool lasso_gram_pays(uint64_t n_set, double entries, bool dense)
 {
-    const double few = 400, mean = n_set ? entries / (double)n_set : 0;
+    const double few = 1500, mean = n_set ? entries / (double)n_set : 0;
 
     if (n_set > LASSO_GRAM_MAX)
         return false;
-    return dense || (double)n_set < few || 2 * mean > (double)n_set;
+    return dense || (double)n_set < few || 16 * mean > (double)n_set;
 }
 
 /* New members; their pairs are asked for against all. */
@@ -142,7 +132,6 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
     }
     gram->squares = state->squares;
     gram->response = state->response;
-    gram->floor = state->dual;
     gram->target = gap_target;
     gram->in_pass = 0;
     return STRADS_OK;
@@ -174,91 +163,59 @@ strads_err lasso_gram_store(strads_commit *commit)
 
 /* ---- a block ----------------------------------------------------------- */
 
-/* A block's own copy of what it needs, all arrays of n. */
-typedef struct square {
-    uint32_t n;
-    uint32_t *place;
-    double *gram, *q, *w;
-} square;
-
-static strads_err copy_square(strads_commit *commit, uint32_t *place, square *b)
+/* The places of the block's members; others of its parameters are at rest. */
+static uint32_t find_places(const strads_commit *commit, uint32_t *place)
 {
     const lasso_state *state = commit->state;
-    lasso_gram *gram = state->gram;
+    uint32_t n = 0;
 
-    *b = (square){.place = place};
     for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
-        if (at)
-            place[b->n++] = at - 1;
+        const uint32_t j = strads_block_param(&commit->block, k);
+        if (state->gram->place[j])
+            place[n++] = state->gram->place[j] - 1;
     }
-    const size_t n = b->n;
-    const strads_err err =
-        reserve_work(gram, n * (n + 2) + 2 * (size_t)gram->room);
-    if (err)
-        return err;
-    b->q = gram->work + 2 * (size_t)gram->room;
-    b->w = b->q + n;
-    b->gram = b->w + n;
-    for (size_t k = 0; k < n; k++) {
-        const double *row = gram->entry + (size_t)place[k] * gram->room;
-        b->q[k] = gram->q[place[k]];
-        b->w[k] = gram->w[place[k]];
-        for (size_t l = 0; l < n; l++)
-            b->gram[k * n + l] = row[place[l]];
-    }
-    return STRADS_OK;
+    return n;
 }
 
-static double sweep(const lasso_state *state, const square *b)
+/* The best step of member k alone, and what it gains. */
+static double best_step(const lasso_state *state, uint32_t k, double *gain)
 {
-    double gain = 0;
+    const lasso_gram *gram = state->gram;
+    const uint32_t j = gram->member[k];
+    const double s = state->scale[j], shrink = state->l2 * s * s;
+    const double curvature = state->norm[j] + shrink, w = gram->w[k];
+    const double step =
+        lasso_step(state, j, w, gram->q[k] - shrink * w, curvature);
 
-    for (uint32_t k = 0; k < b->n; k++) {
-        const uint32_t j = state->gram->member[b->place[k]];
-        const double *row = b->gram + (size_t)k * b->n;
-        const double shrink = state->l2 * state->scale[j] * state->scale[j];
-        const double w = b->w[k], curvature = row[k] + shrink;
-        const double step =
-            lasso_step(state, j, w, b->q[k] - shrink * w, curvature);
-        if (step == 0)
-            continue;
-        b->w[k] = w + step;
-        state->kernels->add_dense(b->n, -step, row, b->q);
-        gain += curvature / 2 * step * step;
-    }
-    return gain;
+    *gain = curvature / 2 * step * step;
+    return step;
 }
 
-/* Moves member k of the set to w: q, |r_c|^2 and y_c' r_c follow. */
-static void move(const lasso_state *state, uint32_t k, double w)
+/* Moves member k by d: q, |r_c|^2, y_c' r_c and b follow. */
+static void move(lasso_state *state, uint32_t k, double d)
 {
     lasso_gram *gram = state->gram;
-    const double d = w - gram->w[k];
+    const uint32_t j = gram->member[k];
     const double *row = gram->entry + (size_t)k * gram->room;
 
     gram->squares += d * (d * row[k] - 2 * gram->q[k]);
-    gram->response -= d * state->xy[gram->member[k]];
-    gram->w[k] = w;
+    gram->response -= d * state->xy[j];
+    state->intercept -= state->mean[j] * d;
+    gram->w[k] += d;
     state->kernels->add_dense(gram->n, -d, row, gram->q);
 }
 
-static void apply(strads_commit *commit, const square *b)
+static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
 {
-    lasso_state *state = commit->state;
-    const lasso_gram *gram = state->gram;
+    double sum = 0, gain;
 
-    for (uint32_t k = 0, i = 0; k < commit->block.n && i < b->n; k++) {
-        const uint32_t j = strads_block_param(&commit->block, k);
-        if (gram->place[j] != b->place[i] + 1)
-            continue;
-        const double change = b->w[i] - gram->w[b->place[i]];
-        commit->change[k] = change;
-        state->intercept -= state->mean[j] * change;
-        if (change != 0)
-            move(state, b->place[i], b->w[i]);
-        i++;
+    for (uint32_t i = 0; i < n; i++) {
+        const double step = best_step(state, place[i], &gain);
+        if (step != 0)
+            move(state, place[i], step);
+        sum += gain;
     }
+    return sum;
 }
 
 /* ---- passes ------------------------------------------------------------ */
@@ -277,7 +234,7 @@ static strads_err try_beyond(strads_commit *commit)
 {
     lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
-    double *w = gram->work, *q = w + gram->room;
+    double *w = gram->beyond, *q = w + gram->room;
     strads_err err = STRADS_OK;
 
     if (!lasso_extrapolate(state, gram, w, q))
@@ -297,26 +254,13 @@ static strads_err try_beyond(strads_commit *commit)
     return err;
 }
 
-/* What member k could still gain by a step of its own. */
-static double own_gain(const lasso_state *state, uint32_t k)
-{
-    const lasso_gram *gram = state->gram;
-    const uint32_t j = gram->member[k];
-    const double s = state->scale[j], shrink = state->l2 * s * s;
-    const double curvature = state->norm[j] + shrink, w = gram->w[k];
-    const double step =
-        lasso_step(state, j, w, gram->q[k] - shrink * w, curvature);
-
-    return curvature / 2 * step * step;
-}
-
 static void tell_all(strads_commit *commit)
 {
     const lasso_state *state = commit->state;
     const lasso_gram *gram = state->gram;
 
     for (uint32_t k = 0; k < gram->n; k++)
-        state->told[k] = own_gain(state, k);
+        (void)best_step(state, k, &state->told[k]);
     strads_commit_prioritise(commit, gram->n, gram->member, state->told);
 }
 
@@ -327,12 +271,14 @@ static void set_priorities(strads_commit *commit)
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at =
             state->gram->place[strads_block_param(&commit->block, k)];
-        commit->priority[k] = at ? own_gain(state, at - 1) : 0;
+        commit->priority[k] = 0;
+        if (at)
+            (void)best_step(state, at - 1, &commit->priority[k]);
     }
 }
 
 /* A pass over the set is over: how far is it from its optimum? */
-static strads_err end_pass(strads_commit *commit)
+static strads_err end_pass(strads_commit *commit, uint32_t n)
 {
     lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
@@ -344,7 +290,8 @@ static strads_err end_pass(strads_commit *commit)
         err = try_beyond(commit);
     if (err)
         return err;
-    tell_all(commit);
+    if (n < gram->n)
+        tell_all(commit);
     const bool near = lasso_gap_within(state) <= gram->target;
     strads_commit_rest(commit, near ? INFINITY : 0);
     return STRADS_OK;
@@ -355,20 +302,22 @@ strads_err lasso_gram_solve(strads_commit *commit)
     lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
     uint32_t *place = state->candidate; /* free between scans */
-    square b;
-    strads_err err = copy_square(commit, place, &b);
+    const uint32_t n = find_places(commit, place);
+    strads_err err = STRADS_OK;
 
-    if (err)
-        return err;
-    const double first = sweep(state, &b);
+    const double first = sweep(state, n, place);
     double gain = first;
     for (uint32_t i = 1; i < SWEEPS_MAX && gain > first * SETTLED; i++)
-        gain = sweep(state, &b);
-    apply(commit, &b);
-    gram->in_pass += b.n;
+        gain = sweep(state, n, place);
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
+        if (at)
+            commit->change[k] = gram->w[at - 1] - commit->value[k];
+    }
+    gram->in_pass += n;
     state->blocks++;
     if (gram->in_pass >= gram->n)
-        err = end_pass(commit);
+        err = end_pass(commit, n);
     set_priorities(commit);
     return err;
 }

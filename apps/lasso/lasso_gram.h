@@ -17,14 +17,12 @@ typedef struct lasso_gram {
     double *w;        /* [room] committed */
     double squares;   /* |r_c|^2 at w */
     double response;  /* y_c' r_c at w */
-    double floor;     /* the best lower bound of P: D at the last scan */
     double target;    /* gap within the set at which the policy may rest */
     uint64_t in_pass; /* members solved since the last pass ended */
     /* Extrapolation: (w, q) at the ends of the last passes. */
     double *past; /* [PAST x 2 x room] */
     uint32_t n_past;
-    double *work; /* [4 x room] and a block's square */
-    size_t room_work;
+    double *beyond; /* [2 x room] where they lead to */
 } lasso_gram;
 
 enum { LASSO_GRAM_MAX = 4096, LASSO_GRAM_PAST = 6 };

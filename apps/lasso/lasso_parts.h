@@ -26,10 +26,13 @@ typedef struct lasso_kernels lasso_kernels;
 typedef struct lasso_local {
     uint64_t rows, columns;
     const lasso_kernels *kernels;
-    double *response; /* [rows] label - the mean of all labels (intercept) */
-    double *residual; /* [rows] */
-    double *gradient; /* [columns] */
-    double shift;     /* that mean */
+    double *response;  /* [rows] label - the mean of all labels (intercept) */
+    double *residual;  /* [rows] */
+    double *gradient;  /* [columns] */
+    double shift;      /* that mean */
+    double *pending;   /* [columns] told and not yet in the residual */
+    uint32_t *touched; /* the n_touched columns where it may not be 0 */
+    uint64_t n_touched;
     bool fresh;
     bool moved; /* refresh has brought a change */
 } lasso_local;

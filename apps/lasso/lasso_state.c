@@ -39,7 +39,10 @@ strads_err lasso_open(const strads_task *task, void **out)
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
     local->gradient = calloc(columns + 1, sizeof(double));
-    if (!local->response || !local->residual || !local->gradient)
+    local->pending = calloc(columns + 1, sizeof(double));
+    local->touched = calloc(columns + 1, sizeof(uint32_t));
+    if (!local->response || !local->residual || !local->gradient ||
+        !local->pending || !local->touched)
         goto fail;
     for (uint64_t i = 0; i < rows; i++)
         local->response[i] = local->residual[i] = share->label[i];
@@ -62,6 +65,8 @@ void lasso_close(void *opened)
     free(local->response);
     free(local->residual);
     free(local->gradient);
+    free(local->pending);
+    free(local->touched);
     free(local);
 }
 
