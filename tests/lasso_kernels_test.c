@@ -1,0 +1,117 @@
+/* The vector kernels against the portable ones, and both against a loop that
+ * adds in long double: every length around a vector's, sparse and full columns,
+ * values of both types. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "apps/lasso/lasso_parts.h"
+#include "strads/policy.h"
+
+enum { ROWS = 600, LENGTHS = 70 };
+
+static double unit(uint64_t purpose, uint64_t k)
+{
+    return strads_random_unit(7, purpose, k, 0) * 2 - 1;
+}
+
+/* A column of n entries on rows 0, 3, 6, ..., or on 0 .. n - 1. */
+typedef struct fixture {
+    uint32_t index[ROWS];
+    double f64[ROWS + 16], v[ROWS];
+    float f32[ROWS + 16];
+} fixture;
+
+static void fill(fixture *f)
+{
+    for (uint32_t k = 0; k < ROWS; k++) {
+        f->index[k] = 3 * k;
+        f->f32[k] = (float)unit(1, k);
+        f->f64[k] = unit(2, k);
+        f->v[k] = unit(3, k);
+    }
+}
+
+static lasso_column column(const fixture *f, uint64_t n, bool full, bool single)
+{
+    return (lasso_column){.n = n,
+                          .index = full ? NULL : f->index,
+                          .f64 = single ? NULL : f->f64,
+                          .f32 = single ? f->f32 : NULL};
+}
+
+static double entry(const lasso_column *x, uint64_t k)
+{
+    return x->f64 ? x->f64[k] : (double)x->f32[k];
+}
+
+static void expect_right(const lasso_kernels *kernels, const lasso_column *x,
+                         const fixture *f)
+{
+    long double sum = 0;
+    double v[ROWS];
+
+    for (uint32_t i = 0; i < ROWS; i++)
+        v[i] = f->v[i];
+    for (uint64_t k = 0; k < x->n; k++)
+        sum += (long double)entry(x, k) * v[x->index ? x->index[k] : k];
+    cr_expect_float_eq(kernels->dot(x, v), (double)sum, 1e-13, "%s: n = %llu",
+                       kernels->name, (unsigned long long)x->n);
+    kernels->add(x, -1.5, v);
+    for (uint64_t k = 0; k < x->n; k++) {
+        const uint64_t i = x->index ? x->index[k] : k;
+        cr_expect_float_eq(v[i], f->v[i] - 1.5 * entry(x, k), 1e-15);
+        v[i] = f->v[i];
+    }
+    for (uint32_t i = 0; i < ROWS; i++)
+        cr_expect_eq(v[i], f->v[i], "%s wrote to row %u", kernels->name, i);
+}
+
+static void expect_dense(const lasso_kernels *kernels, uint64_t n,
+                         const fixture *f)
+{
+    const lasso_column x = column(f, n, true, false);
+    double sum[ROWS], want[ROWS];
+
+    for (uint32_t i = 0; i < ROWS; i++)
+        sum[i] = want[i] = f->v[i];
+    cr_expect_float_eq(kernels->dot_dense(n, f->f64, f->v),
+                       lasso_kernels_portable.dot(&x, f->v), 1e-13);
+    kernels->add_dense(n, .25, f->f64, sum);
+    lasso_kernels_portable.add(&x, .25, want);
+    for (uint32_t i = 0; i < ROWS; i++)
+        cr_expect_float_eq(sum[i], want[i], 1e-15);
+}
+
+static void expect_all(const lasso_kernels *kernels)
+{
+    static fixture f;
+
+    fill(&f);
+    for (uint64_t n = 0; n < LENGTHS; n++) {
+        for (int kind = 0; kind < 4; kind++) {
+            const lasso_column x = column(&f, n, kind & 1, kind & 2);
+            expect_right(kernels, &x, &f);
+        }
+        expect_dense(kernels, n, &f);
+    }
+}
+
+Test(lasso_kernels, the_portable_ones_multiply_and_add)
+{
+    expect_all(&lasso_kernels_portable);
+}
+
+Test(lasso_kernels, the_vector_ones_agree_with_them)
+{
+    const lasso_kernels *fast = lasso_kernels_avx512();
+
+    if (!fast)
+        cr_skip_test("this processor has no AVX-512");
+    expect_all(fast);
+}
+
+Test(lasso_kernels, rows_beyond_a_signed_index_get_the_portable_ones)
+{
+    cr_expect_eq(lasso_kernels_choose((uint64_t)INT32_MAX + 1),
+                 &lasso_kernels_portable);
+}
