@@ -1,61 +1,30 @@
-/* Tables of strads_option as a command line, by glibc's argp.
- *
- * argp would take abbreviations and exit with messages of its own. So every
- * word is checked before argp sees it (check_words): what is left for argp
- * cannot fail, and its help is its best part. */
-#include "cli_options.h"
-
-#include <argp.h>
+/* Tables of strads_option as a command line: which words are right, what is
+ * meant by those that are not, and what is set by what in the end. Names are
+ * taken in full only, so that a script means the same when an option is added.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_reader.h"
 #include "engine/base/nearest_name.h"
-
-enum { FIRST_KEY = 1000, MOST_PARTS = CLI_MOST_GROUPS + 1 };
-
-typedef struct meta_options {
-    const char *config;
-    bool print_config;
-} meta_options;
 
 static const strads_option meta_table[] = {
     {.name = "config",
      .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(meta_options, config),
+     .offset = offsetof(cli_meta, config),
      .metavar = "FILE",
      .help = "options from a JSON file; those given here win"},
     {.name = "print-config",
      .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(meta_options, print_config),
+     .offset = offsetof(cli_meta, print_config),
      .help = "print all options as JSON and stop"},
     {.name = NULL},
 };
 
-/* An option on the command line, in the order of the line. */
-typedef struct assignment {
-    const strads_option *option;
-    void *values;
-    const char *text;
-} assignment;
-
-typedef struct reader {
-    const cli_syntax *syntax;
-    meta_options meta;
-    sti_config_part part[MOST_PARTS]; /* the groups', then meta */
-    const char *title[MOST_PARTS];
-    size_t n_parts, n_config; /* n_config: of them may be in a file */
-    size_t n_options;
-    assignment *assignments;
-    size_t n_assignments;
-    const char *arg[CLI_MOST_ARGS];
-    size_t n_args, n_wanted;
-    bool help;
-} reader;
-
 /* ---- tables ------------------------------------------------------------ */
 
-static const strads_option *find(const reader *r, const char *name,
+static const strads_option *find(const cli_reader *r, const char *name,
                                  void **values)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
@@ -68,7 +37,7 @@ static const strads_option *find(const reader *r, const char *name,
     return NULL;
 }
 
-static const char *nearest(const reader *r, const char *wrong)
+static const char *nearest(const cli_reader *r, const char *wrong)
 {
     const char *best = NULL;
     unsigned best_distance = STI_NAME_FAR;
@@ -84,8 +53,8 @@ static const char *nearest(const reader *r, const char *wrong)
     return best;
 }
 
-static void add_part(reader *r, const char *title, const strads_option *table,
-                     void *values)
+static void add_part(cli_reader *r, const char *title,
+                     const strads_option *table, void *values)
 {
     r->title[r->n_parts] = title;
     r->part[r->n_parts++] = (sti_config_part){table, values};
@@ -94,7 +63,7 @@ static void add_part(reader *r, const char *title, const strads_option *table,
     }
 }
 
-static void add_parts(reader *r)
+static void add_parts(cli_reader *r)
 {
     for (size_t g = 0; g < CLI_MOST_GROUPS; g++) {
         const cli_group *group = &r->syntax->groups[g];
@@ -113,7 +82,7 @@ static void add_parts(reader *r)
 }
 
 /* A user's program may not give a name of the command another meaning. */
-static strads_err check_tables(const reader *r)
+static strads_err check_tables(const cli_reader *r)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
         const strads_option *o = r->part[i].table;
@@ -132,7 +101,7 @@ static strads_err check_tables(const reader *r)
 
 /* ---- words ------------------------------------------------------------- */
 
-static strads_err unknown_option(const reader *r, const char *name)
+static strads_err unknown_option(const cli_reader *r, const char *name)
 {
     const char *best = nearest(r, name);
     if (best) {
@@ -146,7 +115,8 @@ static strads_err unknown_option(const reader *r, const char *name)
 }
 
 /* Checks the option in argv[*at]; steps over its value. */
-static strads_err check_option(const reader *r, int argc, char **argv, int *at)
+static strads_err check_option(const cli_reader *r, int argc, char **argv,
+                               int *at)
 {
     char name[64];
     void *values;
@@ -172,7 +142,7 @@ static bool is_help(const char *word)
 }
 
 /* After this every word is an option of ours with its value, or an argument. */
-static strads_err check_words(reader *r, int argc, char **argv)
+static strads_err check_words(cli_reader *r, int argc, char **argv)
 {
     for (int at = 0; at < argc; at++) {
         const char *word = argv[at];
@@ -200,134 +170,9 @@ static strads_err check_words(reader *r, int argc, char **argv)
     return STRADS_OK;
 }
 
-/* ---- argp -------------------------------------------------------------- */
-
-/* One line of argp's table per option, and one per group's title. A flag takes
- * "=false" (to undo what a file says), which --help leaves out. */
-static struct argp_option *make_options(const reader *r, bool for_help)
-{
-    size_t most = r->n_options + 2 * r->n_parts + 2;
-    struct argp_option *options = calloc(most, sizeof *options);
-    struct argp_option *at = options;
-    int key = FIRST_KEY;
-    if (!options) {
-        return NULL;
-    }
-    for (size_t i = 0; i < r->n_parts; i++) {
-        int group = r->title[i] ? (int)i + 1 : (int)i;
-        if (r->title[i]) {
-            *at++ = (struct argp_option){.doc = r->title[i], .group = group};
-        }
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            bool flag = o->kind == STRADS_OPTION_BOOL;
-            *at = (struct argp_option){.name = o->name,
-                                       .key = key++,
-                                       .doc = o->help,
-                                       .group = group};
-            at->arg = flag && for_help ? NULL
-                      : flag           ? "BOOL"
-                      : o->metavar     ? o->metavar
-                                       : "VALUE";
-            at->flags = flag && !for_help ? OPTION_ARG_OPTIONAL : 0;
-            at++;
-        }
-    }
-    if (for_help) {
-        *at++ = (struct argp_option){.name = "help",
-                                     .key = key,
-                                     .doc = "show this text"};
-    }
-    return options;
-}
-
-static void assign(reader *r, int key, const char *text)
-{
-    size_t k = (size_t)(key - FIRST_KEY);
-    for (size_t i = 0; i < r->n_parts; i++) {
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            if (k-- == 0) {
-                r->assignments[r->n_assignments++] =
-                    (assignment){o, r->part[i].values, text};
-                return;
-            }
-        }
-    }
-}
-
-static error_t collect(int key, char *arg, struct argp_state *state)
-{
-    reader *r = state->input;
-    if (key >= FIRST_KEY && key < FIRST_KEY + (int)r->n_options) {
-        assign(r, key, arg);
-        return 0;
-    }
-    if (key == ARGP_KEY_ARG) {
-        if (r->n_args < CLI_MOST_ARGS) {
-            r->arg[r->n_args] = arg;
-        }
-        r->n_args++;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static strads_err run_argp(reader *r, int argc, char **argv)
-{
-    char name[] = "strads";
-    char **words = calloc((size_t)argc + 2, sizeof *words);
-    struct argp_option *options = make_options(r, false);
-    r->assignments = calloc((size_t)argc + 1, sizeof *r->assignments);
-    strads_err err = STRADS_OK;
-    if (!words || !options || !r->assignments) {
-        err = strads_fail(STRADS_ENOMEM, "no memory left for the options");
-        goto done;
-    }
-    words[0] = name;
-    memcpy(words + 1, argv, (size_t)argc * sizeof *words);
-    struct argp argp = {.options = options, .parser = collect};
-    if (argp_parse(&argp, argc + 1, words, ARGP_SILENT | ARGP_IN_ORDER, NULL,
-                   r) != 0) {
-        err = strads_fail(STRADS_EINVAL,
-                          "the options of strads %s cannot be "
-                          "read",
-                          r->syntax->name);
-    }
-done:
-    free(options);
-    free(words);
-    return err;
-}
-
-static strads_err show_help(const reader *r)
-{
-    char name[64];
-    char *doc = NULL;
-    const char *footer = r->syntax->footer ? r->syntax->footer : "";
-    struct argp_option *options = make_options(r, true);
-    if (!options || asprintf(&doc, "%s\v%s", r->syntax->summary, footer) < 0) {
-        free(options);
-        return strads_fail(STRADS_ENOMEM, "no memory left for the help");
-    }
-    (void)snprintf(name, sizeof name, "strads %s", r->syntax->name);
-    /* One option a line, as long as its help fits 55 letters. */
-    (void)setenv("ARGP_HELP_FMT",
-                 "short-opt-col=2,long-opt-col=2,opt-doc-col=24,header-col=0,"
-                 "no-dup-args-note,rmargin=80",
-                 1);
-    struct argp argp = {.options = options,
-                        .args_doc = r->syntax->args,
-                        .doc = doc};
-    unsigned what = ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG;
-    argp_help(&argp, stdout, footer[0] ? what | ARGP_HELP_POST_DOC : what,
-              name);
-    free(options);
-    free(doc);
-    return STRADS_OK;
-}
-
 /* ---- values ------------------------------------------------------------ */
 
-static strads_err check_args(const reader *r)
+static strads_err check_args(const cli_reader *r)
 {
     if (r->n_args < r->n_wanted) {
         return strads_fail(STRADS_EINVAL,
@@ -345,10 +190,10 @@ static strads_err check_args(const reader *r)
     return STRADS_OK;
 }
 
-static strads_err set_all(const reader *r)
+static strads_err set_all(const cli_reader *r)
 {
     for (size_t k = 0; k < r->n_assignments; k++) {
-        const assignment *a = &r->assignments[k];
+        const cli_assignment *a = &r->assignments[k];
         strads_err err = strads_option_set(a->option, a->values, a->text);
         if (err) {
             return err;
@@ -359,7 +204,7 @@ static strads_err set_all(const reader *r)
 
 /* The line first, to know the file and whether the line is good at all; then
  * the file; then the line again, for it wins. */
-static strads_err apply(reader *r, sti_config_strings *strings)
+static strads_err apply(cli_reader *r, sti_config_strings *strings)
 {
     strads_err err = set_all(r);
     if (err || !r->meta.config) {
@@ -370,7 +215,7 @@ static strads_err apply(reader *r, sti_config_strings *strings)
     return err ? err : set_all(r);
 }
 
-static strads_err print_config(const reader *r)
+static strads_err print_config(const cli_reader *r)
 {
     char *text = sti_config_text(r->part, r->n_config, 0);
     if (!text) {
@@ -382,7 +227,7 @@ static strads_err print_config(const reader *r)
 }
 
 /* What has to be asked of a whole and consistent line. */
-static strads_err finish(reader *r, sti_config_strings *strings,
+static strads_err finish(cli_reader *r, sti_config_strings *strings,
                          cli_parsed *parsed)
 {
     strads_err err = apply(r, strings);
@@ -402,7 +247,7 @@ static strads_err finish(reader *r, sti_config_strings *strings,
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
                      sti_config_strings *strings, cli_parsed *parsed)
 {
-    reader r = {.syntax = syntax};
+    cli_reader r = {.syntax = syntax};
     add_parts(&r);
     *parsed = (cli_parsed){0};
     strads_err err = check_tables(&r);
@@ -411,10 +256,10 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
     }
     if (!err && r.help) {
         parsed->done = true;
-        return show_help(&r);
+        return cli_argp_help(&r);
     }
     if (!err) {
-        err = run_argp(&r, argc, argv);
+        err = cli_argp_read(&r, argc, argv);
     }
     if (!err) {
         err = finish(&r, strings, parsed);
