@@ -11,6 +11,7 @@
  * (Friedman, Hastie, Tibshirani, J. Stat. Software 33, 2010, "covariance
  * updates"). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lasso_parts.h"
@@ -103,18 +104,33 @@ static void commit_block(strads_commit *commit, const block_problem *problem)
     }
 }
 
+/* Room for q, w and the square of n parameters. */
+static strads_err reserve(lasso_state *state, size_t n)
+{
+    const size_t room = n * (n + 2);
+
+    if (room <= state->room_block)
+        return STRADS_OK;
+    double *block = realloc(state->block, room * sizeof(*block));
+    if (!block)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for a block of %zu columns: %zu bytes", n,
+                           room * sizeof(*block));
+    state->block = block;
+    state->room_block = room;
+    return STRADS_OK;
+}
+
 strads_err lasso_solve_block(strads_commit *commit)
 {
     lasso_state *state = commit->state;
     const uint32_t n = commit->block.n;
-    double *q = state->block, *w = q + n, *gram = w + n;
     const double *pairs = strads_commit_pairs(commit);
+    const strads_err err = reserve(state, n);
+    double *q = state->block, *w = q + n, *gram = w + n;
 
-    if (n > state->block_max)
-        return strads_fail(STRADS_EINVAL,
-                           "a policy chose a block of %u parameters; the Lasso "
-                           "allows %u",
-                           n, state->block_max);
+    if (err)
+        return err;
     memcpy(q, commit->partial, n * sizeof(*q));
     memcpy(w, commit->value, n * sizeof(*w));
     const double sum = correct(commit, q, commit->partial[n]);

@@ -133,15 +133,13 @@ static void tell_priorities(strads_commit *commit)
     strads_commit_prioritise(commit, n, who, state->told);
 }
 
-/* Whether the set's pairs are worth having; see lasso_gram_pays. */
-static bool pairs_pay(const lasso_state *state)
+static double entries_of_set(const lasso_state *state)
 {
     double entries = 0;
 
     for (uint32_t k = 0; k < state->n_set; k++)
         entries += strads_data_col_nnz(state->data, state->set[k]);
-    const bool dense = entries > state->rows * state->n_set / 2;
-    return lasso_gram_pays(state->n_set, entries, dense);
+    return entries;
 }
 
 /* How small the gap within the set should get before the next scan: with no
@@ -153,23 +151,41 @@ static double gap_within(const lasso_state *state, uint32_t violators)
     return (state->scans > 1 ? .3 : 1) * state->shrink * state->gap;
 }
 
+/* Blocks through the data: some 64 columns, so that their pairs cost no more
+ * than they bring. */
+static strads_err use_data(strads_commit *commit, double entries)
+{
+    const lasso_state *state = commit->state;
+    const double columns = 64;
+
+    strads_commit_rest(commit, state->rest);
+    return strads_commit_route(commit, LASSO_BLOCK,
+                               columns * entries / fmax(state->n_set, 1));
+}
+
+/* Blocks through the set's pairs: as large as the policy likes. */
+static strads_err use_pairs(strads_commit *commit, uint32_t violators)
+{
+    const strads_err err = strads_commit_route(commit, LASSO_SOLVE, INFINITY);
+
+    strads_commit_rest(commit, 0);
+    return err ? err
+               : lasso_gram_start(commit, gap_within(commit->state, violators));
+}
+
 strads_err lasso_choose(strads_commit *commit, double primal, double dual)
 {
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
+    const double entries = entries_of_set(state);
+    const bool dense = entries > state->rows * state->n_set / 2;
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, state->left);
     watch(state, primal, dual);
-    if (!pairs_pay(state)) {
-        strads_commit_rest(commit, state->rest);
-        return strads_commit_route(commit, LASSO_BLOCK, 0);
-    }
-    strads_commit_rest(commit, 0);
-    strads_err err = strads_commit_route(commit, LASSO_SOLVE, INFINITY);
-    if (!err)
-        err = lasso_gram_start(commit, gap_within(state, violators));
-    return err;
+    return lasso_gram_pays(state->n_set, entries, dense)
+               ? use_pairs(commit, violators)
+               : use_data(commit, entries);
 }
 
 /* What a block gains it takes from others: their own steps have changed, and

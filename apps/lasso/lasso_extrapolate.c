@@ -1,4 +1,4 @@
-/* Anderson extrapolation of descent passes (Bertrand and Massias, "Anderson
+/* Anderson extrapolation of descent sweeps (Bertrand and Massias, "Anderson
  * acceleration of coordinate descent", AISTATS 2021): the combination
  * sum c_i w_i, sum c_i = 1, that makes sum c_i (w_(i+1) - w_i) smallest,
  *
@@ -117,7 +117,6 @@ bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
 
     if (gram->n_past < LASSO_GRAM_PAST)
         return false;
-    gram->n_past = 0;
     normal_matrix(gram, a);
     if (!solve_ones(a, c))
         return false;

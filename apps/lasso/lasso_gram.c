@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEPS_MAX = 3, PASSES_PER_EXTRAPOLATION = LASSO_GRAM_PAST };
-#define SETTLED 0.05
+/* Sweeps that gain less than this share of the first have solved the block. */
+#define SETTLED_WELL 1e-6
 
 /* ---- memory ------------------------------------------------------------ */
 
@@ -110,7 +110,6 @@ static strads_err let_join(strads_commit *commit)
     gram->n = state->n_set;
     if (gram->known == gram->n)
         return STRADS_OK;
-    gram->n_past = 0;
     return strads_commit_probe(commit, gram->n - gram->known,
                                gram->member + gram->known, gram->n,
                                gram->member);
@@ -133,7 +132,6 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
     gram->squares = state->squares;
     gram->response = state->response;
     gram->target = gap_target;
-    gram->in_pass = 0;
     return STRADS_OK;
 }
 
@@ -205,6 +203,15 @@ static void move(lasso_state *state, uint32_t k, double d)
     state->kernels->add_dense(gram->n, -d, row, gram->q);
 }
 
+static void remember(lasso_gram *gram)
+{
+    double *w = gram->past + (size_t)2 * gram->n_past * gram->room;
+
+    memcpy(w, gram->w, gram->n * sizeof(*w));
+    memcpy(w + gram->room, gram->q, gram->n * sizeof(*w));
+    gram->n_past++;
+}
+
 static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     double sum = 0, gain;
@@ -218,83 +225,57 @@ static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
     return sum;
 }
 
-/* ---- passes ------------------------------------------------------------ */
-
-static void remember_pass(lasso_gram *gram)
+/* Sweeps over the block, then goes to the point beyond that they show, if it
+ * lowers P. Both are one and the same move of the block. */
+static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
 {
-    double *w = gram->past + (size_t)2 * gram->n_past * gram->room;
-
-    memcpy(w, gram->w, gram->n * sizeof(*w));
-    memcpy(w + gram->room, gram->q, gram->n * sizeof(*w));
-    gram->n_past++;
-}
-
-/* Goes to a point that lowers P, if the last passes show one. */
-static strads_err try_beyond(strads_commit *commit)
-{
-    lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
-    double *w = gram->beyond, *q = w + gram->room;
-    strads_err err = STRADS_OK;
+    double first = 0;
 
+    gram->n_past = 0;
+    remember(gram);
+    while (gram->n_past < LASSO_GRAM_PAST) {
+        const double gain = sweep(state, n, place);
+        remember(gram);
+        if (gram->n_past == 2)
+            first = gain;
+        if (gain <= first * SETTLED_WELL)
+            return;
+    }
+    double *w = gram->beyond, *q = w + gram->room;
     if (!lasso_extrapolate(state, gram, w, q))
-        return STRADS_OK;
-    for (uint32_t k = 0; k < gram->n && !err; k++) {
-        const uint32_t j = gram->member[k];
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = place[i], j = gram->member[k];
         const double d = w[k] - gram->w[k];
-        if (d == 0)
-            continue;
         gram->squares -= d * (gram->q[k] + q[k]);
         gram->response -= d * state->xy[j];
         state->intercept -= state->mean[j] * d;
-        err = strads_commit_also(commit, 1, &j, &d);
     }
     memcpy(gram->w, w, gram->n * sizeof(*w));
     memcpy(gram->q, q, gram->n * sizeof(*q));
-    return err;
 }
 
-static void tell_all(strads_commit *commit)
+/* ---- the commit -------------------------------------------------------- */
+
+/* Priorities are what each member could still gain alone: of the whole set
+ * when the block was only a part of it. */
+static void tell_priorities(strads_commit *commit, uint32_t n)
 {
     const lasso_state *state = commit->state;
     const lasso_gram *gram = state->gram;
 
-    for (uint32_t k = 0; k < gram->n; k++)
-        (void)best_step(state, k, &state->told[k]);
-    strads_commit_prioritise(commit, gram->n, gram->member, state->told);
-}
-
-static void set_priorities(strads_commit *commit)
-{
-    const lasso_state *state = commit->state;
-
     for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t at =
-            state->gram->place[strads_block_param(&commit->block, k)];
+        const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
         commit->priority[k] = 0;
         if (at)
             (void)best_step(state, at - 1, &commit->priority[k]);
     }
-}
-
-/* A pass over the set is over: how far is it from its optimum? */
-static strads_err end_pass(strads_commit *commit, uint32_t n)
-{
-    lasso_state *state = commit->state;
-    lasso_gram *gram = state->gram;
-    strads_err err = STRADS_OK;
-
-    gram->in_pass = 0;
-    remember_pass(gram);
-    if (gram->n_past == PASSES_PER_EXTRAPOLATION)
-        err = try_beyond(commit);
-    if (err)
-        return err;
-    if (n < gram->n)
-        tell_all(commit);
-    const bool near = lasso_gap_within(state) <= gram->target;
-    strads_commit_rest(commit, near ? INFINITY : 0);
-    return STRADS_OK;
+    if (n == gram->n)
+        return;
+    for (uint32_t k = 0; k < gram->n; k++)
+        (void)best_step(state, k, &state->told[k]);
+    strads_commit_prioritise(commit, gram->n, gram->member, state->told);
 }
 
 strads_err lasso_gram_solve(strads_commit *commit)
@@ -303,21 +284,16 @@ strads_err lasso_gram_solve(strads_commit *commit)
     lasso_gram *gram = state->gram;
     uint32_t *place = state->candidate; /* free between scans */
     const uint32_t n = find_places(commit, place);
-    strads_err err = STRADS_OK;
 
-    const double first = sweep(state, n, place);
-    double gain = first;
-    for (uint32_t i = 1; i < SWEEPS_MAX && gain > first * SETTLED; i++)
-        gain = sweep(state, n, place);
+    descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
         if (at)
             commit->change[k] = gram->w[at - 1] - commit->value[k];
     }
-    gram->in_pass += n;
     state->blocks++;
-    if (gram->in_pass >= gram->n)
-        err = end_pass(commit, n);
-    set_priorities(commit);
-    return err;
+    tell_priorities(commit, n);
+    strads_commit_rest(commit,
+                       lasso_gap_within(state) <= gram->target ? INFINITY : 0);
+    return STRADS_OK;
 }

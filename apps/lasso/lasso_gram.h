@@ -18,8 +18,7 @@ typedef struct lasso_gram {
     double squares;   /* |r_c|^2 at w */
     double response;  /* y_c' r_c at w */
     double target;    /* gap within the set at which the policy may rest */
-    uint64_t in_pass; /* members solved since the last pass ended */
-    /* Extrapolation: (w, q) at the ends of the last passes. */
+    /* Extrapolation: (w, q) before and after the last sweeps. */
     double *past; /* [PAST x 2 x room] */
     uint32_t n_past;
     double *beyond; /* [2 x room] where they lead to */
@@ -45,8 +44,8 @@ strads_err lasso_gram_store(strads_commit *commit);
 /* Aggregate of the solve phase: descent on the block's members. */
 strads_err lasso_gram_solve(strads_commit *commit);
 
-/* lasso_extrapolate.c: a point beyond the last passes that lowers P, in
- * w_out[n] and q_out[n]; false when there is none. Forgets the passes. */
+/* lasso_extrapolate.c: a point beyond the last sweeps that lowers P, in
+ * w_out[n] and q_out[n]; false when there is none. */
 bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
                        double *w_out, double *q_out);
 

@@ -100,7 +100,6 @@ typedef struct lasso_state {
     lasso_gram *gram;
     const lasso_kernels *kernels;
     uint64_t columns;
-    uint32_t block_max;
     double rows;               /* n */
     double shift;              /* the mean label; 0 without an intercept */
     double lambda, lambda_max; /* as users see them */
@@ -133,7 +132,8 @@ typedef struct lasso_state {
     double rest;   /* below it the policy rests */
     double gained; /* by blocks in this pass */
     double shrink; /* how far below the gap's share the next rest lies */
-    double *block; /* [block_max x (block_max + 2)] workspace */
+    double *block; /* [room_block] workspace of a block */
+    size_t room_block;
 } lasso_state;
 
 /* The best step of coordinate j alone from w, where the smooth part slopes

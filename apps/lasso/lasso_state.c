@@ -5,9 +5,9 @@
 
 #include "lasso_gram.h"
 
-/* Large enough that a working set is a few blocks; where the data is needed for
- * a block, its work keeps it far smaller. */
-enum { BLOCK_MAX = 256 };
+/* A working set solved through its pairs is one block, if the policy likes;
+ * where the data is needed for a block, its work keeps it far smaller. */
+enum { BLOCK_MAX = LASSO_GRAM_MAX };
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -121,7 +121,7 @@ strads_err lasso_shape(const void *config, const strads_data *data,
 }
 
 /* All arrays of a state of p columns; false when memory runs out. */
-static bool reserve(lasso_state *state, uint64_t p, size_t block)
+static bool reserve(lasso_state *state, uint64_t p)
 {
     double **numbers[] = {&state->mean, &state->norm,  &state->scale,
                           &state->xy,   &state->slope, &state->urgency,
@@ -135,8 +135,7 @@ static bool reserve(lasso_state *state, uint64_t p, size_t block)
         if (!(*columns[i] = calloc(p + 1, sizeof(uint32_t))))
             return false;
     state->in_set = calloc(p + 1, sizeof(bool));
-    state->block = calloc(block * (block + 2) + 1, sizeof(double));
-    return state->in_set && state->block;
+    return state->in_set != NULL;
 }
 
 strads_err lasso_begin(const void *config, const strads_data *data,
@@ -146,7 +145,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     lasso_state *state = calloc(1, sizeof(*state));
     strads_err err;
 
-    if (!state || !reserve(state, p, shape->block_max)) {
+    if (!state || !reserve(state, p)) {
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the working set of %llu columns",
                           (unsigned long long)p);
@@ -161,7 +160,6 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     state->data = data;
     state->kernels = lasso_kernels_choose(0);
     state->columns = p;
-    state->block_max = shape->block_max;
     state->shrink = 1;
     for (uint64_t j = 0; j < p; j++)
         state->all[j] = (uint32_t)j;
