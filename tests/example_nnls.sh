@@ -1,0 +1,131 @@
+#!/bin/sh
+# examples/nnls, as its README says: built outside the tree against what is
+# installed, by make and pkg-config and by CMake; run on threads and on three
+# processes. awk checks that w is a minimiser, from model and data alone.
+. "$STRADS_SOURCE/tests/example_harness.shlib"
+
+children=
+trap 'for child in $children; do kill "$child" 2>/dev/null || :; done
+      rm -rf "$folder"' EXIT
+
+# start NAME WORDS...: strads in the background; its number goes to $child.
+start() {
+    name=$1
+    shift
+    "$STRADS_BIN" "$@" >"$name.out" 2>"$name.err" </dev/null &
+    child=$!
+    children="$children $child"
+}
+
+# ends NAME NUMBER CODE: waits for it.
+ends() {
+    code=0
+    wait "$2" || code=$?
+    [ "$code" -eq "$3" ] ||
+        fail "$1: exit code $code, expected $3: $(tail -c 300 "$1.err")"
+}
+
+# url_of NAME: the URL to join, as soon as it was printed; half a minute at
+# most.
+url_of() {
+    tries=0
+    until grep -q 'strads join ' "$1.err" || [ "$tries" -ge 600 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    sed -n 's/.*strads join //p' "$1.err"
+}
+
+# minimises MODEL DATA BOUND: w >= 0; no column's own step, max(c_j / a_j, -w_j)
+# with c = X'(y - X w) and a_j = |x_j|^2, moves the fit by more than BOUND |y|;
+# and the model's objective is |y - X w|^2 / 2n.
+minimises() {
+    awk -v bound="$3" -v told="$(member "$1" objective)" "$fit"'
+    END {
+        for (j in a) {
+            if (w[j] < 0) exit 1
+            d = a[j] > 0 ? c[j] / a[j] : 0
+            if (d < -w[j]) d = -w[j]
+            moves = sqrt(a[j] / yy) * distance(d, 0)
+            if (moves > longest) longest = moves
+        }
+        wrong = distance(told, rr / (2 * n))
+        printf "%s: longest step %.2g, objective off by %.2g\n",
+            FILENAME, longest, wrong
+        exit !(n > 0 && m > 0 && longest <= bound && wrong <= 1e-9 * told)
+    }' "$1" "$2" >minimises.out ||
+        fail "$1 is no minimiser: $(cat minimises.out)"
+}
+
+# Built outside the tree, from a copy, against what is installed
+cp -R "$STRADS_SOURCE/examples/nnls" nnls
+CFLAGS="-O2 -Werror" make -C nnls CC="$STRADS_CC" >make.log 2>&1 ||
+    fail "make: $(cat make.log)"
+{
+    cmake -S nnls -B cmade -DCMAKE_PREFIX_PATH="$folder/prefix" \
+        -DCMAKE_C_COMPILER="$STRADS_CC" && cmake --build cmade
+} >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+
+# Threads, policies, rounds in flight: the same minimum
+gives 0 run nnls/nnls.so "$year_train" --workers 1 --model one.json
+minimises one.json "$year_train" 1.1e-6
+says one.json '"program": "nnls"' '"scan-every": 500'
+objective=$(member one.json objective)
+for words in "--workers 2" "--workers 2 --policy uniform --depth 1" \
+    "--workers 1 --policy cyclic --depth 4 --blocks 2" \
+    "--workers 2 --partitions 5 --depth 2 --scan-every 50 --sweeps 1"; do
+    rm -f other.json
+    gives 0 run cmade/nnls.so "$year_train" $words --model other.json
+    minimises other.json "$year_train" 1.1e-6
+    near "$(member other.json objective)" "$objective" 1e-6 "nnls $words"
+done
+
+# Three processes: with the same partitions the same bits as in one
+common="--deterministic --partitions 3 --tolerance 1e-7"
+gives 0 run nnls/nnls.so "$year_train" $common --workers 2 --model one.json
+minimises one.json "$year_train" 1.1e-7
+grep -E '"(index|value)"' one.json >one.bits
+for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
+    rm -f three.json first.err
+    start first run nnls/nnls.so "$year_train" $common --workers 1 --nodes 3 \
+        --listen "$place" --model three.json
+    first=$child
+    url=$(url_of first)
+    start second join "$url" --program cmade/nnls.so --workers 1
+    second=$child
+    start third join "$url" --program nnls/nnls.so --workers 1
+    third=$child
+    ends first "$first" 0
+    ends second "$second" 0
+    ends third "$third" 0
+    minimises three.json "$year_train" 1.1e-7
+    grep -E '"(index|value)"' three.json >three.bits || :
+    cmp -s one.bits three.bits || fail "$url: three processes and one differ"
+done
+
+# A node needs the program, and the right one
+rm -f first.err
+start first run nnls/nnls.so "$year_train" --nodes 2 --workers 1 \
+    --listen "ipc://$folder/alone.sock" --model none.json
+first=$child
+url=$(url_of first)
+run join "$url" --workers 1
+[ "$code" -eq 2 ] || fail "a join without the program: exit code $code"
+says err "nnls"
+kill -INT "$first" 2>/dev/null || :
+wait "$first" || :
+[ ! -e none.json ] || fail "a run that never began left a model"
+
+# What the program itself refuses
+refuses 2 '--sweeps 0: expected' run nnls/nnls.so "$year_train" --sweeps 0
+printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n' \
+    >bare.mtx
+run run nnls/nnls.so bare.mtx --model none.json
+[ "$code" -ne 0 ] || fail "data without labels were accepted"
+says err "nnls needs a label for each row: --labels FILE"
+[ ! -e none.json ] || fail "data without labels left a model"
+printf '%s\n' -1 6 >bare.labels
+gives 0 run nnls/nnls.so bare.mtx --labels bare.labels --workers 3 \
+    --model bare.json
+says bare.json '"index": [2]' '"value": [2]'
+finish
