@@ -44,7 +44,7 @@ static double time_draws(sti_urn *urn, sti_random *random)
 {
     double from = now_ns();
     for (int k = 0; k < DRAWS; k++)
-        sink = sti_urn_draw(urn, sti_random_unit(random));
+        sink = sti_urn_draw(urn, 0.005, sti_random_unit(random));
     return (now_ns() - from) / DRAWS;
 }
 
@@ -68,8 +68,10 @@ static double time_scan(sti_urn *urn, uint32_t *all, double *priority)
 
 static void bench_urn(uint32_t n)
 {
+    sti_blockbook book;
     sti_urn urn;
-    must(sti_urn_open(n, &urn));
+    must(sti_blockbook_open(n, &book));
+    must(sti_urn_open(n, &book, &urn));
     uint32_t *all = malloc(n * sizeof *all);
     double *priority = malloc(n * sizeof *priority);
     sti_random random = sti_random_stream(1, n, 0);
@@ -89,6 +91,7 @@ static void bench_urn(uint32_t n)
     free(all);
     free(priority);
     sti_urn_close(&urn);
+    sti_blockbook_close(&book);
 }
 
 /* One block after the other, committed at once: what a round pays for its

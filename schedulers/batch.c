@@ -2,7 +2,7 @@
  * something else; a block comes as a whole. Draws end when as many blocks are
  * gathered as the request wants (OVERSAMPLE times as many when they are to be
  * checked), counting what is loose as the blocks that it will make, or when a
- * bound is met: POOL_MAX parameters to compare pair by pair, PASS_OVER blocks
+ * bound is met: VAIN draws of what is hidden, POOL_MAX parameters to compare pair by pair, PASS_OVER blocks
  * beyond what is needed while what is loose is too light for a block.
  *
  * Blocks change only where that pays for the new probes. One that mostly rests
@@ -19,7 +19,14 @@
 
 #include "schedulers/builtin.h"
 
-enum { OVERSAMPLE = 3, PASS_OVER = 4, POOL_MAX = 1024, TRIES = 8, WASTE = 4 };
+enum {
+    OVERSAMPLE = 3,
+    PASS_OVER = 4,
+    VAIN = 64,
+    POOL_MAX = 1024,
+    TRIES = 8,
+    WASTE = 4
+};
 
 strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
 {
@@ -40,45 +47,31 @@ strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
 static strads_err add_to_pool(sti_batch *b, const sti_batch_source *s,
                               uint32_t i)
 {
-    sti_urn_hide(s->urn, 1, &i);
+    sti_urn_hide(s->urn, i);
     b->pool_weight += (double)s->setup->weight[i];
     return sti_numbers_push(&b->pool, i);
 }
 
-/* Whether member i of an entry moves; the one just drawn counts as moving,
- * whatever its priority. */
-static bool moves(const sti_batch_source *s, uint32_t i, uint32_t drawn)
-{
-    return i == drawn || sti_urn_priority(s->urn, i) > 0;
-}
-
 /* Whether a block that was drawn should be dissolved, for what rests in it. */
-static bool wastes_work(const sti_batch_source *s, sti_blockbook_entry *entry,
-                        uint32_t drawn)
+static bool wastes_work(const sti_batch_source *s, sti_blockbook_entry *entry)
 {
-    double live = 0;
-    for (uint32_t k = 0; k < entry->block.n; k++)
-        if (moves(s, entry->param[k], drawn))
-            live += (double)s->setup->weight[entry->param[k]];
-    if (2 * live >= entry->weight)
+    if (2 * entry->live >= entry->weight)
         return false;
-    entry->wasted += entry->weight - live;
+    entry->wasted += entry->weight - entry->live;
     return !s->setup->probes ||
            WASTE * entry->wasted >= entry->weight * entry->block.n;
 }
 
-/* Dissolves a block. Its members go into the pool: all, or those that move
- * when `drawn` says which one was drawn. */
+/* Dissolves a block. Its members go into the pool: all, or those that move. */
 static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
-                           uint32_t drawn)
+                           bool all)
 {
     strads_err err = STRADS_OK;
     const sti_blockbook_entry *entry = &s->book->entry[e];
-    for (uint32_t k = 0; k < entry->block.n && !err; k++) {
-        uint32_t i = entry->param[k];
-        if (drawn == STI_URN_NONE || moves(s, i, drawn))
-            err = add_to_pool(b, s, i);
-    }
+    sti_urn_part(s->urn, e);
+    for (uint32_t k = 0; k < entry->block.n && !err; k++)
+        if (all || s->urn->priority[entry->param[k]] > 0)
+            err = add_to_pool(b, s, entry->param[k]);
     sti_blockbook_dissolve(s->book, e);
     return err;
 }
@@ -121,8 +114,8 @@ static strads_err take_block(sti_batch *b, const sti_batch_source *s,
                              progress *p, uint32_t e)
 {
     sti_blockbook_entry *entry = &s->book->entry[e];
-    sti_urn_hide(s->urn, entry->block.n, entry->param);
-    entry->light = is_light(s, p, entry);
+    sti_urn_hide(s->urn, entry->param[0]);
+    entry->light = e != s->due && is_light(s, p, entry);
     if (entry->light) {
         p->loose += entry->block.n;
         p->loose_weight += entry->weight;
@@ -140,13 +133,18 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
 {
     uint32_t e = s->book->of[i];
     bool first = !b->pool.n && !b->block.n;
-    if (e != STI_BLOCK_NONE && !wastes_work(s, &s->book->entry[e], i))
+    if (e != STI_BLOCK_NONE && !wastes_work(s, &s->book->entry[e]))
         return take_block(b, s, p, e);
     b->pool_first = b->pool_first || first;
     uint32_t n = b->pool.n;
     double weight = b->pool_weight;
-    strads_err err =
-        e == STI_BLOCK_NONE ? add_to_pool(b, s, i) : dissolve(b, s, e, i);
+    /* What the floor has drawn counts, though it rests. */
+    bool alone = e == STI_BLOCK_NONE || !(s->book->entry[e].live > 0);
+    strads_err err = STRADS_OK;
+    if (e != STI_BLOCK_NONE)
+        err = dissolve(b, s, e, false);
+    if (!err && alone)
+        err = add_to_pool(b, s, i);
     p->loose += b->pool.n - n;
     p->loose_weight += b->pool_weight - weight;
     return err;
@@ -167,7 +165,7 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
             continue;
         }
         b->pool_first = b->pool_first || k == 0;
-        err = dissolve(b, s, e, STI_URN_NONE);
+        err = dissolve(b, s, e, true);
     }
     b->block.n = kept;
     return err;
@@ -185,18 +183,22 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     progress p = {.work = r->work > 1 ? r->work : 1};
     uint32_t target = check ? OVERSAMPLE * r->want : r->want;
     strads_err err = STRADS_OK;
+    uint32_t vain = 0;
     b->open = true;
     b->checked = check;
     b->pool_first = false;
+    if (s->due != STI_BLOCK_NONE)
+        err = take_block(b, s, &p, s->due);
     for (uint64_t k = 0; !err && !is_enough(s, &p, target); k++) {
         if (check && b->pool.n >= POOL_MAX)
             break;
         double unit = strads_random_unit(s->setup->seed, STI_PURPOSE_PRIORITY,
                                          r->draw, k);
-        uint32_t i = sti_urn_draw(s->urn, unit);
-        if (i == STI_URN_NONE)
+        uint32_t i = sti_urn_draw(s->urn, s->floor, unit);
+        if (i == STI_URN_NONE || (i == STI_URN_AGAIN && ++vain == VAIN))
             break;
-        err = take(b, s, &p, i);
+        if (i != STI_URN_AGAIN)
+            err = take(b, s, &p, i);
     }
     if (!err)
         err = merge_light(b, s, &p);
@@ -211,9 +213,10 @@ void sti_batch_return(sti_batch *b, const sti_batch_source *s)
 {
     for (uint32_t k = 0; k < b->block.n; k++) {
         const sti_blockbook_entry *entry = &s->book->entry[b->block.at[k]];
-        sti_urn_show(s->urn, entry->block.n, entry->param);
+        sti_urn_show(s->urn, entry->param[0]);
     }
-    sti_urn_show(s->urn, b->pool.n, b->pool.at);
+    for (uint32_t k = 0; k < b->pool.n; k++)
+        sti_urn_show(s->urn, b->pool.at[k]);
     b->block.n = b->pool.n = 0;
     b->pool_weight = 0;
     b->open = false;

@@ -31,6 +31,8 @@ typedef struct sti_batch_source {
     const strads_policy_setup *setup;
     sti_urn *urn;
     sti_blockbook *book;
+    double floor; /* sti_urn_floor */
+    uint32_t due; /* an entry that comes first, undrawn; or none */
 } sti_batch_source;
 
 /* Draws one: with `check`, more than is wanted, for some will depend on each

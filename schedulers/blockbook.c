@@ -66,19 +66,22 @@ strads_err sti_blockbook_add(sti_blockbook *book, uint64_t id, uint32_t n,
         if (err)
             return err;
     }
-    uint32_t *copy = malloc(n * sizeof *copy);
+    uint32_t *copy = malloc(n * (sizeof *copy + sizeof(float)));
     if (!copy)
         return no_memory();
+    float *copy_weight = (float *)(copy + n);
     memcpy(copy, param, n * sizeof *copy);
     uint32_t at = book->n_free ? book->free_entry[--book->n_free] : book->n++;
     double sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         book->of[copy[k]] = at;
-        sum += (double)weight[copy[k]];
+        copy_weight[k] = weight[copy[k]];
+        sum += (double)copy_weight[k];
     }
     book->entry[at] = (sti_blockbook_entry){
         .block = {.id = id, .n = n, .first = copy[0], .param = copy},
         .param = copy,
+        .member_weight = copy_weight,
         .weight = sum,
     };
     *entry = at;

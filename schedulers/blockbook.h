@@ -11,14 +11,20 @@
 #define STI_BLOCK_NONE UINT32_MAX
 
 typedef struct sti_blockbook_entry {
-    strads_block block; /* id 0: this entry is free */
-    uint32_t *param;    /* [block.n], ascending; what block.param points at */
-    double weight;
+    strads_block block;   /* id 0: this entry is free */
+    uint32_t *param;      /* [block.n], ascending; what block.param points at */
+    float *member_weight; /* [block.n], behind them */
+    double weight;        /* their sum */
+    /* Notes of urn.c: */
+    double live;  /* weight of the members that move */
+    bool changed; /* a member has a new priority */
     /* Notes of batch.c: */
     double wasted;  /* work done on members at rest, while they were many */
     double tried;   /* the work that a block should have had when it was */
     uint32_t tries; /* taken for too light so often */
     bool light;     /* it is, in the batch that it is in */
+    /* Of priority.c: */
+    uint32_t skipped; /* drawn in vain so often since it was dispatched */
 } sti_blockbook_entry;
 
 typedef struct sti_blockbook {

@@ -7,9 +7,10 @@
  * A parameter is free, in the batch, or held (in a block in flight). The urn
  * shows the free ones only. Blocks stay in the book until they rest for the
  * most part or have become too small; see batch.c. A choice costs O(log J) for
- * each parameter that it moves between these three, one look-up for each pair
- * of blocks that it compares again, and n^2 for a pool of n parameters, once,
- * when it is packed into blocks. */
+ * each block and each parameter in no block that it moves between these three,
+ * one look-up for each pair of blocks that it compares again, and n^2 for a
+ * pool of n parameters, once, when it is packed into blocks. New priorities
+ * cost O(log J) each, or O(1) and O(log J) for their block. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,14 +18,17 @@
 #include "schedulers/packing.h"
 #include "schedulers/ties.h"
 
+enum { SKIPS = 8 };
+
 typedef struct priority {
     strads_policy_setup setup;
     sti_urn urn;
     sti_blockbook book;
     sti_ties ties;
     sti_batch batch;
-    bool stale;         /* all priorities were set since the batch was drawn */
-    sti_numbers held;   /* entries in flight */
+    bool stale;       /* all priorities were set since the batch was drawn */
+    uint32_t due;     /* an entry that has been passed by too often, or none */
+    sti_numbers held; /* entries in flight */
     sti_numbers chosen; /* entries, while choosing */
     strads_block *out;
     uint32_t out_size;
@@ -32,7 +36,7 @@ typedef struct priority {
 
 static sti_batch_source source(priority *p)
 {
-    return (sti_batch_source){&p->setup, &p->urn, &p->book};
+    return (sti_batch_source){&p->setup, &p->urn, &p->book, 0, p->due};
 }
 
 static void priority_close(void *state)
@@ -65,11 +69,12 @@ static strads_err priority_open(const strads_policy_setup *setup, void **state)
     if (!p)
         return strads_fail(STRADS_ENOMEM, "no memory for a policy");
     p->setup = *setup;
+    p->due = STI_BLOCK_NONE;
     p->ties.threshold = setup->threshold;
     uint32_t n = (uint32_t)setup->parameters;
-    strads_err err = sti_urn_open(n, &p->urn);
+    strads_err err = sti_blockbook_open(n, &p->book);
     if (!err)
-        err = sti_blockbook_open(n, &p->book);
+        err = sti_urn_open(n, &p->book, &p->urn);
     if (err) {
         priority_close(p);
         return err;
@@ -110,7 +115,7 @@ static void release_committed(priority *p, const strads_choice_request *r)
             p->held.at[kept++] = e;
             continue;
         }
-        sti_urn_show(&p->urn, entry->block.n, entry->param);
+        sti_urn_show(&p->urn, entry->param[0]);
     }
     p->held.n = kept;
 }
@@ -150,8 +155,10 @@ static strads_err make_block(priority *p, const uint32_t *bin, uint32_t which,
     uint64_t id = whole ? b->pool_id : sti_blockbook_id(&p->book);
     strads_err err =
         sti_blockbook_add(&p->book, id, n, member, p->setup.weight, &entry);
-    if (!err)
+    if (!err) {
+        sti_urn_join(&p->urn, entry);
         err = sti_numbers_push(&b->block, entry);
+    }
     free(member);
     return err;
 }
@@ -257,7 +264,7 @@ done:
 
 static bool needs_check(const priority *p, const strads_choice_request *r)
 {
-    return p->setup.probes && r->dependency &&
+    return p->setup.probes && r->dependency && p->setup.threshold < 1 &&
            (r->want > 1 || r->n_in_flight > 0);
 }
 
@@ -282,6 +289,35 @@ static strads_err is_independent(priority *p, uint32_t e, bool *independent)
     return STRADS_OK;
 }
 
+/* A block that depends on what is in flight has to let others go first, and
+ * might for ever, since they keep something in flight. So at last it is due. */
+static void pass_by(priority *p, uint32_t e)
+{
+    if (++p->book.entry[e].skipped >= SKIPS && p->due == STI_BLOCK_NONE)
+        p->due = e;
+}
+
+/* Whether nothing may be chosen until what is in flight has made room for the
+ * block that is due. */
+static strads_err wait_for_due(priority *p, bool *wait)
+{
+    bool independent = true;
+    *wait = false;
+    if (p->due == STI_BLOCK_NONE)
+        return STRADS_OK;
+    uint32_t leader = p->book.entry[p->due].param[0];
+    if (!(sti_urn_weight(&p->urn, leader) > 0)) {
+        p->due = STI_BLOCK_NONE;
+        return STRADS_OK;
+    }
+    p->chosen.n = 0;
+    strads_err err = STRADS_OK;
+    if (needs_check(p, p->ties.request))
+        err = is_independent(p, p->due, &independent);
+    *wait = !independent;
+    return err;
+}
+
 /* Chooses from the batch's blocks, in their order. */
 static strads_err select_blocks(priority *p)
 {
@@ -298,6 +334,8 @@ static strads_err select_blocks(priority *p)
             err = sti_numbers_push(&p->chosen, b->block.at[k]);
         if (err || p->ties.missing)
             return err;
+        if (!independent)
+            pass_by(p, b->block.at[k]);
     }
     return STRADS_OK;
 }
@@ -325,6 +363,9 @@ static strads_err dispatch(priority *p, strads_choice *choice)
         strads_err err = sti_numbers_push(&p->held, e);
         if (err)
             return err;
+        p->book.entry[e].skipped = 0;
+        if (e == p->due)
+            p->due = STI_BLOCK_NONE;
         p->out[c++] = p->book.entry[e].block;
     }
     *choice = (strads_choice){.kind = STRADS_CHOOSE_BLOCKS,
@@ -336,9 +377,26 @@ static strads_err dispatch(priority *p, strads_choice *choice)
 static strads_err draw(priority *p, const strads_choice_request *r)
 {
     sti_batch_source from = source(p);
+    double hidden = 0;
+    for (uint32_t k = 0; k < p->held.n; k++)
+        hidden +=
+            sti_urn_weight(&p->urn, p->book.entry[p->held.at[k]].param[0]);
+    from.floor = sti_urn_floor(&p->urn, hidden);
     sti_ties_forget_asked(&p->ties);
     p->stale = false;
     return sti_batch_draw(&p->batch, &from, r, needs_check(p, r));
+}
+
+/* Opens a batch, unless there is nothing to draw or to wait for. */
+static strads_err open_batch(priority *p, const strads_choice_request *r)
+{
+    bool wait = false;
+    if (sti_urn_sum(&p->urn) <= r->rest || !r->want)
+        return STRADS_OK;
+    strads_err err = wait_for_due(p, &wait);
+    if (err || wait || p->ties.missing)
+        return err;
+    return draw(p, r);
 }
 
 static strads_err choose_free(priority *p, const strads_choice_request *r,
@@ -346,19 +404,17 @@ static strads_err choose_free(priority *p, const strads_choice_request *r,
 {
     sti_batch_source to = source(p);
     strads_err err = STRADS_OK;
-    *choice = (strads_choice){.kind = r->n_in_flight ? STRADS_CHOOSE_WAIT
-                                                     : STRADS_CHOOSE_REST};
     if (p->batch.open && p->stale)
         sti_batch_return(&p->batch, &to);
-    if (!p->batch.open) {
-        if (sti_urn_sum(&p->urn) <= r->rest || !r->want)
-            return STRADS_OK;
-        err = draw(p, r);
-    }
+    p->chosen.n = 0;
+    if (!p->batch.open)
+        err = open_batch(p, r);
     if (!err && p->batch.pool.n)
         err = pack_pool(p);
-    if (!err && !p->ties.missing)
+    if (!err && p->batch.open && !p->ties.missing)
         err = select_blocks(p);
+    *choice = (strads_choice){.kind = r->n_in_flight ? STRADS_CHOOSE_WAIT
+                                                     : STRADS_CHOOSE_REST};
     if (!err && p->ties.missing) {
         *choice = (strads_choice){.kind = STRADS_CHOOSE_PROBE,
                                   .block = p->ties.ask,

@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum { FAN = STI_SUMTREE_FAN }; /* 1 << 3 */
-static const double HUGE_WEIGHT = 0x1p900;
 
 static size_t groups(size_t n)
 {
@@ -38,7 +37,7 @@ static double add_up(sti_sumtree *t, uint32_t l, size_t up)
     return add_four(child) + add_four(child + 4);
 }
 
-static void rebuild(sti_sumtree *t)
+void sti_sumtree_rebuild(sti_sumtree *t)
 {
     size_t n = t->n;
     for (uint32_t l = 0; l + 1 < t->levels; l++) {
@@ -68,7 +67,7 @@ strads_err sti_sumtree_open(uint32_t n, double weight, sti_sumtree *t)
     } while (size > 1);
     for (uint32_t i = 0; i < n; i++)
         t->level[0][i] = weight;
-    rebuild(t);
+    sti_sumtree_rebuild(t);
     return STRADS_OK;
 }
 
@@ -81,8 +80,7 @@ void sti_sumtree_close(sti_sumtree *t)
 
 void sti_sumtree_put(sti_sumtree *t, uint32_t i, double weight)
 {
-    double clean = weight > 0 ? fmin(weight, HUGE_WEIGHT) : 0;
-    t->level[0][i] = copysign(clean, t->level[0][i]);
+    t->level[0][i] = copysign(weight, t->level[0][i]);
 }
 
 void sti_sumtree_hide(sti_sumtree *t, uint32_t i)
@@ -98,7 +96,7 @@ void sti_sumtree_show(sti_sumtree *t, uint32_t i)
 void sti_sumtree_settle(sti_sumtree *t, uint32_t n, const uint32_t *item)
 {
     if ((uint64_t)n * t->levels >= groups(t->n)) {
-        rebuild(t);
+        sti_sumtree_rebuild(t);
         return;
     }
     /* Level by level, so that a node that many items share is added up once

@@ -23,10 +23,9 @@ typedef struct sti_sumtree {
 strads_err sti_sumtree_open(uint32_t n, double weight, sti_sumtree *t);
 void sti_sumtree_close(sti_sumtree *t);
 
-/* Changes one item: its weight (what is not positive, NaN too, counts as 0; what
- * is huge is cut, so that sums stay finite), or whether it is hidden. The sums
- * follow when all that was changed is settled; until then only weights and
- * what is hidden may be asked for. */
+/* Changes one item: its weight, >= 0, or whether it is hidden. The sums follow
+ * when all that was changed is settled; until then only weights and what is
+ * hidden may be asked for. */
 void sti_sumtree_put(sti_sumtree *t, uint32_t i, double weight);
 void sti_sumtree_hide(sti_sumtree *t, uint32_t i);
 void sti_sumtree_show(sti_sumtree *t, uint32_t i);
@@ -34,6 +33,9 @@ void sti_sumtree_show(sti_sumtree *t, uint32_t i);
 /* Brings the sums up to date: O(log n) an item, and less where items are in
  * ascending order and share nodes; O(n) in all at most. */
 void sti_sumtree_settle(sti_sumtree *t, uint32_t n, const uint32_t *item);
+
+/* The same, whatever was changed. */
+void sti_sumtree_rebuild(sti_sumtree *t);
 
 double sti_sumtree_weight(const sti_sumtree *t, uint32_t i);
 bool sti_sumtree_hidden(const sti_sumtree *t, uint32_t i);

@@ -1,33 +1,40 @@
-/* A tree for the priorities and a list for the floor: the floor is the same
- * for all that it is for, so one of them is drawn from the list in O(1), and a
- * change of the mean costs nothing.
+/* A tree for the weights of items and a list for the floor: the floor is the
+ * same for all that it is for, so one of them is drawn from the list in O(1),
+ * and a change of the mean costs nothing. The list only grows until all
+ * priorities are set; who is hidden stays in it and is drawn in vain, which
+ * leaves the chances of the others as they should be.
  *
- * place[i] is where i stands in the list, RESTING when the floor is not for
- * it, or AWAY when it is, but i is hidden. */
+ * A block's weight is always added up afresh over its members, so it is 0
+ * exactly when all of them rest. */
 #include "schedulers/urn.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const uint32_t RESTING = UINT32_MAX;
-static const uint32_t AWAY = UINT32_MAX - 1;
 static const double FLOOR = 0.01;
+static const double HUGE_PRIORITY = 0x1p900; /* sums of them stay finite */
 
-strads_err sti_urn_open(uint32_t n, sti_urn *urn)
+strads_err sti_urn_open(uint32_t n, sti_blockbook *book, sti_urn *urn)
 {
     memset(urn, 0, sizeof *urn);
     strads_err err = sti_sumtree_open(n, 1.0, &urn->tree);
     if (err)
         return err;
+    urn->book = book;
+    urn->priority = malloc(n * sizeof *urn->priority);
+    urn->touched = malloc(n * sizeof *urn->touched);
     urn->floor = malloc(n * sizeof *urn->floor);
-    urn->place = malloc(n * sizeof *urn->place);
-    if (!urn->floor || !urn->place) {
+    if (!urn->priority || !urn->touched || !urn->floor) {
         sti_urn_close(urn);
         return strads_fail(STRADS_ENOMEM, "no memory to schedule %u parameters",
                            n);
     }
-    for (uint32_t i = 0; i < n; i++)
-        urn->floor[i] = urn->place[i] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        urn->priority[i] = 1;
+        urn->touched[i] = true;
+        urn->floor[i] = i;
+    }
     urn->n_floor = urn->positive = n;
     return STRADS_OK;
 }
@@ -35,112 +42,154 @@ strads_err sti_urn_open(uint32_t n, sti_urn *urn)
 void sti_urn_close(sti_urn *urn)
 {
     sti_sumtree_close(&urn->tree);
+    free(urn->priority);
+    free(urn->touched);
     free(urn->floor);
-    free(urn->place);
     memset(urn, 0, sizeof *urn);
 }
 
-static void list_add(sti_urn *urn, uint32_t i)
+/* Notes that an item's weight is to follow; the list may overflow. */
+static void note(sti_urn *urn, uint32_t item)
 {
-    urn->place[i] = urn->n_floor;
-    urn->floor[urn->n_floor++] = i;
+    if (urn->n_change < STI_URN_CHANGES)
+        urn->change[urn->n_change] = item;
+    urn->n_change++;
 }
 
-static void list_remove(sti_urn *urn, uint32_t i)
+static void put(sti_urn *urn, uint32_t i, double priority)
 {
-    uint32_t last = urn->floor[--urn->n_floor];
-    urn->floor[urn->place[i]] = last;
-    urn->place[last] = urn->place[i];
+    double clean = priority > 0 ? fmin(priority, HUGE_PRIORITY) : 0;
+    urn->positive -= urn->priority[i] > 0;
+    urn->positive += clean > 0;
+    urn->priority[i] = clean;
+    if (clean > 0 && !urn->touched[i]) {
+        urn->touched[i] = true;
+        urn->floor[urn->n_floor++] = i;
+    }
+    uint32_t e = urn->book->of[i];
+    if (e == STI_BLOCK_NONE) {
+        sti_sumtree_put(&urn->tree, i, clean);
+        note(urn, i);
+    } else if (!urn->book->entry[e].changed) {
+        urn->book->entry[e].changed = true;
+        note(urn, urn->book->entry[e].param[0]);
+    }
 }
 
-/* Counts and lists afresh, from the priorities. */
-static void recount(sti_urn *urn)
+/* Adds a block up. */
+static void weigh(sti_urn *urn, sti_blockbook_entry *entry)
 {
-    urn->n_floor = urn->positive = 0;
+    double sum = 0, live = 0;
+    for (uint32_t k = 0; k < entry->block.n; k++) {
+        double priority = urn->priority[entry->param[k]];
+        sum += priority;
+        live += priority > 0 ? (double)entry->member_weight[k] : 0;
+    }
+    entry->live = live;
+    entry->changed = false;
+    sti_sumtree_put(&urn->tree, entry->param[0], sum);
+}
+
+/* Brings the tree up to date with all that was noted. */
+static void follow(sti_urn *urn)
+{
+    sti_blockbook *book = urn->book;
+    if (urn->n_change > STI_URN_CHANGES) {
+        for (uint32_t e = 0; e < book->n; e++)
+            if (book->entry[e].changed)
+                weigh(urn, &book->entry[e]);
+        sti_sumtree_rebuild(&urn->tree);
+    } else {
+        uint32_t counts = 0;
+        for (uint32_t k = 0; k < urn->n_change; k++) {
+            uint32_t item = urn->change[k];
+            uint32_t e = book->of[item];
+            if (e != STI_BLOCK_NONE && book->entry[e].changed)
+                weigh(urn, &book->entry[e]);
+            if (!sti_sumtree_hidden(&urn->tree, item))
+                urn->change[counts++] = item;
+        }
+        if (counts)
+            sti_sumtree_settle(&urn->tree, counts, urn->change);
+    }
+    urn->n_change = 0;
+}
+
+/* The floor is for what moves now, and for nothing else. */
+static void restart_floor(sti_urn *urn)
+{
+    urn->n_floor = 0;
     for (uint32_t i = 0; i < urn->tree.n; i++) {
-        bool moves = sti_urn_priority(urn, i) > 0;
-        bool shown = !sti_urn_hidden(urn, i);
-        urn->place[i] = moves ? AWAY : RESTING;
-        if (moves && shown)
-            list_add(urn, i);
-        urn->positive += moves && shown;
+        urn->touched[i] = urn->priority[i] > 0;
+        if (urn->touched[i])
+            urn->floor[urn->n_floor++] = i;
     }
-}
-
-/* Returns whether i is shown: then the sums must follow. */
-static bool put(sti_urn *urn, uint32_t i, double priority)
-{
-    bool moved = sti_urn_priority(urn, i) > 0;
-    sti_sumtree_put(&urn->tree, i, priority);
-    bool moves = sti_urn_priority(urn, i) > 0;
-    bool shown = !sti_urn_hidden(urn, i);
-    if (shown) {
-        urn->positive -= moved;
-        urn->positive += moves;
-    }
-    if (moves && urn->place[i] == RESTING) {
-        urn->place[i] = AWAY;
-        if (shown)
-            list_add(urn, i);
-    }
-    return shown;
 }
 
 void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
                  const double *priority, bool all)
 {
-    bool counts = false;
     for (uint32_t k = 0; k < n; k++)
-        counts |= put(urn, param[k], priority[k]);
-    if (counts)
-        sti_sumtree_settle(&urn->tree, n, param);
+        put(urn, param[k], priority[k]);
+    follow(urn);
     if (all)
-        recount(urn);
+        restart_floor(urn);
 }
 
-static void hide(sti_urn *urn, uint32_t i)
+void sti_urn_hide(sti_urn *urn, uint32_t item)
 {
-    urn->positive -= sti_urn_priority(urn, i) > 0;
-    if (urn->place[i] != RESTING) {
-        list_remove(urn, i);
-        urn->place[i] = AWAY;
+    if (sti_sumtree_hidden(&urn->tree, item))
+        return;
+    sti_sumtree_hide(&urn->tree, item);
+    sti_sumtree_settle(&urn->tree, 1, &item);
+}
+
+void sti_urn_show(sti_urn *urn, uint32_t item)
+{
+    if (!sti_sumtree_hidden(&urn->tree, item))
+        return;
+    sti_sumtree_show(&urn->tree, item);
+    sti_sumtree_settle(&urn->tree, 1, &item);
+}
+
+void sti_urn_join(sti_urn *urn, uint32_t e)
+{
+    sti_blockbook_entry *entry = &urn->book->entry[e];
+    weigh(urn, entry);
+    /* All are hidden or weigh nothing: no sum changes. */
+    for (uint32_t k = 1; k < entry->block.n; k++) {
+        sti_sumtree_put(&urn->tree, entry->param[k], 0);
+        sti_sumtree_show(&urn->tree, entry->param[k]);
     }
-    sti_sumtree_hide(&urn->tree, i);
 }
 
-static void show(sti_urn *urn, uint32_t i)
+void sti_urn_part(sti_urn *urn, uint32_t e)
 {
-    sti_sumtree_show(&urn->tree, i);
-    urn->positive += sti_urn_priority(urn, i) > 0;
-    if (urn->place[i] == AWAY)
-        list_add(urn, i);
+    const sti_blockbook_entry *entry = &urn->book->entry[e];
+    for (uint32_t k = 0; k < entry->block.n; k++) {
+        uint32_t i = entry->param[k];
+        sti_sumtree_put(&urn->tree, i, urn->priority[i]);
+        sti_sumtree_show(&urn->tree, i);
+    }
+    sti_sumtree_settle(&urn->tree, entry->block.n, entry->param);
 }
 
-void sti_urn_hide(sti_urn *urn, uint32_t n, const uint32_t *param)
+double sti_urn_floor(const sti_urn *urn, double hidden)
 {
-    for (uint32_t k = 0; k < n; k++)
-        if (!sti_urn_hidden(urn, param[k]))
-            hide(urn, param[k]);
-    sti_sumtree_settle(&urn->tree, n, param);
+    return urn->positive ? FLOOR * (sti_urn_sum(urn) + hidden) / urn->positive
+                         : 0;
 }
 
-void sti_urn_show(sti_urn *urn, uint32_t n, const uint32_t *param)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (sti_urn_hidden(urn, param[k]))
-            show(urn, param[k]);
-    sti_sumtree_settle(&urn->tree, n, param);
-}
-
-uint32_t sti_urn_draw(sti_urn *urn, double unit)
+uint32_t sti_urn_draw(sti_urn *urn, double floor, double unit)
 {
     double sum = sti_urn_sum(urn);
-    if (!(sum > 0) || urn->positive == 0)
+    if (!(sum > 0))
         return STI_URN_NONE;
-    double floor = FLOOR * sum / urn->positive;
     double place = unit * (sum + floor * urn->n_floor);
     if (place < sum)
         return sti_sumtree_find(&urn->tree, place);
     uint32_t k = (uint32_t)((place - sum) / floor);
-    return urn->floor[k < urn->n_floor ? k : urn->n_floor - 1];
+    uint32_t i = urn->floor[k < urn->n_floor ? k : urn->n_floor - 1];
+    return sti_sumtree_hidden(&urn->tree, sti_urn_item(urn, i)) ? STI_URN_AGAIN
+                                                                : i;
 }
