@@ -74,7 +74,10 @@ Test(lasso_optimum, kkt_conditions_hold_under_every_option)
         for (size_t k = 0; k < sizeof(variants) / sizeof(variants[0]); k++) {
             char what[64];
             snprintf(what, sizeof(what), "design %zu, variant %zu", i, k);
-            expect_optimal(&design, &variants[k], NULL, what);
+            const strads_engine_options engine = {.workers = 1,
+                                                  .deterministic = true,
+                                                  .tolerance = 1e-10};
+            expect_optimal(&design, &variants[k], &engine, what);
         }
         lasso_design_free(&design);
     }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Gains below this share of P are rounding: only a scan can still help. */
+#define ROUNDING 1e-20
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 
@@ -293,7 +295,7 @@ strads_err lasso_gram_solve(strads_commit *commit)
     }
     state->blocks++;
     tell_priorities(commit, n);
-    strads_commit_rest(commit,
-                       lasso_gap_within(state) <= gram->target ? INFINITY : 0);
+    const bool near = lasso_gap_within(state) <= gram->target;
+    strads_commit_rest(commit, near ? INFINITY : ROUNDING * state->primal);
     return STRADS_OK;
 }
