@@ -18,7 +18,7 @@
 #include "schedulers/packing.h"
 #include "schedulers/ties.h"
 
-enum { SKIPS = 8 };
+enum { SKIPS = 4 };
 
 typedef struct priority {
     strads_policy_setup setup;

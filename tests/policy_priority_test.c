@@ -246,6 +246,36 @@ Test(policy_priority, it_waits_for_what_in_flight_may_still_change)
     harness_close(&h);
 }
 
+/* Parameter 0 depends on all others, which are free of each other and keep the
+ * pipeline full. */
+Test(policy_priority, nobody_is_passed_by_for_ever)
+{
+    enum { N = 200 };
+    float *d = calloc(N * N, sizeof *d);
+    for (int j = 0; j < N; j++) {
+        d[j * N + j] = 1;
+        d[j] = d[j * N] = 0.9f;
+    }
+    harness h;
+    harness_setup setup = {.parameters = N,
+                           .dependency = d,
+                           .work = 4,
+                           .block_max = 4,
+                           .want = 1,
+                           .depth = 4};
+    must(harness_open(&h, &setup));
+    for (int k = 0; k < 20000; k++) {
+        must(harness_ask(&h));
+        if (h.last.kind == STRADS_CHOOSE_WAIT || h.n_in_flight > 4)
+            harness_commit(&h, keeps);
+    }
+    double mean = (double)h.updates / N;
+    cr_assert_gt((double)h.dispatched[0], mean / 50, "%d of %g",
+                 (int)h.dispatched[0], mean);
+    harness_close(&h);
+    free(d);
+}
+
 /* ---- blocks ---------------------------------------------------------------- */
 
 Test(policy_priority, blocks_of_a_dispatch_have_similar_work)

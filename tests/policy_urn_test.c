@@ -7,12 +7,45 @@
 
 #include "engine/base/random.h"
 #include "schedulers/urn.h"
+#include "strads/policy.h"
 
-static sti_urn open_urn(uint32_t n)
-{
+typedef struct fixture {
+    sti_blockbook book;
     sti_urn urn;
-    cr_assert_eq(sti_urn_open(n, &urn), STRADS_OK);
-    return urn;
+} fixture;
+
+static void open_urn(fixture *f, uint32_t n)
+{
+    cr_assert_eq(sti_blockbook_open(n, &f->book), STRADS_OK);
+    cr_assert_eq(sti_urn_open(n, &f->book, &f->urn), STRADS_OK);
+}
+
+static void close_urn(fixture *f)
+{
+    sti_urn_close(&f->urn);
+    sti_blockbook_close(&f->book);
+}
+
+/* Makes a block; its members are shown afterwards. */
+static uint32_t join(fixture *f, uint32_t n, const uint32_t *member)
+{
+    float weight[1000];
+    uint32_t e = 0;
+    for (int i = 0; i < 1000; i++)
+        weight[i] = (float)(1 + i);
+    for (uint32_t k = 0; k < n; k++)
+        sti_urn_hide(&f->urn, member[k]);
+    cr_assert_eq(sti_blockbook_add(&f->book, 1, n, member, weight, &e),
+                 STRADS_OK);
+    sti_urn_join(&f->urn, e);
+    sti_urn_show(&f->urn, member[0]);
+    return e;
+}
+
+static void part(fixture *f, uint32_t e)
+{
+    sti_urn_part(&f->urn, e);
+    sti_blockbook_dissolve(&f->book, e);
 }
 
 static void set_all(sti_urn *urn, const double *priority)
@@ -50,14 +83,18 @@ static double chance(uint32_t n, const uint32_t *count, const double *weight,
     return gsl_cdf_chisq_Q(chi2, freedom);
 }
 
-static void count_draws(sti_urn *urn, uint64_t seed, uint32_t draws,
+/* Draws from the urn, of which so much is hidden. */
+static void count_draws(sti_urn *urn, double hidden, uint32_t draws,
                         uint32_t *count)
 {
-    sti_random r = sti_random_stream(seed, 0, 0);
-    for (uint32_t k = 0; k < draws; k++) {
-        uint32_t i = sti_urn_draw(urn, sti_random_unit(&r));
+    double floor = sti_urn_floor(urn, hidden);
+    for (uint64_t k = 0; draws > 0; k++) {
+        uint32_t i = sti_urn_draw(urn, floor, strads_random_unit(17, 0, 0, k));
+        if (i == STI_URN_AGAIN)
+            continue;
         cr_assert_lt(i, urn->tree.n);
         count[i]++;
+        draws--;
     }
 }
 
@@ -68,21 +105,22 @@ Test(policy_urn, draws_follow_priorities_and_the_floor)
         double weight[N], mean = 0;
         uint32_t count[N] = {0};
         sti_random r = sti_random_stream(seed, 1, 0);
-        sti_urn urn = open_urn(N);
+        fixture f;
+        open_urn(&f, N);
         uint32_t positive = 0;
         for (uint32_t i = 0; i < N; i++) {
             weight[i] = i % 10 == 0 ? 0 : pow(sti_random_unit(&r), 3);
-            set_one(&urn, i, weight[i]);
+            set_one(&f.urn, i, weight[i]);
             mean += weight[i];
             positive += weight[i] > 0;
         }
         mean /= positive;
         for (uint32_t i = 0; i < N; i++)
             weight[i] += 0.01 * mean;
-        count_draws(&urn, seed, DRAWS, count);
+        count_draws(&f.urn, 0, DRAWS, count);
         cr_assert_gt(chance(N, count, weight, DRAWS), 1e-3, "seed %d",
                      (int)seed);
-        sti_urn_close(&urn);
+        close_urn(&f);
     }
 }
 
@@ -91,109 +129,164 @@ Test(policy_urn, what_a_scan_found_at_rest_is_not_drawn)
     enum { N = 1000, DRAWS = 20000 };
     double *priority = calloc(N, sizeof *priority);
     uint32_t *count = calloc(N, sizeof *count);
-    sti_urn urn = open_urn(N);
+    fixture f;
+    open_urn(&f, N);
     priority[3] = priority[700] = 1;
-    set_all(&urn, priority);
-    count_draws(&urn, 1, DRAWS, count);
+    set_all(&f.urn, priority);
+    count_draws(&f.urn, 0, DRAWS, count);
     cr_assert_eq(count[3] + count[700], DRAWS);
     /* One of the two comes to rest by itself: the floor keeps it. */
-    set_one(&urn, 3, 0);
-    cr_assert_eq(sti_urn_sum(&urn), 1);
+    set_one(&f.urn, 3, 0);
+    cr_assert_eq(sti_urn_sum(&f.urn), 1);
     memset(count, 0, N * sizeof *count);
-    count_draws(&urn, 2, DRAWS, count);
+    count_draws(&f.urn, 0, DRAWS, count);
     priority[3] = 0.01;
     priority[700] = 1.01;
     cr_assert_gt(chance(N, count, priority, DRAWS), 1e-3);
     free(priority);
     free(count);
-    sti_urn_close(&urn);
+    close_urn(&f);
 }
 
 Test(policy_urn, the_hidden_are_neither_drawn_nor_counted)
 {
     enum { N = 50, DRAWS = 20000 };
-    sti_urn urn = open_urn(N);
+    fixture f;
+    open_urn(&f, N);
     double weight[N];
     uint32_t count[N] = {0}, hidden[] = {1, 2, 3, 40};
     for (uint32_t i = 0; i < N; i++)
         weight[i] = 1;
-    sti_urn_hide(&urn, 4, hidden);
-    sti_urn_hide(&urn, 4, hidden);
-    cr_assert_eq(sti_urn_sum(&urn), N - 4);
-    cr_assert_eq(urn.positive, N - 4);
-    cr_assert_eq(urn.n_floor, N - 4);
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 4; k++) {
+        sti_urn_hide(&f.urn, hidden[k]);
+        sti_urn_hide(&f.urn, hidden[k]);
         weight[hidden[k]] = 0;
-    count_draws(&urn, 1, DRAWS, count);
+    }
+    cr_assert_eq(sti_urn_sum(&f.urn), N - 4);
+    count_draws(&f.urn, 4, DRAWS, count);
     cr_assert_gt(chance(N, count, weight, DRAWS), 1e-3);
-    set_one(&urn, 40, 7);
-    cr_assert_eq(sti_urn_sum(&urn), N - 4, "a hidden one was counted");
-    cr_assert_eq(sti_urn_priority(&urn, 40), 7);
-    sti_urn_show(&urn, 4, hidden);
-    cr_assert_eq(sti_urn_sum(&urn), N + 6);
-    cr_assert_eq(urn.positive, N);
-    cr_assert_eq(urn.n_floor, N);
-    sti_urn_close(&urn);
+    set_one(&f.urn, 40, 7);
+    cr_assert_eq(sti_urn_sum(&f.urn), N - 4, "a hidden one was counted");
+    cr_assert_eq(sti_urn_weight(&f.urn, 40), 7);
+    for (int k = 0; k < 4; k++)
+        sti_urn_show(&f.urn, hidden[k]);
+    cr_assert_eq(sti_urn_sum(&f.urn), N + 6);
+    close_urn(&f);
+}
+
+Test(policy_urn, a_block_is_drawn_as_often_as_its_members_together)
+{
+    enum { N = 20, DRAWS = 40000 };
+    fixture f;
+    open_urn(&f, N);
+    uint32_t members[] = {3, 4, 11}, count[N] = {0};
+    double weight[N], floor = 0.01;
+    uint32_t e = join(&f, 3, members);
+    for (uint32_t i = 0; i < N; i++)
+        weight[i] = 1 + floor;
+    weight[3] += 2; /* the others are drawn in its name, or by the floor */
+    weight[4] = weight[11] = floor;
+    cr_assert_eq(sti_urn_sum(&f.urn), N);
+    cr_assert_eq(sti_urn_weight(&f.urn, sti_urn_item(&f.urn, 11)), 3);
+    count_draws(&f.urn, 0, DRAWS, count);
+    cr_assert_gt(chance(N, count, weight, DRAWS), 1e-3);
+    sti_urn_set(&f.urn, 3, members, (double[]){0, 5, 0}, false);
+    cr_assert_eq(sti_urn_sum(&f.urn), N + 2);
+    cr_assert_eq(f.book.entry[e].live, 5, "weight of what moves");
+    part(&f, e);
+    cr_assert_eq(sti_urn_sum(&f.urn), N + 2);
+    cr_assert_eq(sti_urn_weight(&f.urn, 4), 5);
+    cr_assert_eq(sti_urn_weight(&f.urn, 3), 0);
+    close_urn(&f);
+}
+
+Test(policy_urn, a_hidden_block_hides_its_members)
+{
+    enum { N = 6 };
+    fixture f;
+    open_urn(&f, N);
+    uint32_t members[] = {0, 1, 5}, count[N] = {0};
+    uint32_t e = join(&f, 3, members);
+    sti_urn_hide(&f.urn, 0);
+    cr_assert_eq(sti_urn_sum(&f.urn), 3);
+    count_draws(&f.urn, 3, 10000, count);
+    cr_assert_eq(count[0] + count[1] + count[5], 0);
+    sti_urn_set(&f.urn, 3, members, (double[]){9, 9, 9}, false);
+    cr_assert_eq(sti_urn_sum(&f.urn), 3, "a hidden block was counted");
+    sti_urn_show(&f.urn, 0);
+    cr_assert_eq(sti_urn_sum(&f.urn), 30);
+    part(&f, e);
+    cr_assert_eq(sti_urn_sum(&f.urn), 30);
+    close_urn(&f);
 }
 
 Test(policy_urn, nothing_is_drawn_when_nothing_moves)
 {
-    sti_urn urn = open_urn(9);
+    fixture f;
+    open_urn(&f, 9);
     for (uint32_t i = 0; i < 9; i++)
-        set_one(&urn, i, 0);
-    cr_assert_eq(sti_urn_sum(&urn), 0, "sums drift");
-    cr_assert_eq(sti_urn_draw(&urn, 0.5), STI_URN_NONE);
-    sti_urn_close(&urn);
+        set_one(&f.urn, i, 0);
+    cr_assert_eq(sti_urn_sum(&f.urn), 0, "sums drift");
+    cr_assert_eq(sti_urn_draw(&f.urn, 1, 0.5), STI_URN_NONE);
+    close_urn(&f);
 }
 
 Test(policy_urn, what_is_no_priority_counts_as_none)
 {
-    sti_urn urn = open_urn(4);
-    set_all(&urn, (double[]){NAN, -3, 0, 1});
-    cr_assert_eq(sti_urn_sum(&urn), 1);
-    set_all(&urn, (double[]){NAN, -INFINITY, INFINITY, INFINITY});
-    cr_assert(isfinite(sti_urn_sum(&urn)));
+    fixture f;
+    open_urn(&f, 4);
+    set_all(&f.urn, (double[]){NAN, -3, 0, 1});
+    cr_assert_eq(sti_urn_sum(&f.urn), 1);
+    set_all(&f.urn, (double[]){NAN, -INFINITY, INFINITY, INFINITY});
+    cr_assert(isfinite(sti_urn_sum(&f.urn)));
     for (int k = 0; k < 100; k++)
-        cr_assert_geq(sti_urn_draw(&urn, k / 100.0), 2);
-    sti_urn_close(&urn);
+        cr_assert_geq(sti_urn_draw(&f.urn, 0, k / 100.0), 2);
+    close_urn(&f);
 }
 
 /* After any history the sums are what a fresh tree has. */
+static void play_history(fixture *f, uint32_t n)
+{
+    sti_random r = sti_random_stream(1, n, 0);
+    uint32_t *some = malloc(n * sizeof *some);
+    double *told = malloc(n * sizeof *told);
+    for (int turn = 0; turn < 200; turn++) {
+        uint32_t m = 1 + (uint32_t)sti_random_below(&r, n);
+        for (uint32_t k = 0; k < m; k++) {
+            some[k] = (uint32_t)sti_random_below(&r, n);
+            told[k] = pow(10, 40 * sti_random_unit(&r) - 20);
+        }
+        sti_urn_set(&f->urn, m, some, told, false);
+        uint32_t first = (uint32_t)sti_random_below(&r, n), size = 0;
+        for (uint32_t i = first; i < n && size < 9; i += 1 + i % 3)
+            if (f->book.of[i] == STI_BLOCK_NONE)
+                some[size++] = i;
+        if (turn % 2 && size)
+            join(f, size, some);
+        else if (f->book.of[first] != STI_BLOCK_NONE)
+            part(f, f->book.of[first]);
+    }
+    free(some);
+    free(told);
+}
+
 Test(policy_urn, sums_depend_on_the_priorities_alone)
 {
-    static const uint32_t sizes[] = {1, 2, 7, 8, 9, 63, 64, 65, 513, 5000};
+    static const uint32_t sizes[] = {1, 2, 7, 8, 9, 63, 64, 65, 513, 1000};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        uint32_t n = sizes[s], *some = malloc(n * sizeof *some);
-        double *priority = calloc(n, sizeof *priority);
-        sti_random r = sti_random_stream(1, n, 0);
-        sti_urn urn = open_urn(n), other = open_urn(n);
-        for (int turn = 0; turn < 200; turn++) {
-            uint32_t m = 1 + (uint32_t)sti_random_below(&r, n);
-            double *told = malloc(m * sizeof *told);
-            for (uint32_t k = 0; k < m; k++) {
-                some[k] = (uint32_t)sti_random_below(&r, n);
-                told[k] = pow(10, 40 * sti_random_unit(&r) - 20);
-            }
-            if (turn % 3 == 0)
-                sti_urn_hide(&urn, m, some);
-            if (turn % 3 == 1)
-                sti_urn_show(&urn, m, some);
-            sti_urn_set(&urn, m, some, told, false);
-            free(told);
-        }
-        for (uint32_t i = 0; i < n; i++) {
-            some[i] = i;
-            priority[i] = sti_urn_priority(&urn, i);
-        }
-        sti_urn_show(&urn, n, some);
-        set_all(&other, priority);
-        cr_assert_eq(urn.tree.sum, other.tree.sum, "%u items", n);
-        cr_assert_eq(urn.positive, other.positive);
-        cr_assert_eq(urn.n_floor, n);
-        sti_urn_close(&urn);
-        sti_urn_close(&other);
-        free(some);
-        free(priority);
+        fixture f, other;
+        open_urn(&f, sizes[s]);
+        open_urn(&other, sizes[s]);
+        play_history(&f, sizes[s]);
+        for (uint32_t e = 0; e < f.book.n; e++)
+            if (f.book.entry[e].block.id)
+                part(&f, e);
+        set_all(&other.urn, f.urn.priority);
+        cr_assert_eq(sti_urn_sum(&f.urn), sti_urn_sum(&other.urn), "%u items",
+                     sizes[s]);
+        cr_assert_eq(f.urn.positive, other.urn.positive);
+        close_urn(&f);
+        close_urn(&other);
     }
 }
 
@@ -201,31 +294,33 @@ Test(policy_urn, every_place_finds_an_item_that_weighs_something)
 {
     for (uint32_t n = 1; n < 200; n += 7) {
         sti_random r = sti_random_stream(2, n, 0);
-        sti_urn urn = open_urn(n);
+        fixture f;
+        open_urn(&f, n);
         for (uint32_t i = 0; i < n; i++)
-            set_one(&urn, i, i % 3 ? 0 : pow(10, 30 * sti_random_unit(&r)));
-        double sum = sti_urn_sum(&urn);
+            set_one(&f.urn, i, i % 3 ? 0 : pow(10, 30 * sti_random_unit(&r)));
+        double sum = sti_urn_sum(&f.urn);
         double place[] = {0, nextafter(sum, 0), sum, 2 * sum};
         for (int k = 0; k < 4; k++) {
-            uint32_t i = sti_sumtree_find(&urn.tree, place[k]);
-            cr_assert(i < n && sti_urn_priority(&urn, i) > 0);
+            uint32_t i = sti_sumtree_find(&f.urn.tree, place[k]);
+            cr_assert(i < n && f.urn.priority[i] > 0);
         }
-        sti_urn_close(&urn);
+        close_urn(&f);
     }
 }
 
 static double steps_an_operation(uint32_t n)
 {
     enum { TIMES = 1000 };
-    sti_urn urn = open_urn(n);
+    fixture f;
+    open_urn(&f, n);
     sti_random r = sti_random_stream(3, n, 0);
-    uint64_t before = urn.tree.steps;
+    uint64_t before = f.urn.tree.steps;
     for (int k = 0; k < TIMES; k++) {
-        set_one(&urn, (uint32_t)sti_random_below(&r, n), sti_random_unit(&r));
-        sti_urn_draw(&urn, sti_random_unit(&r));
+        set_one(&f.urn, (uint32_t)sti_random_below(&r, n), sti_random_unit(&r));
+        sti_urn_draw(&f.urn, 0.005, sti_random_unit(&r));
     }
-    double steps = (double)(urn.tree.steps - before) / TIMES;
-    sti_urn_close(&urn);
+    double steps = (double)(f.urn.tree.steps - before) / TIMES;
+    close_urn(&f);
     return steps;
 }
 
