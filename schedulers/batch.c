@@ -180,7 +180,7 @@ static int ascending(const void *x, const void *y)
 strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
                           const strads_choice_request *r, bool check)
 {
-    progress p = {.work = r->work > 1 ? r->work : 1};
+    progress p = {.work = r->work};
     uint32_t target = check ? OVERSAMPLE * r->want : r->want;
     strads_err err = STRADS_OK;
     uint32_t vain = 0;

@@ -10,6 +10,14 @@ static const strads_policy *const builtin[] = {
     NULL,
 };
 
+double sti_policy_total(const strads_policy_setup *setup)
+{
+    double total = 0;
+    for (uint64_t j = 0; j < setup->parameters; j++)
+        total += (double)setup->weight[j];
+    return total;
+}
+
 const strads_policy *const *strads_policies(void)
 {
     return builtin;

@@ -22,6 +22,7 @@ enum { SKIPS = 4 };
 
 typedef struct priority {
     strads_policy_setup setup;
+    double total; /* weight of all parameters */
     sti_urn urn;
     sti_blockbook book;
     sti_ties ties;
@@ -69,6 +70,7 @@ static strads_err priority_open(const strads_policy_setup *setup, void **state)
     if (!p)
         return strads_fail(STRADS_ENOMEM, "no memory for a policy");
     p->setup = *setup;
+    p->total = sti_policy_total(setup);
     p->due = STI_BLOCK_NONE;
     p->ties.threshold = setup->threshold;
     uint32_t n = (uint32_t)setup->parameters;
@@ -192,7 +194,7 @@ static strads_err pack(priority *p, double work, const pool_work *w,
         .tie = w->tie,
         .busy = w->busy,
         .threshold = p->setup.threshold,
-        .work = work > 1 ? work : 1,
+        .work = work,
         .block_max = p->setup.block_max,
     };
     return sti_packing_run(&packing, w->bin, bins);
@@ -427,17 +429,20 @@ static strads_err choose_free(priority *p, const strads_choice_request *r,
     return err;
 }
 
-static strads_err priority_choose(void *state, const strads_choice_request *r,
+static strads_err priority_choose(void *state,
+                                  const strads_choice_request *asked,
                                   strads_choice *choice)
 {
     priority *p = state;
-    sti_ties_begin(&p->ties, r);
-    release_committed(p, r);
-    if (foreign_in_flight(p, r)) {
+    strads_choice_request request = *asked;
+    request.work = sti_policy_work(asked, p->total);
+    sti_ties_begin(&p->ties, &request);
+    release_committed(p, &request);
+    if (foreign_in_flight(p, &request)) {
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
         return STRADS_OK;
     }
-    return choose_free(p, r, choice);
+    return choose_free(p, &request, choice);
 }
 
 const strads_policy sti_policy_priority = {

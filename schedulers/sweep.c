@@ -39,6 +39,7 @@ strads_err sti_sweep_open(const strads_policy_setup *setup, bool shuffle,
     if (!s)
         return strads_fail(STRADS_ENOMEM, "no memory for a policy");
     s->setup = *setup;
+    s->total = sti_policy_total(setup);
     s->first_id = STRADS_POLICY_BLOCK_IDS + 1;
     uint32_t n = (uint32_t)setup->parameters;
     if (shuffle && n) {
@@ -141,7 +142,7 @@ strads_err sti_sweep_begin(sti_sweep *s, const strads_choice_request *request,
         choice->kind = STRADS_CHOOSE_REST;
         return STRADS_OK;
     }
-    double work = request->work > 1 ? request->work : 1;
+    double work = sti_policy_work(request, s->total);
     if (!s->sent && !still_fits(s, work)) {
         strads_err err = cut(s, work);
         if (err)

@@ -7,6 +7,7 @@
 
 typedef struct sti_sweep {
     strads_policy_setup setup;
+    double total;      /* weight */
     uint32_t *order;   /* [J], or NULL: 0, 1, 2, ... */
     uint32_t *start;   /* [blocks + 1] where in the order each one begins */
     uint32_t blocks;   /* 0: not cut yet */

@@ -179,3 +179,22 @@ Test(policy_sweep, nothing_is_chosen_beside_a_block_of_the_program)
         harness_close(&h);
     }
 }
+
+Test(policy_sweep, without_end_work_blocks_are_as_large_as_they_may_be)
+{
+    static const char *const names[] = {"cyclic", "uniform", "priority"};
+    for (int p = 0; p < 3; p++) {
+        harness_setup setup = {.policy = names[p],
+                               .parameters = 60,
+                               .work = INFINITY,
+                               .block_max = 20};
+        harness h = play(&setup, 50);
+        while (h.n_known < 3)
+            must(harness_play(&h, 1, keep));
+        must(harness_play(&h, 300, keep));
+        cr_assert_eq(h.n_known, 3, "%s made %u blocks", names[p], h.n_known);
+        for (int k = 0; k < 3; k++)
+            cr_assert_eq(h.known[k].block.n, 20, "%s", names[p]);
+        harness_close(&h);
+    }
+}

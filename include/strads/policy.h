@@ -38,7 +38,8 @@ typedef struct strads_policy_setup {
 typedef struct strads_choice_request {
     uint32_t want; /* blocks wanted at most */
     double work;   /* entries that a block should have at least, so that
-                             it pays for its round */
+                             it pays for its round; INFINITY: as many as
+                             block_max allows */
     uint64_t draw; /* 1, 2, 3, ...: how often it has been asked */
     const strads_block *in_flight; /* dispatched and not yet committed */
     uint32_t n_in_flight;
