@@ -177,6 +177,9 @@ static void take_partial(sti_coordinator *c, const sti_msg *msg,
         return;
     }
     f->arrived = true;
+    f->alone_ns =
+        c->now - (c->last_arrival > f->sent_at ? c->last_arrival : f->sent_at);
+    c->last_arrival = c->now;
     f->busy_ns = msg->busy_ns;
     f->partial = (sti_buffer *)msg->object;
 }
@@ -237,15 +240,14 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
 
 /* Everything has landed and nothing more is wanted: a last look when the run
  * was cut short, so that the report describes the model; then CLOSE. */
-static bool wind_up(sti_coordinator *c)
+static bool wind_up(sti_coordinator *c, sti_effects *out)
 {
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING)
         return false;
     if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
         c->looked_last = true; /* what it changes is not looked at again */
         c->final_report = true;
-        c->automatic = STRADS_WHEN_REST;
-        c->automatic_next = 0;
+        sti_coord_look_at_all(c, out);
         return true;
     }
     c->stage = STI_STAGE_CLOSING;
@@ -264,7 +266,7 @@ static void advance(sti_coordinator *c, sti_effects *out)
             continue;
         if (sti_coord_commit_next(c, out))
             continue;
-        if (c->plan.set || !wind_up(c))
+        if (c->plan.set || !wind_up(c, out))
             return;
     }
 }

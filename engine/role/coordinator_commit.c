@@ -31,7 +31,8 @@ static void land(sti_coordinator *c, sti_flight *f)
         c->in_flight--;
     *f = (sti_flight){0};
     c->waiting = false;
-    c->progress.round++;
+    if (!c->final_report) /* the last look is not one of the user's rounds */
+        c->progress.round++;
 }
 
 /* OPEN and CLOSE have nothing to commit: all partitions are through. */
@@ -75,7 +76,8 @@ bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out)
     return true;
 }
 
-/* Learns what a policy round costs beside its computing. */
+/* Learns what a policy round costs beside its computing. Waiting behind the
+ * rounds before it is no cost of its own: it counts from when they arrived. */
 static void measure(sti_coordinator *c, const sti_flight *f)
 {
     double entries = 0;
@@ -84,9 +86,9 @@ static void measure(sti_coordinator *c, const sti_flight *f)
             entries +=
                 (double)c->run
                     ->weight[strads_block_param(&f->dispatch->blocks[b], k)];
-    double took = (double)(c->now - f->sent_at);
+    double took = (double)f->alone_ns;
     double busy = (double)f->busy_ns;
-    if (!(busy > 0) || !(took > 0))
+    if (!(busy > 0))
         return;
     double overhead = took > busy ? took - busy : 0;
     double rate = entries / busy;

@@ -309,6 +309,15 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         send_dispatch(c, d, out);
 }
 
+void sti_coord_look_at_all(sti_coordinator *c, sti_effects *out)
+{
+    c->automatic = STRADS_WHEN_REST;
+    c->automatic_next = 0;
+    if (c->run->phases == &c->run->simple && c->run->program->objective)
+        sti_coord_start_job(c, &c->aggregate.job, STI_CALL_REPORT,
+                            c->next_round, 0, out);
+}
+
 /* Nothing moves enough any more: look at everything again, or end when the
  * last look has brought nothing either. */
 static void policy_rests(sti_coordinator *c, sti_effects *out)
@@ -323,11 +332,7 @@ static void policy_rests(sti_coordinator *c, sti_effects *out)
         return;
     }
     c->chosen_since_rest = 0;
-    c->automatic = STRADS_WHEN_REST;
-    c->automatic_next = 0;
-    if (c->run->phases == &c->run->simple && c->run->program->objective)
-        sti_coord_start_job(c, &c->aggregate.job, STI_CALL_REPORT,
-                            c->next_round, 0, out);
+    sti_coord_look_at_all(c, out);
 }
 
 static void plan_choice(sti_coordinator *c, sti_choice *choice)

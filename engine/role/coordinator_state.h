@@ -12,7 +12,9 @@ typedef struct sti_flight {
     bool wished; /* a probe that a commit asked for */
     sti_dispatch *dispatch;
     sti_buffer *partial;
-    uint64_t sent_at, busy_ns;
+    uint64_t sent_at;
+    uint64_t alone_ns; /* since it was sent, or the one before arrived */
+    uint64_t busy_ns;  /* of it, the longest computing */
 } sti_flight;
 
 /* A dispatch that is decided and not yet made. */
@@ -42,6 +44,7 @@ struct sti_coordinator {
     sti_flight *flights; /* [window] by seq modulo window */
     sti_flight own;      /* of a phase to NOBODY: never really in flight */
     sti_flight *committing;
+    uint64_t last_arrival; /* when a partial came last */
     uint32_t in_flight;
     sti_plan plan;
     /* What is to be dispatched by itself: all phases of this `when`, from the
@@ -103,6 +106,8 @@ void sti_coord_plan_internal(sti_coordinator *c, uint32_t phase);
 bool sti_coord_may_decide(sti_coordinator *c);
 /* Starts to choose the next dispatch; false when nothing can be chosen now. */
 bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
+/* All REST phases are due; of a simple program, its objective. */
+void sti_coord_look_at_all(sti_coordinator *c, sti_effects *out);
 bool sti_coord_plan_may_leave(sti_coordinator *c);
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
 void sti_coord_prepared(sti_coordinator *c, sti_effects *out);

@@ -141,7 +141,7 @@ typedef struct sti_aggregate_job {
     double route_work;
     bool reported;
     strads_report report;
-    uint64_t updates, updates_other, version;
+    uint64_t updates, updates_other;
     /* The block that is being committed. */
     sti_buffer *scratch;  /* value, change and priority */
     sti_buffer *gathered; /* CONCAT: the pieces of its partial */
@@ -183,6 +183,7 @@ typedef struct sti_choose_job {
     sti_ask *ask;
     uint64_t draw;
     double rest;
+    bool probed;        /* the answer before was a probe */
     sti_choice *chosen; /* blocks that wait for a probe; in and out */
     sti_choice *choice; /* out: the answer */
 } sti_choose_job;

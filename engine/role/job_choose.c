@@ -25,6 +25,7 @@ static strads_err answer_probe(sti_choose_job *job, const strads_block *block,
                                const strads_block *against)
 {
     const strads_block pair[2] = {*block, *against};
+    job->probed = true;
     return answer(job, STRADS_CHOOSE_PROBE, 2, pair);
 }
 
@@ -152,8 +153,11 @@ strads_err sti_job_choose(sti_run *run, sti_choose_job *job)
 {
     job->run = run;
     tell_moved(run, job);
-    if (run->pairs && job->ask->n_in_flight == 0 && !job->chosen)
+    /* After a probe the policy is to find what it asked for. */
+    if (run->pairs && job->ask->n_in_flight == 0 && !job->chosen &&
+        !job->probed)
         sti_pairs_trim(run->pairs);
+    job->probed = false;
     strads_err err = sti_choice_new(&job->choice);
     if (err)
         return err;

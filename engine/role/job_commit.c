@@ -250,7 +250,6 @@ static strads_err store_change(sti_aggregate_job *job,
     if (!err)
         err = strads_store_inc(job->run->store, 0, n, news->change.param,
                                news->change.change, &news->change.version);
-    job->version = news->change.version;
     if (!err)
         err = remember(job, news);
     if (err)
@@ -267,7 +266,9 @@ static strads_err block_priorities(sti_aggregate_job *job,
         if (!(priority >= 0))
             priority =
                 norm(commit->change + (size_t)k * commit->width, commit->width);
-        strads_err err = sti_moved_add(job->moved, 1, &param, &priority);
+        strads_err err = check_priorities(job->run, 1, &param, &priority);
+        if (!err)
+            err = sti_moved_add(job->moved, 1, &param, &priority);
         if (err)
             return err;
     }
@@ -328,7 +329,7 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     memset(commit->change, 0, sizeof(double) * numbers);
     for (uint32_t k = 0; k < commit->block.n; k++)
         commit->priority[k] = -1;
-    if (!held || held->n_values != numbers || !job->dispatch->values)
+    if (!held || !job->dispatch->values)
         return STRADS_OK;
     const double *before =
         job->dispatch->values + job->dispatch->value_at[held->block];
@@ -388,10 +389,20 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
 static strads_err wrong_records(const sti_aggregate_job *job, uint32_t block)
 {
     return strads_fail(STRADS_EPEER,
-                       "round %llu: block %u of %u came back not once: a node "
-                       "runs another version or is broken",
+                       "round %llu: block %u of %u did not come back once and "
+                       "whole: a node runs another version or is broken",
                        (unsigned long long)job->job.round, block,
                        job->dispatch->n_blocks);
+}
+
+/* What a holder sent is as long as the dispatch said it would be. */
+static bool has_due_size(const sti_aggregate_job *job, const sti_record *record)
+{
+    const sti_dispatch *d = job->dispatch;
+    return record->partial_bytes ==
+               sti_partial_bytes(job->run, d, record->block) &&
+           record->n_values ==
+               d->value_at[record->block + 1] - d->value_at[record->block];
 }
 
 /* OWNER and RING: the one record of each block, in order of blocks. */
@@ -404,7 +415,8 @@ static strads_err one_record_each(const sti_aggregate_job *job,
     strads_err err;
     sti_record record;
     for (size_t at = 0; sti_records_next(job->partial, &at, &record, &err);) {
-        if (record.block >= n || records[record.block].partial)
+        if (record.block >= n || records[record.block].partial ||
+            !has_due_size(job, &record))
             return wrong_records(job, record.block);
         records[record.block] = record;
     }

@@ -220,7 +220,19 @@ static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
     return err;
 }
 
-/* Offsets ascend in steps of 8 bytes; values are there for all or none. */
+/* What this node itself would set aside for a block's partial. */
+static uint64_t room_due(const sti_run *run, const sti_dispatch_parts *p,
+                         uint32_t k)
+{
+    if (p->phase >= run->n_phases)
+        return 0;
+    size_t bytes =
+        sti_phase_partial_bytes(run, p->phase, &p->blocks[k], p->against);
+    return (bytes + 7) & ~(uint64_t)7;
+}
+
+/* Partials are as large as this node would make them; values are there for all
+ * or none. */
 static strads_err check_places(const sti_run *run, const draft *t,
                                uint64_t n_places)
 {
@@ -230,9 +242,8 @@ static strads_err check_places(const sti_run *run, const draft *t,
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < p->n_blocks; k++) {
         uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
-        if (t->partial_at[k + 1] < t->partial_at[k] || size % 8 ||
-            size > (uint64_t)1 << 40)
-            return refuse("impossible sizes of partials");
+        if (size != room_due(run, p, k))
+            return refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
     if (t->n_numbers != 0 && t->n_numbers != numbers)

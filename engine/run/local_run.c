@@ -1,4 +1,5 @@
 /* strads_run: a whole run on the threads of this process. */
+#include "engine/run/loop_run.h"
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
@@ -70,7 +71,8 @@ strads_err strads_run(const strads_program *program, const void *config,
     strads_err err =
         sti_setup_make(&setup, program, config, data, options, &layout);
     if (!err)
-        err = drive(&setup, &result);
+        err = program->run ? sti_loop_run(&setup, &result)
+                           : drive(&setup, &result);
     sti_setup_free(&setup, result != NULL);
     if (err)
         strads_result_free(result);

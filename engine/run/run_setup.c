@@ -86,10 +86,12 @@ strads_err sti_setup_check_program(const strads_program *program)
                            "it against the headers of this library",
                            program->size, sizeof *program);
     if (program->run)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s is a data-parallel loop: such programs "
-                           "open their sessions themselves (strads/store.h)",
-                           program->name);
+        return program->n_phases || program->update || program->schedule
+                   ? strads_fail(STRADS_EINVAL,
+                                 "program %s has both run and phases: leave "
+                                 "one of them out",
+                                 program->name)
+                   : STRADS_OK;
     if (!program->n_phases && !program->update)
         return strads_fail(STRADS_EINVAL, "program %s has no update",
                            program->name);
@@ -107,7 +109,7 @@ static void take_phases(sti_run *run)
     const strads_program *program = run->program;
     run->phases = program->phases;
     run->n_phases = program->n_phases;
-    if (!program->n_phases) {
+    if (!program->n_phases && !program->run) {
         run->simple = (strads_phase){
             .name = "update",
             .partial = program->partial,
@@ -277,6 +279,11 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     strads_err err = sti_setup_check_program(program);
     if (err)
         return err;
+    if (program->run && layout->node_of)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s is a data-parallel loop, which runs in "
+                           "one process in this version",
+                           program->name);
     if (options && options->size != sizeof *options)
         return strads_fail(STRADS_EINVAL,
                            "engine options of %zu bytes, expected %zu: set "

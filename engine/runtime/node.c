@@ -40,6 +40,7 @@ typedef struct thread {
     pthread_t handle;
     sti_inbox inbox;
     event_queue events;
+    job_queue urgent; /* the coordinator's and the scheduler's */
     job_queue jobs;
     sti_effects effects;
     sti_msg *taken; /* spare array to swap with the inbox */
@@ -144,6 +145,7 @@ static void free_thread(thread *th)
             sti_object_drop(e->event.msg.object);
     }
     free(th->events.at);
+    free(th->urgent.at);
     free(th->jobs.at);
     sti_effects_free(&th->effects);
     free(th->taken);
@@ -184,9 +186,8 @@ static bool push_event(thread *th, const waiting_event *event)
     return true;
 }
 
-static bool push_job(thread *th, sti_job *job)
+static bool push_job(job_queue *q, sti_job *job)
 {
-    job_queue *q = &th->jobs;
     if (q->n == q->room) {
         size_t room = q->room ? 2 * q->room : 64;
         sti_job **at = malloc(sizeof(sti_job *) * room);
@@ -336,7 +337,8 @@ static void apply(thread *th, sti_address role)
             send(th, &effect.msg);
             break;
         case STI_EFFECT_COMPUTE:
-            if (!push_job(th, effect.job))
+            if (!push_job(role < STI_WORKER_0 ? &th->urgent : &th->jobs,
+                          effect.job))
                 fail_thread(th, no_memory());
             break;
         case STI_EFFECT_REPORT:
@@ -387,9 +389,10 @@ static uint32_t track_of(const thread *th, sti_address role)
     return role == STI_SCHEDULER ? th->node->scheduler_track : th->track;
 }
 
+/* What other workers wait for goes before this thread's own share. */
 static bool run_next_job(thread *th)
 {
-    job_queue *q = &th->jobs;
+    job_queue *q = th->urgent.n ? &th->urgent : &th->jobs;
     if (q->n == 0)
         return false;
     sti_job *job = q->at[q->first];

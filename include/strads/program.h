@@ -367,8 +367,10 @@ typedef struct strads_program {
 
     const strads_payload *payload; /* RING: what travels; NULL: values alone */
 
-    /* Instead of all the above from `schedule` on: a data-parallel loop on one
-     * worker, {read_row, inc, clock} on the tables, until it returns. */
+    /* Instead of all the above from `schedule` on, but `objective`, which is
+     * asked when all have returned: a data-parallel loop, {read_row, inc,
+     * clock} on the tables, until it returns. Every partition has a thread and
+     * a session of its own. In one process in this version. */
     strads_err (*run)(strads_task *task, strads_session *session);
 } strads_program;
 

@@ -1,0 +1,12 @@
+/* engine/run/loop_run.h - running a program's `run`: a data-parallel loop on
+ * every partition, each with a session of the store. */
+#ifndef STI_LOOP_RUN_H
+#define STI_LOOP_RUN_H
+
+#include "engine/run/run_setup.h"
+
+/* Runs one thread a partition until all have returned, then asks `objective`
+ * once. The first error is the run's. The result is as that of any run. */
+strads_err sti_loop_run(sti_setup *setup, strads_result **out);
+
+#endif
