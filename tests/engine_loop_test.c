@@ -1,6 +1,5 @@
 /* Data-parallel programs: the `run` slot, through strads_run. */
 #include <criterion/criterion.h>
-#include <criterion/new/assert.h>
 #include <stdlib.h>
 
 #include "strads/strads.h"
@@ -60,7 +59,7 @@ static strads_data *label_data(uint32_t partitions)
     const strads_data_options options = {.size = sizeof options,
                                          .partitions = partitions};
     strads_data *data;
-    cr_assert(eq(int, strads_data_from_columns(&columns, &options, &data), 0));
+    cr_assert_eq(strads_data_from_columns(&columns, &options, &data), 0));
     return data;
 }
 
@@ -87,12 +86,12 @@ Test(engine_loop, every_partition_runs_and_sees_the_clock_before)
 {
     for (uint32_t k = 1; k <= 4; k++) {
         strads_result *result;
-        cr_assert(eq(int, run_on(&counting, k, &result), 0), "%s",
-                  strads_error_text());
+        cr_assert_eq(run_on(&counting, k, &result), STRADS_OK, "%s",
+                     strads_error_text());
         uint64_t parameters;
         uint32_t width;
         const double *value = strads_result_values(result, &parameters, &width);
-        cr_expect(eq(dbl, value[0], CLOCKS * ROWS * (ROWS - 1) / 2.0));
+        cr_expect_eq(value[0], CLOCKS * ROWS * (ROWS - 1) / 2.0);
         strads_result_free(result);
     }
 }
@@ -106,9 +105,9 @@ Test(engine_loop, a_partition_that_fails_ends_the_run_with_its_sentence)
         .run = failing_run,
     };
     strads_result *result = NULL;
-    cr_assert(eq(int, run_on(&program, 3, &result), STRADS_EPROGRAM));
-    cr_expect(eq(str, (char *)strads_error_text(), "partition 1 gave up"));
-    cr_expect(eq(ptr, result, NULL));
+    cr_assert(eq(int, run_on(&program, 3, &result), STRADS_EPROGRAM);
+    cr_expect_str_eq(strads_error_text(), "partition 1 gave up");
+    cr_expect_null(result);
 }
 
 Test(engine_loop, a_program_cannot_have_both_run_and_phases)
@@ -116,5 +115,5 @@ Test(engine_loop, a_program_cannot_have_both_run_and_phases)
     strads_program program = counting;
     program.n_phases = 1;
     strads_result *result = NULL;
-    cr_assert(eq(int, run_on(&program, 1, &result), STRADS_EINVAL));
+    cr_assert_eq(run_on(&program, 1, &result), STRADS_EINVAL);
 }
