@@ -59,7 +59,8 @@ static strads_data *label_data(uint32_t partitions)
     const strads_data_options options = {.size = sizeof options,
                                          .partitions = partitions};
     strads_data *data;
-    cr_assert_eq(strads_data_from_columns(&columns, &options, &data), 0));
+    cr_assert_eq(strads_data_from_columns(&columns, &options, &data),
+                 STRADS_OK);
     return data;
 }
 
@@ -105,7 +106,7 @@ Test(engine_loop, a_partition_that_fails_ends_the_run_with_its_sentence)
         .run = failing_run,
     };
     strads_result *result = NULL;
-    cr_assert(eq(int, run_on(&program, 3, &result), STRADS_EPROGRAM);
+    cr_assert_eq(run_on(&program, 3, &result), STRADS_EPROGRAM);
     cr_expect_str_eq(strads_error_text(), "partition 1 gave up");
     cr_expect_null(result);
 }
