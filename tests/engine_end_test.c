@@ -80,7 +80,7 @@ static strads_result *count_until(counter *c, strads_engine_options options)
     const counter_config config = {.counter = c};
     strads_result *result = NULL;
     options.policy_plugin = &toy_sweep_policy;
-    if (!options.tolerance)
+    if (options.tolerance <= 0)
         options.tolerance = 1e-300;
     strads_err err = toy_run_it(&(toy_run){.program = &counting,
                                            .config = &config,
