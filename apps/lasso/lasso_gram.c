@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Gains below this share of P are rounding: only a scan can still help. */
-#define ROUNDING 1e-20
+#define ROUNDING 1e-24
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 

@@ -63,31 +63,25 @@ static void multiply_full(const strads_task *task, uint32_t tail)
 
 /* ---- by rows ----------------------------------------------------------- */
 
-/* The columns of a block by row: row i has the entries start[i] to
- * start[i + 1] - 1, in the order of columns. */
-typedef struct by_rows {
-    uint64_t *start; /* [rows + 2] */
-    uint32_t *place; /* column's place in the block */
-    double *value;
-} by_rows;
-
-static void free_rows(by_rows *rows)
+/* Room for n entries, kept for the next time: a working set grows. */
+static strads_err reserve(lasso_by_rows *rows, uint64_t n_rows, uint64_t n)
 {
-    free(rows->start);
+    if (!rows->start)
+        rows->start = malloc((n_rows + 2) * sizeof(*rows->start));
+    if (rows->start && n <= rows->room && rows->place)
+        return STRADS_OK;
+    const uint64_t room = n + n / 2 + 1;
     free(rows->place);
     free(rows->value);
-}
-
-static strads_err reserve_rows(by_rows *rows, uint64_t n, uint64_t entries)
-{
-    rows->start = calloc(n + 2, sizeof(*rows->start));
-    rows->place = malloc((entries + 1) * sizeof(*rows->place));
-    rows->value = malloc((entries + 1) * sizeof(*rows->value));
+    rows->place = malloc(room * sizeof(*rows->place));
+    rows->value = malloc(room * sizeof(*rows->value));
+    rows->room = room;
     if (rows->start && rows->place && rows->value)
         return STRADS_OK;
+    rows->room = 0;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for %llu entries of a working set by rows",
-                       (unsigned long long)entries);
+                       (unsigned long long)n);
 }
 
 static uint64_t row_of(const lasso_column *x, uint64_t k)
@@ -95,18 +89,13 @@ static uint64_t row_of(const lasso_column *x, uint64_t k)
     return x->index ? x->index[k] : k;
 }
 
-/* Counting sort: counts two places on, so that start[i + 1] can run along. */
-static strads_err lay_out(const strads_task *task, by_rows *rows)
+static void lay_out(const strads_task *task, lasso_by_rows *rows)
 {
     const strads_block *block = &task->against;
     const lasso_local *local = task->local;
-    uint64_t entries = 0;
 
-    for (uint32_t l = 0; l < block->n; l++)
-        entries += lasso_column_of(task->share, strads_block_param(block, l)).n;
-    const strads_err err = reserve_rows(rows, local->rows, entries);
-    if (err)
-        return err;
+    /* Counting sort: counts two places on, so that start[i + 1] can run. */
+    memset(rows->start, 0, (local->rows + 2) * sizeof(*rows->start));
     for (uint32_t l = 0; l < block->n; l++) {
         const lasso_column z =
             lasso_column_of(task->share, strads_block_param(block, l));
@@ -124,11 +113,19 @@ static strads_err lay_out(const strads_task *task, by_rows *rows)
             rows->value[at] = value_of(&z, e);
         }
     }
-    return STRADS_OK;
+}
+
+static uint64_t entries_of(const strads_task *task, const strads_block *block)
+{
+    uint64_t entries = 0;
+
+    for (uint32_t l = 0; l < block->n; l++)
+        entries += lasso_column_of(task->share, strads_block_param(block, l)).n;
+    return entries;
 }
 
 /* One line: places ascend in a row, so the half beyond `end` is cut off. */
-static void multiply_line(const lasso_column *x, const by_rows *rows,
+static void multiply_line(const lasso_column *x, const lasso_by_rows *rows,
                           uint32_t end, double *line)
 {
     for (uint64_t e = 0; e < x->n; e++) {
@@ -142,18 +139,22 @@ static void multiply_line(const lasso_column *x, const by_rows *rows,
 
 static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
 {
+    lasso_local *local = task->local;
+    lasso_by_rows *rows = &local->by_rows;
     const uint32_t m = task->against.n;
-    by_rows rows = {0};
-    const strads_err err = lay_out(task, &rows);
+    const strads_err err =
+        reserve(rows, local->rows, entries_of(task, &task->against));
 
-    for (uint32_t k = 0; k < task->block.n && !err; k++) {
+    if (err)
+        return err;
+    lay_out(task, rows);
+    for (uint32_t k = 0; k < task->block.n; k++) {
         const lasso_column x =
             lasso_column_of(task->share, strads_block_param(&task->block, k));
-        multiply_line(&x, &rows, tail < m ? tail + k + 1 : m,
+        multiply_line(&x, rows, tail < m ? tail + k + 1 : m,
                       task->partial + (size_t)k * m);
     }
-    free_rows(&rows);
-    return err;
+    return STRADS_OK;
 }
 
 /* ---- both -------------------------------------------------------------- */

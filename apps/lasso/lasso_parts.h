@@ -21,6 +21,15 @@
 
 typedef struct lasso_kernels lasso_kernels;
 
+/* The columns of a block by row, kept by lasso_pairs.c: row i has the entries
+ * start[i] to start[i + 1] - 1, in the order of columns. */
+typedef struct lasso_by_rows {
+    uint64_t *start; /* [rows + 2] */
+    uint32_t *place; /* [room] a column's place in the block */
+    double *value;   /* [room] */
+    uint64_t room;
+} lasso_by_rows;
+
 /* A worker's state. `residual` is response - X w for the w that refresh has
  * told of; `gradient` is X' residual while `fresh` holds. */
 typedef struct lasso_local {
@@ -33,6 +42,7 @@ typedef struct lasso_local {
     double *pending;   /* [columns] told and not yet in the residual */
     uint32_t *touched; /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
+    lasso_by_rows by_rows;
     bool fresh;
     bool moved; /* refresh has brought a change */
 } lasso_local;

@@ -67,6 +67,9 @@ void lasso_close(void *opened)
     free(local->gradient);
     free(local->pending);
     free(local->touched);
+    free(local->by_rows.start);
+    free(local->by_rows.place);
+    free(local->by_rows.value);
     free(local);
 }
 
