@@ -11,9 +11,12 @@
 
 enum { PARAMETERS = 24, WIDTH = 2, NUMBERS = PARAMETERS * WIDTH, ROUNDS = 40 };
 
+enum { TELL, ALONE };
+
 typedef struct refresh_config {
     uint32_t blocks, depth;
     bool starts, deterministic;
+    bool alone; /* every third round goes to nobody, and is committed at once */
     uint64_t *commits;   /* blocks committed */
     uint32_t *since_max; /* most commits that a partial did not know */
 } refresh_config;
@@ -104,7 +107,8 @@ static strads_err check_flying(const strads_task *task)
     TOY_CHECK(committed + task->n_in_flight == earlier);
     TOY_CHECK(task->n_in_flight <= config->depth * config->blocks);
     TOY_CHECK(!is_in_flight(task, task->block.id));
-    for (uint64_t id = committed; config->deterministic && id < earlier; id++)
+    bool oldest = config->deterministic && !config->alone;
+    for (uint64_t id = committed; oldest && id < earlier; id++)
         TOY_CHECK(is_in_flight(task, id));
     return STRADS_OK;
 }
@@ -159,7 +163,9 @@ static strads_err schedule(strads_turn *turn)
             params[b][k] = (uint32_t)(id * 5 + k * 7) % PARAMETERS;
         blocks[b] = (strads_block){.id = id, .n = 3, .param = params[b]};
     }
-    return strads_turn_dispatch(turn, 0, config->blocks, blocks);
+    bool alone = config->alone && turn->round % 3 == 0;
+    return strads_turn_dispatch(turn, alone ? ALONE : TELL, config->blocks,
+                                blocks);
 }
 
 static double random_step(uint64_t id, uint32_t k)
@@ -180,8 +186,12 @@ static strads_err aggregate(strads_commit *commit)
 {
     const refresh_config *config = commit->config;
     replica *r = commit->state;
-    TOY_CHECK(commit->partial[0] == -commit->partial[1]);
-    uint64_t known = (uint64_t)commit->partial[0];
+    uint64_t known = r->version - commit->n_since;
+    TOY_CHECK((commit->partial_bytes == 0) == (commit->phase == ALONE));
+    if (commit->partial_bytes) {
+        TOY_CHECK(commit->partial[0] == -commit->partial[1]);
+        known = (uint64_t)commit->partial[0];
+    }
     strads_err err = check_since(commit, r, known);
     if (err)
         return err;
@@ -209,12 +219,16 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     uint32_t since_max = 0;
     config.commits = &commits;
     config.since_max = &since_max;
-    const strads_phase phase = {.name = "tell",
-                                .merge = STRADS_MERGE_MAX,
-                                .when = STRADS_WHEN_CALLED,
-                                .partial = two,
-                                .update = tell_version,
-                                .aggregate = aggregate};
+    const strads_phase phases[] = {[TELL] = {.name = "tell",
+                                             .merge = STRADS_MERGE_MAX,
+                                             .when = STRADS_WHEN_CALLED,
+                                             .partial = two,
+                                             .update = tell_version,
+                                             .aggregate = aggregate},
+                                   [ALONE] = {.name = "alone",
+                                              .to = STRADS_TO_NOBODY,
+                                              .when = STRADS_WHEN_CALLED,
+                                              .aggregate = aggregate}};
     const strads_program program = {.size = sizeof program,
                                     .name = "refresh",
                                     .shape = refresh_shape,
@@ -224,8 +238,8 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
                                     .close = free,
                                     .refresh = refresh,
                                     .schedule = schedule,
-                                    .phases = &phase,
-                                    .n_phases = 1};
+                                    .phases = phases,
+                                    .n_phases = 2};
     strads_result *result = NULL;
     strads_err err =
         toy_run_it(&(toy_run){.program = &program,
@@ -241,7 +255,8 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     cr_assert_eq(err, STRADS_OK, "depth %u, W %u, %u blocks: %s", config.depth,
                  workers, config.blocks, strads_error_text());
     cr_assert_eq(commits, ROUNDS * config.blocks);
-    cr_assert_leq(since_max, (config.depth + 1) * config.blocks - 1);
+    cr_assert(config.alone ||
+              since_max <= (config.depth + 1) * config.blocks - 1);
     uint64_t n;
     uint32_t width;
     const double *got = strads_result_values(result, &n, &width);
@@ -250,29 +265,34 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     strads_result_free(result);
 }
 
-static void run_all(bool starts, bool deterministic)
+static void run_all(refresh_config config)
 {
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2)
-            for (uint32_t blocks = 1; blocks <= 3; blocks++)
-                run((refresh_config){.blocks = blocks,
-                                     .depth = depth,
-                                     .starts = starts,
-                                     .deterministic = deterministic},
-                    workers, workers + blocks);
+            for (uint32_t blocks = 1; blocks <= 3; blocks++) {
+                config.blocks = blocks;
+                config.depth = depth;
+                run(config, workers, workers + blocks);
+            }
 }
 
 Test(engine_refresh, every_change_comes_once_in_order_before_later_updates)
 {
-    run_all(false, true);
+    run_all((refresh_config){.deterministic = true});
 }
 
 Test(engine_refresh, so_it_does_when_commits_go_by_arrival)
 {
-    run_all(false, false);
+    run_all((refresh_config){0});
 }
 
 Test(engine_refresh, start_values_are_the_first_change)
 {
-    run_all(true, true);
+    run_all((refresh_config){.starts = true, .deterministic = true});
+}
+
+Test(engine_refresh, commits_of_phases_to_nobody_are_told_like_any_other)
+{
+    run_all((refresh_config){.alone = true, .deterministic = true});
+    run_all((refresh_config){.alone = true, .starts = true});
 }

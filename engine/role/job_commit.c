@@ -102,6 +102,19 @@ strads_err strads_commit_also(strads_commit *commit, uint32_t n,
     return STRADS_OK;
 }
 
+static strads_err check_params(const sti_run *run, uint32_t n,
+                               const uint32_t *param)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (param[k] >= run->shape.parameters)
+            return strads_fail(STRADS_EINVAL,
+                               "program %s asks for a probe of parameter %u, "
+                               "there are %llu",
+                               run->program->name, param[k],
+                               (unsigned long long)run->shape.parameters);
+    return STRADS_OK;
+}
+
 strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
                                const uint32_t *param, uint32_t m,
                                const uint32_t *against)
@@ -111,10 +124,15 @@ strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
         return strads_fail(STRADS_ESTATE,
                            "program %s asks for a probe without a PROBE phase",
                            job->run->program->name);
+    strads_err err = check_params(job->run, n, param);
+    if (!err)
+        err = check_params(job->run, m, against);
+    if (err)
+        return err;
     const strads_block pair[2] = {{.n = n, .param = param},
                                   {.n = m, .param = against}};
     sti_wish *wish = calloc(1, sizeof *wish);
-    strads_err err = wish ? sti_blocks_copy(2, pair, &wish->pair) : no_memory();
+    err = wish ? sti_blocks_copy(2, pair, &wish->pair) : no_memory();
     if (err) {
         free(wish);
         return err;

@@ -142,7 +142,8 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
  * the PROBE phase gets one block of each. What it finds goes to that phase's
  * aggregate alone, not into the engine's cache. Copied. Within `aggregate`
  * only.
- * STRADS_ENOMEM; STRADS_ESTATE: the program has no PROBE phase. */
+ * STRADS_EINVAL: no such parameter; STRADS_ENOMEM; STRADS_ESTATE: the program
+ * has no PROBE phase. */
 STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
                                           const uint32_t *param, uint32_t m,
                                           const uint32_t *against);
