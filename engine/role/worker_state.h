@@ -1,0 +1,75 @@
+/* engine/role/worker_state.h - what the files of the worker share: worker.c
+ * takes dispatches up and merges partials, worker_ring.c moves blocks. */
+#ifndef STI_WORKER_STATE_H
+#define STI_WORKER_STATE_H
+
+#include "engine/role/worker.h"
+
+enum { STI_LEVELS = 32 };
+
+/* One partition's part of one round. */
+struct sti_seat {
+    sti_worker_job job;
+    bool busy;   /* the job is out */
+    bool worked; /* its own partial is complete */
+    bool sent;
+    uint32_t level; /* next level to take in */
+    sti_buffer *partial;
+    sti_msg child[STI_LEVELS]; /* arrived from p + 2^level; kind 0: not yet */
+    uint64_t busy_ns;
+    /* RING */
+    sti_hop **waiting; /* [n_blocks] by place: arrived and not yet taken up */
+    uint32_t hops_done;
+};
+
+struct sti_slot {
+    uint64_t seq; /* of its dispatch */
+    bool used;
+    sti_dispatch *dispatch; /* NULL: only partials or hops came so far */
+    bool taken_up;
+    struct sti_seat *seats; /* [n_partitions] */
+    sti_hop **early;        /* hops that came before the dispatch */
+    uint32_t *early_to;
+    uint32_t n_early;
+};
+
+struct sti_worker {
+    sti_run *run;
+    uint32_t index;
+    uint32_t first, n; /* partitions hosted */
+    uint32_t window;
+    uint64_t next;          /* round to be taken up next */
+    struct sti_slot *slots; /* [window] */
+    bool failed;
+};
+
+/* ---- worker.c ---------------------------------------------------------- */
+
+extern const char sti_worker_unexpected[];
+
+/* Tells the coordinator, once. */
+void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
+                     sti_effects *out);
+/* The slot of a sequence number; NULL for one that only a broken peer names. */
+struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq);
+sti_address sti_worker_host(const sti_worker *w, uint32_t partition);
+bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d);
+/* Asks for seat k's job. */
+void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
+                        sti_call call, sti_effects *out);
+/* Takes in what has come, level by level, and sends the sum on when it is
+ * complete. */
+void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
+                      sti_effects *out);
+
+/* ---- worker_ring.c ----------------------------------------------------- */
+
+void sti_worker_take_hop(sti_worker *w, const sti_msg *msg, sti_effects *out);
+/* The partition knows the news: its blocks start, and those that came early
+ * find their seat. */
+void sti_worker_start_ring(sti_worker *w, struct sti_slot *s, uint32_t k,
+                           sti_effects *out);
+void sti_worker_finish_hop(sti_worker *w, struct sti_slot *s, uint32_t k,
+                           sti_effects *out);
+
+#endif
