@@ -25,7 +25,7 @@ enum {
     VAIN = 64,
     POOL_MAX = 1024,
     TRIES = 8,
-    WASTE = 4
+    WASTE = 16
 };
 
 strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)

@@ -484,3 +484,41 @@ Test(policy_priority, a_scan_while_probing_starts_the_choice_afresh)
     harness_close(&h);
     free(d);
 }
+
+Test(policy_priority, a_choice_that_did_not_leave_can_be_chosen_again)
+{
+    harness h;
+    harness_setup setup = {.parameters = 10, .work = 100, .block_max = 64};
+    must(harness_open(&h, &setup));
+    must(harness_ask(&h));
+    uint64_t id = h.last.blocks[0].id;
+    memset(h.flying, 0, 10 * sizeof *h.flying);
+    h.n_in_flight = 0;
+    must(harness_ask(&h));
+    cr_assert_eq(h.last.kind, STRADS_CHOOSE_BLOCKS);
+    cr_assert_eq(h.last.blocks[0].id, id);
+    harness_close(&h);
+}
+
+/* Whether the policy asks for a probe first, at this threshold. */
+static bool probes_at(double threshold, const float *dependency)
+{
+    harness h;
+    harness_setup setup = {.parameters = 60,
+                           .dependency = dependency,
+                           .threshold = threshold,
+                           .want = 2};
+    must(harness_open(&h, &setup));
+    must(harness_ask(&h));
+    bool probes = h.last.kind == STRADS_CHOOSE_PROBE;
+    harness_close(&h);
+    return probes;
+}
+
+Test(policy_priority, nothing_is_compared_when_every_dependency_is_allowed)
+{
+    float *d = random_dependency(60, 0.5, 1);
+    cr_assert(probes_at(0.1, d));
+    cr_assert_not(probes_at(1, d));
+    free(d);
+}
