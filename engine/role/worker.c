@@ -105,7 +105,6 @@ static bool is_over(const sti_worker *w, const struct sti_slot *s)
 
 /* The slot of a round, cleared of the older round that is over; NULL for a
  * round outside the window, which only a broken peer can name: the coordinator
-
  * sends a round only when that one has been committed. */
 struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
 {
