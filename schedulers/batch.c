@@ -2,17 +2,19 @@
  * something else; a block comes as a whole. Draws end when as many blocks are
  * gathered as the request wants (OVERSAMPLE times as many when they are to be
  * checked), counting what is loose as the blocks that it will make, or when a
- * bound is met: VAIN draws of what is hidden, POOL_MAX parameters to compare pair by pair, PASS_OVER blocks
- * beyond what is needed while what is loose is too light for a block.
+ * bound is met: VAIN draws of what is hidden, POOL_MAX parameters to compare
+ * pair by pair, PASS_OVER blocks beyond what is needed while what is loose is
+ * too light for a block.
  *
  * Blocks change only where that pays for the new probes. One that mostly rests
  * (less than half of its weight moves) is dissolved: at once when there are no
- * probes, else when the work wasted on it comes up to what comparing a new
- * block's members costs, about as many times its weight as it has members,
- * over WASTE. A light one (under half the work that it should have) joins what
- * else is loose when the union is at least half as heavy again, so that a
- * parameter changes its block O(log) times while blocks grow; after TRIES
- * batches in which it found nobody it is taken as it is. */
+ * probes, else when the work wasted on it comes up to 1 / WASTE of what it
+ * costs to compare as many members with each other, that is, of its weight
+ * times their number; most pairs are known by then. A light one (under half the
+ * work that it should have) joins what else is loose when the union is at least
+ * half as heavy again, so that a parameter changes its block O(log) times while
+ * blocks grow; after TRIES batches in which it found nobody it is taken as it
+ * is. */
 #include "schedulers/batch.h"
 
 #include <stdlib.h>

@@ -60,7 +60,7 @@ static double scanned(harness *h, uint32_t j)
     return sti_random_below(&h->random, 4) ? 0 : sti_random_unit(&h->random);
 }
 
-/* ---- every promise, at every answer ------------------------------------- */
+/* ---- every promise, at every answer ------------------------------------ */
 
 typedef struct promise_case {
     uint64_t seed;
@@ -131,7 +131,7 @@ Test(policy_priority, every_promise_holds_without_probes)
     }
 }
 
-/* ---- the same again ------------------------------------------------------ */
+/* ---- the same again ---------------------------------------------------- */
 
 static uint64_t fingerprint(const harness_setup *setup)
 {
@@ -158,7 +158,7 @@ Test(policy_priority, a_seed_names_the_whole_schedule)
     free(d);
 }
 
-/* ---- who is drawn ---------------------------------------------------------- */
+/* ---- who is drawn ------------------------------------------------------ */
 
 Test(policy_priority, what_moves_more_is_dispatched_more_often)
 {
@@ -276,7 +276,7 @@ Test(policy_priority, nobody_is_passed_by_for_ever)
     free(d);
 }
 
-/* ---- blocks ---------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------ */
 
 Test(policy_priority, blocks_of_a_dispatch_have_similar_work)
 {
@@ -407,7 +407,7 @@ Test(policy_priority, blocks_grow_with_the_work_asked_for)
     harness_close(&h);
 }
 
-/* ---- probes ---------------------------------------------------------------- */
+/* ---- probes ------------------------------------------------------------ */
 
 Test(policy_priority, what_is_known_is_not_probed_again)
 {
