@@ -1,4 +1,5 @@
-/* MatrixMarket files: every banner, entries in any order, labels of their own. */
+/* MatrixMarket files: every banner, entries in any order, labels of their
+ * own. */
 #include <criterion/criterion.h>
 #include <string.h>
 

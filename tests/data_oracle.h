@@ -1,5 +1,6 @@
-/* tests/data_oracle.h - an independent, slow reader of data files, random files,
- * and the comparison of what the library read with what is in the file. */
+/* tests/data_oracle.h - an independent, slow reader of data files, random
+ * files, and the comparison of what the library read with what is in the
+ * file. */
 #ifndef STRADS_TEST_DATA_ORACLE_H
 #define STRADS_TEST_DATA_ORACLE_H
 
@@ -43,7 +44,8 @@ typedef struct oracle_shape {
 } oracle_shape;
 oracle oracle_random(oracle_shape shape);
 
-/* Writes it in many spellings: signs, exponents, comments, blank lines, CRLF. */
+/* Writes it in many spellings: signs, exponents, comments, blank lines,
+ * CRLF. */
 const char *oracle_write_libsvm(const oracle *matrix, const char *name);
 /* As coordinates in random order. */
 const char *oracle_write_market(const oracle *matrix, const char *name);

@@ -121,6 +121,8 @@ Test(engine_end, max_rounds_ends_it_with_the_model_so_far)
                       (unsigned long long)rounds);
             cr_assert_eq(strads_result_progress(r)->blocks, rounds);
             check_model(r, &c);
+            cr_assert_eq(strads_result_progress(r)->objective,
+                         (double)c.updates, "the report is not the model's");
             strads_result_free(r);
         }
 }

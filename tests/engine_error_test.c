@@ -155,7 +155,22 @@ static strads_err fail_choose(void *state, const strads_choice_request *request,
     return err ? err : toy_sweep_policy.choose(state, request, choice);
 }
 
-static const strads_payload payload = {.open = fail_payload, .close = dies};
+static strads_err pack_nothing(const void *object, strads_bytes *out)
+{
+    return strads_bytes_append(out, object, 0);
+}
+
+static strads_err unpack_nothing(const void *bytes, size_t size, void **object)
+{
+    (void)bytes, (void)size;
+    *object = born();
+    return STRADS_OK;
+}
+
+static const strads_payload payload = {.open = fail_payload,
+                                       .close = dies,
+                                       .pack = pack_nothing,
+                                       .unpack = unpack_nothing};
 
 static const strads_phase phases[] = {
     {.name = "move",
@@ -219,6 +234,14 @@ Test(engine_error, every_callbacks_failure_ends_the_run_with_its_sentence)
         for (uint32_t workers = 1; workers <= 4; workers *= 2)
             for (uint32_t depth = 0; depth <= 4; depth += 2)
                 run((place)at, workers, depth);
+}
+
+Test(engine_error, between_nodes_it_comes_back_with_its_sentence_too)
+{
+    toy_simulate_from_now_on();
+    for (int at = NOWHERE; at < PLACES; at++)
+        for (uint32_t depth = 0; depth <= 4; depth += 2)
+            run((place)at, 4, depth);
 }
 
 /* ---- what callbacks must not hand back --------------------------------- */

@@ -72,7 +72,7 @@ static void run_phase(const strads_phase *phase, uint32_t workers,
 typedef void expect(uint32_t partitions, uint64_t round, uint32_t block,
                     merged *want);
 
-static void check_all(const strads_phase *phase, expect *expected)
+static void check_workers(const strads_phase *phase, expect *expected)
 {
     static merged got, want;
     for (size_t k = 0; k < sizeof PARTITIONS / sizeof *PARTITIONS; k++) {
@@ -89,6 +89,14 @@ static void check_all(const strads_phase *phase, expect *expected)
                              WORKERS[w]);
         }
     }
+}
+
+/* On threads, then on simulated nodes. */
+static void check_all(const strads_phase *phase, expect *expected)
+{
+    check_workers(phase, expected);
+    toy_simulate_from_now_on();
+    check_workers(phase, expected);
 }
 
 /* ---- numbers ----------------------------------------------------------- */

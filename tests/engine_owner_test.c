@@ -198,3 +198,11 @@ Test(engine_owner, a_blind_phase_sends_no_values_and_commits_the_aggregates)
 {
     check_all(true, (owner_config){.blind = true});
 }
+
+Test(engine_owner, between_nodes_it_is_the_same)
+{
+    toy_simulate_from_now_on();
+    check_all(false, (owner_config){0});
+    check_all(true, (owner_config){.halves = true});
+    check_all(true, (owner_config){.blind = true});
+}

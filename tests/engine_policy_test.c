@@ -109,6 +109,27 @@ Test(engine_policy, commits_in_the_order_of_arrival_reach_it_too)
     train_all(NULL, "cyclic", 1, false);
 }
 
+/* The same options on threads, then on simulated nodes. */
+Test(engine_policy, nodes_give_the_bits_that_threads_give)
+{
+    fit threads[5];
+    for (uint32_t depth = 0; depth <= 4; depth++)
+        threads[depth] = train((strads_engine_options){.workers = 2,
+                                                       .policy = "priority",
+                                                       .blocks = 2,
+                                                       .depth = depth,
+                                                       .deterministic = true});
+    toy_simulate_from_now_on();
+    for (uint32_t depth = 0; depth <= 4; depth++) {
+        fit f = train((strads_engine_options){.workers = 4,
+                                              .policy = "priority",
+                                              .blocks = 2,
+                                              .depth = depth,
+                                              .deterministic = true});
+        cr_assert_arr_eq(f.w, threads[depth].w, sizeof f.w, "depth %u", depth);
+    }
+}
+
 Test(engine_policy, another_seed_is_another_run_to_the_same_solution)
 {
     fit a = train((strads_engine_options){

@@ -331,3 +331,10 @@ Test(engine_probe, the_built_in_policies_give_blocks_whose_pairs_are_known)
         for (uint32_t depth = 0; depth <= 4; depth += 2)
             run(*p, depth, 2, 1 + depth / 4, true);
 }
+
+Test(engine_probe, between_nodes_pairs_are_merged_alike)
+{
+    toy_simulate_from_now_on();
+    for (uint32_t depth = 0; depth <= 4; depth++)
+        run(&gram_policy_plugin, depth, 4, 2, depth % 2 == 0);
+}

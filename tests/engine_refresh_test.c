@@ -296,3 +296,10 @@ Test(engine_refresh, commits_of_phases_to_nobody_are_told_like_any_other)
     run_all((refresh_config){.alone = true, .deterministic = true});
     run_all((refresh_config){.alone = true, .starts = true});
 }
+
+Test(engine_refresh, between_nodes_changes_come_in_order_too)
+{
+    toy_simulate_from_now_on();
+    run_all((refresh_config){.starts = true, .deterministic = true});
+    run_all((refresh_config){.alone = true});
+}

@@ -1,4 +1,5 @@
-/* Toy matrices and runs on them. Owns nothing. */
+/* Toy matrices and runs on them. Owns nothing but the wish to simulate, which
+ * lasts as long as the test's process. */
 #include "tests/toy_data.h"
 
 #include <stdlib.h>
@@ -66,6 +67,29 @@ strads_data *toy_data(const strads_program *program, uint64_t rows,
     return data;
 }
 
+static bool simulates;
+
+void toy_simulate_from_now_on(void)
+{
+    simulates = true;
+}
+
+static strads_err run_or_simulate(const toy_run *run, const strads_data *data,
+                                  const strads_engine_options *options,
+                                  strads_result **out)
+{
+    if (!simulates)
+        return strads_run(run->program, run->config, data, options, out);
+    const strads_sim_options sim = {.size = sizeof sim,
+                                    .nodes = options->workers,
+                                    .latency = 1e-5,
+                                    .bandwidth = 1e9,
+                                    .update_cost = 1e-5,
+                                    .jitter = 2};
+    return strads_simulate(run->program, run->config, data, options, &sim, out,
+                           NULL);
+}
+
 strads_err toy_run_it(const toy_run *run, strads_result **out)
 {
     strads_engine_options options = run->options;
@@ -80,8 +104,7 @@ strads_err toy_run_it(const toy_run *run, strads_result **out)
     if (!data)
         return strads_fail(STRADS_ENOMEM, "no toy matrix");
     strads_result *result = NULL;
-    strads_err err =
-        strads_run(run->program, run->config, data, &options, &result);
+    strads_err err = run_or_simulate(run, data, &options, &result);
     if (out && !err)
         *out = result;
     else

@@ -30,6 +30,10 @@ typedef struct toy_run {
 /* strads_run on a toy matrix; `out` may be NULL. */
 strads_err toy_run_it(const toy_run *run, strads_result **out);
 
+/* From now on runs are simulated, each worker on a node of its own, with
+ * messages that overtake each other: blocks are packed, buffers copied. */
+void toy_simulate_from_now_on(void);
+
 /* What a callback of a toy says when the engine broke its promise. */
 #define TOY_CHECK(condition)                                               \
     do {                                                                   \

@@ -26,9 +26,9 @@ typedef struct sti_survey {
 } sti_survey;
 
 /* Counts LIBSVM text chunk by chunk; `pass` has text, parser, chunks. The rows
- * of each chunk are put into its chunk's first_row. When the columns are so many
- * that a count of each per chunk would outweigh the matrix, the pass is run again
- * with fewer chunks: `pass->count` may shrink. */
+ * of each chunk are put into its chunk's first_row. When the columns are so
+ * many that a count of each per chunk would outweigh the matrix, the pass is
+ * run again with fewer chunks: `pass->count` may shrink. */
 strads_err sti_survey_libsvm(sti_survey *survey, sti_pass *pass,
                              uint64_t min_cols);
 

@@ -25,8 +25,8 @@ typedef struct sti_build {
     sti_digest digest; /* its sums are added to atomically */
 } sti_build;
 
-/* The build's first five fields are set, the rest is 0. survey->col_nnz moves to
- * the data set. */
+/* The build's first five fields are set, the rest is 0. survey->col_nnz moves
+ * to the data set. */
 strads_err sti_build_begin(sti_build *build);
 
 /* A side is cut across its lines: what a line has in each part is not known. */
@@ -42,11 +42,13 @@ strads_err sti_build_open(sti_build *build, const sti_tally *tallies,
                           size_t chunks);
 extern const sti_sink sti_build_place_sink; /* context: the build */
 
-/* The labels of all rows, for a source that does not bring them with its rows. */
+/* The labels of all rows, for a source that does not bring them with its
+ * rows. */
 void sti_build_give_labels(sti_build *build, const double *labels);
 
-/* Puts lines in order when they were filled in any; an entry found twice is reported as
- * *twice (row in line, column in minor) and is no error of this function. */
+/* Puts lines in order when they were filled in any; an entry found twice is
+ * reported as *twice (row in line, column in minor) and is no error of this
+ * function. */
 strads_err sti_build_finish(sti_build *build, bool unordered, sti_twice *twice,
                             strads_data **out);
 

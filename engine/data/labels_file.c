@@ -1,6 +1,6 @@
-/* A file of labels is LIBSVM text without entries, or a MatrixMarket vector: the
- * parsers of the data itself read both. labels[] starts as zeros, which an array
- * leaves out. */
+/* A file of labels is LIBSVM text without entries, or a MatrixMarket vector:
+ * the parsers of the data itself read both. labels[] starts as zeros, which an
+ * array leaves out. */
 #include "engine/data/labels_file.h"
 
 #include <float.h>

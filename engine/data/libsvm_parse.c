@@ -1,10 +1,10 @@
 /* LIBSVM text: a line is `label [qid:n] index:value ... [# comment]`, indices
  * from 1, ascending; blank and comment lines are not rows; qid is ignored.
  *
- * One template, compiled twice. With values every byte is checked. Without, only
- * what sizes depend on is looked at (rows, indices) and values are skipped: the
- * counting pass need not find errors, the next one will. In both a byte beyond
- * `end` is never taken for text, though it may be read. */
+ * One template, compiled twice. With values every byte is checked. Without,
+ * only what sizes depend on is looked at (rows, indices) and values are
+ * skipped: the counting pass need not find errors, the next one will. In both a
+ * byte beyond `end` is never taken for text, though it may be read. */
 #include "engine/data/libsvm_parse.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* engine/data/libsvm_parse.h - finding rows in LIBSVM text. The parser itself is
- * sti_libsvm_parser in text_feed.h. */
+/* engine/data/libsvm_parse.h - finding rows in LIBSVM text. The parser itself
+ * is sti_libsvm_parser in text_feed.h. */
 #ifndef STI_DATA_LIBSVM_PARSE_H
 #define STI_DATA_LIBSVM_PARSE_H
 

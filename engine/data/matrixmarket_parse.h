@@ -1,5 +1,5 @@
-/* engine/data/matrixmarket_parse.h - the header of MatrixMarket text. The parser
- * of what follows is sti_market_parser in text_feed.h. */
+/* engine/data/matrixmarket_parse.h - the header of MatrixMarket text. The
+ * parser of what follows is sti_market_parser in text_feed.h. */
 #ifndef STI_DATA_MATRIXMARKET_PARSE_H
 #define STI_DATA_MATRIXMARKET_PARSE_H
 

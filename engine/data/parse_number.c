@@ -108,8 +108,8 @@ static uint64_t power_of(uint64_t base, long exponent)
     return result;
 }
 
-/* digits x 10^exponent for exponent in -27 .. 19: 5^27 and 10^19 fit in 64 bits,
- * and the quotient keeps at least 64 significant bits. */
+/* digits x 10^exponent for exponent in -27 .. 19: 5^27 and 10^19 fit in 64
+ * bits, and the quotient keeps at least 64 significant bits. */
 static double by_integers(uint64_t digits, long exponent)
 {
     if (exponent >= 0)

@@ -117,10 +117,10 @@ static inline const char *sti_token_end(const char *p)
 #endif
 }
 
-/* The quick way for most numbers in files: at most 8 digits before the point and
- * 16 after it, below 2^53 as one integer, a blank behind. That integer and the
- * power of ten are exact doubles, so one division rounds correctly. False for
- * anything else, right or wrong. */
+/* The quick way for most numbers in files: at most 8 digits before the point
+ * and 16 after it, below 2^53 as one integer, a blank behind. That integer and
+ * the power of ten are exact doubles, so one division rounds correctly. False
+ * for anything else, right or wrong. */
 __attribute__((always_inline)) static inline bool
 sti_number_quick(const char *p, const char **end, double *out)
 {

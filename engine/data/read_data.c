@@ -2,11 +2,11 @@
  *
  * LIBSVM rows come in order. A pass that counts, then one that places; chunk t
  * owns the t-th run of places in every column, so columns come out ordered
- * without a lock. Cut by rows, a column is split over partitions: chunks are then
- * the partitions' own rows, and a pass between counts once more. MatrixMarket
- * entries come in any order: chunks place atomically, lines are ordered
- * afterwards. Compressed text is one chunk and is decompressed in each pass, so
- * that the text as a whole is never in memory. */
+ * without a lock. Cut by rows, a column is split over partitions: chunks are
+ * then the partitions' own rows, and a pass between counts once more.
+ * MatrixMarket entries come in any order: chunks place atomically, lines are
+ * ordered afterwards. Compressed text is one chunk and is decompressed in each
+ * pass, so that the text as a whole is never in memory. */
 #include "engine/data/read_data.h"
 
 #include <float.h>
@@ -95,8 +95,8 @@ void sti_reading_close(sti_reading *r)
 
 static const sti_sink no_sink = {0};
 
-/* The counting pass looks at little; what is first wrong in the file is found by
- * one that checks everything, in order. */
+/* The counting pass looks at little; what is first wrong in the file is found
+ * by one that checks everything, in order. */
 static strads_err explain(sti_reading *r, strads_err found)
 {
     sti_pass pass = r->pass;

@@ -47,8 +47,8 @@ typedef struct sti_side {
 /* Bytes that the arrays of a side take, private places not counted. */
 uint64_t sti_side_bytes(const sti_side *side, strads_scalar values);
 
-/* Allocates start, or index and values, of a side whose parts have their ranges;
- * `spare` starts are kept for sti_side_rebase. false: no memory. */
+/* Allocates start, or index and values, of a side whose parts have their
+ * ranges; `spare` starts are kept for sti_side_rebase. false: no memory. */
 bool sti_side_make_starts(sti_side *side, uint32_t spare);
 bool sti_side_make_entries(sti_side *side, strads_scalar values);
 

@@ -1,5 +1,6 @@
-/* What parsers share: comments, and the way from a trouble to one sentence. What a file holds is never
- * repeated raw: unprintable bytes are escaped and long tokens cut. */
+/* What parsers share: comments, and the way from a trouble to one sentence.
+ * What a file holds is never repeated raw: unprintable bytes are escaped and
+ * long tokens cut. */
 #include "engine/data/text_feed.h"
 
 #include <stdarg.h>

@@ -96,8 +96,8 @@ static inline bool sti_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Where the comment at p ends: at its newline, or at `end` (in_comment then says
- * that the next piece goes on with it). */
+/* Where the comment at p ends: at its newline, or at `end` (in_comment then
+ * says that the next piece goes on with it). */
 const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
                                   const char *end);
 

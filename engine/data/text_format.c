@@ -1,5 +1,5 @@
-/* Tells formats apart: MatrixMarket says so in its first bytes, the rest is taken
- * for LIBSVM, whose parser says what it misses. */
+/* Tells formats apart: MatrixMarket says so in its first bytes, the rest is
+ * taken for LIBSVM, whose parser says what it misses. */
 #include "engine/data/text_format.h"
 
 static strads_err look(const sti_text *text, const sti_piece *piece,

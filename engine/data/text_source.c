@@ -1,7 +1,8 @@
 /* Opens a file and keeps its bytes until closed. A regular file is mapped on
  * top of an anonymous reservation that is one page longer: reading past its end
  * finds zeros, never a fault. A file that shrinks while it is mapped raises
- * SIGBUS in any program that maps; one that is rewritten is told by its times. */
+ * SIGBUS in any program that maps; one that is rewritten is told by its
+ * times. */
 #include "engine/data/text_source.h"
 
 #include <errno.h>

@@ -148,7 +148,8 @@ static strads_err read_values(sti_run *run, sti_dispatch *d)
     return STRADS_OK;
 }
 
-/* Blocks of `schedule` were checked when it named them: these are a policy's. */
+/* Blocks of `schedule` were checked when it named them: these are a
+ * policy's. */
 static strads_err check_owners(const sti_run *run,
                                const sti_dispatch_parts *parts)
 {

@@ -113,15 +113,16 @@ typedef struct strads_data_summary {
 /* Reads a LIBSVM or MatrixMarket file, told apart by its first bytes; gzip and
  * zstd are told by theirs. Plain files are mapped and parsed by `threads`
  * threads: nobody may shorten one meanwhile. Values are rounded to the nearest
- * double and must be finite; stored zeros stay entries (those of an array-format
- * file do not). LIBSVM indices ascend in a row, `qid:` is ignored; MatrixMarket
- * entries may come in any order, none twice. Partitions are cut so that each holds about nnz / K entries; with
- * more partitions than rows (columns) some are empty.
- * `options` may be NULL. On success *out is the caller's to free.
- * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the sentence names file,
- * line, what was found and what was expected. STRADS_ENOMEM: the sentence says
- * how many bytes would be needed. STRADS_ELIMIT: more than 2^32 - 2 rows or
- * columns. STRADS_EINVAL: an option. Blocks. Any thread. */
+ * double and must be finite; stored zeros stay entries (those of an array-
+ * format file do not). LIBSVM indices ascend in a row, `qid:` is ignored;
+ * MatrixMarket entries may come in any order, none twice. Partitions are cut so
+ * that each holds about nnz / K entries; with more partitions than rows
+ * (columns) some are empty. `options` may be NULL. On success *out is the
+ * caller's to free. STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the
+ * sentence names file, line, what was found and what was expected.
+ * STRADS_ENOMEM: the sentence says how many bytes would be needed.
+ * STRADS_ELIMIT: more than 2^32 - 2 rows or columns. STRADS_EINVAL: an option.
+ * Blocks. Any thread. */
 STRADS_API strads_err strads_data_read(const char *path,
                                        const strads_data_options *options,
                                        strads_data **out);
@@ -149,7 +150,8 @@ STRADS_API uint64_t strads_data_rows(const strads_data *data);
 STRADS_API uint64_t strads_data_cols(const strads_data *data);
 STRADS_API uint64_t strads_data_nnz(const strads_data *data);
 
-/* Entries of column j of the whole data set; 0 for a j that it does not have. */
+/* Entries of column j of the whole data set; 0 for a j that it does not
+ * have. */
 STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
 
 /* XXH3-64 of sizes and content: nodes that join a run compare it. It does not
