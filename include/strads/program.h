@@ -68,7 +68,8 @@ typedef struct strads_task {
     const strads_share *share; /* this partition's data */
     void *local;               /* this partition's state, made by `open` */
     const void *config;        /* the program's options, read only */
-    strads_store *store;       /* tables, by the consistency rule */
+    strads_store *store;       /* tables, by the consistency rule; NULL on
+                                  nodes other than the coordinator's */
     uint64_t seed;             /* the run's: name random streams by it */
     uint64_t round;
     uint32_t phase; /* place in `phases`; 0 in a simple program */
@@ -149,8 +150,9 @@ STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
                                           const uint32_t *against);
 
 /* Merged probe values of all pairs in the commit's block, [n x n], symmetric,
- * diagonal included; NULL when the program has no PROBE phase. Valid during
- * the call. Within `aggregate` of a POLICY phase only. */
+ * diagonal included; NULL when the program has no PROBE phase, or no memory is
+ * left to gather them. Valid during the call. Within `aggregate` of a POLICY
+ * phase only. */
 STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 
 /* The merged probe value of parameters i and j; NaN when it was not probed.
@@ -329,7 +331,8 @@ typedef struct strads_program {
     double (*weight)(const void *config, const strads_data *data, uint32_t j);
 
     /* Coordinator: state for schedule, aggregate and objective. `data` is what
-     * the coordinator's process keeps of the data. */
+     * the coordinator's process keeps of the data. `end` follows a `begin` that
+     * succeeded, when the result is freed: the store is gone by then. */
     strads_err (*begin)(const void *config, const strads_data *data,
                         const strads_shape *shape, void **state);
     void (*end)(void *state);
@@ -348,7 +351,9 @@ typedef struct strads_program {
     strads_err (*unpack)(strads_task *task, const void *bytes, size_t size,
                          void **local);
 
-    /* Chooses the next dispatch. NULL: phases run by their `when`. */
+    /* Chooses the next dispatch. NULL: phases run by their `when`. Otherwise
+     * probes alone run by themselves, START and REST phases do not; and a run
+     * that a bound cuts short ends without a last report. */
     strads_err (*schedule)(strads_turn *turn);
 
     /* A simple program: one phase to ALL, sums merged, policy's blocks. */
