@@ -1,8 +1,8 @@
 /* The priority policy: STRADS' dynamic schedule. Parameters are drawn by how
  * much they move, checked against each other and against what is in flight,
  * and those that depend on each other are put into one block instead of being
- * thrown away (Kim et al., EuroSys 2016, sections 3 and 4; docs/papers.md says
- * where this differs).
+ * thrown away (Kim et al., EuroSys 2016, sections 3 and 4; there parameters are
+ * scheduled one by one, and who depends on another is dropped).
  *
  * A parameter is free, in the batch, or held (in a block in flight). The urn
  * shows the free ones only. Blocks stay in the book until they rest for the

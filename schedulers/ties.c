@@ -139,13 +139,17 @@ strads_err sti_ties_within(sti_ties *t, const strads_block *pool, float *tie)
 strads_err sti_ties_across(sti_ties *t, const strads_block *pool,
                            const strads_block *block, float *tie)
 {
-    bool asked = was_asked(t, pool->id, block->id);
+    bool in_vain = false;
     for (uint32_t k = 0; k < pool->n; k++)
         for (uint32_t l = 0; l < block->n; l++) {
             double value =
                 dependency(t, pool->param[k], strads_block_param(block, l));
-            if (isnan(value) && !asked)
-                return ask(t, pool, block);
+            if (isnan(value) && !in_vain) {
+                strads_err err = ask_for(t, pool, block);
+                if (err || t->missing)
+                    return err;
+                in_vain = true;
+            }
             float known = isnan(value) ? 1.0f : (float)value;
             tie[k] = known > tie[k] ? known : tie[k];
         }

@@ -109,6 +109,9 @@ Test(policy_priority, every_promise_holds_while_scans_come_in_between)
 {
     for (uint64_t seed = 100; seed < 172; seed++)
         play_promises((promise_case){.seed = seed, .scans = true});
+    /* A block that left alone, uncompared, met a pool whose pairs with it had
+     * all been probed: its own diagonal was what lacked. */
+    play_promises((promise_case){.seed = 3272, .scans = true});
 }
 
 Test(policy_priority, every_promise_holds_without_probes)
