@@ -86,11 +86,12 @@ static void combine(const lasso_gram *gram, const double c[STEPS],
     }
 }
 
-/* P(w_new) - P(w). */
-static double rise(const lasso_state *state, const lasso_gram *gram,
-                   const double *w_new, const double *q_new)
+double lasso_rise(const lasso_state *state, const double *w_new,
+                  const double *q_new)
 {
+    const lasso_gram *gram = state->gram;
     double sum = 0;
+
     for (uint32_t k = 0; k < gram->n; k++) {
         const double s = state->scale[gram->member[k]], w = gram->w[k];
         sum -= (w_new[k] - w) * (gram->q[k] + q_new[k]) / 2;
@@ -128,5 +129,5 @@ bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
         c[i] /= sum;
     combine(gram, c, w_out, q_out);
     return is_allowed(state, gram, w_out) &&
-           rise(state, gram, w_out, q_out) < 0;
+           lasso_rise(state, w_out, q_out) < 0;
 }

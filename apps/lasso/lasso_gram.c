@@ -44,6 +44,7 @@ void lasso_gram_free(lasso_gram *gram)
     free(gram->w);
     free(gram->past);
     free(gram->beyond);
+    free(gram->newton);
     free(gram);
 }
 
@@ -203,6 +204,7 @@ static void move(lasso_state *state, uint32_t k, double d)
     state->intercept -= state->mean[j] * d;
     gram->w[k] += d;
     state->kernels->add_dense(gram->n, -d, row, gram->q);
+    gram->spent += gram->n;
 }
 
 static void remember(lasso_gram *gram)
@@ -227,6 +229,22 @@ static double sweep(lasso_state *state, uint32_t n, const uint32_t *place)
     return sum;
 }
 
+void lasso_gram_go(lasso_state *state, const double *w, const double *q)
+{
+    lasso_gram *gram = state->gram;
+
+    for (uint32_t k = 0; k < gram->n; k++) {
+        const double d = w[k] - gram->w[k];
+        if (d == 0)
+            continue;
+        gram->squares -= d * (gram->q[k] + q[k]);
+        gram->response -= d * state->xy[gram->member[k]];
+        state->intercept -= state->mean[gram->member[k]] * d;
+    }
+    memcpy(gram->w, w, gram->n * sizeof(*w));
+    memcpy(gram->q, q, gram->n * sizeof(*q));
+}
+
 /* Sweeps over the block, then goes to the point beyond that they show, if it
  * lowers P. Both are one and the same move of the block. */
 static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
@@ -245,17 +263,9 @@ static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
             return;
     }
     double *w = gram->beyond, *q = w + gram->room;
-    if (!lasso_extrapolate(state, gram, w, q))
-        return;
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t k = place[i], j = gram->member[k];
-        const double d = w[k] - gram->w[k];
-        gram->squares -= d * (gram->q[k] + q[k]);
-        gram->response -= d * state->xy[j];
-        state->intercept -= state->mean[j] * d;
-    }
-    memcpy(gram->w, w, gram->n * sizeof(*w));
-    memcpy(gram->q, q, gram->n * sizeof(*q));
+    if (lasso_extrapolate(state, gram, w, q))
+        lasso_gram_go(state, w, q);
+    lasso_newton(state, n, place);
 }
 
 /* ---- the commit -------------------------------------------------------- */

@@ -22,6 +22,9 @@ typedef struct lasso_gram {
     double *past; /* [PAST x 2 x room] */
     uint32_t n_past;
     double *beyond; /* [2 x room] where they lead to */
+    double spent;   /* multiplications in sweeps since Newton's last step */
+    double *newton; /* [room_newton] its workspace */
+    size_t room_newton;
 } lasso_gram;
 
 enum { LASSO_GRAM_MAX = 4096, LASSO_GRAM_PAST = 6 };
@@ -48,5 +51,15 @@ strads_err lasso_gram_solve(strads_commit *commit);
  * w_out[n] and q_out[n]; false when there is none. */
 bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
                        double *w_out, double *q_out);
+
+/* P(w) - P(state->gram->w), where q is X_c' r_c at w. */
+double lasso_rise(const lasso_state *state, const double *w, const double *q);
+
+/* Moves the set to w, where q is X_c' r_c. */
+void lasso_gram_go(lasso_state *state, const double *w, const double *q);
+
+/* lasso_newton.c: Newton's step on the support of a block's n members, if the
+ * sweeps so far have cost as much. */
+void lasso_newton(lasso_state *state, uint32_t n, const uint32_t *place);
 
 #endif

@@ -126,6 +126,7 @@ typedef struct lasso_state {
     uint32_t *all;   /* 0, 1, 2, ... */
     uint32_t *set;   /* the working set: n_set columns */
     uint32_t *candidate;
+    uint32_t *support; /* Newton's, within a block */
     bool *in_set;
     uint32_t n_set;
 

@@ -129,7 +129,8 @@ static bool reserve(lasso_state *state, uint64_t p)
     double **numbers[] = {&state->mean, &state->norm,  &state->scale,
                           &state->xy,   &state->slope, &state->urgency,
                           &state->told};
-    uint32_t **columns[] = {&state->all, &state->set, &state->candidate};
+    uint32_t **columns[] = {&state->all, &state->set, &state->candidate,
+                            &state->support};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!(*numbers[i] = calloc(p + 1, sizeof(double))))
@@ -190,6 +191,7 @@ void lasso_end(void *begun)
     free(state->all);
     free(state->set);
     free(state->candidate);
+    free(state->support);
     free(state->in_set);
     free(state->block);
     free(state);
