@@ -82,6 +82,13 @@ for words in "--workers 2" "--workers 2 --policy uniform --depth 1" \
     near "$(member other.json objective)" "$objective" 1e-6 "nnls $words"
 done
 
+# Started at the minimum, it sees so in the first scan; a start below 0 is none
+gives 0 run nnls/nnls.so "$year_train" --start one.json --model again.json
+same "$(member again.json rounds)" 2 "rounds from the minimum"
+sed '/"value"/s/\[[^,]*,/[-3,/' one.json >below.json
+gives 0 run nnls/nnls.so "$year_train" --start below.json --model again.json
+minimises again.json "$year_train" 1.1e-6
+
 # Three processes: with the same partitions the same bits as in one
 common="--deterministic --partitions 3 --tolerance 1e-7"
 gives 0 run nnls/nnls.so "$year_train" $common --workers 2 --model one.json
