@@ -4,12 +4,10 @@
  * it, are known. */
 #include "engine/role/job.h"
 
-#include <math.h>
-
 static double dependency(const void *engine, uint32_t i, uint32_t j)
 {
     const sti_run *run = engine;
-    return run->pairs ? sti_pairs_dependency(run->pairs, i, j) : NAN;
+    return sti_pairs_dependency(run->pairs, i, j);
 }
 
 static strads_err answer(sti_choose_job *job, strads_choice_kind kind,
@@ -105,7 +103,7 @@ static strads_err ask_policy(sti_run *run, sti_choose_job *job)
         .in_flight = job->ask->in_flight,
         .n_in_flight = job->ask->n_in_flight,
         .rest = job->rest,
-        .dependency = dependency,
+        .dependency = run->pairs ? dependency : NULL,
         .engine = run,
         .epoch = run->pairs ? sti_pairs_epoch(run->pairs) : 0,
     };
