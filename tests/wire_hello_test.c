@@ -205,7 +205,7 @@ Test(wire_hello, each_difference_between_two_nodes_is_named)
     expect_difference(&theirs, "checksum");
     theirs = some_hello();
     theirs.kernel_level = 1;
-    expect_difference(&theirs, "kernel level 1");
+    expect_difference(&theirs, "avx2 kernels");
     theirs = some_hello();
     theirs.options_hash = 1;
     expect_difference(&theirs, "options");

@@ -1,12 +1,17 @@
 /* Which kernels this process uses, found out once. */
-#include "strads/version.h"
+#include "engine/base/kernel_level.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static strads_kernel_level level;
+static const char *unmet; /* what STRADS_KERNELS asked for in vain, or NULL */
+static char unmet_word[32];
+
+static const char *const NAME[] = {"portable", "avx2", "avx512"};
 
 static strads_kernel_level of_processor(void)
 {
@@ -29,11 +34,15 @@ static void find_level(void)
 {
     level = of_processor();
     const char *wanted = getenv("STRADS_KERNELS");
-    if (!wanted)
+    if (!wanted || !*wanted)
         return;
-    for (strads_kernel_level l = STRADS_KERNELS_PORTABLE; l < level; l++)
-        if (strcmp(wanted, strads_kernel_level_name(l)) == 0)
+    for (strads_kernel_level l = STRADS_KERNELS_PORTABLE; l <= level; l++)
+        if (strcmp(wanted, NAME[l]) == 0) {
             level = l;
+            return;
+        }
+    (void)snprintf(unmet_word, sizeof unmet_word, "%s", wanted);
+    unmet = unmet_word;
 }
 
 strads_kernel_level strads_kernels(void)
@@ -44,6 +53,21 @@ strads_kernel_level strads_kernels(void)
 
 const char *strads_kernel_level_name(strads_kernel_level l)
 {
-    static const char *const name[] = {"portable", "avx2", "avx512"};
-    return name[l];
+    return NAME[l];
+}
+
+strads_err sti_kernel_level_check(void)
+{
+    strads_kernel_level best = strads_kernels();
+    return unmet ? strads_fail(STRADS_EINVAL,
+                               "STRADS_KERNELS is '%s'; known are portable, "
+                               "avx2 and avx512, and this processor's best is "
+                               "%s: set it to one of these, or not at all",
+                               unmet, NAME[best])
+                 : STRADS_OK;
+}
+
+const char *sti_kernel_level_told(uint32_t told)
+{
+    return told < sizeof NAME / sizeof *NAME ? NAME[told] : "unknown";
 }

@@ -1,8 +1,10 @@
 /* strads_engine: a run on several processes. Node 0 listened and knows the
  * program and its options; the others joined and were told. All then do the
  * same: keep their partitions, get ready, run, part. */
+#include "engine/base/kernel_level.h"
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
+#include "engine/run/run_trace.h"
 #include "engine/run/welcome_json.h"
 #include "engine/runtime/mesh.h"
 
@@ -10,10 +12,11 @@
 #include <string.h>
 
 struct strads_engine {
-    sti_mesh *mesh;
+    sti_mesh *mesh;                /* NULL after a run that failed */
     strads_engine_options options; /* a joined node: what it was told */
     bool joined;
     bool together;       /* all nodes have joined */
+    bool ran;            /* once is enough */
     bool failed;         /* the others are to be told */
     sti_run_terms terms; /* config: the caller's on node 0 */
     sti_config_strings strings;
@@ -23,7 +26,7 @@ struct strads_engine {
 
 const char *strads_engine_url(const strads_engine *engine)
 {
-    return sti_mesh_url(engine->mesh);
+    return engine->mesh ? sti_mesh_url(engine->mesh) : "";
 }
 
 const char *strads_engine_data_path(const strads_engine *engine)
@@ -56,12 +59,29 @@ static strads_err no_memory(void)
 
 /* ---- node 0 ------------------------------------------------------------ */
 
-strads_err strads_engine_listen(const strads_program *program,
-                                const void *config,
-                                const strads_engine_options *options,
-                                strads_engine **out)
+/* The tables of the store are in the coordinator's process. */
+static strads_err check_spread(const strads_program *program, uint32_t nodes)
+{
+    if (nodes > 1 && program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s is a data-parallel loop, which runs in "
+                           "one process in this version",
+                           program->name);
+    if (nodes > 1 && program->tables)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s keeps tables of its own, which no node "
+                           "but the first would see: run it in one process in "
+                           "this version",
+                           program->name);
+    return STRADS_OK;
+}
+
+static strads_err check_listen(const strads_program *program,
+                               const strads_engine_options *options)
 {
     strads_err err = sti_setup_check_program(program);
+    if (!err)
+        err = sti_kernel_level_check();
     if (err)
         return err;
     if (!options || options->size != sizeof *options || !options->listen ||
@@ -70,6 +90,17 @@ strads_err strads_engine_listen(const strads_program *program,
                            "to listen, options need size, listen and nodes "
                            "from 1 to %d",
                            STI_NODES_MAX);
+    return check_spread(program, options->nodes);
+}
+
+strads_err strads_engine_listen(const strads_program *program,
+                                const void *config,
+                                const strads_engine_options *options,
+                                strads_engine **out)
+{
+    strads_err err = check_listen(program, options);
+    if (err)
+        return err;
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return no_memory();
@@ -190,6 +221,9 @@ strads_err strads_engine_join(const char *url,
     if (!options || options->size != sizeof *options || !options->find)
         return strads_fail(STRADS_EINVAL,
                            "to join, options need size and find");
+    strads_err err = sti_kernel_level_check();
+    if (err)
+        return err;
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return no_memory();
@@ -200,19 +234,19 @@ strads_err strads_engine_join(const char *url,
         .trace = options->trace,
         .stop = options->stop,
     };
-    char *text = NULL;
+    sti_mesh_terms told = {0};
     double timeout = options->timeout > 0 ? options->timeout : 30;
-    strads_err err =
-        sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
     if (!err)
         err = sti_mesh_join(engine->mesh, url,
                             sti_setup_workers(&engine->options),
-                            (uint64_t)(timeout * 1e9), &text);
+                            (uint64_t)(timeout * 1e9), &told);
     if (!err) {
-        err = take_terms(engine, text, options);
+        engine->options.seed = told.seed;
+        err = take_terms(engine, told.options, options);
         engine->failed = err != STRADS_OK;
     }
-    free(text);
+    free(told.options);
     if (err)
         strads_engine_free(engine);
     else
@@ -233,10 +267,21 @@ static sti_layout own_layout(const strads_engine *engine)
     return layout;
 }
 
+static strads_err check_unspent(const strads_engine *engine)
+{
+    return engine->ran
+               ? strads_fail(STRADS_ESTATE, "this engine has run already: make "
+                                            "another one for another run")
+               : STRADS_OK;
+}
+
 strads_err strads_engine_keep(strads_engine *engine,
                               strads_data_options *options)
 {
-    strads_err err = come_together(engine);
+    strads_err err = check_unspent(engine);
+    if (err)
+        return err;
+    err = come_together(engine);
     if (err) {
         engine->failed = true;
         return err;
@@ -282,10 +327,26 @@ static strads_err get_ready(strads_engine *engine, const strads_data *data)
                           : sti_mesh_await_ready(engine->mesh, &mark);
 }
 
-static strads_err drive(strads_engine *engine, sti_setup *setup,
-                        const strads_data *data, sti_trace *trace,
-                        strads_result **out)
+/* Drives the node while the others can reach it. */
+static strads_err run_node(strads_engine *engine, const sti_setup *setup,
+                           const strads_data *data, sti_node *node,
+                           sti_trace *trace)
 {
+    sti_mesh_attach(engine->mesh, &setup->run, node, trace);
+    strads_err err = get_ready(engine, data);
+    if (!err)
+        err = sti_node_run(node);
+    sti_mesh_detach(engine->mesh);
+    return err;
+}
+
+static strads_err drive(strads_engine *engine, sti_setup *setup,
+                        const strads_data *data, strads_result **out)
+{
+    sti_trace *trace;
+    strads_err err = sti_run_trace_open(&setup->options, &trace);
+    if (err)
+        return err;
     const sti_layout layout = own_layout(engine);
     const sti_node_options options = {
         .run = &setup->run,
@@ -299,15 +360,10 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
         .send = send_message,
         .arg = engine,
     };
-    sti_node *node;
-    strads_err err = sti_node_new(&options, &node);
-    if (err)
-        return err;
-    sti_mesh_attach(engine->mesh, &setup->run, node);
-    err = get_ready(engine, data);
+    sti_node *node = NULL;
+    err = sti_node_new(&options, &node);
     if (!err)
-        err = sti_node_run(node);
-    sti_mesh_detach(engine->mesh);
+        err = run_node(engine, setup, data, node, trace);
     if (!err && !engine->joined) {
         strads_progress progress;
         sti_node_progress(node, &progress);
@@ -315,6 +371,7 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
                        &progress.bytes_received);
         err = sti_result_new(setup, &progress, sti_node_end(node), out);
     }
+    err = sti_run_trace_close(trace, err); /* it holds names of the node's */
     sti_node_free(node);
     return err;
 }
@@ -325,31 +382,28 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     if (!engine->together)
         return strads_fail(STRADS_ESTATE,
                            "strads_engine_keep comes before strads_engine_run");
+    strads_err err = check_unspent(engine);
+    if (err)
+        return err;
+    engine->ran = true;
     const sti_layout layout = own_layout(engine);
     strads_engine_options options = engine->options;
     options.partitions = engine->terms.partitions;
     options.depth = engine->terms.depth;
     sti_setup setup = {0};
-    sti_trace *trace = NULL;
     strads_result *result = NULL;
-    strads_err err =
-        sti_setup_make(&setup, engine->terms.program, engine->terms.config,
-                       data, &options, &layout);
-    if (!err && options.trace)
-        err = sti_trace_open(options.trace, &trace);
+    err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
+                         data, &options, &layout);
     if (!err)
-        err = drive(engine, &setup, data, trace, &result);
+        err = drive(engine, &setup, data, &result);
     engine->failed = err != STRADS_OK;
     if (err) {
         sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
         engine->mesh = NULL;
     }
-    strads_err closed = sti_trace_close(trace);
     sti_setup_free(&setup, result != NULL);
-    if (!err && closed) {
+    if (err)
         strads_result_free(result);
-        return closed;
-    }
     *out = err ? NULL : result;
     return err;
 }

@@ -2,6 +2,8 @@
  * config and everything that the coordinator's first job has made. */
 #include "engine/run/run_setup.h"
 
+#include "engine/base/kernel_level.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -277,6 +279,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
                           const sti_layout *layout)
 {
     strads_err err = sti_setup_check_program(program);
+    if (!err)
+        err = sti_kernel_level_check();
     if (err)
         return err;
     if (program->run && layout->node_of)

@@ -60,13 +60,15 @@ typedef struct sti_net_options {
     const char *listen_url; /* NULL: tcp://127.0.0.1:0; "" : do not listen.
                                tcp without a host is loopback, too */
     uint64_t frame_limit;   /* payload bytes; 0: 1 GiB */
-    uint64_t queue_limit;   /* bytes waiting on one link; 0: 256 MiB. A frame
+    /* Of one kind; less than frame_limit counts. NULL: frame_limit for all. */
+    uint64_t (*limit_of)(void *arg, uint16_t kind);
+    uint64_t queue_limit;  /* bytes waiting on one link; 0: 256 MiB. A frame
                                always fits into an empty queue */
-    uint64_t heartbeat_ns;  /* a PING after so much silence; 0: 1 s */
-    uint64_t dead_ns;       /* lost after so much; 0: 5 x heartbeat; at least
+    uint64_t heartbeat_ns; /* a PING after so much silence; 0: 1 s */
+    uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
                                2 x heartbeat */
-    uint64_t hello_ns;      /* a stranger's time to say HELLO; 0: 5 s */
-    uint32_t node;          /* this node's id; STI_NODE_NONE when a WELCOME
+    uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 5 s */
+    uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
                                will tell (sti_net_set_node) */
     void *arg;
     sti_net_events events;

@@ -48,6 +48,14 @@ static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
     return STRADS_OK;
 }
 
+static strads_err check_size(const sti_conn *conn, const sti_header *h)
+{
+    const sti_net_options *o = &conn->net->options;
+    return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
+               ? breach(h, "that is larger than this kind may be")
+               : STRADS_OK;
+}
+
 /* The caller holds conn->lock. */
 static strads_err check_rules(const sti_conn *conn, const sti_header *h)
 {
@@ -161,6 +169,8 @@ static strads_err begin_frame(sti_conn *conn)
     pthread_mutex_lock(&conn->lock);
     err = check_rules(conn, &header);
     pthread_mutex_unlock(&conn->lock);
+    if (err == STRADS_OK)
+        err = check_size(conn, &header);
     if (err != STRADS_OK)
         return err;
     conn->ahead_begin += STI_HEADER_BYTES;

@@ -29,7 +29,8 @@ void sti_mesh_close(sti_mesh *mesh, bool failed);
 const char *sti_mesh_url(const sti_mesh *mesh);
 
 /* Node 0: waits until nodes - 1 others have joined. One that is of another
- * version, comes twice or too late is told so and not counted. */
+ * version, comes twice or too late is told so and not counted; the place of
+ * one that leaves meanwhile goes to the next. From then on nobody may leave. */
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes);
 
 /* Worker threads of a node, as its HELLO said; node 0's are not known here. */
@@ -38,18 +39,28 @@ uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
 /* Node 0: welcomes all, with the run's options (JSON). */
 strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed);
 
+/* What node 0 tells in its WELCOME. */
+typedef struct sti_mesh_terms {
+    char *options; /* the caller's to free */
+    uint64_t seed;
+} sti_mesh_terms;
+
 /* Another node: joins the run at `url` with so many workers, and links up with
- * all others. *options is the caller's to free. STRADS_EMISMATCH, or what else
- * the coordinator says; STRADS_EIO: nobody answers for `timeout_ns`. */
+ * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
+ * else the coordinator says; STRADS_EIO: nobody answers for `timeout_ns`. */
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
-                         uint64_t timeout_ns, char **options);
+                         uint64_t timeout_ns, sti_mesh_terms *terms);
 
 uint32_t sti_mesh_node(const sti_mesh *mesh);
 uint32_t sti_mesh_nodes(const sti_mesh *mesh);
 
-/* From now on messages go to `node`, decoded by `run`'s sizes. */
-void sti_mesh_attach(sti_mesh *mesh, const sti_run *run, sti_node *node);
-/* And from now on they are dropped: before `node` is freed. */
+/* From now on messages go to `node`, decoded by `run`'s sizes, and transfers
+ * are put on the trace (or NULL). A failure that was told before ends `node`
+ * at once. */
+void sti_mesh_attach(sti_mesh *mesh, const sti_run *run, sti_node *node,
+                     sti_trace *trace);
+/* And from now on they are dropped: before `node` is freed and the trace
+ * closed. Waits for those on their way. */
 void sti_mesh_detach(sti_mesh *mesh);
 
 /* What all nodes must have the same of. */
@@ -57,7 +68,8 @@ typedef struct sti_data_mark {
     uint64_t rows, cols, nnz, checksum;
 } sti_data_mark;
 
-/* After attach: tells node 0 that this node is ready. */
+/* After attach: tells node 0 that this node is ready. An error is what another
+ * node has failed with, when that is known. */
 strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
 
 /* Node 0: waits until all are. STRADS_EMISMATCH: one has other data; it is

@@ -6,25 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last sentence goes to the other side, and stays the last one here. */
-static void reject(sti_mesh *mesh, sti_link link, strads_err code)
-{
-    char text[1024];
-    (void)snprintf(text, sizeof text, "%s", strads_error_text());
-    sti_writer w = {0};
-    const sti_reject answer = {code, text};
-    sti_reject_encode(&answer, &w);
-    const sti_header header = {.kind = STI_KIND_REJECT,
-                               .from = mesh->node,
-                               .to = STI_NODE_NONE};
-    (void)sti_mesh_send_payload(mesh, link, header, &w);
-    sti_writer_free(&w);
-    sti_net_part(mesh->net, link);
-    (void)strads_fail(code, "%s", text);
-}
-
 static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
-                                 uint32_t joined)
+                                 const char *url, uint32_t joined)
 {
     const sti_hello mine = sti_mesh_hello(mesh);
     strads_err err = sti_hello_check(&mine, hello);
@@ -38,27 +21,30 @@ static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
         return strads_fail(STRADS_EMISMATCH,
                            "a node came with %u workers, expected 1 to 1024",
                            hello->workers);
-    for (uint32_t k = 1; k < joined; k++)
-        if (strcmp(mesh->peers[k].url, hello->url) == 0)
+    for (uint32_t k = 1; k < mesh->nodes; k++)
+        if (mesh->peers[k].link && strcmp(mesh->peers[k].url, url) == 0)
             return strads_fail(STRADS_EMISMATCH,
                                "the node at %s has joined this run already",
-                               hello->url);
+                               url);
     return STRADS_OK;
 }
 
-/* Where the newcomer listens, as seen from here. */
+/* The first place that is free; nobody's number ever changes, because its link
+ * is bound to it. `url` is where the newcomer listens, as seen from here. */
 static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
-                                const sti_hello *hello, uint32_t number)
+                                const sti_hello *hello, const char *url)
 {
-    sti_peer *p = &mesh->peers[number];
-    strads_err err = sti_net_seen_url(mesh->net, link, hello->url, p->url);
-    if (!err)
-        err = sti_net_bind(mesh->net, link, number);
+    uint32_t number = 1;
+    while (mesh->peers[number].link)
+        number++;
+    strads_err err = sti_net_bind(mesh->net, link, number);
     if (err)
         return err;
+    sti_peer *p = &mesh->peers[number];
     pthread_mutex_lock(&mesh->lock);
     p->link = link;
     p->workers = hello->workers;
+    (void)snprintf(p->url, sizeof p->url, "%s", url);
     pthread_mutex_unlock(&mesh->lock);
     return STRADS_OK;
 }
@@ -67,39 +53,36 @@ static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
 static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
 {
     sti_hello hello;
+    char url[STI_URL_MAX + 1];
     strads_err err =
-        a->frame->header.kind == STI_KIND_HELLO
-            ? sti_hello_decode(a->frame->payload, a->frame->header.size, &hello)
-            : STRADS_EPEER;
-    if (err) {
-        sti_net_drop(mesh->net, a->link, "it did not say a proper HELLO");
-        return;
-    }
-    err = check_newcomer(mesh, &hello, *joined);
-    if (!err && take_newcomer(mesh, a->link, &hello, *joined) == STRADS_OK)
+        sti_hello_decode(a->frame->payload, a->frame->header.size, &hello);
+    if (!err)
+        err = sti_net_seen_url(mesh->net, a->link, hello.url, url);
+    if (!err)
+        err = check_newcomer(mesh, &hello, url, *joined);
+    if (err)
+        sti_mesh_reject(mesh, a->link, err);
+    else if (take_newcomer(mesh, a->link, &hello, url) == STRADS_OK)
         ++*joined;
-    else if (err)
-        reject(mesh, a->link, err);
 }
 
 /* A node that joined and went away again leaves its place to the next. */
 static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
 {
     uint32_t node = sti_mesh_node_of(mesh, a->link);
-    if (node == STI_NODE_NONE || node == 0)
+    if (node == STI_NODE_NONE)
         return;
     pthread_mutex_lock(&mesh->lock);
-    for (uint32_t k = node; k + 1 < *joined; k++)
-        mesh->peers[k] = mesh->peers[k + 1];
-    mesh->peers[--*joined] = (sti_peer){0};
+    mesh->peers[node] = (sti_peer){0};
     pthread_mutex_unlock(&mesh->lock);
+    --*joined;
 }
 
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes)
 {
     strads_err err = sti_mesh_number(mesh, 0, nodes);
     uint32_t joined = 1;
-    while (!err && joined < nodes) {
+    while (!err && (joined < nodes || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
         if (err)
@@ -135,7 +118,8 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
         const sti_header header = {.kind = STI_KIND_WELCOME,
                                    .from = 0,
                                    .to = k};
-        err = sti_mesh_send_payload(mesh, mesh->peers[k].link, header, &w);
+        err = sti_mesh_send_payload(mesh, mesh->peers[k].link, header, &w,
+                                    60 * STI_SECOND);
         sti_writer_free(&w);
     }
     free(urls);
@@ -144,49 +128,35 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
 
 /* READY with the data's mark: right, or the run cannot be. */
 static strads_err check_ready(sti_mesh *mesh, const sti_arrival *a,
-                              const sti_data_mark *mark, uint32_t *waiting)
+                              const sti_data_mark *mark)
 {
-    uint32_t node = sti_mesh_node_of(mesh, a->link);
-    if (!a->frame)
-        return node == STI_NODE_NONE
-                   ? STRADS_OK
-                   : strads_fail(STRADS_EPEER, "node %u was lost: %s", node,
-                                 a->text);
-    if (a->frame->header.kind == STI_KIND_HELLO) {
-        uint32_t all = mesh->nodes;
-        meet(mesh, a, &all);
-        return STRADS_OK;
-    }
     sti_hello theirs;
     strads_err err =
         sti_hello_decode(a->frame->payload, a->frame->header.size, &theirs);
-    if (err || node == STI_NODE_NONE || mesh->peers[node].ready)
-        return err ? err : strads_fail(STRADS_EPEER, "a node was ready twice");
+    if (err)
+        return err;
     sti_hello mine = sti_mesh_hello(mesh);
     mine.rows = mark->rows;
     mine.cols = mark->cols;
     mine.nnz = mark->nnz;
     mine.checksum = mark->checksum;
     err = sti_hello_check(&mine, &theirs);
-    if (err) {
-        reject(mesh, a->link, err);
-        return err;
-    }
-    mesh->peers[node].ready = true;
-    --*waiting;
-    return STRADS_OK;
+    if (err)
+        sti_mesh_reject(mesh, a->link, err);
+    return err;
 }
 
+/* Nothing but one READY of each node arrives in a mesh that is settled; a node
+ * that goes is an error of the waiting itself. */
 strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
 {
-    uint32_t waiting = mesh->nodes - 1;
     strads_err err = STRADS_OK;
-    while (waiting && !err) {
+    for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
         if (err)
             break;
-        err = check_ready(mesh, a, mark, &waiting);
+        err = check_ready(mesh, a, mark);
         sti_mesh_free_arrival(a);
     }
     return err;

@@ -12,33 +12,27 @@ static strads_err say_hello(sti_mesh *mesh, sti_link link,
     sti_writer w = {0};
     sti_hello_encode(hello, &w);
     const sti_header header = {.kind = kind, .from = mesh->node, .to = 0};
-    strads_err err = sti_mesh_send_payload(mesh, link, header, &w);
+    strads_err err =
+        sti_mesh_send_payload(mesh, link, header, &w, 60 * STI_SECOND);
     sti_writer_free(&w);
     return err;
 }
 
-strads_err sti_mesh_rejected(const sti_frame *frame)
-{
-    sti_reject answer;
-    strads_err err =
-        sti_reject_decode(frame->payload, frame->header.size, &answer);
-    if (err)
-        return err;
-    if (answer.code == STRADS_OK || answer.code > STRADS_ESTATE)
-        answer.code = STRADS_EPEER;
-    return strads_fail(answer.code, "%s", answer.text);
-}
-
 static strads_err take_welcome(sti_mesh *mesh, sti_link link,
                                const sti_frame *frame, const char *url,
-                               char **options)
+                               sti_mesh_terms *terms)
 {
     sti_welcome welcome;
     strads_err err =
         sti_welcome_decode(frame->payload, frame->header.size, &welcome);
     if (err)
         return err;
-    err = sti_mesh_number(mesh, welcome.node, welcome.nodes);
+    if (welcome.node == 0)
+        err = strads_fail(STRADS_EPEER,
+                          "%s gave this node the number 0, which is its own",
+                          url);
+    else
+        err = sti_mesh_number(mesh, welcome.node, welcome.nodes);
     if (!err) {
         pthread_mutex_lock(&mesh->lock);
         for (uint32_t k = 0; k < welcome.nodes; k++)
@@ -49,8 +43,9 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
         err = sti_net_bind(mesh->net, link, 0);
     }
     if (!err) {
-        *options = strdup(welcome.options);
-        if (!*options)
+        terms->seed = welcome.seed;
+        terms->options = strdup(welcome.options);
+        if (!terms->options)
             err = strads_fail(STRADS_ENOMEM, "no memory for the options");
     }
     sti_welcome_free(&welcome);
@@ -59,13 +54,13 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
 
 static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
                                    sti_arrival *a, const char *url,
-                                   char **options)
+                                   sti_mesh_terms *terms)
 {
     if (!a->frame)
         return strads_fail(STRADS_EPEER, "%s ended the connection: %s", url,
                            a->text);
     if (a->frame->header.kind == STI_KIND_WELCOME)
-        return take_welcome(mesh, link, a->frame, url, options);
+        return take_welcome(mesh, link, a->frame, url, terms);
     if (a->frame->header.kind == STI_KIND_REJECT)
         return sti_mesh_rejected(a->frame);
     return strads_fail(STRADS_EPEER, "%s did not answer HELLO with WELCOME",
@@ -73,11 +68,11 @@ static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
 }
 
 static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
-                                char **options)
+                                sti_mesh_terms *terms)
 {
     sti_arrival *early = NULL; /* of nodes that were welcomed before this one */
     strads_err err = STRADS_OK;
-    while (!err && !*options) {
+    while (!err && !terms->options) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
         if (err)
@@ -87,7 +82,7 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
             early = a;
             continue;
         }
-        err = look_for_welcome(mesh, link, a, url, options);
+        err = look_for_welcome(mesh, link, a, url, terms);
         sti_mesh_free_arrival(a);
     }
     while (early) {
@@ -96,6 +91,15 @@ static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
         sti_mesh_requeue(mesh, a);
     }
     return err;
+}
+
+/* The table knows a link before anything is said on it: if it is lost, that is
+ * this peer's failure. */
+static void know(sti_mesh *mesh, uint32_t node, sti_link link)
+{
+    pthread_mutex_lock(&mesh->lock);
+    mesh->peers[node].link = link;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 static strads_err dial_lower(sti_mesh *mesh)
@@ -108,16 +112,22 @@ static strads_err dial_lower(sti_mesh *mesh)
         sti_link link;
         err =
             sti_net_dial(mesh->net, mesh->peers[k].url, 30 * STI_SECOND, &link);
-        if (!err)
-            err = sti_net_bind(mesh->net, link, k);
+        if (err)
+            break;
+        know(mesh, k, link);
+        err = sti_net_bind(mesh->net, link, k);
         if (!err)
             err = say_hello(mesh, link, &hello, STI_KIND_HELLO);
-        pthread_mutex_lock(&mesh->lock);
-        if (!err)
-            mesh->peers[k].link = link;
-        pthread_mutex_unlock(&mesh->lock);
     }
     return err;
+}
+
+static bool is_awaited(const sti_mesh *mesh, const sti_hello *hello)
+{
+    const sti_hello mine = sti_mesh_hello(mesh);
+    uint32_t node = hello->wanted_node;
+    return sti_hello_check(&mine, hello) == STRADS_OK && node > mesh->node &&
+           node < mesh->nodes && !mesh->peers[node].link;
 }
 
 /* A higher node's HELLO binds its link. */
@@ -126,33 +136,25 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
 {
     sti_hello hello;
     if (!a->frame)
-        return sti_mesh_node_of(mesh, a->link) == STI_NODE_NONE
-                   ? STRADS_OK
-                   : strads_fail(STRADS_EPEER, "a node was lost: %s", a->text);
+        return STRADS_OK; /* of a node, it is a failure; or a stranger's */
     if (a->frame->header.kind == STI_KIND_REJECT)
         return sti_mesh_rejected(a->frame);
-    if (a->frame->header.kind != STI_KIND_HELLO ||
-        sti_hello_decode(a->frame->payload, a->frame->header.size, &hello) ||
-        hello.wanted_node <= mesh->node || hello.wanted_node >= mesh->nodes ||
-        mesh->peers[hello.wanted_node].link) {
-        sti_net_drop(mesh->net, a->link, "it is none of this run's nodes");
+    if (sti_hello_decode(a->frame->payload, a->frame->header.size, &hello) ||
+        !is_awaited(mesh, &hello)) {
+        sti_mesh_turn_away(mesh, a->link, a->frame);
         return STRADS_OK;
     }
+    know(mesh, hello.wanted_node, a->link);
     strads_err err = sti_net_bind(mesh->net, a->link, hello.wanted_node);
-    if (err)
-        return STRADS_OK; /* gone again: it dials once more */
-    pthread_mutex_lock(&mesh->lock);
-    mesh->peers[hello.wanted_node].link = a->link;
-    pthread_mutex_unlock(&mesh->lock);
-    --*waiting;
-    return STRADS_OK;
+    *waiting -= !err;
+    return err;
 }
 
 static strads_err await_higher(sti_mesh *mesh)
 {
     uint32_t waiting = mesh->nodes - 1 - mesh->node;
     strads_err err = STRADS_OK;
-    while (waiting && !err) {
+    while (!err && (waiting || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
         if (err)
@@ -163,10 +165,20 @@ static strads_err await_higher(sti_mesh *mesh)
     return err;
 }
 
-strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
-                         uint64_t timeout_ns, char **options)
+/* The failure of another node says more than that a link of it is gone. */
+static strads_err or_failure(sti_mesh *mesh, strads_err err)
 {
-    *options = NULL;
+    strads_err failure = err == STRADS_EPEER ? sti_mesh_failure(mesh) : err;
+    return failure ? failure : err;
+}
+
+strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
+                         uint64_t timeout_ns, sti_mesh_terms *terms)
+{
+    *terms = (sti_mesh_terms){0};
+    pthread_mutex_lock(&mesh->lock);
+    mesh->joins = true;
+    pthread_mutex_unlock(&mesh->lock);
     sti_link link;
     strads_err err = sti_net_dial(mesh->net, url, timeout_ns, &link);
     if (err)
@@ -175,16 +187,16 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
     hello.workers = workers;
     err = say_hello(mesh, link, &hello, STI_KIND_HELLO);
     if (!err)
-        err = await_welcome(mesh, link, url, options);
+        err = await_welcome(mesh, link, url, terms);
     if (!err)
         err = dial_lower(mesh);
     if (!err)
         err = await_higher(mesh);
     if (err) {
-        free(*options);
-        *options = NULL;
+        free(terms->options);
+        *terms = (sti_mesh_terms){0};
     }
-    return err;
+    return or_failure(mesh, err);
 }
 
 strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
@@ -196,5 +208,8 @@ strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
     hello.cols = mark->cols;
     hello.nnz = mark->nnz;
     hello.checksum = mark->checksum;
-    return say_hello(mesh, mesh->peers[0].link, &hello, STI_KIND_READY);
+    strads_err err = sti_mesh_failure(mesh);
+    if (!err)
+        err = say_hello(mesh, mesh->peers[0].link, &hello, STI_KIND_READY);
+    return or_failure(mesh, err);
 }

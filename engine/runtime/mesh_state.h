@@ -1,9 +1,11 @@
 /* engine/runtime/mesh_state.h - what the files of the mesh share.
  *
  * One lock guards the queue of arrivals, the table of peers and the
- * attachment. The transport's threads only put into the queue, or hand
- * messages to the attached node; whoever waits (gather, join, await_ready)
- * takes from it on the caller's thread, which alone changes the table. */
+ * attachment. Until the nodes are together the transport's threads only put
+ * into the queue, and whoever waits (gather, join) takes from it on the
+ * caller's thread, which alone changes the table. Once `settled` is set the
+ * table stays as it is: who comes is refused, who goes has failed the run, and
+ * messages go to the attached node. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
 
@@ -16,9 +18,18 @@ enum {
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
+/* The largest payloads; DISPATCH, PARTIAL and HOP have the transport's. */
+enum {
+    STI_SENTENCE_LIMIT = 4096,  /* REJECT, FAIL */
+    STI_WELCOME_LIMIT = 4 << 20 /* the URLs of STI_NODES_MAX, and options */
+};
+
+/* Transfers to one node that are told apart on a trace. */
+enum { STI_LANES_MAX = 32 };
+
 #define STI_SECOND UINT64_C(1000000000)
 
-/* What came while the nodes are not yet together. */
+/* What came while the nodes are not yet together, and READY. */
 typedef struct sti_arrival {
     struct sti_arrival *next;
     sti_link link;
@@ -27,47 +38,83 @@ typedef struct sti_arrival {
     char text[512];
 } sti_arrival;
 
+/* A place that nobody has taken, or that was left again, is all zero. */
 typedef struct sti_peer {
     sti_link link;
     char url[STI_URL_MAX + 1];
     uint32_t workers;
-    bool ready;
+    bool said_ready; /* its READY has come */
+    uint32_t busy;   /* a bit for each lane with a transfer under way */
+    uint32_t lanes;  /* lanes that have a track .. */
+    uint32_t lane_track[STI_LANES_MAX]; /* .. of the attachment's trace */
 } sti_peer;
 
 struct sti_mesh {
     sti_net *net;
     const volatile bool *stop;
+    bool joins; /* one of the others: without node 0 there is no run */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t arrived;
+    pthread_cond_t delivered; /* `delivering` became 0 */
     uint32_t node, nodes;
     sti_peer *peers; /* [nodes], own entry unused */
-    pthread_mutex_t lock;
-    pthread_cond_t arrived;
     sti_arrival *first, **last;
+    bool settled; /* who takes part is known for good */
+    bool leaving;
+    strads_err failure; /* of another node, the first that was heard of */
+    char failure_text[1024];
     const sti_run *run;
     sti_node *target; /* NULL: not attached */
-    bool leaving;
+    sti_trace *trace;
+    uint32_t delivering; /* messages on their way to `target` */
 };
+
+/* ---- mesh.c ---- */
 
 /* The number of the node at the other end; STI_NODE_NONE. */
 uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link);
 
+/* This node's number, and room for so many peers. */
+strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
+
+/* What this node says of itself, but for data and workers. */
+sti_hello sti_mesh_hello(const sti_mesh *mesh);
+
+/* ---- mesh_arrival.c ---- */
+
+/* The transport's callbacks. */
+void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
+void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
+uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
+
 /* Waits for an arrival as long as it takes; *out is NULL only on an error.
- * STRADS_ECANCELED. */
+ * STRADS_ECANCELED, or how another node has failed. */
 strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
 /* Puts one back, behind all others. */
 void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
 
-/* This node's number, and room for so many peers. */
-strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
+/* How another node has failed, as this thread's error; STRADS_OK. */
+strads_err sti_mesh_failure(sti_mesh *mesh);
+
+/* Settles the mesh if nothing is left to look at. */
+bool sti_mesh_settle(sti_mesh *mesh);
 
 /* The error that a REJECT carries, as this thread's. */
 strads_err sti_mesh_rejected(const sti_frame *frame);
 
-/* What this node says of itself, but for data and workers. */
-sti_hello sti_mesh_hello(const sti_mesh *mesh);
+/* Answers a HELLO with this thread's error, which stays that; never waits. */
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
 
-/* Sends a payload of the coming together. */
+/* Tells who says HELLO to a node that takes nobody (any more) why. */
+void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+
+/* ---- mesh_send.c ---- */
+
+/* Sends a payload of the coming together, waiting for room up to `wait_ns`. */
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
-                                 sti_header header, const sti_writer *w);
+                                 sti_header header, const sti_writer *w,
+                                 uint64_t wait_ns);
 
 #endif

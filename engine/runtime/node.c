@@ -283,7 +283,7 @@ static void send(thread *th, const sti_msg *msg)
 
 /* ---- roles ------------------------------------------------------------- */
 
-static uint64_t since_start(const sti_node *node)
+uint64_t sti_node_clock(const sti_node *node)
 {
     return clock_ns(CLOCK_MONOTONIC) - node->started_ns;
 }
@@ -291,7 +291,7 @@ static uint64_t since_start(const sti_node *node)
 void sti_node_progress(const sti_node *node, strads_progress *out)
 {
     *out = *sti_coordinator_progress(node->coordinator);
-    out->seconds = 1e-9 * (double)since_start(node);
+    out->seconds = 1e-9 * (double)sti_node_clock(node);
     out->cpu_seconds = 1e-9 * (double)(clock_ns(CLOCK_PROCESS_CPUTIME_ID) -
                                        node->cpu_started_ns);
     uint64_t ns = 0;
@@ -399,9 +399,9 @@ static bool run_next_job(thread *th)
     q->first = (q->first + 1) & (q->room - 1);
     q->n--;
     sti_node *node = th->node;
-    uint64_t begin = since_start(node);
+    uint64_t begin = sti_node_clock(node);
     sti_job_run(node->options.run, job);
-    uint64_t end = since_start(node);
+    uint64_t end = sti_node_clock(node);
     job->elapsed_ns = end - begin;
     if (sti_job_is_callback(job))
         atomic_fetch_add_explicit(&th->callback_ns, end - begin,
@@ -422,7 +422,7 @@ static void take_inbox(thread *th)
 {
     size_t n = sti_inbox_take(&th->inbox, &th->taken, &th->room_taken);
     if (n)
-        th->now = since_start(th->node);
+        th->now = sti_node_clock(th->node);
     for (size_t k = 0; k < n; k++) {
         const waiting_event event = {th->taken[k].to, {.msg = th->taken[k]}};
         if (!push_event(th, &event)) {

@@ -44,6 +44,9 @@ void sti_node_deliver(sti_node *node, const sti_msg *msg);
 /* Ends the run with an error. Any thread. */
 void sti_node_abort(sti_node *node, strads_err err, const char *text);
 
+/* ns since the run began. Any thread, once it has begun. */
+uint64_t sti_node_clock(const sti_node *node);
+
 /* Progress with times; on the coordinating node after the run. */
 void sti_node_progress(const sti_node *node, strads_progress *out);
 strads_end sti_node_end(const sti_node *node);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/kernel_level.h"
 #include "engine/wire/frame.h"
 
 static strads_err too_long(const char *what, uint64_t found, uint64_t limit)
@@ -134,7 +135,12 @@ strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
     if (err != STRADS_OK)
         return err;
     if (theirs->kernel_level != mine->kernel_level)
-        return differ("kernel level", theirs->kernel_level, mine->kernel_level);
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins computes with %s kernels where "
+                           "this run uses %s: set STRADS_KERNELS to the lower "
+                           "of the two on all nodes",
+                           sti_kernel_level_told(theirs->kernel_level),
+                           sti_kernel_level_told(mine->kernel_level));
     if (theirs->options_hash != mine->options_hash)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins was started with other options "

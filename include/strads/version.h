@@ -26,8 +26,9 @@ typedef enum strads_kernel_level {
 } strads_kernel_level;
 
 /* The level that programs are to use: the highest that this processor has,
- * lowered by the environment's STRADS_KERNELS (portable, avx2 or avx512). The
- * same for the life of the process. Any thread. */
+ * lowered by the environment's STRADS_KERNELS (portable, avx2 or avx512; runs
+ * with another word, or a level that the processor lacks, end with
+ * STRADS_EINVAL). The same for the life of the process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
 
 /* "portable", "avx2" or "avx512"; static. */

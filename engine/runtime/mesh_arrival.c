@@ -1,0 +1,376 @@
+/* What arrives from other nodes, on the transport's threads: messages go to the
+ * attached node, what belongs to the coming together into the queue. No peer
+ * can fill the queue: each kind is taken only while somebody waits for it, and
+ * READY once. What nobody expects costs its sender the link. */
+#include "engine/runtime/mesh_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "engine/role/message_codec.h"
+
+uint64_t sti_mesh_limit(void *arg, uint16_t kind)
+{
+    (void)arg;
+    switch (kind) {
+    case STI_KIND_HELLO:
+    case STI_KIND_READY:
+        return STI_HELLO_LIMIT;
+    case STI_KIND_WELCOME:
+        return STI_WELCOME_LIMIT;
+    case STI_KIND_REJECT:
+    case STI_KIND_ROLE + STI_MSG_FAIL:
+        return STI_SENTENCE_LIMIT;
+    case STI_KIND_ROLE + STI_MSG_DISPATCH:
+    case STI_KIND_ROLE + STI_MSG_PARTIAL:
+    case STI_KIND_ROLE + STI_MSG_HOP:
+        return UINT64_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* ---- failures of others ------------------------------------------------ */
+
+/* With the lock held. A node that only gathers can do without who leaves. */
+static void note_failure(sti_mesh *mesh, strads_err err, const char *text)
+{
+    if (mesh->failure || mesh->leaving || (!mesh->settled && !mesh->joins))
+        return;
+    mesh->failure = err;
+    (void)snprintf(mesh->failure_text, sizeof mesh->failure_text, "%s", text);
+    pthread_cond_signal(&mesh->arrived);
+}
+
+strads_err sti_mesh_failure(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    strads_err err = mesh->failure
+                         ? strads_fail(mesh->failure, "%s", mesh->failure_text)
+                         : STRADS_OK;
+    pthread_mutex_unlock(&mesh->lock);
+    return err;
+}
+
+static void take_failure(sti_mesh *mesh, const sti_failure *failure)
+{
+    pthread_mutex_lock(&mesh->lock);
+    note_failure(mesh, failure ? failure->err : STRADS_EPEER,
+                 failure ? failure->text : "the run has failed");
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* A frame as an object that messages keep references of. */
+typedef struct frame_holder {
+    sti_object head;
+    sti_frame *frame;
+} frame_holder;
+
+static void holder_destroy(sti_object *object)
+{
+    frame_holder *holder = (frame_holder *)object;
+    sti_frame_free(holder->frame);
+    free(holder);
+}
+
+/* Takes the frame. `run` may be NULL for a FAIL. */
+static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
+{
+    frame_holder *holder = malloc(sizeof *holder);
+    if (!holder) {
+        sti_frame_free(frame);
+        return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    sti_object_init(&holder->head, holder_destroy);
+    holder->frame = frame;
+    *msg = (sti_msg){
+        .kind = (sti_msg_kind)(frame->header.kind - STI_KIND_ROLE),
+        .to = frame->header.index,
+        .partition = (uint32_t)frame->header.tag,
+        .round = frame->header.round,
+        .busy_ns = (frame->header.tag >> 32) * 1000,
+    };
+    strads_err err = sti_msg_decode(run, frame->payload, frame->header.size,
+                                    &holder->head, msg);
+    sti_object_drop(holder);
+    return err;
+}
+
+static void deliver(sti_mesh *mesh, const sti_run *run, sti_node *target,
+                    sti_frame *frame)
+{
+    sti_msg msg;
+    strads_err err = decode(run, frame, &msg);
+    if (err) {
+        sti_node_abort(target, err, strads_error_text());
+        return;
+    }
+    const sti_failure *failure = (const sti_failure *)msg.object;
+    if (msg.kind != STI_MSG_FAIL) {
+        sti_node_deliver(target, &msg);
+        return;
+    }
+    take_failure(mesh, failure);
+    if (msg.to < STI_WORKER_0) {
+        sti_node_deliver(target, &msg);
+        return;
+    }
+    sti_node_abort(target, failure ? failure->err : STRADS_EPEER,
+                   failure ? failure->text : "the run has failed");
+    sti_object_drop(msg.object);
+}
+
+/* Nobody is attached: only that the run has failed matters. */
+static void deliver_early(sti_mesh *mesh, sti_frame *frame)
+{
+    sti_msg msg;
+    if (frame->header.kind != STI_KIND_ROLE + STI_MSG_FAIL) {
+        sti_frame_free(frame);
+        return;
+    }
+    if (decode(NULL, frame, &msg))
+        return;
+    take_failure(mesh, (const sti_failure *)msg.object);
+    sti_object_drop(msg.object);
+}
+
+/* Messages are decoded outside of the lock, so that one peer's large partial
+ * holds up nobody else's; detaching waits for `delivering`. */
+static void take_message(sti_mesh *mesh, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    const sti_run *run = mesh->run;
+    sti_node *target = mesh->target;
+    mesh->delivering += target != NULL;
+    pthread_mutex_unlock(&mesh->lock);
+    if (!target) {
+        deliver_early(mesh, frame);
+        return;
+    }
+    deliver(mesh, run, target, frame);
+    pthread_mutex_lock(&mesh->lock);
+    if (--mesh->delivering == 0)
+        pthread_cond_broadcast(&mesh->delivered);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* ---- the queue --------------------------------------------------------- */
+
+/* With the lock held. */
+static void queue_arrival(sti_mesh *mesh, sti_arrival *a)
+{
+    a->next = NULL;
+    *mesh->last = a;
+    mesh->last = &a->next;
+    pthread_cond_signal(&mesh->arrived);
+}
+
+void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *a)
+{
+    pthread_mutex_lock(&mesh->lock);
+    queue_arrival(mesh, a);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+void sti_mesh_free_arrival(sti_arrival *a)
+{
+    if (!a)
+        return;
+    sti_frame_free(a->frame);
+    free(a);
+}
+
+/* The next arrival; NULL after `wait_ns` without one, or after a failure. */
+static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + wait_ns;
+    until.tv_sec += (time_t)(ns / STI_SECOND);
+    until.tv_nsec = (long)(ns % STI_SECOND);
+    pthread_mutex_lock(&mesh->lock);
+    int late = 0;
+    while (!mesh->first && !mesh->failure && !late)
+        late = pthread_cond_timedwait(&mesh->arrived, &mesh->lock, &until);
+    sti_arrival *a = mesh->failure ? NULL : mesh->first;
+    if (a) {
+        mesh->first = a->next;
+        if (!mesh->first)
+            mesh->last = &mesh->first;
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    return a;
+}
+
+strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
+{
+    strads_err err = STRADS_OK;
+    *out = NULL;
+    while (!err && !*out) {
+        if (mesh->stop && *mesh->stop)
+            return strads_fail(STRADS_ECANCELED,
+                               "stopped while waiting for the other nodes");
+        *out = next_arrival(mesh, STI_SECOND / 20);
+        err = *out ? STRADS_OK : sti_mesh_failure(mesh);
+    }
+    return err;
+}
+
+bool sti_mesh_settle(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    mesh->settled = !mesh->first;
+    pthread_mutex_unlock(&mesh->lock);
+    return mesh->settled;
+}
+
+/* ---- answers to HELLO -------------------------------------------------- */
+
+strads_err sti_mesh_rejected(const sti_frame *frame)
+{
+    sti_reject answer;
+    strads_err err =
+        sti_reject_decode(frame->payload, frame->header.size, &answer);
+    return err ? err : strads_fail(answer.code, "%s", answer.text);
+}
+
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    sti_writer w = {0};
+    const sti_reject answer = {code, text};
+    sti_reject_encode(&answer, &w);
+    const sti_header header = {.kind = STI_KIND_REJECT,
+                               .from = mesh->node,
+                               .to = STI_NODE_NONE};
+    (void)sti_mesh_send_payload(mesh, link, header, &w, 0);
+    sti_writer_free(&w);
+    sti_net_part(mesh->net, link);
+    (void)strads_fail(code, "%s", text);
+}
+
+void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
+{
+    sti_hello hello;
+    const sti_hello mine = sti_mesh_hello(mesh);
+    strads_err err =
+        sti_hello_decode(frame->payload, frame->header.size, &hello);
+    if (!err)
+        err = sti_hello_check(&mine, &hello);
+    if (!err && mesh->joins)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the node at %s is node %u of a run and takes nobody "
+                          "in: join at the coordinator's URL",
+                          sti_mesh_url(mesh), mesh->node);
+    else if (!err)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the run at %s has all its %u nodes already",
+                          sti_mesh_url(mesh), mesh->nodes);
+    sti_mesh_reject(mesh, link, err);
+}
+
+/* ---- what belongs to the coming together ------------------------------- */
+
+typedef enum fate { QUEUE, TURN_AWAY, FAIL, DROP } fate;
+
+/* With the lock held. */
+static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
+{
+    uint32_t node = sti_mesh_node_of(mesh, link);
+    switch (kind) {
+    case STI_KIND_HELLO:
+        return mesh->settled ? TURN_AWAY : QUEUE;
+    case STI_KIND_WELCOME:
+        return mesh->joins && !mesh->settled && !mesh->nodes ? QUEUE : DROP;
+    case STI_KIND_REJECT:
+        return mesh->settled ? FAIL : QUEUE;
+    case STI_KIND_READY:
+        if (mesh->joins || !mesh->settled || node == STI_NODE_NONE ||
+            mesh->peers[node].said_ready)
+            return DROP;
+        mesh->peers[node].said_ready = true;
+        return QUEUE;
+    default:
+        return DROP;
+    }
+}
+
+/* This node's data is not the run's: it is told so after its READY. */
+static void take_rejection(sti_mesh *mesh, const sti_frame *frame)
+{
+    strads_err err = sti_mesh_rejected(frame);
+    pthread_mutex_lock(&mesh->lock);
+    note_failure(mesh, err, strads_error_text());
+    if (mesh->target)
+        sti_node_abort(mesh->target, err, strads_error_text());
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
+{
+    sti_mesh *mesh = arg;
+    if (frame->header.kind > STI_KIND_ROLE) {
+        take_message(mesh, frame);
+        return;
+    }
+    sti_arrival *a = calloc(1, sizeof *a);
+    pthread_mutex_lock(&mesh->lock);
+    fate due = a ? judge(mesh, link, frame->header.kind) : DROP;
+    if (due == QUEUE) {
+        *a = (sti_arrival){.link = link, .frame = frame};
+        queue_arrival(mesh, a);
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    if (due == QUEUE)
+        return;
+    if (due == TURN_AWAY)
+        sti_mesh_turn_away(mesh, link, frame);
+    else if (due == FAIL)
+        take_rejection(mesh, frame);
+    else
+        sti_net_drop(mesh->net, link,
+                     a ? "it sent what nobody has asked it for"
+                       : "no memory for its frame");
+    sti_frame_free(frame);
+    free(a);
+}
+
+/* With the lock held. */
+static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
+                      const char *text)
+{
+    char sentence[1024];
+    if (why)
+        (void)snprintf(sentence, sizeof sentence, "node %u at %s was lost: %s",
+                       node, mesh->peers[node].url, text);
+    else
+        (void)snprintf(sentence, sizeof sentence,
+                       "node %u at %s left before the run began", node,
+                       mesh->peers[node].url);
+    note_failure(mesh, STRADS_EPEER, sentence);
+    if (why && mesh->target && !mesh->leaving)
+        sti_node_abort(mesh->target, STRADS_EPEER, sentence);
+}
+
+void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)
+{
+    sti_mesh *mesh = arg;
+    sti_arrival *a = calloc(1, sizeof *a);
+    pthread_mutex_lock(&mesh->lock);
+    uint32_t node = sti_mesh_node_of(mesh, link);
+    if (node != STI_NODE_NONE)
+        lose_peer(mesh, node, why, text);
+    if (a && !mesh->settled) {
+        a->link = link;
+        a->why = why;
+        (void)snprintf(a->text, sizeof a->text, "%s", text);
+        queue_arrival(mesh, a);
+        a = NULL;
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    free(a);
+}

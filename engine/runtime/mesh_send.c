@@ -1,0 +1,130 @@
+/* The way to other nodes. A message is encoded once; its payload lives until
+ * the transport has done with it, and so does its span on the trace: a lane of
+ * the link's tracks, which is free again when the frame is on its way. */
+#include "engine/runtime/mesh_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/role/message_codec.h"
+
+strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
+                                 sti_header header, const sti_writer *w,
+                                 uint64_t wait_ns)
+{
+    if (w->err)
+        return w->err;
+    const sti_outgoing frame = {
+        .header = header,
+        .parts = {{w->bytes, w->size}},
+        .part_count = 1,
+        .wait_ns = wait_ns,
+    };
+    return sti_net_send(mesh->net, link, &frame);
+}
+
+/* A message on its way. */
+typedef struct transfer {
+    sti_writer payload;
+    sti_mesh *mesh;
+    uint32_t to;
+    unsigned lane; /* STI_LANES_MAX: none, it is not traced */
+    uint64_t begin_ns, round;
+} transfer;
+
+/* With the lock held: the lowest lane of a link that is free. More than
+ * STI_LANES_MAX transfers to one node at once are not all recorded. */
+static unsigned take_lane(sti_mesh *mesh, uint32_t to)
+{
+    sti_peer *p = &mesh->peers[to];
+    unsigned lane = 0;
+    while (lane < STI_LANES_MAX && p->busy >> lane & 1)
+        lane++;
+    if (lane == STI_LANES_MAX)
+        return lane;
+    if (lane == p->lanes) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "link to node %u", to);
+        p->lane_track[p->lanes++] =
+            sti_trace_track(mesh->trace, mesh->node, name);
+    }
+    p->busy |= UINT32_C(1) << lane;
+    return lane;
+}
+
+static void begin_transfer(transfer *t)
+{
+    sti_mesh *mesh = t->mesh;
+    t->lane = STI_LANES_MAX;
+    pthread_mutex_lock(&mesh->lock);
+    if (mesh->trace) {
+        t->begin_ns = sti_node_clock(mesh->target);
+        t->lane = take_lane(mesh, t->to);
+    }
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* The last transfers of a run end after its trace, which goes without them. */
+static void end_transfer(void *arg)
+{
+    transfer *t = arg;
+    sti_mesh *mesh = t->mesh;
+    if (t->lane < STI_LANES_MAX) {
+        pthread_mutex_lock(&mesh->lock);
+        sti_peer *p = &mesh->peers[t->to];
+        p->busy &= ~(UINT32_C(1) << t->lane);
+        if (mesh->trace)
+            sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
+                           t->begin_ns, sti_node_clock(mesh->target), t->round);
+        pthread_mutex_unlock(&mesh->lock);
+    }
+    sti_writer_free(&t->payload);
+    free(t);
+}
+
+static uint32_t node_of_role(const sti_mesh *mesh, sti_address to)
+{
+    return to < STI_WORKER_0 ? 0 : mesh->run->node_of[to - STI_WORKER_0];
+}
+
+static strads_err send_transfer(transfer *t, const sti_msg *msg)
+{
+    strads_err err = sti_msg_encode(msg, &t->payload);
+    if (err)
+        return err;
+    uint64_t busy_us = msg->busy_ns / 1000;
+    const sti_outgoing frame = {
+        .header = {.kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
+                   .from = t->mesh->node,
+                   .to = t->to,
+                   .index = msg->to,
+                   .round = msg->round,
+                   .tag = msg->partition |
+                          (busy_us > UINT32_MAX ? UINT32_MAX : busy_us) << 32},
+        .parts = {{t->payload.bytes, t->payload.size}},
+        .part_count = 1,
+        .sent = end_transfer,
+        .sent_arg = t,
+        .wait_ns = 60 * STI_SECOND,
+    };
+    return sti_net_send(t->mesh->net, t->mesh->peers[t->to].link, &frame);
+}
+
+strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
+{
+    transfer *t = calloc(1, sizeof *t);
+    strads_err err = STRADS_OK;
+    if (t) {
+        t->mesh = mesh;
+        t->to = node_of_role(mesh, msg->to);
+        t->round = msg->round;
+        begin_transfer(t);
+        err = send_transfer(t, msg);
+        if (err)
+            end_transfer(t);
+    } else {
+        err = strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    sti_object_drop(msg->object);
+    return err;
+}
