@@ -268,3 +268,58 @@ Test(engine_end, a_run_cut_short_reports_the_model_that_it_gives_back)
     cr_assert_gt(l.n, 1);
     strads_result_free(r);
 }
+
+/* ---- edges ------------------------------------------------------------- */
+
+static strads_err no_parameters(const void *config, const strads_data *data,
+                                strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = 0;
+    return STRADS_OK;
+}
+
+Test(engine_end, a_program_without_parameters_ends_at_once)
+{
+    strads_program program = counting;
+    counter c = {0};
+    const counter_config config = {.counter = &c};
+    strads_result *result = NULL;
+    program.shape = no_parameters;
+    strads_err err =
+        toy_run_it(&(toy_run){.program = &program,
+                              .config = &config,
+                              .options = {.workers = 2,
+                                          .policy_plugin = &toy_sweep_policy}},
+                   &result);
+    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    uint64_t n;
+    uint32_t width;
+    (void)strads_result_values(result, &n, &width);
+    cr_assert_eq(n, 0);
+    cr_assert_eq(c.updates, 0);
+    cr_assert_eq(strads_result_end(result), STRADS_END_STOPPED);
+    strads_result_free(result);
+}
+
+Test(engine_end, more_partitions_than_rows_and_workers_than_partitions_run)
+{
+    for (uint32_t partitions = 1; partitions <= 40; partitions += 13) {
+        counter c = {0};
+        const counter_config config = {.counter = &c};
+        strads_result *result = NULL;
+        strads_err err =
+            toy_run_it(&(toy_run){.program = &counting,
+                                  .config = &config,
+                                  .rows = 2,
+                                  .cols = 3,
+                                  .options = {.workers = 5,
+                                              .partitions = partitions,
+                                              .depth = 2,
+                                              .max_rounds = 30}},
+                       &result);
+        cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+        cr_assert_eq(strads_result_partitions(result), partitions);
+        strads_result_free(result);
+    }
+}
