@@ -26,7 +26,10 @@ typedef enum place {
     IN_POLICY_OPEN,
     IN_CHOOSE,
     IN_PAYLOAD,
-    PLACES
+    PLACES,
+    IN_PACK = PLACES, /* between nodes alone */
+    IN_UNPACK,
+    PLACES_OF_NODES
 } place;
 
 static atomic_int alive; /* made and not yet closed, of all kinds */
@@ -157,14 +160,17 @@ static strads_err fail_choose(void *state, const strads_choice_request *request,
 
 static strads_err pack_nothing(const void *object, strads_bytes *out)
 {
-    return strads_bytes_append(out, object, 0);
+    strads_err err = maybe(IN_PACK);
+    return err ? err : strads_bytes_append(out, object, 0);
 }
 
 static strads_err unpack_nothing(const void *bytes, size_t size, void **object)
 {
     (void)bytes, (void)size;
-    *object = born();
-    return STRADS_OK;
+    strads_err err = maybe(IN_UNPACK);
+    if (!err)
+        *object = born();
+    return err;
 }
 
 static const strads_payload payload = {.open = fail_payload,
@@ -239,7 +245,7 @@ Test(engine_error, every_callbacks_failure_ends_the_run_with_its_sentence)
 Test(engine_error, between_nodes_it_comes_back_with_its_sentence_too)
 {
     toy_simulate_from_now_on();
-    for (int at = NOWHERE; at < PLACES; at++)
+    for (int at = NOWHERE; at < PLACES_OF_NODES; at++)
         for (uint32_t depth = 0; depth <= 4; depth += 2)
             run((place)at, 4, depth);
 }
