@@ -14,7 +14,7 @@
  * work that it should have) joins what else is loose when the union is at least
  * half as heavy again, so that a parameter changes its block O(log) times while
  * blocks grow; after TRIES batches in which it found nobody it is taken as it
- * is. */
+ * is. Where a block should have all the work there is, whatever moves joins. */
 #include "schedulers/batch.h"
 
 #include <stdlib.h>
@@ -87,12 +87,21 @@ typedef struct progress {
     uint32_t full;       /* blocks that are not light */
 } progress;
 
+/* Whether one block is wanted of all that moves. */
+static bool is_endless(const sti_batch_source *s, const progress *p)
+{
+    return p->work >= s->total;
+}
+
 /* Whether a block is to join others, if there are any. */
 static bool is_light(const sti_batch_source *s, const progress *p,
                      sti_blockbook_entry *entry)
 {
-    if (2 * entry->weight >= p->work ||
-        2 * entry->block.n >= s->setup->block_max)
+    if (2 * entry->block.n >= s->setup->block_max)
+        return false;
+    if (is_endless(s, p))
+        return true;
+    if (2 * entry->weight >= p->work)
         return false;
     if (p->work >= 2 * entry->tried) {
         entry->tried = p->work;
@@ -156,7 +165,9 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
 static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
                               const progress *p)
 {
-    if (!(p->light_weight > 0) || p->loose_weight < 1.5 * p->light_weight)
+    const double worth = is_endless(s, p) ? 1 : 1.5;
+    if (!(p->light_weight > 0) || p->loose_weight <= p->light_weight ||
+        p->loose_weight < worth * p->light_weight)
         return STRADS_OK;
     strads_err err = STRADS_OK;
     uint32_t kept = 0;

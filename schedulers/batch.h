@@ -33,6 +33,8 @@ typedef struct sti_batch_source {
     sti_blockbook *book;
     double floor; /* sti_urn_floor */
     uint32_t due; /* an entry that comes first, undrawn; or none */
+    double total; /* weight of all parameters: a block that should have as much
+                     work takes all that moves */
 } sti_batch_source;
 
 /* Draws one: with `check`, more than is wanted, for some will depend on each

@@ -37,7 +37,8 @@ typedef struct priority {
 
 static sti_batch_source source(priority *p)
 {
-    return (sti_batch_source){&p->setup, &p->urn, &p->book, 0, p->due};
+    return (sti_batch_source){&p->setup, &p->urn, &p->book,
+                              0,         p->due,  p->total};
 }
 
 static void priority_close(void *state)
