@@ -1,0 +1,24 @@
+/* tests/nodes_toy.h - a program that uses every way in which numbers, bytes and
+ * objects travel between nodes: in turn a RING whose objects are packed, an
+ * OWNER phase, a CONCAT and a sum of random numbers. All of it depends on the
+ * data's cut, the seed and the committed values alone. */
+#ifndef TESTS_NODES_TOY_H
+#define TESTS_NODES_TOY_H
+
+#include <stdatomic.h>
+
+#include "strads/strads.h"
+
+/* Rounds until the program stops itself. */
+enum { NODES_TOY_ROUNDS = 24, NODES_TOY_PARAMETERS = 30 };
+
+extern const strads_program nodes_toy;
+
+/* How often an object was packed and unpacked, and how many objects there
+ * are. */
+extern atomic_int nodes_toy_packed, nodes_toy_unpacked, nodes_toy_alive;
+
+/* A program that counts rounds until it is stopped from outside. */
+extern const strads_program nodes_toy_endless;
+
+#endif
