@@ -275,15 +275,21 @@ static strads_err store_change(sti_aggregate_job *job,
     return err;
 }
 
+/* What aggregate said of its block's parameters, or else how much they moved. A
+ * CALLED phase need not have tried to move them. */
 static strads_err block_priorities(sti_aggregate_job *job,
                                    const strads_commit *commit)
 {
+    bool called = job->run->phases[commit->phase].when == STRADS_WHEN_CALLED;
     for (uint32_t k = 0; commit->priority && k < commit->block.n; k++) {
         uint32_t param = strads_block_param(&commit->block, k);
         double priority = commit->priority[k];
-        if (!(priority >= 0))
-            priority =
-                norm(commit->change + (size_t)k * commit->width, commit->width);
+        if (!(priority >= 0)) {
+            const double *row = commit->change + (size_t)k * commit->width;
+            if (called && is_zero(row, commit->width))
+                continue; /* a look at it; prioritise may have spoken */
+            priority = norm(row, commit->width);
+        }
         strads_err err = check_priorities(job->run, 1, &param, &priority);
         if (!err)
             err = sti_moved_add(job->moved, 1, &param, &priority);
@@ -395,9 +401,10 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
         err = block_priorities(job, commit);
     if (!err && phase->result == STRADS_RESULT_WORKERS)
         err = tell_result(job, commit);
-    if (commit->change)
-        *(job->by_policy ? &job->updates : &job->updates_other) +=
-            commit->block.n;
+    if (commit->change && job->by_policy)
+        job->updates += commit->block.n;
+    else
+        job->updates_other += count_changed(commit);
     job->updates_other += job->n_also;
     return err;
 }
