@@ -2,9 +2,10 @@
  *
  * What the engine adds to a run is measured against this: the same callbacks
  * on the same partitions, one thread each, with the simplest policy (columns
- * are grouped by 64 as they get a priority, the group with the most comes
- * next), nothing in flight, and barriers that spin. It defines the calls that
- * aggregate makes into an engine, so that the library's own stays out.
+ * are grouped by 64 as they get a priority, the group with the most comes next;
+ * a phase to nobody gets all that have one), nothing in flight, and barriers
+ * that spin. It defines the calls that callbacks make into an engine, so that
+ * the library's own stays out.
  *
  *     bench_lasso_bare FILE [ratio=.1] [threads=1] [gap=1e-6] [optimum=P]
  *                      [repeats=1] [verbose=0]
@@ -77,20 +78,41 @@ struct bare_loop {
     uint32_t threads;
 
     double *value, *priority, *change, *new_priority, *merged;
-    uint32_t *changed;
+    uint32_t *changed, *solved;
+    double *solved_value;
     uint32_t *group_of; /* 1 + its group, 0: none yet */
     group **groups;
     uint32_t n_groups;
     double rest, left;
+    uint32_t route; /* the phase that the policy's blocks go to */
+    uint32_t *wish_param, *wish_against; /* pairs that a commit asked for */
+    uint32_t n_wish, m_wish;
 
     order order;
     void *local[THREADS_MAX];
     double *partial[THREADS_MAX];
+    size_t room[THREADS_MAX], room_merged;
     double busy[THREADS_MAX];
     atomic_uint turn, done;
 
-    uint64_t scans, blocks, updates, other, probes;
+    uint64_t scans, blocks, updates, probes;
 };
+
+/* ---- phases ------------------------------------------------------------ */
+
+static uint32_t phase_number(const struct bare_loop *e, strads_when when)
+{
+    uint32_t k = 0;
+
+    while (e->program->phases[k].when != when)
+        k++;
+    return k;
+}
+
+static const strads_phase *phase_of(const struct bare_loop *e, strads_when when)
+{
+    return &e->program->phases[phase_number(e, when)];
+}
 
 /* ---- what aggregate calls ---------------------------------------------- */
 
@@ -107,9 +129,6 @@ static void set_priority(struct bare_loop *e, uint32_t j, double priority)
 {
     if (e->group_of[j] == 0 && priority > 0)
         join_group(e, j);
-    if (e->group_of[j] > 0)
-        e->groups[e->group_of[j] - 1]->priority += priority - e->priority[j];
-    e->left += priority - e->priority[j];
     e->priority[j] = priority;
 }
 
@@ -127,15 +146,46 @@ void strads_commit_rest(strads_commit *commit, double level)
     e->rest = level;
 }
 
-strads_err strads_commit_also(strads_commit *commit, uint32_t n,
-                              const uint32_t *param, const double *change)
+strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
+                               double work)
 {
     struct bare_loop *e = commit->engine;
 
+    (void)work;
+    e->route = phase;
+    return STRADS_OK;
+}
+
+strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
+                               const uint32_t *param, uint32_t m,
+                               const uint32_t *against)
+{
+    struct bare_loop *e = commit->engine;
+
+    memcpy(e->wish_param, param, n * sizeof(*param));
+    memcpy(e->wish_against, against, m * sizeof(*against));
+    e->n_wish = n;
+    e->m_wish = m;
+    return STRADS_OK;
+}
+
+strads_err strads_commit_also(strads_commit *commit, uint32_t n,
+                              const uint32_t *param, const double *change)
+{
+    (void)commit;
+    (void)n;
     (void)param;
     (void)change;
-    e->other += n;
     return strads_fail(STRADS_ESTATE, "the bare loop commits blocks alone");
+}
+
+strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
+                               size_t size)
+{
+    (void)bytes;
+    (void)from;
+    (void)size;
+    return strads_fail(STRADS_ESTATE, "the bare loop packs nothing");
 }
 
 const double *strads_commit_pairs(const strads_commit *commit)
@@ -239,11 +289,29 @@ static void dispatch(struct bare_loop *e, const strads_phase *phase,
     e->order.phase = phase;
     e->order.block = block;
     e->order.against = against;
-    e->order.partial = phase->partial       ? phase->partial(&task)
+    e->order.partial = phase->partial ? phase->partial(&task)
                        : phase->when == STRADS_WHEN_PROBE
                            ? (size_t)block.n * against.n
                            : block.n;
+    for (uint32_t t = 0; t <= e->threads; t++) {
+        double **room = t < e->threads ? &e->partial[t] : &e->merged;
+        size_t *has = t < e->threads ? &e->room[t] : &e->room_merged;
+        if (e->order.partial <= *has)
+            continue;
+        free(*room);
+        *room = reserve(e->order.partial, sizeof(double));
+        *has = e->order.partial;
+    }
     everyone(e);
+}
+
+/* Has the threads hear of the last commit's changes. */
+static void tell(struct bare_loop *e)
+{
+    e->order.phase = NULL;
+    e->order.partial = 0;
+    if (e->order.refresh)
+        everyone(e);
 }
 
 /* Commits: values, priorities, and the next order's refresh. */
@@ -251,6 +319,8 @@ static void settle(struct bare_loop *e, const strads_commit *commit)
 {
     uint32_t n = 0;
 
+    if (!commit->change)
+        return;
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         if (commit->priority[k] >= 0)
@@ -268,20 +338,23 @@ static void settle(struct bare_loop *e, const strads_commit *commit)
 }
 
 static void aggregate(struct bare_loop *e, const strads_phase *phase,
-                      strads_block block, double *value)
+                      strads_block block, const double *value)
 {
     const double begun = now();
     strads_commit commit = {.state = e->state,
                             .config = &e->config,
                             .width = 1,
                             .block = block,
+                            .against = e->order.against,
                             .partial = e->merged,
                             .value = value,
-                            .change = e->change,
-                            .priority = e->new_priority,
                             .engine = e};
 
-    for (uint32_t k = 0; k < block.n; k++) {
+    if (phase->when == STRADS_WHEN_POLICY) {
+        commit.change = e->change;
+        commit.priority = e->new_priority;
+    }
+    for (uint32_t k = 0; commit.change && k < block.n; k++) {
         e->change[k] = 0;
         e->new_priority[k] = -1;
     }
@@ -313,8 +386,9 @@ static void learn_pairs(struct bare_loop *e, const strads_phase *phase,
     static double kept[GROUP * GROUP];
     const uint32_t n = g->n, known = g->known;
     const strads_block whole = {.id = 1, .n = n, .param = g->param};
-    const strads_block fresh = {
-        .id = known ? 2 : 1, .n = n - known, .param = g->param + known};
+    const strads_block fresh = {.id = known ? 2 : 1,
+                                .n = n - known,
+                                .param = g->param + known};
 
     if (known == n)
         return;
@@ -330,46 +404,88 @@ static void learn_pairs(struct bare_loop *e, const strads_phase *phase,
     e->probes += (uint64_t)(n - known) * n;
 }
 
-static const strads_phase *phase_of(const struct bare_loop *e,
-                                    strads_when when)
-{
-    for (uint32_t k = 0; k < e->program->n_phases; k++)
-        if (e->program->phases[k].when == when)
-            return &e->program->phases[k];
-    return NULL;
-}
-
-/* The group with the most priority; the sum left is taken anew on the way. */
+/* The group with the most priority; all sums are taken anew on the way. */
 static group *choose(struct bare_loop *e)
 {
     group *best = NULL;
 
     e->left = 0;
     for (uint32_t k = 0; k < e->n_groups; k++) {
-        e->left += e->groups[k]->priority;
-        if (!best || e->groups[k]->priority > best->priority)
-            best = e->groups[k];
+        group *g = e->groups[k];
+        g->priority = 0;
+        for (uint32_t i = 0; i < g->n; i++)
+            g->priority += e->priority[g->param[i]];
+        e->left += g->priority;
+        if (!best || g->priority > best->priority)
+            best = g;
     }
     return best;
 }
 
-static void descend(struct bare_loop *e)
+/* The pairs that the last commit asked for. */
+static void grant_wish(struct bare_loop *e)
 {
-    const strads_phase *block = phase_of(e, STRADS_WHEN_POLICY);
     const strads_phase *pairs = phase_of(e, STRADS_WHEN_PROBE);
+    const strads_block lines = {.id = 1,
+                                .n = e->n_wish,
+                                .param = e->wish_param};
+    const strads_block against = {.id = 2,
+                                  .n = e->m_wish,
+                                  .param = e->wish_against};
+
+    e->probes += (uint64_t)e->n_wish * e->m_wish;
+    e->n_wish = 0;
+    dispatch(e, pairs, lines, against);
+    aggregate(e, pairs, lines, NULL);
+}
+
+/* All that have a priority, solved at once; false when nobody has. */
+static bool solve_all(struct bare_loop *e, const strads_phase *phase)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < e->n_groups; k++)
+        for (uint32_t i = 0; i < e->groups[k]->n; i++) {
+            const uint32_t j = e->groups[k]->param[i];
+            if (e->priority[j] > 0) {
+                e->solved[n] = j;
+                e->solved_value[n++] = e->value[j];
+            }
+        }
+    if (n == 0)
+        return false;
+    aggregate(e, phase, (strads_block){.id = 1, .n = n, .param = e->solved},
+              e->solved_value);
+    tell(e);
+    return true;
+}
+
+static void solve_group(struct bare_loop *e, const strads_phase *phase,
+                        group *g)
+{
+    const strads_block members = {.id = 1, .n = g->n, .param = g->param};
     double value[GROUP];
 
-    for (group *g; (g = choose(e)) && e->left > e->rest; e->blocks++) {
-        const strads_block members = {.id = 1, .n = g->n, .param = g->param};
-        learn_pairs(e, pairs, g);
-        for (uint32_t k = 0; k < g->n; k++)
-            value[k] = e->value[g->param[k]];
-        dispatch(e, block, members, (strads_block){0});
-        aggregate(e, block, members, value);
-        double sum = 0;
-        for (uint32_t k = 0; k < g->n; k++)
-            sum += e->priority[g->param[k]];
-        g->priority = sum;
+    learn_pairs(e, phase_of(e, STRADS_WHEN_PROBE), g);
+    for (uint32_t k = 0; k < g->n; k++)
+        value[k] = e->value[g->param[k]];
+    dispatch(e, phase, members, (strads_block){0});
+    aggregate(e, phase, members, value);
+}
+
+static void descend(struct bare_loop *e)
+{
+    const strads_phase *phase = &e->program->phases[e->route];
+    group *g;
+
+    if (e->n_wish)
+        grant_wish(e);
+    while ((g = choose(e)) && e->left > e->rest) {
+        if (phase->to != STRADS_TO_NOBODY)
+            solve_group(e, phase, g);
+        else if (!solve_all(e, phase))
+            return;
+        e->blocks++;
     }
 }
 
@@ -383,7 +499,7 @@ typedef struct settings {
 
 static void begin(struct bare_loop *e, const settings *s)
 {
-    const size_t p = strads_data_cols(e->data), most = 3 * p + 64;
+    const size_t p = strads_data_cols(e->data);
 
     e->shape = (strads_shape){.parameters = p, .width = 1, .block_max = GROUP};
     e->value = reserve(p, sizeof(double));
@@ -393,10 +509,11 @@ static void begin(struct bare_loop *e, const settings *s)
     e->changed = reserve(p, sizeof(uint32_t));
     e->group_of = reserve(p, sizeof(uint32_t));
     e->groups = reserve(p, sizeof(group *));
-    const size_t numbers = most > GROUP * GROUP ? most : GROUP * GROUP;
-    e->merged = reserve(numbers, sizeof(double));
-    for (uint32_t t = 0; t < s->threads; t++)
-        e->partial[t] = reserve(numbers, sizeof(double));
+    e->solved = reserve(p, sizeof(uint32_t));
+    e->solved_value = reserve(p, sizeof(double));
+    e->wish_param = reserve(p, sizeof(uint32_t));
+    e->wish_against = reserve(p, sizeof(uint32_t));
+    e->route = phase_number(e, STRADS_WHEN_POLICY);
     check(e->program->shape(&e->config, e->data, &e->shape));
     check(e->program->begin(&e->config, e->data, &e->shape, &e->state));
     for (uint32_t t = 0; t < s->threads; t++) {
@@ -422,6 +539,10 @@ static void end(struct bare_loop *e)
     free(e->group_of);
     free(e->groups);
     free(e->merged);
+    free(e->solved);
+    free(e->solved_value);
+    free(e->wish_param);
+    free(e->wish_against);
 }
 
 static bool reached(const settings *s, const strads_report *report)
@@ -433,8 +554,7 @@ static bool reached(const settings *s, const strads_report *report)
                : report->gap <= s->gap;
 }
 
-static void train(struct bare_loop *e, const settings *s,
-                  strads_report *report)
+static void train(struct bare_loop *e, const settings *s, strads_report *report)
 {
     const strads_phase *scan = phase_of(e, STRADS_WHEN_REST);
 
@@ -486,12 +606,11 @@ static void run(const settings *s, const strads_data *data)
            "\"threads\": %u, \"wall\": %.6f, \"callbacks\": %.6f, "
            "\"objective\": %.17g, \"gap\": %.3e, \"nonzeros\": %llu, "
            "\"scans\": %llu, \"blocks\": %llu, \"updates\": %llu, "
-           "\"other\": %llu, \"probes\": %llu}\n",
+           "\"probes\": %llu}\n",
            s->path, s->ratio, s->threads, wall, busy, report.objective,
            report.gap, (unsigned long long)report.nonzeros,
            (unsigned long long)e->scans, (unsigned long long)e->blocks,
-           (unsigned long long)e->updates, (unsigned long long)e->other,
-           (unsigned long long)e->probes);
+           (unsigned long long)e->updates, (unsigned long long)e->probes);
     end(e);
     free(e);
 }
@@ -506,9 +625,12 @@ static void read_settings(int n, char **word, settings *s)
             const char *name;
             double *real;
             uint32_t *whole;
-        } known[] = {{"ratio", &s->ratio, NULL},     {"gap", &s->gap, NULL},
-                     {"optimum", &s->optimum, NULL}, {"threads", 0, &s->threads},
-                     {"repeats", 0, &s->repeats},    {"verbose", 0, &s->verbose}};
+        } known[] = {{"ratio", &s->ratio, NULL},
+                     {"gap", &s->gap, NULL},
+                     {"optimum", &s->optimum, NULL},
+                     {"threads", 0, &s->threads},
+                     {"repeats", 0, &s->repeats},
+                     {"verbose", 0, &s->verbose}};
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
             if (strlen(known[i].name) != length ||
                 strncmp(known[i].name, word[k], length) != 0)
