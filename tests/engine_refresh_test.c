@@ -281,6 +281,15 @@ Test(engine_refresh, every_change_comes_once_in_order_before_later_updates)
     run_all((refresh_config){.deterministic = true});
 }
 
+Test(engine_refresh, so_it_does_as_deep_as_rounds_may_be)
+{
+    for (uint32_t blocks = 1; blocks <= 3; blocks++)
+        run((refresh_config){.blocks = blocks,
+                             .depth = 16,
+                             .deterministic = true},
+            2, 5);
+}
+
 Test(engine_refresh, so_it_does_when_commits_go_by_arrival)
 {
     run_all((refresh_config){0});
