@@ -55,7 +55,8 @@ static bool one_is_alone(const sti_coordinator *c)
 
 static strads_err plan_all(sti_coordinator *c, uint32_t phase)
 {
-    const strads_block all = {.n = (uint32_t)c->run->shape.parameters};
+    const strads_block all = {.id = STRADS_ALL_PARAMETERS,
+                              .n = (uint32_t)c->run->shape.parameters};
     c->plan = (sti_plan){.set = true, .phase = phase, .n_blocks = 1};
     return sti_blocks_copy(1, &all, &c->plan.blocks);
 }

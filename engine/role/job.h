@@ -1,6 +1,7 @@
 /* engine/role/job.h - computations that roles ask for and runtimes carry out.
  *
- * A role fills a job, emits COMPUTE, and does not touch it until DONE. Every
+ * A role fills a job, emits COMPUTE, and does not touch it until DONE. Jobs of
+ * one role are carried out one at a time, in the order they were asked. Every
  * callback of a program or a policy runs inside a job, on the thread that the
  * runtime chose for the role. */
 #ifndef STI_JOB_H

@@ -71,7 +71,8 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
 strads_err strads_turn_all(strads_turn *turn, uint32_t phase)
 {
     sti_schedule_job *job = turn->engine;
-    const strads_block all = {.n = (uint32_t)job->run->shape.parameters};
+    const strads_block all = {.id = STRADS_ALL_PARAMETERS,
+                              .n = (uint32_t)job->run->shape.parameters};
     return strads_turn_dispatch(turn, phase, 1, &all);
 }
 

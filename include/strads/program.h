@@ -35,7 +35,9 @@ extern "C" {
 
 /* A set of parameters that is scheduled as one. The same id always names the
  * same parameters in the same order, so what is costly to know about a block
- * may be kept under its id. */
+ * may be kept under its id. A program's own blocks have ids below
+ * STRADS_ALL_PARAMETERS; policies number theirs from 2^63 on. */
+#define STRADS_ALL_PARAMETERS ((UINT64_C(1) << 63) - 1)
 typedef struct strads_block {
     uint64_t id;
     uint32_t n;            /* parameters in it; 0 for scalars alone */
@@ -77,8 +79,8 @@ typedef struct strads_task {
     uint32_t width; /* numbers a parameter */
     strads_block block;
     strads_block against;          /* PROBE: the block to compare with */
-    const strads_block *in_flight; /* dispatched, not yet in what `refresh` */
-    uint32_t n_in_flight;          /* has brought, this block left out */
+    const strads_block *in_flight; /* of earlier dispatches, not yet in what */
+    uint32_t n_in_flight;          /* `refresh` has brought */
     double *value;   /* [n x width] the block's committed values at dispatch.
                         OWNER and RING: also the way out, see strads_to */
     void *object;    /* RING: the block's payload object, or NULL */
@@ -155,8 +157,9 @@ STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
  * phase only. */
 STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 
-/* The merged probe value of parameters i and j; NaN when it was not probed.
- * Every pair in a block, and between it and what was in flight with it, has
+/* The merged probe value of parameters i and j; NaN when it was not probed. Of
+ * blocks that the policy chose:
+ * every pair in a block, and between it and what was in flight with it, has
  * been, but for phases to NOBODY. */
 STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
@@ -296,8 +299,9 @@ STRADS_API strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
 /* A RING block's payload: an object of the program's that travels with its
  * block. On one node the pointer travels; between nodes pack's bytes do. */
 typedef struct strads_payload {
-    /* Makes a block's object at the start of the run, on the partition where
-     * its first lap starts (task->block; no partial, no value). */
+    /* Makes a block's object when its first lap starts, on the partition where
+     * it does (task->block; no partial, no value). The object rests there
+     * between laps: all laps of a block start at the same owner. */
     strads_err (*open)(strads_task *task, void **object);
     void (*close)(void *object);
     strads_err (*pack)(const void *object, strads_bytes *out);
