@@ -38,6 +38,8 @@ strads_err team_join(const team *t, uint32_t node, const char *url,
     const strads_join_options options = {
         .size = sizeof options,
         .workers = t->workers[node] ? t->workers[node] : 1,
+        .listen = t->joins[node],
+        .stop = t->stop,
         .trace = t->trace[node],
         .find = find,
         .find_arg = (void *)(uintptr_t)t,

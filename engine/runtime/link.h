@@ -22,6 +22,7 @@
 #ifndef STI_LINK_H
 #define STI_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,6 +71,8 @@ typedef struct sti_net_options {
     uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 5 s */
     uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
                                will tell (sti_net_set_node) */
+    /* Asked between two tries to dial whether to stop trying. NULL: never. */
+    bool (*gives_up)(void *arg);
     void *arg;
     sti_net_events events;
 } sti_net_options;
@@ -92,7 +95,7 @@ void sti_net_set_node(sti_net *net, uint32_t node);
  * (whoever listens may start later). The caller sends HELLO next. Events of
  * the link may come before this returns. Blocks.
  * STRADS_EINVAL: the URL. STRADS_EIO: nobody answered; the sentence names URL
- * and cause. STRADS_ESTATE: the net is closing. STRADS_ENOMEM. */
+ * and cause. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);
 

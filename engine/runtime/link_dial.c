@@ -52,8 +52,8 @@ static bool worth_another_try(int rv)
            rv == NNG_ECONNABORTED || rv == NNG_EAGAIN;
 }
 
-static strads_err connect_to(const char *url, uint64_t timeout_ns,
-                             nng_stream **out)
+static strads_err connect_to(const sti_net_options *o, const char *url,
+                             uint64_t timeout_ns, nng_stream **out)
 {
     const uint64_t limit = timeout_ns / 1000000u;
     const uint64_t start = now_ms();
@@ -67,6 +67,10 @@ static strads_err connect_to(const char *url, uint64_t timeout_ns,
                 worth_another_try(rv)
                     ? " until the time was over: is a node listening there?"
                     : ": check the host's name");
+        if (o->gives_up && o->gives_up(o->arg))
+            return strads_fail(STRADS_ECANCELED,
+                               "stopped while connecting to %s: %s", url,
+                               nng_strerror(rv));
         pause_ms(pause);
         pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
         spent = now_ms() - start;
@@ -89,7 +93,7 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
     if (err != STRADS_OK)
         return err;
     sti_url_write(&parsed, written);
-    err = connect_to(written, timeout_ns, &stream);
+    err = connect_to(&net->options, written, timeout_ns, &stream);
     if (err != STRADS_OK)
         return err;
     return sti_conn_start(net, stream, written, out);

@@ -26,6 +26,7 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = sti_mesh_limit,
+        .gives_up = sti_mesh_gives_up,
         .events = {.received = sti_mesh_received, .lost = sti_mesh_lost},
     };
     strads_err err = sti_net_open(&options, &mesh->net);

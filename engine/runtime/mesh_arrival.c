@@ -53,6 +53,15 @@ strads_err sti_mesh_failure(sti_mesh *mesh)
     return err;
 }
 
+bool sti_mesh_gives_up(void *arg)
+{
+    sti_mesh *mesh = arg;
+    pthread_mutex_lock(&mesh->lock);
+    bool failed = mesh->failure != STRADS_OK;
+    pthread_mutex_unlock(&mesh->lock);
+    return failed || (mesh->stop && *mesh->stop);
+}
+
 static void take_failure(sti_mesh *mesh, const sti_failure *failure)
 {
     pthread_mutex_lock(&mesh->lock);

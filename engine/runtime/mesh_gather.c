@@ -17,15 +17,15 @@ static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
         return strads_fail(STRADS_EMISMATCH,
                            "the run at %s has all its %u nodes already",
                            sti_mesh_url(mesh), mesh->nodes);
-    if (hello->workers == 0 || hello->workers > 1024)
-        return strads_fail(STRADS_EMISMATCH,
-                           "a node came with %u workers, expected 1 to 1024",
-                           hello->workers);
     for (uint32_t k = 1; k < mesh->nodes; k++)
         if (mesh->peers[k].link && strcmp(mesh->peers[k].url, url) == 0)
             return strads_fail(STRADS_EMISMATCH,
                                "the node at %s has joined this run already",
                                url);
+    if (hello->workers == 0 || hello->workers > 1024)
+        return strads_fail(STRADS_EMISMATCH,
+                           "a node came with %u workers, expected 1 to 1024",
+                           hello->workers);
     return STRADS_OK;
 }
 

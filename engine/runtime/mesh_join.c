@@ -168,7 +168,9 @@ static strads_err await_higher(sti_mesh *mesh)
 /* The failure of another node says more than that a link of it is gone. */
 static strads_err or_failure(sti_mesh *mesh, strads_err err)
 {
-    strads_err failure = err == STRADS_EPEER ? sti_mesh_failure(mesh) : err;
+    if (err != STRADS_EPEER && err != STRADS_ECANCELED)
+        return err;
+    strads_err failure = sti_mesh_failure(mesh);
     return failure ? failure : err;
 }
 

@@ -87,6 +87,8 @@ sti_hello sti_mesh_hello(const sti_mesh *mesh);
 void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
 void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
 uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
+/* The user has stopped, or another node has failed. */
+bool sti_mesh_gives_up(void *mesh);
 
 /* Waits for an arrival as long as it takes; *out is NULL only on an error.
  * STRADS_ECANCELED, or how another node has failed. */

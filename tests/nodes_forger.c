@@ -1,0 +1,112 @@
+/* See nodes_forger.h. */
+#include "tests/nodes_forger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strads/version.h"
+
+static void on_received(void *arg, sti_link link, sti_frame *frame)
+{
+    forger *f = arg;
+    sti_reject answer;
+    (void)link;
+    pthread_mutex_lock(&f->lock);
+    f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
+    if (frame->header.kind == STI_KIND_REJECT &&
+        sti_reject_decode(frame->payload, frame->header.size, &answer) ==
+            STRADS_OK) {
+        f->rejected = true;
+        (void)snprintf(f->text, sizeof f->text, "%s", answer.text);
+    }
+    pthread_cond_broadcast(&f->event);
+    pthread_mutex_unlock(&f->lock);
+    sti_frame_free(frame);
+}
+
+static void on_lost(void *arg, sti_link link, strads_err why, const char *text)
+{
+    forger *f = arg;
+    (void)link, (void)why;
+    pthread_mutex_lock(&f->lock);
+    f->lost = true;
+    if (!f->rejected)
+        (void)snprintf(f->text, sizeof f->text, "%s", text);
+    pthread_cond_broadcast(&f->event);
+    pthread_mutex_unlock(&f->lock);
+}
+
+bool forger_open(forger *f, const char *url)
+{
+    *f = (forger){0};
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->event, NULL);
+    const sti_net_options options = {
+        .listen_url = "tcp://127.0.0.1:0",
+        .node = STI_NODE_NONE,
+        .arg = f,
+        .events = {.received = on_received, .lost = on_lost},
+    };
+    return sti_net_open(&options, &f->net) == STRADS_OK &&
+           sti_net_dial(f->net, url, UINT64_C(10000000000), &f->link) ==
+               STRADS_OK;
+}
+
+void forger_close(forger *f)
+{
+    (void)sti_net_close(f->net, UINT64_C(10000000000));
+    pthread_cond_destroy(&f->event);
+    pthread_mutex_destroy(&f->lock);
+}
+
+sti_hello forger_hello(const forger *f)
+{
+    return (sti_hello){
+        .protocol = STI_PROTOCOL,
+        .version_major = STRADS_VERSION_MAJOR,
+        .version_minor = STRADS_VERSION_MINOR,
+        .program = "",
+        .kernel_level = strads_kernels(),
+        .wanted_node = STI_NODE_NONE,
+        .workers = 1,
+        .url = sti_net_url(f->net),
+    };
+}
+
+void forger_say(forger *f, uint16_t kind, uint32_t from, const sti_hello *hello)
+{
+    sti_writer w = {0};
+    sti_hello_encode(hello, &w);
+    const sti_outgoing frame = {.header = {.kind = kind, .from = from},
+                                .parts = {{w.bytes, w.size}},
+                                .part_count = 1};
+    (void)sti_net_send(f->net, f->link, &frame);
+    sti_writer_free(&w);
+}
+
+void forger_send(forger *f, uint16_t kind, uint32_t from, uint64_t size)
+{
+    void *bytes = calloc(1, size + 1);
+    const sti_outgoing frame = {.header = {.kind = kind, .from = from},
+                                .parts = {{bytes, bytes ? size : 0}},
+                                .part_count = 1};
+    (void)sti_net_send(f->net, f->link, &frame);
+    free(bytes);
+}
+
+void forger_wait_welcome(forger *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->welcomed && !f->lost)
+        pthread_cond_wait(&f->event, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void forger_wait_lost(forger *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->lost)
+        pthread_cond_wait(&f->event, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}

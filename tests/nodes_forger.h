@@ -1,0 +1,36 @@
+/* tests/nodes_forger.h - a peer that says what a test wants it to say: a net of
+ * its own, one link, and a record of what comes back. */
+#ifndef TESTS_NODES_FORGER_H
+#define TESTS_NODES_FORGER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "engine/runtime/link.h"
+
+typedef struct forger {
+    sti_net *net;
+    sti_link link;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t event;
+    bool welcomed, rejected, lost;
+    char text[1024]; /* of the REJECT, or else of the loss */
+} forger;
+
+/* Dials; false when that fails. */
+bool forger_open(forger *f, const char *url);
+/* Says goodbye. */
+void forger_close(forger *f);
+
+/* A HELLO of this very build, to be changed before it is said. */
+sti_hello forger_hello(const forger *f);
+void forger_say(forger *f, uint16_t kind, uint32_t from,
+                const sti_hello *hello);
+/* A frame of so many zero bytes. */
+void forger_send(forger *f, uint16_t kind, uint32_t from, uint64_t size);
+
+/* Waits until it is welcomed, or until the link has gone. */
+void forger_wait_welcome(forger *f);
+void forger_wait_lost(forger *f);
+
+#endif

@@ -1,0 +1,514 @@
+/* Coming together when something is wrong: who may take part is told so at
+ * once, the others are told why not, and a run that cannot be says why. */
+#include <criterion/criterion.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/runtime/mesh_state.h"
+#include "tests/nodes_forger.h"
+#include "tests/nodes_team.h"
+#include "tests/nodes_toy.h"
+#include "tests/toy_data.h"
+
+static void expect_end(const team_end *end, strads_err err, const char *word)
+{
+    cr_expect_eq(end->err, err, "%d: %s", (int)end->err, end->text);
+    cr_expect_not_null(strstr(end->text, word), "no \"%s\" in: %s", word,
+                       end->text);
+}
+
+/* What this thread's last call has said. */
+static void expect_said(strads_err got, strads_err err, const char *word)
+{
+    team_end end = {.err = got};
+    (void)snprintf(end.text, sizeof end.text, "%s", strads_error_text());
+    expect_end(&end, err, word);
+}
+
+/* ---- refused at once --------------------------------------------------- */
+
+/* A HELLO that is answered with a REJECT; `change` spoils it. */
+static void expect_refused(const char *url, void (*change)(sti_hello *hello),
+                           const char *word)
+{
+    forger f;
+    cr_assert(forger_open(&f, url), "%s", strads_error_text());
+    sti_hello hello = forger_hello(&f);
+    if (change)
+        change(&hello);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    forger_wait_lost(&f);
+    cr_expect(f.rejected, "not refused: %s", f.text);
+    cr_expect_not_null(strstr(f.text, word), "no \"%s\" in: %s", word, f.text);
+    forger_close(&f);
+}
+
+static void other_version(sti_hello *hello)
+{
+    hello->version_minor++;
+}
+
+static void other_kernels(sti_hello *hello)
+{
+    hello->kernel_level = 77;
+}
+
+static void no_workers(sti_hello *hello)
+{
+    hello->workers = 0;
+}
+
+/* The event at which somebody comes too late: a round has been committed. */
+typedef struct late {
+    char url[300];
+    int rounds;
+} late;
+
+static void note_url(void *arg, const char *url)
+{
+    late *l = arg;
+    (void)snprintf(l->url, sizeof l->url, "%s", url);
+}
+
+static void come_late(void *arg, const strads_progress *progress)
+{
+    late *l = arg;
+    (void)progress;
+    if (l->rounds++ == 1) {
+        expect_refused(l->url, NULL, "has all its 2 nodes already");
+        expect_refused(l->url, other_version, "install the same version");
+    }
+}
+
+Test(nodes_join,
+     who_comes_during_a_run_is_refused_at_once_and_nobody_else_minds)
+{
+    late l = {0};
+    team t = {.program = &nodes_toy_endless,
+              .nodes = 2,
+              .listening = note_url,
+              .arg = &l,
+              .options = {.max_rounds = 60,
+                          .progress = come_late,
+                          .progress_arg = &l}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    cr_assert_not_null(result, "%s", end[0].text);
+    cr_expect_gt(l.rounds, 1, "no second round");
+    cr_expect_eq(end[1].err, STRADS_OK, "%s", end[1].text);
+    strads_result_free(result);
+}
+
+/* ---- before the run ---------------------------------------------------- */
+
+/* A joined node on a thread of its own; with `works` it also runs. */
+typedef struct joiner {
+    const team *team;
+    const char *url;
+    uint32_t node;
+    bool works;
+    strads_engine *engine;
+    team_end end;
+    pthread_t thread;
+} joiner;
+
+static void *join(void *arg)
+{
+    joiner *j = arg;
+    j->end.err = team_join(j->team, j->node, j->url, &j->engine);
+    if (!j->end.err && j->works)
+        j->end.err = team_work(j->team, j->node, j->engine, NULL);
+    (void)snprintf(j->end.text, sizeof j->end.text, "%s", strads_error_text());
+    return NULL;
+}
+
+static void start(joiner *j, const team *t, const char *url)
+{
+    *j = (joiner){.team = t, .url = url, .node = 1};
+    cr_assert_eq(pthread_create(&j->thread, NULL, join, j), 0);
+}
+
+static void start_node(joiner *j, const team *t, uint32_t node, const char *url)
+{
+    *j = (joiner){.team = t, .url = url, .node = node, .works = true};
+    cr_assert_eq(pthread_create(&j->thread, NULL, join, j), 0);
+}
+
+/* Node 0 and one other, together but not ready; their URL is the engine's. */
+static void pair(const team *t, strads_engine **first, joiner *second)
+{
+    strads_data_options keep = {.size = sizeof keep};
+    cr_assert_eq(team_listen(t, first), STRADS_OK, "%s", strads_error_text());
+    start(second, t, strads_engine_url(*first));
+    cr_assert_eq(strads_engine_keep(*first, &keep), STRADS_OK);
+    pthread_join(second->thread, NULL);
+    cr_assert_eq(second->end.err, STRADS_OK, "%s", second->end.text);
+}
+
+Test(nodes_join, who_comes_while_data_is_read_is_refused_at_once)
+{
+    const team t = {.program = &nodes_toy, .nodes = 2};
+    strads_engine *first;
+    joiner second;
+    pair(&t, &first, &second);
+    expect_refused(strads_engine_url(first), NULL, "has all its 2 nodes");
+    expect_refused(strads_engine_url(second.engine), NULL,
+                   "join at the coordinator's URL");
+    strads_engine_free(second.engine);
+    strads_engine_free(first);
+}
+
+/* Node 0 waits for the others on a thread of its own; with a team it runs. */
+typedef struct keeper {
+    const team *team;
+    strads_engine *engine;
+    strads_err err;
+    char text[1024];
+    pthread_t thread;
+} keeper;
+
+static void *keep_data(void *arg)
+{
+    keeper *k = arg;
+    strads_data_options keep = {.size = sizeof keep};
+    k->err = k->team ? team_work(k->team, 0, k->engine, NULL)
+                     : strads_engine_keep(k->engine, &keep);
+    (void)snprintf(k->text, sizeof k->text, "%s", strads_error_text());
+    return NULL;
+}
+
+Test(nodes_join, another_version_other_kernels_and_no_workers_are_refused)
+{
+    const team t = {.program = &nodes_toy, .nodes = 2};
+    joiner second;
+    keeper first = {0};
+    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
+    const char *url = strads_engine_url(first.engine);
+    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    expect_refused(url, other_version, "install the same version");
+    expect_refused(url, other_kernels, "unknown kernels");
+    expect_refused(url, no_workers, "0 workers");
+    start(&second, &t, url);
+    pthread_join(second.thread, NULL);
+    pthread_join(first.thread, NULL);
+    cr_expect_eq(first.err, STRADS_OK);
+    cr_expect_eq(second.end.err, STRADS_OK, "%s", second.end.text);
+    strads_engine_free(second.engine);
+    strads_engine_free(first.engine);
+}
+
+/* Whether node 0 counts a node that listens at `member`: nobody takes a HELLO
+ * without workers, and the sentence tells which rule it broke first. */
+static bool is_counted(const char *url, const char *member)
+{
+    forger f;
+    cr_assert(forger_open(&f, url), "%s", strads_error_text());
+    sti_hello hello = forger_hello(&f);
+    hello.url = member;
+    hello.workers = 0;
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    forger_wait_lost(&f);
+    bool counted = strstr(f.text, "has joined this run already") != NULL;
+    cr_expect(counted || strstr(f.text, "0 workers"), "%s", f.text);
+    forger_close(&f);
+    return counted;
+}
+
+static void wait_counted(const char *url, const char *member, bool counted)
+{
+    while (is_counted(url, member) != counted)
+        (void)sched_yield();
+}
+
+Test(nodes_join, a_node_that_joins_twice_is_told_so)
+{
+    const team t = {.program = &nodes_toy, .nodes = 3};
+    keeper first = {0};
+    forger f[2];
+    joiner third;
+    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
+    const char *url = strads_engine_url(first.engine);
+    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    for (int k = 0; k < 2; k++) {
+        cr_assert(forger_open(&f[k], url));
+        sti_hello hello = forger_hello(&f[k]);
+        hello.url = sti_net_url(f[0].net);
+        forger_say(&f[k], STI_KIND_HELLO, STI_NODE_NONE, &hello);
+        if (k == 0)
+            wait_counted(url, hello.url, true);
+    }
+    forger_wait_lost(&f[1]);
+    cr_expect_not_null(strstr(f[1].text, "has joined this run already"));
+    start(&third, &t, url);
+    forger_wait_welcome(&f[0]);
+    cr_expect(f[0].welcomed, "%s", f[0].text);
+    pthread_join(first.thread, NULL);
+    pthread_join(third.thread, NULL);
+    cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
+    strads_engine_free(third.engine);
+    strads_engine_free(first.engine);
+    forger_close(&f[0]);
+    forger_close(&f[1]);
+}
+
+Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
+{
+    char folder[] = "/tmp/strads-nodes-XXXXXX", second_url[64];
+    cr_assert_not_null(mkdtemp(folder));
+    (void)snprintf(second_url, sizeof second_url, "ipc://%s/2", folder);
+    const team t = {.program = &nodes_toy,
+                    .nodes = 4,
+                    .joins = {NULL, second_url},
+                    .options = {.partitions = 5}};
+    strads_engine *first;
+    keeper work = {.team = &t};
+    forger f;
+    joiner others[3];
+    cr_assert_eq(team_listen(&t, &first), STRADS_OK);
+    const char *url = strads_engine_url(first);
+    work.engine = first;
+    cr_assert_eq(pthread_create(&work.thread, NULL, keep_data, &work), 0);
+    cr_assert(forger_open(&f, url));
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    wait_counted(url, hello.url, true);
+    start_node(&others[0], &t, 1, url);
+    wait_counted(url, second_url, true);
+    sti_net_part(f.net, f.link);
+    wait_counted(url, hello.url, false);
+    start_node(&others[1], &t, 2, url);
+    start_node(&others[2], &t, 3, url);
+    pthread_join(work.thread, NULL);
+    cr_expect_eq(work.err, STRADS_OK, "%s", work.text);
+    for (int k = 0; k < 3; k++) {
+        pthread_join(others[k].thread, NULL);
+        cr_expect_eq(others[k].end.err, STRADS_OK, "%s", others[k].end.text);
+        strads_engine_free(others[k].engine);
+    }
+    strads_engine_free(first);
+    forger_close(&f);
+    cr_expect_eq(rmdir(folder), 0);
+}
+
+/* Node 1 says HELLO and vanishes: node 2 would dial it for half a minute. */
+Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
+{
+    const team t = {.program = &nodes_toy, .nodes = 3};
+    keeper first = {0};
+    forger f;
+    joiner third;
+    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
+    const char *url = strads_engine_url(first.engine);
+    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    cr_assert(forger_open(&f, url));
+    sti_hello hello = forger_hello(&f);
+    hello.url = "ipc:///nobody/is/here";
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    wait_counted(url, hello.url, true);
+    start(&third, &t, url);
+    forger_wait_welcome(&f);
+    forger_close(&f);
+    pthread_join(first.thread, NULL);
+    expect_said(team_work(&t, 0, first.engine, NULL), STRADS_EPEER, "node 1");
+    strads_engine_free(first.engine);
+    pthread_join(third.thread, NULL);
+    expect_end(&third.end, STRADS_EPEER, "node 1");
+}
+
+Test(nodes_join, a_user_who_stops_a_node_that_dials_waits_no_longer)
+{
+    static volatile bool stop = true;
+    const team t = {.program = &nodes_toy, .stop = &stop};
+    strads_engine *engine;
+    expect_said(team_join(&t, 1, "ipc:///nobody/is/here", &engine),
+                STRADS_ECANCELED, "nobody/is/here");
+}
+
+/* ---- a run that cannot be ---------------------------------------------- */
+
+Test(nodes_join, other_data_is_told_on_both_sides)
+{
+    const team t = {.program = &nodes_toy, .nodes = 3, .rows = {23, 24, 24}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    cr_expect_null(result);
+    expect_end(&end[0], STRADS_EMISMATCH, "row count of 24");
+    int told = 0;
+    for (int k = 1; k < 3; k++) {
+        cr_expect_neq(end[k].err, STRADS_OK);
+        told += strstr(end[k].text, "row count of 24") != NULL;
+    }
+    cr_expect_eq(told, 2, "%s / %s", end[1].text, end[2].text);
+}
+
+static _Thread_local bool shape_breaks;
+
+static strads_err break_shape(const void *config, const strads_data *data,
+                              strads_shape *shape)
+{
+    (void)config, (void)data, (void)shape;
+    return shape_breaks ? strads_fail(STRADS_EPROGRAM, "the shape broke here")
+                        : STRADS_OK;
+}
+
+Test(nodes_join, a_failure_is_told_to_those_who_still_read_their_data)
+{
+    strads_program program = nodes_toy_endless;
+    program.shape = break_shape;
+    const team t = {.program = &program, .nodes = 2};
+    strads_engine *first;
+    joiner second;
+    pair(&t, &first, &second);
+    shape_breaks = true;
+    expect_said(team_work(&t, 0, first, NULL), STRADS_EPROGRAM,
+                "the shape broke here");
+    shape_breaks = false;
+    expect_said(team_work(&t, 1, second.engine, NULL), STRADS_EPEER,
+                "the shape broke here");
+    strads_engine_free(second.engine);
+    strads_engine_free(first);
+}
+
+Test(nodes_join, an_engine_whose_run_has_failed_says_so)
+{
+    strads_program program = nodes_toy_endless;
+    program.shape = break_shape;
+    const team t = {.program = &program, .nodes = 1};
+    strads_engine *engine;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
+    shape_breaks = true;
+    expect_said(team_work(&t, 0, engine, NULL), STRADS_EPROGRAM, "broke");
+    shape_breaks = false;
+    cr_expect_str_eq(strads_engine_url(engine), "");
+    expect_said(team_work(&t, 0, engine, NULL), STRADS_ESTATE, "another run");
+    strads_result *result = NULL;
+    expect_said(strads_engine_run(engine, NULL, &result), STRADS_ESTATE,
+                "another run");
+    strads_engine_free(engine);
+}
+
+Test(nodes_join, an_engine_runs_once)
+{
+    const team t = {.program = &nodes_toy, .nodes = 1};
+    strads_engine *engine;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
+    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_OK);
+    expect_said(team_work(&t, 0, engine, NULL), STRADS_ESTATE, "another run");
+    strads_engine_free(engine);
+}
+
+static strads_err make_tables(const void *config, const strads_shape *shape,
+                              strads_store *store)
+{
+    (void)config, (void)shape, (void)store;
+    return STRADS_OK;
+}
+
+Test(nodes_join, a_program_with_tables_is_refused_on_several_nodes)
+{
+    strads_program program = nodes_toy_endless;
+    program.tables = make_tables;
+    strads_engine *engine;
+    const team two = {.program = &program, .nodes = 2};
+    expect_said(team_listen(&two, &engine), STRADS_EINVAL, "tables");
+    const team one = {.program = &program, .nodes = 1};
+    cr_expect_eq(team_listen(&one, &engine), STRADS_OK);
+    strads_engine_free(engine);
+}
+
+/* ---- members that break the rules -------------------------------------- */
+
+/* Node 0 of two, the other one a forger that is welcome, and what node 0 says
+ * after the forger has said something else than READY. */
+static void expect_breach(void (*say)(forger *f), const char *word)
+{
+    const team t = {.program = &nodes_toy, .nodes = 2};
+    strads_engine *first;
+    forger f;
+    cr_assert_eq(team_listen(&t, &first), STRADS_OK);
+    cr_assert(forger_open(&f, strads_engine_url(first)));
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    strads_data_options keep = {.size = sizeof keep};
+    cr_assert_eq(strads_engine_keep(first, &keep), STRADS_OK);
+    forger_wait_welcome(&f);
+    say(&f);
+    expect_said(team_work(&t, 0, first, NULL), STRADS_EPEER, word);
+    forger_wait_lost(&f);
+    forger_close(&f);
+    strads_engine_free(first);
+}
+
+static void long_failure(forger *f)
+{
+    forger_send(f, STI_KIND_ROLE + STI_MSG_FAIL, 1, STI_SENTENCE_LIMIT + 1);
+}
+
+static void unknown_message(forger *f)
+{
+    forger_send(f, STI_KIND_ROLE + 9, 1, 8);
+}
+
+static void unknown_kind(forger *f)
+{
+    forger_send(f, STI_KIND_READY + 1, 1, 0);
+}
+
+static void choice(forger *f)
+{
+    forger_send(f, STI_KIND_ROLE + STI_MSG_CHOICE, 1, 64);
+}
+
+static void other_name(forger *f)
+{
+    const sti_hello hello = forger_hello(f);
+    forger_say(f, STI_KIND_READY, 0, &hello);
+}
+
+static void just_leaves(forger *f)
+{
+    sti_net_part(f->net, f->link);
+}
+
+Test(nodes_join, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
+{
+    expect_breach(long_failure, "kind 38 that is larger");
+    expect_breach(unknown_message, "kind 41 that is larger");
+    expect_breach(choice, "kind 37 that is larger");
+    expect_breach(unknown_kind, "nobody has asked it for");
+    expect_breach(other_name, "in the name of node 0");
+    expect_breach(just_leaves, "left before the run began");
+}
+
+static void ready_twice(forger *f)
+{
+    sti_hello hello = forger_hello(f);
+    hello.rows = 23;
+    for (int k = 0; k < 2; k++)
+        forger_say(f, STI_KIND_READY, 1, &hello);
+    forger_wait_lost(f);
+}
+
+Test(nodes_join, who_is_ready_twice_is_dropped)
+{
+    expect_breach(ready_twice, "nobody has asked it for");
+}
+
+/* ---- kernels ----------------------------------------------------------- */
+
+Test(nodes_join, an_unknown_word_for_the_kernels_ends_every_kind_of_run)
+{
+    (void)setenv("STRADS_KERNELS", "nonsense", 1);
+    const team t = {.program = &nodes_toy, .nodes = 1};
+    strads_engine *engine;
+    expect_said(team_listen(&t, &engine), STRADS_EINVAL, "portable, avx2");
+    expect_said(team_join(&t, 1, "tcp://127.0.0.1:1", &engine), STRADS_EINVAL,
+                "'nonsense'");
+    const toy_run run = {.program = &nodes_toy};
+    expect_said(toy_run_it(&run, NULL), STRADS_EINVAL, "'nonsense'");
+}

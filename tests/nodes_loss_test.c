@@ -1,0 +1,244 @@
+/* Runs of several nodes while something happens to one of them. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/wire/frame.h"
+#include "tests/link_node.h"
+#include "tests/nodes_team.h"
+#include "tests/nodes_toy.h"
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- killed ------------------------------------------------------------ */
+
+/* One of the nodes is a process of its own, forked before this one has any
+ * connection; it is told the URL through a pipe. */
+typedef struct victim {
+    pid_t pid;
+    int pipe[2];
+    double killed_at;
+} victim;
+
+static void live_as_victim(const victim *v)
+{
+    char url[300] = "";
+    strads_engine *engine;
+    const team t = {.program = &nodes_toy_endless, .nodes = 3};
+    if (read(v->pipe[0], url, sizeof url - 1) > 0 &&
+        team_join(&t, 1, url, &engine) == STRADS_OK)
+        (void)team_work(&t, 1, engine, NULL);
+    _exit(1);
+}
+
+static void tell_url(void *arg, const char *url)
+{
+    const victim *v = arg;
+    size_t n = strlen(url);
+    cr_assert_eq(write(v->pipe[1], url, n), (ssize_t)n);
+}
+
+static void kill_it(void *arg, const strads_progress *progress)
+{
+    victim *v = arg;
+    if (v->killed_at != 0 || progress->round < 20)
+        return;
+    v->killed_at = seconds_now();
+    cr_assert_eq(kill(v->pid, SIGKILL), 0);
+}
+
+/* team_run starts one thread for each node but the first: here one less. */
+typedef struct survivor {
+    const team *team;
+    char url[300];
+    team_end end;
+    pthread_t thread;
+} survivor;
+
+static void *survive(void *arg)
+{
+    survivor *s = arg;
+    strads_engine *engine = NULL;
+    s->end.err = team_join(s->team, 2, s->url, &engine);
+    if (!s->end.err)
+        s->end.err = team_work(s->team, 2, engine, NULL);
+    (void)snprintf(s->end.text, sizeof s->end.text, "%s", strads_error_text());
+    strads_engine_free(engine);
+    return NULL;
+}
+
+static void expect_loss(const char *listen)
+{
+    victim v = {0};
+    cr_assert_eq(pipe(v.pipe), 0);
+    v.pid = fork();
+    if (v.pid == 0)
+        live_as_victim(&v);
+    const team t = {.program = &nodes_toy_endless,
+                    .nodes = 3,
+                    .listen = listen,
+                    .options = {.progress = kill_it, .progress_arg = &v}};
+    survivor s = {.team = &t};
+    strads_engine *engine;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK, "%s",
+                 strads_error_text());
+    (void)snprintf(s.url, sizeof s.url, "%s", strads_engine_url(engine));
+    tell_url(&v, s.url);
+    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_EPEER);
+    cr_expect_not_null(strstr(strads_error_text(), "was lost"), "%s",
+                       strads_error_text());
+    strads_engine_free(engine);
+    pthread_join(s.thread, NULL);
+    cr_expect_eq(s.end.err, STRADS_EPEER, "%s", s.end.text);
+    cr_expect_not_null(strstr(s.end.text, "was lost"), "%s", s.end.text);
+    cr_expect_lt(seconds_now() - v.killed_at, 5.0, "later than a heartbeat");
+    cr_assert_eq(waitpid(v.pid, NULL, 0), v.pid);
+    close(v.pipe[0]);
+    close(v.pipe[1]);
+}
+
+Test(nodes_loss, a_killed_node_ends_the_run_on_all_others_over_tcp)
+{
+    expect_loss("tcp://127.0.0.1:0");
+}
+
+Test(nodes_loss, a_killed_node_ends_the_run_on_all_others_over_ipc)
+{
+    char folder[] = "/tmp/strads-nodes-XXXXXX", url[64];
+    cr_assert_not_null(mkdtemp(folder));
+    (void)snprintf(url, sizeof url, "ipc://%s/run", folder);
+    expect_loss(url);
+    cr_expect_eq(rmdir(folder), 0);
+}
+
+/* ---- stopped by its user ----------------------------------------------- */
+
+typedef struct quitter {
+    const team *team;
+    const char *url;
+    volatile bool stop;
+    team_end end;
+    pthread_t thread;
+} quitter;
+
+static void *quit(void *arg)
+{
+    quitter *q = arg;
+    strads_engine *engine = NULL;
+    q->end.err = team_join(q->team, 1, q->url, &engine);
+    if (!q->end.err)
+        q->end.err = team_work(q->team, 1, engine, NULL);
+    strads_engine_free(engine);
+    return NULL;
+}
+
+static void tell_to_stop(void *arg, const strads_progress *progress)
+{
+    quitter *q = arg;
+    if (progress->round > 20)
+        q->stop = true;
+}
+
+Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_and_says_why)
+{
+    quitter q = {0};
+    const team t = {.program = &nodes_toy_endless,
+                    .nodes = 2,
+                    .stop = &q.stop,
+                    .options = {.progress = tell_to_stop, .progress_arg = &q}};
+    strads_engine *engine;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
+    q.team = &t;
+    q.url = strads_engine_url(engine);
+    cr_assert_eq(pthread_create(&q.thread, NULL, quit, &q), 0);
+    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_EPEER);
+    cr_expect_not_null(strstr(strads_error_text(), "stopped by its user"), "%s",
+                       strads_error_text());
+    pthread_join(q.thread, NULL);
+    cr_expect_eq(q.end.err, STRADS_ECANCELED);
+    strads_engine_free(engine);
+}
+
+/* ---- garbage ----------------------------------------------------------- */
+
+typedef struct vandal {
+    char url[300];
+    int attacks;
+    int held[2]; /* connections that say nothing, until the run is over */
+} vandal;
+
+static void note_url(void *arg, const char *url)
+{
+    vandal *v = arg;
+    (void)snprintf(v->url, sizeof v->url, "%s", url);
+}
+
+static void throw_bytes(const vandal *v, unsigned kind)
+{
+    unsigned char bytes[4096];
+    for (size_t k = 0; k < sizeof bytes; k++)
+        bytes[k] = (unsigned char)(k * 31 + kind);
+    int fd = raw_connect(v->url);
+    if (kind == 1) { /* a header that promises more than a stranger may */
+        const sti_header header = raw_header(STI_KIND_HELLO, 0, 1u << 30);
+        sti_frame_encode_header(&header, bytes);
+    } else if (kind == 2) { /* in a node's name, without HELLO */
+        const sti_header header = raw_header(16 + 16 + 2, 1, 0);
+        sti_frame_encode_header(&header, bytes);
+    } else if (kind == 3) {
+        memcpy(bytes, "GET / HTTP/1.1\r\n\r\n", 18);
+    }
+    raw_write(fd, bytes, kind == 4 ? 7 : sizeof bytes);
+    if (kind == 4)
+        close(fd);
+    else
+        raw_wait_closed(fd);
+}
+
+static void attack(void *arg, const strads_progress *progress)
+{
+    vandal *v = arg;
+    (void)progress;
+    if (v->attacks == 0)
+        for (int k = 0; k < 2; k++)
+            v->held[k] = raw_connect(v->url);
+    if (v->attacks++ < 5)
+        throw_bytes(v, (unsigned)v->attacks - 1);
+}
+
+Test(nodes_loss, garbage_at_the_listening_port_does_not_disturb_a_run)
+{
+    vandal v = {0};
+    const team t = {.program = &nodes_toy_endless,
+                    .nodes = 3,
+                    .listening = note_url,
+                    .arg = &v,
+                    .options = {.max_rounds = 200,
+                                .partitions = 4,
+                                .progress = attack,
+                                .progress_arg = &v}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    for (int k = 0; k < 3; k++)
+        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
+    cr_assert_not_null(result);
+    cr_expect_geq(v.attacks, 5);
+    cr_expect_eq(strads_result_progress(result)->round, 200);
+    strads_result_free(result);
+    for (int k = 0; k < 2; k++)
+        close(v.held[k]);
+}
