@@ -16,15 +16,33 @@ static double sum_lanes(const double s[LANES])
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
+/* Eight sums in a fixed order, which a compiler may make vectors of. */
+#define DEFINE_SUMS(name, real)                                      \
+    static void name(uint64_t n, const real *value, double s[LANES], \
+                     double t[LANES])                                \
+    {                                                                \
+        uint64_t k = 0;                                              \
+        for (; k + LANES <= n; k += LANES)                           \
+            for (uint64_t i = 0; i < LANES; i++) {                   \
+                s[i] += (double)value[k + i];                        \
+                t[i] += (double)value[k + i] * (double)value[k + i]; \
+            }                                                        \
+        for (; k < n; k++) {                                         \
+            s[k % LANES] += (double)value[k];                        \
+            t[k % LANES] += (double)value[k] * (double)value[k];     \
+        }                                                            \
+    }
+DEFINE_SUMS(sums_f64, double)
+DEFINE_SUMS(sums_f32, float)
+
 void lasso_sums(const lasso_column *x, double *sum, double *squares)
 {
     double s[LANES] = {0}, t[LANES] = {0};
 
-    for (uint64_t k = 0; k < x->n; k++) {
-        const double value = x->f64 ? x->f64[k] : (double)x->f32[k];
-        s[k % LANES] += value;
-        t[k % LANES] += value * value;
-    }
+    if (x->f64)
+        sums_f64(x->n, x->f64, s, t);
+    else
+        sums_f32(x->n, x->f32, s, t);
     *sum = sum_lanes(s);
     *squares = sum_lanes(t);
 }

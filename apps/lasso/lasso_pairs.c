@@ -1,9 +1,9 @@
 /* Gram entries X_A' X_B of two blocks on one partition. Full columns are
  * multiplied with each other as they lie. Sparse ones go by rows: the columns
- * of B are laid out by row once, and column k of A then adds x_ik times row i
- * of them for each of its entries, so that only entries that share a row are
- * ever touched. Where the columns of A are the last ones of B, as when they
- * join a working set, the half that mirrors is left out. */
+ * of A, which are fewer when they join a working set B, are laid out by row
+ * once, and column l of B then adds x_il times row i of them for each of its
+ * entries, so that only entries that share a row are ever touched. Where the
+ * columns of A are the last ones of B, the half that mirrors is left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,8 +50,9 @@ static void multiply_full(const strads_task *task, uint32_t tail)
     for (uint32_t k = 0; k < task->block.n; k++) {
         const lasso_column x =
             lasso_column_of(task->share, strads_block_param(&task->block, k));
-        const uint32_t end = tail < m ? tail + k + 1 : m;
-        for (uint32_t l = 0; l < end; l++) {
+        for (uint32_t l = 0; l < m; l++) {
+            if (l >= tail && l < tail + k)
+                continue; /* mirrored */
             const lasso_column z =
                 lasso_column_of(task->share,
                                 strads_block_param(&task->against, l));
@@ -63,25 +64,28 @@ static void multiply_full(const strads_task *task, uint32_t tail)
 
 /* ---- by rows ----------------------------------------------------------- */
 
-/* Room for n entries, kept for the next time: a working set grows. */
-static strads_err reserve(lasso_by_rows *rows, uint64_t n_rows, uint64_t n)
+/* Room for n columns with so many entries, kept for the next time. */
+static strads_err reserve(lasso_by_rows *rows, uint64_t n_rows, uint32_t n,
+                          uint64_t entries)
 {
     if (!rows->start)
         rows->start = malloc((n_rows + 2) * sizeof(*rows->start));
-    if (rows->start && n <= rows->room && rows->place)
-        return STRADS_OK;
-    const uint64_t room = n + n / 2 + 1;
-    free(rows->place);
-    free(rows->value);
-    rows->place = malloc(room * sizeof(*rows->place));
-    rows->value = malloc(room * sizeof(*rows->value));
-    rows->room = room;
-    if (rows->start && rows->place && rows->value)
+    if (!rows->line || entries > rows->room || n > rows->columns) {
+        rows->room = entries + entries / 2 + 1;
+        rows->columns = n + n / 2 + 1;
+        free(rows->place);
+        free(rows->value);
+        free(rows->line);
+        rows->place = malloc(rows->room * sizeof(*rows->place));
+        rows->value = malloc(rows->room * sizeof(*rows->value));
+        rows->line = malloc(rows->columns * sizeof(*rows->line));
+    }
+    if (rows->start && rows->place && rows->value && rows->line)
         return STRADS_OK;
     rows->room = 0;
     return strads_fail(STRADS_ENOMEM,
-                       "no memory for %llu entries of a working set by rows",
-                       (unsigned long long)n);
+                       "no memory for %llu entries of a block by rows",
+                       (unsigned long long)entries);
 }
 
 static uint64_t row_of(const lasso_column *x, uint64_t k)
@@ -91,7 +95,7 @@ static uint64_t row_of(const lasso_column *x, uint64_t k)
 
 static void lay_out(const strads_task *task, lasso_by_rows *rows)
 {
-    const strads_block *block = &task->against;
+    const strads_block *block = &task->block;
     const lasso_local *local = task->local;
 
     /* Counting sort: counts two places on, so that start[i + 1] can run. */
@@ -124,7 +128,8 @@ static uint64_t entries_of(const strads_task *task, const strads_block *block)
     return entries;
 }
 
-/* One line: places ascend in a row, so the half beyond `end` is cut off. */
+/* line[place] += x_i times entry (i, place), for places below `end`: they
+ * ascend in a row. */
 static void multiply_line(const lasso_column *x, const lasso_by_rows *rows,
                           uint32_t end, double *line)
 {
@@ -141,30 +146,33 @@ static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
 {
     lasso_local *local = task->local;
     lasso_by_rows *rows = &local->by_rows;
-    const uint32_t m = task->against.n;
+    const uint32_t n = task->block.n, m = task->against.n;
     const strads_err err =
-        reserve(rows, local->rows, entries_of(task, &task->against));
+        reserve(rows, local->rows, n, entries_of(task, &task->block));
 
     if (err)
         return err;
     lay_out(task, rows);
-    for (uint32_t k = 0; k < task->block.n; k++) {
+    for (uint32_t l = 0; l < m; l++) {
         const lasso_column x =
-            lasso_column_of(task->share, strads_block_param(&task->block, k));
-        multiply_line(&x, rows, tail < m ? tail + k + 1 : m,
-                      task->partial + (size_t)k * m);
+            lasso_column_of(task->share, strads_block_param(&task->against, l));
+        memset(rows->line, 0, n * sizeof(*rows->line));
+        multiply_line(&x, rows, l < tail ? n : l - tail + 1, rows->line);
+        for (uint32_t k = 0; k < n; k++)
+            task->partial[(size_t)k * m + l] = rows->line[k];
     }
     return STRADS_OK;
 }
 
 /* ---- both -------------------------------------------------------------- */
 
+/* Of the square of A with itself the upper half is there. */
 static void mirror(const strads_task *task, uint32_t tail)
 {
     const uint32_t m = task->against.n;
 
     for (uint32_t k = 0; k < task->block.n; k++)
-        for (uint32_t l = k + 1; l < task->block.n; l++)
+        for (uint32_t l = 0; l < k; l++)
             task->partial[(size_t)k * m + tail + l] =
                 task->partial[(size_t)l * m + tail + k];
 }

@@ -27,7 +27,9 @@ typedef struct lasso_by_rows {
     uint64_t *start; /* [rows + 2] */
     uint32_t *place; /* [room] a column's place in the block */
     double *value;   /* [room] */
+    double *line;    /* [columns] one column's products with the block */
     uint64_t room;
+    uint32_t columns;
 } lasso_by_rows;
 
 /* A worker's state. `residual` is response - X w for the w that refresh has

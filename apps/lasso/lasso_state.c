@@ -70,6 +70,7 @@ void lasso_close(void *opened)
     free(local->by_rows.start);
     free(local->by_rows.place);
     free(local->by_rows.value);
+    free(local->by_rows.line);
     free(local);
 }
 
