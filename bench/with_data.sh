@@ -1,0 +1,37 @@
+# Read by benchmarks with `.`: finds data below STRADS_DATA, packed or not.
+# shellcheck shell=sh
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# unpack NAME: prints where NAME.svm is, unpacked; nothing where there is none.
+unpack()
+{
+    for folder in "$STRADS_DATA" "$STRADS_DATA/linear"; do
+        if [ -f "$folder/$1.svm" ]; then
+            printf '%s\n' "$folder/$1.svm"
+            return
+        elif [ -f "$folder/$1.svm.gz" ]; then
+            gzip -dc "$folder/$1.svm.gz" >"$scratch/$1.svm"
+            printf '%s\n' "$scratch/$1.svm"
+            return
+        fi
+    done
+}
+
+# median: of the numbers on its lines.
+median()
+{
+    sort -g | awk '{ x[NR] = $1 } END { if (NR) print x[int((NR + 1) / 2)] }'
+}
+
+load()
+{
+    awk '{ print $1 }' /proc/loadavg
+}
+
+# last_of KEY LOG: what the last line of a log says under a key.
+last_of()
+{
+    tail -n 1 "$2" | sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
+}
