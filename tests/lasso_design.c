@@ -47,10 +47,11 @@ static void fill_column(const lasso_recipe *r, lasso_design *d, uint64_t j)
     for (uint64_t i = 0; i < r->rows; i++) {
         const uint64_t index = j * r->rows + i;
         const double before = j > 0 ? d->x[index - r->rows] : 0;
-        const double fresh = normal(r->seed, 1, index);
-        const bool here = strads_random_unit(r->seed, 2, index, 0) < r->density;
-        d->x[index] = here ? r->correlation * before + rest * fresh : 0;
-        if (j % 3 == 0 && here)
+        if (strads_random_unit(r->seed, 2, index, 0) >= r->density)
+            continue;
+        d->x[index] =
+            r->correlation * before + rest * normal(r->seed, 1, index);
+        if (j % 3 == 0)
             d->x[index] += r->offset;
     }
 }
