@@ -7,60 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "strads/strads.h"
+#include "bench/empty_program.h"
 
-enum { RUNS = 5, PARAMETERS = 1000, CASES = 4 };
+enum { RUNS = 5, CASES = 4 };
 
 typedef struct round_case {
     uint32_t workers, depth;
     double us[RUNS];
 } round_case;
-
-static strads_err one_a_block(const void *config, const strads_data *data,
-                              strads_shape *shape)
-{
-    (void)config, (void)data;
-    shape->block_max = 1;
-    return STRADS_OK;
-}
-
-static strads_err nothing(strads_task *task)
-{
-    (void)task;
-    return STRADS_OK;
-}
-
-static strads_err commits_nothing(strads_commit *commit)
-{
-    (void)commit;
-    return STRADS_OK;
-}
-
-static const strads_program empty = {.size = sizeof(strads_program),
-                                     .name = "empty",
-                                     .shape = one_a_block,
-                                     .update = nothing,
-                                     .aggregate = commits_nothing};
-
-/* A matrix without entries; NULL without memory. */
-static strads_data *make_data(uint32_t partitions)
-{
-    uint64_t *start = calloc(PARAMETERS + 1, sizeof *start);
-    const uint32_t index = 0;
-    const double value = 0;
-    const strads_columns columns = {.rows = PARAMETERS,
-                                    .cols = PARAMETERS,
-                                    .start = start,
-                                    .index = &index,
-                                    .value = &value};
-    const strads_data_options options = {.size = sizeof options,
-                                         .partitions = partitions};
-    strads_data *data = NULL;
-    if (start && strads_data_from_columns(&columns, &options, &data))
-        data = NULL;
-    free(start);
-    return data;
-}
 
 static strads_err measure(const strads_data *data, const round_case *c,
                           uint64_t rounds, double *us)
@@ -72,7 +26,7 @@ static strads_err measure(const strads_data *data, const round_case *c,
                                            .deterministic = true,
                                            .max_rounds = rounds};
     strads_result *result = NULL;
-    strads_err err = strads_run(&empty, NULL, data, &options, &result);
+    strads_err err = strads_run(&empty_program, NULL, data, &options, &result);
     if (err)
         return err;
     const strads_progress *p = strads_result_progress(result);
@@ -108,7 +62,9 @@ int main(int argc, char **argv)
                                {.workers = 1, .depth = 1},
                                {.workers = 2},
                                {.workers = 2, .depth = 1}};
-    strads_data *data[2] = {make_data(1), make_data(2)};
+    const strads_data_options one = {.size = sizeof one, .partitions = 1},
+                              two = {.size = sizeof two, .partitions = 2};
+    strads_data *data[2] = {empty_data(&one), empty_data(&two)};
     strads_err err = data[0] && data[1] && rounds ? STRADS_OK : STRADS_EINVAL;
     for (uint32_t run = 0; run < RUNS && !err; run++)
         for (uint32_t k = 0; k < CASES && !err; k++)

@@ -19,11 +19,11 @@ yardstick=$STRADS_BUILD/bench/with_yardstick
 grid()
 {
     case $1 in
-    strads-*) echo 1e-3 1e-4 1e-5 1e-6 1e-7 ;;
+    strads-*) echo 1e-2 1e-3 1e-4 1e-5 1e-6 1e-7 ;;
     glmnet) for tol in 1e-5 1e-7 1e-9 1e-11 1e-13 1e-15; do
         echo single/$tol path/$tol
     done ;;
-    sklearn) for tol in 1e-3 1e-4 1e-5 1e-6 1e-7 1e-8 1e-9; do
+    sklearn) for tol in 1e-2 1e-3 1e-4 1e-5 1e-6 1e-7 1e-8 1e-9; do
         echo single/$tol path/$tol
     done ;;
     esac

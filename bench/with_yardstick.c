@@ -8,7 +8,6 @@
  *     with_yardstick objective DIR LAMBDA COEFFICIENTS...
  *         prints an objective a line; COEFFICIENTS has a line "COLUMN VALUE"
  *         for each nonzero, columns from 1 */
-#define _GNU_SOURCE
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

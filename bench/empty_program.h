@@ -1,0 +1,14 @@
+/* A program that computes nothing, and data without entries for it: what a
+ * round of it takes is what rounds cost. */
+#ifndef STRADS_BENCH_EMPTY_PROGRAM_H
+#define STRADS_BENCH_EMPTY_PROGRAM_H
+
+#include "strads/strads.h"
+
+/* Blocks of one parameter; update and aggregate are empty. */
+extern const strads_program empty_program;
+
+/* Cut as *options say; NULL without memory. */
+strads_data *empty_data(const strads_data_options *options);
+
+#endif
