@@ -120,6 +120,22 @@ ends first "$first" 1
 says first.err "node 1"
 [ ! -e m.json ] || fail "a node without data left a model"
 
+# One that comes when all are there is told so at once
+rm -f first.err
+start first lasso train "$year_train" --nodes 2 --lambda-ratio 1e-6 \
+    --tolerance 1e-15 --listen "ipc://$folder/full.sock" --model m.json \
+    --log full.jsonl
+first=$child
+until_there "strads join" first.err
+start second join "ipc://$folder/full.sock"
+second=$child
+until_there '"event": "round"' full.jsonl
+refuses 2 "has all its 2 nodes already" join "ipc://$folder/full.sock"
+kill -INT "$first"
+ends first "$first" 130
+ends second "$second" 0
+rm -f m.json
+
 # A node that is lost
 rm -f first.err
 start first lasso train "$year_train" --nodes 3 --lambda-ratio 1e-6 \

@@ -111,7 +111,8 @@ STRADS_API strads_err strads_run(const strads_program *program,
 /* Opens options->listen for options->nodes - 1 others and returns at once: the
  * URL with its real port can be told to them now. `program`, `config` and
  * `options` must outlive the engine. STRADS_EIO: the address is in use or not
- * there. STRADS_EINVAL: an option. */
+ * there. STRADS_EINVAL: an option; or on more than one node a program with
+ * tables of its own or a loop, which run in one process in this version. */
 STRADS_API strads_err strads_engine_listen(const strads_program *program,
                                            const void *config,
                                            const strads_engine_options *options,
@@ -123,7 +124,8 @@ typedef struct strads_join_options {
     uint32_t workers;   /* threads of this process; 0: one per core */
     const char *listen; /* where the other nodes reach this one; NULL: a free
                            port of the loopback, for one machine */
-    double timeout;     /* seconds to keep dialing; 0: 30 */
+    double timeout;     /* seconds to keep dialing; 0: 30. Once it has an
+                           answer, a node waits as long as the coordinator */
     const char *trace;
     /* Finds a program by the name that the coordinator runs. */
     const strads_program *(*find)(void *arg, const char *name);
@@ -131,14 +133,17 @@ typedef struct strads_join_options {
     const volatile bool *stop;
 } strads_join_options;
 
-/* Joins the run at `url`: waits until all nodes have joined. STRADS_EMISMATCH:
- * another version, no such program, joined already, or a full run. STRADS_EIO:
- * nobody answers. STRADS_ECANCELED. */
+/* Joins the run at `url`: waits until all nodes have joined, however long the
+ * coordinator waits for them. STRADS_EMISMATCH: another version, no such
+ * program, joined already, or a full run (told at once). STRADS_EIO: nobody
+ * answers. STRADS_EPEER: the coordinator or another node was lost or failed.
+ * STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
                                          const strads_join_options *options,
                                          strads_engine **out);
 
-/* Where this engine listens (with the real port), or "". */
+/* Where this engine listens (with the real port); "" after a run that has
+ * failed. Valid until strads_engine_run or strads_engine_free. */
 STRADS_API const char *strads_engine_url(const strads_engine *engine);
 /* The data path that the coordinator told, or NULL. */
 STRADS_API const char *strads_engine_data_path(const strads_engine *engine);
@@ -153,9 +158,10 @@ strads_engine_program(const strads_engine *engine);
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
-/* Runs with the others. On a joined node *out stays NULL: the coordinator has
- * the result. STRADS_EMISMATCH: other data than the coordinator's.
- * STRADS_EPEER: a node was lost. */
+/* Runs with the others, once. On a joined node *out stays NULL: the coordinator
+ * has the result. STRADS_EMISMATCH: other data than the coordinator's.
+ * STRADS_EPEER: a node was lost, or has failed with that sentence.
+ * STRADS_ESTATE: it comes before strads_engine_keep, or for a second time. */
 STRADS_API strads_err strads_engine_run(strads_engine *engine,
                                         const strads_data *data,
                                         strads_result **out);
