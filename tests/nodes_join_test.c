@@ -374,6 +374,21 @@ Test(nodes_join, a_failure_is_told_to_those_who_still_read_their_data)
     strads_engine_free(first);
 }
 
+Test(nodes_join, a_run_that_does_not_suit_its_nodes_is_told_to_all)
+{
+    const team t = {.program = &nodes_toy,
+                    .nodes = 3,
+                    .workers = {2, 2, 1},
+                    .options = {.partitions = 4}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    cr_expect_null(result);
+    expect_end(&end[0], STRADS_EINVAL, "4 partitions for 5 workers");
+    for (int k = 1; k < 3; k++)
+        expect_end(&end[k], STRADS_EPEER, "4 partitions for 5 workers");
+}
+
 Test(nodes_join, an_engine_whose_run_has_failed_says_so)
 {
     strads_program program = nodes_toy_endless;

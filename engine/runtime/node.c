@@ -495,5 +495,9 @@ strads_err sti_node_run(sti_node *node)
     drive(first);
     for (uint32_t t = 1; t < started; t++)
         pthread_join(node->threads[t].handle, NULL);
-    return node->err ? strads_fail(node->err, "%s", node->text) : STRADS_OK;
+    pthread_mutex_lock(&node->lock); /* others may still say that they fail */
+    strads_err failed =
+        node->err ? strads_fail(node->err, "%s", node->text) : STRADS_OK;
+    pthread_mutex_unlock(&node->lock);
+    return failed;
 }
