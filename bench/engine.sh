@@ -10,7 +10,6 @@ RUNS=5
 ROUNDS=30000
 NODE_ROUNDS=3000
 programs=$STRADS_BUILD/bench
-json=$scratch/json
 : >"$json"
 
 # value KEY: of a line of JSON.
@@ -40,8 +39,7 @@ start()
     start_us=$(median <"$scratch/starts")
     printf '%-34s %10.1f ms   (wanted: 50)\n' "start to first round and end" \
         "$(ratio "$start_us" 1000)"
-    printf '{"bench": "start", "ms": %s, "load": %s}\n' \
-        "$(ratio "$start_us" 1000)" "$(load)" >>"$json"
+    record start ms "$(ratio "$start_us" 1000)"
 }
 
 rounds()
@@ -73,8 +71,7 @@ rounds_over_tcp()
     printf '%-34s %10.1f us\n' "ping of a link over tcp" "$ping"
     printf '%-34s %10.1f us   = %s pings (wanted: 2)\n' \
         "empty round over tcp, two nodes" "$round" "$(ratio "$round" "$ping")"
-    printf '{"bench": "round_tcp", "ping_us": %s, "round_us": %s, "load": %s}\n' \
-        "$ping" "$round" "$(load)" >>"$json"
+    record round_tcp ping_us "$ping" round_us "$round"
 }
 
 # engine WORKERS: a line "WALL CALLBACKS", callbacks summed over workers.
@@ -123,9 +120,8 @@ outside()
             share=$(column 3 "$scratch/shares")
             printf '%-34s %10.4f %12.4f %7.2f %%\n' \
                 "$who, $workers workers" "$wall" "$inside" "$share"
-            printf '{"bench": "outside", "data": "%s", "who": "%s", "workers": %s, "wall": %s, "callbacks": %s, "outside_percent": %s, "load": %s}\n' \
-                "$name" $who $workers "$wall" "$inside" "$share" "$(load)" \
-                >>"$json"
+            record outside data "$name" who $who workers $workers \
+                wall "$wall" callbacks "$inside" outside_percent "$share"
         done
     done
     best=$({
@@ -135,11 +131,10 @@ outside()
     speedup=$(ratio "$best" "$(column 1 "$scratch/engine.2")")
     echo "engine with 2 workers: $speedup times as fast as the faster with 1" \
         "(wanted: 1.5)"
-    printf '{"bench": "two_workers", "data": "%s", "speedup": %s, "load": %s}\n' \
-        "$name" "$speedup" "$(load)" >>"$json"
+    record two_workers data "$name" speedup "$speedup"
 }
 
-echo "Load $(load) on $(nproc) cores; medians of $STARTS starts, else $RUNS runs."
+echo "Load $(load) on $(nproc) cores; medians of $STARTS starts, else of $RUNS."
 start
 rounds
 rounds_over_tcp

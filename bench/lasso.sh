@@ -19,7 +19,9 @@ yardstick=$STRADS_BUILD/bench/with_yardstick
 grid()
 {
     case $1 in
-    strads-*) echo 1e-2 1e-3 1e-4 1e-5 1e-6 1e-7 ;;
+    strads-*) for tol in 1e-2 1e-3 1e-4 1e-5 1e-6 1e-7; do
+        echo gap/$tol
+    done ;;
     glmnet) for tol in 1e-5 1e-7 1e-9 1e-11 1e-13 1e-15; do
         echo single/$tol path/$tol
     done ;;
@@ -66,7 +68,8 @@ fit()
 {
     case $1 in
     strads-*)
-        strads "${1#strads-}" --tolerance "$2" --time-limit $CAP || return 1
+        strads "${1#strads-}" --tolerance "${2#*/}" \
+            --time-limit $CAP || return 1
         coefficients "$scratch/model" >"$3"
         last_of seconds "$scratch/log"
         ;;
@@ -130,9 +133,9 @@ fastest()
 # The best objective of anybody: of strads' tightest run, or a better one.
 find_optimum()
 {
-    fit strads-1 1e-12 "$scratch/w" >"$scratch/seconds"
+    fit strads-1 gap/1e-12 "$scratch/w" >"$scratch/seconds"
     optimum=$(objective "$scratch/w")
-    echo "reference 1e-12 $(cat "$scratch/seconds") $optimum" >"$tried"
+    echo "reference gap/1e-12 $(cat "$scratch/seconds") $optimum" >"$tried"
     for solver in $solvers; do
         explore "$solver"
     done
@@ -148,17 +151,15 @@ report()
         if [ -z "$setting" ]; then
             printf '%-20s %-5s %-9s %-13s %10s %12s\n' "$1" "$2" "$solver" - \
                 "> ${CAP} s" -
-            printf '{"bench": "lasso", "data": "%s", "ratio": %s, "solver": "%s", "seconds": null, "load": %s}\n' \
-                "$1" "$2" "$solver" "$(load)" >>"$json"
+            record lasso data "$1" ratio "$2" solver "$solver" seconds null
             continue
         fi
         seconds=$(median <"$scratch/times.$solver")
         off=$(above "$(cat "$scratch/objective.$solver")" "$optimum")
         printf '%-20s %-5s %-9s %-13s %10.4f %12s\n' "$1" "$2" "$solver" \
             "$setting" "$seconds" "$off"
-        printf '{"bench": "lasso", "data": "%s", "ratio": %s, "solver": "%s", "setting": "%s", "seconds": %s, "suboptimality": %s, "load": %s}\n' \
-            "$1" "$2" "$solver" "$setting" "$seconds" "$off" "$(load)" \
-            >>"$json"
+        record lasso data "$1" ratio "$2" solver "$solver" \
+            setting "$setting" seconds "$seconds" suboptimality "$off"
     done
 }
 
@@ -200,33 +201,39 @@ see_policies()
         seconds=$(last_of seconds "$scratch/log")
         printf '%-20s %-5s %-9s %6s %% of %9s updates, %6s blocks, %8.4f s\n' \
             "$1" "$2" $policy "$share" "$chosen" "$blocks" "$seconds"
-        printf '{"bench": "lasso_policy", "data": "%s", "ratio": %s, "policy": "%s", "share": %s, "updates_policy": %s, "updates_other": %s, "blocks": %s, "seconds": %s, "load": %s}\n' \
-            "$1" "$2" $policy "$share" "$chosen" "$other" "$blocks" \
-            "$seconds" "$(load)" >>"$json"
+        record lasso_policy data "$1" ratio "$2" policy $policy \
+            share "$share" updates_policy "$chosen" updates_other "$other" \
+            blocks "$blocks" seconds "$seconds"
     done
 }
 
-# What of the data each of four processes keeps, in their own words.
+# held LOG: what a process says that it keeps of the data.
+held()
+{
+    sed -n 's/.* \([0-9.]* [KMG]*B\) .*in memory.*/\1/p' "$1"
+}
+
+# What each of four processes keeps, beside one alone.
 see_nodes()
 {
     url=ipc://$scratch/nodes.ipc
-    "$STRADS_BIN" lasso train "$file" --lambda "$lambda" --workers 1 2>&1 |
-        sed -n 's/.* \([0-9.]* .B\) in memory.*/  alone     \1/p'
     timeout $CAP "$STRADS_BIN" lasso train "$file" --lambda "$lambda" \
         --workers 1 --listen "$url" --nodes 4 >"$scratch/node.0" 2>&1 &
     for node in 1 2 3; do
         timeout $CAP "$STRADS_BIN" join "$url" --workers 1 \
             >"$scratch/node.$node" 2>&1 &
     done
+    "$STRADS_BIN" lasso train "$file" --lambda "$lambda" --workers 1 \
+        >"$scratch/node.alone" 2>&1
     wait
-    for node in 0 1 2 3; do
-        sed -n "s/.* \([0-9.]* .B\) in memory.*/  process $node \1/p" \
-            "$scratch/node.$node"
+    for node in alone 0 1 2 3; do
+        echo "process $node: $(held "$scratch/node.$node")"
+        record lasso_nodes data "$name" process $node \
+            held "$(held "$scratch/node.$node")"
     done
 }
 
 solvers='strads-1 strads-2 glmnet sklearn'
-json=$scratch/json
 policies=$scratch/policies
 parts=$scratch/parts
 mkdir "$parts"

@@ -2,6 +2,7 @@
 # shellcheck shell=sh
 
 scratch=$(mktemp -d)
+json=$scratch/json
 trap 'rm -rf "$scratch"' EXIT
 
 # unpack NAME: prints where NAME.svm is, unpacked; nothing where there is none.
@@ -34,4 +35,20 @@ load()
 last_of()
 {
     tail -n 1 "$2" | sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p"
+}
+
+# record BENCH KEY VALUE ...: a line of JSON in $json; quotes what is no number.
+record()
+{
+    line="{\"bench\": \"$1\""
+    shift
+    while [ $# -gt 1 ]; do
+        case $2 in
+        null) line="$line, \"$1\": null" ;;
+        '' | *[!0-9.eE+-]*) line="$line, \"$1\": \"$2\"" ;;
+        *) line="$line, \"$1\": $2" ;;
+        esac
+        shift 2
+    done
+    printf '%s, "load": %s}\n' "$line" "$(load)" >>"$json"
 }

@@ -102,6 +102,11 @@ static strads_err read_share(strads_engine *engine, const join_options *options,
         cli_cost_tell(options->quiet, path, &wanted);
         err = strads_data_read(path, &wanted, out);
     }
+    if (!err) {
+        char held[CLI_BYTES_SIZE];
+        cli_say(options->quiet, "keeps %s of the data in memory",
+                cli_bytes(strads_data_bytes(*out), held));
+    }
     return err;
 }
 
