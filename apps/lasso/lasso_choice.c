@@ -147,7 +147,7 @@ static double entries_of_set(const lasso_state *state)
 static double gap_within(const lasso_state *state, uint32_t violators)
 {
     if (violators == 0)
-        return 1e-3 * state->gap;
+        return .01 * state->gap;
     return (state->scans > 1 ? .3 : 1) * state->shrink * state->gap;
 }
 
