@@ -95,7 +95,8 @@ void sti_net_set_node(sti_net *net, uint32_t node);
  * (whoever listens may start later). The caller sends HELLO next. Events of
  * the link may come before this returns. Blocks.
  * STRADS_EINVAL: the URL. STRADS_EIO: nobody answered; the sentence names URL
- * and cause. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is closing. STRADS_ENOMEM. */
+ * and cause. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
+ * closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);
 

@@ -52,15 +52,16 @@ static unsigned take_lane(sti_mesh *mesh, uint32_t to)
     return lane;
 }
 
+/* The attachment stays as it is while the node runs, which alone sends. */
 static void begin_transfer(transfer *t)
 {
     sti_mesh *mesh = t->mesh;
     t->lane = STI_LANES_MAX;
+    if (!mesh->trace)
+        return;
     pthread_mutex_lock(&mesh->lock);
-    if (mesh->trace) {
-        t->begin_ns = sti_node_clock(mesh->target);
-        t->lane = take_lane(mesh, t->to);
-    }
+    t->begin_ns = sti_node_clock(mesh->target);
+    t->lane = take_lane(mesh, t->to);
     pthread_mutex_unlock(&mesh->lock);
 }
 
