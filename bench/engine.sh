@@ -86,7 +86,8 @@ engine()
 bare()
 {
     "$programs/with_lasso_bare" "$file" ratio=0.01 threads="$1" >"$scratch/bare"
-    echo "$(value wall <"$scratch/bare") $(value callbacks <"$scratch/bare")"
+    echo "$(value wall <"$scratch/bare") $(value callbacks <"$scratch/bare")" \
+        "$(value aggregate <"$scratch/bare")"
 }
 
 # column N FILE: the median of its Nth numbers.
@@ -131,7 +132,12 @@ outside()
     speedup=$(ratio "$best" "$(column 1 "$scratch/engine.2")")
     echo "engine with 2 workers: $speedup times as fast as the faster with 1" \
         "(wanted: 1.5)"
-    record two_workers data "$name" speedup "$speedup"
+    serial=$(column 3 "$scratch/bare.1")
+    bound=$(awk -v all="$(column 2 "$scratch/bare.1")" -v one="$serial" \
+        'BEGIN { printf "%.2f", all / (one + (all - one) / 2) }')
+    echo "of the bare loop's callbacks $serial s are aggregates, which run" \
+        "alone: $bound is the most that 2 could do"
+    record two_workers data "$name" speedup "$speedup" bound "$bound"
 }
 
 echo "Load $(load) on $(nproc) cores; medians of $STARTS starts, else of $RUNS."

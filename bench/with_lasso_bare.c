@@ -92,7 +92,7 @@ struct bare_loop {
     void *local[THREADS_MAX];
     double *partial[THREADS_MAX];
     size_t room[THREADS_MAX], room_merged;
-    double busy[THREADS_MAX];
+    double busy[THREADS_MAX], alone; /* in callbacks; in aggregate */
     atomic_uint turn, done;
 
     uint64_t scans, blocks, updates, probes;
@@ -359,7 +359,9 @@ static void aggregate(struct bare_loop *e, const strads_phase *phase,
         e->new_priority[k] = -1;
     }
     check(phase->aggregate(&commit));
-    e->busy[0] += now() - begun;
+    const double spent = now() - begun;
+    e->busy[0] += spent;
+    e->alone += spent;
     settle(e, &commit);
 }
 
@@ -604,11 +606,12 @@ static void run(const settings *s, const strads_data *data)
         busy += e->busy[t];
     printf("{\"bench\": \"lasso_bare\", \"data\": \"%s\", \"ratio\": %g, "
            "\"threads\": %u, \"wall\": %.6f, \"callbacks\": %.6f, "
+           "\"aggregate\": %.6f, "
            "\"objective\": %.17g, \"gap\": %.3e, \"nonzeros\": %llu, "
            "\"scans\": %llu, \"blocks\": %llu, \"updates\": %llu, "
            "\"probes\": %llu}\n",
-           s->path, s->ratio, s->threads, wall, busy, report.objective,
-           report.gap, (unsigned long long)report.nonzeros,
+           s->path, s->ratio, s->threads, wall, busy, e->alone,
+           report.objective, report.gap, (unsigned long long)report.nonzeros,
            (unsigned long long)e->scans, (unsigned long long)e->blocks,
            (unsigned long long)e->updates, (unsigned long long)e->probes);
     end(e);
