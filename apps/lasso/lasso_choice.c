@@ -10,6 +10,9 @@
 
 #include "lasso_gram.h"
 
+/* Gains below this share of P are rounding: no policy need chase them. */
+#define ROUNDING 1e-28
+
 enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
 
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
@@ -100,7 +103,7 @@ static double rest_level(lasso_state *state, uint32_t violators, double urgent)
     const double share = state->scans > 1 ? .3 : 1;
     const double level =
         share * (violators ? .03 : .01) * state->shrink * state->gap;
-    return fmin(level, urgent / 10);
+    return fmax(fmin(level, urgent / 10), ROUNDING * state->primal);
 }
 
 /* Rounding ends every descent: when neither bound moves any more, scan after
