@@ -8,7 +8,7 @@
  *     scan     X'r of all columns        -> gap, working set, priorities
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
- *     solve    nothing                   -> descent on B through the set's pairs
+ *     solve    nothing                   -> descent on B by the set's pairs
  *     block    X_B' r                    -> descent on B through X_B' X_B, for
  *                                           sets with too many pairs
  *

@@ -187,7 +187,7 @@ void lasso_set_moments(lasso_state *state, const double *merged);
  * y'r and sum r; leaves the slopes in the state, and b. */
 void lasso_certify(lasso_state *state, const double *merged, const double *w);
 
-/* The same bound within the working set, at the w that the pairs have led to. */
+/* The same bound within the working set, at the w that pairs have led to. */
 double lasso_gap_within(const lasso_state *state);
 
 /* lasso_choice.c: who belongs to the working set, how urgent each of its
