@@ -497,13 +497,18 @@ Test(nodes_join, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
     expect_breach(choice, "kind 37 that is larger");
     expect_breach(unknown_kind, "nobody has asked it for");
     expect_breach(other_name, "in the name of node 0");
-    expect_breach(just_leaves, "left before the run began");
+    expect_breach(just_leaves, "left the run before it was over");
 }
 
 static void ready_twice(forger *f)
 {
+    strads_data *data = toy_data(&nodes_toy, 23, 17, 2);
     sti_hello hello = forger_hello(f);
-    hello.rows = 23;
+    hello.rows = strads_data_rows(data);
+    hello.cols = strads_data_cols(data);
+    hello.nnz = strads_data_nnz(data);
+    hello.checksum = strads_data_checksum(data);
+    strads_data_free(data);
     for (int k = 0; k < 2; k++)
         forger_say(f, STI_KIND_READY, 1, &hello);
     forger_wait_lost(f);

@@ -218,9 +218,11 @@ static strads_err enqueue(sti_conn *conn, sti_queued *q, uint64_t wait_ns,
                                conn->where,
                                (unsigned long long)conn->queue_bytes,
                                (unsigned long long)q->size);
-    if (conn->dead || conn->parting)
-        return strads_fail(STRADS_EPEER, "%s: the link %s", conn->where,
-                           conn->dead ? "is lost" : "is being closed");
+    if (conn->dead)
+        return strads_fail(STRADS_EPEER, "%s", conn->text);
+    if (conn->parting)
+        return strads_fail(STRADS_EPEER, "%s: the link is being closed",
+                           conn->where);
     *start = append(conn, q);
     return STRADS_OK;
 }

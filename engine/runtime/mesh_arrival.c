@@ -358,7 +358,7 @@ static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
                        node, mesh->peers[node].url, text);
     else
         (void)snprintf(sentence, sizeof sentence,
-                       "node %u at %s left before the run began", node,
+                       "node %u at %s left the run before it was over", node,
                        mesh->peers[node].url);
     note_failure(mesh, STRADS_EPEER, sentence);
     if (why && mesh->target && !mesh->leaving)

@@ -111,18 +111,32 @@ static strads_err send_transfer(transfer *t, const sti_msg *msg)
     return sti_net_send(t->mesh->net, t->mesh->peers[t->to].link, &frame);
 }
 
+/* A send may notice a loss before its report has come. */
+static strads_err say_loss(sti_mesh *mesh, uint32_t to)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    strads_err failure = sti_mesh_failure(mesh);
+    return failure ? failure
+                   : strads_fail(STRADS_EPEER, "node %u at %s was lost: %s", to,
+                                 mesh->peers[to].url, text);
+}
+
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
 {
+    uint32_t to = node_of_role(mesh, msg->to);
     transfer *t = calloc(1, sizeof *t);
     strads_err err = STRADS_OK;
     if (t) {
         t->mesh = mesh;
-        t->to = node_of_role(mesh, msg->to);
+        t->to = to;
         t->round = msg->round;
         begin_transfer(t);
         err = send_transfer(t, msg);
         if (err)
             end_transfer(t);
+        if (err == STRADS_EPEER)
+            err = say_loss(mesh, to);
     } else {
         err = strads_fail(STRADS_ENOMEM, "no memory for a message");
     }
