@@ -1,6 +1,8 @@
 /* The portable inner loops of the Lasso, and the choice among all of them.
  * The partial sums of a dot product are eight in a fixed order, so that a
  * compiler may use vectors without changing a bit. */
+#include <strads/version.h>
+
 #include "lasso_parts.h"
 
 enum { LANES = 8 };
@@ -81,7 +83,9 @@ const lasso_kernels lasso_kernels_portable = {.name = "portable",
 
 const lasso_kernels *lasso_kernels_choose(uint64_t rows)
 {
-    const lasso_kernels *fast = lasso_kernels_avx512();
+    const lasso_kernels *fast = strads_kernels() == STRADS_KERNELS_AVX512
+                                    ? lasso_kernels_avx512()
+                                    : NULL;
 
     /* The vector kernel takes an index for a signed number. */
     return fast && rows <= INT32_MAX ? fast : &lasso_kernels_portable;
