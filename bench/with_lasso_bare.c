@@ -83,7 +83,7 @@ struct bare_loop {
     uint32_t *group_of; /* 1 + its group, 0: none yet */
     group **groups;
     uint32_t n_groups;
-    double rest, left;
+    double rest, left, tolerance;
     uint32_t route; /* the phase that the policy's blocks go to */
     uint32_t *wish_param, *wish_against; /* pairs that a commit asked for */
     uint32_t n_wish, m_wish;
@@ -348,7 +348,8 @@ static void aggregate(struct bare_loop *e, const strads_phase *phase,
                             .against = e->order.against,
                             .partial = e->merged,
                             .value = value,
-                            .engine = e};
+                            .engine = e,
+                            .tolerance = e->tolerance};
 
     if (phase->when == STRADS_WHEN_POLICY) {
         commit.change = e->change;
@@ -560,6 +561,7 @@ static void train(struct bare_loop *e, const settings *s, strads_report *report)
 {
     const strads_phase *scan = phase_of(e, STRADS_WHEN_REST);
 
+    e->tolerance = s->gap;
     for (uint32_t k = 0; k < e->program->n_phases; k++)
         if (e->program->phases[k].when == STRADS_WHEN_START)
             run_phase_of_all(e, &e->program->phases[k]);

@@ -146,12 +146,17 @@ static double entries_of_set(const lasso_state *state)
 }
 
 /* How small the gap within the set should get before the next scan: with no
- * violators left the set is right, and it is worth being solved. */
-static double gap_within(const lasso_state *state, uint32_t violators)
+ * violators left the set is right, and it is worth being solved, but no further
+ * than the run wants to go. */
+static double gap_within(const strads_commit *commit, uint32_t violators)
 {
+    const lasso_state *state = commit->state;
+    const double enough = .3 * commit->tolerance * state->primal;
+
     if (violators == 0)
-        return .01 * state->gap;
-    return (state->scans > 1 ? .3 : 1) * state->shrink * state->gap;
+        return fmax(.01 * state->gap, enough);
+    return fmax((state->scans > 1 ? .3 : 1) * state->shrink * state->gap,
+                enough);
 }
 
 /* Blocks through the data: some 64 columns, so that their pairs cost no more
@@ -172,8 +177,7 @@ static strads_err use_pairs(strads_commit *commit, uint32_t violators)
     const strads_err err = strads_commit_route(commit, LASSO_SOLVE, INFINITY);
 
     strads_commit_rest(commit, 0);
-    return err ? err
-               : lasso_gram_start(commit, gap_within(commit->state, violators));
+    return err ? err : lasso_gram_start(commit, gap_within(commit, violators));
 }
 
 strads_err lasso_choose(strads_commit *commit, double primal, double dual)

@@ -488,6 +488,7 @@ static strads_commit base_commit(sti_aggregate_job *job, uint32_t index)
         .block = d->blocks[index],
         .against = d->has_against ? d->against : (strads_block){0},
         .engine = job,
+        .tolerance = run->tolerance,
     };
 }
 

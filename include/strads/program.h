@@ -115,6 +115,7 @@ typedef struct strads_commit {
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
     void *engine;     /* for the calls below */
+    double tolerance; /* the run ends when a report's gap is at most this */
 } strads_commit;
 
 /* Sets priorities of any parameters (a scan's result, say): n pairs. Within
