@@ -15,6 +15,9 @@
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 
+/* Numbers of a cache line. */
+enum { STRIP = 8 };
+
 /* ---- memory ------------------------------------------------------------ */
 
 strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
@@ -138,6 +141,26 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
     return STRADS_OK;
 }
 
+/* New members first .. end - 1, both ways: few enough that each line of the
+ * mirror image is written as a whole. */
+static void store_strip(const lasso_state *state, const double *pairs,
+                        uint32_t first, uint32_t end)
+{
+    lasso_gram *gram = state->gram;
+    const uint32_t m = gram->n, row = gram->known;
+
+    for (uint32_t l = 0; l < m; l++) {
+        const double mean = state->rows * state->mean[gram->member[l]];
+        double *mirror = gram->entry + (size_t)l * gram->room + row;
+        for (uint32_t k = first; k < end; k++) {
+            const double centred = pairs[(size_t)k * m + l] -
+                                   mean * state->mean[gram->member[row + k]];
+            gram->entry[(size_t)(row + k) * gram->room + l] = centred;
+            mirror[k] = centred;
+        }
+    }
+}
+
 strads_err lasso_gram_store(strads_commit *commit)
 {
     const lasso_state *state = commit->state;
@@ -148,16 +171,8 @@ strads_err lasso_gram_store(strads_commit *commit)
     if (gram->known + n != gram->n || m != gram->n ||
         strads_block_param(&commit->block, 0) != gram->member[gram->known])
         return STRADS_OK;
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t row = gram->known + k;
-        const double mean = state->rows * state->mean[gram->member[row]];
-        for (uint32_t l = 0; l < m; l++) {
-            const double centred = commit->partial[(size_t)k * m + l] -
-                                   mean * state->mean[gram->member[l]];
-            gram->entry[(size_t)row * gram->room + l] = centred;
-            gram->entry[(size_t)l * gram->room + row] = centred;
-        }
-    }
+    for (uint32_t k = 0; k < n; k += STRIP)
+        store_strip(state, commit->partial, k, k + STRIP < n ? k + STRIP : n);
     gram->known = gram->n;
     return STRADS_OK;
 }
