@@ -13,10 +13,12 @@ optimum=$(member one.json objective)
 # joins: a second process for the run whose first said its URL in first.err.
 joins() {
     tries=0
-    until [ -s first.err ] && url=$(sed -n 's/.*strads join //p' first.err 2>&-) && [ -n "$url" ]; do
+    url=
+    while [ -z "$url" ]; do
         tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || { fail "no URL: $(cat first.err)"; return; }
+        [ "$tries" -lt 600 ] || { fail "$1: no URL"; return; }
         sleep 0.05
+        [ ! -s first.err ] || url=$(sed -n 's/.*strads join //p' first.err)
     done
     run join "$url" --workers 1 --quiet
     [ "$code" -eq 0 ] || fail "$1: the join ended with $code: $(cat err)"
