@@ -61,7 +61,10 @@ void sti_coordinator_free(sti_coordinator *c)
     free(c->aggregate.recent);
     free(c->aggregate.also_param);
     free(c->aggregate.also_change);
+    sti_object_drop(c->aggregate.push);
     sti_object_drop(c->begin.start);
+    sti_object_drop(c->begin.push);
+    sti_object_drop(c->settle.push);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->ask);
     free(c->schedule.blocks);
@@ -149,6 +152,8 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
     c->stage = STI_STAGE_OPENING;
     sti_coord_plan_internal(c, STI_PHASE_OPEN);
+    sti_coord_push(c, c->begin.push, out);
+    c->begin.push = NULL;
     sti_news *start = c->begin.start;
     c->begin.start = NULL;
     if (!start)
@@ -194,10 +199,20 @@ static void take_failure(sti_coordinator *c, const sti_msg *msg,
     sti_object_drop(msg->object);
 }
 
+/* An acknowledged number never goes back, whatever order answers come in. */
+static void take_acknowledged(sti_coordinator *c, uint64_t number)
+{
+    if (number > c->acknowledged && number <= c->pushed)
+        c->acknowledged = number;
+}
+
 static void take_message(sti_coordinator *c, const sti_msg *msg,
                          sti_effects *out)
 {
     switch (msg->kind) {
+    case STI_MSG_ACK:
+        take_acknowledged(c, msg->round);
+        break;
     case STI_MSG_PARTIAL:
         take_partial(c, msg, out);
         break;
@@ -223,6 +238,10 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     case STI_CALL_SCHEDULE:
         sti_coord_scheduled(c, out);
         break;
+    case STI_CALL_SETTLE:
+        sti_coord_push(c, c->settle.push, out);
+        c->settle.push = NULL;
+        break;
     case STI_CALL_PREPARE:
         sti_coord_prepared(c, out);
         break;
@@ -239,9 +258,15 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
 }
 
 /* Everything has landed and nothing more is wanted: a last look when the run
- * was cut short, so that the report describes the model; then CLOSE. */
+ * was cut short, so that the report describes the model; then CLOSE; and the
+ * end, when the shard has all. */
 static bool wind_up(sti_coordinator *c, sti_effects *out)
 {
+    if (c->stage == STI_STAGE_SETTLING) {
+        if (c->acknowledged == c->pushed)
+            sti_coord_end(c, STRADS_OK, out);
+        return false;
+    }
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING)
         return false;
     if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
@@ -255,9 +280,15 @@ static bool wind_up(sti_coordinator *c, sti_effects *out)
     return true;
 }
 
+/* Waiting for the shard changes when the next thing is done, never which. */
+static bool shard_lags(const sti_coordinator *c)
+{
+    return c->pushed - c->acknowledged >= STI_PUSHES_MAX;
+}
+
 static void advance(sti_coordinator *c, sti_effects *out)
 {
-    while (!c->busy && c->stage != STI_STAGE_ENDED) {
+    while (!c->busy && c->stage != STI_STAGE_ENDED && !shard_lags(c)) {
         if (c->plan.set && sti_coord_plan_may_leave(c)) {
             sti_coord_prepare(c, out);
             continue;

@@ -35,16 +35,27 @@ static void land(sti_coordinator *c, sti_flight *f)
         c->progress.round++;
 }
 
+void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out)
+{
+    if (!push)
+        return;
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_PUSH,
+                                   .from = STI_COORDINATOR,
+                                   .to = STI_SHARD,
+                                   .round = ++c->pushed,
+                                   .object = &push->head});
+}
+
 /* OPEN and CLOSE have nothing to commit: all partitions are through. */
 static void land_internal(sti_coordinator *c, sti_flight *f, sti_effects *out)
 {
     bool closed = f->dispatch->phase == STI_PHASE_CLOSE;
     land(c, f);
     c->progress.round--;
+    c->stage = closed ? STI_STAGE_SETTLING : STI_STAGE_RUNNING;
     if (closed)
-        sti_coord_end(c, STRADS_OK, out);
-    else
-        c->stage = STI_STAGE_RUNNING;
+        sti_coord_start_job(c, &c->settle.job, STI_CALL_SETTLE, c->next_round,
+                            0, out);
 }
 
 void sti_coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
@@ -200,6 +211,8 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         sti_coord_fail_job(c, &job->job, out);
         return;
     }
+    sti_coord_push(c, job->push, out);
+    job->push = NULL;
     sti_flight *f = c->committing;
     if (f->by_policy && f != &c->own)
         measure(c, f);

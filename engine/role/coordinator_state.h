@@ -26,11 +26,16 @@ typedef struct sti_plan {
     bool probe, wished;
 } sti_plan;
 
+/* Pushes that the shard has not acknowledged: with so many the coordinator
+ * waits, so that a slow shard slows the run instead of growing it. */
+enum { STI_PUSHES_MAX = 64 };
+
 typedef enum sti_stage {
     STI_STAGE_NEW,
     STI_STAGE_OPENING,
     STI_STAGE_RUNNING,
     STI_STAGE_CLOSING,
+    STI_STAGE_SETTLING, /* the shard has yet to take in the last commits */
     STI_STAGE_ENDED
 } sti_stage;
 
@@ -74,11 +79,13 @@ struct sti_coordinator {
                            commit that failed are not here */
     size_t n_history;
     uint64_t version;
+    uint64_t pushed, acknowledged; /* numbers of pushes to the shard */
     sti_ask *ask; /* gathers priorities for the next question */
     uint64_t since_report;
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
     sti_begin_job begin;
+    sti_settle_job settle;
     sti_schedule_job schedule;
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
@@ -117,6 +124,8 @@ void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
 
 /* ---- coordinator_commit.c ---------------------------------------------- */
 
+/* Sends commits to the shard; takes over the reference. NULL: nothing. */
+void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out);
 /* Starts to commit one that has arrived; false when none may be. */
 bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
 void sti_coord_commit(sti_coordinator *c, sti_flight *flight, sti_effects *out);

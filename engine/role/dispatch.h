@@ -3,7 +3,7 @@
 #ifndef STI_DISPATCH_H
 #define STI_DISPATCH_H
 
-#include "engine/role/object.h"
+#include "engine/base/object.h"
 #include "strads/program.h"
 
 /* Phases of the engine's own, beside the program's 0 .. n - 1. */

@@ -22,7 +22,9 @@ typedef enum sti_call {
     STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch */
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
-    STI_CALL_CHOOSE = 10    /* scheduler: priorities, then the policy */
+    STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
+    STI_CALL_SETTLE = 11,   /* coordinator: commits not yet pushed */
+    STI_CALL_APPLY = 12     /* shard: pushes into the tables that it keeps */
 } sti_call;
 
 /* What the runtime knows of every job. After it ran, `err` tells, and `text`
@@ -71,8 +73,14 @@ typedef struct sti_worker_job {
 
 typedef struct sti_begin_job {
     sti_job job;
-    sti_news *start; /* out: start values as a change, or NULL */
+    sti_news *start;  /* out: start values as a change, or NULL */
+    sti_buffer *push; /* out: tables and start values, for the shard */
 } sti_begin_job;
+
+typedef struct sti_settle_job {
+    sti_job job;
+    sti_buffer *push; /* out; NULL: the shard has been sent everything */
+} sti_settle_job;
 
 typedef enum sti_decision {
     STI_DECIDE_NOTHING = 0,
@@ -134,6 +142,7 @@ typedef struct sti_aggregate_job {
     /* Out. */
     sti_news **news; /* [n_news], references for the taker */
     uint32_t n_news, room_news;
+    sti_buffer *push; /* the commits, for the shard; NULL: none */
     sti_moved *moved;
     sti_wish *wishes;
     uint32_t n_wishes;
@@ -189,6 +198,14 @@ typedef struct sti_choose_job {
     sti_choice *choice; /* out: the answer */
 } sti_choose_job;
 
+/* ---- shard's job ------------------------------------------------------- */
+
+typedef struct sti_apply_job {
+    sti_job job;
+    uint32_t n;
+    sti_buffer **pushes; /* [n], in the order of their numbers */
+} sti_apply_job;
+
 /* ---- carrying out ------------------------------------------------------ */
 
 /* Carries out a job on the calling thread. */
@@ -202,7 +219,9 @@ strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
+strads_err sti_job_settle(sti_run *run, sti_settle_job *job);
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
+strads_err sti_job_apply(sti_run *run, sti_apply_job *job);
 
 /* Whether a dispatch's partials are records (records.h) instead of numbers
  * that are merged place by place. */

@@ -1,6 +1,7 @@
 /* The first job of a run: the store and its tables, the program's coordinator
  * state, the policy, and the start values as the first commit. */
 #include "engine/role/job.h"
+#include "engine/store/follower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 static strads_err make_tables(sti_run *run)
 {
     strads_err err = strads_store_open(0, &run->store);
+    if (!err && !run->program->run)
+        err = sti_store_follow(run->store);
     if (err)
         return err;
     const strads_table_spec parameters = {
@@ -106,5 +109,7 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
         err = open_policy(run);
     if (!err)
         err = commit_start(run, job);
+    if (!err)
+        job->push = sti_store_take(run->store);
     return err;
 }

@@ -4,6 +4,7 @@
  * committed one after the other: each sees what those before it changed. */
 #include "engine/role/job.h"
 #include "engine/role/records.h"
+#include "engine/store/follower.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -571,5 +572,7 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
         sti_pairs_forget(run->pairs);
     if (!err && (phase->reports || job->ask_objective))
         err = sti_job_report(run, job);
+    if (!err)
+        job->push = sti_store_take(run->store);
     return err;
 }

@@ -6,12 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/role/object.h"
+#include "engine/base/object.h"
 
-/* Where a role lives in a run. One coordinator, one scheduler, any number of
- * workers; the runtime knows which node and thread each of them is on. */
+/* Where a role lives in a run. One coordinator, one scheduler, one shard of the
+ * store, any number of workers; the runtime knows which node and thread each of
+ * them is on. Those below STI_WORKER_0 are the coordinator's node's. */
 typedef uint32_t sti_address;
-enum { STI_COORDINATOR = 0, STI_SCHEDULER = 1, STI_WORKER_0 = 16 };
+enum {
+    STI_COORDINATOR = 0,
+    STI_SCHEDULER = 1,
+    STI_SHARD = 2,
+    STI_WORKER_0 = 16
+};
 
 typedef enum sti_msg_kind {
     STI_MSG_DISPATCH = 1, /* coordinator, then worker to worker: sti_dispatch */
@@ -19,7 +25,9 @@ typedef enum sti_msg_kind {
     STI_MSG_HOP = 3,      /* RING: a block to its next holder: sti_hop */
     STI_MSG_ASK = 4,      /* coordinator to scheduler: sti_ask */
     STI_MSG_CHOICE = 5,   /* scheduler to coordinator: sti_choice */
-    STI_MSG_FAIL = 6      /* any role to the coordinator: sti_failure */
+    STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
+    STI_MSG_PUSH = 7,     /* coordinator to shard: commits, as in push.h */
+    STI_MSG_ACK = 8 /* shard to coordinator: pushes up to `round` are in */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */
@@ -27,9 +35,9 @@ typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom */
-    uint64_t round;     /* sequence number of the dispatch */
+    uint64_t round;     /* sequence number of the dispatch; PUSH: of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
-    sti_object *object; /* PARTIAL: sti_buffer */
+    sti_object *object; /* PARTIAL, PUSH: sti_buffer */
 } sti_msg;
 
 /* A role's failure: the first ends the run with this sentence. */

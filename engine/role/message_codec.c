@@ -426,6 +426,8 @@ strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
         return w->err;
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
+    case STI_MSG_PUSH:
+    case STI_MSG_ACK:
         break;
     }
     return strads_fail(STRADS_ESTATE,
@@ -450,6 +452,8 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
         return get_failure(&r, msg);
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
+    case STI_MSG_PUSH:
+    case STI_MSG_ACK:
         break;
     }
     return refuse("a kind that does not leave its node");

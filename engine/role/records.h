@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "engine/role/object.h"
+#include "engine/base/object.h"
 
 typedef struct sti_record {
     uint32_t block;         /* place in the dispatch */

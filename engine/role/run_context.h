@@ -49,8 +49,11 @@ typedef struct sti_run {
     sti_partition *partition; /* [partitions]; share NULL: not hosted here */
 
     /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate,
-     * choose) never run two at once. */
+     * choose) never run two at once. `store` is what callbacks see: own commits
+     * are in it at once, and are pushed to the shard, whose jobs alone touch
+     * `kept`: the truth, which the model is made from. */
     strads_store *store;
+    strads_store *kept;
     void *state;
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
@@ -70,6 +73,13 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
 {
     return (uint32_t)(((uint64_t)w * run->partitions + run->workers - 1) /
                       run->workers);
+}
+
+/* What the model is made from: a data-parallel loop works on the store itself,
+ * and has no shard. */
+static inline const strads_store *sti_run_truth(const sti_run *run)
+{
+    return run->kept ? run->kept : run->store;
 }
 
 /* Rounds that may be in flight at once. */

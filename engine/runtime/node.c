@@ -40,7 +40,7 @@ typedef struct thread {
     pthread_t handle;
     sti_inbox inbox;
     event_queue events;
-    job_queue urgent; /* the coordinator's and the scheduler's */
+    job_queue urgent; /* the coordinator's, the scheduler's, the shard's */
     job_queue jobs;
     sti_effects effects;
     sti_msg *taken; /* spare array to swap with the inbox */
@@ -57,9 +57,10 @@ struct sti_node {
     thread *threads;
     sti_coordinator *coordinator;
     sti_scheduler *scheduler;
+    sti_shard *shard;
     bool coordinator_ended;
     sti_job_names *names;
-    uint32_t coordinator_track, scheduler_track;
+    uint32_t coordinator_track, scheduler_track, shard_track;
     uint32_t spins;
     uint64_t started_ns, cpu_started_ns;
     bool told_cancel;
@@ -108,8 +109,11 @@ static strads_err make_roles(sti_node *node)
         return STRADS_OK;
     node->coordinator_track = sti_trace_track(o->trace, o->node, "coordinator");
     node->scheduler_track = sti_trace_track(o->trace, o->node, "scheduler");
+    node->shard_track = sti_trace_track(o->trace, o->node, "shard");
     strads_err err = sti_coordinator_new(o->run, &node->coordinator);
-    return err ? err : sti_scheduler_new(o->run, &node->scheduler);
+    if (!err)
+        err = sti_scheduler_new(o->run, &node->scheduler);
+    return err ? err : sti_shard_new(o->run, &node->shard);
 }
 
 strads_err sti_node_new(const sti_node_options *options, sti_node **out)
@@ -162,6 +166,7 @@ void sti_node_free(sti_node *node)
     free(node->threads);
     sti_coordinator_free(node->coordinator);
     sti_scheduler_free(node->scheduler);
+    sti_shard_free(node->shard);
     sti_job_names_free(node->names);
     pthread_mutex_destroy(&node->lock);
     free(node);
@@ -362,6 +367,8 @@ static void step(thread *th, const waiting_event *waiting)
         sti_coordinator_step(node->coordinator, event, 1, &th->effects);
     else if (waiting->to == STI_SCHEDULER)
         sti_scheduler_step(node->scheduler, event, 1, &th->effects);
+    else if (waiting->to == STI_SHARD)
+        sti_shard_step(node->shard, event, 1, &th->effects);
     else
         sti_worker_step(th->worker, event, 1, &th->effects);
     apply(th, waiting->to);
@@ -386,7 +393,9 @@ static uint32_t track_of(const thread *th, sti_address role)
 {
     if (role == STI_COORDINATOR)
         return th->node->coordinator_track;
-    return role == STI_SCHEDULER ? th->node->scheduler_track : th->track;
+    if (role == STI_SCHEDULER)
+        return th->node->scheduler_track;
+    return role == STI_SHARD ? th->node->shard_track : th->track;
 }
 
 /* What other workers wait for goes before this thread's own share. */

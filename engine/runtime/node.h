@@ -2,16 +2,17 @@
  *
  * A node drives its roles: it turns messages and finished jobs into events,
  * and effects into messages and jobs. Thread t hosts worker first_worker + t;
- * on the coordinating node thread 0 also hosts coordinator and scheduler,
- * whose steps it turns between its own jobs. Thread 0 is the caller's. What
- * goes to another node is handed to `send`; without other nodes this is the
- * local runtime, and with one thread it takes no lock. */
+ * on the coordinating node thread 0 also hosts coordinator, scheduler and
+ * shard, whose steps it turns between its own jobs. Thread 0 is the caller's.
+ * What goes to another node is handed to `send`; without other nodes this is
+ * the local runtime, and with one thread it takes no lock. */
 #ifndef STI_NODE_H
 #define STI_NODE_H
 
 #include "engine/base/trace.h"
 #include "engine/role/coordinator.h"
 #include "engine/role/scheduler.h"
+#include "engine/role/shard.h"
 #include "engine/role/worker.h"
 
 typedef struct sti_node sti_node;

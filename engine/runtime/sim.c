@@ -13,6 +13,7 @@
 
 #include "engine/role/coordinator.h"
 #include "engine/role/scheduler.h"
+#include "engine/role/shard.h"
 #include "engine/role/worker.h"
 #include "engine/runtime/job_names.h"
 #include "engine/runtime/sim_queue.h"
@@ -35,8 +36,9 @@ struct sti_sim {
     sti_job_names *names;
     sti_coordinator *coordinator;
     sti_scheduler *scheduler;
+    sti_shard *shard;
     sti_worker **workers; /* [run->workers] */
-    core *cores;          /* [run->workers + 2]: the workers', and two more */
+    core *cores;          /* [run->workers + 3]: the workers', and three more */
     sti_effects effects;
     XXH3_state_t *digest;
     uint64_t now, events, busy_ns, callback_ns;
@@ -56,7 +58,7 @@ static strads_err make_roles(sti_sim *sim)
 {
     sti_run *run = sim->run;
     sim->workers = calloc(run->workers, sizeof(sti_worker *));
-    sim->cores = calloc(run->workers + (size_t)2, sizeof *sim->cores);
+    sim->cores = calloc(run->workers + (size_t)3, sizeof *sim->cores);
     sim->digest = XXH3_createState();
     if (!sim->workers || !sim->cores || !sim->digest)
         return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
@@ -65,6 +67,8 @@ static strads_err make_roles(sti_sim *sim)
     strads_err err = sti_coordinator_new(run, &sim->coordinator);
     if (!err)
         err = sti_scheduler_new(run, &sim->scheduler);
+    if (!err)
+        err = sti_shard_new(run, &sim->shard);
     for (uint32_t w = 0; w < run->workers && !err; w++)
         err = sti_worker_new(run, w, &sim->workers[w]);
     return err;
@@ -78,6 +82,7 @@ static void make_tracks(sti_sim *sim)
         sti_trace_track(trace, own, "coordinator");
     core_of(sim, STI_SCHEDULER)->track =
         sti_trace_track(trace, own, "scheduler");
+    core_of(sim, STI_SHARD)->track = sti_trace_track(trace, own, "shard");
     for (uint32_t w = 0; w < sim->run->workers; w++) {
         char name[32];
         (void)snprintf(name, sizeof name, "worker %u", w);
@@ -128,12 +133,13 @@ void sti_sim_free(sti_sim *sim)
     sti_effects_free(&sim->effects);
     for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
         sti_worker_free(sim->workers[w]);
-    for (uint32_t k = 0; sim->cores && k < sim->run->workers + 2; k++)
+    for (uint32_t k = 0; sim->cores && k < sim->run->workers + 3; k++)
         free(sim->cores[k].waiting);
     free(sim->workers);
     free(sim->cores);
     sti_coordinator_free(sim->coordinator);
     sti_scheduler_free(sim->scheduler);
+    sti_shard_free(sim->shard);
     sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
     sti_job_names_free(sim->names);
@@ -330,6 +336,8 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
         sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
     else if (to == STI_SCHEDULER)
         sti_scheduler_step(sim->scheduler, event, 1, &sim->effects);
+    else if (to == STI_SHARD)
+        sti_shard_step(sim->shard, event, 1, &sim->effects);
     else
         sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
                         &sim->effects);

@@ -3,8 +3,8 @@
  *
  * Events come from one queue, ordered by virtual time; callbacks really run,
  * at the moment when their job starts, and seem to take what sim_cost.h says.
- * Worker w is alone on node w; coordinator and scheduler are on a node of their
- * own, number `workers`. Every role has a core of its own, on which its jobs
+ * Worker w is alone on node w; coordinator, scheduler and shard are on a node
+ * of their own, number `workers`. Every role has a core of its own, on which its jobs
  * run one after the other. Messages on one node arrive at once, in order;
  * between nodes they go through sim_wire.h. The same seed and options give the
  * same run, event for event. */

@@ -2,6 +2,7 @@
 #ifndef STI_STORE_STORE_INSIDE_H
 #define STI_STORE_STORE_INSIDE_H
 
+#include "engine/store/follower.h"
 #include "engine/store/memory_budget.h"
 #include "engine/store/row_table.h"
 #include "engine/store/worker_clocks.h"
@@ -10,7 +11,8 @@ struct strads_store {
     sti_budget budget;
     sti_table **tables; /* [n_tables]; fixed while other threads use it */
     uint32_t n_tables;
-    sti_clocks clocks; /* of its sessions; knows nothing of tables */
+    sti_clocks clocks;      /* of its sessions; knows nothing of tables */
+    sti_follower *follower; /* or NULL */
 };
 
 /* Table `number`. STRADS_EINVAL: there is none. */

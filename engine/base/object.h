@@ -1,4 +1,4 @@
-/* engine/role/object.h - counted things that messages carry.
+/* engine/base/object.h - counted things that messages carry.
  *
  * An object belongs to whoever holds a reference; it is immutable once a
  * message with it has been sent. Any thread may keep and drop. */

@@ -1,6 +1,6 @@
 /* Buffers: the counted bytes that messages carry. Owns nothing but what it
  * hands out. */
-#include "engine/role/object.h"
+#include "engine/base/object.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,47 @@
+/* engine/store/push.h - a batch of what a store was told to do, as bytes.
+ *
+ * A push is a buffer of parts, in the order in which they were made: a table
+ * that is new, or increments of one table's rows. A store that is followed
+ * (store_inside.h) writes down its own parts; another store that carries them
+ * out in order holds the same then. What is in one part is one commit. */
+#ifndef STI_STORE_PUSH_H
+#define STI_STORE_PUSH_H
+
+#include <stdbool.h>
+
+#include "engine/base/object.h"
+#include "strads/store.h"
+
+typedef enum sti_push_kind {
+    STI_PUSH_TABLE = 1, /* a new table: spec */
+    STI_PUSH_ROWS = 2,  /* cells[n x cols of the table] to rows[n] */
+    STI_PUSH_COLS = 3   /* cells[n] to the columns cols[n] of one row */
+} sti_push_kind;
+
+/* A part where it lies in its buffer. */
+typedef struct sti_push_part {
+    sti_push_kind kind;
+    uint32_t table;
+    uint32_t n;
+    uint32_t row;           /* COLS */
+    const uint32_t *places; /* ROWS: rows[n]; COLS: cols[n] */
+    const void *cells;
+    size_t cell_bytes;
+    strads_table_spec spec; /* TABLE; its name lies in the buffer */
+} sti_push_part;
+
+/* Appends a part, copying what it refers to. STRADS_ENOMEM: nothing is
+ * appended. */
+strads_err sti_push_append(sti_buffer *push, const sti_push_part *part);
+
+/* Reads the part at *at and moves on; false at the end. A part that does not
+ * fit its buffer (a peer's) is STRADS_EPEER in *err, and false. */
+bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
+                   strads_err *err);
+
+/* Carries out all parts in order. STRADS_EPEER: a part that is broken, or that
+ * does not fit the store's tables; STRADS_ENOMEM. Parts before a failing one
+ * have been carried out. Any thread. */
+strads_err sti_push_apply(const sti_buffer *push, strads_store *store);
+
+#endif
