@@ -1,13 +1,14 @@
 /* engine/runtime/sim.h - a whole run, all its nodes, on one thread in virtual
  * time.
  *
- * Events come from one queue, ordered by virtual time; callbacks really run,
- * at the moment when their job starts, and seem to take what sim_cost.h says.
+ * Events come from one queue, ordered by virtual time; callbacks really run, at
+ * the moment when their job starts, and seem to take what sim_cost.h says.
  * Worker w is alone on node w; coordinator, scheduler and shard are on a node
- * of their own, number `workers`. Every role has a core of its own, on which its jobs
- * run one after the other. Messages on one node arrive at once, in order;
- * between nodes they go through sim_wire.h. The same seed and options give the
- * same run, event for event. */
+ * of their own, number `workers`. Every role has a core of its own, on which
+ * its jobs run one after the other. Messages on one node arrive at once, in
+ * order; between nodes they go through sim_wire.h. The same seed and options
+ * give the same run, event for event.
+ */
 #ifndef STI_SIM_H
 #define STI_SIM_H
 
