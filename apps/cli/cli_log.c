@@ -95,6 +95,8 @@ static void put_progress(cli_log *log, const strads_progress *p)
     put_number(log, "seconds", p->seconds);
     put_number(log, "cpu_seconds", p->cpu_seconds);
     put_number(log, "callback_seconds", p->callback_seconds);
+    put_number(log, "waiting_seconds", p->waiting_seconds);
+    put_number(log, "network_seconds", p->network_seconds);
     put_number(log, "objective", p->objective);
     put_number(log, "gap", p->gap);
     put_count(log, "nonzeros", p->nonzeros);

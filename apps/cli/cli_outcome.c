@@ -14,14 +14,17 @@ typedef struct outcome {
 } outcome;
 
 /* A bound is a failure to converge only where there is a gap to judge by. */
-static outcome judge(const strads_result *result)
+static outcome judge(const cli_job *j)
 {
+    const strads_result *result = j->result;
+    bool loop = j->train->program->run != NULL;
     int bound = isnan(strads_result_progress(result)->gap) ? CLI_OK : CLI_BOUND;
     switch (strads_result_end(result)) {
     case STRADS_END_CONVERGED:
         return (outcome){"converged", "converged", CLI_OK};
     case STRADS_END_STOPPED:
-        return (outcome){"stopped", "stopped by the program", CLI_OK};
+        return (outcome){"stopped", loop ? "done" : "stopped by the program",
+                         CLI_OK};
     case STRADS_END_ROUNDS:
         return (outcome){"max-rounds", "stopped by --max-rounds", bound};
     case STRADS_END_TIME:
@@ -32,11 +35,24 @@ static outcome judge(const strads_result *result)
     return (outcome){"interrupted", "interrupted", CLI_INTERRUPTED};
 }
 
+/* Of a data-parallel loop: the time of all workers, summed up. */
+static void tell_times(const cli_job *j, const strads_progress *p)
+{
+    double all = p->callback_seconds + p->waiting_seconds + p->network_seconds;
+    double percent = all > 0 ? 100 / all : 0;
+    cli_say(j->files.quiet,
+            "%.3g s of all workers: %.1f %% computing, %.1f %% waiting for "
+            "others' clocks, %.1f %% network",
+            all, percent * p->callback_seconds, percent * p->waiting_seconds,
+            percent * p->network_seconds);
+}
+
 static void summarise(const cli_job *j, const outcome *end)
 {
     char figures[160] = "";
     size_t at = 0;
     const strads_progress *p = strads_result_progress(j->result);
+    bool loop = j->train->program->run != NULL;
     if (!isnan(p->objective)) {
         at += (size_t)snprintf(figures, sizeof figures, " objective %.9g,",
                                p->objective);
@@ -45,10 +61,13 @@ static void summarise(const cli_job *j, const outcome *end)
         (void)snprintf(figures + at, sizeof figures - at, " gap %.1e,", p->gap);
     }
     cli_say(j->files.quiet,
-            "%s after %" PRIu64 " rounds and %.3g s:%s %" PRIu64
+            "%s after %" PRIu64 " %s and %.3g s:%s %" PRIu64
             " nonzeros, seed %" PRIu64,
-            end->text, p->round, p->seconds, figures, p->nonzeros,
-            j->engine.seed);
+            end->text, p->round, loop ? "clocks" : "rounds", p->seconds,
+            figures, p->nonzeros, j->engine.seed);
+    if (loop) {
+        tell_times(j, p);
+    }
     if (!j->files.quiet && j->train->describe) {
         j->train->describe(strads_result_state(j->result));
     }
@@ -89,7 +108,7 @@ static strads_err write_model(cli_job *j)
 /* The model comes first: a log that cannot be finished costs no model. */
 int cli_job_conclude(cli_job *j)
 {
-    outcome end = judge(j->result);
+    outcome end = judge(j);
     strads_err err = STRADS_OK;
     summarise(j, &end);
     if (j->files.model) {

@@ -5,8 +5,9 @@
 
 #include "engine/run/run_setup.h"
 
-/* Runs one thread a partition until all have returned, then asks `objective`
- * once. The first error is the run's. The result is as that of any run. */
+/* Runs one thread a partition until all have returned; progress is told on the
+ * caller's. The first error, by partition, is the run's. The result is as that
+ * of any run. */
 strads_err sti_loop_run(sti_setup *setup, strads_result **out);
 
 #endif

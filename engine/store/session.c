@@ -4,6 +4,7 @@
  * all of its increments are in the tables. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "engine/store/number_cells.h"
 #include "engine/store/pending_rows.h"
@@ -13,7 +14,8 @@ struct strads_session {
     strads_store *store;
     uint32_t worker, workers;
     uint64_t clock;
-    uint64_t others;      /* the others' clocks are at least that */
+    uint64_t others; /* the others' clocks are at least that */
+    strads_times times;
     sti_pending *pending; /* [n_pending] by number of the table */
     uint32_t n_pending;
 };
@@ -50,11 +52,21 @@ void strads_session_close(strads_session *session)
 
 /* ---- reading ----------------------------------------------------------- */
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void wait_for_others(strads_session *session, uint64_t clock)
 {
-    if (session->others < clock)
-        session->others =
-            sti_clocks_wait(&session->store->clocks, session->worker, clock);
+    if (session->others >= clock)
+        return;
+    double begin = now();
+    session->others =
+        sti_clocks_wait(&session->store->clocks, session->worker, clock);
+    session->times.waiting += now() - begin;
 }
 
 /* Updates of clocks below c - s are wanted: the others must have ended them,
@@ -191,6 +203,11 @@ strads_err strads_session_barrier(strads_session *session)
 {
     wait_for_others(session, session->clock);
     return STRADS_OK;
+}
+
+strads_times strads_session_times(const strads_session *session)
+{
+    return session->times;
 }
 
 uint32_t strads_session_worker(const strads_session *session)

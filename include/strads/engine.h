@@ -33,9 +33,11 @@ extern "C" {
 typedef struct strads_engine strads_engine;
 typedef struct strads_result strads_result;
 
-/* One line of progress: after each report of the program's `objective`. */
+/* One line of progress: after each report of the program's `objective`, or of
+ * its `run`. */
 typedef struct strads_progress {
-    uint64_t round;     /* rounds committed, probes and scans included */
+    uint64_t round;     /* rounds committed, probes and scans included; of a
+                           loop: clocks of partition 0 before its end */
     double seconds;     /* wall time of the run so far, without loading */
     double cpu_seconds; /* of all threads of this process */
     double objective, gap;
@@ -46,6 +48,9 @@ typedef struct strads_progress {
     uint64_t probes;         /* pairs probed */
     uint64_t bytes_sent, bytes_received; /* between nodes */
     double callback_seconds; /* inside callbacks, summed over workers */
+    /* Of a loop, whose callback_seconds are without them: in sessions, for the
+     * clocks of others and for other nodes. */
+    double waiting_seconds, network_seconds;
 } strads_progress;
 
 typedef struct strads_engine_options {
@@ -58,7 +63,7 @@ typedef struct strads_engine_options {
     uint32_t blocks;     /* blocks a round; 0: 1 */
     double threshold;    /* dependency threshold; 0: 0.1 */
     double tolerance;    /* relative gap to stop at; 0: 1e-6 */
-    uint64_t max_rounds; /* 0: no bound */
+    uint64_t max_rounds; /* 0: no bound; of a loop: clocks */
     double time_limit;   /* seconds; 0: none */
     uint64_t seed;       /* 0 is a seed like any other */
     bool deterministic;  /* commits in the order of rounds, block sizes from

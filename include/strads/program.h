@@ -87,6 +87,9 @@ typedef struct strads_task {
     double *partial; /* zeroed; as many bytes as the phase's `partial` said */
     size_t partial_bytes; /* CONCAT: may be lowered to what was written */
     const struct strads_shape *shape; /* of the run, for its whole life */
+    void *state;  /* run, partition 0 alone: what `begin` made, to keep what the
+                     result is to tell; elsewhere NULL */
+    void *engine; /* run: for the calls below */
 } strads_task;
 
 /* What `aggregate` gets and gives: the merged partial of one block, and the
@@ -201,6 +204,23 @@ STRADS_API strads_err strads_turn_policy(strads_turn *turn, uint32_t phase);
 STRADS_API strads_err strads_turn_wait(strads_turn *turn);
 /* The run is over when what is in flight has been committed. */
 STRADS_API strads_err strads_turn_stop(strads_turn *turn);
+
+/* ---- a data-parallel loop ---------------------------------------------- */
+
+/* Whether the run is to end: a bound (max_rounds counts this partition's
+ * clocks), `stop`, a report that ends it, another partition's failure. To be
+ * asked once a clock, within `run`: nothing else ends a loop before its time.
+ * Who is told true computes no more, but may finish what all partitions do
+ * together: the others hear of it at other clocks, so each one ends the clocks
+ * that are left, empty, and all meet again. Does not block. */
+STRADS_API bool strads_loop_ends(const strads_task *task);
+
+/* Hands progress over, from any partition, within `run`: it becomes a line of
+ * progress, and the last one is the result's. The run is to end when the gap
+ * is at most the tolerance, or when `stop` is set. Waits until the report
+ * before this one has been told. */
+STRADS_API void strads_loop_report(const strads_task *task,
+                                   const strads_report *report);
 
 /* ---- phases ------------------------------------------------------------ */
 
@@ -378,10 +398,12 @@ typedef struct strads_program {
 
     const strads_payload *payload; /* RING: what travels; NULL: values alone */
 
-    /* Instead of all the above from `schedule` on, but `objective`, which is
-     * asked when all have returned: a data-parallel loop, {read_row, inc,
-     * clock} on the tables, until it returns. Every partition has a thread and
-     * a session of its own. In one process in this version. */
+    /* Instead of all the above from `schedule` on: a data-parallel loop,
+     * {read_row, inc, clock} on the tables, until it returns. Every partition
+     * has a thread and a session of its own, whatever `workers` says. It asks
+     * strads_loop_ends once a clock, and tells its progress by
+     * strads_loop_report. The model is table 0 when all have returned. In one
+     * process in this version. */
     strads_err (*run)(strads_task *task, strads_session *session);
 } strads_program;
 

@@ -183,6 +183,14 @@ STRADS_API strads_err strads_session_clock(strads_session *session);
  * clock, or is closed. */
 STRADS_API strads_err strads_session_barrier(strads_session *session);
 
+/* Where this session's time went so far, in seconds; what is in neither is the
+ * caller's own. Only the session's thread may ask. Does not block. */
+typedef struct strads_times {
+    double waiting; /* for the clocks of others: reads and barriers */
+    double network; /* for answers of other nodes; 0 in one process */
+} strads_times;
+STRADS_API strads_times strads_session_times(const strads_session *session);
+
 /* The worker's number, the size of its group, its clock. */
 STRADS_API uint32_t strads_session_worker(const strads_session *session);
 STRADS_API uint32_t strads_session_workers(const strads_session *session);
