@@ -7,8 +7,7 @@
  * of their own, number `workers`. Every role has a core of its own, on which
  * its jobs run one after the other. Messages on one node arrive at once, in
  * order; between nodes they go through sim_wire.h. The same seed and options
- * give the same run, event for event.
- */
+ * give the same run, event for event. */
 #ifndef STI_SIM_H
 #define STI_SIM_H
 
