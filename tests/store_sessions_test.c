@@ -78,6 +78,30 @@ Test(store_sessions, own_increments_are_seen_at_once_by_others_after_the_clock)
     }
 }
 
+Test(store_sessions, who_advances_is_at_that_clock_for_all_and_never_goes_back)
+{
+    double row[2];
+    strads_store *store =
+        open_store(0, (strads_table_spec){.name = "w", .rows = 1, .cols = 2});
+    strads_session *a = open_session(store, 0, 2);
+    strads_session *b = open_session(store, 1, 2);
+    cr_assert_eq(strads_session_inc(a, 0, 0, 1, 5), STRADS_OK);
+    cr_assert_eq(strads_session_advance(a, 40), STRADS_OK);
+    cr_assert_eq(strads_session_now(a), 40);
+    while (strads_session_now(b) < 40)
+        cr_assert_eq(strads_session_clock(b), STRADS_OK);
+    /* Waits for nobody: a would have to come itself. */
+    cr_assert_eq(strads_session_read_row(b, 0, 0, 0, row), STRADS_OK);
+    cr_assert_eq(row[1], 5);
+    cr_assert_eq(strads_session_inc(a, 0, 0, 1, 1), STRADS_OK);
+    cr_assert_eq(strads_session_advance(a, 39), STRADS_OK);
+    cr_assert_eq(strads_session_now(a), 40);
+    cr_assert_eq(seen_by(b, 0, 1), 6);
+    strads_session_close(a);
+    strads_session_close(b);
+    strads_store_free(store);
+}
+
 Test(store_sessions, increments_of_a_clock_leave_as_one_commit_of_each_table)
 {
     for (int sparse = 0; sparse < 2; sparse++) {

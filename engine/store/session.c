@@ -192,11 +192,17 @@ strads_err strads_session_flush(strads_session *session)
 
 strads_err strads_session_clock(strads_session *session)
 {
+    return strads_session_advance(session, session->clock + 1);
+}
+
+strads_err strads_session_advance(strads_session *session, uint64_t clock)
+{
     strads_err err = strads_session_flush(session);
-    if (!err)
-        session->clock =
-            sti_clocks_tick(&session->store->clocks, session->worker);
-    return err;
+    if (err || clock <= session->clock)
+        return err;
+    sti_clocks_reach(&session->store->clocks, session->worker, clock);
+    session->clock = clock;
+    return STRADS_OK;
 }
 
 strads_err strads_session_barrier(strads_session *session)

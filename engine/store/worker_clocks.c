@@ -88,13 +88,12 @@ void sti_clocks_leave(sti_clocks *clocks, uint32_t worker)
     pthread_mutex_unlock(&clocks->lock);
 }
 
-uint64_t sti_clocks_tick(sti_clocks *clocks, uint32_t worker)
+void sti_clocks_reach(sti_clocks *clocks, uint32_t worker, uint64_t to)
 {
     pthread_mutex_lock(&clocks->lock);
-    uint64_t now = ++clocks->worker[worker].clock;
+    clocks->worker[worker].clock = to;
     wake(clocks);
     pthread_mutex_unlock(&clocks->lock);
-    return now;
 }
 
 static uint64_t least_of_others(const sti_clocks *clocks, uint32_t worker)

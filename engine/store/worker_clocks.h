@@ -37,12 +37,12 @@ strads_err sti_clocks_join(sti_clocks *clocks, uint32_t worker,
                            uint32_t workers);
 void sti_clocks_leave(sti_clocks *clocks, uint32_t worker);
 
-/* Ends the worker's clock; returns the new one. */
-uint64_t sti_clocks_tick(sti_clocks *clocks, uint32_t worker);
+/* Ends the worker's clocks below `to`, which it has not reached. */
+void sti_clocks_reach(sti_clocks *clocks, uint32_t worker, uint64_t to);
 
 /* Blocks until the clocks of all others that have not left are at least
  * `target`; returns the least of them, UINT64_MAX when there are none. What
- * they did before these ticks is then visible to the caller. */
+ * they did before they ended is then visible to the caller. */
 uint64_t sti_clocks_wait(sti_clocks *clocks, uint32_t worker, uint64_t target);
 
 #endif

@@ -211,8 +211,9 @@ STRADS_API strads_err strads_turn_stop(strads_turn *turn);
  * clocks), `stop`, a report that ends it, another partition's failure. To be
  * asked once a clock, within `run`: nothing else ends a loop before its time.
  * Who is told true computes no more, but may finish what all partitions do
- * together: the others hear of it at other clocks, so each one ends the clocks
- * that are left, empty, and all meet again. Does not block. */
+ * together: the others hear of it at other clocks, so each one advances its
+ * session to the clock at which a whole run ends, and all meet there. Does not
+ * block. */
 STRADS_API bool strads_loop_ends(const strads_task *task);
 
 /* Hands progress over, from any partition, within `run`: it becomes a line of

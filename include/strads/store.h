@@ -179,6 +179,12 @@ STRADS_API strads_err strads_session_flush(strads_session *session);
  * ended. */
 STRADS_API strads_err strads_session_clock(strads_session *session);
 
+/* The same for all clocks below `clock` at once: a worker that has no more to
+ * do meets the others there. Clocks never go back: at `clock` or beyond it only
+ * flushes. */
+STRADS_API strads_err strads_session_advance(strads_session *session,
+                                             uint64_t clock);
+
 /* Waits until every other session of the group has reached this session's
  * clock, or is closed. */
 STRADS_API strads_err strads_session_barrier(strads_session *session);

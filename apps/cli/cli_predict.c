@@ -1,0 +1,190 @@
+/* Predictions of a linear model: a sum over each row's entries, and what the
+ * program makes of it. */
+#include "cli_predict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli_cost.h"
+#include "cli_options.h"
+#include "command.h"
+#include "engine/base/aside.h"
+#include "engine/base/number_text.h"
+
+typedef struct predict_options {
+    const char *output, *labels;
+    uint32_t workers;
+    bool quiet;
+} predict_options;
+
+static const strads_option predict_table[] = {
+    {.name = "output",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(predict_options, output),
+     .metavar = "FILE",
+     .help = "write there (default: standard output)"},
+    {.name = "labels",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(predict_options, labels),
+     .metavar = "FILE",
+     .help = "labels of MatrixMarket data, one a line"},
+    {.name = "workers",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(predict_options, workers),
+     .metavar = "N",
+     .help = "threads that read (default: one per core)",
+     .min = 1,
+     .max = 1024},
+    {.name = "quiet",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(predict_options, quiet),
+     .help = "print the values only (default: no)"},
+    {.name = NULL},
+};
+
+/* The model's coefficients by column; columns that only the data has get 0. */
+static strads_err spread(const strads_model *model, uint64_t columns,
+                         double **out)
+{
+    double *w = calloc(columns + 1, sizeof *w);
+    if (!w) {
+        return strads_fail(STRADS_ENOMEM,
+                           "%" PRIu64 " coefficients need %" PRIu64
+                           " bytes, which are not there",
+                           columns, columns * (uint64_t)sizeof *w);
+    }
+    for (uint64_t k = 0; k < model->n; k++) {
+        w[model->index[k]] = model->value[k];
+    }
+    *out = w;
+    return STRADS_OK;
+}
+
+static double sum_row(const strads_sparse *rows, uint64_t i, const double *w,
+                      double intercept)
+{
+    double sum = intercept;
+    for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
+        sum += rows->f64[e] * w[rows->index[e]];
+    }
+    return sum;
+}
+
+/* Writes a value a line. */
+static void predict_all(const cli_predict *predict, const strads_share *share,
+                        const double *w, double intercept, FILE *out,
+                        cli_tally *tally)
+{
+    char text[STI_NUMBER_SIZE];
+    for (uint64_t i = 0; i < share->by_row.lines; i++) {
+        double sum = sum_row(&share->by_row, i, w, intercept);
+        (void)sti_number_format(predict->value(predict->arg, sum), text);
+        (void)fputs(text, out);
+        (void)fputc('\n', out);
+        if (share->label) {
+            predict->judge(predict->arg, sum, share->label[i], tally);
+        }
+    }
+    tally->rows = share->label ? share->by_row.lines : 0;
+}
+
+static strads_err read_rows(const char *path, const strads_model *model,
+                            const predict_options *options, strads_data **out)
+{
+    strads_data_options wanted = {
+        .size = sizeof wanted,
+        .layout = STRADS_LAYOUT_ROWS,
+        .threads = options->workers,
+        .min_cols = model->columns,
+        .labels_path = options->labels,
+    };
+    cli_cost_tell(options->quiet, path, &wanted);
+    return strads_data_read(path, &wanted, out);
+}
+
+/* To a file: whole or not at all. To standard output: as it comes. */
+static strads_err write_values(const cli_predict *predict,
+                               const predict_options *options,
+                               const strads_share *share, const double *w,
+                               double intercept)
+{
+    cli_tally tally = {0};
+    sti_aside aside = {0};
+    strads_err err = STRADS_OK;
+    if (options->output) {
+        err = sti_aside_open(options->output, &aside);
+    }
+    if (err) {
+        return err;
+    }
+    predict_all(predict, share, w, intercept,
+                options->output ? aside.file : stdout, &tally);
+    if (options->output) {
+        err = sti_aside_commit(&aside);
+    }
+    if (!err && tally.rows > 0 && !options->quiet) {
+        predict->tell(predict->arg, &tally);
+    }
+    return err;
+}
+
+static strads_err check_model(const cli_predict *predict, const char *path,
+                              const strads_model *model)
+{
+    if (model->width != 1) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: has %" PRIu32
+                           " values for each coefficient, a %s model has one",
+                           path, model->width, predict->program);
+    }
+    return predict->check ? predict->check(predict->arg, path, model)
+                          : STRADS_OK;
+}
+
+static strads_err run_predict(const cli_predict *predict,
+                              const char *model_path, const char *data_path,
+                              const predict_options *options)
+{
+    strads_model *model = NULL;
+    strads_data *data = NULL;
+    double *w = NULL;
+    strads_err err = strads_model_read(model_path, predict->program, &model);
+    if (!err) {
+        err = check_model(predict, model_path, model);
+    }
+    if (!err) {
+        err = read_rows(data_path, model, options, &data);
+    }
+    if (!err) {
+        err = spread(model, strads_data_cols(data), &w);
+    }
+    if (!err) {
+        err = write_values(predict, options, strads_data_share(data, 0), w,
+                           model->intercept);
+    }
+    free(w);
+    strads_data_free(data);
+    strads_model_free(model);
+    return err;
+}
+
+int cli_predict_main(const cli_predict *predict, int argc, char **argv)
+{
+    predict_options options = {0};
+    cli_syntax syntax = {
+        .name = predict->name,
+        .args = "MODEL DATA",
+        .summary = predict->summary,
+        .groups = {{NULL, predict_table, &options},
+                   {NULL, predict->options, predict->arg}},
+    };
+    cli_parsed parsed;
+    sti_config_strings strings = {0};
+    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
+    if (!err && !parsed.done) {
+        err = run_predict(predict, parsed.arg[0], parsed.arg[1], &options);
+    }
+    sti_config_strings_free(&strings);
+    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
+}

@@ -1,0 +1,276 @@
+/* Logistic regression by stochastic gradients, data-parallel: every worker has
+ * its own rows, all share the weights, which they read with a bounded
+ * staleness. Ho et al., "More effective distributed ML via a stale synchronous
+ * parallel parameter server", NIPS 2013:
+ *
+ *     for t = 0, 1, 2, ...                         on each of P workers
+ *         w~ = read_row(weights, s)                sees clock t - s - 1 whole
+ *         g  = a subgradient of f_t at w~          of its next batch
+ *         inc(weights, -eta_t g)
+ *         clock()
+ *
+ * theorem 1: eta_t = sigma / sqrt(t), sigma = F / (L sqrt(2 (s + 1) P)), t
+ * counting the clocks of all workers. docs/sgd-logistic.md says more. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sgd_logistic_parts.h"
+
+/* ---- one clock --------------------------------------------------------- */
+
+static double step_size(const sgd_worker *w, uint64_t t)
+{
+    const strads_sgd_logistic_options *o = &w->rules.options;
+    const uint32_t p = w->task->share->partition;
+    const uint32_t workers = w->task->shape->partitions;
+    if (w->rules.step == SGD_CONSTANT)
+        return o->rate;
+    if (w->rules.step == SGD_DECAY)
+        return o->rate / (1 + o->rate * o->lambda * (double)t);
+    return w->sigma / sqrt((double)t * workers + p + 1);
+}
+
+/* change -= eta g, g the gradient of f_t at the weights as fetched. */
+static void descend(sgd_worker *w, uint32_t batch, double eta)
+{
+    const strads_sparse *x = &w->task->share->by_row;
+    const size_t b = (size_t)(w->rows - 1) * SGD_ROW;
+    for (uint64_t at = sgd_batch_at(w, batch); at < sgd_batch_at(w, batch + 1);
+         at++) {
+        const uint64_t i = w->order[at];
+        const double margin = w->y[i] * (sgd_dot(x, i, w->w) + w->w[b]);
+        const double by = eta * w->scale * w->y[i] * sgd_slope(margin);
+        sgd_add(x, i, by, w->change);
+        w->change[b] += w->rules.options.intercept ? by : 0;
+        w->loss += sgd_loss(margin);
+    }
+    for (uint64_t k = w->first[batch]; k < w->first[batch + 1]; k++) {
+        const size_t row = (size_t)w->touched[k] * SGD_ROW;
+        sgd_add_dense(SGD_ROW, -eta * w->penalty[w->touched[k]], w->w + row,
+                      w->change + row);
+    }
+}
+
+/* Bulk-synchronous: nobody adds before everybody has read, so that what is read
+ * is the same in every run. Takes a clock of its own. */
+static strads_err let_all_read(sgd_worker *w)
+{
+    strads_err err = strads_session_clock(w->session);
+    return err ? err : strads_session_barrier(w->session);
+}
+
+static strads_err turn_clock(sgd_worker *w, uint64_t t)
+{
+    const uint32_t batch = w->turn[t % w->batches];
+    const uint32_t *rows = w->touched + w->first[batch];
+    const uint32_t n = (uint32_t)(w->first[batch + 1] - w->first[batch]);
+    strads_err err = sgd_fetch(w, n, rows, w->rules.staleness);
+    if (!err && w->rules.staleness == 0)
+        err = let_all_read(w);
+    if (err)
+        return err;
+    descend(w, batch, step_size(w, t));
+    err = sgd_push(w, n, rows);
+    return err ? err : strads_session_clock(w->session);
+}
+
+/* ---- progress ---------------------------------------------------------- */
+
+static void count_weights(const sgd_worker *w, double *penalty,
+                          uint64_t *nonzeros)
+{
+    *nonzeros = 0;
+    for (uint32_t j = 0; j < w->columns; j++)
+        *nonzeros += w->w[j] != 0;
+    *penalty = w->rules.options.lambda / 2 * sgd_square(w->columns, w->w);
+}
+
+/* After an epoch partition 0 estimates the objective by its own rows, each at
+ * the weights that it was met with. It costs nothing, and nobody waits. */
+static strads_err tell_epoch(sgd_worker *w)
+{
+    const bool first = w->task->share->partition == 0;
+    const double loss = w->n > 0 ? w->loss / (double)w->n : 0;
+    strads_report report = {.gap = NAN};
+    double penalty;
+    w->loss = 0;
+    if (!isfinite(loss))
+        return strads_fail(STRADS_EPROGRAM,
+                           "the weights overflow: take shorter steps (--rate, "
+                           "--diameter) or scale the columns down");
+    if (first) {
+        count_weights(w, &penalty, &report.nonzeros);
+        report.objective = loss + penalty;
+        strads_loop_report(w->task, &report);
+    }
+    return STRADS_OK;
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+static strads_err fetch_all(sgd_worker *w)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < w->rows; k++)
+        err = sgd_fetch(w, 1, &k, 0);
+    return err;
+}
+
+static double loss_of_share(const sgd_worker *w)
+{
+    const strads_sparse *x = &w->task->share->by_row;
+    const double b = w->w[(size_t)(w->rows - 1) * SGD_ROW];
+    double sum = 0;
+    for (uint64_t i = 0; i < w->n; i++)
+        sum += sgd_loss(w->y[i] * (sgd_dot(x, i, w->w) + b));
+    return sum;
+}
+
+/* Partition 0 adds up what the others have put down a clock before. */
+static strads_err tell_result(sgd_worker *w)
+{
+    sgd_state *state = w->task->state;
+    strads_report report = {.gap = NAN};
+    double penalty, fact[SGD_N_FACTS], sum = 0;
+    for (uint32_t p = 0; p < w->task->shape->partitions; p++) {
+        strads_err err =
+            strads_session_read_row(w->session, SGD_FACTS, p, 0, fact);
+        if (err)
+            return err;
+        sum += fact[SGD_FACT_LOSS];
+    }
+    count_weights(w, &penalty, &report.nonzeros);
+    report.objective = sum / (double)w->task->shape->rows + penalty;
+    if (!isfinite(report.objective))
+        return strads_fail(STRADS_EPROGRAM, "the weights overflow");
+    state->options = w->rules.options;
+    state->intercept = w->w[(size_t)(w->rows - 1) * SGD_ROW];
+    strads_loop_report(w->task, &report);
+    return STRADS_OK;
+}
+
+/* The objective of the weights that everybody has left behind. */
+static strads_err finish(sgd_worker *w)
+{
+    strads_err err = fetch_all(w);
+    if (!err)
+        err =
+            strads_session_inc(w->session, SGD_FACTS, w->task->share->partition,
+                               SGD_FACT_LOSS, loss_of_share(w));
+    if (!err)
+        err = sgd_give_model(w);
+    if (!err)
+        err = strads_session_clock(w->session);
+    if (!err && w->task->share->partition == 0)
+        err = tell_result(w);
+    return err;
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+static strads_err start(sgd_worker *w)
+{
+    strads_err err = sgd_survey(w);
+    if (!err)
+        err = sgd_take_start(w);
+    if (!err)
+        err = strads_session_clock(w->session);
+    return err ? err : strads_session_barrier(w->session);
+}
+
+static strads_err work(sgd_worker *w)
+{
+    const uint64_t epochs = w->rules.options.epochs;
+    const uint64_t clocks = epochs * w->batches;
+    const uint64_t last =
+        SGD_FIRST_CLOCK + clocks * (w->rules.staleness == 0 ? 2 : 1);
+    strads_err err = start(w);
+    for (uint64_t t = 0; !err && t < clocks && !strads_loop_ends(w->task);
+         t++) {
+        if (t % w->batches == 0)
+            sgd_worker_shuffle(w, (uint32_t)(t / w->batches));
+        err = turn_clock(w, t);
+        if (!err && (t + 1) % w->batches == 0)
+            err = tell_epoch(w);
+    }
+    if (!err)
+        err = strads_session_advance(w->session, last);
+    return err ? err : finish(w);
+}
+
+static strads_err sgd_run(strads_task *task, strads_session *session)
+{
+    sgd_worker *worker;
+    strads_err err = sgd_worker_make(task, session, &worker);
+    if (err)
+        return err;
+    err = work(worker);
+    sgd_worker_free(worker);
+    return err;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static strads_err sgd_shape(const void *config, const strads_data *data,
+                            strads_shape *shape)
+{
+    sgd_rules rules;
+    (void)data;
+    (void)shape;
+    return sgd_rules_make(config, &rules);
+}
+
+static strads_err sgd_tables(const void *config, const strads_shape *shape,
+                             strads_store *store)
+{
+    const uint32_t rows = (uint32_t)((shape->cols + SGD_ROW - 1) / SGD_ROW) + 1;
+    const strads_table_spec spec[] = {
+        [SGD_WEIGHTS] = {.name = "weights", .rows = rows, .cols = SGD_ROW},
+        [SGD_TOUCHES] = {.name = "touches", .rows = 1, .cols = rows},
+        [SGD_FACTS] = {.name = "facts",
+                       .rows = shape->partitions,
+                       .cols = SGD_N_FACTS},
+    };
+    (void)config;
+    strads_err err = STRADS_OK;
+    for (int k = SGD_WEIGHTS; !err && k <= SGD_FACTS; k++)
+        err = strads_store_create(store, &spec[k], &(uint32_t){0});
+    return err;
+}
+
+static strads_err sgd_begin(const void *config, const strads_data *data,
+                            const strads_shape *shape, void **state)
+{
+    (void)config;
+    (void)data;
+    (void)shape;
+    *state = calloc(1, sizeof(sgd_state));
+    return *state ? STRADS_OK
+                  : strads_fail(STRADS_ENOMEM, "no memory for the result");
+}
+
+double strads_sgd_logistic_intercept(const void *state)
+{
+    return ((const sgd_state *)state)->intercept;
+}
+
+const strads_sgd_logistic_options *
+strads_sgd_logistic_resolved(const void *state)
+{
+    return &((const sgd_state *)state)->options;
+}
+
+const strads_program strads_program_sgd_logistic = {
+    .size = sizeof(strads_program),
+    .name = "sgd-logistic",
+    .summary = "logistic regression by data-parallel stochastic gradients",
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = sgd_option_table,
+    .config_size = sizeof(strads_sgd_logistic_options),
+    .defaults = &sgd_defaults,
+    .shape = sgd_shape,
+    .tables = sgd_tables,
+    .begin = sgd_begin,
+    .end = free,
+    .run = sgd_run};

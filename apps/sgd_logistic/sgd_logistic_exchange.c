@@ -1,0 +1,84 @@
+/* Weights between a worker and the tables. */
+#include <string.h>
+
+#include "sgd_logistic_parts.h"
+
+strads_err sgd_fetch(sgd_worker *w, uint32_t n, const uint32_t *rows,
+                     uint32_t staleness)
+{
+    strads_err err = strads_session_read_rows(w->session, SGD_WEIGHTS, n, rows,
+                                              staleness, w->fetched);
+    for (uint32_t k = 0; !err && k < n; k++)
+        memcpy(w->w + (size_t)rows[k] * SGD_ROW,
+               w->fetched + (size_t)k * SGD_ROW, SGD_ROW * sizeof(*w->w));
+    return err;
+}
+
+/* With a grain, sums do not depend on the order in which they are made. */
+strads_err sgd_push(sgd_worker *w, uint32_t n, const uint32_t *rows)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < n; k++) {
+        double *change = w->change + (size_t)rows[k] * SGD_ROW;
+        if (w->grain > 0)
+            sgd_round(SGD_ROW, w->grain, change);
+        err = strads_session_inc_row(w->session, SGD_WEIGHTS, rows[k], change);
+        memset(change, 0, SGD_ROW * sizeof(*change));
+    }
+    return err;
+}
+
+/* The rows of the table that this partition starts and gives to the model; the
+ * last one, b's, is no part of them. */
+static uint32_t part_begin(const sgd_worker *w, uint32_t partition)
+{
+    return (uint32_t)((uint64_t)(w->rows - 1) * partition /
+                      w->task->shape->partitions);
+}
+
+/* The values in table 0 of row k's columns; how many there are. */
+static strads_err read_model(sgd_worker *w, uint32_t k, uint32_t *n,
+                             double *out)
+{
+    uint32_t column[SGD_ROW];
+    const uint32_t begin = k * SGD_ROW;
+    *n = w->columns - begin < SGD_ROW ? w->columns - begin : SGD_ROW;
+    for (uint32_t c = 0; c < *n; c++)
+        column[c] = begin + c;
+    return strads_session_read_rows(w->session, SGD_MODEL, *n, column,
+                                    STRADS_STALENESS_INFINITE, out);
+}
+
+/* Columns that the data has no entry for stay at 0, where they are best. */
+strads_err sgd_take_start(sgd_worker *w)
+{
+    const uint32_t p = w->task->share->partition;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = part_begin(w, p); !err && k < part_begin(w, p + 1); k++) {
+        uint32_t n;
+        if (w->penalty[k] == 0)
+            continue;
+        err = read_model(w, k, &n, w->change + (size_t)k * SGD_ROW);
+        if (!err)
+            err = sgd_push(w, 1, &k);
+    }
+    return err;
+}
+
+strads_err sgd_give_model(sgd_worker *w)
+{
+    const uint32_t p = w->task->share->partition;
+    double start[SGD_ROW];
+    strads_err err = STRADS_OK;
+    for (uint32_t k = part_begin(w, p); !err && k < part_begin(w, p + 1); k++) {
+        uint32_t n;
+        err = read_model(w, k, &n, start);
+        for (uint32_t c = 0; !err && c < n; c++) {
+            const uint32_t column = k * SGD_ROW + c;
+            const double by = w->w[column] - start[c];
+            if (by != 0)
+                err = strads_session_inc(w->session, SGD_MODEL, column, 0, by);
+        }
+    }
+    return err;
+}

@@ -1,0 +1,170 @@
+/* The options of sgd-logistic: their table, their defaults, and what must hold
+ * between them. The table checks what the command line and JSON say; structs
+ * filled in by programs are checked here. */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sgd_logistic_parts.h"
+
+#define MOST_STALENESS 1000000
+
+const strads_sgd_logistic_options sgd_defaults = {.lambda = 1e-4,
+                                                  .epochs = 20,
+                                                  .batch = 32,
+                                                  .staleness = "1",
+                                                  .step = "theorem",
+                                                  .rate = 0.5};
+
+#define FIELD(name) offsetof(strads_sgd_logistic_options, name)
+
+const strads_option sgd_option_table[] = {
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda),
+     .metavar = "L",
+     .help = "weight of the penalty (default 0.0001)",
+     .min = DBL_MIN,
+     .max = DBL_MAX},
+    {.name = "intercept",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = FIELD(intercept),
+     .help = "fit an intercept, which is not penalised"},
+    {.name = "epochs",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(epochs),
+     .metavar = "N",
+     .help = "passes over the data (default 20)",
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "batch",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(batch),
+     .metavar = "N",
+     .help = "rows of a mini-batch (default 32)",
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "staleness",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(staleness),
+     .metavar = "S",
+     .help = "clocks that a read may lag, or infinite (default 1)"},
+    {.name = "step",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(step),
+     .metavar = "RULE",
+     .help = "theorem, constant or decay (default theorem)",
+     .choices = "theorem|constant|decay"},
+    {.name = "rate",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(rate),
+     .metavar = "R",
+     .help = "constant: the step; decay: the first (default 0.5)",
+     .min = DBL_MIN,
+     .max = DBL_MAX},
+    {.name = "diameter",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(diameter),
+     .metavar = "F",
+     .help = "theorem: F; 0: sqrt(log 2 / lambda) (default 0)",
+     .max = DBL_MAX},
+    {.name = "lipschitz",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lipschitz),
+     .metavar = "L",
+     .help = "theorem: L; 0: measured on the data (default 0)",
+     .max = DBL_MAX},
+    {.name = "negative",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(negative),
+     .metavar = "A",
+     .help = "label of the one class; both 0: the data's lower"},
+    {.name = "positive",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(positive),
+     .metavar = "B",
+     .help = "label of the other; both 0: the data's higher"},
+    {.name = NULL}};
+
+static strads_err check(const char *name, double value)
+{
+    if (value >= 0 && value <= DBL_MAX)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL, "%s is %g; it must be a number from 0 up",
+                       name, value);
+}
+
+static strads_err read_staleness(const char *text, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    const unsigned long s = strtoul(text, &end, 10);
+    if (strcmp(text, "infinite") == 0) {
+        *out = STRADS_STALENESS_INFINITE;
+        return STRADS_OK;
+    }
+    if (*text < '0' || *text > '9' || *end || errno || s > MOST_STALENESS)
+        return strads_fail(STRADS_EINVAL,
+                           "--staleness %s: expected a number from 0 to %d, or "
+                           "infinite",
+                           text, MOST_STALENESS);
+    *out = (uint32_t)s;
+    return STRADS_OK;
+}
+
+static strads_err read_step(const char *text, sgd_step *out)
+{
+    static const char *const name[] = {[SGD_THEOREM] = "theorem",
+                                       [SGD_CONSTANT] = "constant",
+                                       [SGD_DECAY] = "decay"};
+    for (int k = SGD_THEOREM; k <= SGD_DECAY; k++)
+        if (strcmp(text, name[k]) == 0) {
+            *out = (sgd_step)k;
+            return STRADS_OK;
+        }
+    return strads_fail(STRADS_EINVAL,
+                       "--step %s: expected theorem, constant or decay", text);
+}
+
+strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
+                          sgd_rules *out)
+{
+    strads_sgd_logistic_options *o = &out->options;
+    strads_err err;
+
+    *o = *given;
+    if ((err = check("lambda", o->lambda)) || (err = check("rate", o->rate)) ||
+        (err = check("diameter", o->diameter)) ||
+        (err = check("lipschitz", o->lipschitz)))
+        return err;
+    if (o->lambda == 0)
+        o->lambda = sgd_defaults.lambda;
+    if (o->rate == 0)
+        o->rate = sgd_defaults.rate;
+    if (o->epochs == 0)
+        o->epochs = sgd_defaults.epochs;
+    if (o->batch == 0)
+        o->batch = sgd_defaults.batch;
+    if (!o->staleness)
+        o->staleness = sgd_defaults.staleness;
+    if (!o->step)
+        o->step = sgd_defaults.step;
+    const bool given_labels = o->negative != 0 || o->positive != 0;
+    if (given_labels && o->negative == o->positive)
+        return strads_fail(STRADS_EINVAL,
+                           "--negative and --positive are both %g; they name "
+                           "two classes",
+                           o->negative);
+    if ((err = read_staleness(o->staleness, &out->staleness)))
+        return err;
+    err = read_step(o->step, &out->step);
+    if (!err && out->step == SGD_THEOREM &&
+        out->staleness == STRADS_STALENESS_INFINITE)
+        return strads_fail(STRADS_EINVAL,
+                           "--staleness infinite: the theorem has no step for "
+                           "it; give --step constant or decay, and --rate");
+    return err;
+}

@@ -1,0 +1,168 @@
+/* The first clock: what each partition knows goes into the tables, and is known
+ * to all after it. Labels, how often rows of weights are touched, how steep a
+ * batch's loss can be. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "sgd_logistic_parts.h"
+
+static strads_err put_fact(sgd_worker *w, uint32_t fact, double value)
+{
+    return strads_session_inc(w->session, SGD_FACTS, w->task->share->partition,
+                              fact, value);
+}
+
+static strads_err refuse_label(const sgd_worker *w, double a, double b,
+                               uint64_t i)
+{
+    const strads_share *share = w->task->share;
+    return strads_fail(STRADS_EFORMAT,
+                       "row %llu has the label %g, others have %g and %g; "
+                       "expected labels of two values",
+                       (unsigned long long)(share->rows.begin + i + 1),
+                       share->label[i], a, b);
+}
+
+/* The least and the greatest label of this share, which has no third one. */
+static strads_err tell_labels(sgd_worker *w)
+{
+    const double *label = w->task->share->label;
+    double low = NAN, high = NAN;
+    strads_err err = put_fact(w, SGD_FACT_ROWS, (double)w->n);
+    if (err || w->n == 0)
+        return err;
+    if (!label)
+        return strads_fail(STRADS_EINVAL,
+                           "sgd-logistic needs a label for each row: --labels "
+                           "FILE");
+    low = high = label[0];
+    for (uint64_t i = 0; i < w->n; i++) {
+        if (label[i] != low && label[i] != high && low != high)
+            return refuse_label(w, low, high, i);
+        low = fmin(low, label[i]);
+        high = fmax(high, label[i]);
+    }
+    err = put_fact(w, SGD_FACT_LOW, low);
+    return err ? err : put_fact(w, SGD_FACT_HIGH, high);
+}
+
+/* The gradient of log(1 + exp(-m)) is at most as long as (x_i, 1). */
+static strads_err tell_steepness(sgd_worker *w)
+{
+    const strads_sparse *x = &w->task->share->by_row;
+    const double one = w->rules.options.intercept;
+    double steepest = 0;
+    for (uint32_t b = 0; b < w->batches; b++) {
+        double sum = 0;
+        for (uint64_t at = sgd_batch_at(w, b); at < sgd_batch_at(w, b + 1);
+             at++)
+            sum += hypot(sgd_norm(x, w->order[at]), one);
+        steepest = fmax(steepest, w->scale * sum);
+    }
+    return put_fact(w, SGD_FACT_STEEP, steepest);
+}
+
+static strads_err tell_touches(sgd_worker *w)
+{
+    for (uint64_t k = 0; k < w->first[w->batches]; k++)
+        w->penalty[w->touched[k]]++; /* counts, until q_k is known */
+    return strads_session_inc_row(w->session, SGD_TOUCHES, 0, w->penalty);
+}
+
+/* ---- what all know together -------------------------------------------- */
+
+static strads_err agree_on_labels(sgd_worker *w, const double *facts)
+{
+    strads_sgd_logistic_options *o = &w->rules.options;
+    double low = INFINITY, high = -INFINITY;
+    for (uint32_t p = 0; p < w->task->shape->partitions; p++) {
+        const double *fact = facts + (size_t)p * SGD_N_FACTS;
+        if (fact[SGD_FACT_ROWS] > 0) {
+            low = fmin(low, fact[SGD_FACT_LOW]);
+            high = fmax(high, fact[SGD_FACT_HIGH]);
+        }
+    }
+    if (o->negative == 0 && o->positive == 0) {
+        if (!(low < high))
+            return strads_fail(STRADS_EFORMAT,
+                               "all rows have the label %g; expected labels of "
+                               "two values",
+                               low);
+        o->negative = low;
+        o->positive = high;
+    }
+    for (uint64_t i = 0; i < w->n; i++) {
+        const double label = w->task->share->label[i];
+        if (label != o->negative && label != o->positive)
+            return refuse_label(w, o->negative, o->positive, i);
+        w->y[i] = label == o->positive ? 1 : -1;
+    }
+    return STRADS_OK;
+}
+
+/* lambda / q_k; the greatest of them goes to *most. */
+static void take_penalty(sgd_worker *w, const double *touches, double *most)
+{
+    const double clocks =
+        (double)w->batches * (double)w->task->shape->partitions;
+    *most = 0;
+    for (uint32_t k = 0; k + 1 < w->rows; k++) {
+        w->penalty[k] =
+            touches[k] > 0 ? w->rules.options.lambda * clocks / touches[k] : 0;
+        *most = fmax(*most, w->penalty[k]);
+    }
+    w->penalty[w->rows - 1] = 0; /* b */
+}
+
+/* |w|^2 lambda / 2 <= log 2 at the minimum, as it is there at 0; and half the
+ * squared distance is to be at most F^2. L: the loss, and the penalty of a w
+ * that is as far as that. */
+static void take_theorem(sgd_worker *w, const double *facts, double penalty)
+{
+    strads_sgd_logistic_options *o = &w->rules.options;
+    const double s = w->rules.staleness, p = w->task->shape->partitions;
+    double steep = 0;
+    for (uint32_t q = 0; q < w->task->shape->partitions; q++)
+        steep = fmax(steep, facts[(size_t)q * SGD_N_FACTS + SGD_FACT_STEEP]);
+    if (o->diameter == 0)
+        o->diameter = sqrt(log(2) / o->lambda);
+    if (o->lipschitz == 0)
+        o->lipschitz = steep + penalty * sqrt(2) * o->diameter;
+    if (o->lipschitz == 0)
+        o->lipschitz = 1; /* no entries at all: any step will do */
+    w->sigma = o->diameter / (o->lipschitz * sqrt(2 * (s + 1) * p));
+    if (w->rules.staleness == 0)
+        w->grain = exp2(floor(log2(o->diameter)) - 46);
+}
+
+strads_err sgd_survey(sgd_worker *w)
+{
+    const uint32_t partitions = w->task->shape->partitions;
+    double *facts = malloc(sizeof(*facts) * partitions * SGD_N_FACTS);
+    uint32_t *all = malloc(sizeof(*all) * partitions);
+    double most = 0;
+    strads_err err = STRADS_OK;
+    if (!facts || !all)
+        err = strads_fail(STRADS_ENOMEM, "no memory for %u partitions' facts",
+                          partitions);
+    for (uint32_t p = 0; !err && p < partitions; p++)
+        all[p] = p;
+    if (!err && !(err = tell_labels(w)) && !(err = tell_steepness(w)) &&
+        !(err = tell_touches(w)))
+        err = strads_session_clock(w->session);
+    if (!err)
+        err = strads_session_read_rows(w->session, SGD_FACTS, partitions, all,
+                                       0, facts);
+    if (!err)
+        err = agree_on_labels(w, facts);
+    if (!err)
+        err =
+            strads_session_read_row(w->session, SGD_TOUCHES, 0, 0, w->fetched);
+    if (!err) {
+        take_penalty(w, w->fetched, &most);
+        take_theorem(w, facts, most);
+    }
+    free(facts);
+    free(all);
+    return err;
+}

@@ -1,0 +1,51 @@
+/* strads/sgd_logistic.h - logistic regression by data-parallel stochastic
+ * gradients through the parameter store, a built-in program.
+ *
+ *     minimise 1/n sum log(1 + exp(-y_i (x_i'w + b))) + lambda/2 |w|^2
+ *
+ * over w, and over b with an intercept (b = 0 otherwise), which is not
+ * penalised. y_i is 1 for one of two labels and -1 for the other. */
+#ifndef STRADS_SGD_LOGISTIC_H
+#define STRADS_SGD_LOGISTIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What `config` points to; all zero means the defaults, which are told. */
+typedef struct strads_sgd_logistic_options {
+    double lambda;         /* weight of the penalty, > 0; 0: 1e-4 */
+    bool intercept;        /* fit b */
+    uint32_t epochs;       /* passes over the data; 0: 20 */
+    uint32_t batch;        /* rows of a mini-batch; 0: 32 */
+    const char *staleness; /* clocks, or "infinite"; NULL: "1" */
+    const char *step;      /* "theorem", "constant" or "decay"; NULL: theorem */
+    double rate;           /* constant: the step; decay: the first; 0: 0.5 */
+    double diameter;       /* theorem: F; 0: sqrt(log 2 / lambda) */
+    double lipschitz;      /* theorem: L; 0: measured on the data */
+    double negative, positive; /* the labels; both 0: the data's two */
+} strads_sgd_logistic_options;
+
+/* The program: name "sgd-logistic", one parameter a column, rows split,
+ * compressed rows. Needs labels of two values. */
+extern STRADS_API const strads_program strads_program_sgd_logistic;
+
+/* Results, from the state that strads_result_state returns; any thread. */
+
+/* b of the model; 0 without an intercept. */
+STRADS_API double strads_sgd_logistic_intercept(const void *state);
+/* The options as the run took them: labels, F and L filled in. */
+STRADS_API const strads_sgd_logistic_options *
+strads_sgd_logistic_resolved(const void *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
