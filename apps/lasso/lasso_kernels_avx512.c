@@ -27,6 +27,12 @@ static inline __m512d load_f32(__mmask8 mask, const void *from)
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, from));
 }
 
+/* Without optimisation gcc's gather is a macro with a conversion of its own. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
 /* v[index[0 .. 7]] in the lanes of `mask`; all of v where index is NULL. */
 static inline __m512d gather(__mmask8 mask, const uint32_t *index,
                              const double *v)
@@ -35,6 +41,10 @@ static inline __m512d gather(__mmask8 mask, const uint32_t *index,
 
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 #define DEFINE_DOT(name, real, load)                                         \
     static double name(uint64_t n, const uint32_t *index, const real *value, \
