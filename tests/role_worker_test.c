@@ -182,14 +182,16 @@ Test(role_worker, a_dispatch_is_passed_on_to_eight_others_at_most)
     toy_roles r;
     open_roles(&r, TOY_PARTITIONS, TOY_PARTITIONS, 0, 0);
     toy_roles_deliver(&r, dispatch_msg(&r, 0, STI_PHASE_OPEN));
+    bool heard[TOY_PARTITIONS] = {0};
     uint32_t children = 0;
     for (uint32_t k = 0; k < r.n_bag; k++)
         if (r.bag[k].kind == STI_MSG_DISPATCH) {
-            cr_assert(r.bag[k].to > STI_WORKER_0);
-            cr_assert(r.bag[k].to <= STI_WORKER_0 + 8);
+            uint32_t to = r.bag[k].to - STI_WORKER_0;
+            cr_assert(to > 0 && to < TOY_PARTITIONS && !heard[to]);
+            heard[to] = true;
             children++;
         }
-    cr_assert_eq(children, 8);
+    cr_assert(children > 1 && children <= 8, "%u children", children);
     toy_roles_close(&r);
 }
 

@@ -70,22 +70,36 @@ Test(sim_pipeline, makespan_follows_the_formula_at_every_depth_and_ratio)
         }
 }
 
-/* Worker w hears from (w - 1) / 8. */
-static uint32_t dispatch_hops(uint32_t w)
+/* How many one message at a time reaches in so many turns and levels. */
+static uint32_t reached(uint32_t turns, uint32_t levels)
 {
-    uint32_t hops = 1;
-    for (; w; w = (w - 1) / 8)
-        hops++;
-    return hops;
+    return turns == 0 || levels == 0
+               ? 1
+               : reached(turns - 1, levels) + reached(turns - 1, levels - 1);
 }
 
-/* Partition p's partial goes to p without its lowest bit, and so on. */
+/* From the root to `index`, coordinator included: every turn the root hands
+ * what is reached in the turns before on to a child. */
+static uint32_t hops(uint32_t index, uint32_t levels)
+{
+    uint32_t turn = 0;
+    if (index == 0)
+        return 1;
+    while (reached(turn + 1, levels) <= index)
+        turn++;
+    return 1 + hops(index - reached(turn, levels), levels - 1);
+}
+
+/* Dispatches take as few levels as eight children each allow, up to three. */
+static uint32_t dispatch_hops(uint32_t w, uint32_t workers)
+{
+    uint32_t levels = workers <= 9 ? 1 : workers <= 37 ? 2 : 3;
+    return hops(w, levels);
+}
+
 static uint32_t merge_hops(uint32_t p)
 {
-    uint32_t hops = 1;
-    for (; p; p &= p - 1)
-        hops++;
-    return hops;
+    return hops(p, 3);
 }
 
 Test(sim_pipeline, a_round_takes_as_many_hops_as_its_trees_are_deep)
@@ -98,19 +112,17 @@ Test(sim_pipeline, a_round_takes_as_many_hops_as_its_trees_are_deep)
         uint64_t rounds;
         strads_sim_outcome outcome;
         double took = makespan(&sim, 0, workers, &rounds, &outcome);
-        uint32_t hops = 0;
+        uint32_t longest = 0;
         for (uint32_t w = 0; w < workers; w++) {
-            uint32_t path = dispatch_hops(w) + merge_hops(w);
-            hops = path > hops ? path : hops;
+            uint32_t path = dispatch_hops(w, workers) + merge_hops(w);
+            longest = path > longest ? path : longest;
         }
-        double bound = 3 + ceil(log2(workers) / 3) + log2(workers);
-        cr_assert(hops <= bound, "%u hops with %u workers", hops, workers);
-        double exact = (ROUNDS + 2) * hops * l + ROUNDS * c;
+        cr_assert(longest <= 8, "%u hops with %u workers", longest, workers);
+        double exact = (ROUNDS + 2) * longest * l + ROUNDS * c;
         cr_assert_float_eq(took, exact, tick,
                            "%u workers: %.9f s, expected %.9f s", workers, took,
                            exact);
-        /* No node sends more than the 8 + 1 messages of its place: all in all
-         * a dispatch to and a partial from each worker. */
+        /* All in all a dispatch to and a partial from each worker. */
         cr_assert_eq(outcome.messages, (ROUNDS + 2) * 2ull * workers);
     }
 }
@@ -189,9 +201,11 @@ Test(sim_pipeline, bytes_take_their_time_at_the_links_bandwidth)
 
 Test(sim_pipeline, a_port_serves_one_message_at_a_time)
 {
-    /* Worker 0 passes each dispatch on to 8 others, one after the other: w is
-     * told after the two costs of the way to worker 0, w costs of sending and
-     * one of receiving. Each hop up costs two; 7 is the last to be merged. */
+    /* Worker 0 passes each dispatch on to 8 others, one after the other, the
+     * last one first: w is told after the two costs of the way to worker 0,
+     * 9 - w costs of sending and one of receiving. 3 is ready after 9 costs and
+     * with 2 after 11; 1 is ready after 11, too. Both reach worker 0 after 12,
+     * which takes in one until 13, the other until 14, and sends for two. */
     const double m = 1e-3, c = 0.1;
     strads_sim_options sim = sim_toy_nodes(9);
     sim.message_cost = m;
@@ -199,11 +213,7 @@ Test(sim_pipeline, a_port_serves_one_message_at_a_time)
     uint64_t rounds;
     strads_sim_outcome outcome;
     double took = makespan(&sim, 0, 9, &rounds, &outcome);
-    uint32_t costs = 0;
-    for (uint32_t w = 1; w < 9; w++) {
-        uint32_t path = 2 + w + 1 + 2 * merge_hops(w);
-        costs = path > costs ? path : costs;
-    }
+    const uint32_t costs = 2 + 14;
     double exact = (ROUNDS + 2) * costs * m + ROUNDS * c;
     cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
                        exact);

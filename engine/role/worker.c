@@ -3,9 +3,8 @@
  * one comes. They are taken up in sequence, whatever order they arrive in,
  * because their news build on each other.
  *
- * Merging. Partials go up a binary tree over partitions: at level l partition
- * p, a multiple of 2^(l+1), takes in the sum of p + 2^l; others send theirs to
- * p - 2^l and are done. Levels are taken in order, so the shape of the sum, and
+ * Merging. Partials go up a tree over partitions (tree.h). Children are taken
+ * in in their order, whatever order they come in, so the shape of the sum, and
  * with it every bit, depends on the number of partitions alone.
  * Rings are in worker_ring.c. */
 #include "engine/role/worker_state.h"
@@ -13,7 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAN_OUT = 8 };
+static bool make_places(sti_worker *w)
+{
+    w->up = sti_tree_of_partials(w->run->partitions);
+    w->place = calloc(w->n + (size_t)1, sizeof *w->place);
+    for (uint32_t k = 0; w->place && k < w->n; k++)
+        w->place[k] = sti_tree_find(&w->up, w->first + k);
+    return w->place != NULL;
+}
+
+static bool make_seats(const sti_worker *w, struct sti_slot *s)
+{
+    s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
+    if (!s->seats)
+        return false;
+    for (uint32_t k = 0; k < w->n; k++) {
+        uint32_t n = w->place[k].n_children;
+        if (n == 0)
+            continue;
+        s->seats[k].child = calloc(n, sizeof(sti_msg));
+        if (!s->seats[k].child)
+            return false;
+    }
+    return true;
+}
 
 strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
 {
@@ -26,13 +48,11 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->n = sti_run_first(run, index + 1) - w->first;
     w->window = sti_run_window(run);
     w->slots = calloc(w->window, sizeof *w->slots);
-    if (!w->slots)
+    if (!w->slots || !make_places(w))
         goto fail;
-    for (uint32_t k = 0; k < w->window; k++) {
-        w->slots[k].seats = calloc(w->n ? w->n : 1, sizeof(struct sti_seat));
-        if (!w->slots[k].seats)
+    for (uint32_t k = 0; k < w->window; k++)
+        if (!make_seats(w, &w->slots[k]))
             goto fail;
-    }
     *out = w;
     return STRADS_OK;
 fail:
@@ -40,24 +60,26 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for worker %u", index);
 }
 
-static void clear_seat(struct sti_seat *s, uint32_t n_blocks)
+static void clear_seat(struct sti_seat *s, uint32_t n_children,
+                       uint32_t n_blocks)
 {
-    for (uint32_t l = 0; l < STI_LEVELS; l++)
-        if (s->child[l].kind)
-            sti_object_drop(s->child[l].object);
+    for (uint32_t c = 0; s->child && c < n_children; c++) {
+        if (s->child[c].kind)
+            sti_object_drop(s->child[c].object);
+        s->child[c] = (sti_msg){0};
+    }
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
     sti_object_drop(s->job.hop); /* of a job that failed or never ran */
     free(s->waiting);
-    sti_buffer *partial = s->partial;
-    *s = (struct sti_seat){.partial = partial};
+    *s = (struct sti_seat){.partial = s->partial, .child = s->child};
 }
 
 static void clear_slot(sti_worker *w, struct sti_slot *s)
 {
     uint32_t n_blocks = s->dispatch ? s->dispatch->n_blocks : 0;
     for (uint32_t k = 0; s->seats && k < w->n; k++)
-        clear_seat(&s->seats[k], n_blocks);
+        clear_seat(&s->seats[k], w->place[k].n_children, n_blocks);
     for (uint32_t k = 0; k < s->n_early; k++)
         sti_object_drop(s->early[k]);
     free(s->early);
@@ -72,11 +94,14 @@ void sti_worker_free(sti_worker *w)
         return;
     for (uint32_t k = 0; w->slots && k < w->window; k++) {
         clear_slot(w, &w->slots[k]);
-        for (uint32_t p = 0; w->slots[k].seats && p < w->n; p++)
+        for (uint32_t p = 0; w->slots[k].seats && p < w->n; p++) {
             sti_object_drop(w->slots[k].seats[p].partial);
+            free(w->slots[k].seats[p].child);
+        }
         free(w->slots[k].seats);
     }
     free(w->slots);
+    free(w->place);
     free(w);
 }
 
@@ -183,59 +208,60 @@ const char sti_worker_unexpected[] =
     "a node sent a partial that nobody waits for: it runs another version or "
     "is broken";
 
-/* Takes in what has come, level by level, and sends the sum on when it is
+static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
+                    sti_effects *out)
+{
+    struct sti_seat *seat = &s->seats[k];
+    sti_msg *child = &seat->child[seat->merged];
+    if (child->busy_ns > seat->busy_ns)
+        seat->busy_ns = child->busy_ns;
+    if (!child->object != is_internal(s->dispatch)) {
+        sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
+        return;
+    }
+    if (!child->object) {
+        seat->merged++;
+        return;
+    }
+    seat->job.from = (sti_buffer *)child->object;
+    sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
+}
+
+/* Takes in what has come, child after child, and sends the sum on when it is
  * complete. */
 void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
                       sti_effects *out)
 {
     struct sti_seat *seat = &s->seats[k];
-    uint32_t p = w->first + k;
-    while (seat->worked && !seat->busy && !seat->sent) {
-        uint32_t step = UINT32_C(1) << seat->level;
-        if (p & step) {
-            send_up(w, s, k, sti_worker_host(w, p - step), out);
-        } else if (p == 0 && step >= w->run->partitions) {
-            send_up(w, s, k, STI_COORDINATOR, out);
-        } else if (step >= w->run->partitions - p) {
-            seat->level++;
-        } else if (seat->child[seat->level].kind == 0) {
+    const sti_place *place = &w->place[k];
+    while (seat->worked && !seat->busy && !seat->sent && !w->failed) {
+        if (seat->merged == place->n_children)
+            send_up(w, s, k,
+                    w->first + k == 0 ? STI_COORDINATOR
+                                      : sti_worker_host(w, place->parent),
+                    out);
+        else if (seat->child[seat->merged].kind == 0)
             return;
-        } else {
-            sti_msg *child = &seat->child[seat->level];
-            if (child->busy_ns > seat->busy_ns)
-                seat->busy_ns = child->busy_ns;
-            if (!child->object != is_internal(s->dispatch)) {
-                sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
-                return;
-            }
-            if (!child->object) {
-                seat->level++;
-                continue;
-            }
-            seat->job.from = (sti_buffer *)child->object;
-            sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
-        }
+        else
+            take_in(w, s, k, out);
     }
 }
 
 static void take_partial(sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
-    uint32_t low = msg->partition & -msg->partition;
-    uint32_t parent = msg->partition - low;
     struct sti_slot *s = sti_worker_slot(w, msg->round);
-    uint32_t level = 0;
-    while (level + 1 < STI_LEVELS && (UINT32_C(1) << level) != low)
-        level++;
-    if (!s || low == 0 || msg->partition >= w->run->partitions ||
-        parent < w->first || parent >= w->first + w->n ||
-        s->seats[parent - w->first].child[level].kind) {
+    sti_place from = {.parent = UINT32_MAX};
+    if (msg->partition > 0 && msg->partition < w->run->partitions)
+        from = sti_tree_find(&w->up, msg->partition);
+    if (!s || from.parent < w->first || from.parent >= w->first + w->n ||
+        s->seats[from.parent - w->first].child[from.rank].kind) {
         sti_object_drop(msg->object);
         sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
         return;
     }
-    s->seats[parent - w->first].child[level] = *msg;
+    s->seats[from.parent - w->first].child[from.rank] = *msg;
     if (s->taken_up)
-        sti_worker_climb(w, s, parent - w->first, out);
+        sti_worker_climb(w, s, from.parent - w->first, out);
 }
 
 /* ---- rounds ------------------------------------------------------------ */
@@ -261,16 +287,15 @@ static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
     }
 }
 
-/* Workers 8 w + 1 .. 8 w + 8 hear it from worker w. */
-static void pass_on(sti_worker *w, const sti_msg *msg, sti_effects *out)
+/* Those with the most below them first: they have the longest way to go. */
+static void pass_on(const sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
-    for (uint32_t c = 1; c <= FAN_OUT; c++) {
-        uint64_t child = (uint64_t)w->index * FAN_OUT + c;
-        if (child >= w->run->workers)
-            return;
+    const sti_tree down = sti_tree_of_dispatches(w->run->workers);
+    const sti_place place = sti_tree_find(&down, w->index);
+    for (uint32_t rank = place.n_children; rank-- > 0;) {
         sti_msg copy = *msg;
         copy.from = STI_WORKER_0 + w->index;
-        copy.to = STI_WORKER_0 + (uint32_t)child;
+        copy.to = STI_WORKER_0 + sti_tree_child(w->index, &place, rank);
         sti_object_keep(copy.object);
         sti_effect_send(out, copy);
     }
@@ -307,9 +332,9 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     }
     switch (job->job.call) {
     case STI_CALL_MERGE:
-        sti_object_drop(seat->child[seat->level].object);
-        seat->child[seat->level].object = NULL;
-        seat->level++;
+        sti_object_drop(seat->child[seat->merged].object);
+        seat->child[seat->merged].object = NULL;
+        seat->merged++;
         break;
     case STI_CALL_HOP:
         sti_worker_finish_hop(w, s, k, out);

@@ -3,9 +3,8 @@
 #ifndef STI_WORKER_STATE_H
 #define STI_WORKER_STATE_H
 
+#include "engine/role/tree.h"
 #include "engine/role/worker.h"
-
-enum { STI_LEVELS = 32 };
 
 /* One partition's part of one round. */
 struct sti_seat {
@@ -13,9 +12,9 @@ struct sti_seat {
     bool busy;   /* the job is out */
     bool worked; /* its own partial is complete */
     bool sent;
-    uint32_t level; /* next level to take in */
+    uint32_t merged; /* children taken in */
     sti_buffer *partial;
-    sti_msg child[STI_LEVELS]; /* arrived from p + 2^level; kind 0: not yet */
+    sti_msg *child; /* [n_children] as they arrived; kind 0: not yet */
     uint64_t busy_ns;
     /* RING */
     sti_hop **waiting; /* [n_blocks] by place: arrived and not yet taken up */
@@ -37,6 +36,8 @@ struct sti_worker {
     sti_run *run;
     uint32_t index;
     uint32_t first, n; /* partitions hosted */
+    sti_tree up;       /* of partials */
+    sti_place *place;  /* [n]: in that tree */
     uint32_t window;
     uint64_t next;          /* round to be taken up next */
     struct sti_slot *slots; /* [window] */
@@ -57,7 +58,7 @@ bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d);
 /* Asks for seat k's job. */
 void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
                         sti_call call, sti_effects *out);
-/* Takes in what has come, level by level, and sends the sum on when it is
+/* Takes in what has come, child after child, and sends the sum on when it is
  * complete. */
 void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
                       sti_effects *out);
