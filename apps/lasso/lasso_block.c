@@ -121,16 +121,24 @@ static strads_err reserve(lasso_state *state, size_t n)
     return STRADS_OK;
 }
 
+/* The engine lets no block leave before its pairs are known. */
+static strads_err no_pairs(uint32_t n)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory to gather the pairs of a block of %u columns",
+                       n);
+}
+
 strads_err lasso_solve_block(strads_commit *commit)
 {
     lasso_state *state = commit->state;
     const uint32_t n = commit->block.n;
     const double *pairs = strads_commit_pairs(commit);
-    const strads_err err = reserve(state, n);
-    double *q = state->block, *w = q + n, *gram = w + n;
+    const strads_err err = pairs ? reserve(state, n) : no_pairs(n);
 
     if (err)
         return err;
+    double *q = state->block, *w = q + n, *gram = w + n;
     memcpy(q, commit->partial, n * sizeof(*q));
     memcpy(w, commit->value, n * sizeof(*w));
     const double sum = correct(commit, q, commit->partial[n]);
