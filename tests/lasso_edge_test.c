@@ -183,6 +183,83 @@ Test(lasso_edge, a_tolerance_beyond_the_arithmetic_still_ends)
     lasso_design_free(&d);
 }
 
+/* Means so large that little is left of the pairs once they are centred: what
+ * is gained within the set is noise, and P goes up and down from scan to scan.
+ */
+Test(lasso_edge, gains_that_are_all_rounding_still_end)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = 60,
+                                                         .cols = 100,
+                                                         .seed = 1,
+                                                         .density = 1,
+                                                         .correlation = .9,
+                                                         .noise = .3,
+                                                         .offset = 1e4});
+    const strads_lasso_options options = {.lambda_ratio = 1e-6,
+                                          .intercept = true};
+    const strads_engine_options engine = {.workers = 1,
+                                          .deterministic = true,
+                                          .tolerance = 1e-30,
+                                          .max_rounds = 10000};
+    lasso_fit fit = lasso_design_fit(&d, &options, &engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_STOPPED, "gap %g", fit.gap);
+    lasso_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+/* Updates at the last report, and the most between two. */
+typedef struct strides {
+    uint64_t last, longest;
+} strides;
+
+static void note_stride(void *arg, const strads_progress *progress)
+{
+    strides *s = arg;
+    const uint64_t stride = progress->updates_policy - s->last;
+
+    s->longest = stride > s->longest ? stride : s->longest;
+    s->last = progress->updates_policy;
+}
+
+/* Columns that all but depend, in blocks through the data: the set takes
+ * thousands of passes to be solved, and nobody is left in the dark so long. */
+Test(lasso_edge, a_scan_is_never_far_away)
+{
+    enum { COLS = 1800, PASSES = 110 };
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = 300,
+                                                         .cols = COLS,
+                                                         .seed = 2,
+                                                         .density = .03,
+                                                         .correlation = .9});
+    uint32_t all[COLS];
+    double start[COLS];
+    strides s = {0};
+    for (uint32_t j = 0; j < COLS; j++) {
+        all[j] = j;
+        start[j] = 1e-3;
+    }
+    const strads_lasso_options options = {.lambda_ratio = 1e-6};
+    const strads_engine_options engine = {.workers = 1,
+                                          .deterministic = true,
+                                          .depth = 1,
+                                          .max_rounds = 6000,
+                                          .n_start = COLS,
+                                          .start_param = all,
+                                          .start_value = start,
+                                          .progress = note_stride,
+                                          .progress_arg = &s};
+    lasso_fit fit = lasso_design_fit(&d, &options, &engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_gt(fit.updates_policy, PASSES * COLS);
+    cr_expect_lt(s.longest, PASSES * COLS, "%llu updates without a scan",
+                 (unsigned long long)s.longest);
+    lasso_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
 Test(lasso_edge, options_that_contradict_are_refused)
 {
     const strads_lasso_options bad[] = {{.lambda = -1},

@@ -153,7 +153,7 @@ static strads_err lasso_aggregate_moments(strads_commit *commit)
 static strads_err lasso_aggregate_scan(strads_commit *commit)
 {
     lasso_state *state = commit->state;
-    const double primal = state->primal, dual = state->dual;
+    const double dual = state->dual;
 
     state->scans++;
     lasso_certify(state, commit->partial, commit->value);
@@ -161,7 +161,7 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of squared residuals overflows: scale the "
                            "labels and columns down");
-    return lasso_choose(commit, primal, dual);
+    return lasso_choose(commit, dual);
 }
 
 static strads_err lasso_objective(void *user, strads_report *report)

@@ -13,7 +13,7 @@
 /* Gains below this share of P are rounding: no policy need chase them. */
 #define ROUNDING 1e-28
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
+enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6, PASSES_MAX = 100 };
 
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
 static double own_gain(const lasso_state *state, uint64_t j, double w)
@@ -106,16 +106,18 @@ static double rest_level(lasso_state *state, uint32_t violators, double urgent)
     return fmax(fmin(level, urgent / 10), ROUNDING * state->primal);
 }
 
-/* Rounding ends every descent: when neither bound moves any more, scan after
- * scan, the gap that is left is the arithmetic's. */
-static void watch(lasso_state *state, double primal, double dual)
+/* Rounding ends every descent: when neither bound is better than it ever was,
+ * scan after scan, the gap that is left is the arithmetic's. Against the scan
+ * before alone, a P that goes up and down would seem to fall for ever. */
+static void watch(lasso_state *state, double dual)
 {
     const double unit = 1e-16 * state->primal;
 
-    if (primal - state->primal > unit || state->dual - dual > unit)
+    if (state->least - state->primal > unit || state->dual - dual > unit)
         state->idle = 0;
     else if (++state->idle >= IDLE_MAX)
         state->stalled = true;
+    state->least = fmin(state->least, state->primal);
 }
 
 /* Tells the policy the priorities of all parameters after the first scan, of
@@ -180,7 +182,7 @@ static strads_err use_pairs(strads_commit *commit, uint32_t violators)
     return err ? err : lasso_gram_start(commit, gap_within(commit, violators));
 }
 
-strads_err lasso_choose(strads_commit *commit, double primal, double dual)
+strads_err lasso_choose(strads_commit *commit, double dual)
 {
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
@@ -189,10 +191,22 @@ strads_err lasso_choose(strads_commit *commit, double primal, double dual)
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, state->left);
-    watch(state, primal, dual);
+    watch(state, dual);
+    state->visits = 0;
     return lasso_gram_pays(state->n_set, entries, dense)
                ? use_pairs(commit, violators)
                : use_data(commit, entries);
+}
+
+/* Gains need not ever fall below a level: where columns all but depend they
+ * fall slowly, and where the arithmetic is at its end they are noise. */
+bool lasso_count_block(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    state->blocks++;
+    state->visits += commit->block.n;
+    return state->visits > (uint64_t)PASSES_MAX * state->n_set;
 }
 
 /* What a block gains it takes from others: their own steps have changed, and
@@ -202,6 +216,7 @@ strads_err lasso_choose(strads_commit *commit, double primal, double dual)
 void lasso_note_block(strads_commit *commit)
 {
     lasso_state *state = commit->state;
+    const bool due = lasso_count_block(commit);
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
@@ -209,8 +224,9 @@ void lasso_note_block(strads_commit *commit)
         state->urgency[j] = commit->priority[k];
         state->gained += commit->priority[k];
     }
-    state->blocks++;
-    if (state->left > state->rest || state->gained <= state->rest)
+    if (due)
+        strads_commit_rest(commit, INFINITY);
+    if (due || state->left > state->rest || state->gained <= state->rest)
         return;
     const double share = state->gained / state->n_set;
     for (uint32_t k = 0; k < state->n_set; k++)

@@ -318,9 +318,9 @@ strads_err lasso_gram_solve(strads_commit *commit)
         if (at)
             commit->change[k] = gram->w[at - 1] - commit->value[k];
     }
-    state->blocks++;
     tell_priorities(commit, n);
-    const bool near = lasso_gap_within(state) <= gram->target;
-    strads_commit_rest(commit, near ? INFINITY : ROUNDING * state->primal);
+    const bool enough =
+        lasso_count_block(commit) || lasso_gap_within(state) <= gram->target;
+    strads_commit_rest(commit, enough ? INFINITY : ROUNDING * state->primal);
     return STRADS_OK;
 }

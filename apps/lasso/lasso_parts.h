@@ -136,16 +136,18 @@ typedef struct lasso_state {
     double response;     /* y_c' r_c at the last scan */
     double intercept;    /* b of the committed w */
     double primal, dual; /* P at the last scan, the best D so far */
+    double least;        /* the best P of a scan before it */
     double gap;          /* P - D */
     uint64_t nonzeros;
     uint64_t scans, blocks;
-    uint32_t idle; /* scans in a row that improved nothing */
-    bool stalled;  /* nothing more to gain in this arithmetic */
-    double left;   /* sum of the members' priorities */
-    double rest;   /* below it the policy rests */
-    double gained; /* by blocks in this pass */
-    double shrink; /* how far below the gap's share the next rest lies */
-    double *block; /* [room_block] workspace of a block */
+    uint64_t visits; /* columns that blocks have had since the last scan */
+    uint32_t idle;   /* scans in a row that improved nothing */
+    bool stalled;    /* nothing more to gain in this arithmetic */
+    double left;     /* sum of the members' priorities */
+    double rest;     /* below it the policy rests */
+    double gained;   /* by blocks in this pass */
+    double shrink;   /* how far below the gap's share the next rest lies */
+    double *block;   /* [room_block] workspace of a block */
     size_t room_block;
 } lasso_state;
 
@@ -191,9 +193,13 @@ void lasso_certify(lasso_state *state, const double *merged, const double *w);
 double lasso_gap_within(const lasso_state *state);
 
 /* lasso_choice.c: who belongs to the working set, how urgent each of its
- * members is, and where the policy is to rest. `primal` and `dual` are the
- * values of the scan before. */
-strads_err lasso_choose(strads_commit *commit, double primal, double dual);
+ * members is, and where the policy is to rest. `dual` is the best of the scans
+ * before. */
+strads_err lasso_choose(strads_commit *commit, double dual);
+
+/* Counts a block; true when its set has had so many that only a scan can tell
+ * whether they still bring anything. */
+bool lasso_count_block(strads_commit *commit);
 
 /* Notes what a block commit, whose priorities are set, has gained; at the end
  * of a pass that was worth it, starts another. */

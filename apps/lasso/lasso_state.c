@@ -1,5 +1,6 @@
 /* The memory of the Lasso: a partition's state, the coordinator's, and what
  * others may ask of it afterwards. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     state->kernels = lasso_kernels_choose(0);
     state->columns = p;
     state->shrink = 1;
+    state->least = INFINITY;
     for (uint64_t j = 0; j < p; j++)
         state->all[j] = (uint32_t)j;
     *out = state;
