@@ -1,0 +1,327 @@
+/* The Lasso through the parameter store, data-parallel and stale synchronous:
+ * minimise 1/(2n) |y - X w|^2 + lambda |w|_1.
+ *
+ * Worker p has rows X_p of the data. The table `gradient` holds the sum over
+ * workers of g_p = -X_p'(y_p - X_p w) / n, each at the w that its worker has
+ * read last; table 0 holds w, of which every worker moves a range of its own:
+ *
+ *     for c = 0, 1, 2, ...
+ *         w~ = read(w, s)
+ *         inc(gradient, g_p(w~) - what it was before)
+ *         g~ = read(gradient, s)
+ *         for j in its range: inc(w_j, soft(w~_j - h g~_j, h lambda) - w~_j)
+ *         clock()
+ *
+ * Reads see all that is older than s clocks (Ho et al., NIPS 2013), so a part
+ * of the gradient is at most 2 (s + 1) clocks old, and with steps h = 1 / (L (2
+ * s + 3)), L at least the largest eigenvalue of X'X / n, this comes to the
+ * minimum itself, where the parts agree. There is no coordinator. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <strads/strads.h>
+
+enum { WEIGHTS = 0, GRADIENT = 1, SUMS = 2, BOUND = 3 };
+enum { RR, YR, N_SUMS }; /* |r|^2 and y'r of a worker's rows */
+enum { BOUND_CLOCKS = 4 };
+
+typedef struct ssp_options {
+    double lambda;
+    uint32_t staleness, clocks, report_every;
+} ssp_options;
+
+typedef struct ssp_worker {
+    const strads_task *task;
+    strads_session *session;
+    const ssp_options *options;
+    const strads_sparse *x; /* its rows */
+    uint32_t columns;
+    uint32_t *all;      /* [columns] 0, 1, 2, ... */
+    double *w, *g;      /* [columns] as read last */
+    double *mine;       /* [columns] its part of the gradient, as it is there */
+    double *change;     /* [columns] */
+    double *r;          /* [its rows] y - X w */
+    double sum[N_SUMS]; /* as they are there */
+    double step;
+} ssp_worker;
+
+/* Entry e of the matrix, kept in 8 bytes or, with --f32, in 4. */
+static double entry(const strads_sparse *x, uint64_t e)
+{
+    return x->f64 ? x->f64[e] : (double)x->f32[e];
+}
+
+static double soft(double x, double by)
+{
+    return x > by ? x - by : x < -by ? x + by : 0;
+}
+
+/* ---- the step size ----------------------------------------------------- */
+
+/* out += |X_p|' |X_p| v */
+static void multiply(const ssp_worker *k, const double *v, double *out)
+{
+    const strads_sparse *x = k->x;
+    for (uint64_t i = 0; i < x->lines; i++) {
+        double sum = 0;
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            sum += fabs(entry(x, e)) * v[x->index[e]];
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            out[x->index[e]] += fabs(entry(x, e)) * sum;
+    }
+}
+
+/* For A >= 0 and v > 0 no eigenvalue of A is above max_j (A v)_j / v_j, and
+ * that comes down with v = A v (Collatz, Wielandt). */
+static strads_err bound(ssp_worker *k)
+{
+    double most = 0;
+    strads_err err = STRADS_OK;
+    for (uint32_t j = 0; j < k->columns; j++)
+        k->w[j] = 1;
+    for (uint32_t turn = 0; !err && turn < BOUND_CLOCKS; turn++) {
+        for (uint32_t j = 0; j < k->columns; j++)
+            k->change[j] = 0;
+        multiply(k, k->w, k->change);
+        err = strads_session_inc_row(k->session, BOUND, turn, k->change);
+        if (!err)
+            err = strads_session_clock(k->session);
+        if (!err)
+            err = strads_session_read_row(k->session, BOUND, turn, 0, k->g);
+        most = 0;
+        for (uint32_t j = 0; j < k->columns; j++) {
+            if (k->w[j] > 0)
+                most = fmax(most, k->g[j] / k->w[j]);
+            k->w[j] = k->g[j];
+        }
+    }
+    const double largest = most / (double)k->task->shape->rows;
+    k->step = largest > 0 ? 1 / (largest * (2.0 * k->options->staleness + 3))
+                          : 1; /* no entries: nothing to step along */
+    return err;
+}
+
+/* ---- one clock --------------------------------------------------------- */
+
+static strads_err read_weights(ssp_worker *k, uint32_t staleness)
+{
+    return strads_session_read_rows(k->session, WEIGHTS, k->columns, k->all,
+                                    staleness, k->w);
+}
+
+/* Its part of the gradient and its sums at w, in place of those at the w
+ * before. */
+static strads_err renew(ssp_worker *k)
+{
+    const strads_sparse *x = k->x;
+    const double n = (double)k->task->shape->rows;
+    double sum[N_SUMS] = {0};
+    for (uint32_t j = 0; j < k->columns; j++)
+        k->change[j] = -k->mine[j];
+    for (uint64_t i = 0; i < x->lines; i++) {
+        const double y = k->task->share->label[i];
+        k->r[i] = y;
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            k->r[i] -= entry(x, e) * k->w[x->index[e]];
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++)
+            k->change[x->index[e]] -= entry(x, e) * k->r[i] / n;
+        sum[RR] += k->r[i] * k->r[i];
+        sum[YR] += y * k->r[i];
+    }
+    for (uint32_t j = 0; j < k->columns; j++)
+        k->mine[j] += k->change[j];
+    strads_err err = strads_session_inc_row(k->session, GRADIENT, 0, k->change);
+    for (uint32_t s = 0; !err && s < N_SUMS; s++) {
+        err = strads_session_inc(k->session, SUMS, 0, s, sum[s] - k->sum[s]);
+        k->sum[s] = sum[s];
+    }
+    return err;
+}
+
+/* The proximal step of its own range of w. */
+static strads_err move(ssp_worker *k)
+{
+    const uint64_t parts = k->task->shape->partitions;
+    const uint64_t p = k->task->share->partition;
+    const uint32_t end = (uint32_t)(k->columns * (p + 1) / parts);
+    const double h = k->step;
+    strads_err err = STRADS_OK;
+    for (uint32_t j = (uint32_t)(k->columns * p / parts); !err && j < end;
+         j++) {
+        const double to = soft(k->w[j] - h * k->g[j], h * k->options->lambda);
+        if (to != k->w[j])
+            err = strads_session_inc(k->session, WEIGHTS, j, 0, to - k->w[j]);
+    }
+    return err;
+}
+
+/* Objective and duality gap, by what stands in w, g and the table of sums. They
+ * are exact when all of it belongs to one w, and come to be so. */
+static strads_err report(ssp_worker *k, uint32_t staleness)
+{
+    const double n = (double)k->task->shape->rows;
+    double sum[N_SUMS], l1 = 0, steepest = 0;
+    strads_report report = {.nonzeros = 0};
+    strads_err err =
+        strads_session_read_row(k->session, SUMS, 0, staleness, sum);
+    if (err)
+        return err;
+    for (uint32_t j = 0; j < k->columns; j++) {
+        l1 += fabs(k->w[j]);
+        steepest = fmax(steepest, fabs(k->g[j]));
+        report.nonzeros += k->w[j] != 0;
+    }
+    const double a =
+        steepest > k->options->lambda ? k->options->lambda / steepest : 1;
+    const double dual = (a * sum[YR] - a * a * sum[RR] / 2) / n;
+    report.objective = sum[RR] / (2 * n) + k->options->lambda * l1;
+    report.gap = report.objective > 0 ? 1 - dual / report.objective : 0;
+    strads_loop_report(k->task, &report);
+    return STRADS_OK;
+}
+
+static strads_err turn_clock(ssp_worker *k, uint32_t c)
+{
+    const uint32_t s = k->options->staleness;
+    const bool tells = k->task->share->partition == 0 &&
+                       (c + 1) % k->options->report_every == 0;
+    strads_err err = read_weights(k, s);
+    if (!err)
+        err = renew(k);
+    if (!err)
+        err = strads_session_read_row(k->session, GRADIENT, 0, s, k->g);
+    if (!err && tells)
+        err = report(k, s);
+    if (!err)
+        err = move(k);
+    return err ? err : strads_session_clock(k->session);
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+/* All meet at the last clock, and weigh the w that they have left behind. */
+static strads_err finish(ssp_worker *k)
+{
+    strads_err err =
+        strads_session_advance(k->session,
+                               BOUND_CLOCKS + (uint64_t)k->options->clocks);
+    if (!err)
+        err = read_weights(k, 0);
+    if (!err)
+        err = renew(k);
+    if (!err)
+        err = strads_session_clock(k->session);
+    if (err || k->task->share->partition != 0)
+        return err;
+    err = strads_session_read_row(k->session, GRADIENT, 0, 0, k->g);
+    return err ? err : report(k, 0);
+}
+
+static strads_err loop(ssp_worker *k)
+{
+    strads_err err = bound(k);
+    for (uint32_t c = 0;
+         !err && c < k->options->clocks && !strads_loop_ends(k->task); c++)
+        err = turn_clock(k, c);
+    return err ? err : finish(k);
+}
+
+static strads_err ssp_run(strads_task *task, strads_session *session)
+{
+    const strads_share *share = task->share;
+    const size_t p = (size_t)task->shape->parameters;
+    const size_t n = (size_t)(share->rows.end - share->rows.begin);
+    if (n > 0 && !share->label)
+        return strads_fail(STRADS_EINVAL,
+                           "ssp_lasso needs a label for each row: --labels "
+                           "FILE");
+    uint32_t *all = calloc(p + 1, sizeof *all);
+    double *room = calloc(4 * p + n + 1, sizeof *room);
+    strads_err err = STRADS_OK;
+    if (!all || !room)
+        err = strads_fail(STRADS_ENOMEM, "no memory for %zu columns", p);
+    for (uint32_t j = 0; !err && j < p; j++)
+        all[j] = j;
+    ssp_worker worker = {.task = task,
+                         .session = session,
+                         .options = task->config,
+                         .x = &share->by_row,
+                         .columns = (uint32_t)p,
+                         .all = all,
+                         .w = room,
+                         .g = room + p,
+                         .mine = room + 2 * p,
+                         .change = room + 3 * p,
+                         .r = room + 4 * p};
+    if (!err)
+        err = loop(&worker);
+    free(all);
+    free(room);
+    return err;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static strads_err ssp_tables(const void *config, const strads_shape *shape,
+                             strads_store *store)
+{
+    const uint32_t columns = (uint32_t)shape->parameters;
+    const strads_table_spec spec[] = {
+        {.name = "gradient", .rows = 1, .cols = columns},
+        {.name = "sums", .rows = 1, .cols = N_SUMS},
+        {.name = "bound", .rows = BOUND_CLOCKS, .cols = columns},
+    };
+    strads_err err = STRADS_OK;
+    (void)config;
+    for (uint32_t k = 0; !err && k < sizeof spec / sizeof spec[0]; k++)
+        err = strads_store_create(store, &spec[k], &(uint32_t){0});
+    return err;
+}
+
+static const strads_option table[] = {
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(ssp_options, lambda),
+     .metavar = "L",
+     .help = "weight of the penalty (default 0.01)",
+     .min = 1e-300,
+     .max = 1e300},
+    {.name = "staleness",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(ssp_options, staleness),
+     .metavar = "S",
+     .help = "clocks that a read may lag (default 1)",
+     .max = 1000},
+    {.name = "clocks",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(ssp_options, clocks),
+     .metavar = "N",
+     .help = "clocks at most (default 100000)",
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = "report-every",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(ssp_options, report_every),
+     .metavar = "N",
+     .help = "clocks between two reports (default 25)",
+     .min = 1,
+     .max = UINT32_MAX},
+    {.name = NULL}};
+
+static const ssp_options defaults = {.lambda = 0.01,
+                                     .staleness = 1,
+                                     .clocks = 100000,
+                                     .report_every = 25};
+
+static const strads_program ssp_lasso = {
+    .size = sizeof(strads_program),
+    .name = "ssp-lasso",
+    .summary = "the Lasso by stale proximal gradients",
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = table,
+    .config_size = sizeof(ssp_options),
+    .defaults = &defaults,
+    .tables = ssp_tables,
+    .run = ssp_run,
+};
+STRADS_EXPORT_PROGRAM(ssp_lasso)

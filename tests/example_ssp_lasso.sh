@@ -1,0 +1,60 @@
+#!/bin/sh
+# examples/ssp_lasso, as its README says: built outside the tree against what
+# is installed. awk checks by model and data alone that w is a minimiser,
+# whatever the staleness and the workers.
+. "$STRADS_SOURCE/tests/example_harness.shlib"
+
+lambda=0.02
+
+# minimises MODEL BOUND: the duality gap, computed here, is at most BOUND of the
+# objective, which is as the model tells it.
+minimises() {
+    awk -v bound="$2" -v lambda="$lambda" -v told="$(member "$1" objective)" \
+        "$fit"'
+    FNR < NR { y = $1; yx += y * r }
+    END {
+        for (j in a) {
+            g = distance(c[j] / n, 0)
+            if (g > steepest) steepest = g
+        }
+        for (j in w) l1 += distance(w[j], 0)
+        scale = steepest > lambda ? lambda / steepest : 1
+        p = rr / (2 * n) + lambda * l1
+        gap = 1 - (scale * yx - scale * scale * rr / 2) / n / p
+        wrong = distance(told, p)
+        printf "gap %.2g, objective off by %.2g\n", gap, wrong
+        exit !(n > 0 && m > 0 && gap <= bound && wrong <= 1e-9 * p)
+    }' "$1" "$year_train" >minimises.out ||
+        fail "$1 is no minimiser: $(cat minimises.out)"
+}
+
+cp -R "$STRADS_SOURCE/examples/ssp_lasso" ssp_lasso
+{
+    cmake -S ssp_lasso -B cmade -DCMAKE_PREFIX_PATH="$folder/prefix" \
+        -DCMAKE_C_COMPILER="$STRADS_CC" \
+        -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" && cmake --build cmade
+} >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+
+for words in "--workers 1 --staleness 0" "--workers 3 --staleness 0" \
+    "--workers 2" "--workers 2 --partitions 4 --staleness 3" "--f32"; do
+    : >ssp.json
+    # shellcheck disable=SC2086 # words
+    gives 0 run cmade/ssp_lasso.so "$year_train" --lambda $lambda \
+        --tolerance 1e-4 $words --model ssp.json
+    says err "converged after"
+    [ "$words" = "--f32" ] || minimises ssp.json 1.5e-4
+done
+says ssp.json '"program": "ssp-lasso"' '"staleness": 1'
+
+# The same minimum as that of the built-in program
+gives 0 lasso train "$year_train" --lambda $lambda --model lasso.json
+near "$(member ssp.json objective)" "$(member lasso.json objective)" 1e-3 \
+    "the objective of the built-in Lasso"
+
+# A bound ends it early, with a model whose objective is right
+gives 3 run cmade/ssp_lasso.so "$year_train" --lambda $lambda --max-rounds 30 \
+    --model early.json
+minimises early.json 1
+refuses 2 '--lambda -1: expected' run cmade/ssp_lasso.so "$year_train" \
+    --lambda -1
+finish
