@@ -242,18 +242,6 @@ static strads_err send(sti_sim *sim, const sti_msg *msg)
     return err;
 }
 
-static strads_err receive(sti_sim *sim, sti_parcel *parcel)
-{
-    sti_msg msg;
-    strads_err err = sti_sim_wire_receive(sim->wire, parcel, sim->now, &msg);
-    if (err)
-        return err;
-    err = push_role(sim, sim->now, msg.to, (sti_event){.msg = msg});
-    if (err)
-        sti_object_drop(msg.object);
-    return err;
-}
-
 static strads_err reach(sti_sim *sim, sti_parcel *parcel)
 {
     const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, parcel,
@@ -342,6 +330,15 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
         sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
                         &sim->effects);
     return apply(sim, to);
+}
+
+/* A message is there whole: its role steps at once. */
+static strads_err receive(sti_sim *sim, sti_parcel *parcel)
+{
+    sti_event event = {.kind = STI_EVENT_MESSAGE};
+    strads_err err =
+        sti_sim_wire_receive(sim->wire, parcel, sim->now, &event.msg);
+    return err ? err : step(sim, event.msg.to, &event);
 }
 
 /* ---- the run ----------------------------------------------------------- */

@@ -17,18 +17,26 @@ typedef enum sti_sim_what {
 struct sti_parcel;
 
 typedef struct sti_sim_item {
-    uint64_t time;     /* virtual, ns since the start */
-    uint64_t sequence; /* set by push: 0, 1, 2, ... */
+    uint64_t time; /* virtual, ns since the start */
     sti_sim_what what;
     sti_address to;            /* ROLE */
     sti_event event;           /* ROLE; `now` is set when it is its turn */
     struct sti_parcel *parcel; /* REACHES, RECEIVED */
 } sti_sim_item;
 
+/* What the heap moves about: an item's key, and where it lies. */
+typedef struct sti_sim_key {
+    uint64_t time;
+    uint64_t sequence; /* 0, 1, 2, ... in the order of entry */
+    uint32_t place;
+} sti_sim_key;
+
 /* Zero-initialised it is empty and ready. */
 typedef struct sti_sim_queue {
+    sti_sim_key *heap;
     sti_sim_item *at;
-    size_t n, room;
+    uint32_t *idle; /* places of `at` that hold nothing */
+    uint32_t n, room;
     uint64_t pushed;
 } sti_sim_queue;
 
@@ -38,7 +46,7 @@ strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item);
 /* Takes out the earliest; false when there is none. */
 bool sti_sim_queue_pop(sti_sim_queue *queue, sti_sim_item *out);
 
-/* Frees the heap alone: pop first what the items hold. */
+/* Frees the queue alone: pop first what the items hold. */
 void sti_sim_queue_free(sti_sim_queue *queue);
 
 #endif
