@@ -44,7 +44,7 @@ draw()
         echo "set terminal svg size 720,440 background '#ffffff'"
         echo "set output '$svg'"
         echo "set title 'least squares, 4 workers, stragglers: $1'"
-        echo "set xlabel 'seconds'; set ylabel '|w - w*|^2 / |w*|^2'"
+        echo "set xlabel 'seconds'; set ylabel 'squared error, relative'"
         echo "set logscale y; set format y '1e%T'; set grid"
         lines=
         for method in $METHODS; do

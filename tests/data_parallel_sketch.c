@@ -66,7 +66,7 @@ static strads_err sgd_epoch(strads_task *task, strads_session *session,
     uint64_t share = task->shape->rows / task->shape->partitions;
     uint64_t batches = share / config->batch + 1;
     strads_err err = STRADS_OK;
-    for (uint64_t b = 0; !err && b < batches; b++) {
+    for (uint64_t b = 0; !err && b < batches && !strads_loop_ends(task); b++) {
         uint64_t first = rows * b / batches, end = rows * (b + 1) / batches;
         err =
             strads_session_read_row(session, WEIGHTS, 0, config->staleness, w);
