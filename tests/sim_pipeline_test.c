@@ -163,6 +163,55 @@ Test(sim_pipeline, entries_aggregate_choice_and_news_have_their_price)
                        exact);
 }
 
+Test(sim_pipeline, a_round_waits_for_the_slowest_worker)
+{
+    const double slow[] = {1, 3, 1, 2};
+    strads_sim_options sim = sim_toy_nodes(4);
+    sim.update_cost = 1e-3;
+    sim.slow = slow;
+    sim.n_slow = 4;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 4, &rounds, &outcome);
+    cr_assert_float_eq(took, ROUNDS * 3e-3, ROUNDS * tick);
+    cr_assert_float_eq(outcome.workers_busy, ROUNDS * 7e-3, ROUNDS * 4 * tick);
+    cr_assert_eq(outcome.workers, 4);
+}
+
+/* A partial is one number: worker 0 takes in 1, then what 2 has made of 3. */
+Test(sim_pipeline, merges_and_phases_have_their_price)
+{
+    const strads_sim_phase phase = {.update_cost = 1e-3,
+                                    .aggregate_cost = 2e-3};
+    strads_sim_options sim = sim_toy_nodes(4);
+    sim.update_cost = sim.aggregate_cost = 1; /* of other phases */
+    sim.merge_cost = 1e-4;
+    sim.phases = &phase;
+    sim.n_phases = 1;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 4, &rounds, &outcome);
+    double exact = ROUNDS * (1e-3 + 2 * 8e-4 + 2e-3);
+    cr_assert_float_eq(took, exact, ROUNDS * tick, "%.9f s, expected %.9f s",
+                       took, exact);
+    cr_assert_float_eq(outcome.coordinator_busy, ROUNDS * 2e-3, ROUNDS * tick);
+    cr_assert_eq(outcome.dispatches.messages, (ROUNDS + 2) * 4);
+    cr_assert_eq(outcome.partials.messages, (ROUNDS + 2) * 4);
+    cr_assert_eq(outcome.dispatches.bytes + outcome.partials.bytes,
+                 outcome.bytes);
+}
+
+Test(sim_pipeline, receiving_may_cost_less_than_sending)
+{
+    strads_sim_options sim = sim_toy_nodes(1);
+    sim.message_cost = 1e-4;
+    sim.receive_cost = 1e-5;
+    uint64_t rounds;
+    strads_sim_outcome outcome;
+    double took = makespan(&sim, 0, 1, &rounds, &outcome);
+    cr_assert_float_eq(took, (ROUNDS + 2) * 2 * 1.1e-4, tick);
+}
+
 Test(sim_pipeline, a_partition_reads_its_share_of_a_blocks_entries)
 {
     strads_sim_options sim = sim_toy_nodes(4);

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "sim_toy.h"
 #include "strads/lasso.h"
@@ -140,5 +141,37 @@ Test(sim_repeat, the_lasso_has_the_same_bits_on_threads_and_nodes)
         options.tolerance = 1e-4;
         same_bits_everywhere(&strads_program_lasso, &lasso, data, &options);
     }
+    strads_data_free(data);
+}
+
+/* 0.2 ms in each update: whatever the machine, and whoever else is on it, no
+ * update takes less. */
+static strads_err slow_update(strads_task *task)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    while (nanosleep(&pause, NULL) != 0)
+        ;
+    return sim_toy_rounds.update(task);
+}
+
+Test(sim_repeat, what_callbacks_cost_is_measured)
+{
+    strads_program program = sim_toy_rounds;
+    program.update = slow_update;
+    strads_data *data = sim_toy_data(8, 1, 2);
+    strads_engine_options options = sim_toy_options(2, 0);
+    options.max_rounds = 50;
+    strads_sim_options sim = sim_toy_nodes(3);
+    strads_sim_phase phase = {0};
+    sim.latency = 1;
+    cr_assert_eq(strads_sim_measure(&program, NULL, data, &options, 10, &sim,
+                                    &phase, 1),
+                 STRADS_OK);
+    /* 2, 3 or 4 entries a block, of which a partition has half. */
+    cr_assert(phase.update_cost + phase.entry_cost * 1.5 >= 2e-4);
+    cr_assert(phase.aggregate_cost > 0 && phase.aggregate_cost < 0.1);
+    cr_assert(sim.choose_cost > 0 && sim.merge_cost > 0);
+    cr_assert_eq(sim.refresh_entry_cost, 0); /* the program has no `refresh` */
+    cr_assert(sim.nodes == 3 && sim.latency == 1 && sim.phases == &phase);
     strads_data_free(data);
 }

@@ -1,4 +1,5 @@
-/* strads_simulate: a whole run on simulated nodes, in this thread. */
+/* strads_simulate: a whole run on simulated nodes, in this thread; and
+ * strads_sim_measure, which is one whose jobs are timed. */
 #include <stdlib.h>
 
 #include "engine/run/result.h"
@@ -17,7 +18,8 @@ static void tell_progress(void *arg, const strads_progress *progress)
 }
 
 static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
-                        strads_result **out, strads_sim_outcome *outcome)
+                        sti_sim_meter *meter, strads_result **out,
+                        strads_sim_outcome *outcome)
 {
     sti_trace *trace;
     sti_sim *sim = NULL;
@@ -28,6 +30,7 @@ static strads_err drive(sti_setup *setup, const strads_sim_options *costs,
         .run = &setup->run,
         .costs = costs,
         .trace = trace,
+        .meter = meter,
         .stop = setup->options.stop,
         .report = tell_progress,
         .arg = &setup->options,
@@ -80,11 +83,12 @@ static strads_err lay_out(const strads_engine_options *options,
     return STRADS_OK;
 }
 
-strads_err strads_simulate(const strads_program *program, const void *config,
+/* A run, metered unless `meter` is NULL. */
+static strads_err simulate(const strads_program *program, const void *config,
                            const strads_data *data,
                            const strads_engine_options *options,
-                           const strads_sim_options *sim, strads_result **out,
-                           strads_sim_outcome *outcome)
+                           const strads_sim_options *sim, sti_sim_meter *meter,
+                           strads_result **out, strads_sim_outcome *outcome)
 {
     sti_layout layout;
     uint32_t *node_of = NULL;
@@ -94,13 +98,24 @@ strads_err strads_simulate(const strads_program *program, const void *config,
     if (err)
         return err;
     sti_setup setup = {0};
-    strads_sim_outcome came = {0};
-    strads_result *result = NULL;
     err = sti_setup_make(&setup, program, config, data, options, &layout);
     if (!err)
-        err = drive(&setup, sim, &result, &came);
-    sti_setup_free(&setup, result != NULL);
+        err = drive(&setup, sim, meter, out, outcome);
+    sti_setup_free(&setup, *out != NULL);
     free(node_of);
+    return err;
+}
+
+strads_err strads_simulate(const strads_program *program, const void *config,
+                           const strads_data *data,
+                           const strads_engine_options *options,
+                           const strads_sim_options *sim, strads_result **out,
+                           strads_sim_outcome *outcome)
+{
+    strads_sim_outcome came = {0};
+    strads_result *result = NULL;
+    strads_err err =
+        simulate(program, config, data, options, sim, NULL, &result, &came);
     if (err) {
         strads_result_free(result);
         return err;
@@ -109,4 +124,57 @@ strads_err strads_simulate(const strads_program *program, const void *config,
     if (outcome)
         *outcome = came;
     return STRADS_OK;
+}
+
+/* ---- measuring --------------------------------------------------------- */
+
+/* `refresh` runs inside the job of an update; to tell them apart it is timed by
+ * itself, by a program that is the user's but for that callback. */
+typedef struct timed_refresh {
+    const strads_program *program;
+    sti_sim_meter *meter;
+} timed_refresh;
+
+static _Thread_local timed_refresh timed;
+
+static strads_err refresh_timed(strads_task *task, const strads_change *changes,
+                                uint32_t n)
+{
+    uint64_t begun = sti_sim_meter_now();
+    strads_err err = timed.program->refresh(task, changes, n);
+    timed.meter->refresh_ns += sti_sim_meter_now() - begun;
+    return err;
+}
+
+strads_err strads_sim_measure(const strads_program *program, const void *config,
+                              const strads_data *data,
+                              const strads_engine_options *options,
+                              double seconds, strads_sim_options *sim,
+                              strads_sim_phase *phases, uint32_t n_phases)
+{
+    sti_sim_meter meter = {0};
+    strads_result *result = NULL;
+    strads_sim_outcome outcome;
+    const strads_sim_options alone = {.size = sizeof alone, .nodes = 1};
+    strads_program copy = *program;
+    strads_engine_options bounded = {.size = sizeof bounded};
+    if (options)
+        bounded = *options;
+    if (!(bounded.time_limit > 0 && bounded.time_limit < seconds))
+        bounded.time_limit = seconds;
+    bounded.trace = NULL;
+    bounded.progress = NULL;
+    if (program->refresh)
+        copy.refresh = refresh_timed;
+    strads_err err =
+        sti_sim_meter_init(&meter, program->n_phases ? program->n_phases : 1);
+    timed = (timed_refresh){program, &meter};
+    if (!err)
+        err = simulate(&copy, config, data, &bounded, &alone, &meter, &result,
+                       &outcome);
+    if (!err)
+        sti_sim_meter_prices(&meter, sim, phases, n_phases);
+    strads_result_free(result);
+    sti_sim_meter_free(&meter);
+    return err;
 }

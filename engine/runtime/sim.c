@@ -25,6 +25,7 @@ typedef struct core {
     sti_job **waiting;
     size_t first, n, room; /* room is a power of two */
     uint32_t track;
+    uint64_t busy_ns;
 } core;
 
 struct sti_sim {
@@ -163,8 +164,12 @@ static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
     if (err)
         return err;
     on->running = job;
-    sti_job_run(sim->run, job);
+    if (sim->options.meter)
+        sti_sim_meter_run(sim->options.meter, &sim->cost, sim->run, job);
+    else
+        sti_job_run(sim->run, job);
     uint64_t end = sti_sim_after(sim->now, job->elapsed_ns);
+    on->busy_ns += job->elapsed_ns;
     sim->busy_ns += job->elapsed_ns;
     if (sti_job_is_callback(job))
         sim->callback_ns += job->elapsed_ns;
@@ -365,7 +370,7 @@ static strads_err stuck(const sti_sim *sim)
         "under way any more; a message was lost, or a role waits for one that "
         "nobody sends",
         1e-9 * (double)sim->now,
-        (unsigned long long)sti_sim_wire_messages(sim->wire),
+        (unsigned long long)sti_sim_wire_traffic(sim->wire, 0).messages,
         (unsigned long long)sim->dispatched,
         (unsigned long long)progress->round);
 }
@@ -411,7 +416,8 @@ void sti_sim_progress(const sti_sim *sim, strads_progress *out)
     out->seconds = 1e-9 * (double)sim->now;
     out->cpu_seconds = 1e-9 * (double)sim->busy_ns;
     out->callback_seconds = 1e-9 * (double)sim->callback_ns;
-    out->bytes_sent = out->bytes_received = sti_sim_wire_bytes(sim->wire);
+    out->bytes_sent = out->bytes_received =
+        sti_sim_wire_traffic(sim->wire, 0).bytes;
 }
 
 strads_end sti_sim_end(const sti_sim *sim)
@@ -419,13 +425,27 @@ strads_end sti_sim_end(const sti_sim *sim)
     return sti_coordinator_end(sim->coordinator);
 }
 
+static double busy(const sti_sim *sim, sti_address role)
+{
+    return 1e-9 * (double)core_of(sim, role)->busy_ns;
+}
+
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
 {
+    strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, 0);
     *out = (strads_sim_outcome){
         .makespan = 1e-9 * (double)sim->now,
         .events = sim->events,
-        .messages = sti_sim_wire_messages(sim->wire),
-        .bytes = sti_sim_wire_bytes(sim->wire),
+        .messages = all.messages,
+        .bytes = all.bytes,
         .digest = XXH3_64bits_digest(sim->digest),
+        .dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH),
+        .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
+        .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_HOP),
+        .workers = sim->run->workers,
+        .coordinator_busy = busy(sim, STI_COORDINATOR),
+        .scheduler_busy = busy(sim, STI_SCHEDULER),
     };
+    for (uint32_t w = 0; w < sim->run->workers; w++)
+        out->workers_busy += busy(sim, STI_WORKER_0 + w);
 }

@@ -13,6 +13,7 @@
 
 #include "engine/base/trace.h"
 #include "engine/role/run_context.h"
+#include "engine/runtime/sim_meter.h"
 
 typedef struct sti_sim sti_sim;
 
@@ -20,6 +21,7 @@ typedef struct sti_sim_options {
     sti_run *run; /* with one worker on each node: node_of[w] = w */
     const strads_sim_options *costs;
     sti_trace *trace;          /* or NULL */
+    sti_sim_meter *meter;      /* not NULL: jobs take the time that they take */
     const volatile bool *stop; /* or NULL: looked at before each event */
     void (*report)(void *arg, const strads_progress *progress);
     /* Whether a message between nodes gets lost; NULL: none does. */

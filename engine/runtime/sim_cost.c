@@ -1,12 +1,13 @@
 /* Prices. A job's time is what strads_sim_options say of its kind:
  *
- *   update   refresh_cost, when there are news, and update_cost + entry_cost x
- *            the entries that its blocks have on this partition. A parameter's
- *            weight is what all partitions hold: of a phase to ALL, and of each
- *            hop of a ring, a partition has 1 / K. An OWNER has all of it, of
- *            its own blocks.
+ *   update   update_cost + entry_cost x the entries that its blocks have on this
+ *            partition. A parameter's weight is what all partitions hold: of a
+ *            phase to ALL, and of each hop of a ring, a partition has 1 / K. An
+ *            OWNER has all of it, of its own blocks. When there are news,
+ *            refresh_cost + refresh_entry_cost x 1 / K of what changed.
+ *   merge    merge_cost x bytes
  *   aggregate, choose   aggregate_cost, choose_cost
- *   all others   nothing: begin, open, close, merge, prepare, schedule, report
+ *   all others   nothing: begin, open, close, prepare, schedule, report
  *
  * Each time is drawn by itself: jobs by their place in the run's order of
  * starts, messages by their number. */
@@ -24,9 +25,37 @@ enum {
 
 static const double longest = 1e6; /* seconds that one option may say */
 
-static bool is_time(double seconds)
+static strads_err check_time(const char *name, double seconds)
 {
-    return seconds >= 0 && seconds <= longest;
+    if (seconds >= 0 && seconds <= longest)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL, "simulation: %s is %g, expected 0 to %g",
+                       name, seconds, longest);
+}
+
+static strads_err check_phases(const strads_sim_options *o)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; o->phases && k < o->n_phases && !err; k++) {
+        const strads_sim_phase *phase = &o->phases[k];
+        err = check_time("a phase's update_cost", phase->update_cost);
+        if (!err)
+            err = check_time("a phase's entry_cost", phase->entry_cost);
+        if (!err)
+            err = check_time("a phase's aggregate_cost", phase->aggregate_cost);
+    }
+    return err;
+}
+
+static strads_err check_slow(const strads_sim_options *o)
+{
+    for (uint32_t w = 0; o->slow && w < o->n_slow; w++)
+        if (!(o->slow[w] > 0 && o->slow[w] <= longest))
+            return strads_fail(STRADS_EINVAL,
+                               "simulation: worker %u computes %g times as "
+                               "long, expected more than 0, up to %g",
+                               w, o->slow[w], longest);
+    return STRADS_OK;
 }
 
 strads_err sti_sim_cost_check(const strads_sim_options *o)
@@ -37,18 +66,25 @@ strads_err sti_sim_cost_check(const strads_sim_options *o)
     } times[] = {
         {"latency", o->latency},
         {"message_cost", o->message_cost},
+        {"receive_cost", o->receive_cost},
         {"update_cost", o->update_cost},
         {"entry_cost", o->entry_cost},
         {"aggregate_cost", o->aggregate_cost},
         {"choose_cost", o->choose_cost},
         {"refresh_cost", o->refresh_cost},
+        {"refresh_entry_cost", o->refresh_entry_cost},
+        {"merge_cost", o->merge_cost},
         {"jitter", o->jitter},
     };
-    for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-        if (!is_time(times[k].value))
-            return strads_fail(STRADS_EINVAL,
-                               "simulation: %s is %g, expected 0 to %g",
-                               times[k].name, times[k].value, longest);
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; k < sizeof times / sizeof *times && !err; k++)
+        err = check_time(times[k].name, times[k].value);
+    if (!err)
+        err = check_phases(o);
+    if (!err)
+        err = check_slow(o);
+    if (err)
+        return err;
     if (!(o->bandwidth >= 0))
         return strads_fail(STRADS_EINVAL,
                            "simulation: bandwidth is %g, expected bytes a "
@@ -112,8 +148,7 @@ static double block_work(const sti_sim_cost *cost, const strads_block *block)
     return work;
 }
 
-/* Entries that a worker's job reads. */
-static double job_work(const sti_sim_cost *cost, const sti_worker_job *job)
+double sti_sim_cost_entries(const sti_sim_cost *cost, const sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
     strads_to to = cost->run->phases[d->phase].to;
@@ -127,18 +162,56 @@ static double job_work(const sti_sim_cost *cost, const sti_worker_job *job)
     return share * work;
 }
 
+double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job)
+{
+    double work = 0;
+    for (uint32_t k = 0; k < job->dispatch->n_news; k++) {
+        const sti_news *news = job->dispatch->news[k];
+        if (news->kind == STI_NEWS_CHANGE)
+            work +=
+                block_work(cost, &(strads_block){.n = news->change.n,
+                                                 .param = news->change.param});
+    }
+    return work / cost->run->partitions;
+}
+
+static strads_sim_phase phase_of(const sti_sim_cost *cost, uint32_t phase)
+{
+    const strads_sim_options *o = &cost->options;
+    if (o->phases && phase < o->n_phases)
+        return o->phases[phase];
+    return (strads_sim_phase){.update_cost = o->update_cost,
+                              .entry_cost = o->entry_cost,
+                              .aggregate_cost = o->aggregate_cost};
+}
+
 static double worker_seconds(const sti_sim_cost *cost,
                              const sti_worker_job *job)
 {
     const strads_sim_options *o = &cost->options;
+    const strads_sim_phase price = phase_of(cost, job->dispatch->phase);
     bool hop = job->job.call == STI_CALL_HOP;
-    double seconds = !hop && job->dispatch->n_news ? o->refresh_cost : 0;
     bool ring = cost->run->phases[job->dispatch->phase].to == STRADS_TO_RING;
+    double seconds = 0;
+    if (!hop && job->dispatch->n_news) {
+        seconds += o->refresh_cost;
+        if (o->refresh_entry_cost > 0)
+            seconds += o->refresh_entry_cost * sti_sim_cost_news(cost, job);
+    }
     if (ring != hop || (hop && job->home))
         return seconds; /* a ring's news alone, or a block back home */
-    seconds += o->update_cost;
-    return o->entry_cost > 0 ? seconds + o->entry_cost * job_work(cost, job)
-                             : seconds;
+    seconds += price.update_cost;
+    if (price.entry_cost > 0)
+        seconds += price.entry_cost * sti_sim_cost_entries(cost, job);
+    return seconds;
+}
+
+static double slowness(const sti_sim_cost *cost, sti_address role)
+{
+    const strads_sim_options *o = &cost->options;
+    if (!o->slow || role < STI_WORKER_0 || role - STI_WORKER_0 >= o->n_slow)
+        return 1;
+    return o->slow[role - STI_WORKER_0];
 }
 
 /* ---- prices ------------------------------------------------------------ */
@@ -151,13 +224,17 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
     switch (job->call) {
     case STI_CALL_WORK:
     case STI_CALL_HOP:
-        err = cost->options.entry_cost > 0 ? sum_weights(cost) : STRADS_OK;
+        err = sum_weights(cost);
         if (err)
             return err;
         seconds = worker_seconds(cost, (const sti_worker_job *)job);
         break;
     case STI_CALL_AGGREGATE:
-        seconds = cost->options.aggregate_cost;
+        seconds = phase_of(cost, job->phase).aggregate_cost;
+        break;
+    case STI_CALL_MERGE:
+        seconds = cost->options.merge_cost *
+                  (double)((const sti_worker_job *)job)->from->size;
         break;
     case STI_CALL_CHOOSE:
         seconds = cost->options.choose_cost;
@@ -165,6 +242,7 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
     default:
         break;
     }
+    seconds *= slowness(cost, job->role);
     *ns = draw(cost, seconds, DRAW_JOB, cost->jobs++, 0);
     return STRADS_OK;
 }
@@ -174,6 +252,8 @@ uint64_t sti_sim_cost_message(const sti_sim_cost *cost, sti_sim_part part,
 {
     const strads_sim_options *o = &cost->options;
     double seconds = o->message_cost;
+    if (part == STI_SIM_RECEIVE && o->receive_cost > 0)
+        seconds = o->receive_cost;
     if (part == STI_SIM_LATENCY)
         seconds = o->latency;
     if (part == STI_SIM_BYTES)

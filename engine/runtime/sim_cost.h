@@ -23,6 +23,12 @@ void sti_sim_cost_init(sti_sim_cost *cost, const sti_run *run,
                        const strads_sim_options *options);
 void sti_sim_cost_free(sti_sim_cost *cost);
 
+/* Entries that a worker's job reads in its blocks, and in what its news have
+ * changed. Only after sti_sim_cost_job has priced it. */
+double sti_sim_cost_entries(const sti_sim_cost *cost,
+                            const sti_worker_job *job);
+double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job);
+
 /* The next job's time in ns. Only after BEGIN has weighed the parameters.
  * STRADS_ENOMEM. */
 strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,

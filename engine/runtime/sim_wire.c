@@ -14,6 +14,8 @@
  * track must not cross, so each takes a lane that is free. */
 enum { LANES = 16 };
 
+enum { KINDS = STI_MSG_ACK + 1 };
+
 typedef struct port {
     uint64_t sends_until, receives_until;
     bool lane_taken[LANES];
@@ -25,9 +27,9 @@ struct sti_sim_wire {
     const sti_run *run;
     const sti_sim_cost *cost;
     sti_trace *trace;
-    port *ports;       /* [workers + 1] */
-    sti_writer writer; /* kept for its memory */
-    uint64_t messages, bytes;
+    port *ports;                       /* [workers + 1] */
+    sti_writer writer;                 /* kept for its memory */
+    strads_sim_traffic traffic[KINDS]; /* by kind; 0: of all */
 };
 
 strads_err sti_sim_wire_new(const sti_run *run, const sti_sim_cost *cost,
@@ -72,14 +74,16 @@ uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
     return role < STI_WORKER_0 ? run->workers : role - STI_WORKER_0;
 }
 
-uint64_t sti_sim_wire_messages(const sti_sim_wire *wire)
+strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,
+                                        sti_msg_kind kind)
 {
-    return wire->messages;
+    return wire->traffic[kind];
 }
 
-uint64_t sti_sim_wire_bytes(const sti_sim_wire *wire)
+static void count(strads_sim_traffic *traffic, uint64_t bytes)
 {
-    return wire->bytes;
+    traffic->messages++;
+    traffic->bytes += bytes;
 }
 
 /* ---- lanes of the trace ------------------------------------------------ */
@@ -169,10 +173,11 @@ strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
     }
     parcel->from = sti_sim_node_of(wire->run, msg->from);
     parcel->to = sti_sim_node_of(wire->run, msg->to);
-    parcel->number = wire->messages++;
+    parcel->number = wire->traffic[0].messages;
     parcel->lane = take_lane(wire, parcel->from);
     uint64_t size = size_of(parcel), number = parcel->number;
-    wire->bytes += size;
+    count(&wire->traffic[0], size);
+    count(&wire->traffic[msg->kind], size);
     const sti_sim_cost *cost = wire->cost;
     port *p = &wire->ports[parcel->from];
     parcel->left = later(now, p->sends_until);

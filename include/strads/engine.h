@@ -174,6 +174,13 @@ STRADS_API void strads_engine_free(strads_engine *engine);
 
 /* ---- simulated --------------------------------------------------------- */
 
+/* What one phase's callbacks cost, in seconds. */
+typedef struct strads_sim_phase {
+    double update_cost;    /* of one update, whatever its blocks */
+    double entry_cost;     /* more per entry of its blocks (weight) */
+    double aggregate_cost; /* of one commit */
+} strads_sim_phase;
+
 /* The cost model of a simulated run: the callbacks really run, on one thread;
  * how long they seem to take comes from here. Times in seconds. */
 typedef struct strads_sim_options {
@@ -182,17 +189,34 @@ typedef struct strads_sim_options {
     double latency;      /* of a message between two nodes */
     double bandwidth;    /* bytes a second of a link; 0: infinite */
     double message_cost; /* at sender and receiver, each */
-    double update_cost;  /* of one update, whatever its block */
-    double entry_cost;   /* more per entry of its block (weight) */
-    double aggregate_cost, choose_cost, refresh_cost;
-    double jitter; /* each time is multiplied by 1 + jitter u, u in
-                               [0, 1) from the seed: messages overtake */
+    double receive_cost; /* at the receiver instead; 0: message_cost */
+    /* As in strads_sim_phase, of phases that `phases` does not have. */
+    double update_cost, entry_cost, aggregate_cost;
+    const strads_sim_phase *phases; /* [n_phases] by phase, or NULL */
+    uint32_t n_phases;
+    double choose_cost;
+    double refresh_cost;       /* of all news that come with a dispatch ... */
+    double refresh_entry_cost; /* ... and more per entry of what they change */
+    double merge_cost;         /* of a byte of a partial that is taken in */
+    double jitter;             /* each time is multiplied by 1 + jitter u, u in
+                                  [0, 1) from the seed: messages overtake */
+    /* Stragglers: worker w computes slow[w] times as long; w >= n_slow: once. */
+    const double *slow;
+    uint32_t n_slow;
 } strads_sim_options;
+
+typedef struct strads_sim_traffic {
+    uint64_t messages, bytes;
+} strads_sim_traffic;
 
 typedef struct strads_sim_outcome {
     double makespan; /* virtual seconds from first event to last */
     uint64_t events, messages, bytes;
     uint64_t digest; /* of every event in order: same seed, same digest */
+    strads_sim_traffic dispatches, partials, hops; /* of the messages */
+    uint32_t workers;
+    /* Busy seconds, of all workers together and of the two others. */
+    double workers_busy, coordinator_busy, scheduler_busy;
 } strads_sim_outcome;
 
 /* Runs the program on simulated nodes; `data` must hold all partitions.
@@ -201,6 +225,17 @@ STRADS_API strads_err strads_simulate(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, const strads_sim_options *sim,
     strads_result **out, strads_sim_outcome *outcome);
+
+/* Measures what the program's callbacks cost on this machine, by a run of one
+ * worker on this thread that ends after `seconds` of them at the latest. Fills
+ * in phases[n_phases] and, of *sim, all that callbacks cost; the rest of *sim is
+ * left alone. `data` should have two partitions (options->partitions): with one
+ * nothing is merged. Phases that did not come up cost nothing. Otherwise as
+ * strads_simulate. */
+STRADS_API strads_err strads_sim_measure(
+    const strads_program *program, const void *config, const strads_data *data,
+    const strads_engine_options *options, double seconds,
+    strads_sim_options *sim, strads_sim_phase *phases, uint32_t n_phases);
 
 /* ---- results ----------------------------------------------------------- */
 
