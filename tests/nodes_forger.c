@@ -1,11 +1,14 @@
 /* See nodes_forger.h. */
 #include "tests/nodes_forger.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/runtime/mesh_state.h"
 #include "strads/version.h"
+#include "tests/toy_data.h"
 
 static void on_received(void *arg, sti_link link, sti_frame *frame)
 {
@@ -14,6 +17,7 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
     (void)link;
     pthread_mutex_lock(&f->lock);
     f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
+    f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH;
     if (frame->header.kind == STI_KIND_REJECT &&
         sti_reject_decode(frame->payload, frame->header.size, &answer) ==
             STRADS_OK) {
@@ -95,10 +99,31 @@ void forger_send(forger *f, uint16_t kind, uint32_t from, uint64_t size)
     free(bytes);
 }
 
+void forger_say_ready(forger *f, const strads_program *program,
+                      uint32_t partitions)
+{
+    strads_data *data = toy_data(program, 23, 17, partitions);
+    sti_hello hello = forger_hello(f);
+    hello.rows = strads_data_rows(data);
+    hello.cols = strads_data_cols(data);
+    hello.nnz = strads_data_nnz(data);
+    hello.checksum = strads_data_checksum(data);
+    strads_data_free(data);
+    forger_say(f, STI_KIND_READY, 1, &hello);
+}
+
 void forger_wait_welcome(forger *f)
 {
     pthread_mutex_lock(&f->lock);
     while (!f->welcomed && !f->lost)
+        pthread_cond_wait(&f->event, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void forger_wait_dispatch(forger *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->dispatched && !f->lost)
         pthread_cond_wait(&f->event, &f->lock);
     pthread_mutex_unlock(&f->lock);
 }
@@ -109,4 +134,30 @@ void forger_wait_lost(forger *f)
     while (!f->lost)
         pthread_cond_wait(&f->event, &f->lock);
     pthread_mutex_unlock(&f->lock);
+}
+
+/* Nobody takes a HELLO without workers, and the sentence tells which rule it
+ * broke first. */
+static bool ask_counted(const char *url, const char *member, bool *counted)
+{
+    forger f;
+    if (!forger_open(&f, url))
+        return false;
+    sti_hello hello = forger_hello(&f);
+    hello.url = member;
+    hello.workers = 0;
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    forger_wait_lost(&f);
+    *counted = strstr(f.text, "has joined this run already") != NULL;
+    bool answered = *counted || strstr(f.text, "0 workers");
+    forger_close(&f);
+    return answered;
+}
+
+bool forger_wait_counted(const char *url, const char *member, bool counted)
+{
+    bool is = !counted;
+    while (ask_counted(url, member, &is) && is != counted)
+        (void)sched_yield();
+    return is == counted;
 }

@@ -7,13 +7,14 @@
 #include <stdbool.h>
 
 #include "engine/runtime/link.h"
+#include "strads/program.h"
 
 typedef struct forger {
     sti_net *net;
     sti_link link;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t event;
-    bool welcomed, rejected, lost;
+    bool welcomed, dispatched, rejected, lost;
     char text[1024]; /* of the REJECT, or else of the loss */
 } forger;
 
@@ -29,8 +30,18 @@ void forger_say(forger *f, uint16_t kind, uint32_t from,
 /* A frame of so many zero bytes. */
 void forger_send(forger *f, uint16_t kind, uint32_t from, uint64_t size);
 
+/* As node 1: ready, with the toy matrix of nodes_team. */
+void forger_say_ready(forger *f, const strads_program *program,
+                      uint32_t partitions);
+
 /* Waits until it is welcomed, or until the link has gone. */
 void forger_wait_welcome(forger *f);
+/* .. until it is sent work. */
+void forger_wait_dispatch(forger *f);
 void forger_wait_lost(forger *f);
+
+/* Waits until node 0, which still gathers, counts a node that listens at
+ * `member`, or counts none such any more. False: it answers otherwise. */
+bool forger_wait_counted(const char *url, const char *member, bool counted);
 
 #endif

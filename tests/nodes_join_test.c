@@ -1,7 +1,6 @@
 /* Coming together when something is wrong: who may take part is told so at
  * once, the others are told why not, and a run that cannot be says why. */
 #include <criterion/criterion.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,27 +200,9 @@ Test(nodes_join, another_version_other_kernels_and_no_workers_are_refused)
     strads_engine_free(first.engine);
 }
 
-/* Whether node 0 counts a node that listens at `member`: nobody takes a HELLO
- * without workers, and the sentence tells which rule it broke first. */
-static bool is_counted(const char *url, const char *member)
-{
-    forger f;
-    cr_assert(forger_open(&f, url), "%s", strads_error_text());
-    sti_hello hello = forger_hello(&f);
-    hello.url = member;
-    hello.workers = 0;
-    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    forger_wait_lost(&f);
-    bool counted = strstr(f.text, "has joined this run already") != NULL;
-    cr_expect(counted || strstr(f.text, "0 workers"), "%s", f.text);
-    forger_close(&f);
-    return counted;
-}
-
 static void wait_counted(const char *url, const char *member, bool counted)
 {
-    while (is_counted(url, member) != counted)
-        (void)sched_yield();
+    cr_assert(forger_wait_counted(url, member, counted), "an answer");
 }
 
 Test(nodes_join, a_node_that_joins_twice_is_told_so)
@@ -471,7 +452,7 @@ static void unknown_message(forger *f)
 
 static void unknown_kind(forger *f)
 {
-    forger_send(f, STI_KIND_READY + 1, 1, 0);
+    forger_send(f, STI_KIND_DONE + 1, 1, 0);
 }
 
 static void choice(forger *f)
@@ -490,6 +471,12 @@ static void just_leaves(forger *f)
     sti_net_part(f->net, f->link);
 }
 
+static void leaves_when_ready(forger *f)
+{
+    forger_say_ready(f, &nodes_toy, 2);
+    just_leaves(f);
+}
+
 Test(nodes_join, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
 {
     expect_breach(long_failure, "kind 38 that is larger");
@@ -498,19 +485,13 @@ Test(nodes_join, a_member_that_breaks_a_rule_ends_the_run_with_a_sentence)
     expect_breach(unknown_kind, "nobody has asked it for");
     expect_breach(other_name, "in the name of node 0");
     expect_breach(just_leaves, "left the run before it was over");
+    expect_breach(leaves_when_ready, "left the run before it was over");
 }
 
 static void ready_twice(forger *f)
 {
-    strads_data *data = toy_data(&nodes_toy, 23, 17, 2);
-    sti_hello hello = forger_hello(f);
-    hello.rows = strads_data_rows(data);
-    hello.cols = strads_data_cols(data);
-    hello.nnz = strads_data_nnz(data);
-    hello.checksum = strads_data_checksum(data);
-    strads_data_free(data);
     for (int k = 0; k < 2; k++)
-        forger_say(f, STI_KIND_READY, 1, &hello);
+        forger_say_ready(f, &nodes_toy, 2);
     forger_wait_lost(f);
 }
 

@@ -1,6 +1,7 @@
 /* Runs of several nodes while something happens to one of them. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/wire/frame.h"
+#include "engine/run/welcome_json.h"
+#include "engine/runtime/mesh_state.h"
 #include "tests/link_node.h"
+#include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
+#include "tests/toy_data.h"
 
 static double seconds_now(void)
 {
@@ -170,6 +174,220 @@ Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_and_says_why)
     pthread_join(q.thread, NULL);
     cr_expect_eq(q.end.err, STRADS_ECANCELED);
     strads_engine_free(engine);
+}
+
+/* ---- goodbyes ---------------------------------------------------------- */
+
+/* Node 0 on a thread of its own. */
+typedef struct leader {
+    const team *team;
+    strads_engine *engine;
+    team_end end;
+    pthread_t thread;
+} leader;
+
+static void *lead(void *arg)
+{
+    leader *l = arg;
+    l->end.err = team_work(l->team, 0, l->engine, NULL);
+    (void)snprintf(l->end.text, sizeof l->end.text, "%s", strads_error_text());
+    return NULL;
+}
+
+static void expect_end(const team_end *end, const char *who, const char *why)
+{
+    cr_expect_eq(end->err, STRADS_EPEER, "%d: %s", (int)end->err, end->text);
+    cr_expect_not_null(strstr(end->text, who), "no %s in: %s", who, end->text);
+    cr_expect_not_null(strstr(end->text, why), "no %s in: %s", why, end->text);
+}
+
+static void say_nothing(forger *f)
+{
+    (void)f;
+}
+
+static void claim_to_be_done(forger *f)
+{
+    forger_send(f, STI_KIND_DONE, 1, 0);
+    forger_wait_lost(f);
+}
+
+/* Three nodes, of which number 1 has work to do and goes instead. */
+static void expect_departure(void (*last_words)(forger *f), const char *why)
+{
+    const team t = {.program = &nodes_toy_endless, .nodes = 3};
+    leader l = {.team = &t};
+    survivor s = {.team = &t};
+    forger f;
+    cr_assert_eq(team_listen(&t, &l.engine), STRADS_OK);
+    (void)snprintf(s.url, sizeof s.url, "%s", strads_engine_url(l.engine));
+    cr_assert_eq(pthread_create(&l.thread, NULL, lead, &l), 0);
+    cr_assert(forger_open(&f, s.url));
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    cr_assert(forger_wait_counted(s.url, hello.url, true));
+    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    forger_wait_welcome(&f);
+    forger_say_ready(&f, t.program, 3);
+    forger_wait_dispatch(&f);
+    cr_expect(f.dispatched, "%s", f.text);
+    last_words(&f);
+    forger_close(&f);
+    pthread_join(l.thread, NULL);
+    pthread_join(s.thread, NULL);
+    expect_end(&l.end, "node 1 at", why);
+    expect_end(&s.end, "node 1 at", why);
+    strads_engine_free(l.engine);
+}
+
+Test(nodes_loss, a_node_that_says_goodbye_in_mid_run_ends_it_on_all_others)
+{
+    expect_departure(say_nothing, "left the run before it was over");
+}
+
+Test(nodes_loss, nobody_is_done_before_the_coordinator_has_closed_the_run)
+{
+    expect_departure(claim_to_be_done, "node 1 at");
+}
+
+/* Node 0 up to the point where the others are ready, and no further. */
+static void call_together(sti_mesh *mesh, const team *t)
+{
+    uint32_t workers[] = {1, 1};
+    const sti_run_terms terms = {.program = t->program,
+                                 .partitions = 2,
+                                 .nodes = 2,
+                                 .workers = workers};
+    char *text = sti_run_terms_write(&terms);
+    strads_data *data = toy_data(t->program, 23, 17, 2);
+    const sti_data_mark mark = {.rows = strads_data_rows(data),
+                                .cols = strads_data_cols(data),
+                                .nnz = strads_data_nnz(data),
+                                .checksum = strads_data_checksum(data)};
+    cr_assert_eq(sti_mesh_gather(mesh, 2), STRADS_OK);
+    cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
+    cr_assert_eq(sti_mesh_await_ready(mesh, &mark), STRADS_OK, "%s",
+                 strads_error_text());
+    strads_data_free(data);
+    free(text);
+}
+
+Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
+{
+    const team t = {.program = &nodes_toy_endless, .nodes = 2};
+    survivor s = {.team = &t};
+    sti_mesh *mesh;
+    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, &mesh), STRADS_OK);
+    (void)snprintf(s.url, sizeof s.url, "%s", sti_mesh_url(mesh));
+    cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
+    call_together(mesh, &t);
+    sti_mesh_close(mesh, false);
+    pthread_join(s.thread, NULL);
+    expect_end(&s.end, "node 0 at", "left the run before it was over");
+}
+
+/* ---- the normal end ---------------------------------------------------- */
+
+static pthread_mutex_t parting = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t parted = PTHREAD_COND_INITIALIZER;
+static int gone; /* members that have left; guarded by `parting` */
+
+static strads_err remember_partition(const strads_task *task, void **local)
+{
+    uint32_t *partition = malloc(sizeof *partition);
+    cr_assert_not_null(partition);
+    *partition = task->share->partition;
+    *local = partition;
+    return STRADS_OK;
+}
+
+/* The last partition is closed when another node has left long since. */
+static void close_late(void *local)
+{
+    const uint32_t *partition = local;
+    pthread_mutex_lock(&parting);
+    while (*partition == 2 && gone == 0)
+        pthread_cond_wait(&parted, &parting);
+    pthread_mutex_unlock(&parting);
+    free(local);
+}
+
+static void *take_part_and_leave(void *arg)
+{
+    (void)survive(arg);
+    pthread_mutex_lock(&parting);
+    gone++;
+    pthread_cond_broadcast(&parted);
+    pthread_mutex_unlock(&parting);
+    return NULL;
+}
+
+Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
+{
+    strads_program program = nodes_toy_endless;
+    program.open = remember_partition;
+    program.close = close_late;
+    const team t = {.program = &program,
+                    .nodes = 3,
+                    .options = {.max_rounds = 40}};
+    survivor s[2];
+    strads_engine *engine;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
+    for (int k = 0; k < 2; k++) {
+        s[k] = (survivor){.team = &t};
+        (void)snprintf(s[k].url, sizeof s[k].url, "%s",
+                       strads_engine_url(engine));
+        cr_assert_eq(pthread_create(&s[k].thread, NULL, take_part_and_leave,
+                                    &s[k]),
+                     0);
+    }
+    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_OK, "%s",
+                 strads_error_text());
+    for (int k = 0; k < 2; k++) {
+        pthread_join(s[k].thread, NULL);
+        cr_expect_eq(s[k].end.err, STRADS_OK, "%s", s[k].end.text);
+    }
+    cr_expect_eq(gone, 2);
+    strads_engine_free(engine);
+}
+
+/* Node 0 of a mesh whose other node says DONE, or nothing, and is then gone
+ * without a goodbye; what node 0 makes of it. */
+static strads_err break_off(bool done)
+{
+    sti_mesh *mesh;
+    forger f;
+    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, &mesh), STRADS_OK);
+    cr_assert(forger_open(&f, sti_mesh_url(mesh)));
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    cr_assert_eq(sti_mesh_gather(mesh, 2), STRADS_OK);
+    const sti_link link = mesh->peers[1].link;
+    pthread_mutex_lock(&mesh->lock);
+    mesh->closing = true; /* as if this node had sent CLOSE */
+    pthread_mutex_unlock(&mesh->lock);
+    bool said = false;
+    if (done)
+        forger_send(&f, STI_KIND_DONE, 1, 0);
+    while (done && !said) {
+        pthread_mutex_lock(&mesh->lock);
+        said = mesh->peers[1].said_done;
+        pthread_mutex_unlock(&mesh->lock);
+        (void)sched_yield();
+    }
+    sti_net_drop(f.net, f.link, "on purpose");
+    while (sti_net_bind(mesh->net, link, 1) == STRADS_OK)
+        (void)sched_yield();
+    const strads_err err = sti_mesh_failure(mesh);
+    sti_mesh_close(mesh, false);
+    forger_close(&f);
+    return err;
+}
+
+Test(nodes_loss, how_a_node_goes_that_is_done_does_not_matter)
+{
+    cr_expect_eq(break_off(false), STRADS_EPEER);
+    cr_expect_eq(break_off(true), STRADS_OK, "%s", strads_error_text());
 }
 
 /* ---- garbage ----------------------------------------------------------- */

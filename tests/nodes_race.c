@@ -1,6 +1,8 @@
 /* Runs of several nodes inside one process, for a race detector to watch: one
  * that ends well, with traces; one that a stranger and a late comer knock at;
- * and one that fails in the middle. Exits with 1 when an end is wrong. */
+ * one that fails in the middle, and one that a node leaves there. Exits with 1
+ * when an end is wrong. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,12 +123,49 @@ static void failure(void)
     run(&t, STRADS_EPROGRAM, "failure");
 }
 
+static void *come_and_go(void *arg)
+{
+    forger f;
+    if (!forger_open(&f, arg)) {
+        wrong = 1;
+        return NULL;
+    }
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    forger_wait_welcome(&f);
+    forger_say_ready(&f, &nodes_toy_endless, 2);
+    forger_wait_dispatch(&f);
+    forger_close(&f);
+    return NULL;
+}
+
+static void departure(void)
+{
+    const team t = {.program = &nodes_toy_endless, .nodes = 2};
+    char url[300];
+    pthread_t other;
+    strads_engine *engine;
+    if (team_listen(&t, &engine)) {
+        wrong = 1;
+        return;
+    }
+    (void)snprintf(url, sizeof url, "%s", strads_engine_url(engine));
+    (void)pthread_create(&other, NULL, come_and_go, url);
+    strads_err err = team_work(&t, 0, engine, NULL);
+    expect(err == STRADS_EPEER &&
+               strstr(strads_error_text(), "left the run before it was over"),
+           "departure", strads_error_text());
+    pthread_join(other, NULL);
+    strads_engine_free(engine);
+}
+
 int main(void)
 {
     for (int k = 0; k < 3; k++) {
         errands();
         visitors();
         failure();
+        departure();
     }
     return wrong;
 }

@@ -46,7 +46,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
 Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {
-        'S',  'T',  'R',  'D',  0x01, 0x00, 0x13, 0x00, 0x01, 0x80, 0x02,
+        'S',  'T',  'R',  'D',  0x02, 0x00, 0x13, 0x00, 0x01, 0x80, 0x02,
         0x00, 0x05, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x01, 0x00,
         0x01, 0x00, 0x04, 0x03, 0x02, 0x01, 0,    0,    0,    0,    0x88,
         0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x10, 0x32, 0x54, 0x76,
@@ -112,9 +112,9 @@ Test(wire_frame, another_protocol_and_another_program_are_named)
     const sti_header in = some_header(0);
     sti_header out;
     sti_frame_encode_header(&in, bytes);
-    bytes[4] = 2;
+    bytes[4] = 77;
     cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EPEER);
-    cr_expect_not_null(strstr(strads_error_text(), "protocol 2"), "%s",
+    cr_expect_not_null(strstr(strads_error_text(), "protocol 77"), "%s",
                        strads_error_text());
     memcpy(bytes, "GET / HTTP", 10);
     cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EPEER);

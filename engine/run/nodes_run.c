@@ -244,8 +244,8 @@ strads_err strads_engine_join(const char *url,
     if (!err) {
         engine->options.seed = told.seed;
         err = take_terms(engine, told.options, options);
-        engine->failed = err != STRADS_OK;
     }
+    engine->failed = err != STRADS_OK;
     free(told.options);
     if (err)
         strads_engine_free(engine);
@@ -336,6 +336,8 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     strads_err err = get_ready(engine, data);
     if (!err)
         err = sti_node_run(node);
+    if (!err)
+        sti_mesh_say_done(engine->mesh);
     sti_mesh_detach(engine->mesh);
     return err;
 }

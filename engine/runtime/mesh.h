@@ -4,7 +4,8 @@
  * in the order in which they came, and with WELCOME hear where everybody
  * listens; node i then dials 1 .. i - 1. When a node has all its links and its
  * share of the data, it says READY; when all have, messages may flow, each
- * straight to the node that hosts the receiver. */
+ * straight to the node that hosts the receiver. When a node's roles have ended
+ * it says DONE, and may leave. */
 #ifndef STI_MESH_H
 #define STI_MESH_H
 
@@ -79,6 +80,11 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
 /* Sends a message to the node that hosts the receiver; takes over its
  * reference. Any thread. */
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
+
+/* When this node's part of the run has ended well: tells all others that it
+ * owes them nothing more and may go. Who goes without that has failed the run
+ * for those who are not through. May wait for room in a link's queue. */
+void sti_mesh_say_done(sti_mesh *mesh);
 
 /* What went over the links so far. */
 void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received);

@@ -282,9 +282,20 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
     sti_mesh_reject(mesh, link, err);
 }
 
-/* ---- what belongs to the coming together ------------------------------- */
+/* ---- what belongs to the coming together, and to the parting ----------- */
 
-typedef enum fate { QUEUE, TURN_AWAY, FAIL, DROP } fate;
+typedef enum fate { QUEUE, NOTED, TURN_AWAY, FAIL, DROP } fate;
+
+/* With the lock held. Nobody is through before node 0 has sent CLOSE; another
+ * node may hear from one that is before it hears of CLOSE itself. */
+static fate judge_done(sti_mesh *mesh, uint32_t node)
+{
+    if (node == STI_NODE_NONE || !mesh->settled ||
+        mesh->peers[node].said_done || !(mesh->joins || mesh->closing))
+        return DROP;
+    mesh->peers[node].said_done = true;
+    return NOTED;
+}
 
 /* With the lock held. */
 static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
@@ -303,6 +314,8 @@ static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
             return DROP;
         mesh->peers[node].said_ready = true;
         return QUEUE;
+    case STI_KIND_DONE:
+        return judge_done(mesh, node);
     default:
         return DROP;
     }
@@ -340,7 +353,7 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
         sti_mesh_turn_away(mesh, link, frame);
     else if (due == FAIL)
         take_rejection(mesh, frame);
-    else
+    else if (due == DROP)
         sti_net_drop(mesh->net, link,
                      a ? "it sent what nobody has asked it for"
                        : "no memory for its frame");
@@ -348,21 +361,26 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
     free(a);
 }
 
-/* With the lock held. */
+/* With the lock held. A node that has failed says so before it goes: that is
+ * then the failure that counts. */
 static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
                       const char *text)
 {
     char sentence[1024];
+    if (mesh->peers[node].said_done)
+        return;
     if (why)
         (void)snprintf(sentence, sizeof sentence, "node %u at %s was lost: %s",
                        node, mesh->peers[node].url, text);
     else
         (void)snprintf(sentence, sizeof sentence,
-                       "node %u at %s left the run before it was over", node,
-                       mesh->peers[node].url);
+                       "node %u at %s left the run before it was over: every "
+                       "node has to stay until its part is done; see there why "
+                       "it went, then start all nodes again",
+                       node, mesh->peers[node].url);
     note_failure(mesh, STRADS_EPEER, sentence);
-    if (why && mesh->target && !mesh->leaving)
-        sti_node_abort(mesh->target, STRADS_EPEER, sentence);
+    if (mesh->failure && mesh->target && !mesh->leaving)
+        sti_node_abort(mesh->target, mesh->failure, mesh->failure_text);
 }
 
 void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)

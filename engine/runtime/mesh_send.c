@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/role/dispatch.h"
 #include "engine/role/message_codec.h"
 
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
@@ -118,8 +119,22 @@ static strads_err say_loss(sti_mesh *mesh, uint32_t to)
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     strads_err failure = sti_mesh_failure(mesh);
     return failure ? failure
-                   : strads_fail(STRADS_EPEER, "node %u at %s was lost: %s", to,
-                                 mesh->peers[to].url, text);
+                   : strads_fail(STRADS_EPEER,
+                                 "node %u at %s was lost, or left the run "
+                                 "before it was over (%s): see there why, then "
+                                 "start all nodes again",
+                                 to, mesh->peers[to].url, text);
+}
+
+/* Before it is sent: who reads it may be through at once. */
+static void note_closing(sti_mesh *mesh, const sti_msg *msg)
+{
+    if (msg->kind != STI_MSG_DISPATCH ||
+        ((const sti_dispatch *)msg->object)->phase != STI_PHASE_CLOSE)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    mesh->closing = true;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
@@ -127,6 +142,7 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
     uint32_t to = node_of_role(mesh, msg->to);
     transfer *t = calloc(1, sizeof *t);
     strads_err err = STRADS_OK;
+    note_closing(mesh, msg);
     if (t) {
         t->mesh = mesh;
         t->to = to;
@@ -142,4 +158,19 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
     }
     sti_object_drop(msg->object);
     return err;
+}
+
+/* Whom it does not reach has gone, or will take this node's going for a loss,
+ * which is then what it is. */
+void sti_mesh_say_done(sti_mesh *mesh)
+{
+    const sti_writer nothing = {0};
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        const sti_header header = {.kind = STI_KIND_DONE,
+                                   .from = mesh->node,
+                                   .to = k};
+        if (mesh->peers[k].link)
+            (void)sti_mesh_send_payload(mesh, mesh->peers[k].link, header,
+                                        &nothing, 60 * STI_SECOND);
+    }
 }

@@ -5,7 +5,13 @@
  * into the queue, and whoever waits (gather, join) takes from it on the
  * caller's thread, which alone changes the table. Once `settled` is set the
  * table stays as it is: who comes is refused, who goes has failed the run, and
- * messages go to the attached node. */
+ * messages go to the attached node.
+ *
+ * Who may go. A node whose roles have ended well says DONE to all, behind all
+ * else that it has sent: whoever has read it needs nothing more of that node,
+ * and does not mind how it goes. The others may be far from that: each judges
+ * by its own link alone, so that no two links race. A goodbye without DONE is a
+ * loss like any other. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
 
@@ -15,6 +21,7 @@
 
 enum {
     STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
+    STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1, /* "my roles have ended" */
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
@@ -44,6 +51,7 @@ typedef struct sti_peer {
     char url[STI_URL_MAX + 1];
     uint32_t workers;
     bool said_ready; /* its READY has come */
+    bool said_done;  /* its DONE has come: it may go */
     uint32_t busy;   /* a bit for each lane with a transfer under way */
     uint32_t lanes;  /* lanes that have a track .. */
     uint32_t lane_track[STI_LANES_MAX]; /* .. of the attachment's trace */
@@ -61,6 +69,7 @@ struct sti_mesh {
     sti_peer *peers; /* [nodes], own entry unused */
     sti_arrival *first, **last;
     bool settled; /* who takes part is known for good */
+    bool closing; /* node 0 has sent CLOSE: others may be through */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */
     char failure_text[1024];
