@@ -299,7 +299,7 @@ static strads_err recover_checkpoint(const files_journal *j,
                                      const sti_journal_reader *reader)
 {
     const sti_journal_head *head = &j->stand.checkpoint;
-    const unsigned char *bytes;
+    const unsigned char *bytes = NULL;
     if (!head->generation)
         return STRADS_OK;
     int fd = openat(j->folder, "checkpoint", O_RDONLY | O_CLOEXEC);
