@@ -84,7 +84,7 @@ static void tell(hand *h, sti_address to, const sti_event *event)
 {
     if (to == STI_COORDINATOR)
         sti_coordinator_step(h->coordinator, event, 1, &h->effects);
-    else if (to == STI_SHARD)
+    else if (to == STI_SHARD_0)
         sti_shard_step(h->shard, event, 1, &h->effects);
     else
         sti_scheduler_step(h->scheduler, event, 1, &h->effects);
@@ -145,7 +145,7 @@ static void open_hand(hand *h, strads_engine_options options)
     cr_assert_eq(sti_coordinator_new(&h->setup.run, &h->coordinator),
                  STRADS_OK);
     cr_assert_eq(sti_scheduler_new(&h->setup.run, &h->scheduler), STRADS_OK);
-    cr_assert_eq(sti_shard_new(&h->setup.run, &h->shard), STRADS_OK);
+    cr_assert_eq(sti_shard_of_run(&h->setup.run, &h->shard), STRADS_OK);
     tell_coordinator(h, &(sti_event){.kind = STI_EVENT_START});
 }
 
@@ -386,7 +386,7 @@ Test(role_coordinator, the_run_ends_when_the_shard_has_the_last_commit)
     cr_assert_not(h.ended);
     let_go(&h);
     cr_assert(h.ended && h.err == STRADS_OK);
-    const double *w = strads_store_dense(h.setup.run.kept, 0);
+    const double *w = strads_store_dense(sti_kept_store(h.setup.run.kept), 0);
     double moved = 0;
     for (uint32_t j = 0; j < 17; j++)
         moved += w[j];

@@ -39,7 +39,7 @@ static void open_hand(hand *h)
         h->push[k] = sti_store_take(store);
     }
     strads_store_free(store);
-    cr_assert_eq(sti_shard_new(&h->run, &h->shard), STRADS_OK);
+    cr_assert_eq(sti_shard_of_run(&h->run, &h->shard), STRADS_OK);
 }
 
 static void close_hand(hand *h)
@@ -48,7 +48,7 @@ static void close_hand(hand *h)
         sti_object_drop(h->push[k]);
     sti_effects_free(&h->effects);
     sti_shard_free(h->shard);
-    strads_store_free(h->run.kept);
+    sti_kept_free(h->run.kept);
 }
 
 static void tell(hand *h, const sti_event *event)
@@ -75,7 +75,7 @@ static void tell(hand *h, const sti_event *event)
 static void send(hand *h, uint32_t number)
 {
     tell(h, &(sti_event){.msg = {.kind = STI_MSG_PUSH,
-                                 .to = STI_SHARD,
+                                 .to = STI_SHARD_0,
                                  .round = number,
                                  .object = sti_object_keep(h->push[number])}});
 }
@@ -90,7 +90,7 @@ static void work(hand *h)
 
 static double sum(const hand *h)
 {
-    return *(const double *)strads_store_dense(h->run.kept, 0);
+    return *(const double *)strads_store_dense(sti_kept_store(h->run.kept), 0);
 }
 
 Test(role_shard, pushes_that_come_while_it_works_are_one_job_and_one_answer)
@@ -155,4 +155,189 @@ Test(role_shard, a_push_that_does_not_fit_fails_the_run_once)
     cr_assert_null(h.job, "it goes on after a push that it could not apply");
     cr_assert_eq(h.acknowledged, 1);
     close_hand(&h);
+}
+
+/* ---- several clients, clocks, asks ------------------------------------- */
+
+/* Shard 1 of 2 of one table, two clients with a worker each. */
+typedef struct two {
+    sti_kept *kept;
+    sti_shard *shard;
+    sti_msg sent[32];
+    uint32_t n_sent;
+    uint64_t number[2];
+} two;
+
+static void open_two(two *t)
+{
+    const strads_table_spec spec = {.name = "rows",
+                                    .type = STRADS_F64,
+                                    .rows = 1001,
+                                    .cols = 1,
+                                    .snapshot_every = 1};
+    const sti_kept_setup setup = {.shard = 1,
+                                  .shards = 2,
+                                  .streams = 2,
+                                  .workers = 2,
+                                  .tables = &spec,
+                                  .n_tables = 1};
+    *t = (two){0};
+    cr_assert_eq(sti_kept_open(&setup, &t->kept), STRADS_OK);
+    cr_assert_eq(sti_shard_new(&(sti_shard_setup){.kept = t->kept,
+                                                  .first_client = STI_CLIENT_0},
+                               &t->shard),
+                 STRADS_OK);
+}
+
+static void close_two(two *t)
+{
+    for (uint32_t k = 0; k < t->n_sent; k++)
+        sti_object_drop(t->sent[k].object);
+    sti_shard_free(t->shard);
+    sti_kept_free(t->kept);
+}
+
+/* Tells it, and carries out its jobs until there are none. */
+static void tell_two(two *t, sti_event event)
+{
+    sti_effects effects = {0};
+    sti_shard_step(t->shard, &event, 1, &effects);
+    for (size_t k = 0; k < effects.n; k++) {
+        const sti_effect e = effects.at[k];
+        if (e.kind == STI_EFFECT_SEND) {
+            t->sent[t->n_sent++] = e.msg;
+            continue;
+        }
+        sti_job_run(NULL, e.job);
+        event = (sti_event){.kind = STI_EVENT_DONE, .job = e.job};
+        sti_shard_step(t->shard, &event, 1, &effects);
+    }
+    effects.n = 0;
+    sti_effects_free(&effects);
+}
+
+/* Client c's worker c ends a clock with 1 added to a row. */
+static void end_clock(two *t, uint32_t c, uint32_t row)
+{
+    sti_buffer *push;
+    cr_assert_eq(sti_buffer_new(0, &push), STRADS_OK);
+    const sti_push_part mark = {.kind = STI_PUSH_MARK,
+                                .worker = c,
+                                .end = STI_PUSH_CLOCK,
+                                .clock = t->number[c]};
+    const double one = 1;
+    const sti_push_part rows = {.kind = STI_PUSH_ROWS,
+                                .n = 1,
+                                .places = &row,
+                                .cells = &one,
+                                .cell_bytes = sizeof one};
+    cr_assert_eq(sti_push_append(push, &mark), STRADS_OK);
+    cr_assert_eq(sti_push_append(push, &rows), STRADS_OK);
+    tell_two(t, (sti_event){.msg = {.kind = STI_MSG_PUSH,
+                                    .from = STI_CLIENT_0 + c,
+                                    .round = ++t->number[c],
+                                    .object = &push->head}});
+}
+
+static void ask_for(two *t, uint32_t c, uint64_t id, uint64_t needs, bool exact)
+{
+    sti_row_ask *ask;
+    cr_assert_eq(sti_row_ask_new(1, &ask), STRADS_OK);
+    ask->id = id;
+    ask->needs = needs;
+    ask->worker = c;
+    ask->exact = exact;
+    ask->rows[0] = 5;
+    tell_two(t, (sti_event){.msg = {.kind = STI_MSG_ASK_ROWS,
+                                    .from = STI_CLIENT_0 + c,
+                                    .object = &ask->head}});
+}
+
+/* The answer that was sent last. */
+static const sti_row_answer *answered(const two *t, double *value)
+{
+    const sti_msg *last = &t->sent[t->n_sent - 1];
+    cr_assert_eq(last->kind, STI_MSG_ROWS);
+    const sti_row_answer *answer = (const sti_row_answer *)last->object;
+    sti_push_part part;
+    strads_err err;
+    size_t at = 0;
+    if (sti_push_next(answer->parts, &at, &part, &err)) {
+        cr_assert_eq(part.places[0], 5);
+        memcpy(value, part.cells, sizeof *value);
+    }
+    return answer;
+}
+
+Test(role_shard, an_ask_waits_for_its_clock_and_a_later_one_replaces_it)
+{
+    two t;
+    double value = 0;
+    open_two(&t);
+    ask_for(&t, 0, 1, 1, false);
+    ask_for(&t, 0, 2, 2, false);
+    ask_for(&t, 0, 1, 0, false); /* late */
+    end_clock(&t, 0, 5);
+    end_clock(&t, 0, 5);
+    end_clock(&t, 1, 5);
+    for (uint32_t k = 0; k < t.n_sent; k++)
+        cr_assert_eq(t.sent[k].kind, STI_MSG_ACK);
+    end_clock(&t, 1, 5);
+    const sti_row_answer *answer = answered(&t, &value);
+    cr_assert_eq(answer->id, 2);
+    cr_assert_eq(answer->as_of, 2);
+    cr_assert_eq(answer->applied, 2);
+    cr_assert_float_eq(value, 4, 0);
+    close_two(&t);
+}
+
+Test(role_shard, a_snapshot_holds_its_clock_and_nothing_later)
+{
+    two t;
+    double value = 0;
+    open_two(&t);
+    for (uint32_t k = 0; k < 3; k++)
+        end_clock(&t, 0, 5);
+    end_clock(&t, 1, 5);
+    ask_for(&t, 1, 1, 1, true);
+    cr_assert_not(answered(&t, &value)->gone);
+    cr_assert_float_eq(value, 2, 0);
+    end_clock(&t, 1, 5);
+    ask_for(&t, 1, 2, 1, true);
+    cr_assert(answered(&t, &value)->gone);
+    close_two(&t);
+}
+
+Test(role_shard, a_row_of_another_shard_fails_the_run)
+{
+    two t;
+    open_two(&t);
+    end_clock(&t, 0, 4);
+    cr_assert_eq(t.sent[t.n_sent - 1].kind, STI_MSG_FAIL);
+    close_two(&t);
+}
+
+Test(role_shard, it_keeps_and_counts_its_own_rows_only)
+{
+    two t;
+    open_two(&t);
+    cr_assert_eq(strads_store_spec(sti_kept_store(t.kept), 0)->rows, 500);
+    cr_assert_lt(strads_store_bytes(sti_kept_store(t.kept)), 501 * 8 + 64);
+    close_two(&t);
+}
+
+Test(role_shard, after_a_restart_each_client_is_told_where_it_stands)
+{
+    two t;
+    open_two(&t);
+    end_clock(&t, 1, 5);
+    uint32_t before = t.n_sent;
+    tell_two(&t, (sti_event){.kind = STI_EVENT_START});
+    cr_assert_eq(t.n_sent, before + 2);
+    for (uint32_t c = 0; c < 2; c++) {
+        cr_assert_eq(t.sent[before + c].kind, STI_MSG_ATTACHED);
+        cr_assert_eq(t.sent[before + c].to, STI_CLIENT_0 + c);
+        cr_assert_eq(t.sent[before + c].round, c);
+    }
+    close_two(&t);
 }

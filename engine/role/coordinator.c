@@ -27,6 +27,10 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         c->policy_phase++;
     c->progress.objective = c->progress.gap = NAN;
     c->end = STRADS_END_STOPPED;
+    c->stream = (sti_push_stream){.from = STI_COORDINATOR,
+                                  .to = STI_SHARD_0,
+                                  .max_pushes = STI_PUSHES_MAX,
+                                  .max_bytes = STI_PUSH_BYTES_MAX};
     *out = c;
     return STRADS_OK;
 fail:
@@ -67,6 +71,7 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->settle.push);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->ask);
+    sti_stream_free(&c->stream);
     free(c->schedule.blocks);
     free(c->plan.blocks);
     free(c->flying);
@@ -199,19 +204,16 @@ static void take_failure(sti_coordinator *c, const sti_msg *msg,
     sti_object_drop(msg->object);
 }
 
-/* An acknowledged number never goes back, whatever order answers come in. */
-static void take_acknowledged(sti_coordinator *c, uint64_t number)
-{
-    if (number > c->acknowledged && number <= c->pushed)
-        c->acknowledged = number;
-}
-
 static void take_message(sti_coordinator *c, const sti_msg *msg,
                          sti_effects *out)
 {
     switch (msg->kind) {
     case STI_MSG_ACK:
-        take_acknowledged(c, msg->round);
+        (void)sti_stream_settle(&c->stream, msg->round, c->now);
+        break;
+    case STI_MSG_ATTACHED:
+        (void)sti_stream_settle(&c->stream, msg->round, c->now);
+        sti_stream_resend(&c->stream, c->now, out);
         break;
     case STI_MSG_PARTIAL:
         take_partial(c, msg, out);
@@ -263,7 +265,7 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
 static bool wind_up(sti_coordinator *c, sti_effects *out)
 {
     if (c->stage == STI_STAGE_SETTLING) {
-        if (c->acknowledged == c->pushed)
+        if (sti_stream_unacknowledged(&c->stream) == 0)
             sti_coord_end(c, STRADS_OK, out);
         return false;
     }
@@ -283,7 +285,7 @@ static bool wind_up(sti_coordinator *c, sti_effects *out)
 /* Waiting for the shard changes when the next thing is done, never which. */
 static bool shard_lags(const sti_coordinator *c)
 {
-    return c->pushed - c->acknowledged >= STI_PUSHES_MAX;
+    return !sti_stream_has_room(&c->stream, 0);
 }
 
 static void advance(sti_coordinator *c, sti_effects *out)
@@ -320,6 +322,8 @@ void sti_coordinator_step(sti_coordinator *c, const sti_event *events, size_t n,
             break;
         case STI_EVENT_MESSAGE:
             take_message(c, &event->msg, out);
+            break;
+        case STI_EVENT_TIMER:
             break;
         }
     }

@@ -39,11 +39,9 @@ void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out)
 {
     if (!push)
         return;
-    sti_effect_send(out, (sti_msg){.kind = STI_MSG_PUSH,
-                                   .from = STI_COORDINATOR,
-                                   .to = STI_SHARD,
-                                   .round = ++c->pushed,
-                                   .object = &push->head});
+    strads_err err = sti_stream_push(&c->stream, push, c->now, out);
+    if (err)
+        sti_coord_end(c, err, out);
 }
 
 /* OPEN and CLOSE have nothing to commit: all partitions are through. */

@@ -5,6 +5,7 @@
 #define STI_COORDINATOR_STATE_H
 
 #include "engine/role/coordinator.h"
+#include "engine/role/push_stream.h"
 
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
@@ -25,10 +26,6 @@ typedef struct sti_plan {
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
     bool probe, wished;
 } sti_plan;
-
-/* Pushes that the shard has not acknowledged: with so many the coordinator
- * waits, so that a slow shard slows the run instead of growing it. */
-enum { STI_PUSHES_MAX = 64 };
 
 typedef enum sti_stage {
     STI_STAGE_NEW,
@@ -79,8 +76,8 @@ struct sti_coordinator {
                            commit that failed are not here */
     size_t n_history;
     uint64_t version;
-    uint64_t pushed, acknowledged; /* numbers of pushes to the shard */
-    sti_ask *ask; /* gathers priorities for the next question */
+    sti_push_stream stream; /* to the shard */
+    sti_ask *ask;           /* gathers priorities for the next question */
     uint64_t since_report;
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;

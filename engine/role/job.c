@@ -29,7 +29,9 @@ static strads_err carry_out(sti_run *run, sti_job *job)
     case STI_CALL_SETTLE:
         return sti_job_settle(run, (sti_settle_job *)job);
     case STI_CALL_APPLY:
-        return sti_job_apply(run, (sti_apply_job *)job);
+        return sti_job_apply((sti_apply_job *)job);
+    case STI_CALL_SERVE:
+        return sti_job_serve((sti_serve_job *)job);
     }
     return strads_fail(STRADS_ESTATE, "a job of unknown kind %d",
                        (int)job->call);

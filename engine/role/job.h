@@ -10,6 +10,7 @@
 #include "engine/role/dispatch.h"
 #include "engine/role/message.h"
 #include "engine/role/run_context.h"
+#include "engine/role/store_message.h"
 
 typedef enum sti_call {
     STI_CALL_OPEN = 0,  /* worker: a partition's `open` */
@@ -24,7 +25,8 @@ typedef enum sti_call {
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
     STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
     STI_CALL_SETTLE = 11,   /* coordinator: commits not yet pushed */
-    STI_CALL_APPLY = 12     /* shard: pushes into the tables that it keeps */
+    STI_CALL_APPLY = 12,    /* shard: pushes into the log, then into tables */
+    STI_CALL_SERVE = 13     /* shard: rows for those who asked */
 } sti_call;
 
 /* What the runtime knows of every job. After it ran, `err` tells, and `text`
@@ -198,17 +200,51 @@ typedef struct sti_choose_job {
     sti_choice *choice; /* out: the answer */
 } sti_choose_job;
 
-/* ---- shard's job ------------------------------------------------------- */
+/* ---- shard's jobs ------------------------------------------------------ */
+
+/* A push that was accepted. */
+typedef struct sti_taken_push {
+    uint32_t stream;
+    uint64_t number;
+    sti_buffer *push;
+} sti_taken_push;
 
 typedef struct sti_apply_job {
     sti_job job;
+    sti_kept *kept;
+    sti_journal *journal; /* or NULL */
     uint32_t n;
-    sti_buffer **pushes; /* [n], in the order of their numbers */
+    const sti_taken_push *pushes; /* [n], in the order they were accepted */
+    uint32_t durable; /* in and out: so many of them are in the journal */
+    uint32_t done;    /* out: and so many in the tables; fewer than n when a
+                         snapshot's clock came, so that it is served before
+                         the next one's comes */
 } sti_apply_job;
+
+/* An ask whose clock has come, and an answer to a stream. */
+typedef struct sti_ready_ask {
+    uint32_t stream;
+    sti_row_ask *ask;
+} sti_ready_ask;
+
+typedef struct sti_ready_answer {
+    uint32_t stream;
+    sti_row_answer *answer;
+} sti_ready_answer;
+
+typedef struct sti_serve_job {
+    sti_job job;
+    sti_kept *kept;
+    bool tell; /* the clock has moved: eager tables */
+    uint32_t n;
+    sti_ready_ask *asks;       /* [n] */
+    sti_ready_answer *answers; /* out: [n_answers], also after a failure */
+    uint32_t n_answers, room;
+} sti_serve_job;
 
 /* ---- carrying out ------------------------------------------------------ */
 
-/* Carries out a job on the calling thread. */
+/* Carries out a job on the calling thread. A shard's needs no run: NULL. */
 void sti_job_run(sti_run *run, sti_job *job);
 
 /* The parts of sti_job_run, one for each role; a worker's job begins with
@@ -221,7 +257,8 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_settle(sti_run *run, sti_settle_job *job);
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
-strads_err sti_job_apply(sti_run *run, sti_apply_job *job);
+strads_err sti_job_apply(sti_apply_job *job);
+strads_err sti_job_serve(sti_serve_job *job);
 
 /* Whether a dispatch's partials are records (records.h) instead of numbers
  * that are merged place by place. */

@@ -40,6 +40,16 @@ void sti_effect_end(sti_effects *out, strads_err err)
     add(out, (sti_effect){.kind = STI_EFFECT_END, .err = err});
 }
 
+void sti_effect_timer(sti_effects *out, uint64_t at)
+{
+    add(out, (sti_effect){.kind = STI_EFFECT_TIMER, .at = at});
+}
+
+void sti_effect_wake(sti_effects *out, uint32_t worker)
+{
+    add(out, (sti_effect){.kind = STI_EFFECT_WAKE, .worker = worker});
+}
+
 void sti_effects_free(sti_effects *out)
 {
     for (size_t i = 0; i < out->n; i++)

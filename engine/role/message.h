@@ -8,15 +8,18 @@
 
 #include "engine/base/object.h"
 
-/* Where a role lives in a run. One coordinator, one scheduler, one shard of the
- * store, any number of workers; the runtime knows which node and thread each of
- * them is on. Those below STI_WORKER_0 are the coordinator's node's. */
+/* Where a role lives in a run. One coordinator, one scheduler, any number of
+ * the store's shards, of its clients (one on each node that uses it), and of
+ * workers; the runtime knows which node and thread each of them is on. In a run
+ * of the dynamic or static engine those below STI_WORKER_0 are the
+ * coordinator's node's. */
 typedef uint32_t sti_address;
 enum {
     STI_COORDINATOR = 0,
     STI_SCHEDULER = 1,
-    STI_SHARD = 2,
-    STI_WORKER_0 = 16
+    STI_SHARD_0 = 2,
+    STI_CLIENT_0 = 0x8000,
+    STI_WORKER_0 = 0x10000
 };
 
 typedef enum sti_msg_kind {
@@ -26,8 +29,14 @@ typedef enum sti_msg_kind {
     STI_MSG_ASK = 4,      /* coordinator to scheduler: sti_ask */
     STI_MSG_CHOICE = 5,   /* scheduler to coordinator: sti_choice */
     STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
-    STI_MSG_PUSH = 7,     /* coordinator to shard: commits, as in push.h */
-    STI_MSG_ACK = 8 /* shard to coordinator: pushes up to `round` are in */
+    /* Of the store; a client is a store_client.h or the coordinator. */
+    STI_MSG_PUSH = 7,     /* client to shard: commits, as in push.h */
+    STI_MSG_ACK = 8,      /* shard to client: pushes up to `round` are in */
+    STI_MSG_ASK_ROWS = 9, /* client to shard: sti_row_ask */
+    STI_MSG_ROWS = 10,    /* shard to client: sti_row_answer */
+    STI_MSG_ATTACH = 11,  /* client to shard: where do you stand? */
+    STI_MSG_ATTACHED = 12 /* shard to client: pushes up to `round` are in, and
+                             what else was asked of it is forgotten */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */
@@ -35,7 +44,7 @@ typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom */
-    uint64_t round;     /* sequence number of the dispatch; PUSH: of the push */
+    uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     sti_object *object; /* PARTIAL, PUSH: sti_buffer */
 } sti_msg;
@@ -55,8 +64,10 @@ struct sti_job;
 typedef enum sti_event_kind {
     STI_EVENT_MESSAGE = 0, /* msg; the role takes over its reference */
     STI_EVENT_DONE = 1,    /* a COMPUTE of this role has been carried out */
-    STI_EVENT_START = 2,   /* first event of a coordinator */
-    STI_EVENT_CANCEL = 3   /* coordinator: end the run soon, keep the model */
+    STI_EVENT_START = 2,   /* first event of a coordinator; of a shard that
+                              came up again from its journal */
+    STI_EVENT_CANCEL = 3,  /* coordinator: end the run soon, keep the model */
+    STI_EVENT_TIMER = 4    /* what an effect TIMER asked for; early is fine */
 } sti_event_kind;
 
 typedef struct sti_event {
@@ -70,14 +81,20 @@ typedef enum sti_effect_kind {
     STI_EFFECT_SEND = 0,    /* msg, with its reference */
     STI_EFFECT_COMPUTE = 1, /* carry out job, then DONE */
     STI_EFFECT_REPORT = 2,  /* tell the user: the coordinator's progress */
-    STI_EFFECT_END = 3      /* this role is done; err says how */
+    STI_EFFECT_END = 3,     /* this role is done; err says how */
+    STI_EFFECT_TIMER = 4,   /* give this role a TIMER event once `now` is `at`;
+                               a role has asked for one at a time */
+    STI_EFFECT_WAKE = 5     /* worker `worker` may repeat the call that was
+                               told to wait (store_client.h) */
 } sti_effect_kind;
 
 typedef struct sti_effect {
     sti_effect_kind kind;
     sti_msg msg;
     struct sti_job *job;
-    strads_err err; /* END; the sentence is the thread's error text */
+    strads_err err;  /* END; the sentence is the thread's error text */
+    uint64_t at;     /* TIMER: ns since the run started, as `now` is */
+    uint32_t worker; /* WAKE */
 } sti_effect;
 
 /* A batch of effects that grows. When memory runs out `lost` is set: the
@@ -92,6 +109,8 @@ void sti_effect_send(sti_effects *out, sti_msg msg);
 void sti_effect_compute(sti_effects *out, struct sti_job *job);
 void sti_effect_report(sti_effects *out);
 void sti_effect_end(sti_effects *out, strads_err err);
+void sti_effect_timer(sti_effects *out, uint64_t at);
+void sti_effect_wake(sti_effects *out, uint32_t worker);
 void sti_effects_free(sti_effects *out);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/role/store_codec.h"
+
 /* ---- blocks ------------------------------------------------------------ */
 
 static void put_block(sti_writer *w, const strads_block *block)
@@ -424,10 +426,16 @@ strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
     case STI_MSG_FAIL:
         put_failure(w, (const sti_failure *)msg->object);
         return w->err;
-    case STI_MSG_ASK:
-    case STI_MSG_CHOICE:
     case STI_MSG_PUSH:
     case STI_MSG_ACK:
+    case STI_MSG_ASK_ROWS:
+    case STI_MSG_ROWS:
+    case STI_MSG_ATTACH:
+    case STI_MSG_ATTACHED:
+        sti_store_encode(msg, w);
+        return w->err;
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
         break;
     }
     return strads_fail(STRADS_ESTATE,
@@ -450,10 +458,15 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
         return get_hop(run, &r, msg);
     case STI_MSG_FAIL:
         return get_failure(&r, msg);
-    case STI_MSG_ASK:
-    case STI_MSG_CHOICE:
     case STI_MSG_PUSH:
     case STI_MSG_ACK:
+    case STI_MSG_ASK_ROWS:
+    case STI_MSG_ROWS:
+    case STI_MSG_ATTACH:
+    case STI_MSG_ATTACHED:
+        return sti_store_decode(&r, backing, msg);
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
         break;
     }
     return refuse("a kind that does not leave its node");

@@ -9,6 +9,7 @@
 
 #include "engine/role/message.h"
 #include "engine/role/pair_cache.h"
+#include "engine/store/kept_rows.h"
 #include "strads/engine.h"
 
 /* A RING block's payload at rest on a partition. */
@@ -53,7 +54,7 @@ typedef struct sti_run {
      * are in it at once, and are pushed to the shard, whose jobs alone touch
      * `kept`: the truth, which the model is made from. */
     strads_store *store;
-    strads_store *kept;
+    sti_kept *kept;
     void *state;
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
@@ -79,7 +80,7 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
  * and has no shard. */
 static inline const strads_store *sti_run_truth(const sti_run *run)
 {
-    return run->kept ? run->kept : run->store;
+    return run->kept ? sti_kept_store(run->kept) : run->store;
 }
 
 /* Rounds that may be in flight at once. */

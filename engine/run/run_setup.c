@@ -338,7 +338,7 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
         run->program->end(run->state);
     sti_pairs_free(run->pairs);
     strads_store_free(run->store);
-    strads_store_free(run->kept);
+    sti_kept_free(run->kept);
     free(run->weight);
     free(setup->config);
 }

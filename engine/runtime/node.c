@@ -113,7 +113,7 @@ static strads_err make_roles(sti_node *node)
     strads_err err = sti_coordinator_new(o->run, &node->coordinator);
     if (!err)
         err = sti_scheduler_new(o->run, &node->scheduler);
-    return err ? err : sti_shard_new(o->run, &node->shard);
+    return err ? err : sti_shard_of_run(o->run, &node->shard);
 }
 
 strads_err sti_node_new(const sti_node_options *options, sti_node **out)
@@ -352,6 +352,9 @@ static void apply(thread *th, sti_address role)
         case STI_EFFECT_END:
             end_role(th, role, effect.err);
             break;
+        case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+        case STI_EFFECT_WAKE:
+            break;
         }
     }
     th->effects.n = 0;
@@ -367,7 +370,7 @@ static void step(thread *th, const waiting_event *waiting)
         sti_coordinator_step(node->coordinator, event, 1, &th->effects);
     else if (waiting->to == STI_SCHEDULER)
         sti_scheduler_step(node->scheduler, event, 1, &th->effects);
-    else if (waiting->to == STI_SHARD)
+    else if (waiting->to == STI_SHARD_0)
         sti_shard_step(node->shard, event, 1, &th->effects);
     else
         sti_worker_step(th->worker, event, 1, &th->effects);
@@ -395,7 +398,7 @@ static uint32_t track_of(const thread *th, sti_address role)
         return th->node->coordinator_track;
     if (role == STI_SCHEDULER)
         return th->node->scheduler_track;
-    return role == STI_SHARD ? th->node->shard_track : th->track;
+    return role == STI_SHARD_0 ? th->node->shard_track : th->track;
 }
 
 /* What other workers wait for goes before this thread's own share. */

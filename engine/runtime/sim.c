@@ -69,7 +69,7 @@ static strads_err make_roles(sti_sim *sim)
     if (!err)
         err = sti_scheduler_new(run, &sim->scheduler);
     if (!err)
-        err = sti_shard_new(run, &sim->shard);
+        err = sti_shard_of_run(run, &sim->shard);
     for (uint32_t w = 0; w < run->workers && !err; w++)
         err = sti_worker_new(run, w, &sim->workers[w]);
     return err;
@@ -83,7 +83,7 @@ static void make_tracks(sti_sim *sim)
         sti_trace_track(trace, own, "coordinator");
     core_of(sim, STI_SCHEDULER)->track =
         sti_trace_track(trace, own, "scheduler");
-    core_of(sim, STI_SHARD)->track = sti_trace_track(trace, own, "shard");
+    core_of(sim, STI_SHARD_0)->track = sti_trace_track(trace, own, "shard");
     for (uint32_t w = 0; w < sim->run->workers; w++) {
         char name[32];
         (void)snprintf(name, sizeof name, "worker %u", w);
@@ -279,6 +279,9 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
     case STI_EFFECT_END:
         sim->ended = sim->ended || role == STI_COORDINATOR;
         return effect->err;
+    case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+    case STI_EFFECT_WAKE:
+        break;
     }
     return STRADS_OK;
 }
@@ -329,7 +332,7 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
         sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
     else if (to == STI_SCHEDULER)
         sti_scheduler_step(sim->scheduler, event, 1, &sim->effects);
-    else if (to == STI_SHARD)
+    else if (to == STI_SHARD_0)
         sti_shard_step(sim->shard, event, 1, &sim->effects);
     else
         sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,

@@ -11,16 +11,19 @@
 
 enum { FIRST_ROOM = 4, MOST_ROOM = 1 << 30 };
 
-void sti_pending_init(sti_pending *pending, sti_table *table)
+void sti_pending_init(sti_pending *pending, const strads_table_spec *spec)
 {
-    *pending = (sti_pending){.table = table};
+    size_t cell = sti_cell_size(spec->type);
+    *pending = (sti_pending){.spec = spec,
+                             .cell = cell,
+                             .row_bytes = cell * spec->cols};
     pending->unbounded.limit = UINT64_MAX;
 }
 
 static void free_sparse_rows(sti_pending *pending)
 {
     for (uint32_t i = 0; pending->sparse && i < pending->n; i++)
-        sti_sparse_row_free(&pending->sparse[i], pending->table->cell,
+        sti_sparse_row_free(&pending->sparse[i], pending->cell,
                             &pending->unbounded);
 }
 
@@ -44,14 +47,13 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
 /* Larger arrays with the same content; all of them, or none. */
 static strads_err grow(sti_pending *pending)
 {
-    const sti_table *table = pending->table;
-    bool sparse = table->spec.sparse;
+    bool sparse = pending->spec->sparse;
     size_t room = pending->room ? 2 * (size_t)pending->room : FIRST_ROOM;
     sti_pending more = *pending;
     more.room = (uint32_t)room;
     more.rows = malloc(room * sizeof *more.rows);
     more.slots = calloc(2 * room, sizeof *more.slots);
-    more.dense = sparse ? NULL : calloc(room, table->row_bytes);
+    more.dense = sparse ? NULL : calloc(room, pending->row_bytes);
     more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
     if (room > MOST_ROOM || !more.rows || !more.slots ||
         !(sparse ? (void *)more.sparse : more.dense)) {
@@ -62,7 +64,7 @@ static strads_err grow(sti_pending *pending)
         return strads_fail(STRADS_ENOMEM,
                            "no memory to keep increments of %zu rows of table "
                            "\"%s\": flush more often",
-                           room, table->name);
+                           room, pending->spec->name);
     }
     for (uint32_t i = 0; i < pending->n; i++) {
         more.rows[i] = pending->rows[i];
@@ -71,7 +73,7 @@ static strads_err grow(sti_pending *pending)
     if (pending->n && sparse)
         memcpy(more.sparse, pending->sparse, pending->n * sizeof *more.sparse);
     else if (pending->n)
-        memcpy(more.dense, pending->dense, pending->n * table->row_bytes);
+        memcpy(more.dense, pending->dense, pending->n * pending->row_bytes);
     free(pending->rows);
     free(pending->slots);
     free(pending->dense);
@@ -101,21 +103,21 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place)
 static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
                              const sti_row_delta *delta)
 {
-    const sti_table *table = pending->table;
     uint32_t place = 0;
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < delta->n; i++) {
             if (!delta->cols &&
-                sti_cell_is_zero(table->spec.type, delta->cells, i))
+                sti_cell_is_zero(pending->spec->type, delta->cells, i))
                 continue;
             strads_err err =
                 sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
-                                     table->cell, &pending->unbounded, &place);
+                                     pending->cell, &pending->unbounded,
+                                     &place);
             if (err)
                 return err;
-            const char *cell = (const char *)delta->cells + i * table->cell;
+            const char *cell = (const char *)delta->cells + i * pending->cell;
             if (pass == 1)
-                sti_cells_add_at(table->spec.type, row->values, &place, cell,
+                sti_cells_add_at(pending->spec->type, row->values, &place, cell,
                                  1);
             place++;
         }
@@ -124,25 +126,24 @@ static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
 
 strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
 {
-    const sti_table *table = pending->table;
+    strads_scalar type = pending->spec->type;
     uint32_t place;
     strads_err err = place_row(pending, delta->row, &place);
     if (err)
         return err;
     if (pending->sparse)
         return add_sparse(pending, &pending->sparse[place], delta);
-    char *row = pending->dense + place * table->row_bytes;
+    char *row = pending->dense + place * pending->row_bytes;
     if (delta->cols)
-        sti_cells_add_at(table->spec.type, row, delta->cols, delta->cells,
-                         delta->n);
+        sti_cells_add_at(type, row, delta->cols, delta->cells, delta->n);
     else
-        sti_cells_add(table->spec.type, row, delta->cells, delta->n);
+        sti_cells_add(type, row, delta->cells, delta->n);
     return STRADS_OK;
 }
 
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
 {
-    const strads_table_spec *spec = &pending->table->spec;
+    const strads_table_spec *spec = pending->spec;
     uint32_t place = find(pending, row);
     if (place == STI_NO_PLACE)
         return;
@@ -152,42 +153,83 @@ void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
                          pending->sparse[place].n);
     else
         sti_cells_add(spec->type, out,
-                      pending->dense + place * pending->table->row_bytes,
-                      spec->cols);
+                      pending->dense + place * pending->row_bytes, spec->cols);
 }
 
-static strads_err commit_sparse(sti_pending *pending)
+static strads_err commit_sparse(sti_pending *pending, sti_table *table)
 {
     sti_row_delta *deltas = malloc(pending->n * sizeof *deltas);
     if (!deltas)
         return strads_fail(STRADS_ENOMEM,
                            "no memory to commit %" PRIu32 " rows of table "
                            "\"%s\"",
-                           pending->n, pending->table->name);
+                           pending->n, pending->spec->name);
     for (uint32_t i = 0; i < pending->n; i++)
         deltas[i] = (sti_row_delta){.row = pending->rows[i],
                                     .n = pending->sparse[i].n,
                                     .cols = pending->sparse[i].cols,
                                     .cells = pending->sparse[i].values};
-    strads_err err = sti_table_add(pending->table, pending->n, deltas, NULL);
+    strads_err err = sti_table_add(table, pending->n, deltas, NULL);
     free(deltas);
     return err;
 }
 
-strads_err sti_pending_commit(sti_pending *pending)
+strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
 {
     if (pending->n == 0)
         return STRADS_OK;
     strads_err err = pending->sparse
-                         ? commit_sparse(pending)
-                         : sti_table_inc(pending->table, pending->n,
-                                         pending->rows, pending->dense, NULL);
+                         ? commit_sparse(pending, table)
+                         : sti_table_inc(table, pending->n, pending->rows,
+                                         pending->dense, NULL);
     if (err)
         return err;
     free_sparse_rows(pending);
     if (pending->dense)
-        memset(pending->dense, 0, pending->n * pending->table->row_bytes);
+        memset(pending->dense, 0, pending->n * pending->row_bytes);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
     pending->n = 0;
     return STRADS_OK;
+}
+
+/* Row `from` comes to `to`, whose own is gone. */
+static void move_row(sti_pending *pending, uint32_t to, uint32_t from)
+{
+    size_t bytes = pending->row_bytes;
+    pending->rows[to] = pending->rows[from];
+    if (pending->sparse)
+        pending->sparse[to] = pending->sparse[from];
+    else
+        memcpy(pending->dense + to * bytes, pending->dense + from * bytes,
+               bytes);
+}
+
+void sti_pending_forget(sti_pending *pending, uint32_t n,
+                        const uint32_t *places)
+{
+    uint32_t kept = 0, next = 0, before = pending->n;
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < before; i++) {
+        if (next < n && places[next] == i) {
+            next++;
+            if (pending->sparse)
+                sti_sparse_row_free(&pending->sparse[i], pending->cell,
+                                    &pending->unbounded);
+        } else {
+            if (kept < i)
+                move_row(pending, kept, i);
+            kept++;
+        }
+    }
+    pending->n = kept;
+    if (pending->dense)
+        memset(pending->dense + kept * pending->row_bytes, 0,
+               (before - kept) * pending->row_bytes);
+    else
+        memset(pending->sparse + kept, 0,
+               (before - kept) * sizeof *pending->sparse);
+    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    for (uint32_t i = 0; i < kept; i++)
+        sti_index_put(pending->slots, 2 * pending->room, pending->rows, i);
 }

@@ -8,16 +8,17 @@
 /* What row rows[i] is to be changed by: cells i x cols of `dense`, or
  * sparse[i], as the table is. */
 typedef struct sti_pending {
-    sti_table *table;
-    uint32_t n, room;       /* room: 0 or a power of two */
-    uint32_t *rows;         /* [room] */
-    uint32_t *slots;        /* [2 room] place index of rows */
-    char *dense;            /* [room x cols] cells, or NULL */
-    sti_sparse_row *sparse; /* [room], or NULL */
-    sti_budget unbounded;   /* for sparse: it is no part of the tables */
+    const strads_table_spec *spec; /* the table's, which outlives this */
+    size_t cell, row_bytes;        /* of a number, of a row in full */
+    uint32_t n, room;              /* room: 0 or a power of two */
+    uint32_t *rows;                /* [room] */
+    uint32_t *slots;               /* [2 room] place index of rows */
+    char *dense;                   /* [room x cols] cells, or NULL */
+    sti_sparse_row *sparse;        /* [room], or NULL */
+    sti_budget unbounded;          /* for sparse: it is no part of the tables */
 } sti_pending;
 
-void sti_pending_init(sti_pending *pending, sti_table *table);
+void sti_pending_init(sti_pending *pending, const strads_table_spec *spec);
 void sti_pending_free(sti_pending *pending);
 
 /* Adds a delta that fits the table. STRADS_ENOMEM: nothing has changed. */
@@ -28,6 +29,11 @@ void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out);
 
 /* Commits everything to the table, as one commit, and is empty then. On
  * STRADS_ENOMEM all of it stays pending. */
-strads_err sti_pending_commit(sti_pending *pending);
+strads_err sti_pending_commit(sti_pending *pending, sti_table *table);
+
+/* Forgets the increments of the rows at `places`: of the first n of them, which
+ * ascend. The others keep their order. */
+void sti_pending_forget(sti_pending *pending, uint32_t n,
+                        const uint32_t *places);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/store/adaptive_staleness.h"
 #include "engine/store/number_cells.h"
 #include "engine/store/pending_rows.h"
 #include "engine/store/store_inside.h"
@@ -76,6 +77,8 @@ static void wait_until_fresh(strads_session *session, const sti_table *table,
 {
     if (staleness == STRADS_STALENESS_DEFAULT)
         staleness = table->spec.staleness;
+    if (staleness == STRADS_STALENESS_ADAPTIVE)
+        staleness = sti_staleness_max(&table->spec);
     if (staleness != STRADS_STALENESS_INFINITE && session->clock > staleness)
         wait_for_others(session, session->clock - staleness);
 }
@@ -115,11 +118,10 @@ strads_err strads_session_read_row(strads_session *session, uint32_t table,
 
 /* Tables may have been added since the last call. */
 static strads_err find_pending(strads_session *session, uint32_t table,
-                               sti_pending **out)
+                               sti_table **found, sti_pending **out)
 {
     const strads_store *store = session->store;
-    sti_table *found = NULL;
-    strads_err err = sti_store_table(store, table, &found);
+    strads_err err = sti_store_table(store, table, found);
     if (err)
         return err;
     if (table >= session->n_pending) {
@@ -133,7 +135,7 @@ static strads_err find_pending(strads_session *session, uint32_t table,
         session->pending = more;
         while (session->n_pending < store->n_tables) {
             uint32_t t = session->n_pending++;
-            sti_pending_init(&more[t], store->tables[t]);
+            sti_pending_init(&more[t], &store->tables[t]->spec);
         }
     }
     *out = &session->pending[table];
@@ -143,6 +145,7 @@ static strads_err find_pending(strads_session *session, uint32_t table,
 strads_err strads_session_inc(strads_session *session, uint32_t table,
                               uint64_t row, uint32_t col, double delta)
 {
+    sti_table *found = NULL;
     sti_pending *pending = NULL;
     union {
         double f64;
@@ -150,13 +153,13 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         int32_t i32;
         int64_t i64;
     } cell;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = find_pending(session, table, &found, &pending);
     if (!err)
-        err = sti_table_check_row(pending->table, row);
+        err = sti_table_check_row(found, row);
     if (!err)
-        err = sti_table_check_col(pending->table, col);
+        err = sti_table_check_col(found, col);
     if (!err)
-        err = sti_cell_from(pending->table->spec.type, delta, &cell);
+        err = sti_cell_from(pending->spec->type, delta, &cell);
     if (err)
         return err;
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
@@ -168,16 +171,16 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
 strads_err strads_session_inc_row(strads_session *session, uint32_t table,
                                   uint64_t row, const void *delta)
 {
+    sti_table *found = NULL;
     sti_pending *pending = NULL;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = find_pending(session, table, &found, &pending);
     if (!err)
-        err = sti_table_check_row(pending->table, row);
+        err = sti_table_check_row(found, row);
     if (err)
         return err;
-    return sti_pending_add(pending,
-                           &(sti_row_delta){.row = (uint32_t)row,
-                                            .n = pending->table->spec.cols,
-                                            .cells = delta});
+    return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
+                                                     .n = pending->spec->cols,
+                                                     .cells = delta});
 }
 
 /* ---- clocks ------------------------------------------------------------ */
@@ -186,7 +189,8 @@ strads_err strads_session_flush(strads_session *session)
 {
     strads_err err = STRADS_OK;
     for (uint32_t t = 0; !err && t < session->n_pending; t++)
-        err = sti_pending_commit(&session->pending[t]);
+        err =
+            sti_pending_commit(&session->pending[t], session->store->tables[t]);
     return err;
 }
 

@@ -2,7 +2,9 @@
  *
  * Tables hold what a run commits; both engines commit through them. They are
  * public API of their own too: a data-parallel program needs nothing else.
- * In this version a store lives in one process. */
+ * In this version a store lives in one process: what a table's spec says of a
+ * spread one is kept and has no effect yet, and an adaptive staleness is the
+ * table's largest. */
 #ifndef STRADS_STORE_H
 #define STRADS_STORE_H
 
@@ -24,6 +26,13 @@ typedef struct strads_snapshot strads_snapshot;
 #define STRADS_STALENESS_INFINITE UINT32_MAX
 #define STRADS_STALENESS_DEFAULT (UINT32_MAX - 1) /* as the table's spec says */
 
+/* A staleness that a worker picks itself, from how long it waits. It starts at
+ * 0. Every 8 clocks of the worker it looks at the time since it looked last:
+ * when more than 10 % of it was waiting for reads, its staleness grows by 1, up
+ * to the table's staleness_max; when it was less than 5 %, it shrinks by 1,
+ * down to 0. So what holds for certain is the promise of staleness_max. */
+#define STRADS_STALENESS_ADAPTIVE (UINT32_MAX - 2)
+
 /* A table: `rows` rows of `cols` numbers of one type. Dense rows hold every
  * column; sparse ones only the columns that were ever incremented. All values
  * start at 0.
@@ -39,6 +48,21 @@ typedef struct strads_table_spec {
     uint32_t cols;      /* at least 1 */
     bool sparse;        /* a row holds at most 2^30 columns */
     uint32_t staleness; /* default for reads, in clocks; 0: bulk-synchronous */
+    uint32_t staleness_max; /* of STRADS_STALENESS_ADAPTIVE; 0: 16 */
+    /* Where a store is spread over nodes: */
+    bool eager; /* changed rows go to the nodes that have read them whenever a
+                   clock ends for all; otherwise rows go to who asks */
+    uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ...; 0: no */
+    /* Filters of what a worker pushes when its clock ends. What they hold back
+     * stays with the worker, which sees it itself; it leaves once it is large
+     * enough, and at the latest when the session is closed. So others are
+     * promised by the staleness rule what was pushed, and besides it a cell
+     * lacks at most hold_below for each worker that is held back. With
+     * push_bytes there is no such bound: rows with small changes may be late by
+     * any number of clocks, while those with larger ones fill the room. */
+    double hold_below;   /* rows whose changes are all smaller; 0: none */
+    uint64_t push_bytes; /* about that many bytes of numbers a clock, the rows
+                            with the largest change first; 0: any */
 } strads_table_spec;
 
 /* Makes an empty store whose tables and snapshots may take `memory_limit` bytes

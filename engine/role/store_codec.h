@@ -1,0 +1,14 @@
+/* engine/role/store_codec.h - messages of the store as payloads and back; the
+ * part of message_codec.h that is about them. */
+#ifndef STI_STORE_CODEC_H
+#define STI_STORE_CODEC_H
+
+#include "engine/role/store_message.h"
+#include "engine/wire/cursor.h"
+
+void sti_store_encode(const sti_msg *msg, sti_writer *w);
+
+/* STRADS_EPEER: nothing in a payload can lead out of it. */
+strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg);
+
+#endif

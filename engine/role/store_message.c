@@ -1,0 +1,38 @@
+/* What clients ask and shards answer, as counted objects. */
+#include "engine/role/store_message.h"
+
+#include <stdlib.h>
+
+static void ask_destroy(sti_object *object)
+{
+    free(object);
+}
+
+strads_err sti_row_ask_new(uint32_t n, sti_row_ask **out)
+{
+    sti_row_ask *ask = calloc(1, sizeof *ask + sizeof(uint32_t) * n);
+    if (!ask)
+        return strads_fail(STRADS_ENOMEM, "no memory to ask for %u rows",
+                           (unsigned)n);
+    sti_object_init(&ask->head, ask_destroy);
+    ask->n = n;
+    *out = ask;
+    return STRADS_OK;
+}
+
+static void answer_destroy(sti_object *object)
+{
+    sti_row_answer *answer = (sti_row_answer *)object;
+    sti_object_drop(answer->parts);
+    free(answer);
+}
+
+strads_err sti_row_answer_new(sti_row_answer **out)
+{
+    sti_row_answer *answer = calloc(1, sizeof *answer);
+    if (!answer)
+        return strads_fail(STRADS_ENOMEM, "no memory for rows to be sent");
+    sti_object_init(&answer->head, answer_destroy);
+    *out = answer;
+    return STRADS_OK;
+}

@@ -1,0 +1,45 @@
+/* engine/role/store_message.h - what clients ask shards of a store, and what
+ * these answer. */
+#ifndef STI_STORE_MESSAGE_H
+#define STI_STORE_MESSAGE_H
+
+#include "engine/role/message.h"
+
+/* ASK_ROWS (C5). With no rows it asks for the clock alone (a barrier). */
+typedef struct sti_row_ask {
+    sti_object head;
+    uint64_t id;     /* from 1 on, growing for each worker */
+    uint64_t needs;  /* answered when the shard's clock is that, or later */
+    uint32_t worker; /* who waits, of all workers of the run */
+    uint32_t table;
+    bool exact; /* rows of the snapshot of clock `needs` */
+    uint32_t n;
+    uint32_t rows[]; /* [n], all of this shard */
+} sti_row_ask;
+
+/* An ask for n rows, which are still to be filled in. STRADS_ENOMEM. */
+strads_err sti_row_ask_new(uint32_t n, sti_row_ask **out);
+
+/* ROWS (S4): parts ROWS (dense tables) or COLS (sparse ones) as in push.h,
+ * whose cells are the rows' values. Its sender's clock is `as_of`: the values
+ * hold every update of clocks below, and pushes up to `applied` of the stream
+ * of the client that it goes to, and none above.
+ *
+ * id 0: nobody asked; the table is eager. What the client has read of this
+ * table from this shard, and what changed since its clock moved to `since`, is
+ * in here: other rows as of `since` or later are as of `as_of` now. */
+typedef struct sti_row_answer {
+    sti_object head;
+    uint64_t id;
+    uint64_t as_of, applied;
+    uint64_t since;
+    uint32_t worker; /* who asked; 0 with id 0 */
+    uint32_t table;
+    bool exact;        /* of a snapshot: not what the shard holds now */
+    bool gone;         /* that snapshot is not, or no more, kept */
+    sti_buffer *parts; /* NULL: none */
+} sti_row_answer;
+
+strads_err sti_row_answer_new(sti_row_answer **out);
+
+#endif

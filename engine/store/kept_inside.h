@@ -1,0 +1,76 @@
+/* engine/store/kept_inside.h - what the files of a shard's state share:
+ * kept_rows.c takes in pushes, kept_images.c keeps exact clocks, kept_eager.c
+ * knows who holds what. */
+#ifndef STI_STORE_KEPT_INSIDE_H
+#define STI_STORE_KEPT_INSIDE_H
+
+#include "engine/store/kept_rows.h"
+#include "engine/store/store_inside.h"
+
+/* Images of one table that may be begun and not complete. */
+enum { STI_IMAGES_MAX = 4 };
+
+typedef struct sti_image {
+    uint64_t clock;   /* 0: not in use */
+    sti_table *table; /* every update below `clock` so far, and no other */
+} sti_image;
+
+typedef struct sti_kept_table {
+    strads_table_spec spec; /* of the whole table; the name is the store's */
+    sti_table *rows;        /* the shard's; the store's */
+    sti_image image[STI_IMAGES_MAX];
+    uint64_t lost; /* images up to this clock were not begun in time */
+    /* Eager tables: */
+    uint32_t words;    /* of a row in `holders` */
+    uint64_t *holders; /* [rows held x words]: a bit for each stream */
+    uint64_t *holds;   /* [streams]: how many rows */
+    uint64_t *changed; /* a bit for each row held */
+    uint32_t *list;    /* [n_changed] the same as places */
+    uint32_t n_changed;
+} sti_kept_table;
+
+struct sti_kept {
+    uint32_t shard, shards, streams, workers;
+    strads_store *store;
+    sti_kept_table *table; /* [n_tables], as many as the store has */
+    uint32_t n_tables;
+    uint64_t *applied; /* [streams] */
+    uint64_t *clocks;  /* [workers] */
+    uint64_t clock;    /* the least of them */
+    uint64_t told;     /* eager rows were sent when the clock was that;
+                          STI_CLOCK_GONE: not known */
+    uint32_t *places;  /* [room] scratch */
+    uint32_t room;
+};
+
+/* Table n_tables of the store, which is there, is one of the shard's now. */
+strads_err sti_kept_adopt(sti_kept *kept, const strads_table_spec *spec);
+
+/* Forgets all tables, and the store. */
+void sti_kept_drop_tables(sti_kept *kept);
+
+/* The least clock of those in `clocks`. */
+void sti_kept_find_clock(sti_kept *kept);
+
+/* Before a part of a worker at `clock` changes a table: what must not see it is
+ * put aside. */
+strads_err sti_images_before(sti_kept *kept, sti_kept_table *table,
+                             uint64_t clock);
+
+/* The clock has come to `clock`: drops images of before. True when a clock came
+ * by at which this table keeps a snapshot. */
+bool sti_images_clock(sti_kept_table *table, uint64_t before, uint64_t clock);
+void sti_images_free(sti_kept_table *table);
+
+strads_err sti_eager_open(sti_kept *kept, sti_kept_table *table);
+void sti_eager_free(sti_kept *kept, sti_kept_table *table);
+void sti_eager_changed(sti_kept_table *table, uint32_t n,
+                       const uint32_t *places);
+void sti_eager_holds(sti_kept_table *table, uint32_t stream, uint32_t place);
+
+/* Appends rows at places[n] of `from` under their own numbers. */
+strads_err sti_kept_put_rows(const sti_kept *kept, uint32_t table,
+                             const sti_table *from, uint32_t n,
+                             const uint32_t *places, sti_buffer *parts);
+
+#endif

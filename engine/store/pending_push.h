@@ -1,0 +1,22 @@
+/* engine/store/pending_push.h - what is pending becomes pushes: which rows, by
+ * the table's filters, and to which shard. */
+#ifndef STI_STORE_PENDING_PUSH_H
+#define STI_STORE_PENDING_PUSH_H
+
+#include "engine/store/pending_rows.h"
+#include "engine/store/push.h"
+
+/* The rows that may leave now, as their places, ascending; of size
+ * pending->n, the caller's to free. `all`: no filter holds anything back.
+ * STRADS_ENOMEM. */
+strads_err sti_pending_choose(const sti_pending *pending, bool all, uint32_t *n,
+                              uint32_t **places);
+
+/* Appends the rows at places[n] of a table's pending increments to the pushes
+ * of the shards that hold them: pushes[shards], made where one is NULL. They
+ * stay pending (sti_pending_forget). STRADS_ENOMEM. */
+strads_err sti_pending_split(const sti_pending *pending, uint32_t table,
+                             uint32_t n, const uint32_t *places,
+                             uint32_t shards, sti_buffer **pushes);
+
+#endif
