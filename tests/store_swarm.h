@@ -21,7 +21,7 @@ typedef enum swarm_wrong {
 
 typedef struct swarm_result {
     bool ended;       /* everything came to its end within the steps */
-    char breach[160]; /* "": every promise was kept */
+    char breach[1280]; /* "": every promise was kept */
     uint64_t steps;   /* what was done: deliveries, jobs, calls */
     uint64_t reads, incs, restarts, lost, doubled, snapshots;
 } swarm_result;

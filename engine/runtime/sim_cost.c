@@ -1,6 +1,6 @@
 /* Prices. A job's time is what strads_sim_options say of its kind:
  *
- *   update   update_cost + entry_cost x the entries that its blocks have on this
+ *   update   update_cost + entry_cost x the entries of its blocks on this
  *            partition. A parameter's weight is what all partitions hold: of a
  *            phase to ALL, and of each hop of a ring, a partition has 1 / K. An
  *            OWNER has all of it, of its own blocks. When there are news,

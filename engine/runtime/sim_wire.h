@@ -51,7 +51,7 @@ strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
 
 void sti_parcel_free(sti_parcel *parcel);
 
-/* Messages and bytes (headers too) sent so far: of one kind, or of all for 0. */
+/* Messages and bytes (headers too) sent so far: of one kind; 0: of all. */
 strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,
                                         sti_msg_kind kind);
 

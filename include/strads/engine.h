@@ -200,7 +200,7 @@ typedef struct strads_sim_options {
     double merge_cost;         /* of a byte of a partial that is taken in */
     double jitter;             /* each time is multiplied by 1 + jitter u, u in
                                   [0, 1) from the seed: messages overtake */
-    /* Stragglers: worker w computes slow[w] times as long; w >= n_slow: once. */
+    /* Stragglers: worker w takes slow[w] times as long; w >= n_slow: once. */
     const double *slow;
     uint32_t n_slow;
 } strads_sim_options;
@@ -228,9 +228,9 @@ STRADS_API strads_err strads_simulate(
 
 /* Measures what the program's callbacks cost on this machine, by a run of one
  * worker on this thread that ends after `seconds` of them at the latest. Fills
- * in phases[n_phases] and, of *sim, all that callbacks cost; the rest of *sim is
- * left alone. `data` should have two partitions (options->partitions): with one
- * nothing is merged. Phases that did not come up cost nothing. Otherwise as
+ * in phases[n_phases] and, of *sim, all that callbacks cost; the rest of *sim
+ * is left alone. `data` should have two partitions (options->partitions): with
+ * one nothing is merged. Phases that did not come up cost nothing. Otherwise as
  * strads_simulate. */
 STRADS_API strads_err strads_sim_measure(
     const strads_program *program, const void *config, const strads_data *data,
