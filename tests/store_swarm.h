@@ -20,9 +20,9 @@ typedef enum swarm_wrong {
 } swarm_wrong;
 
 typedef struct swarm_result {
-    bool ended;       /* everything came to its end within the steps */
+    bool ended;        /* everything came to its end within the steps */
     char breach[1280]; /* "": every promise was kept */
-    uint64_t steps;   /* what was done: deliveries, jobs, calls */
+    uint64_t steps;    /* what was done: deliveries, jobs, calls */
     uint64_t reads, incs, restarts, lost, doubled, snapshots;
 } swarm_result;
 
