@@ -29,6 +29,17 @@ Test(store_swarm, every_promise_holds_in_every_world)
     cr_assert_gt(sum.doubled, 20 * SEEDS);
 }
 
+/* Where eager messages were lost, rows were as of an earlier clock again. */
+Test(store_swarm, worlds_that_broke_a_promise_once_keep_it)
+{
+    static const uint64_t seeds[] = {1212, 1600, 1680};
+    for (uint32_t k = 0; k < sizeof seeds / sizeof seeds[0]; k++) {
+        swarm_result r;
+        swarm_run(seeds[k], SWARM_RIGHT, &r);
+        cr_assert_str_eq(r.breach, "");
+    }
+}
+
 Test(store_swarm, the_same_seed_is_the_same_world)
 {
     swarm_result a, b;

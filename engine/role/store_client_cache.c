@@ -180,3 +180,30 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
         sti_client_add_push(client, sti_stream_at(stream, n), client->stamp);
     return err;
 }
+
+/* P4: rows keep the clock that the chain has told so far. Only when a message
+ * was lost is it written to each of them. */
+static void break_chain(sti_client *client, uint32_t shard, uint32_t table)
+{
+    sti_cached_row *row = client->cache.hand;
+    for (uint32_t k = 0; k < client->cache.n; k++, row = row->behind) {
+        uint64_t as_of = sti_client_as_of(client, row);
+        if (row->table == table &&
+            sti_row_shard(table, row->row, client->shards) == shard)
+            row->as_of = as_of;
+    }
+}
+
+void sti_client_told(sti_client *client, uint32_t shard,
+                     const sti_row_answer *answer)
+{
+    sti_eager_chain *chain =
+        &client->chains[(size_t)answer->table * client->shards + shard];
+    if (answer->as_of <= chain->to) /* a duplicate, or late */
+        return;
+    if (answer->since > chain->to) {
+        break_chain(client, shard, answer->table);
+        chain->from = answer->since;
+    }
+    chain->to = answer->as_of;
+}

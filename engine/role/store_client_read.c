@@ -453,12 +453,7 @@ static strads_err take_others(sti_client *client, uint32_t shard,
     strads_err err = sti_client_fill(client, shard, answer, NULL);
     if (err || answer->id)
         return err;
-    sti_eager_chain *chain =
-        &client->chains[(size_t)answer->table * client->shards + shard];
-    if (answer->since > chain->to)
-        chain->from = answer->since;
-    if (answer->as_of > chain->to)
-        chain->to = answer->as_of;
+    sti_client_told(client, shard, answer);
     return STRADS_OK;
 }
 

@@ -107,6 +107,10 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
                            const sti_row_answer *answer,
                            sti_waiting_call *call);
 
+/* Eager rows have been filled in: those that they do not name are newer, too. */
+void sti_client_told(sti_client *client, uint32_t shard,
+                     const sti_row_answer *answer);
+
 /* C2: a push of this node becomes part of the cached rows. */
 void sti_client_add_push(sti_client *client, const sti_buffer *push,
                          uint64_t stamp);
