@@ -1,0 +1,558 @@
+/* The store's protocol, for spin: docs/consistency.md has it in words, and
+ * store_client.c and store_shard.c in C, with the same names C1..C6, S1..S5.
+ *
+ * Modelled: WORKERS workers, each a client of its own, and SHARDS shards of
+ * one row each. In each of CLOCKS clocks a worker increments every shard's
+ * row, reads every shard's row in turn (or, with SKIP, as many as it likes),
+ * and ends the clock; after the last it reads once more and waits until all
+ * is acknowledged. FLUSHES times in a run a worker pushes before its clock
+ * ends.
+ *
+ * The network is a bag: what is under way arrives in any order, LOSSES times
+ * not at all, DUPLICATES times twice. A shard restarts RESTARTS times: what
+ * was under way to it is lost, what it had sent still arrives.
+ *
+ * Four cuts keep the states few. Only the third hides what the budgets allow:
+ * - A worker that waits does nothing else, so its question needs no way to
+ *   go: it arrives, is lost or is doubled as it is asked.
+ * - Timers are patient: they go off when nothing is under way that could make
+ *   them needless. An early one would only add a copy: that is a duplicate.
+ * - The network is rough between the first ROUGH_WORKERS workers and the first
+ *   ROUGH_SHARDS shards. Between others pushes take their time but arrive once
+ *   and in order, and answers arrive at once. Streams share nothing but the
+ *   shard's clock, and workers are alike; but a loss in one stream together
+ *   with a duplicate in another is seen only where both are rough. (The rough
+ *   shard is the one that is read first.)
+ * - A push that is accepted and not yet persisted is seen by nobody: for all
+ *   others it might be under way still, where a restart loses it as well. So
+ *   S1, S2 and S3 are one step, except with JOURNAL, where the journal writes
+ *   one push at a time and can be interrupted by a restart.
+ *
+ * Not modelled: several workers that share a client, eviction, snapshots,
+ * checkpoints (a restart brings back what was persisted, however), the size
+ * of anything but the window.
+ *
+ * Promises. Each is an assertion that bears its name:
+ * - P1: what is served as of clock a holds all updates of clocks below a, and
+ *   a reader at clock c gets a >= c - s.
+ * - P2: what is served holds the reader's pushes up to `applied`, and none of
+ *   those above was forgotten by the client.
+ * - P3: no update is twice in a row that is served, and when all have ended
+ *   each row is the sum of what was sent.
+ * - P4: neither clock nor as-of nor acknowledged numbers go back.
+ * - Everybody ends: the first process waits for it and is no valid end, so a
+ *   standstill is found; compiled with -DNP, so is going round in circles.
+ *
+ * Searched in full by tests/store_protocol.sh, two clocks each:
+ * - 3 workers, 2 shards, s = 0, with a loss, a duplicate and a restart in one
+ *   run; s = 1 with each of them alone (in one run it is too much for a test);
+ * - s = 1 with all three: 3 workers and 1 shard, 2 workers and 2 shards;
+ * - 2 workers, 1 shard, all three: with a flush, a window of one push, the
+ *   journal a step of its own, reads left out, or both workers rough, and the
+ *   search for circles.
+ * It also plants bugs, each of which spin must find: LOST_ACK, STALE_READ,
+ * DOUBLE_COMMIT, APPLY_BEFORE_PERSIST, NO_RESEND, and STALE_ROWS, which is C6
+ * without its look at `applied`. */
+
+#ifndef WORKERS
+#define WORKERS 3
+#endif
+#ifndef SHARDS
+#define SHARDS 2
+#endif
+#ifndef CLOCKS
+#define CLOCKS 2
+#endif
+#ifndef STALENESS
+#define STALENESS 0
+#endif
+#ifndef WINDOW
+#define WINDOW 2
+#endif
+#ifndef LOSSES
+#define LOSSES 1
+#endif
+#ifndef DUPLICATES
+#define DUPLICATES 1
+#endif
+#ifndef RESTARTS
+#define RESTARTS 1
+#endif
+#ifndef FLUSHES
+#define FLUSHES 0
+#endif
+#ifndef ROUGH_WORKERS
+#define ROUGH_WORKERS 1
+#endif
+#ifndef ROUGH_SHARDS
+#define ROUGH_SHARDS 1
+#endif
+
+#if WORKERS > 3 || SHARDS > 2 || CLOCKS > 3 || CLOCKS + FLUSHES > 4
+#error "the model has no macros for that many"
+#endif
+#if defined(JOURNAL) || defined(APPLY_BEFORE_PERSIST)
+#define JOURNAL_TAKES_TIME
+#endif
+
+#define STREAMS (WORKERS * SHARDS)
+#define AT(w, h) ((w) * SHARDS + (h))
+#define ROUGH(w, h) ((w) < ROUGH_WORKERS && (h) < ROUGH_SHARDS)
+#define BIT(n) (1 << (n))
+
+/* A worker's part of a row is a number in base 4: digit k counts how often
+ * its update of clock k is in. This one has the first k updates once each. */
+#define UPDATES(k) (85 & (BIT(2 * (k)) - 1))
+#define DOUBLED 170
+
+/* Push n carries the update and the mark of clock n - 1. Where worker w
+ * flushed, its push number flushed[w] carries an update without a mark, the
+ * next one the mark alone, and the rest are one behind. */
+#define UP_TO(w, n) UPDATES((n) - (flushed[w] && (n) > flushed[w]))
+#define MARK(w, n) ((n) - (flushed[w] && (n) >= flushed[w]))
+
+#define NEEDS(c) ((c) > STALENESS -> (c) - STALENESS : 0)
+
+/* Workers and their clients. An id is the reader's clock + 1; 0 is none. */
+byte clock[WORKERS];
+byte flushed[WORKERS]; /* number of the push that a flush made */
+byte sent[WORKERS];    /* last push, the same number to each shard */
+byte next[WORKERS];    /* the shard to read from next */
+byte waits[WORKERS];   /* for rows of this shard + 1 */
+byte acked[STREAMS];
+byte cached[STREAMS]; /* as-of + 1 of the row in the cache */
+byte ended;
+
+/* Under way. */
+byte pushes[STREAMS];  /* a bit for each number */
+byte asks[STREAMS];    /* a bit for each id */
+byte acks[STREAMS];    /* the last one; those before it say less */
+byte attached[STREAMS]; /* n + 1 */
+byte rows_id[STREAMS];
+byte rows_as_of[STREAMS];
+byte rows_applied[STREAMS];
+
+/* Shards. */
+byte applied[STREAMS];
+byte mark[STREAMS];    /* the worker's clock */
+byte part[STREAMS];    /* the worker's part of the row */
+byte parked[STREAMS];  /* id */
+byte writing[SHARDS];  /* worker + 1 whose next push the journal writes */
+byte seen[SHARDS];     /* greatest as-of that left the shard */
+
+/* What may still go wrong. */
+byte losses = LOSSES;
+byte duplicates = DUPLICATES;
+byte restarts = RESTARTS;
+byte flushes = FLUSHES;
+
+/* No part of the state: used within a step. */
+hidden byte P1_staleness;
+hidden byte P2_own;
+hidden byte P3_once;
+hidden byte P4_never_back;
+hidden byte i;
+hidden byte j;
+hidden byte v;
+hidden byte least;
+
+/* ---- client ---------------------------------------------------------- */
+
+#define RUNS(w) (clock[w] < CLOCKS)
+#define FRESH(w, h) (cached[AT(w, h)] > NEEDS(clock[w]))
+#if SHARDS > 1
+#define SETTLED(w, n) (acked[AT(w, 0)] >= (n) && acked[AT(w, 1)] >= (n))
+#else
+#define SETTLED(w, n) (acked[AT(w, 0)] >= (n))
+#endif
+#define ROOM(w) SETTLED(w, sent[w] + 1 - WINDOW)
+
+/* C2: to every shard. C1 is in it: the next clock's update is made as the
+ * last clock ends, and what a worker has pending it sees. */
+inline push(w)
+{
+    sent[w]++;
+    for (v : 0 .. SHARDS - 1) {
+        pushes[AT(w, v)] = pushes[AT(w, v)] | BIT(sent[w]);
+#ifdef LOST_ACK
+        acked[AT(w, v)] = sent[w]
+#endif
+    }
+    skip
+}
+
+/* C3 */
+inline settle(w, h, n)
+{
+    acked[AT(w, h)] = (n > acked[AT(w, h)] -> n : acked[AT(w, h)])
+}
+
+/* C4: all that is not acknowledged. */
+inline resend(w, h)
+{
+    j = acked[AT(w, h)] + 1;
+    do
+    :: j <= sent[w] ->
+        pushes[AT(w, h)] = pushes[AT(w, h)] | BIT(j);
+        j++
+    :: else -> break
+    od;
+    skip
+}
+
+/* C6: rows that somebody waits for, and that know of every push which the
+ * client has dropped. The read that waited is done with them. */
+#ifdef STALE_ROWS
+#define KNOWS_OURS(w, h) true
+#else
+#define KNOWS_OURS(w, h) (rows_applied[AT(w, h)] >= acked[AT(w, h)])
+#endif
+inline cache(w, h)
+{
+    if
+    :: waits[w] == h + 1 && rows_id[AT(w, h)] == clock[w] + 1 &&
+        KNOWS_OURS(w, h) ->
+        P2_own = rows_applied[AT(w, h)] >= acked[AT(w, h)];
+        assert(P2_own);
+        P4_never_back = rows_as_of[AT(w, h)] + 1 >= cached[AT(w, h)];
+        assert(P4_never_back);
+        cached[AT(w, h)] = rows_as_of[AT(w, h)] + 1;
+        P1_staleness = FRESH(w, h);
+        assert(P1_staleness);
+        waits[w] = 0;
+        next[w]++
+    :: else
+    fi
+}
+inline forget_rows(w, h)
+{
+    rows_id[AT(w, h)] = 0;
+    rows_as_of[AT(w, h)] = 0;
+    rows_applied[AT(w, h)] = 0
+}
+
+/* ---- shard ----------------------------------------------------------- */
+
+inline find_clock(h)
+{
+    least = 255;
+    for (j : 0 .. WORKERS - 1) {
+        least = (mark[AT(j, h)] < least -> mark[AT(j, h)] : least)
+    }
+}
+
+/* S4: the answer, as of the shard's clock, which is in `least`. */
+inline serve(w, h, id)
+{
+    P1_staleness = 1;
+    P3_once = 1;
+    for (j : 0 .. WORKERS - 1) {
+        P1_staleness = P1_staleness &&
+            (part[AT(j, h)] & UPDATES(least)) == UPDATES(least);
+        P3_once = P3_once && !(part[AT(j, h)] & DOUBLED)
+    }
+    P2_own = (part[AT(w, h)] == UP_TO(w, applied[AT(w, h)]));
+    P4_never_back = least >= seen[h];
+    assert(P3_once);
+    assert(P1_staleness);
+    assert(P2_own);
+    assert(P4_never_back);
+    seen[h] = least;
+    rows_id[AT(w, h)] = id;
+    rows_as_of[AT(w, h)] = least;
+    rows_applied[AT(w, h)] = applied[AT(w, h)];
+    if
+    :: ROUGH(w, h)
+    :: else ->
+        cache(w, h);
+        forget_rows(w, h)
+    fi
+}
+
+#ifdef STALE_READ
+#define MAY_SERVE(id) true
+#else
+#define MAY_SERVE(id) (NEEDS((id) - 1) <= least)
+#endif
+
+/* S4: at once, or parked; a copy of an earlier question replaces none. */
+inline take_ask(w, h, id)
+{
+    find_clock(h);
+    if
+    :: MAY_SERVE(id) -> serve(w, h, id)
+    :: else ->
+        parked[AT(w, h)] = (id > parked[AT(w, h)] -> id : parked[AT(w, h)])
+    fi
+}
+
+inline acknowledge(w, h)
+{
+    if
+    :: ROUGH(w, h) -> acks[AT(w, h)] = applied[AT(w, h)]
+    :: else -> settle(w, h, applied[AT(w, h)])
+    fi
+}
+inline add(w, h, n)
+{
+    part[AT(w, h)] = part[AT(w, h)] + UP_TO(w, n) - UP_TO(w, n - 1)
+}
+
+/* S3, and S4 for those who are parked and whom the new mark lets read. */
+inline apply(w, h)
+{
+    applied[AT(w, h)]++;
+    add(w, h, applied[AT(w, h)]);
+    mark[AT(w, h)] = MARK(w, applied[AT(w, h)]);
+    acknowledge(w, h);
+    find_clock(h);
+    for (v : 0 .. WORKERS - 1) {
+        if
+        :: parked[AT(v, h)] && NEEDS(parked[AT(v, h)] - 1) <= least ->
+            serve(v, h, parked[AT(v, h)]);
+            parked[AT(v, h)] = 0
+        :: else
+        fi
+    }
+    skip
+}
+
+/* Whether rows change before the journal has what changes them. */
+#ifdef APPLY_BEFORE_PERSIST
+#define EAGER true
+#else
+#define EAGER false
+#endif
+
+/* S1; S2 where the journal takes time, for as long as that can matter. */
+inline accept(w, h, n)
+{
+    if
+    :: n == applied[AT(w, h)] + 1 ->
+#ifdef JOURNAL_TAKES_TIME
+        writing[h] = (restarts -> w + 1 : 0);
+        if
+        :: writing[h] && !EAGER
+        :: else -> apply(w, h)
+        fi
+#else
+        apply(w, h)
+#endif
+    :: n <= applied[AT(w, h)] ->
+#ifdef DOUBLE_COMMIT
+        add(w, h, n);
+#endif
+        acknowledge(w, h)
+    :: else
+    fi
+}
+
+/* S2 ends: it is durable, and is applied now, not earlier. */
+inline persisted(h)
+{
+    i = writing[h] - 1;
+    writing[h] = 0;
+    if
+    :: EAGER
+    :: else -> apply(i, h)
+    fi
+}
+
+/* S5: what the journal was writing is gone, with it what nobody should have
+ * applied before; questions are forgotten; each client hears the number. */
+inline restart(h)
+{
+    if
+    :: writing[h] && EAGER ->
+        i = AT(writing[h] - 1, h);
+        applied[i]--;
+        mark[i] = MARK(writing[h] - 1, applied[i]);
+        part[i] = UP_TO(writing[h] - 1, applied[i])
+    :: else
+    fi;
+    writing[h] = 0;
+    for (v : 0 .. WORKERS - 1) {
+        i = AT(v, h);
+        P4_never_back = applied[i] >= acked[i];
+        assert(P4_never_back);
+        parked[i] = 0;
+        pushes[i] = 0;
+        asks[i] = 0;
+        if
+        :: ROUGH(v, h) -> attached[i] = applied[i] + 1
+        :: else ->
+            settle(v, h, applied[i]);
+            resend(v, h)
+        fi
+    }
+    skip
+}
+
+/* ---- who does what, when --------------------------------------------- */
+
+/* C5: from the cache, or a question, which may be lost or doubled; and once
+ * more when it, or its answer, was lost or could not be used. */
+#define MUST_ASK(w, h) (!waits[w] && next[w] == h && !FRESH(w, h))
+#define READ(w, h) \
+    :: d_step { !waits[w] && next[w] == h && FRESH(w, h) -> next[w]++ } \
+    :: d_step { MUST_ASK(w, h) -> \
+        waits[w] = h + 1; take_ask(w, h, clock[w] + 1) } \
+    :: d_step { ROUGH(w, h) && losses && MUST_ASK(w, h) -> \
+        losses--; waits[w] = h + 1 } \
+    :: d_step { ROUGH(w, h) && duplicates && MUST_ASK(w, h) -> \
+        duplicates--; waits[w] = h + 1; \
+        asks[AT(w, h)] = asks[AT(w, h)] | BIT(clock[w] + 1); \
+        take_ask(w, h, clock[w] + 1) } \
+    :: d_step { waits[w] == h + 1 && !parked[AT(w, h)] && \
+        rows_id[AT(w, h)] != clock[w] + 1 && \
+        !(asks[AT(w, h)] & BIT(clock[w] + 1)) -> \
+        take_ask(w, h, clock[w] + 1) }
+
+/* C1, C2 and C5: what the worker does. */
+proctype Worker(byte w)
+{
+end:
+    do
+    :: d_step { RUNS(w) && next[w] == SHARDS && ROOM(w) ->
+        push(w);
+        clock[w]++;
+        next[w] = 0 }
+#if FLUSHES > 0
+    :: d_step { flushes && RUNS(w) && !flushed[w] && !waits[w] && ROOM(w) ->
+        flushes--;
+        flushed[w] = clock[w] + 1;
+        push(w) }
+#endif
+    :: d_step { !RUNS(w) && next[w] == SHARDS && SETTLED(w, sent[w]) ->
+        next[w]++;
+        ended++ }
+#ifdef SKIP
+    :: d_step { !waits[w] && next[w] < SHARDS -> next[w]++ }
+#endif
+    READ(w, 0)
+#if SHARDS > 1
+    READ(w, 1)
+#endif
+    od
+}
+
+#ifdef NO_RESEND
+#define RESEND_TIME false
+#else
+#define RESEND_TIME true
+#endif
+
+/* C3, C4 and C6: what its client does about a rough stream. */
+proctype Answers(byte w; byte h)
+{
+    byte s = AT(w, h);
+end:
+    do
+    :: d_step { acks[s] -> settle(w, h, acks[s]); acks[s] = 0 }
+    :: d_step { losses && acks[s] -> losses--; acks[s] = 0 }
+    :: d_step { duplicates && acks[s] ->
+        duplicates--;
+        settle(w, h, acks[s]) }
+    :: d_step { rows_id[s] -> cache(w, h); forget_rows(w, h) }
+    :: d_step { losses && rows_id[s] -> losses--; forget_rows(w, h) }
+    :: d_step { duplicates && rows_id[s] -> duplicates--; cache(w, h) }
+    :: d_step { attached[s] ->
+        settle(w, h, attached[s] - 1);
+        resend(w, h);
+        attached[s] = 0 }
+    :: d_step { losses && attached[s] -> losses--; attached[s] = 0 }
+    :: d_step { RESEND_TIME && acked[s] < sent[w] && !acks[s] &&
+        !(pushes[s] >> (acked[s] + 1)) && !attached[s] &&
+        writing[h] != w + 1 ->
+        resend(w, h) }
+    od
+}
+
+/* The journal writes one push at a time; others wait on their way. */
+#define ARRIVES(w, h, n) (!writing[h] && (pushes[AT(w, h)] & BIT(n)))
+#define PUSH(w, h, n) \
+    :: d_step { ROUGH(w, h) && ARRIVES(w, h, n) -> \
+        pushes[AT(w, h)] = pushes[AT(w, h)] - BIT(n); \
+        accept(w, h, n) } \
+    :: d_step { ROUGH(w, h) && losses && ARRIVES(w, h, n) -> \
+        losses--; \
+        pushes[AT(w, h)] = pushes[AT(w, h)] - BIT(n) } \
+    :: d_step { ROUGH(w, h) && duplicates && ARRIVES(w, h, n) -> \
+        duplicates--; \
+        accept(w, h, n) }
+#define PUSH_IN_ORDER(w, h) \
+    :: d_step { !ROUGH(w, h) && ARRIVES(w, h, applied[AT(w, h)] + 1) -> \
+        i = applied[AT(w, h)] + 1; \
+        pushes[AT(w, h)] = pushes[AT(w, h)] - BIT(i); \
+        accept(w, h, i) }
+#define ASK(w, h, id) \
+    :: d_step { asks[AT(w, h)] & BIT(id) -> \
+        asks[AT(w, h)] = asks[AT(w, h)] - BIT(id); \
+        take_ask(w, h, id) }
+
+#if CLOCKS + FLUSHES > 3
+#define PUSHES(w, h) \
+    PUSH(w, h, 1) PUSH(w, h, 2) PUSH(w, h, 3) PUSH(w, h, 4)
+#elif CLOCKS + FLUSHES > 2
+#define PUSHES(w, h) PUSH(w, h, 1) PUSH(w, h, 2) PUSH(w, h, 3)
+#else
+#define PUSHES(w, h) PUSH(w, h, 1) PUSH(w, h, 2)
+#endif
+#if CLOCKS > 2
+#define ASKS(w, h) ASK(w, h, 1) ASK(w, h, 2) ASK(w, h, 3) ASK(w, h, 4)
+#else
+#define ASKS(w, h) ASK(w, h, 1) ASK(w, h, 2) ASK(w, h, 3)
+#endif
+
+/* S1 to S5. */
+proctype Shard(byte h)
+{
+end:
+    do
+    PUSH_IN_ORDER(0, h)
+    PUSHES(0, h)
+    ASKS(0, h)
+#if WORKERS > 1
+    PUSH_IN_ORDER(1, h)
+#endif
+#if WORKERS > 2
+    PUSH_IN_ORDER(2, h)
+#endif
+#if ROUGH_WORKERS > 1
+    PUSHES(1, h)
+    ASKS(1, h)
+#endif
+#if ROUGH_WORKERS > 2
+    PUSHES(2, h)
+    ASKS(2, h)
+#endif
+    :: d_step { writing[h] -> persisted(h) }
+    :: d_step { restarts && ended < WORKERS -> restarts--; restart(h) }
+    od
+}
+
+/* Everybody starts, everybody ends, and the sums are right then. */
+init
+{
+    atomic {
+        for (i : 0 .. WORKERS - 1) {
+            run Worker(i);
+            for (j : 0 .. SHARDS - 1) {
+                if
+                :: ROUGH(i, j) -> run Answers(i, j)
+                :: else
+                fi
+            }
+        }
+        for (i : 0 .. SHARDS - 1) {
+            run Shard(i)
+        }
+    }
+    d_step { ended == WORKERS ->
+        P3_once = 1;
+        for (j : 0 .. STREAMS - 1) {
+            P3_once = P3_once && part[j] == UPDATES(CLOCKS)
+        }
+        assert(P3_once)
+    }
+}

@@ -1,0 +1,100 @@
+#!/bin/sh
+# The store's protocol, engine/store/protocol.pml, keeps its promises in every
+# order of events that spin finds, and each bug planted in it is found.
+set -eu
+export LC_ALL=C
+model=$(cd "${STRADS_SOURCE:-$(dirname "$0")/..}" && pwd)
+model=$model/engine/store/protocol.pml
+compiler=${STRADS_CC:-cc}
+
+command -v spin >/dev/null || {
+    echo "NOT CHECKED: the store's protocol, for want of spin"
+    exit 77
+}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+# search PAN_BUILD PAN_FLAGS [MODEL_FLAGS]: what spin says, in `said`. To
+# compile takes as long as half a million states.
+search()
+{
+    build=$1
+    flags=$2
+    shift 2
+    rm -f pan pan.*
+    # shellcheck disable=SC2086 # several
+    spin -a "$@" "$model" >spin.log 2>&1 &&
+        "$compiler" -w -DMEMLIM=1500 $build -o pan pan.c || {
+        cat spin.log
+        echo "not a model that spin can run: $*"
+        exit 1
+    }
+    # shellcheck disable=SC2086 # none or several
+    ./pan -n -m10000 $flags >said 2>&1 || true
+}
+
+# Everything was searched, and nothing was found.
+complete()
+{
+    if ! grep -q 'errors: 0$' said || grep -q 'not completed' said; then
+        cat said
+        echo "a promise is broken with $*"
+        exit 1
+    fi
+    echo "$(awk '/states, stored/ { print $1 }' said) states: $*"
+}
+
+keeps()
+{
+    search "-O1 -DSAFETY" "" "$@"
+    complete "$@"
+}
+
+# Nor can it go round in circles, in which nobody ends.
+ends()
+{
+    search "-O1 -DNP" -l "$@"
+    complete "everybody ends, $*"
+}
+
+# breaks PROMISE PAN_FLAGS [MODEL_FLAGS]
+breaks()
+{
+    promise=$1
+    flags=$2
+    shift 2
+    search "-O0 -DSAFETY" "$flags" "$@"
+    if ! grep -q "^pan:1: .*$promise" said; then
+        cat said
+        echo "not found, '$promise' with $*"
+        exit 1
+    fi
+    echo "found, $promise: $*"
+}
+
+# -E: look on beyond a standstill, for what else the bug does.
+small="-DWORKERS=2 -DSHARDS=1"
+# shellcheck disable=SC2086 # a list of flags
+{
+    breaks 'P1_staleness' "" $small -DSTALE_READ
+    breaks 'P2_own' "" $small -DSTALENESS=1 -DSTALE_ROWS
+    breaks 'P3_once' "" $small -DDOUBLE_COMMIT
+    breaks 'P3_once' -E $small -DSKIP -DRESTARTS=0 -DLOST_ACK
+    breaks 'P4_never_back' -E $small -DLOSSES=0 -DDUPLICATES=0 \
+        -DAPPLY_BEFORE_PERSIST
+    breaks 'invalid end state' "" $small -DNO_RESEND
+
+    ends $small
+    ends $small -DSTALENESS=1
+    keeps $small -DSTALENESS=1 -DFLUSHES=1 -DWINDOW=1
+    keeps $small -DSTALENESS=1 -DFLUSHES=1 -DJOURNAL
+    keeps $small -DSKIP -DJOURNAL
+    keeps $small -DROUGH_WORKERS=2 -DJOURNAL
+}
+keeps -DSTALENESS=1 -DWORKERS=2
+keeps -DSTALENESS=1 -DSHARDS=1
+keeps -DSTALENESS=1 -DDUPLICATES=0 -DRESTARTS=0
+keeps -DSTALENESS=1 -DLOSSES=0 -DRESTARTS=0
+keeps -DSTALENESS=1 -DLOSSES=0 -DDUPLICATES=0
+keeps -DSTALENESS=0
