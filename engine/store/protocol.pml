@@ -1,5 +1,6 @@
 /* The store's protocol, for spin: docs/consistency.md has it in words, and
- * store_client.c and store_shard.c in C, with the same names C1..C6, S1..S5.
+ * engine/role/store_client*.c and shard.c in C, with the same names C1..C6,
+ * S1..S5.
  *
  * Modelled: WORKERS workers, each a client of its own, and SHARDS shards of
  * one row each. In each of CLOCKS clocks a worker increments every shard's
@@ -44,7 +45,7 @@
  * - Everybody ends: the first process waits for it and is no valid end, so a
  *   standstill is found; compiled with -DNP, so is going round in circles.
  *
- * Searched in full by tests/store_protocol.sh, two clocks each:
+ * Searched in full by tests/check_store_protocol.sh, two clocks each:
  * - 3 workers, 2 shards, s = 0, with a loss, a duplicate and a restart in one
  *   run; s = 1 with each of them alone (in one run it is too much for a test);
  * - s = 1 with all three: 3 workers and 1 shard, 2 workers and 2 shards;
