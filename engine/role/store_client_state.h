@@ -107,7 +107,7 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
                            const sti_row_answer *answer,
                            sti_waiting_call *call);
 
-/* Eager rows have been filled in: those that they do not name are newer, too. */
+/* Eager rows have been filled in: those not named in it are newer, too. */
 void sti_client_told(sti_client *client, uint32_t shard,
                      const sti_row_answer *answer);
 
