@@ -11,6 +11,7 @@
 
 typedef struct checkpoint_head {
     uint32_t shard, shards, streams, workers;
+    uint64_t furthest;
     uint64_t spec_bytes;
 } checkpoint_head;
 
@@ -34,6 +35,7 @@ strads_err sti_kept_state(void *arg, sti_sink *sink)
                                   .shards = kept->shards,
                                   .streams = kept->streams,
                                   .workers = kept->workers,
+                                  .furthest = kept->furthest,
                                   .spec_bytes = specs ? specs->size : 0};
     if (!err)
         err = sink->put(sink, &head, sizeof head);
@@ -60,17 +62,13 @@ static strads_err damaged(void)
                        "put back a copy of the journal");
 }
 
-/* An image that was under way may lack what came before the checkpoint. */
+/* The rows hold updates up to `furthest`, and no image of before is there. */
 static void lose_images(sti_kept *kept)
 {
-    uint64_t furthest = 0;
-    for (uint32_t w = 0; w < kept->workers; w++)
-        if (kept->clocks[w] != STI_CLOCK_GONE && kept->clocks[w] > furthest)
-            furthest = kept->clocks[w];
     for (uint32_t t = 0; t < kept->n_tables; t++) {
         uint32_t every = kept->table[t].spec.snapshot_every;
         if (every)
-            kept->table[t].lost = furthest / every * every;
+            kept->table[t].lost = kept->furthest / every * every;
     }
 }
 
@@ -126,6 +124,7 @@ static strads_err take_checkpoint(void *arg, const void *bytes, uint64_t size)
     if (err)
         return err;
     sti_kept_find_clock(kept);
+    kept->furthest = head.furthest;
     lose_images(kept);
     return STRADS_OK;
 }

@@ -1,0 +1,115 @@
+/* What a shard keeps of exact snapshots across a checkpoint and a restart. */
+#include <criterion/criterion.h>
+
+#include "engine/store/journal_memory.h"
+#include "engine/store/kept_rows.h"
+
+enum { FAST, SLOW, WORKERS, FURTHEST = 5, SNAPSHOT = 4 };
+
+static const strads_table_spec table = {
+    .name = "t", .type = STRADS_I64, .rows = 1, .cols = 1, .snapshot_every = 2};
+
+static const sti_kept_setup setup = {.shards = 1,
+                                     .streams = WORKERS,
+                                     .workers = WORKERS,
+                                     .tables = &table,
+                                     .n_tables = 1,
+                                     .memory_limit = 1 << 20};
+
+/* The next push of a worker: 1 is added in this clock. */
+static void push(sti_kept *kept, uint32_t worker, uint64_t clock,
+                 sti_push_end end)
+{
+    static const uint32_t row = 0;
+    static const int64_t one = 1;
+    sti_buffer *bytes;
+    bool ignored;
+    cr_assert_eq(sti_buffer_new(0, &bytes), 0);
+    cr_assert_eq(sti_push_append(bytes, &(sti_push_part){.kind = STI_PUSH_MARK,
+                                                         .worker = worker,
+                                                         .end = end,
+                                                         .clock = clock}),
+                 0);
+    cr_assert_eq(sti_push_append(bytes,
+                                 &(sti_push_part){.kind = STI_PUSH_ROWS,
+                                                  .n = 1,
+                                                  .places = &row,
+                                                  .cells = &one,
+                                                  .cell_bytes = sizeof one}),
+                 0);
+    cr_assert_eq(sti_kept_check(kept, bytes, &ignored), 0);
+    cr_assert_eq(sti_kept_apply(kept, worker,
+                                sti_kept_applied(kept, worker) + 1, bytes,
+                                &ignored),
+                 0);
+    sti_object_drop(bytes);
+}
+
+/* A worker runs ahead beyond a snapshot, and leaves. */
+static void run_ahead(sti_kept *kept)
+{
+    for (uint64_t clock = 0; clock < FURTHEST; clock++)
+        push(kept, FAST, clock, STI_PUSH_CLOCK);
+    push(kept, FAST, FURTHEST, STI_PUSH_LEAVE);
+}
+
+/* The snapshot, when the other one has come to it: false when it is gone. */
+static bool read_snapshot(sti_kept *kept, int64_t *value)
+{
+    sti_buffer *parts;
+    sti_push_part part;
+    strads_err err;
+    bool gone;
+    size_t at = 0;
+    const uint32_t row = 0;
+    for (uint64_t clock = 0; clock < SNAPSHOT; clock++)
+        push(kept, SLOW, clock, STI_PUSH_CLOCK);
+    cr_assert_eq(sti_kept_clock(kept), SNAPSHOT);
+    cr_assert_eq(sti_buffer_new(0, &parts), 0);
+    cr_assert_eq(sti_kept_read_image(kept, SNAPSHOT, 0, 1, &row, parts, &gone),
+                 0);
+    if (!gone && sti_push_next(parts, &at, &part, &err))
+        *value = *(const int64_t *)part.cells;
+    sti_object_drop(parts);
+    return !gone;
+}
+
+Test(store_kept, a_snapshot_lacks_what_one_who_ran_ahead_and_left_added_later)
+{
+    sti_kept *kept;
+    int64_t value = 0;
+    cr_assert_eq(sti_kept_open(&setup, &kept), 0);
+    run_ahead(kept);
+    cr_assert(read_snapshot(kept, &value));
+    cr_assert_eq(value, 2 * SNAPSHOT);
+    sti_kept_free(kept);
+}
+
+Test(store_kept, after_a_checkpoint_such_a_snapshot_is_gone_not_wrong)
+{
+    sti_kept *kept;
+    sti_memory_disk *disk;
+    sti_journal *journal;
+    int64_t value = 0;
+    cr_assert_eq(sti_memory_disk_new(&disk), 0);
+    for (int restarted = 0; restarted < 2; restarted++) {
+        cr_assert_eq(sti_kept_open(&setup, &kept), 0);
+        cr_assert_eq(sti_journal_open_memory(disk, "test",
+                                             &(sti_journal_options){.run = 1},
+                                             &journal),
+                     0);
+        cr_assert_eq(sti_kept_recover(kept, journal), 0);
+        if (!restarted) {
+            run_ahead(kept);
+            cr_assert_eq(journal->ops->checkpoint(journal, sti_kept_state,
+                                                  kept),
+                         0);
+        } else {
+            cr_assert_not(read_snapshot(kept, &value), "%lld instead of %d",
+                          (long long)value, 2 * SNAPSHOT);
+        }
+        sti_journal_close(journal);
+        sti_kept_free(kept);
+    }
+    sti_memory_disk_free(disk);
+}
