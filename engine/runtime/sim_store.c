@@ -1,0 +1,577 @@
+/* The cluster. It owns queue, network, roles, workers and the baton; whoever
+ * holds the baton carries out events until one of them is a worker's turn, and
+ * hands the baton on to it, or goes on itself.
+ *
+ * Invariants: a worker waits for exactly one thing, and `due` says that its
+ * turn is in the queue; an event for a node that is paused is put back in the
+ * queue for the pause's end, in the order in which it came up; an event of a
+ * shard's former life is dropped. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "engine/runtime/sim_store_state.h"
+
+/* Faults, and their ends, are timers of the coordinator: a store alone has
+ * none. `round` says which. */
+enum { WORLD = STI_COORDINATOR };
+
+/* ---- ending ------------------------------------------------------------ */
+
+void sti_sim_store_stop(sti_sim_store *sim, strads_err err)
+{
+    if (!err || sim->over)
+        return;
+    sim->over = true;
+    sim->err = err;
+    (void)snprintf(sim->text, sizeof sim->text, "%s", strads_error_text());
+}
+
+/* ---- nodes ------------------------------------------------------------- */
+
+static uint32_t node_of(const sti_sim_store *sim, sti_address role)
+{
+    return role < STI_CLIENT_0 ? role - STI_SHARD_0
+                               : sim->setup.shards + (role - STI_CLIENT_0);
+}
+
+uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
+                               uint64_t ns)
+{
+    return sim->now < sim->slow_until[node] ? ns * sim->slowness[node] : ns;
+}
+
+static void push_event(sti_sim_store *sim, uint64_t time, sti_address to,
+                       sti_event event)
+{
+    const sti_sim_item item = {.time = time, .to = to, .event = event};
+    sti_sim_store_stop(sim, sti_sim_queue_push(&sim->queue, &item));
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* How often pushes are sent again says whether a run was rough. */
+static void count_push(sti_sim_store *sim, const sti_msg *msg)
+{
+    uint64_t *highest =
+        &sim->highest[(msg->from - STI_CLIENT_0) * sim->setup.shards +
+                      (msg->to - STI_SHARD_0)];
+    if (msg->round <= *highest)
+        sim->outcome.resent++;
+    else
+        *highest = msg->round;
+}
+
+static void post_letter(sti_sim_store *sim, sti_sim_letter *letter,
+                        uint64_t there)
+{
+    const sti_sim_item item = {.time = there,
+                               .what = STI_SIM_RECEIVED,
+                               .event.msg.object = &letter->head};
+    strads_err err = sti_sim_queue_push(&sim->queue, &item);
+    if (err)
+        sti_object_drop(letter);
+    sti_sim_store_stop(sim, err);
+}
+
+static void send(sti_sim_store *sim, const sti_msg *msg)
+{
+    sti_sim_fate fate = {0};
+    if (msg->kind == STI_MSG_FAIL) {
+        const sti_failure *failure = (const sti_failure *)msg->object;
+        sti_sim_store_stop(sim,
+                           strads_fail(failure ? failure->err : STRADS_ENOMEM,
+                                       "%s",
+                                       failure ? failure->text : "no memory"));
+        sti_object_drop(msg->object);
+        return;
+    }
+    if (sim->setup.sends)
+        sim->setup.sends(sim->setup.arg, msg);
+    if (msg->kind == STI_MSG_PUSH)
+        count_push(sim, msg);
+    sti_sim_store_stop(sim, sti_sim_net_send(&sim->net, node_of(sim, msg->from),
+                                             node_of(sim, msg->to), msg,
+                                             sim->now, &fate));
+    sti_sim_store_tell_msg(sim,
+                           fate.n == 0   ? " is sent: lost"
+                           : fate.n == 2 ? " is sent, twice"
+                                         : " is sent",
+                           msg);
+    sti_object_drop(msg->object);
+    for (uint32_t k = 0; k < fate.n; k++)
+        post_letter(sim, fate.letter[k], fate.there[k]);
+}
+
+/* ---- roles ------------------------------------------------------------- */
+
+void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time)
+{
+    sti_sim_worker *w = &sim->workers[worker];
+    if (w->due || w->left)
+        return;
+    w->due = true;
+    push_event(sim, time, STI_WORKER_0 + worker,
+               (sti_event){.kind = STI_EVENT_TIMER});
+}
+
+static void start_job(sti_sim_store *sim, sti_address role, sti_job *job)
+{
+    uint32_t node = node_of(sim, role);
+    uint64_t ns = sim->setup.job_ns;
+    ns = sti_sim_store_on_node(sim, node,
+                               ns + sti_random_below(&sim->random, ns + 1));
+    sim->shards[node].job = job;
+    push_event(sim, sim->now + ns, role,
+               (sti_event){.kind = STI_EVENT_DONE,
+                           .msg.round = sim->shards[node].life,
+                           .job = job});
+}
+
+void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
+{
+    for (size_t k = 0; k < sim->effects.n; k++) {
+        const sti_effect *effect = &sim->effects.at[k];
+        if (effect->kind == STI_EFFECT_SEND)
+            send(sim, &effect->msg);
+        else if (effect->kind == STI_EFFECT_COMPUTE)
+            start_job(sim, role, effect->job);
+        else if (effect->kind == STI_EFFECT_WAKE)
+            sti_sim_store_wake(sim, effect->worker, sim->now);
+        else if (effect->kind == STI_EFFECT_TIMER)
+            push_event(sim, effect->at > sim->now ? effect->at : sim->now, role,
+                       (sti_event){.kind = STI_EVENT_TIMER});
+    }
+    sim->effects.n = 0;
+    if (sim->effects.lost)
+        sti_sim_store_stop(sim,
+                           strads_fail(STRADS_ENOMEM, "no memory for effects"));
+}
+
+static void step_client(sti_sim_store *sim, sti_address role,
+                        const sti_event *event)
+{
+    sti_client_step(sim->clients[role - STI_CLIENT_0], event, 1, &sim->effects);
+    sti_sim_store_apply(sim, role);
+}
+
+/* A job is carried out when its time is over: until then the kill of its shard
+ * decides how much of it happened. */
+static void step_shard(sti_sim_store *sim, sti_address role,
+                       const sti_event *event)
+{
+    sti_sim_shard *shard = &sim->shards[role - STI_SHARD_0];
+    bool former =
+        event->kind == STI_EVENT_DONE && event->msg.round != shard->life;
+    if (!shard->role || former) {
+        if (event->kind == STI_EVENT_MESSAGE)
+            sti_object_drop(event->msg.object);
+        return;
+    }
+    if (event->kind == STI_EVENT_DONE) {
+        sti_job_run(NULL, event->job);
+        shard->job = NULL;
+    }
+    sti_shard_step(shard->role, event, 1, &sim->effects);
+    sti_sim_store_apply(sim, role);
+}
+
+/* ---- faults ------------------------------------------------------------ */
+
+static void shard_up(sti_sim_store *sim, uint32_t number)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    const sti_kept_setup setup = {.shard = number,
+                                  .shards = s->shards,
+                                  .streams = s->clients,
+                                  .workers = sim->n_workers,
+                                  .tables = s->tables,
+                                  .n_tables = s->n_tables,
+                                  .memory_limit = UINT64_C(1) << 26};
+    sim->shards[number].log_room = s->log_room;
+    sti_sim_store_stop(sim, sti_sim_shard_up(&sim->shards[number], &setup));
+}
+
+static void restart_shard(sti_sim_store *sim, uint32_t number)
+{
+    sti_sim_shard *shard = &sim->shards[number];
+    if (shard->role)
+        return;
+    shard_up(sim, number);
+    sim->outcome.restarts++;
+    sti_sim_store_tell(sim, "shard %u is up again, for the %" PRIu64 ". time",
+                       number, shard->life - 1);
+    if (!sim->over)
+        step_shard(sim, STI_SHARD_0 + number,
+                   &(sti_event){.kind = STI_EVENT_START, .now = sim->now});
+}
+
+static void begin_fault(sti_sim_store *sim, const sti_sim_fault *f)
+{
+    uint64_t until = sim->now + f->lasts;
+    switch (f->kind) {
+    case STI_SIM_KILL:
+        sti_sim_store_tell(sim, "shard %u is killed", f->node);
+        if (sim->shards[f->node].role)
+            sti_sim_shard_kill(&sim->shards[f->node], &sim->random);
+        break;
+    case STI_SIM_PAUSE:
+        sti_sim_store_tell(sim, "node %u pauses", f->node);
+        sim->paused_until[f->node] = until;
+        break;
+    case STI_SIM_SLOW:
+        sti_sim_store_tell(sim, "node %u is slow", f->node);
+        sim->slow_until[f->node] = until;
+        sim->slowness[f->node] = f->factor;
+        break;
+    case STI_SIM_CUT:
+        sti_sim_store_tell(sim, "nodes %u and %u are cut off", f->node,
+                           f->other);
+        sti_sim_net_cut(&sim->net, f->node, f->other, until);
+        break;
+    case STI_SIM_ISLE:
+        sti_sim_store_tell(sim, "node %u is cut off from all others", f->node);
+        for (uint32_t k = 0; k < sim->net.nodes; k++)
+            sti_sim_net_cut(&sim->net, f->node, k, until);
+        break;
+    case STI_SIM_BREAK:
+        sti_sim_store_tell(sim, "nodes %u and %u lose their connection",
+                           f->node, f->other);
+        sti_sim_net_break(&sim->net, f->node, f->other, sim->now, until);
+        break;
+    case STI_SIM_FAULTS:
+        break;
+    }
+}
+
+static void end_fault(sti_sim_store *sim, const sti_sim_fault *f)
+{
+    if (f->kind == STI_SIM_KILL) {
+        restart_shard(sim, f->node);
+    } else if (f->kind == STI_SIM_BREAK) {
+        uint32_t client = f->node - sim->setup.shards;
+        sti_client_attach(sim->clients[client], f->other, sim->now,
+                          &sim->effects);
+        sti_sim_store_apply(sim, STI_CLIENT_0 + client);
+    }
+}
+
+static void turn_of_world(sti_sim_store *sim, uint64_t which)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    if (which == 2 * (uint64_t)s->n_faults) {
+        sti_sim_weather *w = &sim->net.weather;
+        w->lost = w->doubled = w->damaged = 0;
+        sti_sim_store_tell(sim, "the network loses nothing any more");
+    } else if (which % 2 == 0) {
+        begin_fault(sim, &s->faults[which / 2]);
+    } else {
+        end_fault(sim, &s->faults[which / 2]);
+    }
+}
+
+static void plan(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    for (uint32_t k = 0; k < s->n_faults; k++) {
+        const sti_sim_fault *f = &s->faults[k];
+        for (uint32_t end = 0; end < 2; end++)
+            push_event(sim, f->at + end * f->lasts, WORLD,
+                       (sti_event){.kind = STI_EVENT_TIMER,
+                                   .msg.round = 2 * (uint64_t)k + end});
+    }
+    push_event(sim, s->calm_at, WORLD,
+               (sti_event){.kind = STI_EVENT_TIMER,
+                           .msg.round = 2 * (uint64_t)s->n_faults});
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static void note(sti_sim_store *sim, const sti_sim_item *item)
+{
+    const sti_event *e = &item->event;
+    bool received = item->what == STI_SIM_RECEIVED;
+    const uint64_t words[4] = {
+        sim->now, (uint64_t)item->to << 32 | (uint32_t)e->kind,
+        (uint64_t)item->what << 32 | (received ? 0 : e->msg.kind),
+        received ? ((const sti_sim_letter *)e->msg.object)->size
+                 : e->msg.round};
+    (void)XXH3_64bits_update(sim->digest, words, sizeof words);
+    sim->outcome.events++;
+}
+
+static void receive(sti_sim_store *sim, sti_sim_letter *letter)
+{
+    bool arrived;
+    sti_msg msg;
+    strads_err err =
+        sti_sim_net_receive(&sim->net, letter, sim->now, &arrived, &msg);
+    sti_sim_store_stop(sim, err);
+    if (err || !arrived) {
+        sti_sim_store_tell(sim, "a frame is lost on its way, or refused");
+        return;
+    }
+    sti_sim_store_tell_msg(sim, " arrives", &msg);
+    push_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
+}
+
+static void drop_item(const sti_sim_item *item)
+{
+    if (item->what == STI_SIM_RECEIVED || item->event.kind == STI_EVENT_MESSAGE)
+        sti_object_drop(item->event.msg.object);
+}
+
+/* A paused node takes what came when it goes on. */
+static bool put_off(sti_sim_store *sim, const sti_sim_item *item)
+{
+    if (item->what != STI_SIM_ROLE || item->to == WORLD)
+        return false;
+    sti_address role = item->to;
+    if (role >= STI_WORKER_0)
+        role = STI_CLIENT_0 + sim->workers[role - STI_WORKER_0].client;
+    uint64_t until = sim->paused_until[node_of(sim, role)];
+    if (sim->now >= until)
+        return false;
+    push_event(sim, until, item->to, item->event);
+    return true;
+}
+
+/* The worker whose turn it is, or n_workers. */
+static uint32_t take(sti_sim_store *sim, sti_sim_item *item)
+{
+    sim->now = item->time;
+    if (put_off(sim, item))
+        return sim->n_workers;
+    note(sim, item);
+    item->event.now = sim->now;
+    if (item->what == STI_SIM_RECEIVED) {
+        receive(sim, (sti_sim_letter *)item->event.msg.object);
+    } else if (item->to == WORLD) {
+        turn_of_world(sim, item->event.msg.round);
+    } else if (item->to >= STI_WORKER_0) {
+        sim->workers[item->to - STI_WORKER_0].due = false;
+        return item->to - STI_WORKER_0;
+    } else if (item->to >= STI_CLIENT_0) {
+        step_client(sim, item->to, &item->event);
+    } else {
+        step_shard(sim, item->to, &item->event);
+    }
+    return sim->n_workers;
+}
+
+static bool at_end(const sti_sim_store *sim)
+{
+    if (sim->n_left < sim->n_workers)
+        return false;
+    for (uint32_t c = 0; c < sim->setup.clients; c++)
+        if (!sti_client_settled(sim->clients[c]))
+            return false;
+    for (uint32_t k = 0; k < sim->setup.shards; k++)
+        if (!sim->shards[k].role)
+            return false;
+    return true;
+}
+
+uint32_t sti_sim_store_next(sti_sim_store *sim)
+{
+    sti_sim_item item;
+    while (!sim->over) {
+        if (at_end(sim)) {
+            sim->over = true;
+            break;
+        }
+        bool some = sti_sim_queue_pop(&sim->queue, &item);
+        if (!some || item.time > sim->setup.limit_ns ||
+            sim->outcome.events >= sim->setup.limit_events) {
+            if (some)
+                drop_item(&item);
+            sti_sim_store_stop(
+                sim,
+                strads_fail(STRADS_ELIMIT,
+                            "it came to no end: %u of %u workers have "
+                            "left after %.3f virtual ms and %" PRIu64 " events",
+                            sim->n_left, sim->n_workers,
+                            1e-6 * (double)sim->now, sim->outcome.events));
+            break;
+        }
+        uint32_t worker = take(sim, &item);
+        if (worker < sim->n_workers)
+            return worker;
+    }
+    return sim->n_workers;
+}
+
+/* ---- opening, running, closing ----------------------------------------- */
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a simulated store");
+}
+
+static strads_err open_workers(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    for (uint32_t v = 0; v < sim->n_workers; v++) {
+        sti_sim_worker *w = &sim->workers[v];
+        *w = (sti_sim_worker){.sim = sim,
+                              .number = v,
+                              .client = v / s->workers_each,
+                              .pending = calloc(s->n_tables + (size_t)1,
+                                                sizeof *w->pending)};
+        if (!w->pending)
+            return no_memory();
+        for (uint32_t t = 0; t < s->n_tables; t++)
+            sti_pending_init(&w->pending[t], &s->tables[t]);
+    }
+    return STRADS_OK;
+}
+
+static strads_err open_roles(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < s->shards && !sim->over; k++)
+        shard_up(sim, k);
+    for (uint32_t c = 0; c < s->clients && !err; c++) {
+        const sti_client_setup setup = {.client = c,
+                                        .shards = s->shards,
+                                        .first_worker = c * s->workers_each,
+                                        .workers = s->workers_each,
+                                        .tables = s->tables,
+                                        .n_tables = s->n_tables,
+                                        .cache_bytes = s->cache_bytes,
+                                        .max_pushes = s->max_pushes,
+                                        .max_bytes = s->max_bytes,
+                                        .resend_ns = s->resend_ns};
+        err = sti_client_new(&setup, &sim->clients[c]);
+    }
+    return sim->err ? sim->err : err;
+}
+
+static strads_err open_arrays(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    size_t nodes = (size_t)s->shards + s->clients;
+    sim->n_workers = s->clients * s->workers_each;
+    sim->shards = calloc(s->shards, sizeof *sim->shards);
+    sim->clients = calloc(s->clients, sizeof(sti_client *));
+    sim->workers = calloc(sim->n_workers, sizeof *sim->workers);
+    sim->paused_until = calloc(nodes, sizeof *sim->paused_until);
+    sim->slow_until = calloc(nodes, sizeof *sim->slow_until);
+    sim->slowness = calloc(nodes, sizeof *sim->slowness);
+    sim->highest = calloc((size_t)s->clients * s->shards, sizeof *sim->highest);
+    sim->digest = XXH3_createState();
+    bool all = sim->shards && sim->clients && sim->workers &&
+               sim->paused_until && sim->slow_until && sim->slowness &&
+               sim->highest && sim->digest;
+    if (!all)
+        return no_memory();
+    (void)XXH3_64bits_reset(sim->digest);
+    return sti_sim_net_open((uint32_t)nodes, s->seed, &s->weather, &sim->net);
+}
+
+strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
+                             sti_sim_store **out)
+{
+    sti_sim_store *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return no_memory();
+    sim->setup = *setup;
+    sim->random = sti_random_stream(setup->seed, STI_PURPOSE_ENGINE + 201, 0);
+    strads_err err = open_arrays(sim);
+    if (!err)
+        err = open_workers(sim);
+    if (!err)
+        err = open_roles(sim);
+    if (!err)
+        err =
+            sti_baton_new(sim->n_workers, sti_sim_worker_run, sim, &sim->baton);
+    if (err) {
+        sti_sim_store_free(sim);
+        return err;
+    }
+    *out = sim;
+    return STRADS_OK;
+}
+
+/* Those that wait learn that it is over, one after the other. */
+static void end_bodies(sti_sim_store *sim)
+{
+    for (uint32_t v = 0; v < sim->n_workers; v++)
+        if (!sim->workers[v].left)
+            sti_baton_pass(sim->baton, sim->n_workers, v);
+}
+
+strads_err sti_sim_store_run(sti_sim_store *sim)
+{
+    plan(sim);
+    for (uint32_t v = 0; v < sim->n_workers; v++)
+        sti_sim_store_wake(sim, v, 0);
+    uint32_t next = sti_sim_store_next(sim);
+    if (next < sim->n_workers)
+        sti_baton_pass(sim->baton, sim->n_workers, next);
+    end_bodies(sim);
+    return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
+}
+
+void sti_sim_store_free(sti_sim_store *sim)
+{
+    if (!sim)
+        return;
+    sti_sim_item item;
+    sim->over = true;
+    if (sim->baton)
+        end_bodies(sim);
+    sti_baton_free(sim->baton);
+    while (sti_sim_queue_pop(&sim->queue, &item))
+        drop_item(&item);
+    sti_sim_queue_free(&sim->queue);
+    for (uint32_t v = 0; sim->workers && v < sim->n_workers; v++) {
+        sti_sim_worker *w = &sim->workers[v];
+        for (uint32_t t = 0; w->pending && t < sim->setup.n_tables; t++)
+            sti_pending_free(&w->pending[t]);
+        free(w->pending);
+    }
+    for (uint32_t c = 0; sim->clients && c < sim->setup.clients; c++)
+        sti_client_free(sim->clients[c]);
+    for (uint32_t s = 0; sim->shards && s < sim->setup.shards; s++)
+        sti_sim_shard_free(&sim->shards[s]);
+    sti_sim_net_close(&sim->net);
+    sti_effects_free(&sim->effects);
+    (void)XXH3_freeState(sim->digest);
+    free(sim->shards);
+    free(sim->clients);
+    free(sim->workers);
+    free(sim->paused_until);
+    free(sim->slow_until);
+    free(sim->slowness);
+    free(sim->highest);
+    free(sim);
+}
+
+void sti_sim_store_outcome_of(const sti_sim_store *sim,
+                              sti_sim_store_outcome *out)
+{
+    *out = sim->outcome;
+    out->now = sim->now;
+    out->frames = sim->net.frames;
+    out->bytes = sim->net.bytes;
+    out->lost = sim->net.lost;
+    out->doubled = sim->net.doubled;
+    out->damaged = sim->net.damaged;
+    out->digest = XXH3_64bits_digest(sim->digest);
+}
+
+strads_err sti_sim_store_restart(sti_sim_store *sim)
+{
+    sim->over = false;
+    for (uint32_t k = 0; k < sim->setup.shards; k++) {
+        sti_sim_shard_kill(&sim->shards[k], &sim->random);
+        shard_up(sim, k);
+    }
+    return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
+}
+
+const sti_kept *sti_sim_store_kept(const sti_sim_store *sim, uint32_t shard)
+{
+    return sim->shards[shard].kept;
+}

@@ -1,0 +1,75 @@
+/* A shard and its disk. Invariant: what the role has told anybody is on the
+ * disk and synced; what is not synced is lost at a kill, the last bytes first.
+ */
+#include "engine/runtime/sim_store_shard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static strads_err open_journal(sti_sim_shard *shard)
+{
+    const sti_journal_options options = {.shard = shard->setup.shard,
+                                         .log_room = shard->log_room};
+    char name[32];
+    (void)snprintf(name, sizeof name, "shard %u", shard->setup.shard);
+    strads_err err = STRADS_OK;
+    if (!shard->disk)
+        err = sti_memory_disk_new(&shard->disk);
+    if (!err)
+        err = sti_journal_open_memory(shard->disk, name, &options,
+                                      &shard->journal);
+    return err ? err : sti_kept_recover(shard->kept, shard->journal);
+}
+
+/* ---- up and down ------------------------------------------------------- */
+
+static void go_down(sti_sim_shard *shard)
+{
+    sti_shard_free(shard->role);
+    sti_kept_free(shard->kept);
+    sti_journal_close(shard->journal);
+    shard->role = NULL;
+    shard->kept = NULL;
+    shard->journal = NULL;
+    shard->job = NULL;
+}
+
+strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
+{
+    shard->setup = *setup;
+    shard->life++;
+    strads_err err = sti_kept_open(setup, &shard->kept);
+    if (!err)
+        err = open_journal(shard);
+    const sti_shard_setup role = {.kept = shard->kept,
+                                  .first_client = STI_CLIENT_0,
+                                  .journal = shard->journal};
+    return err ? err : sti_shard_new(&role, &shard->role);
+}
+
+static strads_err no_sync(sti_journal *journal)
+{
+    (void)journal;
+    return strads_fail(STRADS_EIO, "killed");
+}
+
+void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random)
+{
+    uint64_t how = sti_random_below(random, 3);
+    if (how == 0) {
+        shard->killed = *shard->journal->ops;
+        shard->killed.sync = no_sync;
+        shard->journal->ops = &shard->killed;
+    }
+    if (shard->job && how < 2)
+        sti_job_run(NULL, shard->job);
+    go_down(shard);
+    uint64_t loose = sti_memory_disk_unsynced(shard->disk);
+    sti_memory_disk_lose(shard->disk, sti_random_below(random, loose + 1));
+}
+
+void sti_sim_shard_free(sti_sim_shard *shard)
+{
+    go_down(shard);
+    sti_memory_disk_free(shard->disk);
+}

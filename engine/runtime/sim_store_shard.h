@@ -1,0 +1,34 @@
+/* engine/runtime/sim_store_shard.h - a simulated node with a shard of the
+ * store, which can be killed at any moment, and comes up again from what its
+ * disk kept. */
+#ifndef STI_SIM_STORE_SHARD_H
+#define STI_SIM_STORE_SHARD_H
+
+#include "engine/base/random.h"
+#include "engine/role/shard.h"
+#include "engine/store/journal_memory.h"
+#include "engine/store/kept_rows.h"
+
+typedef struct sti_sim_shard {
+    sti_kept_setup setup;
+    sti_memory_disk *disk; /* outlives all that is below */
+    sti_journal *journal;
+    sti_kept *kept;
+    sti_shard *role;        /* NULL: it is down */
+    sti_journal_ops killed; /* the journal's, but nothing is synced any more */
+    uint64_t log_room;      /* as in journal.h */
+    sti_job *job;  /* under way; it is carried out when its time is over */
+    uint64_t life; /* 1, 2, ...: how often it came up */
+} sti_sim_shard;
+
+/* First, and after each kill (S5). STRADS_ENOMEM; others: what the disk kept
+ * cannot be read, which is a fault of the journal. */
+strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup);
+
+/* Power is lost. A job under way has not begun, or is through and nobody was
+ * told, or has written and not synced: then any part of that is kept. */
+void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random);
+
+void sti_sim_shard_free(sti_sim_shard *shard);
+
+#endif

@@ -1,0 +1,70 @@
+/* engine/runtime/sim_store_state.h - what the files of a simulated store share:
+ * sim_store.c carries out events, sim_store_worker.c is the workers' threads
+ * and calls, sim_store_tell.c the tale. */
+#ifndef STI_SIM_STORE_STATE_H
+#define STI_SIM_STORE_STATE_H
+
+#include <xxhash.h>
+
+#include "engine/runtime/sim_baton.h"
+#include "engine/runtime/sim_queue.h"
+#include "engine/runtime/sim_store.h"
+#include "engine/runtime/sim_store_shard.h"
+
+struct sti_sim_worker {
+    sti_sim_store *sim;
+    uint32_t number, client;
+    sti_pending *pending; /* [n_tables] */
+    bool due;             /* its turn is in the queue */
+    bool left;            /* its body has returned */
+};
+
+struct sti_sim_store {
+    sti_sim_store_setup setup;
+    sti_sim_queue queue;
+    sti_sim_net net;
+    sti_random random;
+    sti_sim_shard *shards;
+    sti_client **clients;
+    sti_sim_worker *workers;
+    uint32_t n_workers, n_left;
+    uint64_t *paused_until; /* [nodes] */
+    uint64_t *slow_until, *slowness;
+    uint64_t *highest; /* [clients x shards] the last push ever sent */
+    sti_effects effects;
+    sti_baton *baton;
+    XXH3_state_t *digest;
+    sti_sim_store_outcome outcome;
+    uint64_t now;
+    bool over;
+    strads_err err;
+    char text[1024];
+};
+
+/* ---- sim_store.c ------------------------------------------------------- */
+
+/* Carries out events until a worker is to go on; n_workers when it is over. */
+uint32_t sti_sim_store_next(sti_sim_store *sim);
+
+/* Puts a worker's turn into the queue, unless it is there. */
+void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time);
+
+/* What a role, or a call of its workers, asked for. */
+void sti_sim_store_apply(sti_sim_store *sim, sti_address role);
+
+/* How long a time is on a node, which may be slow. */
+uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
+                               uint64_t ns);
+
+/* ---- sim_store_worker.c ------------------------------------------------ */
+
+/* The life of a worker's thread. */
+void sti_sim_worker_run(void *sim, uint32_t number);
+
+/* ---- sim_store_tell.c -------------------------------------------------- */
+
+/* A line about a message, and what happened to it. */
+void sti_sim_store_tell_msg(sti_sim_store *sim, const char *what,
+                            const sti_msg *msg);
+
+#endif

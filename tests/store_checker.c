@@ -1,0 +1,430 @@
+/* Every increment ever made, by (table, row, worker, clock), and how many of
+ * them were pushed; the highest numbers that each shard told. */
+#include "tests/store_checker.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/store/kept_inside.h"
+#include "engine/store/row_shard.h"
+
+typedef struct life {
+    uint64_t clock;
+    bool left;
+} life;
+
+/* Of one worker in one clock to one row. */
+typedef struct cell {
+    uint8_t made, pushed;
+} cell;
+
+/* What a shard told a client. */
+typedef struct told {
+    uint64_t acknowledged, as_of, applied;
+} told;
+
+struct checker {
+    checker_setup setup;
+    uint32_t workers;
+    life *worker;     /* [workers] */
+    cell **cells;     /* [tables][rows x workers x clocks] */
+    told *told;       /* [shards x clients] */
+    uint64_t **as_of; /* [tables][readers x rows] the highest that was seen */
+    char breach[512];
+};
+
+static const char *const type_name[] = {"f64", "f32", "i32", "i64"};
+
+/* ---- a breach ---------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void
+breach(checker *c, const char *format, ...)
+{
+    va_list args;
+    if (c->breach[0])
+        return;
+    va_start(args, format);
+    (void)vsnprintf(c->breach, sizeof c->breach, format, args);
+    va_end(args);
+}
+
+const char *checker_breach(const checker *c)
+{
+    return c->breach;
+}
+
+/* ---- opening ----------------------------------------------------------- */
+
+checker *checker_new(const checker_setup *setup)
+{
+    checker *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->setup = *setup;
+    c->workers = setup->clients * setup->workers_each;
+    c->worker = calloc(c->workers, sizeof *c->worker);
+    c->told = calloc((size_t)setup->shards * setup->clients, sizeof *c->told);
+    c->cells = calloc(setup->n_tables, sizeof(cell *));
+    c->as_of = calloc(setup->n_tables, sizeof(uint64_t *));
+    bool all = c->worker && c->told && c->cells && c->as_of;
+    for (uint32_t t = 0; all && t < setup->n_tables; t++) {
+        c->cells[t] = calloc(setup->tables[t].rows * c->workers * setup->clocks,
+                             sizeof(cell));
+        c->as_of[t] =
+            calloc(setup->tables[t].rows * c->workers, sizeof(uint64_t));
+        all = c->cells[t] && c->as_of[t];
+    }
+    if (all)
+        return c;
+    checker_free(c);
+    return NULL;
+}
+
+void checker_free(checker *c)
+{
+    if (!c)
+        return;
+    for (uint32_t t = 0; c->cells && t < c->setup.n_tables; t++)
+        free(c->cells[t]);
+    for (uint32_t t = 0; c->as_of && t < c->setup.n_tables; t++)
+        free(c->as_of[t]);
+    free(c->as_of);
+    free(c->cells);
+    free(c->told);
+    free(c->worker);
+    free(c);
+}
+
+static uint32_t col_of(const checker *c, uint32_t worker, uint64_t clock)
+{
+    return worker * c->setup.clocks + (uint32_t)clock;
+}
+
+/* The cells of a row, by column. */
+static cell *row_of(const checker *c, uint32_t table, uint32_t row)
+{
+    return &c->cells[table][(size_t)row * c->workers * c->setup.clocks];
+}
+
+/* ---- what workers do --------------------------------------------------- */
+
+bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
+                 uint32_t *col, double *value)
+{
+    *col = col_of(c, worker, c->worker[worker].clock);
+    cell *at = &row_of(c, table, row)[*col];
+    if (at->made == CHECKER_INCS)
+        return false;
+    *value = (double)(1u << 2 * at->made++);
+    return true;
+}
+
+void checker_pushed(checker *c, uint32_t worker, sti_push_end end)
+{
+    life *w = &c->worker[worker];
+    if (w->clock < c->setup.clocks)
+        for (uint32_t t = 0; t < c->setup.n_tables; t++)
+            for (uint32_t r = 0; r < c->setup.tables[t].rows; r++) {
+                cell *at = &row_of(c, t, r)[col_of(c, worker, w->clock)];
+                at->pushed = at->made;
+            }
+    w->clock += end == STI_PUSH_CLOCK;
+    w->left = end == STI_PUSH_LEAVE;
+}
+
+void checker_clock(checker *c, uint32_t worker, uint64_t clock)
+{
+    if (clock != c->worker[worker].clock)
+        breach(c, "P4 clocks: worker %u is at clock %llu, it says %llu", worker,
+               (unsigned long long)c->worker[worker].clock,
+               (unsigned long long)clock);
+}
+
+void checker_barrier(checker *c, uint32_t worker)
+{
+    for (uint32_t v = 0; v < c->workers; v++)
+        if (!c->worker[v].left && c->worker[v].clock < c->worker[worker].clock)
+            breach(c,
+                   "barrier: worker %u is let go at clock %llu, worker %u is "
+                   "at clock %llu",
+                   worker, (unsigned long long)c->worker[worker].clock, v,
+                   (unsigned long long)c->worker[v].clock);
+}
+
+/* ---- values ------------------------------------------------------------ */
+
+static double value_of(strads_scalar type, const void *values, size_t at)
+{
+    switch (type) {
+    case STRADS_F32:
+        return (double)((const float *)values)[at];
+    case STRADS_F64:
+        return ((const double *)values)[at];
+    case STRADS_I32:
+        return ((const int32_t *)values)[at];
+    case STRADS_I64:
+        return (double)((const int64_t *)values)[at];
+    }
+    return -1;
+}
+
+/* How many increments, each once, from the first on, make this value; -1: none
+ * do. */
+static int count_of(double value)
+{
+    double sum = 0;
+    for (int n = 0; n <= CHECKER_INCS; n++) {
+        if (value == sum)
+            return n;
+        sum += (double)(1u << 2 * n);
+    }
+    return -1;
+}
+
+/* What is wrong with a value that no number of increments makes. */
+static const char *judge(double value)
+{
+    if (value != (double)(long long)value || value < 0)
+        return "is of no increment";
+    for (long long left = (long long)value; left; left /= 4)
+        if (left % 4 > 1)
+            return "holds an increment more than once";
+    return "lacks an increment before one that it holds";
+}
+
+/* Where a cell was seen. */
+typedef struct place {
+    const char *what;
+    uint32_t reader, table, row, worker;
+    uint64_t clock;
+} place;
+
+/* Its digits, the first increment's first. */
+static const char *digits_of(double value, char text[40])
+{
+    size_t n = 0;
+    if (value < 0 || value > 1e15 || value != (double)(long long)value) {
+        (void)snprintf(text, 40, "%g", value);
+        return text;
+    }
+    for (long long left = (long long)value; left || n == 0; left /= 4)
+        text[n++] = (char)('0' + left % 4);
+    text[n] = '\0';
+    return text;
+}
+
+static void cell_breach(checker *c, const char *promise, const place *p,
+                        double value, const char *how)
+{
+    const strads_table_spec *spec = &c->setup.tables[p->table];
+    char digits[40];
+    breach(c,
+           "%s: %s %u, table %u (%s %s%s), row %u: what worker %u added in "
+           "clock %llu is, increment by increment, %s, which %s",
+           promise, p->what, p->reader, p->table, type_name[spec->type],
+           spec->sparse ? "sparse" : "dense", spec->eager ? ", eager" : "",
+           p->row, p->worker, (unsigned long long)p->clock,
+           digits_of(value, digits), how);
+}
+
+/* A cell holds at least the first `least` of the increments made, none twice,
+ * none that was not made; -1 is a breach, else how many it holds. */
+static int check_cell(checker *c, const char *promise, const place *p,
+                      double value, int least)
+{
+    const cell *at =
+        &row_of(c, p->table, p->row)[col_of(c, p->worker, p->clock)];
+    int n = count_of(value);
+    char how[96];
+    if (n < 0) {
+        cell_breach(c, "P3 once", p, value, judge(value));
+    } else if (n > at->made) {
+        cell_breach(c, "P3 once", p, value, "is more than was ever added");
+    } else if (n < least) {
+        (void)snprintf(how, sizeof how, "is %d of the %d that it must hold", n,
+                       least);
+        cell_breach(c, promise, p, value, how);
+    } else {
+        return n;
+    }
+    return -1;
+}
+
+/* ---- what workers see -------------------------------------------------- */
+
+/* How many of a cell's increments must be there. */
+static int least_of(const checker *c, const checker_read *read, const place *p)
+{
+    const cell *at =
+        &row_of(c, p->table, p->row)[col_of(c, p->worker, p->clock)];
+    uint32_t each = c->setup.workers_each;
+    if (p->clock < read->needs || p->clock < read->as_of)
+        return at->made;
+    if (read->exact)
+        return 0;
+    if (p->worker == read->worker) /* P2 */
+        return at->made;
+    return p->worker / each == read->worker / each ? at->pushed : 0;
+}
+
+/* One worker's cells of a row, in order: what it added later is there only
+ * when all that it added before is. */
+static void check_worker(checker *c, const checker_read *read, place *p,
+                         const void *values, size_t base)
+{
+    const cell *cells = row_of(c, p->table, p->row);
+    bool some_missing = false;
+    for (p->clock = 0; p->clock < c->setup.clocks; p->clock++) {
+        uint32_t col = col_of(c, p->worker, p->clock);
+        double value =
+            value_of(c->setup.tables[p->table].type, values, base + col);
+        bool own = p->worker == read->worker && p->clock >= read->needs;
+        int n = check_cell(c, own ? "P2 own" : "P1 staleness", p, value,
+                           least_of(c, read, p));
+        if (n < 0)
+            return;
+        if (read->exact && p->clock >= read->needs && n > 0)
+            cell_breach(c, "P3 once, exact snapshots", p, value,
+                        "is of a clock after the snapshot's");
+        if (some_missing && n > 0)
+            cell_breach(c, "P3 once", p, value,
+                        "is there before all of its earlier clocks");
+        some_missing |= n < cells[col].made;
+    }
+}
+
+/* P4, of a worker; of all workers of a node while its cache forgets nothing.
+ * What is told is the least of the rows', so it is held against the least that
+ * they had. */
+static void check_as_of(checker *c, const checker_read *read)
+{
+    const strads_table_spec *spec = &c->setup.tables[read->table];
+    uint32_t reader =
+        c->setup.evicts ? read->worker : read->worker / c->setup.workers_each;
+    uint64_t *rows = &c->as_of[read->table][reader * spec->rows];
+    uint64_t least = UINT64_MAX;
+    for (uint32_t k = 0; k < read->n; k++)
+        if (rows[read->rows[k]] < least)
+            least = rows[read->rows[k]];
+    if (read->as_of < least)
+        breach(
+            c,
+            "P4 clocks: worker %u reads table %u as of %llu, %s has read it as "
+            "of %llu",
+            read->worker, read->table, (unsigned long long)read->as_of,
+            c->setup.evicts ? "it" : "its node", (unsigned long long)least);
+    for (uint32_t k = 0; k < read->n; k++)
+        if (rows[read->rows[k]] < read->as_of)
+            rows[read->rows[k]] = read->as_of;
+}
+
+void checker_saw(checker *c, const checker_read *read)
+{
+    uint32_t cols = c->setup.tables[read->table].cols;
+    if (!read->exact)
+        check_as_of(c, read);
+    if (read->as_of < read->needs)
+        breach(c, "P1 staleness: worker %u reads as of %llu, needs %llu",
+               read->worker, (unsigned long long)read->as_of,
+               (unsigned long long)read->needs);
+    for (uint32_t k = 0; k < read->n; k++)
+        for (uint32_t v = 0; v < c->workers && !c->breach[0]; v++) {
+            place p = {.what = read->exact ? "exact read of worker"
+                                           : "read of worker",
+                       .reader = read->worker,
+                       .table = read->table,
+                       .row = read->rows[k],
+                       .worker = v};
+            check_worker(c, read, &p, read->values, (size_t)k * cols);
+        }
+}
+
+/* A shard has room for STI_IMAGES_MAX of them at once: before a worker is
+ * beyond the last of these, none can be missing. */
+void checker_refused(checker *c, uint32_t worker, uint32_t table,
+                     uint64_t clock)
+{
+    uint32_t every = c->setup.tables[table].snapshot_every;
+    bool may_be = c->setup.kills;
+    for (uint32_t v = 0; v < c->workers; v++)
+        may_be |= c->worker[v].clock / every > STI_IMAGES_MAX;
+    if (may_be)
+        return;
+    breach(c,
+           "exact snapshots: worker %u cannot have that of clock %llu, though "
+           "nobody is far ahead",
+           worker, (unsigned long long)clock);
+}
+
+/* ---- what roles tell --------------------------------------------------- */
+
+static void told_number(checker *c, const sti_msg *msg, const char *what,
+                        uint64_t now, uint64_t *last)
+{
+    if (now < *last)
+        breach(c, "P4 clocks: shard %u tells client %u %s %llu, after %llu",
+               msg->from - STI_SHARD_0, msg->to - STI_CLIENT_0, what,
+               (unsigned long long)now, (unsigned long long)*last);
+    *last = now;
+}
+
+void checker_told(checker *c, const sti_msg *msg)
+{
+    if (msg->to < STI_CLIENT_0)
+        return;
+    told *t = &c->told[(msg->from - STI_SHARD_0) * c->setup.clients +
+                       (msg->to - STI_CLIENT_0)];
+    if (msg->kind == STI_MSG_ACK || msg->kind == STI_MSG_ATTACHED)
+        told_number(c, msg, "acknowledged", msg->round, &t->acknowledged);
+    if (msg->kind != STI_MSG_ROWS)
+        return;
+    const sti_row_answer *rows = (const sti_row_answer *)msg->object;
+    told_number(c, msg, "applied", rows->applied, &t->applied);
+    if (!rows->exact)
+        told_number(c, msg, "as of", rows->as_of, &t->as_of);
+}
+
+/* ---- the end ----------------------------------------------------------- */
+
+static void check_row(checker *c, uint32_t shard, uint32_t table, uint32_t row,
+                      const void *values)
+{
+    const strads_table_spec *spec = &c->setup.tables[table];
+    for (uint32_t v = 0; v < c->workers; v++)
+        for (uint32_t k = 0; k < c->setup.clocks; k++) {
+            uint32_t col = col_of(c, v, k);
+            const place p = {.what = "at the end of shard",
+                             .reader = shard,
+                             .table = table,
+                             .row = row,
+                             .worker = v,
+                             .clock = k};
+            (void)check_cell(c, "P3 once", &p,
+                             value_of(spec->type, values, col),
+                             row_of(c, table, row)[col].made);
+        }
+}
+
+void checker_end(checker *c, uint32_t shard, const sti_kept *kept)
+{
+    uint32_t shards = c->setup.shards;
+    if (sti_kept_clock(kept) != STI_CLOCK_GONE)
+        breach(c, "P4 clocks: shard %u is at clock %llu when all have left",
+               shard, (unsigned long long)sti_kept_clock(kept));
+    for (uint32_t t = 0; t < c->setup.n_tables; t++) {
+        const strads_table_spec *spec = &c->setup.tables[t];
+        void *values = calloc(spec->cols, 8);
+        for (uint32_t row = 0; values && row < spec->rows; row++) {
+            uint32_t at = sti_row_place(row, shards);
+            if (sti_row_shard(t, row, shards) != shard)
+                continue;
+            if (strads_store_read(sti_kept_store(kept), t, 1, &at, values))
+                breach(c, "at the end: %s", strads_error_text());
+            else
+                check_row(c, shard, t, row, values);
+        }
+        free(values);
+    }
+}

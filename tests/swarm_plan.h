@@ -1,0 +1,25 @@
+/* tests/swarm_plan.h - a seed's cluster, network, faults and work. */
+#ifndef TESTS_SWARM_PLAN_H
+#define TESTS_SWARM_PLAN_H
+
+#include "engine/runtime/sim_store.h"
+
+enum { SWARM_TABLES = 3, SWARM_FAULTS = 16 };
+
+typedef struct swarm_plan {
+    sti_sim_store_setup setup; /* without body, sends, arg, tell */
+    strads_table_spec tables[SWARM_TABLES];
+    sti_sim_fault faults[SWARM_FAULTS];
+    uint32_t clocks; /* each worker ends so many, then leaves */
+    uint32_t calls;  /* at most, in a clock */
+    uint64_t think_ns;
+    uint32_t straggler; /* a worker that takes eight times as long; or none */
+} swarm_plan;
+
+/* The same seed draws the same, as long as the tree is the same. The setup
+ * points into *plan. */
+void swarm_plan_draw(uint64_t seed, swarm_plan *plan);
+
+void swarm_plan_print(const swarm_plan *plan, FILE *to);
+
+#endif

@@ -1,0 +1,307 @@
+/* A worker of the swarm: increments and reads as its own stream of random
+ * numbers says, whatever the others do. */
+#include "tests/swarm_run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/store_checker.h"
+#include "tests/swarm_plan.h"
+
+enum { PURPOSE = 0x776f726b, MOST_ROWS = 3 };
+
+typedef struct swarm {
+    swarm_plan plan;
+    checker *checker;
+    sti_sim_store *sim;
+    swarm_result *result;
+} swarm;
+
+/* One worker's. */
+typedef struct life {
+    swarm *swarm;
+    sti_sim_worker *worker;
+    uint32_t number;
+    sti_random random;
+    void *values; /* room for MOST_ROWS rows */
+} life;
+
+static uint32_t below(life *l, uint32_t n)
+{
+    return (uint32_t)sti_random_below(&l->random, n);
+}
+
+/* A breach ends the run. */
+static strads_err judge(life *l, strads_err err)
+{
+    const char *breach = checker_breach(l->swarm->checker);
+    if (!err && breach[0])
+        err = strads_fail(STRADS_EPEER, "%s", breach);
+    if (err && err != STRADS_ECANCELED)
+        sti_sim_store_stop(l->swarm->sim, err);
+    return err;
+}
+
+static void watch(void *arg, const sti_msg *msg)
+{
+    swarm *s = arg;
+    checker_told(s->checker, msg);
+    if (checker_breach(s->checker)[0])
+        sti_sim_store_stop(s->sim, strads_fail(STRADS_EPEER, "%s",
+                                               checker_breach(s->checker)));
+}
+
+/* ---- what a worker does ------------------------------------------------ */
+
+static strads_err increment(life *l)
+{
+    const swarm_plan *plan = &l->swarm->plan;
+    uint32_t table = below(l, plan->setup.n_tables);
+    const strads_table_spec *spec = &plan->tables[table];
+    uint32_t row = below(l, (uint32_t)spec->rows), col;
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+    } cell;
+    double value;
+    if (!checker_inc(l->swarm->checker, l->number, table, row, &col, &value))
+        return STRADS_OK;
+    if (spec->type == STRADS_F32)
+        cell.f32 = (float)value;
+    else if (spec->type == STRADS_F64)
+        cell.f64 = value;
+    else if (spec->type == STRADS_I32)
+        cell.i32 = (int32_t)value;
+    else
+        cell.i64 = (int64_t)value;
+    l->swarm->result->incs++;
+    sti_sim_store_tell(l->swarm->sim, "worker %u adds %g to table %u row %u",
+                       l->number, value, table, row);
+    return sti_sim_worker_add(
+        l->worker, table,
+        &(sti_row_delta){.row = row, .n = 1, .cols = &col, .cells = &cell});
+}
+
+/* The clock below which a read must see everything. */
+static uint64_t needs_of(const life *l, uint32_t table, uint32_t staleness)
+{
+    uint64_t clock = sti_sim_worker_clock(l->worker);
+    if (staleness == STRADS_STALENESS_DEFAULT)
+        staleness = l->swarm->plan.tables[table].staleness;
+    if (staleness == STRADS_STALENESS_ADAPTIVE)
+        staleness = sti_sim_worker_staleness(l->worker, table);
+    return clock > staleness ? clock - staleness : 0;
+}
+
+static uint32_t draw_staleness(life *l)
+{
+    static const uint32_t some[] = {STRADS_STALENESS_DEFAULT,
+                                    STRADS_STALENESS_DEFAULT,
+                                    STRADS_STALENESS_DEFAULT,
+                                    0,
+                                    1,
+                                    2,
+                                    STRADS_STALENESS_INFINITE};
+    return some[below(l, sizeof some / sizeof *some)];
+}
+
+static strads_err carry_out_read(life *l, sti_client_read *read,
+                                 checker_read *saw)
+{
+    swarm *s = l->swarm;
+    strads_err err =
+        sti_sim_worker_read(l->worker, read, l->values, &saw->as_of);
+    if (read->exact && err == STRADS_ESTATE) {
+        checker_refused(s->checker, l->number, read->table, saw->needs);
+        return STRADS_OK;
+    }
+    if (err)
+        return err;
+    sti_sim_store_tell(s->sim,
+                       "worker %u at clock %" PRIu64 " has read table %u row "
+                       "%u%s, needs %" PRIu64 ", as of %" PRIu64,
+                       l->number, sti_sim_worker_clock(l->worker), read->table,
+                       read->rows[0], read->exact ? " exactly" : "", saw->needs,
+                       saw->as_of);
+    checker_saw(s->checker, saw);
+    s->result->reads++;
+    s->result->snapshots += read->exact;
+    return STRADS_OK;
+}
+
+static strads_err look(life *l, bool exact)
+{
+    const swarm_plan *plan = &l->swarm->plan;
+    uint32_t table = below(l, plan->setup.n_tables);
+    const strads_table_spec *spec = &plan->tables[table];
+    uint32_t rows[MOST_ROWS];
+    uint64_t clock = sti_sim_worker_clock(l->worker);
+    sti_client_read read = {.table = table,
+                            .n = 1 + below(l, MOST_ROWS),
+                            .rows = rows,
+                            .staleness = draw_staleness(l)};
+    for (uint32_t k = 0; k < read.n; k++)
+        rows[k] = below(l, (uint32_t)spec->rows);
+    read.exact = exact && spec->snapshot_every && clock >= spec->snapshot_every;
+    checker_read saw = {.worker = l->number,
+                        .table = table,
+                        .n = read.n,
+                        .rows = rows,
+                        .exact = read.exact,
+                        .needs = needs_of(l, table, read.staleness),
+                        .values = l->values};
+    if (read.exact)
+        saw.needs = clock / spec->snapshot_every * spec->snapshot_every;
+    return carry_out_read(l, &read, &saw);
+}
+
+static strads_err push(life *l, sti_push_end end)
+{
+    swarm *s = l->swarm;
+    strads_err err = sti_sim_worker_push(l->worker, end);
+    if (err)
+        return err;
+    checker_pushed(s->checker, l->number, end);
+    checker_clock(s->checker, l->number, sti_sim_worker_clock(l->worker));
+    sti_sim_store_tell(s->sim, "worker %u %s, it is at clock %" PRIu64,
+                       l->number,
+                       end == STI_PUSH_FLUSH   ? "has flushed"
+                       : end == STI_PUSH_CLOCK ? "has ended a clock"
+                                               : "leaves",
+                       sti_sim_worker_clock(l->worker));
+    return STRADS_OK;
+}
+
+static strads_err barrier(life *l)
+{
+    strads_err err = sti_sim_worker_barrier(l->worker);
+    if (!err)
+        checker_barrier(l->swarm->checker, l->number);
+    return err;
+}
+
+static strads_err think(life *l)
+{
+    const swarm_plan *plan = &l->swarm->plan;
+    uint64_t ns = sti_random_below(&l->random, plan->think_ns + 1);
+    return sti_sim_worker_compute(l->worker,
+                                  l->number == plan->straggler ? 8 * ns : ns);
+}
+
+static strads_err act(life *l)
+{
+    uint32_t what = below(l, 20);
+    if (what < 9)
+        return increment(l);
+    if (what < 16)
+        return look(l, false);
+    if (what < 18)
+        return look(l, true);
+    return what == 18 ? push(l, STI_PUSH_FLUSH) : barrier(l);
+}
+
+static strads_err live(life *l)
+{
+    const swarm_plan *plan = &l->swarm->plan;
+    strads_err err = STRADS_OK;
+    for (uint32_t clock = 0; !err && clock < plan->clocks; clock++) {
+        uint32_t calls = below(l, plan->calls + 1);
+        for (uint32_t k = 0; !err && k < calls; k++) {
+            err = judge(l, think(l));
+            if (!err)
+                err = judge(l, act(l));
+        }
+        if (!err)
+            err = judge(l, push(l, STI_PUSH_CLOCK));
+    }
+    if (!err)
+        err = judge(l, look(l, below(l, 2)));
+    return err ? err : judge(l, push(l, STI_PUSH_LEAVE));
+}
+
+static void body(void *arg, sti_sim_worker *worker)
+{
+    swarm *s = arg;
+    uint32_t number = sti_sim_worker_number(worker);
+    life l = {.swarm = s,
+              .worker = worker,
+              .number = number,
+              .random = sti_random_stream(s->plan.setup.seed, PURPOSE, number),
+              .values = calloc(MOST_ROWS * (size_t)s->plan.tables[0].cols, 8)};
+    if (l.values)
+        (void)live(&l);
+    else
+        sti_sim_store_stop(s->sim, strads_fail(STRADS_ENOMEM, "no memory"));
+    free(l.values);
+}
+
+/* ---- a seed ------------------------------------------------------------ */
+
+/* Twice: what the shards hold, and what they hold after a loss of power. */
+static strads_err check_end(swarm *s)
+{
+    strads_err err = STRADS_OK;
+    for (int again = 0; !err && again < 2; again++) {
+        if (again)
+            err = sti_sim_store_restart(s->sim);
+        for (uint32_t k = 0; !err && k < s->plan.setup.shards; k++)
+            checker_end(s->checker, k, sti_sim_store_kept(s->sim, k));
+    }
+    return err;
+}
+
+static void finish(swarm *s, strads_err err)
+{
+    swarm_result *result = s->result;
+    if (!err)
+        err = check_end(s);
+    if (!err && checker_breach(s->checker)[0])
+        err = strads_fail(STRADS_EPEER, "%s", checker_breach(s->checker));
+    if (err)
+        (void)snprintf(result->breach, sizeof result->breach, "%s",
+                       strads_error_text());
+    sti_sim_store_outcome_of(s->sim, &result->outcome);
+}
+
+static bool kills(const swarm_plan *plan)
+{
+    for (uint32_t k = 0; k < plan->setup.n_faults; k++)
+        if (plan->faults[k].kind == STI_SIM_KILL)
+            return true;
+    return false;
+}
+
+void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
+                swarm_result *result)
+{
+    swarm s = {.result = result};
+    *result = (swarm_result){0};
+    swarm_plan_draw(seed, &s.plan);
+    sti_sim_store_setup setup = s.plan.setup;
+    setup.body = body;
+    setup.sends = watch;
+    setup.arg = &s;
+    setup.tell = tell;
+    setup.tell_from = tell_from;
+    s.checker =
+        checker_new(&(checker_setup){.shards = setup.shards,
+                                     .clients = setup.clients,
+                                     .workers_each = setup.workers_each,
+                                     .tables = setup.tables,
+                                     .n_tables = setup.n_tables,
+                                     .kills = kills(&s.plan),
+                                     .evicts = setup.cache_bytes < 1 << 20,
+                                     .clocks = s.plan.clocks});
+    strads_err err = s.checker ? sti_sim_store_new(&setup, &s.sim)
+                               : strads_fail(STRADS_ENOMEM, "no memory");
+    if (!err)
+        finish(&s, sti_sim_store_run(s.sim));
+    else
+        (void)snprintf(result->breach, sizeof result->breach, "%s",
+                       strads_error_text());
+    sti_sim_store_free(s.sim);
+    checker_free(s.checker);
+}
