@@ -29,6 +29,7 @@ int cli_lasso_predict(int argc, char **argv);
 int cli_sgd_logistic_train(int argc, char **argv);
 int cli_sgd_logistic_predict(int argc, char **argv);
 int cli_run_program(int argc, char **argv);
+int cli_simulate(int argc, char **argv);
 int cli_join(int argc, char **argv);
 int cli_data_info(int argc, char **argv);
 

@@ -1,0 +1,116 @@
+/* A number and a unit: one table for each quantity. */
+#include "cli_units.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/number_text.h"
+
+typedef struct unit {
+    const char *name;
+    double value;
+} unit;
+
+/* Reads the longest part of `text` that a number can be; false: none. */
+static bool split(const char *text, double *number, const char **rest)
+{
+    char digits[40];
+    size_t n = strspn(text, "0123456789.");
+    /* An exponent, but not the "e" of a word. */
+    if (n > 0 && (text[n] == 'e' || text[n] == 'E')) {
+        size_t sign = text[n + 1] == '-' || text[n + 1] == '+';
+        size_t more = strspn(text + n + 1 + sign, "0123456789");
+        n += more ? 1 + sign + more : 0;
+    }
+    if (n == 0 || n >= sizeof digits) {
+        return false;
+    }
+    memcpy(digits, text, n);
+    digits[n] = '\0';
+    *rest = text + n;
+    return sti_number_parse(digits, number);
+}
+
+static bool with_unit(const unit *units, const char *text, double *out)
+{
+    double number;
+    const char *rest;
+    if (!split(text, &number, &rest)) {
+        return false;
+    }
+    for (const unit *u = units; u->name; u++) {
+        if (strcmp(u->name, rest) == 0) {
+            *out = number * u->value;
+            return isfinite(*out);
+        }
+    }
+    return false;
+}
+
+strads_err cli_seconds(const char *option, const char *text, double *out)
+{
+    static const unit units[] = {
+        {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {NULL, 0}};
+    if (with_unit(units, text, out)) {
+        return STRADS_OK;
+    }
+    return strads_fail(STRADS_EINVAL,
+                       "--%s %s: expected a time with its unit, ns, us, ms or "
+                       "s, as in 50us",
+                       option, text);
+}
+
+strads_err cli_rate(const char *option, const char *text, double *out)
+{
+    static const unit units[] = {{"bit", 0.125},  {"Kbit", 125},
+                                 {"Mbit", 125e3}, {"Gbit", 125e6},
+                                 {"B", 1},        {"KB", 1e3},
+                                 {"MB", 1e6},     {"GB", 1e9},
+                                 {NULL, 0}};
+    char bare[48];
+    size_t length = strlen(text);
+    if (length > 2 && strcmp(text + length - 2, "/s") == 0) {
+        length -= 2;
+    }
+    if (length < sizeof bare) {
+        memcpy(bare, text, length);
+        bare[length] = '\0';
+        if (with_unit(units, bare, out) && *out > 0) {
+            return STRADS_OK;
+        }
+    }
+    return strads_fail(STRADS_EINVAL,
+                       "--%s %s: expected a rate above 0 with its unit, bit, "
+                       "Kbit, Mbit, Gbit or B, KB, MB, GB, as in 10Gbit or "
+                       "800MB/s",
+                       option, text);
+}
+
+strads_err cli_pair(const char *option, const char *text, double *a, double *b,
+                    const char **end)
+{
+    const char *colon;
+    if (split(text, a, &colon) && *colon == ':' && split(colon + 1, b, end)) {
+        return STRADS_OK;
+    }
+    return strads_fail(STRADS_EINVAL,
+                       "--%s %s: expected two numbers with a colon, as in 3:4",
+                       option, text);
+}
+
+const char *cli_time(double seconds, char out[CLI_TIME_SIZE])
+{
+    static const unit units[] = {{"s", 1},
+                                 {"ms", 1e-3},
+                                 {"us", 1e-6},
+                                 {"ns", 1e-9}};
+    size_t k = 0;
+    while (k < 3 && seconds < units[k].value) {
+        k++;
+    }
+    (void)snprintf(out, CLI_TIME_SIZE, "%.4g %s", seconds / units[k].value,
+                   units[k].name);
+    return out;
+}
