@@ -31,7 +31,7 @@ struct checker {
     life *worker;     /* [workers] */
     cell **cells;     /* [tables][rows x workers x clocks] */
     told *told;       /* [shards x clients] */
-    uint64_t **as_of; /* [tables][readers x rows] the highest that was seen */
+    uint64_t **as_of; /* [tables][clients x rows] the highest that was seen */
     char breach[512];
 };
 
@@ -73,7 +73,7 @@ checker *checker_new(const checker_setup *setup)
         c->cells[t] = calloc(setup->tables[t].rows * c->workers * setup->clocks,
                              sizeof(cell));
         c->as_of[t] =
-            calloc(setup->tables[t].rows * c->workers, sizeof(uint64_t));
+            calloc(setup->tables[t].rows * setup->clients, sizeof(uint64_t));
         all = c->cells[t] && c->as_of[t];
     }
     if (all)
@@ -295,26 +295,23 @@ static void check_worker(checker *c, const checker_read *read, place *p,
     }
 }
 
-/* P4, of a worker; of all workers of a node while its cache forgets nothing.
- * What is told is the least of the rows', so it is held against the least that
- * they had. */
+/* P4, on a node. What is told is the least of the rows', so it is held against
+ * the least that they had. */
 static void check_as_of(checker *c, const checker_read *read)
 {
     const strads_table_spec *spec = &c->setup.tables[read->table];
-    uint32_t reader =
-        c->setup.evicts ? read->worker : read->worker / c->setup.workers_each;
-    uint64_t *rows = &c->as_of[read->table][reader * spec->rows];
+    uint32_t client = read->worker / c->setup.workers_each;
+    uint64_t *rows = &c->as_of[read->table][client * spec->rows];
     uint64_t least = UINT64_MAX;
     for (uint32_t k = 0; k < read->n; k++)
         if (rows[read->rows[k]] < least)
             least = rows[read->rows[k]];
     if (read->as_of < least)
-        breach(
-            c,
-            "P4 clocks: worker %u reads table %u as of %llu, %s has read it as "
-            "of %llu",
-            read->worker, read->table, (unsigned long long)read->as_of,
-            c->setup.evicts ? "it" : "its node", (unsigned long long)least);
+        breach(c,
+               "P4 clocks: worker %u reads table %u as of %llu, its node has "
+               "read it as of %llu",
+               read->worker, read->table, (unsigned long long)read->as_of,
+               (unsigned long long)least);
     for (uint32_t k = 0; k < read->n; k++)
         if (rows[read->rows[k]] < read->as_of)
             rows[read->rows[k]] = read->as_of;

@@ -24,7 +24,6 @@ typedef struct checker_setup {
     const strads_table_spec *tables; /* cols: workers x clocks */
     uint32_t n_tables;
     bool kills;      /* shards may forget snapshots */
-    bool evicts;     /* caches may forget rows, and how new these were */
     uint32_t clocks; /* increments are made in clocks 0 .. clocks - 1 */
 } checker_setup;
 

@@ -286,15 +286,13 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
     setup.arg = &s;
     setup.tell = tell;
     setup.tell_from = tell_from;
-    s.checker =
-        checker_new(&(checker_setup){.shards = setup.shards,
-                                     .clients = setup.clients,
-                                     .workers_each = setup.workers_each,
-                                     .tables = setup.tables,
-                                     .n_tables = setup.n_tables,
-                                     .kills = kills(&s.plan),
-                                     .evicts = setup.cache_bytes < 1 << 20,
-                                     .clocks = s.plan.clocks});
+    s.checker = checker_new(&(checker_setup){.shards = setup.shards,
+                                             .clients = setup.clients,
+                                             .workers_each = setup.workers_each,
+                                             .tables = setup.tables,
+                                             .n_tables = setup.n_tables,
+                                             .kills = kills(&s.plan),
+                                             .clocks = s.plan.clocks});
     strads_err err = s.checker ? sti_sim_store_new(&setup, &s.sim)
                                : strads_fail(STRADS_ENOMEM, "no memory");
     if (!err)

@@ -81,7 +81,9 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
     client->workers = calloc(setup->workers, sizeof *client->workers);
     client->chains =
         calloc((size_t)setup->n_tables * shards + 1, sizeof *client->chains);
-    bool ready = client->streams && client->workers && client->chains;
+    client->newest = calloc(shards, sizeof *client->newest);
+    bool ready =
+        client->streams && client->workers && client->chains && client->newest;
     strads_err err = ready ? copy_tables(client, setup) : no_memory();
     if (client->streams)
         open_streams(client, setup);
@@ -115,6 +117,7 @@ void sti_client_free(sti_client *client)
     sti_cache_free(&client->cache);
     free(client->tables);
     free(client->chains);
+    free(client->newest);
     free(client->streams);
     free(client->workers);
     free(client);

@@ -457,6 +457,19 @@ static strads_err take_others(sti_client *client, uint32_t shard,
     return STRADS_OK;
 }
 
+/* P4: an answer that a newer one has overtaken could bring back a row, evicted
+ * meanwhile, that was seen as of a later clock. An exact one is of its own. */
+static bool is_overtaken(sti_client *client, uint32_t shard,
+                         const sti_row_answer *answer)
+{
+    uint64_t *newest = &client->newest[shard];
+    if (answer->exact)
+        return false;
+    if (answer->as_of > *newest)
+        *newest = answer->as_of;
+    return answer->as_of < *newest;
+}
+
 /* C6. An answer from before pushes that were acknowledged since lacks them,
  * and they are not kept here any more: it is not used, and asked for again. */
 void sti_client_take_rows(sti_client *client, uint32_t shard,
@@ -474,7 +487,8 @@ void sti_client_take_rows(sti_client *client, uint32_t shard,
         bool awaited =
             answer->id && w->call.asks[shard] && w->call.id == answer->id &&
             w->call.needs <= answer->as_of && w->call.table == answer->table;
-        if (answer->applied < stream->acknowledged)
+        bool overtaken = is_overtaken(client, shard, answer);
+        if (answer->applied < stream->acknowledged || (awaited && overtaken))
             awaited ? sti_call_resend(client, w, shard, now, out) : (void)0;
         else if (awaited)
             err = take_awaited(client, shard, answer, w, out);

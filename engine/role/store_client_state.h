@@ -50,6 +50,7 @@ struct sti_client {
     sti_client_worker *workers; /* [n_workers] */
     sti_row_cache cache;
     sti_eager_chain *chains; /* [n_tables x shards] */
+    uint64_t *newest;        /* [shards] the highest as-of of their answers */
     uint64_t stamp;          /* of the last answer */
     bool timed;              /* a TIMER is under way */
     bool failed;
