@@ -128,24 +128,24 @@ void sti_table_free(sti_table *table)
 
 /* ---- checks and locks -------------------------------------------------- */
 
-strads_err sti_table_check_row(const sti_table *table, uint64_t row)
+strads_err sti_spec_check_row(const strads_table_spec *spec, uint64_t row)
 {
-    if (row < table->spec.rows)
+    if (row < spec->rows)
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "table \"%s\" has %" PRIu64 " rows, numbered from 0: "
                        "there is no row %" PRIu64,
-                       table->name, table->spec.rows, row);
+                       spec->name, spec->rows, row);
 }
 
-strads_err sti_table_check_col(const sti_table *table, uint32_t col)
+strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col)
 {
-    if (col < table->spec.cols)
+    if (col < spec->cols)
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "table \"%s\" has %" PRIu32 " columns, numbered from 0: "
                        "there is no column %" PRIu32,
-                       table->name, table->spec.cols, col);
+                       spec->name, spec->cols, col);
 }
 
 static uint64_t stripe_of(const sti_table *table, uint32_t row)
@@ -159,7 +159,7 @@ static strads_err check_rows(const sti_table *table, uint32_t n,
     uint64_t mask = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (rows[k] >= table->spec.rows)
-            return sti_table_check_row(table, rows[k]);
+            return sti_spec_check_row(&table->spec, rows[k]);
         mask |= stripe_of(table, rows[k]);
     }
     *stripes = mask;
@@ -261,10 +261,10 @@ static void add_to_dense(sti_table *table, const sti_row_delta *delta)
 static strads_err check_delta(const sti_table *table,
                               const sti_row_delta *delta)
 {
-    strads_err err = sti_table_check_row(table, delta->row);
+    strads_err err = sti_spec_check_row(&table->spec, delta->row);
     for (uint32_t i = 0; !err && delta->cols && i < delta->n; i++)
         if (delta->cols[i] >= table->spec.cols)
-            err = sti_table_check_col(table, delta->cols[i]);
+            err = sti_spec_check_col(&table->spec, delta->cols[i]);
     return err;
 }
 

@@ -40,8 +40,8 @@ strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
 void sti_table_free(sti_table *table);
 
 /* STRADS_EINVAL when the table has no such row, no such column. */
-strads_err sti_table_check_row(const sti_table *table, uint64_t row);
-strads_err sti_table_check_col(const sti_table *table, uint32_t col);
+strads_err sti_spec_check_row(const strads_table_spec *spec, uint64_t row);
+strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col);
 
 /* Copies n rows to out[n x cols]. */
 strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,

@@ -1,151 +1,141 @@
-/* A worker's clocked view: increments gather here until they are flushed, and
- * reads wait until the others' clocks allow them. Invariants: own increments
- * are either pending or in the table, never both; a clock is ended only after
- * all of its increments are in the tables. */
+/* A worker's clocked view, wherever the tables are: its clock, and what it has
+ * added since its last push. Checks what a caller says; the rest is done by
+ * what stands behind (session_inside.h). */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "engine/store/adaptive_staleness.h"
 #include "engine/store/number_cells.h"
-#include "engine/store/pending_rows.h"
-#include "engine/store/store_inside.h"
+#include "engine/store/session_inside.h"
 
-struct strads_session {
-    strads_store *store;
-    uint32_t worker, workers;
-    uint64_t clock;
-    uint64_t others; /* the others' clocks are at least that */
-    strads_times times;
-    sti_pending *pending; /* [n_pending] by number of the table */
-    uint32_t n_pending;
-};
-
-strads_err strads_session_open(strads_store *store, uint32_t worker,
-                               uint32_t workers, strads_session **out)
+strads_err sti_session_open(const sti_session_ops *ops, void *behind,
+                            uint32_t worker, uint32_t workers,
+                            strads_session **out)
 {
     strads_session *session = calloc(1, sizeof *session);
     if (!session)
         return strads_fail(STRADS_ENOMEM, "no memory for a session");
-    *session =
-        (strads_session){.store = store, .worker = worker, .workers = workers};
-    strads_err err = sti_clocks_join(&store->clocks, worker, workers);
+    *session = (strads_session){.ops = ops,
+                                .behind = behind,
+                                .worker = worker,
+                                .workers = workers};
+    strads_err err = ops->join(session);
     if (err)
-        goto fail;
-    *out = session;
-    return STRADS_OK;
-fail:
-    free(session);
+        free(session);
+    else
+        *out = session;
     return err;
 }
 
-void strads_session_close(strads_session *session)
+void sti_session_free(strads_session *session)
 {
     if (!session)
         return;
-    (void)strads_session_flush(session);
-    sti_clocks_leave(&session->store->clocks, session->worker);
     for (uint32_t t = 0; t < session->n_pending; t++)
         sti_pending_free(&session->pending[t]);
     free(session->pending);
     free(session);
 }
 
+void strads_session_close(strads_session *session)
+{
+    if (session)
+        session->ops->leave(session);
+    sti_session_free(session);
+}
+
+/* ---- checks ------------------------------------------------------------ */
+
+static strads_err find_spec(const strads_session *session, uint32_t table,
+                            const strads_table_spec **out)
+{
+    *out = session->ops->spec(session->behind, table);
+    if (*out)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "there is no table %" PRIu32 ": the store has "
+                       "%" PRIu32 ", numbered from 0",
+                       table, session->ops->tables(session->behind));
+}
+
+/* Tables may have been added since the last call. */
+strads_err sti_session_make_pending(strads_session *session)
+{
+    uint32_t tables = session->ops->tables(session->behind);
+    if (session->n_pending == tables)
+        return STRADS_OK;
+    sti_pending *more = realloc(session->pending, tables * sizeof(sti_pending));
+    if (!more)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to keep increments of %" PRIu32 " tables",
+                           tables);
+    session->pending = more;
+    while (session->n_pending < tables) {
+        uint32_t t = session->n_pending++;
+        sti_pending_init(&more[t], session->ops->spec(session->behind, t));
+    }
+    return STRADS_OK;
+}
+
+static strads_err find_pending(strads_session *session, uint32_t table,
+                               uint64_t row, sti_pending **out)
+{
+    const strads_table_spec *spec;
+    strads_err err = STRADS_OK;
+    if (table >= session->n_pending) {
+        err = find_spec(session, table, &spec);
+        if (!err)
+            err = sti_session_make_pending(session);
+        if (err)
+            return err;
+    }
+    *out = &session->pending[table];
+    return sti_spec_check_row((*out)->spec, row);
+}
+
 /* ---- reading ----------------------------------------------------------- */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void wait_for_others(strads_session *session, uint64_t clock)
-{
-    if (session->others >= clock)
-        return;
-    double begin = now();
-    session->others =
-        sti_clocks_wait(&session->store->clocks, session->worker, clock);
-    session->times.waiting += now() - begin;
-}
-
-/* Updates of clocks below c - s are wanted: the others must have ended them,
- * that is, be at clock c - s or later. */
-static void wait_until_fresh(strads_session *session, const sti_table *table,
-                             uint32_t staleness)
-{
-    if (staleness == STRADS_STALENESS_DEFAULT)
-        staleness = table->spec.staleness;
-    if (staleness == STRADS_STALENESS_ADAPTIVE)
-        staleness = sti_staleness_max(&table->spec);
-    if (staleness != STRADS_STALENESS_INFINITE && session->clock > staleness)
-        wait_for_others(session, session->clock - staleness);
-}
 
 strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                     uint32_t n, const uint32_t *rows,
                                     uint32_t staleness, void *out)
 {
-    sti_table *found = NULL;
-    strads_err err = sti_store_table(session->store, table, &found);
+    const strads_table_spec *spec;
+    strads_err err = find_spec(session, table, &spec);
     for (uint32_t k = 0; !err && k < n; k++)
-        err = sti_table_check_row(found, rows[k]);
+        err = sti_spec_check_row(spec, rows[k]);
     if (err)
         return err;
-    wait_until_fresh(session, found, staleness);
-    err = sti_table_read(found, n, rows, out);
-    for (uint32_t k = 0; table < session->n_pending && !err && k < n; k++)
-        sti_pending_apply(&session->pending[table], rows[k],
-                          (char *)out + k * found->row_bytes);
-    return err;
+    return session->ops->read(session, &(sti_session_read){
+                                           .table = table,
+                                           .n = n,
+                                           .rows = rows,
+                                           .staleness = staleness,
+                                           .out = out,
+                                       });
 }
 
 strads_err strads_session_read_row(strads_session *session, uint32_t table,
                                    uint64_t row, uint32_t staleness, void *out)
 {
-    sti_table *found = NULL;
-    strads_err err = sti_store_table(session->store, table, &found);
+    const strads_table_spec *spec;
+    strads_err err = find_spec(session, table, &spec);
     if (!err)
-        err = sti_table_check_row(found, row);
+        err = sti_spec_check_row(spec, row);
     if (err)
         return err;
-    return strads_session_read_rows(session, table, 1,
-                                    &(uint32_t){(uint32_t)row}, staleness, out);
+    return session->ops->read(session, &(sti_session_read){
+                                           .table = table,
+                                           .n = 1,
+                                           .rows = &(uint32_t){(uint32_t)row},
+                                           .staleness = staleness,
+                                           .out = out,
+                                       });
 }
 
 /* ---- incrementing ------------------------------------------------------ */
 
-/* Tables may have been added since the last call. */
-static strads_err find_pending(strads_session *session, uint32_t table,
-                               sti_table **found, sti_pending **out)
-{
-    const strads_store *store = session->store;
-    strads_err err = sti_store_table(store, table, found);
-    if (err)
-        return err;
-    if (table >= session->n_pending) {
-        sti_pending *more =
-            realloc(session->pending, store->n_tables * sizeof(sti_pending));
-        if (!more)
-            return strads_fail(STRADS_ENOMEM,
-                               "no memory to keep increments of %" PRIu32
-                               " tables",
-                               store->n_tables);
-        session->pending = more;
-        while (session->n_pending < store->n_tables) {
-            uint32_t t = session->n_pending++;
-            sti_pending_init(&more[t], &store->tables[t]->spec);
-        }
-    }
-    *out = &session->pending[table];
-    return STRADS_OK;
-}
-
 strads_err strads_session_inc(strads_session *session, uint32_t table,
                               uint64_t row, uint32_t col, double delta)
 {
-    sti_table *found = NULL;
     sti_pending *pending = NULL;
     union {
         double f64;
@@ -153,11 +143,9 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         int32_t i32;
         int64_t i64;
     } cell;
-    strads_err err = find_pending(session, table, &found, &pending);
+    strads_err err = find_pending(session, table, row, &pending);
     if (!err)
-        err = sti_table_check_row(found, row);
-    if (!err)
-        err = sti_table_check_col(found, col);
+        err = sti_spec_check_col(pending->spec, col);
     if (!err)
         err = sti_cell_from(pending->spec->type, delta, &cell);
     if (err)
@@ -171,11 +159,8 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
 strads_err strads_session_inc_row(strads_session *session, uint32_t table,
                                   uint64_t row, const void *delta)
 {
-    sti_table *found = NULL;
     sti_pending *pending = NULL;
-    strads_err err = find_pending(session, table, &found, &pending);
-    if (!err)
-        err = sti_table_check_row(found, row);
+    strads_err err = find_pending(session, table, row, &pending);
     if (err)
         return err;
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
@@ -187,11 +172,7 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
 
 strads_err strads_session_flush(strads_session *session)
 {
-    strads_err err = STRADS_OK;
-    for (uint32_t t = 0; !err && t < session->n_pending; t++)
-        err =
-            sti_pending_commit(&session->pending[t], session->store->tables[t]);
-    return err;
+    return session->ops->flush(session);
 }
 
 strads_err strads_session_clock(strads_session *session)
@@ -201,18 +182,17 @@ strads_err strads_session_clock(strads_session *session)
 
 strads_err strads_session_advance(strads_session *session, uint64_t clock)
 {
-    strads_err err = strads_session_flush(session);
-    if (err || clock <= session->clock)
-        return err;
-    sti_clocks_reach(&session->store->clocks, session->worker, clock);
-    session->clock = clock;
-    return STRADS_OK;
+    if (clock <= session->clock)
+        return strads_session_flush(session);
+    strads_err err = session->ops->advance(session, clock);
+    if (!err)
+        session->clock = clock;
+    return err;
 }
 
 strads_err strads_session_barrier(strads_session *session)
 {
-    wait_for_others(session, session->clock);
-    return STRADS_OK;
+    return session->ops->barrier(session);
 }
 
 strads_times strads_session_times(const strads_session *session)

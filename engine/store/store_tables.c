@@ -145,7 +145,7 @@ strads_err strads_store_inc_sparse(strads_store *store, uint32_t table,
     sti_table *found = NULL;
     strads_err err = sti_store_table(store, table, &found);
     if (!err)
-        err = sti_table_check_row(found, row);
+        err = sti_spec_check_row(&found->spec, row);
     if (err)
         return err;
     const sti_push_part part = {.kind = STI_PUSH_COLS,

@@ -181,7 +181,7 @@ strads_err strads_snapshot_row(const strads_snapshot *snapshot, uint64_t row,
                                const void **values)
 {
     const sti_table *table = snapshot->table;
-    strads_err err = sti_table_check_row(table, row);
+    strads_err err = sti_spec_check_row(&table->spec, row);
     if (err)
         return err;
     uint64_t first = row * table->spec.cols;

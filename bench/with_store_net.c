@@ -1,0 +1,434 @@
+/* What a store on another node costs, over loopback tcp: one shard in one
+ * process, one worker in another, rows of 1024 f32. Push: every row is added to
+ * and its clock ended, again and again, until the shard has all. Pull: every
+ * row is read anew each clock. Floor, in the same run and in turn: a raw tcp
+ * stream of as many bytes, which the receiver adds (push) or copies (pull).
+ * Then what a cached read of one row and an inc of one value cost, and get +
+ * inc of 64 rows x 16,384 a clock, with the store in this process.
+ *
+ * Medians of the rounds; a table, and JSON. No arguments. */
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "strads/strads.h"
+
+enum { COLS = 1024, ROUNDS = 5, SIZES = 3, MOST_ROWS = 10240 };
+enum { WIDE_ROWS = 64, WIDE_COLS = 16384, SMALL = 2000000 };
+
+static const uint32_t rows_of[SIZES] = {64, 1024, MOST_ROWS};
+
+/* How often a size is moved in a round: some 200 MB. */
+static int turns(int size)
+{
+    return (int)(51200 / rows_of[size]);
+}
+
+typedef struct figures {
+    double push[SIZES], pull[SIZES], raw_push[SIZES], raw_pull[SIZES];
+    double read_ns, inc_ns;
+} figures;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static double median(double *of)
+{
+    qsort(of, ROUNDS, sizeof *of, ascending);
+    return of[ROUNDS / 2];
+}
+
+static void must(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "with_store_net: %s: %s\n", what, strads_error_text());
+    exit(1);
+}
+
+/* ---- the floor --------------------------------------------------------- */
+
+static void move_all(int fd, char *bytes, size_t n, bool out)
+{
+    while (n) {
+        ssize_t k = out ? write(fd, bytes, n) : read(fd, bytes, n);
+        must(k > 0, "a raw stream");
+        bytes += k;
+        n -= (size_t)k;
+    }
+}
+
+static __attribute__((noinline)) void add(float *restrict to,
+                                          const float *restrict from, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        to[k] += from[k];
+}
+
+enum { CHUNK = 65536 };
+
+/* As much as fits a cache is received, then added or copied. */
+static void receive(int fd, char *to, size_t n, bool adds)
+{
+    static _Alignas(64) char chunk[CHUNK];
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t k = n - at < CHUNK ? n - at : CHUNK;
+        move_all(fd, chunk, k, false);
+        if (adds)
+            add((float *)(void *)(to + at), (const float *)(void *)chunk,
+                k / sizeof(float));
+        else
+            memcpy(to + at, chunk, k);
+    }
+}
+
+/* The far end: takes a push and says so, or sends what is asked for. */
+static void serve_raw(int fd)
+{
+    char *array = calloc(MOST_ROWS, COLS * sizeof(float)), what[2];
+    while (read(fd, what, 2) == 2) {
+        size_t n = (size_t)rows_of[(int)what[1]] * COLS * sizeof(float);
+        if (what[0] == 'q')
+            break;
+        if (what[0] == 'p') {
+            receive(fd, array, n, true);
+            move_all(fd, what, 1, true);
+        } else {
+            move_all(fd, array, n, true);
+        }
+    }
+    free(array);
+    close(fd);
+}
+
+static double time_raw(int fd, int size, bool pull, char *array)
+{
+    size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
+    double begin = now();
+    for (int k = 0; k < turns(size); k++) {
+        char what[2] = {pull ? 'g' : 'p', (char)size};
+        move_all(fd, what, 2, true);
+        if (pull) {
+            receive(fd, array, n, false);
+        } else {
+            move_all(fd, array, n, true);
+            move_all(fd, what, 1, false);
+        }
+    }
+    return (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+}
+
+/* ---- the store --------------------------------------------------------- */
+
+static int raw_fd; /* of the measuring process */
+
+static strads_err tables(const void *config, const strads_shape *shape,
+                         strads_store *store)
+{
+    const strads_table_spec spec = {.name = "values",
+                                    .type = STRADS_F32,
+                                    .rows = MOST_ROWS,
+                                    .cols = COLS};
+    uint32_t table;
+    (void)config, (void)shape;
+    return strads_store_create(store, &spec, &table);
+}
+
+static strads_err settle(strads_session *s)
+{
+    static float row[COLS];
+    return strads_session_read_row(s, 1, 0, 0, row);
+}
+
+static strads_err time_push(strads_session *s, int size, const float *values,
+                            double *out)
+{
+    strads_err err = STRADS_OK;
+    double begin = now();
+    for (int k = 0; !err && k < turns(size); k++) {
+        for (uint32_t r = 0; !err && r < rows_of[size]; r++)
+            err = strads_session_inc_row(s, 1, r, values + (size_t)r * COLS);
+        if (!err)
+            err = strads_session_clock(s);
+    }
+    if (!err)
+        err = settle(s);
+    *out = (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+    return err;
+}
+
+static strads_err time_pull(strads_session *s, int size, float *values,
+                            double *out)
+{
+    static uint32_t rows[MOST_ROWS];
+    strads_err err = STRADS_OK;
+    for (uint32_t r = 0; r < MOST_ROWS; r++)
+        rows[r] = r;
+    double begin = now();
+    for (int k = 0; !err && k < turns(size); k++) {
+        err = strads_session_clock(s);
+        if (!err)
+            err =
+                strads_session_read_rows(s, 1, rows_of[size], rows, 0, values);
+    }
+    *out = (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+    return err;
+}
+
+static strads_err time_small(strads_session *s, uint32_t table, double *read_ns,
+                             double *inc_ns)
+{
+    double row[2];
+    strads_err err = STRADS_OK;
+    double begin = now();
+    for (int k = 0; !err && k < SMALL; k++)
+        err = strads_session_read_row(s, table, (uint64_t)k & 15,
+                                      STRADS_STALENESS_INFINITE, row);
+    *read_ns = 1e9 * (now() - begin) / SMALL;
+    begin = now();
+    for (int k = 0; !err && k < SMALL; k++)
+        err = strads_session_inc(s, table, (uint64_t)k & 15, 1, 1.0);
+    *inc_ns = 1e9 * (now() - begin) / SMALL;
+    return err;
+}
+
+static figures result;
+
+/* Partition 0 is beside the shard and leaves at once; partition 1 measures. */
+static strads_err run(strads_task *task, strads_session *s)
+{
+    double push[ROUNDS], pull[ROUNDS], raw[ROUNDS], rawp[ROUNDS];
+    strads_err err = STRADS_OK;
+    if (task->share->partition == 0)
+        return STRADS_OK;
+    float *values = calloc((size_t)MOST_ROWS * COLS, sizeof *values);
+    must(values != NULL, "memory");
+    err = strads_session_clock(s);
+    for (int size = 0; size < SIZES; size++) {
+        for (int r = 0; !err && r < ROUNDS; r++) {
+            raw[r] = time_raw(raw_fd, size, false, (char *)values);
+            err = time_push(s, size, values, &push[r]);
+            rawp[r] = time_raw(raw_fd, size, true, (char *)values);
+            if (!err)
+                err = time_pull(s, size, values, &pull[r]);
+        }
+        result.push[size] = median(push);
+        result.pull[size] = median(pull);
+        result.raw_push[size] = median(raw);
+        result.raw_pull[size] = median(rawp);
+    }
+    free(values);
+    return err ? err : time_small(s, 0, &result.read_ns, &result.inc_ns);
+}
+
+static strads_err shape(const void *config, const strads_data *data,
+                        strads_shape *shape_)
+{
+    (void)config, (void)data;
+    shape_->parameters = 16;
+    shape_->width = 2;
+    return STRADS_OK;
+}
+
+static const strads_program program = {.size = sizeof(strads_program),
+                                       .name = "store-net",
+                                       .shape = shape,
+                                       .tables = tables,
+                                       .run = run};
+
+static const strads_program *find(void *arg, const char *name)
+{
+    (void)arg, (void)name;
+    return &program;
+}
+
+static strads_data *make_data(const strads_data_options *options)
+{
+    double label[4] = {0}, value[4] = {0};
+    const uint32_t index[4] = {0, 1, 2, 3};
+    const uint64_t start[2] = {0, 4};
+    const strads_columns columns = {4, 1, start, index, value, label};
+    strads_data *data = NULL;
+    must(!strads_data_from_columns(&columns, options, &data), "data");
+    return data;
+}
+
+static void take_part(strads_engine *engine)
+{
+    strads_data_options keep = {.size = sizeof keep};
+    strads_result *out = NULL;
+    must(!strads_engine_keep(engine, &keep), "keep");
+    strads_data *data = make_data(&keep);
+    must(!strads_engine_run(engine, data, &out), "run");
+    strads_result_free(out);
+    strads_data_free(data);
+    strads_engine_free(engine);
+}
+
+/* The process with the shard tells the URL through the raw stream. */
+static void keep_shard(int fd)
+{
+    const strads_engine_options options = {.size = sizeof options,
+                                           .workers = 1,
+                                           .nodes = 2,
+                                           .listen = "tcp://127.0.0.1:0"};
+    strads_engine *engine;
+    char url[200] = "";
+    must(!strads_engine_listen(&program, NULL, &options, &engine), "listen");
+    (void)snprintf(url, sizeof url, "%s", strads_engine_url(engine));
+    move_all(fd, url, sizeof url, true);
+    take_part(engine);
+}
+
+static void measure_nodes(int fd)
+{
+    char url[200];
+    const strads_join_options options = {.size = sizeof options,
+                                         .workers = 1,
+                                         .find = find};
+    strads_engine *engine;
+    move_all(fd, url, sizeof url, false);
+    must(!strads_engine_join(url, &options, &engine), "join");
+    take_part(engine);
+}
+
+/* ---- in this process --------------------------------------------------- */
+
+static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
+{
+    strads_store *store;
+    strads_session *s;
+    uint32_t wide, small, rows[WIDE_ROWS];
+    const strads_table_spec specs[2] = {{.name = "wide",
+                                         .type = STRADS_F32,
+                                         .rows = WIDE_ROWS,
+                                         .cols = WIDE_COLS},
+                                        {.name = "small",
+                                         .rows = 16,
+                                         .cols = 2}};
+    float *values = calloc((size_t)WIDE_ROWS * WIDE_COLS, sizeof *values);
+    double per_round[ROUNDS];
+    must(values && !strads_store_open(0, &store) &&
+             !strads_store_create(store, &specs[0], &wide) &&
+             !strads_store_create(store, &specs[1], &small) &&
+             !strads_session_open(store, 0, 1, &s),
+         "a store");
+    for (uint32_t k = 0; k < WIDE_ROWS; k++)
+        rows[k] = k;
+    for (int r = 0; r < ROUNDS; r++) {
+        enum { CLOCKS = 100 };
+        strads_err err = STRADS_OK;
+        double begin = now();
+        for (int c = 0; !err && c < CLOCKS; c++) {
+            err = strads_session_read_rows(s, wide, WIDE_ROWS, rows, 0, values);
+            for (uint32_t k = 0; !err && k < WIDE_ROWS; k++)
+                err = strads_session_inc_row(s, wide, k,
+                                             values + (size_t)k * WIDE_COLS);
+            if (!err)
+                err = strads_session_clock(s);
+        }
+        must(!err, "get + inc");
+        per_round[r] = (double)CLOCKS * WIDE_ROWS * WIDE_COLS / (now() - begin);
+    }
+    *values_per_s = median(per_round);
+    must(!time_small(s, small, read_ns, inc_ns), "a small row");
+    strads_session_close(s);
+    strads_store_free(store);
+    free(values);
+}
+
+static void print(void)
+{
+    double load[1] = {0}, wide, read_ns, inc_ns;
+    (void)getloadavg(load, 1);
+    printf("loopback tcp, one shard, one worker, rows of %d f32; M values/s; "
+           "load %.1f\n",
+           COLS, load[0]);
+    printf("%-10s %8s %8s %6s %8s %8s %6s\n", "values", "push", "raw", "ratio",
+           "pull", "raw", "ratio");
+    for (int k = 0; k < SIZES; k++) {
+        const figures *f = &result;
+        printf("%-10u %8.0f %8.0f %6.2f %8.0f %8.0f %6.2f\n", rows_of[k] * COLS,
+               1e-6 * f->push[k], 1e-6 * f->raw_push[k],
+               f->push[k] / f->raw_push[k], 1e-6 * f->pull[k],
+               1e-6 * f->raw_pull[k], f->pull[k] / f->raw_pull[k]);
+        printf("{\"bench\": \"store-net\", \"values\": %u, \"push\": %.4g, "
+               "\"raw_push\": %.4g, \"pull\": %.4g, \"raw_pull\": %.4g}\n",
+               rows_of[k] * COLS, f->push[k], f->raw_push[k], f->pull[k],
+               f->raw_pull[k]);
+    }
+    measure_here(&wide, &read_ns, &inc_ns);
+    printf("a cached read of 2 numbers: %.0f ns over nodes, %.0f in process; "
+           "an inc: %.0f and %.0f ns\n",
+           result.read_ns, read_ns, result.inc_ns, inc_ns);
+    printf("get + inc of %d rows x %d a clock, in process: %.0f M values/s\n",
+           WIDE_ROWS, WIDE_COLS, 1e-6 * wide);
+    printf("{\"bench\": \"store-session\", \"read_ns_nodes\": %.1f, "
+           "\"read_ns\": %.1f, \"inc_ns_nodes\": %.1f, \"inc_ns\": %.1f, "
+           "\"get_inc_values\": %.4g}\n",
+           result.read_ns, read_ns, result.inc_ns, inc_ns, wide);
+}
+
+/* A pair of connected tcp sockets. */
+static void connect_pair(int fd[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int one = 1, door = socket(AF_INET, SOCK_STREAM, 0);
+    must(door >= 0 && !bind(door, (void *)&at, size) && !listen(door, 1) &&
+             !getsockname(door, (void *)&at, &size),
+         "a socket");
+    fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+    must(fd[0] >= 0 && !connect(fd[0], (void *)&at, size), "a connection");
+    fd[1] = accept(door, NULL, NULL);
+    must(fd[1] >= 0, "a connection");
+    for (int k = 0; k < 2; k++)
+        (void)setsockopt(fd[k], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    close(door);
+}
+
+int main(void)
+{
+    int raw[2], url[2];
+    connect_pair(raw);
+    connect_pair(url);
+    pid_t floor = fork();
+    if (floor == 0) {
+        close(raw[0]);
+        serve_raw(raw[1]);
+        _exit(0);
+    }
+    pid_t shard = fork();
+    if (shard == 0) {
+        close(raw[0]);
+        close(raw[1]);
+        keep_shard(url[1]);
+        _exit(0);
+    }
+    close(raw[1]);
+    raw_fd = raw[0];
+    measure_nodes(url[0]);
+    close(raw_fd);
+    (void)waitpid(shard, NULL, 0);
+    (void)waitpid(floor, NULL, 0);
+    print();
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* Sessions of a store in this process: increments are committed to its tables,
+ * and reads wait for the clocks of the group. Invariants: own increments are
+ * either pending or in the table, never both; a clock is ended only after all
+ * of its increments are in the tables. */
+#include <time.h>
+
+#include "engine/store/adaptive_staleness.h"
+#include "engine/store/session_inside.h"
+#include "engine/store/store_inside.h"
+
+static uint32_t count_tables(const void *behind)
+{
+    return ((const strads_store *)behind)->n_tables;
+}
+
+static const strads_table_spec *spec_of(const void *behind, uint32_t table)
+{
+    return strads_store_spec(behind, table);
+}
+
+static strads_err join(strads_session *session)
+{
+    strads_store *store = session->behind;
+    return sti_clocks_join(&store->clocks, session->worker, session->workers);
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void wait_for_others(strads_session *session, uint64_t clock)
+{
+    strads_store *store = session->behind;
+    if (session->others >= clock)
+        return;
+    double begin = now();
+    session->others = sti_clocks_wait(&store->clocks, session->worker, clock);
+    session->times.waiting += now() - begin;
+}
+
+/* Updates of clocks below c - s are wanted: the others must have ended them,
+ * that is, be at clock c - s or later. */
+static void wait_until_fresh(strads_session *session, const sti_table *table,
+                             uint32_t staleness)
+{
+    if (staleness == STRADS_STALENESS_DEFAULT)
+        staleness = table->spec.staleness;
+    if (staleness == STRADS_STALENESS_ADAPTIVE)
+        staleness = sti_staleness_max(&table->spec);
+    if (staleness != STRADS_STALENESS_INFINITE && session->clock > staleness)
+        wait_for_others(session, session->clock - staleness);
+}
+
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    const strads_store *store = session->behind;
+    sti_table *table = store->tables[read->table];
+    wait_until_fresh(session, table, read->staleness);
+    strads_err err = sti_table_read(table, read->n, read->rows, read->out);
+    if (read->table >= session->n_pending)
+        return err;
+    for (uint32_t k = 0; !err && k < read->n; k++)
+        sti_pending_apply(&session->pending[read->table], read->rows[k],
+                          (char *)read->out + k * table->row_bytes);
+    return err;
+}
+
+/* ---- clocks ------------------------------------------------------------ */
+
+static strads_err flush(strads_session *session)
+{
+    const strads_store *store = session->behind;
+    strads_err err = STRADS_OK;
+    for (uint32_t t = 0; !err && t < session->n_pending; t++)
+        err = sti_pending_commit(&session->pending[t], store->tables[t]);
+    return err;
+}
+
+static strads_err advance(strads_session *session, uint64_t clock)
+{
+    strads_store *store = session->behind;
+    strads_err err = flush(session);
+    if (err)
+        return err;
+    sti_clocks_reach(&store->clocks, session->worker, clock);
+    return STRADS_OK;
+}
+
+static strads_err barrier(strads_session *session)
+{
+    wait_for_others(session, session->clock);
+    return STRADS_OK;
+}
+
+static void leave(strads_session *session)
+{
+    strads_store *store = session->behind;
+    (void)flush(session);
+    sti_clocks_leave(&store->clocks, session->worker);
+}
+
+static const sti_session_ops local = {
+    .tables = count_tables,
+    .spec = spec_of,
+    .join = join,
+    .read = read_rows,
+    .flush = flush,
+    .advance = advance,
+    .barrier = barrier,
+    .leave = leave,
+};
+
+strads_err strads_session_open(strads_store *store, uint32_t worker,
+                               uint32_t workers, strads_session **out)
+{
+    return sti_session_open(&local, store, worker, workers, out);
+}
