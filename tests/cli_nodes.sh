@@ -3,42 +3,7 @@
 # process; and what happens when a process is wrong or lost.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-children=
-trap 'for child in $children; do kill "$child" 2>/dev/null || :; done
-      rm -rf "$folder"' EXIT
-
-# start NAME WORDS...: strads in the background; its number goes to $child.
-start() {
-    name=$1
-    shift
-    "$STRADS_BIN" "$@" >"$name.out" 2>"$name.err" </dev/null &
-    child=$!
-    children="$children $child"
-}
-
-# ends NAME NUMBER CODE: waits for it.
-ends() {
-    code=0
-    wait "$2" || code=$?
-    [ "$code" -eq "$3" ] ||
-        fail "$1: exit code $code, expected $3: $(tail -c 300 "$1.err")"
-}
-
-# until_there TEXT FILE: the event that a test waits for, half a minute at most.
-until_there() {
-    tries=0
-    until grep -qF -e "$1" "$2" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || { fail "no \"$1\" in $2"; return; }
-        sleep 0.05
-    done
-}
-
-# url_of NAME: where it listens, as it said itself.
-url_of() {
-    until_there "strads join " "$1.err"
-    sed -n 's/.*strads join //p' "$1.err"
-}
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 # The model of one process is what the others are held against.
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"

@@ -24,7 +24,7 @@ gives 0 lasso train --help
 for option in lambda lambda-ratio l1-ratio intercept standardize positive \
     workers partitions policy depth blocks threshold tolerance max-rounds \
     time-limit seed deterministic config print-config model log start listen \
-    nodes trace labels f32 quiet; do
+    nodes shards trace labels f32 quiet; do
     says out "--$option"
 done
 

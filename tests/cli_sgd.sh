@@ -177,7 +177,6 @@ bad '' nan.svm
 printf '%s\n' '%%MatrixMarket matrix coordinate real general' \
     '2 2 2' '1 1 1' '2 2 3' >bare.mtx
 bad 'needs a label for each row' bare.mtx
-bad 'runs in one process' "$party" --nodes 2 --listen "ipc://$folder/n.sock"
 run sgd-logistic train "$party" --step constant --rate 1e300 --epochs 9 \
     --model bad.json
 same "$code" 1 "the exit code when weights overflow"

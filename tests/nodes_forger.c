@@ -17,7 +17,8 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
     (void)link;
     pthread_mutex_lock(&f->lock);
     f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
-    f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH;
+    f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH ||
+                     frame->header.kind == STI_KIND_ROLE + STI_MSG_LOOP;
     if (frame->header.kind == STI_KIND_REJECT &&
         sti_reject_decode(frame->payload, frame->header.size, &answer) ==
             STRADS_OK) {

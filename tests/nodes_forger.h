@@ -36,7 +36,7 @@ void forger_say_ready(forger *f, const strads_program *program,
 
 /* Waits until it is welcomed, or until the link has gone. */
 void forger_wait_welcome(forger *f);
-/* .. until it is sent work. */
+/* .. until it is sent work, or told to begin. */
 void forger_wait_dispatch(forger *f);
 void forger_wait_lost(forger *f);
 

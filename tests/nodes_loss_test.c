@@ -255,6 +255,7 @@ static void call_together(sti_mesh *mesh, const team *t)
 {
     uint32_t workers[] = {1, 1};
     const sti_run_terms terms = {.program = t->program,
+                                 .shards = 1,
                                  .partitions = 2,
                                  .nodes = 2,
                                  .workers = workers};

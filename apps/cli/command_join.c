@@ -9,6 +9,7 @@
 #include "cli_signal.h"
 #include "command.h"
 #include "strads/lasso.h"
+#include "strads/sgd_logistic.h"
 
 typedef struct join_options {
     const char *data, *program, *labels;
@@ -69,7 +70,8 @@ static const strads_option join_table[] = {
 
 static const strads_program *find_program(void *arg, const char *name)
 {
-    static const strads_program *const built_in[] = {&strads_program_lasso};
+    static const strads_program *const built_in[] = {
+        &strads_program_lasso, &strads_program_sgd_logistic};
     const cli_plugin *plugin = arg;
     if (plugin->handle && strcmp(plugin->program.name, name) == 0) {
         return &plugin->program;

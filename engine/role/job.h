@@ -224,6 +224,7 @@ typedef struct sti_apply_job {
 /* An ask whose clock has come, and an answer to a stream. */
 typedef struct sti_ready_ask {
     uint32_t stream;
+    uint64_t parked_ns;
     sti_row_ask *ask;
 } sti_ready_ask;
 
@@ -259,6 +260,11 @@ strads_err sti_job_settle(sti_run *run, sti_settle_job *job);
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
 strads_err sti_job_apply(sti_apply_job *job);
 strads_err sti_job_serve(sti_serve_job *job);
+
+/* Parts of BEGIN: run->store with the table of the parameters, and with the
+ * program's own. */
+strads_err sti_job_make_parameters(sti_run *run);
+strads_err sti_job_make_tables(sti_run *run);
 
 /* Whether a dispatch's partials are records (records.h) instead of numbers
  * that are merged place by place. */

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static strads_err make_tables(sti_run *run)
+/* A loop's tables on several nodes are in no one's memory: what is made here is
+ * their description, and pages that nobody touches. */
+strads_err sti_job_make_parameters(sti_run *run)
 {
-    strads_err err = strads_store_open(0, &run->store);
+    strads_err err =
+        strads_store_open(run->nodes > 1 ? UINT64_MAX : 0, &run->store);
     if (!err && !run->program->run)
         err = sti_store_follow(run->store);
     if (err)
@@ -20,7 +23,12 @@ static strads_err make_tables(sti_run *run)
         .cols = run->shape.width,
     };
     uint32_t table;
-    err = strads_store_create(run->store, &parameters, &table);
+    return strads_store_create(run->store, &parameters, &table);
+}
+
+strads_err sti_job_make_tables(sti_run *run)
+{
+    strads_err err = sti_job_make_parameters(run);
     if (!err && run->program->tables)
         err = run->program->tables(run->config, &run->shape, run->store);
     return err;
@@ -96,7 +104,7 @@ static strads_err commit_start(sti_run *run, sti_begin_job *job)
 
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
 {
-    strads_err err = make_tables(run);
+    strads_err err = sti_job_make_tables(run);
     if (!err && run->probe_phase < run->n_phases)
         err =
             sti_pairs_new(run->shape.parameters, (size_t)1 << 30, &run->pairs);

@@ -98,6 +98,7 @@ static strads_err serve(sti_serve_job *job, const sti_ready_ask *ready)
     answer->id = ask->id;
     answer->worker = ask->worker;
     answer->table = ask->table;
+    answer->parked_ns = ready->parked_ns;
     if (ask->n == 0) /* the clock is what was asked for */
         return STRADS_OK;
     if (!ask->exact)

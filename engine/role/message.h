@@ -30,13 +30,15 @@ typedef enum sti_msg_kind {
     STI_MSG_CHOICE = 5,   /* scheduler to coordinator: sti_choice */
     STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
     /* Of the store; a client is a store_client.h or the coordinator. */
-    STI_MSG_PUSH = 7,     /* client to shard: commits, as in push.h */
-    STI_MSG_ACK = 8,      /* shard to client: pushes up to `round` are in */
-    STI_MSG_ASK_ROWS = 9, /* client to shard: sti_row_ask */
-    STI_MSG_ROWS = 10,    /* shard to client: sti_row_answer */
-    STI_MSG_ATTACH = 11,  /* client to shard: where do you stand? */
-    STI_MSG_ATTACHED = 12 /* shard to client: pushes up to `round` are in, and
-                             what else was asked of it is forgotten */
+    STI_MSG_PUSH = 7,      /* client to shard: commits, as in push.h */
+    STI_MSG_ACK = 8,       /* shard to client: pushes up to `round` are in */
+    STI_MSG_ASK_ROWS = 9,  /* client to shard: sti_row_ask */
+    STI_MSG_ROWS = 10,     /* shard to client: sti_row_answer */
+    STI_MSG_ATTACH = 11,   /* client to shard: where do you stand? */
+    STI_MSG_ATTACHED = 12, /* shard to client: pushes up to `round` are in, and
+                              what else was asked of it is forgotten */
+    STI_MSG_LOOP = 13      /* between the nodes of a data-parallel program:
+                              sti_loop_note */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */

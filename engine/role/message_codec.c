@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/role/loop_message.h"
 #include "engine/role/store_codec.h"
 
 /* ---- blocks ------------------------------------------------------------ */
@@ -434,6 +435,9 @@ strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
     case STI_MSG_ATTACHED:
         sti_store_encode(msg, w);
         return w->err;
+    case STI_MSG_LOOP:
+        sti_loop_encode(msg, w);
+        return w->err;
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
         break;
@@ -465,6 +469,8 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
     case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
         return sti_store_decode(&r, backing, msg);
+    case STI_MSG_LOOP:
+        return sti_loop_decode(&r, msg);
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
         break;

@@ -40,6 +40,7 @@ typedef struct sti_run {
     uint64_t seed;
     uint32_t depth, want, partitions, workers;
     const uint32_t *node_of; /* [workers] */
+    uint32_t nodes, shards;  /* of a run on several nodes */
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint64_t max_rounds;
@@ -74,6 +75,25 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
 {
     return (uint32_t)(((uint64_t)w * run->partitions + run->workers - 1) /
                       run->workers);
+}
+
+/* Shard s of a loop's store is on node s, and so on in turn; each node has the
+ * client of its own number, and node 0 the one behind the last, which is the
+ * engine's. In other runs all of these are on node 0. UINT32_MAX: nobody has
+ * this address. */
+static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
+{
+    if (a >= STI_WORKER_0)
+        return a - STI_WORKER_0 < run->workers ? run->node_of[a - STI_WORKER_0]
+                                               : UINT32_MAX;
+    if (!run->program->run)
+        return 0;
+    if (a >= STI_CLIENT_0 && a - STI_CLIENT_0 <= run->nodes)
+        return (a - STI_CLIENT_0) % run->nodes;
+    if (a < STI_SHARD_0)
+        return 0;
+    return a - STI_SHARD_0 < run->shards ? (a - STI_SHARD_0) % run->nodes
+                                         : UINT32_MAX;
 }
 
 /* What the model is made from: a data-parallel loop works on the store itself,

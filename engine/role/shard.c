@@ -27,6 +27,8 @@ typedef struct stream_state {
 typedef struct parked_ask {
     uint64_t last_id;
     uint32_t stream;
+    uint64_t since;   /* when it came */
+    bool early;       /* before its clock had come */
     sti_row_ask *ask; /* NULL: none */
 } parked_ask;
 
@@ -42,6 +44,7 @@ struct sti_shard {
     push_list waiting, at_work;
     uint32_t durable; /* of at_work: in the journal, not yet applied */
     bool busy, failed;
+    uint64_t now; /* of the last event */
     sti_apply_job apply;
     sti_serve_job serve;
 };
@@ -211,8 +214,14 @@ static void park(sti_shard *shard, uint32_t stream, const sti_msg *msg,
         sti_object_drop(ask);
         return;
     }
+    if (!parked->ask || ask->id > parked->last_id) { /* not sent again */
+        parked->since = shard->now;
+        parked->early = ask->needs > shard->clock;
+    }
     sti_object_drop(parked->ask);
-    *parked = (parked_ask){.last_id = ask->id, .stream = stream, .ask = ask};
+    parked->last_id = ask->id;
+    parked->stream = stream;
+    parked->ask = ask;
 }
 
 static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
@@ -279,7 +288,10 @@ static void gather(sti_shard *shard)
         if (!parked->ask || parked->ask->needs > shard->clock)
             continue;
         job->asks[job->n++] =
-            (sti_ready_ask){.stream = parked->stream, .ask = parked->ask};
+            (sti_ready_ask){.stream = parked->stream,
+                            .parked_ns =
+                                parked->early ? shard->now - parked->since : 0,
+                            .ask = parked->ask};
         parked->ask = NULL;
     }
 }
@@ -366,7 +378,8 @@ static void advance(sti_shard *shard, sti_effects *out)
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
                     sti_effects *out)
 {
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < n; k++) {
+        shard->now = events[k].now;
         switch (events[k].kind) {
         case STI_EVENT_DONE:
             finish(shard, events[k].job, out);
@@ -381,5 +394,6 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
         case STI_EVENT_TIMER:
             break;
         }
+    }
     advance(shard, out);
 }

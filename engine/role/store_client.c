@@ -308,6 +308,13 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     return err;
 }
 
+void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)
+{
+    sti_client_worker *w = sti_client_worker_of(client, worker);
+    if (clock > w->clock)
+        w->clock = clock - 1;
+}
+
 /* ---- events ------------------------------------------------------------ */
 
 void sti_client_fail(sti_client *client, strads_err err, sti_effects *out)

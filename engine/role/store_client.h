@@ -82,6 +82,10 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
                            sti_push_end end, sti_pending *pending, uint64_t now,
                            bool *wait, sti_effects *out);
 
+/* The worker's next CLOCK ends all its clocks below `clock`, not its own alone:
+ * it has no more to add in them. At `clock` or beyond it nothing changes. */
+void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock);
+
 /* Waits until all workers that have not left are at this worker's clock. */
 strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
                               bool *wait, sti_effects *out);

@@ -33,6 +33,7 @@ static void put_rows(sti_writer *w, const sti_row_answer *answer)
     sti_write_u64(w, answer->as_of);
     sti_write_u64(w, answer->applied);
     sti_write_u64(w, answer->since);
+    sti_write_u64(w, answer->parked_ns);
     put_buffer(w, answer->parts);
 }
 
@@ -110,6 +111,7 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     answer->as_of = sti_read_u64(r);
     answer->applied = sti_read_u64(r);
     answer->since = sti_read_u64(r);
+    answer->parked_ns = sti_read_u64(r);
     err = get_buffer(r, "a ROWS", backing, &answer->parts);
     if (err)
         sti_object_drop(answer);

@@ -33,7 +33,8 @@ typedef struct sti_row_answer {
     uint64_t id;
     uint64_t as_of, applied;
     uint64_t since;
-    uint32_t worker; /* who asked; 0 with id 0 */
+    uint64_t parked_ns; /* so long it waited for the clock */
+    uint32_t worker;    /* who asked; 0 with id 0 */
     uint32_t table;
     bool exact;        /* of a snapshot: not what the shard holds now */
     bool gone;         /* that snapshot is not, or no more, kept */

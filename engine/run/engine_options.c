@@ -98,6 +98,13 @@ static const strads_option table[] = {
      .help = "processes in all, this one too (default: 1)",
      .min = 1,
      .max = 1024},
+    {.name = "shards",
+     .kind = STRADS_OPTION_U32,
+     FIELD(shards),
+     .metavar = "N",
+     .help = "a loop's tables on the first N nodes (default: 1)",
+     .min = 1,
+     .max = 1024},
     {.name = NULL},
 };
 

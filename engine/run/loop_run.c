@@ -6,44 +6,15 @@
 #include "engine/run/loop_run.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "engine/role/job.h"
+#include "engine/run/loop_state.h"
 #include "engine/run/result.h"
 
-/* One partition's. */
-typedef struct loop {
-    struct loops *all;
-    uint32_t partition;
-    pthread_t thread;
-    strads_session *session;
-    double begun;       /* seconds */
-    double seconds;     /* since then, as far as it has told: guarded */
-    strads_times times; /* the part of them in its session: guarded */
-    bool told;          /* that the run ends; its own thread's */
-    strads_err err;
-    char text[1024];
-} loop;
-
-typedef struct loops {
-    sti_setup *setup;
-    double wall, cpu;     /* when the run began */
-    loop *loop;           /* [partitions] */
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t moved; /* any of them changed */
-    uint32_t running;
-    bool failed;
-    bool ends;      /* for all of them, */
-    strads_end end; /* for that reason; without one: */
-    bool counted;   /* a loop came to max_rounds */
-    bool reported;  /* waits to be told */
-    strads_progress progress;
-} loops;
-
-static double now(clockid_t clock)
+double sti_loop_now(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -52,9 +23,7 @@ static double now(clockid_t clock)
 
 /* ---- what a loop says and asks ----------------------------------------- */
 
-/* The calls below this line that end with _locked hold the lock. */
-
-static void set_end_locked(loops *all, strads_end end)
+void sti_loops_end_locked(sti_loops *all, strads_end end)
 {
     if (!all->ends)
         all->end = end;
@@ -62,70 +31,88 @@ static void set_end_locked(loops *all, strads_end end)
 }
 
 /* Clocks that are ended empty, after the end, do not count. */
-static void publish_locked(loop *l)
+static void publish_locked(sti_loop *l)
 {
     if (l->partition == 0 && !l->told)
         l->all->progress.round = strads_session_now(l->session);
-    l->seconds = now(CLOCK_MONOTONIC) - l->begun;
+    l->seconds = sti_loop_now(CLOCK_MONOTONIC) - l->begun;
     l->times = strads_session_times(l->session);
 }
 
-static void sum_times_locked(loops *all)
+sti_loop_times sti_loops_times_locked(const sti_loops *all)
 {
-    strads_progress *p = &all->progress;
-    p->seconds = now(CLOCK_MONOTONIC) - all->wall;
-    p->cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - all->cpu;
-    p->callback_seconds = p->waiting_seconds = p->network_seconds = 0;
-    for (uint32_t k = 0; k < all->setup->run.partitions; k++) {
-        const loop *l = &all->loop[k];
-        p->waiting_seconds += l->times.waiting;
-        p->network_seconds += l->times.network;
-        p->callback_seconds += l->seconds - l->times.waiting - l->times.network;
+    sti_loop_times sum = {0};
+    for (uint32_t k = 0; k < all->count; k++) {
+        const sti_loop *l = &all->loop[k];
+        sum.waiting += l->times.waiting;
+        sum.network += l->times.network;
+        sum.computing += l->seconds - l->times.waiting - l->times.network;
     }
+    return sum;
 }
 
-static void look_for_end_locked(loops *all)
+void sti_loops_sum_locked(sti_loops *all)
+{
+    strads_progress *p = &all->progress;
+    const sti_loop_times own = sti_loops_times_locked(all);
+    p->seconds = sti_loop_now(CLOCK_MONOTONIC) - all->wall;
+    p->cpu_seconds = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID) - all->cpu;
+    p->callback_seconds = own.computing + all->others.computing;
+    p->waiting_seconds = own.waiting + all->others.waiting;
+    p->network_seconds = own.network + all->others.network;
+}
+
+void sti_loops_look_locked(sti_loops *all)
 {
     const double limit = all->setup->run.time_limit;
     const volatile bool *stop = all->setup->options.stop;
+    if (sti_loop_nodes_is_told(all->nodes))
+        return;
     if (stop && *stop)
-        set_end_locked(all, STRADS_END_CANCELED);
-    else if (limit > 0 && now(CLOCK_MONOTONIC) - all->wall >= limit)
-        set_end_locked(all, STRADS_END_TIME);
+        sti_loops_end_locked(all, STRADS_END_CANCELED);
+    else if (limit > 0 && sti_loop_now(CLOCK_MONOTONIC) - all->wall >= limit)
+        sti_loops_end_locked(all, STRADS_END_TIME);
 }
 
 /* A bound on clocks is each loop's own, so that all end at the same one. */
 bool strads_loop_ends(const strads_task *task)
 {
-    loop *l = task->engine;
-    loops *all = l->all;
+    sti_loop *l = task->engine;
+    sti_loops *all = l->all;
     const uint64_t most = all->setup->run.max_rounds;
     const bool count = most && strads_session_now(l->session) >= most;
     pthread_mutex_lock(&all->lock);
     publish_locked(l);
-    look_for_end_locked(all);
+    sti_loops_look_locked(all);
     all->counted = all->counted || count;
     l->told = count || all->ends || all->failed;
     pthread_mutex_unlock(&all->lock);
     return l->told;
 }
 
-void strads_loop_report(const strads_task *task, const strads_report *report)
+void sti_loops_take_locked(sti_loops *all, const strads_report *report)
 {
-    loop *l = task->engine;
-    loops *all = l->all;
-    pthread_mutex_lock(&all->lock);
-    while (all->reported)
-        pthread_cond_wait(&all->moved, &all->lock);
-    publish_locked(l);
     all->progress.objective = report->objective;
     all->progress.gap = report->gap;
     all->progress.nonzeros = report->nonzeros;
-    sum_times_locked(all);
+    sti_loops_sum_locked(all);
     if (report->gap <= all->setup->run.tolerance)
-        set_end_locked(all, STRADS_END_CONVERGED);
+        sti_loops_end_locked(all, STRADS_END_CONVERGED);
     if (report->stop)
-        set_end_locked(all, STRADS_END_STOPPED);
+        sti_loops_end_locked(all, STRADS_END_STOPPED);
+}
+
+void strads_loop_report(const strads_task *task, const strads_report *report)
+{
+    sti_loop *l = task->engine;
+    sti_loops *all = l->all;
+    pthread_mutex_lock(&all->lock);
+    while (all->reported && !all->failed)
+        pthread_cond_wait(&all->moved, &all->lock);
+    publish_locked(l);
+    all->report = *report;
+    if (!sti_loop_nodes_is_told(all->nodes))
+        sti_loops_take_locked(all, report);
     all->reported = true;
     pthread_cond_broadcast(&all->moved);
     pthread_mutex_unlock(&all->lock);
@@ -144,21 +131,26 @@ static strads_err open_partition(sti_run *run, strads_task *task)
     return err;
 }
 
-static strads_err run_loop(loop *l)
+/* On several nodes nobody has all tables. */
+static strads_err run_loop(sti_loop *l)
 {
-    sti_run *run = &l->all->setup->run;
+    sti_loops *all = l->all;
+    sti_run *run = &all->setup->run;
     strads_task task = {
         .share = run->partition[l->partition].share,
         .config = run->config,
-        .store = run->store,
+        .store = all->nodes ? NULL : run->store,
         .seed = run->seed,
         .width = run->shape.width,
         .shape = &run->shape,
         .state = l->partition == 0 ? run->state : NULL,
         .engine = l,
     };
-    strads_err err = strads_session_open(run->store, l->partition,
-                                         run->partitions, &l->session);
+    strads_err err =
+        all->nodes
+            ? sti_loop_nodes_session(all->nodes, l->partition, &l->session)
+            : strads_session_open(run->store, l->partition, run->partitions,
+                                  &l->session);
     if (err)
         return err;
     err = open_partition(run, &task);
@@ -171,12 +163,14 @@ static strads_err run_loop(loop *l)
  * nobody waits for its clock; so does one that failed. */
 static void *thread_main(void *arg)
 {
-    loop *l = arg;
-    loops *all = l->all;
-    l->begun = now(CLOCK_MONOTONIC);
+    sti_loop *l = arg;
+    sti_loops *all = l->all;
+    l->begun = sti_loop_now(CLOCK_MONOTONIC);
     l->err = run_loop(l);
     if (l->err)
         (void)snprintf(l->text, sizeof l->text, "%s", strads_error_text());
+    if (l->err && all->nodes)
+        sti_loop_nodes_fail(all->nodes, l->err, l->text);
     pthread_mutex_lock(&all->lock);
     if (l->session)
         publish_locked(l);
@@ -191,7 +185,7 @@ static void *thread_main(void *arg)
 }
 
 /* Tells what is reported, on the caller's thread, until all have ended. */
-static void tell_reports(loops *all)
+static void tell_reports(sti_loops *all)
 {
     const strads_engine_options *options = &all->setup->options;
     pthread_mutex_lock(&all->lock);
@@ -211,79 +205,100 @@ static void tell_reports(loops *all)
     pthread_mutex_unlock(&all->lock);
 }
 
+uint32_t sti_loops_start(sti_loops *all)
+{
+    uint32_t started = 0;
+    all->running = all->count;
+    for (uint32_t k = 0; k < all->count; k++)
+        all->loop[k] = (sti_loop){.all = all, .partition = all->first + k};
+    while (started < all->count &&
+           !pthread_create(&all->loop[started].thread, NULL, thread_main,
+                           &all->loop[started]))
+        started++;
+    pthread_mutex_lock(&all->lock);
+    all->running -= all->count - started;
+    all->failed = all->failed || started < all->count;
+    pthread_mutex_unlock(&all->lock);
+    return started;
+}
+
+strads_err sti_loops_join(sti_loops *all, uint32_t started)
+{
+    for (uint32_t k = 0; k < started; k++)
+        pthread_join(all->loop[k].thread, NULL);
+    for (uint32_t k = 0; k < started; k++)
+        if (all->loop[k].err)
+            return strads_fail(all->loop[k].err, "%s", all->loop[k].text);
+    if (started == all->count)
+        return STRADS_OK;
+    return strads_fail(STRADS_EIO,
+                       "cannot start %u threads: use fewer partitions",
+                       all->count);
+}
+
+strads_err sti_loops_open(sti_loops *all)
+{
+    pthread_mutex_init(&all->lock, NULL);
+    pthread_cond_init(&all->moved, NULL);
+    all->loop = calloc(all->count, sizeof *all->loop);
+    return all->loop ? STRADS_OK
+                     : strads_fail(STRADS_ENOMEM, "no memory for %u threads",
+                                   all->count);
+}
+
+void sti_loops_close(sti_loops *all)
+{
+    pthread_cond_destroy(&all->moved);
+    pthread_mutex_destroy(&all->lock);
+    free(all->loop);
+}
+
+/* ---- in one process ---------------------------------------------------- */
+
 /* The others would wait for ever for the clocks of those that could not be
  * started: each gets one that has ended. */
-static strads_err excuse(loops *all, uint32_t started)
+static void excuse(const sti_run *run, uint32_t started)
 {
-    const sti_run *run = &all->setup->run;
     for (uint32_t p = started; p < run->partitions; p++) {
         strads_session *absent;
         if (strads_session_open(run->store, p, run->partitions, &absent) ==
             STRADS_OK)
             strads_session_close(absent);
     }
-    pthread_mutex_lock(&all->lock);
-    all->running -= run->partitions - started;
-    all->failed = true;
-    pthread_mutex_unlock(&all->lock);
-    return strads_fail(STRADS_EIO,
-                       "cannot start %u threads: use fewer partitions",
-                       run->partitions);
 }
 
-/* Starts all, joins those that started; the first error by partition. */
-static strads_err run_all(loops *all)
+static strads_err run_all(sti_loops *all)
 {
-    const uint32_t partitions = all->setup->run.partitions;
-    uint32_t started = 0;
-    strads_err err = STRADS_OK;
-    all->running = partitions;
-    for (uint32_t p = 0; p < partitions; p++)
-        all->loop[p] = (loop){.all = all, .partition = p};
-    while (started < partitions &&
-           !pthread_create(&all->loop[started].thread, NULL, thread_main,
-                           &all->loop[started]))
-        started++;
-    if (started < partitions)
-        err = excuse(all, started);
+    uint32_t started = sti_loops_start(all);
+    excuse(&all->setup->run, started);
     tell_reports(all);
-    for (uint32_t p = 0; p < started; p++)
-        pthread_join(all->loop[p].thread, NULL);
-    for (uint32_t p = 0; p < started && !err; p++)
-        if (all->loop[p].err)
-            err = strads_fail(all->loop[p].err, "%s", all->loop[p].text);
-    return err;
+    return sti_loops_join(all, started);
 }
 
 strads_err sti_loop_run(sti_setup *setup, strads_result **out)
 {
     sti_run *run = &setup->run;
-    loops all = {
+    sti_loops all = {
         .setup = setup,
-        .wall = now(CLOCK_MONOTONIC),
-        .cpu = now(CLOCK_PROCESS_CPUTIME_ID),
-        .loop = calloc(run->partitions, sizeof *all.loop),
+        .wall = sti_loop_now(CLOCK_MONOTONIC),
+        .cpu = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID),
+        .count = run->partitions,
         .end = STRADS_END_STOPPED,
         .progress = {.objective = NAN, .gap = NAN},
     };
     sti_begin_job begin = {0};
-    strads_err err =
-        all.loop ? sti_job_begin(run, &begin)
-                 : strads_fail(STRADS_ENOMEM, "no memory for %u threads",
-                               run->partitions);
+    strads_err err = sti_loops_open(&all);
+    if (!err)
+        err = sti_job_begin(run, &begin);
     sti_object_drop(begin.start);
-    pthread_mutex_init(&all.lock, NULL);
-    pthread_cond_init(&all.moved, NULL);
     if (!err)
         err = run_all(&all);
     if (!all.ends && all.counted)
         all.end = STRADS_END_ROUNDS;
     if (!err) {
-        sum_times_locked(&all); /* there is nobody else any more */
+        sti_loops_sum_locked(&all); /* there is nobody else any more */
         err = sti_result_new(setup, &all.progress, all.end, out);
     }
-    pthread_cond_destroy(&all.moved);
-    pthread_mutex_destroy(&all.lock);
-    free(all.loop);
+    sti_loops_close(&all);
     return err;
 }

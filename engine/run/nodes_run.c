@@ -2,6 +2,7 @@
  * program and its options; the others joined and were told. All then do the
  * same: keep their partitions, get ready, run, part. */
 #include "engine/base/kernel_level.h"
+#include "engine/run/loop_nodes.h"
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
@@ -59,20 +60,24 @@ static strads_err no_memory(void)
 
 /* ---- node 0 ------------------------------------------------------------ */
 
-/* The tables of the store are in the coordinator's process. */
-static strads_err check_spread(const strads_program *program, uint32_t nodes)
+/* The tables of a program of rounds are in the coordinator's process. */
+static strads_err check_spread(const strads_program *program, uint32_t nodes,
+                               uint32_t shards)
 {
-    if (nodes > 1 && program->run)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s is a data-parallel loop, which runs in "
-                           "one process in this version",
-                           program->name);
-    if (nodes > 1 && program->tables)
+    if (nodes > 1 && program->tables && !program->run)
         return strads_fail(STRADS_EINVAL,
                            "program %s keeps tables of its own, which no node "
                            "but the first would see: run it in one process in "
                            "this version",
                            program->name);
+    if (shards > 1 && !program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s runs in rounds, whose one table is on "
+                           "node 0: leave shards out",
+                           program->name);
+    if (shards > STI_SHARDS_MAX)
+        return strads_fail(STRADS_EINVAL, "%u shards: expected 1 to %d", shards,
+                           STI_SHARDS_MAX);
     return STRADS_OK;
 }
 
@@ -90,7 +95,7 @@ static strads_err check_listen(const strads_program *program,
                            "to listen, options need size, listen and nodes "
                            "from 1 to %d",
                            STI_NODES_MAX);
-    return check_spread(program, options->nodes);
+    return check_spread(program, options->nodes, options->shards);
 }
 
 strads_err strads_engine_listen(const strads_program *program,
@@ -109,6 +114,8 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.config = (void *)(uintptr_t)config;
     engine->terms.nodes = options->nodes ? options->nodes : 1;
     engine->terms.depth = options->depth;
+    engine->terms.shards = options->shards ? options->shards : 1;
+    engine->terms.max_rounds = options->max_rounds;
     if (options->data_path)
         engine->terms.data_path = strdup(options->data_path);
     err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
@@ -259,7 +266,8 @@ strads_err strads_engine_join(const char *url,
 static sti_layout own_layout(const strads_engine *engine)
 {
     sti_layout layout = {.workers = engine->workers,
-                         .node_of = engine->node_of};
+                         .node_of = engine->node_of,
+                         .nodes = engine->terms.nodes};
     uint32_t node = sti_mesh_node(engine->mesh);
     for (uint32_t n = 0; n < node; n++)
         layout.first += engine->terms.workers[n];
@@ -315,16 +323,36 @@ static strads_err send_message(void *arg, const sti_msg *msg)
     return sti_mesh_send(engine->mesh, msg);
 }
 
-static strads_err get_ready(strads_engine *engine, const strads_data *data)
+static sti_data_mark mark_of(const strads_data *data)
 {
-    const sti_data_mark mark = {
+    return (sti_data_mark){
         .rows = strads_data_rows(data),
         .cols = strads_data_cols(data),
         .nnz = strads_data_nnz(data),
         .checksum = strads_data_checksum(data),
     };
+}
+
+static strads_err get_ready(strads_engine *engine, const strads_data *data)
+{
+    const sti_data_mark mark = mark_of(data);
     return engine->joined ? sti_mesh_ready(engine->mesh, &mark)
                           : sti_mesh_await_ready(engine->mesh, &mark);
+}
+
+static void deliver(void *node, const sti_msg *msg)
+{
+    sti_node_deliver(node, msg);
+}
+
+static void abort_node(void *node, strads_err err, const char *text)
+{
+    sti_node_abort(node, err, text);
+}
+
+static uint64_t clock_of_node(const void *node)
+{
+    return sti_node_clock(node);
 }
 
 /* Drives the node while the others can reach it. */
@@ -332,7 +360,11 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
                            const strads_data *data, sti_node *node,
                            sti_trace *trace)
 {
-    sti_mesh_attach(engine->mesh, &setup->run, node, trace);
+    const sti_mesh_host host = {.deliver = deliver,
+                                .abort = abort_node,
+                                .clock = clock_of_node,
+                                .arg = node};
+    sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
     strads_err err = get_ready(engine, data);
     if (!err)
         err = sti_node_run(node);
@@ -378,6 +410,24 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
     return err;
 }
 
+static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
+                              const strads_data *data, strads_result **out)
+{
+    const sti_layout layout = own_layout(engine);
+    const sti_run *run = &setup->run;
+    const uint32_t first = sti_run_first(run, layout.first);
+    const sti_loop_nodes_setup loops = {
+        .setup = setup,
+        .mesh = engine->mesh,
+        .first = first,
+        .count = sti_run_first(run, layout.first + layout.count) - first,
+        .mark = mark_of(data),
+        .progress = tell_progress,
+        .arg = engine,
+    };
+    return sti_loop_nodes_run(&loops, out);
+}
+
 strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
                              strads_result **out)
 {
@@ -392,12 +442,16 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     strads_engine_options options = engine->options;
     options.partitions = engine->terms.partitions;
     options.depth = engine->terms.depth;
+    options.shards = engine->terms.shards;
+    options.max_rounds = engine->terms.max_rounds;
     sti_setup setup = {0};
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &layout);
     if (!err)
-        err = drive(engine, &setup, data, &result);
+        err = setup.run.program->run
+                  ? drive_loops(engine, &setup, data, &result)
+                  : drive(engine, &setup, data, &result);
     engine->failed = err != STRADS_OK;
     if (err) {
         sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */

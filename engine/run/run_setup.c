@@ -283,11 +283,6 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
         err = sti_kernel_level_check();
     if (err)
         return err;
-    if (program->run && layout->node_of)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s is a data-parallel loop, which runs in "
-                           "one process in this version",
-                           program->name);
     if (options && options->size != sizeof *options)
         return strads_fail(STRADS_EINVAL,
                            "engine options of %zu bytes, expected %zu: set "
@@ -299,6 +294,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     run->program = program;
     run->data = data;
     run->workers = layout->workers;
+    run->nodes = layout->nodes ? layout->nodes : 1;
+    run->shards = setup->options.shards ? setup->options.shards : 1;
     run->partitions =
         setup->options.partitions ? setup->options.partitions : layout->workers;
     take_phases(run);

@@ -25,6 +25,7 @@ typedef struct sti_layout {
     uint32_t workers;
     const uint32_t *node_of; /* [workers]; NULL: all on node 0 */
     uint32_t first, count;   /* those of this process */
+    uint32_t nodes;          /* with node_of */
 } sti_layout;
 
 /* Fills in *setup (zeroed before), which is to be freed in any case. `options`

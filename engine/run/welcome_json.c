@@ -21,11 +21,14 @@ char *sti_run_terms_write(const sti_run_terms *terms)
     json_t *workers = json_array();
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
-    json_t *all = json_pack("{s:s, s:o, s:I, s:I, s:o, s:s?}", "program",
-                            terms->program->name, "config", config_json(terms),
-                            "partitions", (json_int_t)terms->partitions,
-                            "depth", (json_int_t)terms->depth, "workers",
-                            workers, "data", terms->data_path);
+    json_t *all =
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:s?}", "program",
+                  terms->program->name, "config", config_json(terms),
+                  "partitions", (json_int_t)terms->partitions, "depth",
+                  (json_int_t)terms->depth, "max_rounds",
+                  (json_int_t)terms->max_rounds, "shards",
+                  (json_int_t)terms->shards, "workers", workers, "data",
+                  terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return text;
@@ -92,10 +95,16 @@ static strads_err read_numbers(json_t *all, sti_run_terms *out)
     json_int_t partitions =
         json_integer_value(json_object_get(all, "partitions"));
     json_int_t depth = json_integer_value(json_object_get(all, "depth"));
+    json_int_t rounds = json_integer_value(json_object_get(all, "max_rounds"));
+    json_int_t shards = json_integer_value(json_object_get(all, "shards"));
     if (partitions < 1 || partitions > 1 << 20 || depth < 0 || depth > 16)
         return refuse("numbers of partitions");
+    if (rounds < 0 || shards < 1 || shards > STI_SHARDS_MAX)
+        return refuse("numbers of shards");
     out->partitions = (uint32_t)partitions;
     out->depth = (uint32_t)depth;
+    out->max_rounds = (uint64_t)rounds;
+    out->shards = (uint32_t)shards;
     const char *path = json_string_value(json_object_get(all, "data"));
     out->data_path = path ? strdup(path) : NULL;
     return STRADS_OK;

@@ -6,10 +6,14 @@
 #include "engine/run/config_json.h"
 #include "strads/program.h"
 
+enum { STI_SHARDS_MAX = 1024 };
+
 typedef struct sti_run_terms {
     const strads_program *program;
     void *config; /* of program->config_size bytes */
     uint32_t partitions, depth;
+    uint64_t max_rounds; /* of a data-parallel program; 0: no bound */
+    uint32_t shards;
     uint32_t nodes;
     uint32_t *workers; /* [nodes] */
     char *data_path;   /* NULL: not told */

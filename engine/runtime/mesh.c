@@ -38,9 +38,9 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     return STRADS_OK;
 }
 
-static void tell_failure(sti_mesh *mesh)
+void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
-    sti_object *failure = sti_failure_object(STRADS_EPEER, strads_error_text());
+    sti_object *failure = sti_failure_object(err, text);
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         if (!mesh->peers[k].link)
             continue;
@@ -72,7 +72,7 @@ void sti_mesh_close(sti_mesh *mesh, bool failed)
     char text[1024]; /* why it failed outlives what fails while parting */
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
-        tell_failure(mesh);
+        sti_mesh_say_failed(mesh, STRADS_EPEER, text);
     (void)sti_net_close(mesh->net, 10 * STI_SECOND);
     (void)strads_fail(STRADS_EPEER, "%s", text);
     while (mesh->first) {
@@ -107,22 +107,24 @@ uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node)
     return mesh->peers[node].workers;
 }
 
-void sti_mesh_attach(sti_mesh *mesh, const sti_run *run, sti_node *node,
-                     sti_trace *trace)
+void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
+                     const sti_mesh_host *host, sti_trace *trace)
 {
     pthread_mutex_lock(&mesh->lock);
     mesh->run = run;
-    mesh->target = node;
+    mesh->loops = run->program->run != NULL;
+    mesh->host = *host;
+    mesh->attached = true;
     mesh->trace = trace;
     if (mesh->failure)
-        sti_node_abort(node, mesh->failure, mesh->failure_text);
+        host->abort(host->arg, mesh->failure, mesh->failure_text);
     pthread_mutex_unlock(&mesh->lock);
 }
 
 void sti_mesh_detach(sti_mesh *mesh)
 {
     pthread_mutex_lock(&mesh->lock);
-    mesh->target = NULL;
+    mesh->attached = false;
     mesh->trace = NULL;
     while (mesh->delivering)
         pthread_cond_wait(&mesh->delivered, &mesh->lock);

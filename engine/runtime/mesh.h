@@ -55,12 +55,20 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
 uint32_t sti_mesh_node(const sti_mesh *mesh);
 uint32_t sti_mesh_nodes(const sti_mesh *mesh);
 
-/* From now on messages go to `node`, decoded by `run`'s sizes, and transfers
- * are put on the trace (or NULL). A failure that was told before ends `node`
+/* What messages of other nodes go to. Any thread, but for `clock`. */
+typedef struct sti_mesh_host {
+    void (*deliver)(void *arg, const sti_msg *msg); /* takes the reference */
+    void (*abort)(void *arg, strads_err err, const char *text);
+    uint64_t (*clock)(const void *arg); /* ns, for the trace */
+    void *arg;
+} sti_mesh_host;
+
+/* From now on messages go to `host`, decoded by `run`'s sizes, and transfers
+ * are put on the trace (or NULL). A failure that was told before ends `host`
  * at once. */
-void sti_mesh_attach(sti_mesh *mesh, const sti_run *run, sti_node *node,
-                     sti_trace *trace);
-/* And from now on they are dropped: before `node` is freed and the trace
+void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
+                     const sti_mesh_host *host, sti_trace *trace);
+/* And from now on they are dropped: before the host is freed and the trace
  * closed. Waits for those on their way. */
 void sti_mesh_detach(sti_mesh *mesh);
 
@@ -80,6 +88,9 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
 /* Sends a message to the node that hosts the receiver; takes over its
  * reference. Any thread. */
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
+
+/* Tells all others at once that the run has failed. Any thread. */
+void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
 
 /* When this node's part of the run has ended well: tells all others that it
  * owes them nothing more and may go. Who goes without that has failed the run

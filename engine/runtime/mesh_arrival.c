@@ -10,9 +10,26 @@
 
 #include "engine/role/message_codec.h"
 
+/* Messages of the store; a run without loops keeps them on node 0. */
+static uint64_t limit_of_store(sti_mesh *mesh, uint16_t kind)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool loops = mesh->loops;
+    pthread_mutex_unlock(&mesh->lock);
+    if (!loops || kind > STI_KIND_ROLE + STI_MSG_LOOP)
+        return 0;
+    switch (kind - STI_KIND_ROLE) {
+    case STI_MSG_PUSH:
+    case STI_MSG_ASK_ROWS:
+    case STI_MSG_ROWS:
+        return UINT64_MAX;
+    default:
+        return STI_NOTE_LIMIT;
+    }
+}
+
 uint64_t sti_mesh_limit(void *arg, uint16_t kind)
 {
-    (void)arg;
     switch (kind) {
     case STI_KIND_HELLO:
     case STI_KIND_READY:
@@ -27,7 +44,8 @@ uint64_t sti_mesh_limit(void *arg, uint16_t kind)
     case STI_KIND_ROLE + STI_MSG_HOP:
         return UINT64_MAX;
     default:
-        return 0;
+        return kind < STI_KIND_ROLE + STI_MSG_PUSH ? 0
+                                                   : limit_of_store(arg, kind);
     }
 }
 
@@ -108,27 +126,55 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
     return err;
 }
 
-static void deliver(sti_mesh *mesh, const sti_run *run, sti_node *target,
-                    sti_frame *frame)
+/* Nobody speaks for a client or a shard of another node, nor of a loop but node
+ * 0 to the others and they to it. */
+static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
+                               uint32_t node, const sti_msg *msg)
+{
+    bool good = true;
+    if (msg->kind == STI_MSG_LOOP)
+        good = msg->to == STI_COORDINATOR
+                   ? mesh->node == 0
+                   : node == 0 && msg->to == STI_CLIENT_0 + mesh->node;
+    else if (msg->kind >= STI_MSG_PUSH)
+        good = sti_run_node_of(run, msg->from) == node &&
+               sti_run_node_of(run, msg->to) == mesh->node;
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EPEER,
+                              "node %u spoke for another node, or to one that "
+                              "is not here: it runs another version",
+                              node);
+}
+
+static void deliver(sti_mesh *mesh, const sti_run *run,
+                    const sti_mesh_host *host, sti_frame *frame)
 {
     sti_msg msg;
+    uint32_t node = frame->header.from;
     strads_err err = decode(run, frame, &msg);
+    if (!err) {
+        err = check_sender(mesh, run, node, &msg);
+        if (err)
+            sti_object_drop(msg.object);
+    }
     if (err) {
-        sti_node_abort(target, err, strads_error_text());
+        host->abort(host->arg, err, strads_error_text());
         return;
     }
     const sti_failure *failure = (const sti_failure *)msg.object;
+    if (msg.kind == STI_MSG_LOOP)
+        msg.from = STI_CLIENT_0 + node;
     if (msg.kind != STI_MSG_FAIL) {
-        sti_node_deliver(target, &msg);
+        host->deliver(host->arg, &msg);
         return;
     }
     take_failure(mesh, failure);
-    if (msg.to < STI_WORKER_0) {
-        sti_node_deliver(target, &msg);
+    if (msg.to < STI_WORKER_0 && !run->program->run) {
+        host->deliver(host->arg, &msg);
         return;
     }
-    sti_node_abort(target, failure ? failure->err : STRADS_EPEER,
-                   failure ? failure->text : "the run has failed");
+    host->abort(host->arg, failure ? failure->err : STRADS_EPEER,
+                failure ? failure->text : "the run has failed");
     sti_object_drop(msg.object);
 }
 
@@ -152,14 +198,15 @@ static void take_message(sti_mesh *mesh, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
     const sti_run *run = mesh->run;
-    sti_node *target = mesh->target;
-    mesh->delivering += target != NULL;
+    const sti_mesh_host host = mesh->host;
+    bool attached = mesh->attached;
+    mesh->delivering += attached;
     pthread_mutex_unlock(&mesh->lock);
-    if (!target) {
+    if (!attached) {
         deliver_early(mesh, frame);
         return;
     }
-    deliver(mesh, run, target, frame);
+    deliver(mesh, run, &host, frame);
     pthread_mutex_lock(&mesh->lock);
     if (--mesh->delivering == 0)
         pthread_cond_broadcast(&mesh->delivered);
@@ -327,8 +374,8 @@ static void take_rejection(sti_mesh *mesh, const sti_frame *frame)
     strads_err err = sti_mesh_rejected(frame);
     pthread_mutex_lock(&mesh->lock);
     note_failure(mesh, err, strads_error_text());
-    if (mesh->target)
-        sti_node_abort(mesh->target, err, strads_error_text());
+    if (mesh->attached)
+        mesh->host.abort(mesh->host.arg, err, strads_error_text());
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -379,8 +426,8 @@ static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
                        "it went, then start all nodes again",
                        node, mesh->peers[node].url);
     note_failure(mesh, STRADS_EPEER, sentence);
-    if (mesh->failure && mesh->target && !mesh->leaving)
-        sti_node_abort(mesh->target, mesh->failure, mesh->failure_text);
+    if (mesh->failure && mesh->attached && !mesh->leaving)
+        mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
 }
 
 void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "engine/role/dispatch.h"
+#include "engine/role/loop_message.h"
 #include "engine/role/message_codec.h"
 
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
@@ -61,7 +62,7 @@ static void begin_transfer(transfer *t)
     if (!mesh->trace)
         return;
     pthread_mutex_lock(&mesh->lock);
-    t->begin_ns = sti_node_clock(mesh->target);
+    t->begin_ns = mesh->host.clock(mesh->host.arg);
     t->lane = take_lane(mesh, t->to);
     pthread_mutex_unlock(&mesh->lock);
 }
@@ -77,16 +78,12 @@ static void end_transfer(void *arg)
         p->busy &= ~(UINT32_C(1) << t->lane);
         if (mesh->trace)
             sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
-                           t->begin_ns, sti_node_clock(mesh->target), t->round);
+                           t->begin_ns, mesh->host.clock(mesh->host.arg),
+                           t->round);
         pthread_mutex_unlock(&mesh->lock);
     }
     sti_writer_free(&t->payload);
     free(t);
-}
-
-static uint32_t node_of_role(const sti_mesh *mesh, sti_address to)
-{
-    return to < STI_WORKER_0 ? 0 : mesh->run->node_of[to - STI_WORKER_0];
 }
 
 static strads_err send_transfer(transfer *t, const sti_msg *msg)
@@ -112,10 +109,21 @@ static strads_err send_transfer(transfer *t, const sti_msg *msg)
     return sti_net_send(t->mesh->net, t->mesh->peers[t->to].link, &frame);
 }
 
-/* A send may notice a loss before its report has come. */
+static bool has_done(sti_mesh *mesh, uint32_t node)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool done = mesh->peers[node].said_done;
+    pthread_mutex_unlock(&mesh->lock);
+    return done;
+}
+
+/* A send may notice a loss before its report has come. Who has said DONE wants
+ * nothing any more. */
 static strads_err say_loss(sti_mesh *mesh, uint32_t to)
 {
     char text[1024];
+    if (has_done(mesh, to))
+        return STRADS_OK;
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     strads_err failure = sti_mesh_failure(mesh);
     return failure ? failure
@@ -129,8 +137,12 @@ static strads_err say_loss(sti_mesh *mesh, uint32_t to)
 /* Before it is sent: who reads it may be through at once. */
 static void note_closing(sti_mesh *mesh, const sti_msg *msg)
 {
-    if (msg->kind != STI_MSG_DISPATCH ||
-        ((const sti_dispatch *)msg->object)->phase != STI_PHASE_CLOSE)
+    bool closes = false;
+    if (msg->kind == STI_MSG_DISPATCH)
+        closes = ((const sti_dispatch *)msg->object)->phase == STI_PHASE_CLOSE;
+    else if (msg->kind == STI_MSG_LOOP)
+        closes = ((const sti_loop_note *)msg->object)->word == STI_LOOP_CLOSE;
+    if (!closes)
         return;
     pthread_mutex_lock(&mesh->lock);
     mesh->closing = true;
@@ -139,7 +151,7 @@ static void note_closing(sti_mesh *mesh, const sti_msg *msg)
 
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
 {
-    uint32_t to = node_of_role(mesh, msg->to);
+    uint32_t to = sti_run_node_of(mesh->run, msg->to);
     transfer *t = calloc(1, sizeof *t);
     strads_err err = STRADS_OK;
     note_closing(mesh, msg);

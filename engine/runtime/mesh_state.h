@@ -28,6 +28,7 @@ enum {
 /* The largest payloads; DISPATCH, PARTIAL and HOP have the transport's. */
 enum {
     STI_SENTENCE_LIMIT = 4096,  /* REJECT, FAIL */
+    STI_NOTE_LIMIT = 128,       /* LOOP, ACK and what is as small */
     STI_WELCOME_LIMIT = 4 << 20 /* the URLs of STI_NODES_MAX, and options */
 };
 
@@ -70,13 +71,15 @@ struct sti_mesh {
     sti_arrival *first, **last;
     bool settled; /* who takes part is known for good */
     bool closing; /* node 0 has sent CLOSE: others may be through */
+    bool loops;   /* a data-parallel program was attached */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */
     char failure_text[1024];
     const sti_run *run;
-    sti_node *target; /* NULL: not attached */
+    sti_mesh_host host; /* while `attached` */
+    bool attached;
     sti_trace *trace;
-    uint32_t delivering; /* messages on their way to `target` */
+    uint32_t delivering; /* messages on their way to the host */
 };
 
 /* ---- mesh.c ---- */

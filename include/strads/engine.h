@@ -73,6 +73,8 @@ typedef struct strads_engine_options {
     /* Several nodes. */
     const char *listen;    /* tcp://HOST:PORT or ipc://PATH, or NULL */
     uint32_t nodes;        /* processes in all, this one too; 0: 1 */
+    uint32_t shards;       /* of a loop's tables: that many parts, one on each
+                              of the first nodes, and so on in turn; 0: 1 */
     const char *data_path; /* told to joining nodes */
 
     /* Start values of table 0: n_start parameters. */
@@ -116,8 +118,8 @@ STRADS_API strads_err strads_run(const strads_program *program,
 /* Opens options->listen for options->nodes - 1 others and returns at once: the
  * URL with its real port can be told to them now. `program`, `config` and
  * `options` must outlive the engine. STRADS_EIO: the address is in use or not
- * there. STRADS_EINVAL: an option; or on more than one node a program with
- * tables of its own or a loop, which run in one process in this version. */
+ * there. STRADS_EINVAL: an option; or on more than one node a program of
+ * rounds with tables of its own, which runs in one process in this version. */
 STRADS_API strads_err strads_engine_listen(const strads_program *program,
                                            const void *config,
                                            const strads_engine_options *options,

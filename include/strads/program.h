@@ -71,7 +71,8 @@ typedef struct strads_task {
     void *local;               /* this partition's state, made by `open` */
     const void *config;        /* the program's options, read only */
     strads_store *store;       /* tables, by the consistency rule; NULL on
-                                  nodes other than the coordinator's */
+                                  nodes other than the coordinator's, and on
+                                  several nodes in `run` */
     uint64_t seed;             /* the run's: name random streams by it */
     uint64_t round;
     uint32_t phase; /* place in `phases`; 0 in a simple program */
@@ -349,7 +350,9 @@ typedef struct strads_program {
     strads_err (*shape)(const void *config, const strads_data *data,
                         strads_shape *shape);
     /* Adds the program's own tables to the store, whose table 0 is the
-     * parameters [J x width] in f64. NULL: none. */
+     * parameters [J x width] in f64. NULL: none. With `run` on several nodes
+     * each of them asks for the specs; what is added to tables counts on node
+     * 0. */
     strads_err (*tables)(const void *config, const strads_shape *shape,
                          strads_store *store);
     /* How much work parameter j is in one update, in entries read; told to
@@ -403,8 +406,7 @@ typedef struct strads_program {
      * {read_row, inc, clock} on the tables, until it returns. Every partition
      * has a thread and a session of its own, whatever `workers` says. It asks
      * strads_loop_ends once a clock, and tells its progress by
-     * strads_loop_report. The model is table 0 when all have returned. In one
-     * process in this version. */
+     * strads_loop_report. The model is table 0 when all have returned. */
     strads_err (*run)(strads_task *task, strads_session *session);
 } strads_program;
 

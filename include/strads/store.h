@@ -2,8 +2,10 @@
  *
  * Tables hold what a run commits; both engines commit through them. They are
  * public API of their own too: a data-parallel program needs nothing else.
- * In this version a store lives in one process: what a table's spec says of a
- * spread one is kept and has no effect yet, and an adaptive staleness is the
+ * A strads_store is in one process. The tables of a data-parallel program that
+ * runs on several nodes are spread over shards; its sessions reach them by the
+ * same calls, and there is no strads_store then. What a table's spec says of a
+ * spread one has no effect in one process, where an adaptive staleness is the
  * table's largest. */
 #ifndef STRADS_STORE_H
 #define STRADS_STORE_H
@@ -150,6 +152,12 @@ STRADS_API strads_err strads_snapshot_row(const strads_snapshot *snapshot,
                                           const void **values);
 
 /* ---- sessions: one worker's clocked view ------------------------------- */
+
+/* On several nodes reads, flushes, clocks and barriers may also wait for the
+ * network, and fail with what has ended the run: another node's failure, or its
+ * loss (STRADS_EPEER); STRADS_ELIMIT: a flush of more than 1 GiB for one shard.
+ * What is then pushed is still seen whole or not at all, but on each shard by
+ * itself. */
 
 /* Opens worker `worker`'s session of a group of `workers`, at clock 0. The
  * others wait for a worker that has yet to open its session as for one at

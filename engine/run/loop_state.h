@@ -1,0 +1,83 @@
+/* engine/run/loop_state.h - what the files of a data-parallel run share:
+ * loop_run.c has the threads and what loops say and ask, loop_nodes.c what
+ * nodes tell each other. */
+#ifndef STI_LOOP_STATE_H
+#define STI_LOOP_STATE_H
+
+#include <pthread.h>
+
+#include "engine/role/loop_message.h"
+#include "engine/run/run_setup.h"
+
+/* One partition's. */
+typedef struct sti_loop {
+    struct sti_loops *all;
+    uint32_t partition;
+    pthread_t thread;
+    strads_session *session;
+    double begun;       /* seconds */
+    double seconds;     /* since then, as far as it has told: guarded */
+    strads_times times; /* the part of them in its session: guarded */
+    bool told;          /* that the run ends; its own thread's */
+    strads_err err;
+    char text[1024];
+} sti_loop;
+
+typedef struct sti_loops {
+    sti_setup *setup;
+    double wall, cpu;             /* when the run began */
+    uint32_t first, count;        /* the partitions of this process */
+    sti_loop *loop;               /* [count] */
+    struct sti_loop_nodes *nodes; /* NULL: one process */
+    pthread_mutex_t lock;         /* guards all below */
+    pthread_cond_t moved;         /* any of them changed */
+    uint32_t running;
+    bool failed;
+    bool ends;      /* for all of them, */
+    strads_end end; /* for that reason; without one: */
+    bool counted;   /* a loop came to max_rounds */
+    bool reported;  /* waits to be told: */
+    strads_report report;
+    strads_progress progress;
+    sti_loop_times others; /* of other nodes' loops, as far as known */
+} sti_loops;
+
+double sti_loop_now(clockid_t clock);
+
+/* Makes what is guarded, and frees it. */
+strads_err sti_loops_open(sti_loops *all);
+void sti_loops_close(sti_loops *all);
+
+/* Starts a thread for each partition, as many as can be: they are returned.
+ * Then waits for them: the first error of a loop, by partition; STRADS_EIO when
+ * some could not be started. */
+uint32_t sti_loops_start(sti_loops *all);
+strads_err sti_loops_join(sti_loops *all, uint32_t started);
+
+/* Those that end with _locked are called with the lock held. */
+void sti_loops_end_locked(sti_loops *all, strads_end end);
+/* Is it to end by now: a time limit, the user? */
+void sti_loops_look_locked(sti_loops *all);
+/* This process's loops, so far. */
+sti_loop_times sti_loops_times_locked(const sti_loops *all);
+
+/* Times up to now into the progress. */
+void sti_loops_sum_locked(sti_loops *all);
+
+/* A report becomes the progress that is told next, and may end the run. */
+void sti_loops_take_locked(sti_loops *all, const strads_report *report);
+
+/* ---- loop_nodes.c ------------------------------------------------------ */
+
+/* The session of a partition of this node. */
+strads_err sti_loop_nodes_session(struct sti_loop_nodes *nodes,
+                                  uint32_t partition, strads_session **out);
+
+/* A loop has failed: nobody is to wait for it. Any thread, without the lock. */
+void sti_loop_nodes_fail(struct sti_loop_nodes *nodes, strads_err err,
+                         const char *text);
+
+/* Is this a node that is told when the run ends, and does not judge? */
+bool sti_loop_nodes_is_told(const struct sti_loop_nodes *nodes);
+
+#endif

@@ -1,0 +1,95 @@
+#!/bin/sh
+# strads sgd-logistic on several processes: at staleness 0 the bits of one, at
+# others an objective as good; Ctrl-C, a process that is lost, options.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
+common="--partitions 4 --epochs 10 --lambda 0.001 --seed 3"
+
+# trains NAME NODES WORDS...: on so many processes; the model is NAME.json.
+trains() {
+    model=$1 nodes=$2
+    shift 2
+    rm -f "$model.json" "$model.jsonl" "$model.err"
+    # shellcheck disable=SC2086 # words
+    start "$model" sgd-logistic train "$party" $common --nodes "$nodes" \
+        --workers 1 --model "$model.json" --log "$model.jsonl" "$@"
+    first=$child
+    url=$(url_of "$model")
+    others=
+    while [ "$nodes" -gt 1 ]; do
+        start "$model$nodes" join "$url" --workers 1
+        others="$others $child"
+        nodes=$((nodes - 1))
+    done
+}
+
+# all_end NAME: each with the code 0.
+all_end() {
+    ends "$1" "$first" 0
+    for other in $others; do
+        ends "$1" "$other" 0
+    done
+}
+
+# Sums are rounded to a grain, so that neither threads nor nodes nor shards have
+# a say in their bits; and a reader at staleness 0 sees the same in every run.
+# shellcheck disable=SC2086 # words
+gives 0 sgd-logistic train "$party" $common --staleness 0 --model one.json
+grep -E '"(index|value)"' one.json >one.bits
+for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
+    for shards in 1 2 3; do
+        trains many 3 --staleness 0 --shards "$shards" --listen "$place"
+        all_end many
+        grep -E '"(index|value)"' many.json >many.bits || :
+        cmp -s one.bits many.bits ||
+            fail "$place, $shards shards: three processes and one differ"
+    done
+done
+same "$(grep -c '"event": "round"' many.jsonl)" 11 "epochs, and the end"
+says many.err "% computing" "% waiting" "% network"
+says many2.err "program sgd-logistic" "the run is over"
+grep '"event": "end"' many.jsonl | grep -q '"bytes_sent": [1-9]' ||
+    fail "the log counts no bytes"
+
+# What is read depends on time elsewhere: as good, not the same
+for staleness in 2 "infinite --step constant --rate 1"; do
+    # shellcheck disable=SC2086 # words
+    trains stale 2 --listen tcp://127.0.0.1:0 --staleness $staleness
+    all_end stale
+    awk -v o="$(member stale.json objective)" \
+        -v one="$(member one.json objective)" \
+        'BEGIN { exit !(o < 1.5 * one) }' ||
+        fail "staleness $staleness: $(member stale.json objective)"
+done
+
+# Ctrl-C on node 0: the model so far
+trains stop 2 --epochs 1000000 --listen "ipc://$folder/stop.sock"
+until_there '"event": "round"' stop.jsonl
+kill -INT "$first"
+ends stop "$first" 130
+ends stop2 "${others# }" 0
+says stop.err "interrupted" "the model is in stop.json"
+
+# Ctrl-C on another node, and a node that is lost: no model, and why
+trains left 2 --epochs 1000000 --listen "ipc://$folder/left.sock"
+until_there '"event": "round"' left.jsonl
+kill -INT "${others# }"
+ends left "$first" 1
+ends left2 "${others# }" 130
+says left.err "stopped by its user"
+trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock"
+until_there '"event": "round"' lost.jsonl
+kill -KILL "${others##* }"
+ends lost "$first" 1
+grep -Eq 'strads: .*node [0-9]+ at .*(was lost|left the run)' lost.err ||
+    fail "a lost node: $(cat lost.err)"
+says lost.jsonl '"reason": "error"'
+for name in left lost; do
+    [ ! -e "$name.json" ] || fail "a broken run left a model"
+done
+
+refuses 2 "leave shards out" lasso train "$party" --nodes 2 --shards 2 \
+    --listen "ipc://$folder/rounds.sock"
+finish

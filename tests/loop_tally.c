@@ -1,0 +1,174 @@
+/* See loop_tally.h. */
+#include "tests/loop_tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+tally_plan tally;
+
+enum { MODEL, SPARSE, N_TABLES };
+
+static strads_err tally_shape(const void *config, const strads_data *data,
+                              strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = TALLY_ROWS;
+    shape->width = shape->partitions;
+    return STRADS_OK;
+}
+
+static strads_err tally_tables(const void *config, const strads_shape *shape,
+                               strads_store *store)
+{
+    const strads_table_spec spec = {.name = "sparse",
+                                    .type = STRADS_I64,
+                                    .rows = TALLY_ROWS,
+                                    .cols = shape->partitions,
+                                    .sparse = true,
+                                    .eager = tally.eager};
+    (void)config;
+    return strads_store_create(store, &spec, &(uint32_t){0});
+}
+
+/* What one partition has read, and how far it is. */
+typedef struct reader {
+    strads_task *task;
+    strads_session *session;
+    uint32_t partitions;
+    double *model;   /* [rows x partitions] */
+    int64_t *sparse; /* the same */
+} reader;
+
+static strads_err read_all(reader *r, uint32_t staleness)
+{
+    uint32_t rows[TALLY_ROWS];
+    for (uint32_t k = 0; k < TALLY_ROWS; k++)
+        rows[k] = k;
+    strads_err err = strads_session_read_rows(r->session, MODEL, TALLY_ROWS,
+                                              rows, staleness, r->model);
+    for (uint32_t k = 0; !err && k < TALLY_ROWS; k++)
+        err = strads_session_read_row(r->session, SPARSE, k, staleness,
+                                      r->sparse + k * r->partitions);
+    return err;
+}
+
+/* What it must see of partition v: all clocks below c - s, but for those that v
+ * did not count in any more. */
+static double least_of(uint32_t v, uint64_t c, uint32_t staleness)
+{
+    const uint32_t ended = atomic_load(&tally.ended[v]);
+    const uint64_t least = c > staleness ? c - staleness : 0;
+    return (double)(ended && ended - 1 < least ? ended - 1 : least);
+}
+
+/* At clock c it has added c times itself. Of the others it sees c - s clocks,
+ * and none that they can have begun only later. */
+static void check_all(const reader *r, uint64_t c, uint32_t staleness)
+{
+    const double most = staleness == STRADS_STALENESS_INFINITE
+                            ? INFINITY
+                            : (double)c + staleness + 1;
+    for (uint32_t k = 0; k < TALLY_ROWS * r->partitions; k++) {
+        const uint32_t v = k % r->partitions;
+        bool own = v == r->task->share->partition;
+        const double least = least_of(v, c, staleness);
+        double both[2] = {r->model[k], (double)r->sparse[k]};
+        for (int t = 0; t < 2; t++)
+            if (own ? both[t] != (double)c : both[t] < least || both[t] > most)
+                atomic_fetch_add(&tally.wrong, 1);
+    }
+}
+
+static strads_err add_all(const reader *r)
+{
+    const uint32_t p = r->task->share->partition;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < TALLY_ROWS; k++) {
+        err = strads_session_inc(r->session, MODEL, k, p, 1);
+        if (!err)
+            err = strads_session_inc(r->session, SPARSE, k, p, 1);
+    }
+    return err;
+}
+
+static strads_err do_as_planned(const reader *r, uint64_t c)
+{
+    const uint32_t p = r->task->share->partition;
+    if (p == tally.reporter && c < tally.reports)
+        strads_loop_report(r->task,
+                           &(strads_report){.objective = (double)c,
+                                            .gap = c + 1 == tally.converges
+                                                       ? 0
+                                                       : NAN});
+    if (p == 0 && tally.stops && c + 1 == tally.stops)
+        *tally.stop = true;
+    if (p + 1 == r->partitions && tally.fails && c + 1 == tally.fails)
+        return strads_fail(STRADS_EPROGRAM, "the last partition gave up");
+    if (p == 0 && tally.slow_us)
+        (void)usleep(tally.slow_us);
+    return STRADS_OK;
+}
+
+static strads_err one_clock(reader *r, uint64_t c)
+{
+    strads_err err = do_as_planned(r, c);
+    if (!err)
+        err = read_all(r, tally.staleness);
+    if (!err)
+        check_all(r, c, tally.staleness);
+    if (!err)
+        err = add_all(r);
+    if (!err && tally.flushes && c % tally.flushes == 0)
+        err = strads_session_flush(r->session);
+    return err ? err : strads_session_clock(r->session);
+}
+
+/* All meet at the clock after the last, where every cell is what its partition
+ * has said that it added. */
+static strads_err meet(reader *r, uint64_t added)
+{
+    strads_err err =
+        strads_session_advance(r->session, (uint64_t)tally.clocks + 1);
+    if (!err)
+        err = read_all(r, 0);
+    for (uint32_t k = 0; !err && k < TALLY_ROWS * r->partitions; k++) {
+        bool own = k % r->partitions == r->task->share->partition;
+        if (r->model[k] != (double)r->sparse[k] ||
+            (own && r->sparse[k] != (int64_t)added))
+            atomic_fetch_add(&tally.wrong, 1);
+    }
+    return err ? err : strads_session_barrier(r->session);
+}
+
+static strads_err tally_run(strads_task *task, strads_session *session)
+{
+    const uint32_t partitions = task->shape->partitions;
+    reader r = {.task = task,
+                .session = session,
+                .partitions = partitions,
+                .model = calloc((size_t)TALLY_ROWS * partitions, 8),
+                .sparse = calloc((size_t)TALLY_ROWS * partitions, 8)};
+    strads_err err = r.model && r.sparse
+                         ? STRADS_OK
+                         : strads_fail(STRADS_ENOMEM, "no memory for a tally");
+    uint64_t c = 0;
+    while (!err && c < tally.clocks && !strads_loop_ends(task))
+        err = one_clock(&r, c++);
+    atomic_store(&tally.ended[task->share->partition], (uint32_t)c + 1);
+    if (!err)
+        err = meet(&r, c);
+    if (!err)
+        atomic_fetch_add(&tally.partitions_met, 1);
+    free(r.model);
+    free(r.sparse);
+    return err;
+}
+
+const strads_program tally_program = {
+    .size = sizeof(strads_program),
+    .name = "tally",
+    .shape = tally_shape,
+    .tables = tally_tables,
+    .run = tally_run,
+};
