@@ -5,32 +5,17 @@
 
 # weigh MODEL DATA LAMBDA: the Lasso's objective; predictions go to ./weighed.
 weigh() {
-    awk -v lambda="$3" '
-    function list(line, into) {
-        sub(/[^[]*\[/, "", line); sub(/\].*/, "", line)
-        return split(line, into, ", ")
-    }
-    FNR == NR && $1 == "\"columns\":" { getline; b = $2 + 0 }
-    FNR == NR && $1 == "\"index\":" { n = list($0, index_) }
-    FNR == NR && $1 == "\"value\":" {
-        list($0, value)
-        for (k = 1; k <= n; k++) {
-            w[index_[k]] = value[k]
-            l1 += value[k] < 0 ? -value[k] : value[k]
-        }
-    }
-    FNR == NR { next }
+    awk -v lambda="$3" "$read_model"'
     {
-        p = b
-        for (k = 2; k <= NF; k++) {
-            split($k, e, ":")
-            if (e[1] in w) p += w[e[1]] * e[2]
-        }
+        p = score()
         printf "%.12g\n", p >"weighed"
         squares += ($1 - p) ^ 2
         rows++
     }
-    END { printf "%.15g\n", squares / (2 * rows) + lambda * l1 }' "$1" "$2"
+    END {
+        for (j in w) l1 += w[j] < 0 ? -w[j] : w[j]
+        printf "%.15g\n", squares / (2 * rows) + lambda * l1
+    }' "$1" "$2"
 }
 
 # trains NAME WORDS...: a run that has to converge; its model is NAME.json.

@@ -103,20 +103,15 @@ gives 0 run ./sums.so "$year_train" --scale 0.5 --model s.json --seed 2 \
     --policy cyclic --workers 2 --partitions 3
 says s.json '"program": "sums"' '"width": 2' '"scale": 0.5' '"seed": 2' \
     '"objective": null'
-awk '
-FNR == NR && $1 == "\"value\":" {
-    sub(/[^[]*\[/, ""); sub(/\].*/, "")
-    n = split($0, v, ", ")
-}
-FNR == NR { next }
+awk "$read_model"'
 { for (k = 2; k <= NF; k++) {
       split($k, e, ":"); sum[e[1]] += e[2]; count[e[1]]++ } }
 END {
-    for (j = 1; 2 * j <= n; j++) {
-        d = v[2 * j - 1] - sum[j] / 2
-        if (d < -1e-9 || d > 1e-9 || v[2 * j] != count[j]) exit 1
+    for (j = 1; 2 * j <= values; j++) {
+        d = value_of[2 * j - 1] - sum[j] / 2
+        if (d < -1e-9 || d > 1e-9 || value_of[2 * j] != count[j]) exit 1
     }
-    exit n != 4000
+    exit values != 4000
 }' s.json "$year_train" || fail "the sums are wrong"
 
 # The same on two processes: a joining one has to bring the program

@@ -2,42 +2,25 @@
 # strads sgd-logistic train and predict on a century of speeches: the objective
 # is computed again from model and data, by awk; bounds, Ctrl-C, bad input.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
 party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
-child=
-trap '[ -z "$child" ] || kill -KILL "$child" 2>/dev/null || :
-      rm -rf "$folder"' EXIT
 
 # weigh MODEL DATA LAMBDA: the objective at labels 1 and others; the rows' sums
 # go to ./weighed.
 weigh() {
-    awk -v lambda="$3" '
-    function list(line, into) {
-        sub(/[^[]*\[/, "", line); sub(/\].*/, "", line)
-        return split(line, into, ", ")
-    }
-    FNR == NR && $1 == "\"columns\":" { getline; b = $2 + 0 }
-    FNR == NR && $1 == "\"index\":" { n = list($0, at) }
-    FNR == NR && $1 == "\"value\":" {
-        list($0, value)
-        for (k = 1; k <= n; k++) {
-            w[at[k]] = value[k]
-            squares += value[k] ^ 2
-        }
-    }
-    FNR == NR { next }
+    awk -v lambda="$3" "$read_model"'
     {
-        z = b
-        for (k = 2; k <= NF; k++) {
-            split($k, e, ":")
-            if (e[1] in w) z += w[e[1]] * e[2]
-        }
+        z = score()
         printf "%.12g\n", z >"weighed"
         loss += log(1 + exp($1 == 1 ? -z : z))
         rows++
     }
-    END { printf "%.15g\n", loss / rows + lambda / 2 * squares }' "$1" "$2"
+    END {
+        for (j in w) squares += w[j] ^ 2
+        printf "%.15g\n", loss / rows + lambda / 2 * squares
+    }' "$1" "$2"
 }
 
 # trains NAME WORDS...: the model is NAME.json, with an objective that holds.
@@ -118,29 +101,14 @@ says err "stopped by --max-rounds after 50 clocks"
 
 # Ctrl-C and SIGTERM, whoever waits for whom
 for words in "INT 0" "TERM infinite --step constant"; do
-    rm -f m.json r.jsonl
     # shellcheck disable=SC2086 # words
     set -- $words
     signal=$1
     shift
-    "$STRADS_BIN" sgd-logistic train "$party" --epochs 1000000 --workers 3 \
-        --staleness "$@" --model m.json --log r.jsonl 2>err </dev/null &
-    child=$!
-    tries=0
-    until grep -q '"event": "round"' r.jsonl 2>/dev/null; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 600 ] || { fail "the run has no epochs"; break; }
-        sleep 0.05
-    done
-    kill -"$signal" "$child"
-    code=0
-    wait "$child" || code=$?
-    child=
-    same "$code" 130 "the exit code after SIG$signal"
-    says err "interrupted" "the model is in m.json"
-    says r.jsonl '"event": "end", "reason": "interrupted"'
-    near "$(weigh m.json "$party" 0.0001)" "$(member m.json objective)" 1e-9 \
-        "the objective of an interrupted run"
+    interrupts cut "$signal" sgd-logistic train "$party" --epochs 1000000 \
+        --workers 3 --staleness "$@"
+    near "$(weigh cut.json "$party" 0.0001)" "$(member cut.json objective)" \
+        1e-9 "the objective of an interrupted run"
 done
 
 # Bad input: one sentence, exit code 2, no model

@@ -3,40 +3,7 @@
 # installed, by make and pkg-config and by CMake; run on threads and on three
 # processes. awk checks that w is a minimiser, from model and data alone.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
-
-children=
-trap 'for child in $children; do kill "$child" 2>/dev/null || :; done
-      rm -rf "$folder"' EXIT
-
-# start NAME WORDS...: strads in the background; its number goes to $child.
-start() {
-    name=$1
-    shift
-    "$STRADS_BIN" "$@" >"$name.out" 2>"$name.err" </dev/null &
-    child=$!
-    children="$children $child"
-}
-
-# ends NAME NUMBER: waits for it. When it fails nobody waits for the others.
-ends() {
-    code=0
-    wait "$2" || code=$?
-    [ "$code" -eq 0 ] && return
-    fail "$1: exit code $code: $(tail -c 300 "$1.err")"
-    # shellcheck disable=SC2086 # numbers
-    kill $children 2>/dev/null || :
-}
-
-# url_of NAME: the URL to join, as soon as it was printed; half a minute at
-# most.
-url_of() {
-    tries=0
-    until grep -q 'strads join ' "$1.err" || [ "$tries" -ge 600 ]; do
-        tries=$((tries + 1))
-        sleep 0.05
-    done
-    sed -n 's/.*strads join //p' "$1.err"
-}
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 # minimises MODEL DATA BOUND: w >= 0; no column's own step, max(c_j / a_j, -w_j)
 # with c = X'(y - X w) and a_j = |x_j|^2, moves the fit by more than BOUND |y|;
@@ -54,7 +21,7 @@ minimises() {
         wrong = distance(told, rr / (2 * n))
         printf "%s: longest step %.2g, objective off by %.2g\n",
             FILENAME, longest, wrong
-        exit !(n > 0 && m > 0 && longest <= bound && wrong <= 1e-9 * told)
+        exit !(n > 0 && values > 0 && longest <= bound && wrong <= 1e-9 * told)
     }' "$1" "$2" >minimises.out ||
         fail "$1 is no minimiser: $(cat minimises.out)"
 }
@@ -105,10 +72,9 @@ for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
     second=$child
     start third join "$url" --program nnls/nnls.so --workers 1
     third=$child
-    ends second "$second"
-    ends third "$third"
-    ends first "$first"
-    children=
+    ends second "$second" 0
+    ends third "$third" 0
+    ends first "$first" 0
     minimises three.json "$year_train" 1.1e-7
     grep -E '"(index|value)"' three.json >three.bits || :
     cmp -s one.bits three.bits || fail "$url: three processes and one differ"

@@ -21,7 +21,7 @@ optimal() {
         p = rr / (2 * n) + lambda * ww / 2
         wrong = distance(told, p)
         printf "gain %.2g of %.9g, objective off by %.2g\n", gain, p, wrong
-        exit !(n > 0 && m > 0 && gain <= 1e-7 * p && wrong <= 1e-9 * p)
+        exit !(n > 0 && values > 0 && gain <= 1e-7 * p && wrong <= 1e-9 * p)
     }' "$1" "$year_train" >optimal.out ||
         fail "$1 is not optimal: $(cat optimal.out)"
 }

@@ -23,7 +23,7 @@ minimises() {
         gap = 1 - (scale * yx - scale * scale * rr / 2) / n / p
         wrong = distance(told, p)
         printf "gap %.2g, objective off by %.2g\n", gap, wrong
-        exit !(n > 0 && m > 0 && gap <= bound && wrong <= 1e-9 * p)
+        exit !(n > 0 && values > 0 && gap <= bound && wrong <= 1e-9 * p)
     }' "$1" "$year_train" >minimises.out ||
         fail "$1 is no minimiser: $(cat minimises.out)"
 }
