@@ -56,7 +56,7 @@ strads_err sti_loop_decode(sti_reader *r, sti_msg *msg)
     note.word = (sti_loop_word)word;
     note.report.stop = flags & STOP;
     note.counted = flags & COUNTED;
-    sti_loop_note *copy;
+    sti_loop_note *copy = NULL;
     err = sti_loop_note_new(&note, &copy);
     if (!err)
         msg->object = &copy->head;
