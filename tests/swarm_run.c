@@ -15,6 +15,7 @@ typedef struct swarm {
     swarm_plan plan;
     checker *checker;
     sti_sim_store *sim;
+    swarm_lie lie;
     swarm_result *result;
 } swarm;
 
@@ -43,10 +44,25 @@ static strads_err judge(life *l, strads_err err)
     return err;
 }
 
-static void watch(void *arg, const sti_msg *msg)
+static void tell_lie(swarm_lie lie, sti_msg *msg)
+{
+    sti_row_answer *rows = (sti_row_answer *)msg->object;
+    if (lie == SWARM_ACK_OF_MORE && msg->kind == STI_MSG_ACK)
+        msg->round++;
+    else if (lie == SWARM_OLD_AS_NEW && msg->kind == STI_MSG_ROWS &&
+             rows->as_of != STI_CLOCK_GONE)
+        rows->as_of += 2;
+    else if (lie == SWARM_APPLIED_EARLY && msg->kind == STI_MSG_ROWS)
+        rows->applied++;
+}
+
+/* What is told is checked before it becomes a lie: that it is found is left to
+ * what follows from it. */
+static void watch(void *arg, sti_msg *msg)
 {
     swarm *s = arg;
     checker_told(s->checker, msg);
+    tell_lie(s->lie, msg);
     if (checker_breach(s->checker)[0])
         sti_sim_store_stop(s->sim, strads_fail(STRADS_EPEER, "%s",
                                                checker_breach(s->checker)));
@@ -274,10 +290,10 @@ static bool kills(const swarm_plan *plan)
     return false;
 }
 
-void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
-                swarm_result *result)
+static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
+                     uint64_t tell_from, swarm_result *result)
 {
-    swarm s = {.result = result};
+    swarm s = {.lie = lie, .result = result};
     *result = (swarm_result){0};
     swarm_plan_draw(seed, &s.plan);
     sti_sim_store_setup setup = s.plan.setup;
@@ -302,4 +318,15 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
                        strads_error_text());
     sti_sim_store_free(s.sim);
     checker_free(s.checker);
+}
+
+void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
+                swarm_result *result)
+{
+    run_seed(seed, SWARM_HONEST, tell, tell_from, result);
+}
+
+void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result)
+{
+    run_seed(seed, lie, NULL, 0, result);
 }

@@ -11,8 +11,20 @@ typedef struct swarm_result {
     uint64_t reads, incs, snapshots;
 } swarm_result;
 
+/* What a shard may lie about, for a test of the checker. */
+typedef enum swarm_lie {
+    SWARM_HONEST = 0,
+    SWARM_ACK_OF_MORE,   /* an ACK tells of a push that did not arrive */
+    SWARM_OLD_AS_NEW,    /* ROWS say that they are newer than they are */
+    SWARM_APPLIED_EARLY, /* ROWS claim own pushes that they do not hold */
+    SWARM_LIES
+} swarm_lie;
+
 /* `tell`: NULL, or where events are told, from number `tell_from` on. */
 void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
                 swarm_result *result);
+
+/* The same seed with shards that lie. */
+void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result);
 
 #endif

@@ -6,7 +6,7 @@
 #include "tests/store_checker.h"
 #include "tests/swarm_run.h"
 
-enum { SEEDS = 200 };
+enum { SEEDS = 200, LYING_SEEDS = 60 };
 
 Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
 {
@@ -39,6 +39,23 @@ Test(swarm, another_seed_is_another_run)
     swarm_seed(1, NULL, 0, &a);
     swarm_seed(2, NULL, 0, &b);
     cr_assert_neq(a.outcome.digest, b.outcome.digest);
+}
+
+/* A push that was let go and never arrived is waited for in vain; the others
+ * show as the promise that they break. */
+Test(swarm, each_lie_is_found)
+{
+    static const char *const breaks[SWARM_LIES] = {NULL, "came to no end",
+                                                   "P1 staleness", "P2 own"};
+    for (swarm_lie lie = SWARM_HONEST + 1; lie < SWARM_LIES; lie++) {
+        bool found = false;
+        for (uint64_t seed = 1; !found && seed <= LYING_SEEDS; seed++) {
+            swarm_result r;
+            swarm_seed_of_lies(seed, lie, &r);
+            found = strstr(r.breach, breaks[lie]) != NULL;
+        }
+        cr_assert(found, "no seed finds lie %d", (int)lie);
+    }
 }
 
 /* ---- the checker ------------------------------------------------------- */

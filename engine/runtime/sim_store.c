@@ -73,7 +73,7 @@ static void post_letter(sti_sim_store *sim, sti_sim_letter *letter,
     sti_sim_store_stop(sim, err);
 }
 
-static void send(sti_sim_store *sim, const sti_msg *msg)
+static void send(sti_sim_store *sim, sti_msg *msg)
 {
     sti_sim_fate fate = {0};
     if (msg->kind == STI_MSG_FAIL) {
@@ -130,7 +130,7 @@ static void start_job(sti_sim_store *sim, sti_address role, sti_job *job)
 void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
 {
     for (size_t k = 0; k < sim->effects.n; k++) {
-        const sti_effect *effect = &sim->effects.at[k];
+        sti_effect *effect = &sim->effects.at[k];
         if (effect->kind == STI_EFFECT_SEND)
             send(sim, &effect->msg);
         else if (effect->kind == STI_EFFECT_COMPUTE)

@@ -55,8 +55,8 @@ typedef struct sti_sim_store_setup {
 
     /* A worker's life; it leaves the store before it returns. */
     void (*body)(void *arg, sti_sim_worker *worker);
-    /* NULL, or: what a role sends, as it does. */
-    void (*sends)(void *arg, const sti_msg *msg);
+    /* NULL, or: what a role sends, as it does; it may be changed on its way. */
+    void (*sends)(void *arg, sti_msg *msg);
     void *arg;
 
     FILE *tell;         /* NULL, or where events are told, a line each, */
