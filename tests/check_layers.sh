@@ -34,6 +34,8 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             return to !~ /^(tests|bench|examples)$/
         if (from ~ /^engine\//)
             return (to in rank) && rank[to] + 0 <= rank[from] + 0
+        if (from ~ /^apps\// && to == "apps/linear")
+            return 1
         return from == "apps/cli" && to ~ /^engine\/(base|run)$/
     }
 

@@ -54,7 +54,7 @@ static strads_err lasso_update_moments(strads_task *task)
     double *sum = task->partial, *squares = sum + p, *xy = sum + 2 * p;
 
     for (uint64_t j = 0; j < p; j++) {
-        const lasso_column x = lasso_column_of(task->share, j);
+        const linear_column x = linear_column_of(task->share, j);
         lasso_sums(&x, &sum[j], &squares[j]);
         xy[j] = local->kernels->dot(&x, local->response);
     }
@@ -90,7 +90,7 @@ static void catch_up(lasso_local *local, const strads_share *share)
 {
     for (uint64_t t = 0; t < local->n_touched; t++) {
         const uint32_t j = local->touched[t];
-        const lasso_column x = lasso_column_of(share, j);
+        const linear_column x = linear_column_of(share, j);
         local->kernels->add(&x, -local->pending[j], local->residual);
         local->pending[j] = 0;
         local->fresh = false;
@@ -101,13 +101,13 @@ static void catch_up(lasso_local *local, const strads_share *share)
 static strads_err lasso_update_scan(strads_task *task)
 {
     lasso_local *local = task->local;
-    const lasso_kernels *kernels = local->kernels;
+    const linear_kernels *kernels = local->kernels;
     const uint64_t n = local->rows, p = local->columns;
     double *rest = task->partial + p;
 
     catch_up(local, task->share);
     for (uint64_t j = 0; j < p && !local->fresh; j++) {
-        const lasso_column x = lasso_column_of(task->share, j);
+        const linear_column x = linear_column_of(task->share, j);
         local->gradient[j] = kernels->dot(&x, local->residual);
     }
     local->fresh = true;
@@ -126,7 +126,7 @@ static strads_err lasso_update_block(strads_task *task)
     catch_up(local, task->share);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
-        const lasso_column x = lasso_column_of(task->share, j);
+        const linear_column x = linear_column_of(task->share, j);
         task->partial[k] = local->kernels->dot(&x, local->residual);
     }
     task->partial[n] = lasso_sum(local->rows, local->residual);

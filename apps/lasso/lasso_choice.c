@@ -8,6 +8,7 @@
  * Gramfort, Salmon, "Celer", ICML 2018), so the pairs probed stay useful. */
 #include <math.h>
 
+#include "apps/linear/linear_steps.h"
 #include "lasso_gram.h"
 
 /* Gains below this share of P are rounding: no policy need chase them. */
@@ -25,36 +26,6 @@ static double own_gain(const lasso_state *state, uint64_t j, double w)
     if (state->norm[j] == 0)
         return w != 0 ? state->l1 * s * fabs(w) : 0;
     return curvature / 2 * step * step;
-}
-
-/* Brings the `want` most urgent of n candidates to the front (Hoare's select).
- * Ties are broken by the number of the column, so that the result is one. */
-static void select_most_urgent(const double *urgency, uint32_t *candidate,
-                               uint32_t n, uint32_t want)
-{
-    int64_t low = 0, high = (int64_t)n - 1;
-
-    while (low < high) {
-        const double pivot = urgency[candidate[(low + high) / 2]];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (urgency[candidate[i]] > pivot)
-                i++;
-            while (urgency[candidate[j]] < pivot)
-                j--;
-            if (i > j)
-                break;
-            const uint32_t swap = candidate[i];
-            candidate[i++] = candidate[j];
-            candidate[j--] = swap;
-        }
-        if ((int64_t)want <= j)
-            high = j;
-        else if ((int64_t)want >= i)
-            low = i;
-        else
-            break;
-    }
 }
 
 static void join(lasso_state *state, uint32_t j)
@@ -83,7 +54,7 @@ static uint32_t grow_set(lasso_state *state, const double *w)
             state->candidate[n++] = j;
     }
     if (n > want)
-        select_most_urgent(state->urgency, state->candidate, n, want);
+        linear_select(state->urgency, state->candidate, n, want);
     for (uint32_t k = 0; k < n && k < want; k++)
         join(state, state->candidate[k]);
     return n;

@@ -13,9 +13,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "apps/linear/linear_steps.h"
 #include "lasso_gram.h"
 
-enum { STEPS = LASSO_GRAM_PAST - 1 };
+enum { STEPS = LINEAR_STEPS };
 
 static const double *past_w(const lasso_gram *gram, uint32_t i)
 {
@@ -27,10 +28,9 @@ static const double *past_q(const lasso_gram *gram, uint32_t i)
     return past_w(gram, i) + gram->room;
 }
 
-/* D'D, with a little of its trace on the diagonal. */
+/* D'D */
 static void normal_matrix(const lasso_gram *gram, double a[STEPS][STEPS])
 {
-    double trace = 0;
     for (uint32_t i = 0; i < STEPS; i++)
         for (uint32_t j = 0; j <= i; j++) {
             const double *u = past_w(gram, i), *u1 = past_w(gram, i + 1);
@@ -39,37 +39,7 @@ static void normal_matrix(const lasso_gram *gram, double a[STEPS][STEPS])
             for (uint32_t k = 0; k < gram->n; k++)
                 sum += (u1[k] - u[k]) * (v1[k] - v[k]);
             a[i][j] = a[j][i] = sum;
-            trace += i == j ? sum : 0;
         }
-    for (uint32_t i = 0; i < STEPS; i++)
-        a[i][i] += 1e-12 * trace;
-}
-
-/* Solves a z = 1 by Cholesky in place; false when a is not positive. */
-static bool solve_ones(double a[STEPS][STEPS], double z[STEPS])
-{
-    for (uint32_t i = 0; i < STEPS; i++) {
-        for (uint32_t j = 0; j <= i; j++) {
-            double sum = a[i][j];
-            for (uint32_t k = 0; k < j; k++)
-                sum -= a[i][k] * a[j][k];
-            if (i == j && !(sum > 0))
-                return false;
-            a[i][j] = i == j ? sqrt(sum) : sum / a[j][j];
-        }
-    }
-    for (uint32_t i = 0; i < STEPS; i++) {
-        z[i] = 1;
-        for (uint32_t k = 0; k < i; k++)
-            z[i] -= a[i][k] * z[k];
-        z[i] /= a[i][i];
-    }
-    for (uint32_t i = STEPS; i-- > 0;) {
-        for (uint32_t k = i + 1; k < STEPS; k++)
-            z[i] -= a[k][i] * z[k];
-        z[i] /= a[i][i];
-    }
-    return true;
 }
 
 static void combine(const lasso_gram *gram, const double c[STEPS],
@@ -114,19 +84,12 @@ bool lasso_extrapolate(const lasso_state *state, lasso_gram *gram,
                        double *w_out, double *q_out)
 {
     double a[STEPS][STEPS], c[STEPS];
-    double sum = 0;
 
     if (gram->n_past < LASSO_GRAM_PAST)
         return false;
     normal_matrix(gram, a);
-    if (!solve_ones(a, c))
+    if (!linear_extrapolate(a, c))
         return false;
-    for (uint32_t i = 0; i < STEPS; i++)
-        sum += c[i];
-    if (!(fabs(sum) > 0))
-        return false;
-    for (uint32_t i = 0; i < STEPS; i++)
-        c[i] /= sum;
     combine(gram, c, w_out, q_out);
     return is_allowed(state, gram, w_out) &&
            lasso_rise(state, w_out, q_out) < 0;

@@ -35,7 +35,7 @@ static double sum_lanes(const double s[LANES])
 DEFINE_SUMS(sums_f64, double)
 DEFINE_SUMS(sums_f32, float)
 
-void lasso_sums(const lasso_column *x, double *sum, double *squares)
+void lasso_sums(const linear_column *x, double *sum, double *squares)
 {
     double s[LANES] = {0}, t[LANES] = {0};
 
@@ -49,7 +49,7 @@ void lasso_sums(const lasso_column *x, double *sum, double *squares)
 
 double lasso_sum(uint64_t n, const double *v)
 {
-    const lasso_column x = {.n = n, .f64 = v};
+    const linear_column x = {.n = n, .f64 = v};
     double sum, squares;
 
     lasso_sums(&x, &sum, &squares);

@@ -65,7 +65,7 @@ static void fill(const lasso_state *state, support *s)
 
 /* L L' = matrix in place, line by line; what depends on others gets a pivot
  * so large that it does not move. */
-static void factor(const lasso_kernels *kernels, support *s)
+static void factor(const linear_kernels *kernels, support *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         double *line = s->matrix + (size_t)i * s->n;
@@ -78,7 +78,7 @@ static void factor(const lasso_kernels *kernels, support *s)
     }
 }
 
-static void solve(const lasso_kernels *kernels, support *s)
+static void solve(const linear_kernels *kernels, support *s)
 {
     for (uint32_t i = 0; i < s->n; i++) {
         const double *line = s->matrix + (size_t)i * s->n;

@@ -9,7 +9,7 @@
 
 #include "lasso_parts.h"
 
-static double value_of(const lasso_column *x, uint64_t k)
+static double value_of(const linear_column *x, uint64_t k)
 {
     return x->f64 ? x->f64[k] : (double)x->f32[k];
 }
@@ -34,8 +34,8 @@ static uint32_t tail_start(const strads_block *lines,
 static bool all_full(const strads_task *task, const strads_block *block)
 {
     for (uint32_t k = 0; k < block->n; k++) {
-        const lasso_column x =
-            lasso_column_of(task->share, strads_block_param(block, k));
+        const linear_column x =
+            linear_column_of(task->share, strads_block_param(block, k));
         if (x.index || !x.f64)
             return false;
     }
@@ -48,14 +48,14 @@ static void multiply_full(const strads_task *task, uint32_t tail)
     const uint32_t m = task->against.n;
 
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const lasso_column x =
-            lasso_column_of(task->share, strads_block_param(&task->block, k));
+        const linear_column x =
+            linear_column_of(task->share, strads_block_param(&task->block, k));
         for (uint32_t l = 0; l < m; l++) {
             if (l >= tail && l < tail + k)
                 continue; /* mirrored */
-            const lasso_column z =
-                lasso_column_of(task->share,
-                                strads_block_param(&task->against, l));
+            const linear_column z =
+                linear_column_of(task->share,
+                                 strads_block_param(&task->against, l));
             task->partial[(size_t)k * m + l] =
                 local->kernels->dot_dense(x.n, x.f64, z.f64);
         }
@@ -88,7 +88,7 @@ static strads_err reserve(lasso_by_rows *rows, uint64_t n_rows, uint32_t n,
                        (unsigned long long)entries);
 }
 
-static uint64_t row_of(const lasso_column *x, uint64_t k)
+static uint64_t row_of(const linear_column *x, uint64_t k)
 {
     return x->index ? x->index[k] : k;
 }
@@ -101,16 +101,16 @@ static void lay_out(const strads_task *task, lasso_by_rows *rows)
     /* Counting sort: counts two places on, so that start[i + 1] can run. */
     memset(rows->start, 0, (local->rows + 2) * sizeof(*rows->start));
     for (uint32_t l = 0; l < block->n; l++) {
-        const lasso_column z =
-            lasso_column_of(task->share, strads_block_param(block, l));
+        const linear_column z =
+            linear_column_of(task->share, strads_block_param(block, l));
         for (uint64_t e = 0; e < z.n; e++)
             rows->start[row_of(&z, e) + 2]++;
     }
     for (uint64_t i = 0; i < local->rows; i++)
         rows->start[i + 2] += rows->start[i + 1];
     for (uint32_t l = 0; l < block->n; l++) {
-        const lasso_column z =
-            lasso_column_of(task->share, strads_block_param(block, l));
+        const linear_column z =
+            linear_column_of(task->share, strads_block_param(block, l));
         for (uint64_t e = 0; e < z.n; e++) {
             const uint64_t at = rows->start[row_of(&z, e) + 1]++;
             rows->place[at] = l;
@@ -124,13 +124,14 @@ static uint64_t entries_of(const strads_task *task, const strads_block *block)
     uint64_t entries = 0;
 
     for (uint32_t l = 0; l < block->n; l++)
-        entries += lasso_column_of(task->share, strads_block_param(block, l)).n;
+        entries +=
+            linear_column_of(task->share, strads_block_param(block, l)).n;
     return entries;
 }
 
 /* line[place] += x_i times entry (i, place), for places below `end`: they
  * ascend in a row. */
-static void multiply_line(const lasso_column *x, const lasso_by_rows *rows,
+static void multiply_line(const linear_column *x, const lasso_by_rows *rows,
                           uint32_t end, double *line)
 {
     for (uint64_t e = 0; e < x->n; e++) {
@@ -154,8 +155,9 @@ static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
         return err;
     lay_out(task, rows);
     for (uint32_t l = 0; l < m; l++) {
-        const lasso_column x =
-            lasso_column_of(task->share, strads_block_param(&task->against, l));
+        const linear_column x =
+            linear_column_of(task->share,
+                             strads_block_param(&task->against, l));
         memset(rows->line, 0, n * sizeof(*rows->line));
         multiply_line(&x, rows, l < tail ? n : l - tail + 1, rows->line);
         for (uint32_t k = 0; k < n; k++)

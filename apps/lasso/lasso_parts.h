@@ -17,9 +17,9 @@
 
 #include <strads/lasso.h>
 
-/* ---- one partition ----------------------------------------------------- */
+#include "apps/linear/linear_kernels.h"
 
-typedef struct lasso_kernels lasso_kernels;
+/* ---- one partition ----------------------------------------------------- */
 
 /* The columns of a block by row, kept by lasso_pairs.c: row i has the entries
  * start[i] to start[i + 1] - 1, in the order of columns. */
@@ -36,7 +36,7 @@ typedef struct lasso_by_rows {
  * told of; `gradient` is X' residual while `fresh` holds. */
 typedef struct lasso_local {
     uint64_t rows, columns;
-    const lasso_kernels *kernels;
+    const linear_kernels *kernels;
     double *response;  /* [rows] label - the mean of all labels (intercept) */
     double *residual;  /* [rows] */
     double *gradient;  /* [columns] */
@@ -58,45 +58,8 @@ strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
 /* Takes `shift` off response and residual. */
 void lasso_take_shift(lasso_local *local, double shift);
 
-/* Column j of a share. */
-typedef struct lasso_column {
-    uint64_t n;
-    const uint32_t *index; /* [n], NULL: 0 .. n - 1, a full column */
-    const double *f64;     /* [n] or NULL */
-    const float *f32;      /* [n] or NULL */
-} lasso_column;
-
-static inline lasso_column lasso_column_of(const strads_share *share,
-                                           uint64_t j)
-{
-    const strads_sparse *x = &share->by_col;
-    const uint64_t at = x->start[j], n = x->start[j + 1] - at;
-    const bool full = n == share->rows.end - share->rows.begin;
-    return (lasso_column){.n = n,
-                          .index = full ? NULL : x->index + at,
-                          .f64 = x->f64 ? x->f64 + at : NULL,
-                          .f32 = x->f32 ? x->f32 + at : NULL};
-}
-
-/* The inner loops, one table for each kind of processor. */
-struct lasso_kernels {
-    const char *name;
-    /* x'v, and v += a x. */
-    double (*dot)(const lasso_column *x, const double *v);
-    void (*add)(const lasso_column *x, double a, double *v);
-    /* Dense: sum a_i b_i, and v += a u, of n numbers. */
-    double (*dot_dense)(uint64_t n, const double *a, const double *b);
-    void (*add_dense)(uint64_t n, double a, const double *u, double *v);
-};
-
-extern const lasso_kernels lasso_kernels_portable;
-/* NULL where this build or processor has no AVX-512. */
-const lasso_kernels *lasso_kernels_avx512(void);
-/* The fastest that runs here on partitions of `rows` rows. */
-const lasso_kernels *lasso_kernels_choose(uint64_t rows);
-
 /* lasso_moments.c: the sum of x and of its squares; the sum of n numbers. */
-void lasso_sums(const lasso_column *x, double *sum, double *squares);
+void lasso_sums(const linear_column *x, double *sum, double *squares);
 double lasso_sum(uint64_t n, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
@@ -110,7 +73,7 @@ typedef struct lasso_state {
     strads_lasso_options options; /* defaults filled in */
     const strads_data *data;
     lasso_gram *gram;
-    const lasso_kernels *kernels;
+    const linear_kernels *kernels;
     uint64_t columns;
     double rows;               /* n */
     double shift;              /* the mean label; 0 without an intercept */

@@ -36,7 +36,7 @@ strads_err lasso_open(const strads_task *task, void **out)
         goto fail;
     local->rows = rows;
     local->columns = columns;
-    local->kernels = lasso_kernels_choose(rows);
+    local->kernels = linear_kernels_choose(rows);
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
     local->gradient = calloc(columns + 1, sizeof(double));
@@ -164,7 +164,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     if (err)
         goto fail;
     state->data = data;
-    state->kernels = lasso_kernels_choose(0);
+    state->kernels = linear_kernels_choose(0);
     state->columns = p;
     state->shrink = 1;
     state->least = INFINITY;

@@ -1,9 +1,9 @@
-/* The portable inner loops of the Lasso, and the choice among all of them.
+/* The portable inner loops, and the choice among all of them.
  * The partial sums of a dot product are eight in a fixed order, so that a
  * compiler may use vectors without changing a bit. */
-#include <strads/version.h>
+#include "linear_kernels.h"
 
-#include "lasso_parts.h"
+#include <strads/version.h>
 
 enum { LANES = 8 };
 
@@ -51,13 +51,13 @@ DEFINE_DOT(dot_f32, float)
 DEFINE_ADD(add_f64, double)
 DEFINE_ADD(add_f32, float)
 
-static double dot(const lasso_column *x, const double *v)
+static double dot(const linear_column *x, const double *v)
 {
     return x->f64 ? dot_f64(x->n, x->index, x->f64, v)
                   : dot_f32(x->n, x->index, x->f32, v);
 }
 
-static void add(const lasso_column *x, double a, double *v)
+static void add(const linear_column *x, double a, double *v)
 {
     if (x->f64)
         add_f64(x->n, x->index, x->f64, a, v);
@@ -75,18 +75,18 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
-const lasso_kernels lasso_kernels_portable = {.name = "portable",
-                                              .dot = dot,
-                                              .add = add,
-                                              .dot_dense = dot_dense,
-                                              .add_dense = add_dense};
+const linear_kernels linear_kernels_portable = {.name = "portable",
+                                                .dot = dot,
+                                                .add = add,
+                                                .dot_dense = dot_dense,
+                                                .add_dense = add_dense};
 
-const lasso_kernels *lasso_kernels_choose(uint64_t rows)
+const linear_kernels *linear_kernels_choose(uint64_t rows)
 {
-    const lasso_kernels *fast = strads_kernels() == STRADS_KERNELS_AVX512
-                                    ? lasso_kernels_avx512()
-                                    : NULL;
+    const linear_kernels *fast = strads_kernels() == STRADS_KERNELS_AVX512
+                                     ? linear_kernels_avx512()
+                                     : NULL;
 
     /* The vector kernel takes an index for a signed number. */
-    return fast && rows <= INT32_MAX ? fast : &lasso_kernels_portable;
+    return fast && rows <= INT32_MAX ? fast : &linear_kernels_portable;
 }

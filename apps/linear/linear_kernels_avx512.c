@@ -1,11 +1,11 @@
-/* The inner loops of the Lasso for AVX-512. The build compiles this file for
+/* The inner loops for AVX-512. The build compiles this file for
  * such processors; it is entered on them alone. Index values are below 2^31:
- * lasso_kernels_choose sees to that. */
-#include "lasso_parts.h"
+ * linear_kernels_choose sees to that. */
+#include "linear_kernels.h"
 
 #ifndef __AVX512F__
 
-const lasso_kernels *lasso_kernels_avx512(void)
+const linear_kernels *linear_kernels_avx512(void)
 {
     return NULL;
 }
@@ -94,7 +94,7 @@ DEFINE_DOT(dot_f32, float, load_f32)
 DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
 DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
 
-static double dot(const lasso_column *x, const double *v)
+static double dot(const linear_column *x, const double *v)
 {
     if (x->f64)
         return x->index ? dot_f64(x->n, x->index, x->f64, v)
@@ -126,7 +126,7 @@ static double dot(const lasso_column *x, const double *v)
 DEFINE_ADD(add_f64, double, load_f64)
 DEFINE_ADD(add_f32, float, load_f32)
 
-static void add(const lasso_column *x, double a, double *v)
+static void add(const linear_column *x, double a, double *v)
 {
     if (x->f64)
         add_f64(x->n, x->index, x->f64, a, v);
@@ -139,13 +139,13 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
-static const lasso_kernels avx512 = {.name = "avx512",
-                                     .dot = dot,
-                                     .add = add,
-                                     .dot_dense = dot_full_f64,
-                                     .add_dense = add_dense};
+static const linear_kernels avx512 = {.name = "avx512",
+                                      .dot = dot,
+                                      .add = add,
+                                      .dot_dense = dot_full_f64,
+                                      .add_dense = add_dense};
 
-const lasso_kernels *lasso_kernels_avx512(void)
+const linear_kernels *linear_kernels_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") &&
                    __builtin_cpu_supports("avx512vl") &&

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "apps/lasso/lasso_parts.h"
+#include "apps/linear/linear_kernels.h"
 #include "strads/policy.h"
 
 enum { ROWS = 600, LENGTHS = 70 };
@@ -31,20 +31,21 @@ static void fill(fixture *f)
     }
 }
 
-static lasso_column column(const fixture *f, uint64_t n, bool full, bool single)
+static linear_column column(const fixture *f, uint64_t n, bool full,
+                            bool single)
 {
-    return (lasso_column){.n = n,
-                          .index = full ? NULL : f->index,
-                          .f64 = single ? NULL : f->f64,
-                          .f32 = single ? f->f32 : NULL};
+    return (linear_column){.n = n,
+                           .index = full ? NULL : f->index,
+                           .f64 = single ? NULL : f->f64,
+                           .f32 = single ? f->f32 : NULL};
 }
 
-static double entry(const lasso_column *x, uint64_t k)
+static double entry(const linear_column *x, uint64_t k)
 {
     return x->f64 ? x->f64[k] : (double)x->f32[k];
 }
 
-static void expect_right(const lasso_kernels *kernels, const lasso_column *x,
+static void expect_right(const linear_kernels *kernels, const linear_column *x,
                          const fixture *f)
 {
     long double sum = 0;
@@ -66,52 +67,52 @@ static void expect_right(const lasso_kernels *kernels, const lasso_column *x,
         cr_expect_eq(v[i], f->v[i], "%s wrote to row %u", kernels->name, i);
 }
 
-static void expect_dense(const lasso_kernels *kernels, uint64_t n,
+static void expect_dense(const linear_kernels *kernels, uint64_t n,
                          const fixture *f)
 {
-    const lasso_column x = column(f, n, true, false);
+    const linear_column x = column(f, n, true, false);
     double sum[ROWS], want[ROWS];
 
     for (uint32_t i = 0; i < ROWS; i++)
         sum[i] = want[i] = f->v[i];
     cr_expect_float_eq(kernels->dot_dense(n, f->f64, f->v),
-                       lasso_kernels_portable.dot(&x, f->v), 1e-13);
+                       linear_kernels_portable.dot(&x, f->v), 1e-13);
     kernels->add_dense(n, .25, f->f64, sum);
-    lasso_kernels_portable.add(&x, .25, want);
+    linear_kernels_portable.add(&x, .25, want);
     for (uint32_t i = 0; i < ROWS; i++)
         cr_expect_float_eq(sum[i], want[i], 1e-15);
 }
 
-static void expect_all(const lasso_kernels *kernels)
+static void expect_all(const linear_kernels *kernels)
 {
     static fixture f;
 
     fill(&f);
     for (uint64_t n = 0; n < LENGTHS; n++) {
         for (int kind = 0; kind < 4; kind++) {
-            const lasso_column x = column(&f, n, kind & 1, kind & 2);
+            const linear_column x = column(&f, n, kind & 1, kind & 2);
             expect_right(kernels, &x, &f);
         }
         expect_dense(kernels, n, &f);
     }
 }
 
-Test(lasso_kernels, the_portable_ones_multiply_and_add)
+Test(linear_kernels, the_portable_ones_multiply_and_add)
 {
-    expect_all(&lasso_kernels_portable);
+    expect_all(&linear_kernels_portable);
 }
 
-Test(lasso_kernels, the_vector_ones_agree_with_them)
+Test(linear_kernels, the_vector_ones_agree_with_them)
 {
-    const lasso_kernels *fast = lasso_kernels_avx512();
+    const linear_kernels *fast = linear_kernels_avx512();
 
     if (!fast)
         cr_skip_test("this processor has no AVX-512");
     expect_all(fast);
 }
 
-Test(lasso_kernels, rows_beyond_a_signed_index_get_the_portable_ones)
+Test(linear_kernels, rows_beyond_a_signed_index_get_the_portable_ones)
 {
-    cr_expect_eq(lasso_kernels_choose((uint64_t)INT32_MAX + 1),
-                 &lasso_kernels_portable);
+    cr_expect_eq(linear_kernels_choose((uint64_t)INT32_MAX + 1),
+                 &linear_kernels_portable);
 }

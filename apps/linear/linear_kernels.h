@@ -1,0 +1,50 @@
+/* Columns of a share, and the inner loops over them that linear models have in
+ * common. Sums are formed in a fixed order for each kind of processor. */
+#ifndef LINEAR_KERNELS_H
+#define LINEAR_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/data.h>
+
+typedef struct linear_kernels linear_kernels;
+
+/* Column j of a share. */
+typedef struct linear_column {
+    uint64_t n;
+    const uint32_t *index; /* [n], NULL: 0 .. n - 1, a full column */
+    const double *f64;     /* [n] or NULL */
+    const float *f32;      /* [n] or NULL */
+} linear_column;
+
+static inline linear_column linear_column_of(const strads_share *share,
+                                             uint64_t j)
+{
+    const strads_sparse *x = &share->by_col;
+    const uint64_t at = x->start[j], n = x->start[j + 1] - at;
+    const bool full = n == share->rows.end - share->rows.begin;
+    return (linear_column){.n = n,
+                           .index = full ? NULL : x->index + at,
+                           .f64 = x->f64 ? x->f64 + at : NULL,
+                           .f32 = x->f32 ? x->f32 + at : NULL};
+}
+
+/* The inner loops, one table for each kind of processor. */
+struct linear_kernels {
+    const char *name;
+    /* x'v, and v += a x. */
+    double (*dot)(const linear_column *x, const double *v);
+    void (*add)(const linear_column *x, double a, double *v);
+    /* Dense: sum a_i b_i, and v += a u, of n numbers. */
+    double (*dot_dense)(uint64_t n, const double *a, const double *b);
+    void (*add_dense)(uint64_t n, double a, const double *u, double *v);
+};
+
+extern const linear_kernels linear_kernels_portable;
+/* NULL where this build or processor has no AVX-512. */
+const linear_kernels *linear_kernels_avx512(void);
+/* The fastest that runs here on partitions of `rows` rows. */
+const linear_kernels *linear_kernels_choose(uint64_t rows);
+
+#endif

@@ -1,0 +1,79 @@
+#include "linear_steps.h"
+
+#include <math.h>
+
+void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
+                   uint32_t want)
+{
+    int64_t low = 0, high = (int64_t)n - 1;
+
+    while (low < high) {
+        const double pivot = urgency[candidate[(low + high) / 2]];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (urgency[candidate[i]] > pivot)
+                i++;
+            while (urgency[candidate[j]] < pivot)
+                j--;
+            if (i > j)
+                break;
+            const uint32_t swap = candidate[i];
+            candidate[i++] = candidate[j];
+            candidate[j--] = swap;
+        }
+        if ((int64_t)want <= j)
+            high = j;
+        else if ((int64_t)want >= i)
+            low = i;
+        else
+            break;
+    }
+}
+
+/* Solves a z = 1 by Cholesky in place; false when a is not positive. */
+static bool solve_ones(double a[LINEAR_STEPS][LINEAR_STEPS],
+                       double z[LINEAR_STEPS])
+{
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++) {
+        for (uint32_t j = 0; j <= i; j++) {
+            double sum = a[i][j];
+            for (uint32_t k = 0; k < j; k++)
+                sum -= a[i][k] * a[j][k];
+            if (i == j && !(sum > 0))
+                return false;
+            a[i][j] = i == j ? sqrt(sum) : sum / a[j][j];
+        }
+    }
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++) {
+        z[i] = 1;
+        for (uint32_t k = 0; k < i; k++)
+            z[i] -= a[i][k] * z[k];
+        z[i] /= a[i][i];
+    }
+    for (uint32_t i = LINEAR_STEPS; i-- > 0;) {
+        for (uint32_t k = i + 1; k < LINEAR_STEPS; k++)
+            z[i] -= a[k][i] * z[k];
+        z[i] /= a[i][i];
+    }
+    return true;
+}
+
+bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
+                        double c[LINEAR_STEPS])
+{
+    double trace = 0, sum = 0;
+
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+        trace += a[i][i];
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+        a[i][i] += 1e-12 * trace;
+    if (!solve_ones(a, c))
+        return false;
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+        sum += c[i];
+    if (!(fabs(sum) > 0))
+        return false;
+    for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+        c[i] /= sum;
+    return true;
+}
