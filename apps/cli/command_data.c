@@ -4,12 +4,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli_options.h"
 #include "command.h"
 
 typedef struct info_options {
-    const char *labels;
+    const char *kind, *labels;
     uint32_t workers;
     bool json;
 } info_options;
@@ -19,6 +20,12 @@ static const strads_option info_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(info_options, json),
      .help = "print one JSON object (default: for people)"},
+    {.name = "kind",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(info_options, kind),
+     .metavar = "KIND",
+     .help = "samples (LIBSVM, MatrixMarket), or corpus (bag of words, ldac, "
+             "MatrixMarket) (default: samples)"},
     {.name = "labels",
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(info_options, labels),
@@ -128,6 +135,23 @@ static void print_text(const char *path, const strads_data_summary *s)
     (void)printf("checksum     %016" PRIx64 "\n", s->checksum);
 }
 
+static strads_err find_kind(const char *name, strads_kind *kind)
+{
+    static const char *const names[] = {
+        [STRADS_KIND_SAMPLES] = "samples",
+        [STRADS_KIND_CORPUS] = "corpus",
+    };
+    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++) {
+        if (strcmp(name, names[k]) == 0) {
+            *kind = (strads_kind)k;
+            return STRADS_OK;
+        }
+    }
+    return name ? strads_fail(STRADS_EINVAL,
+                              "--kind %s: expected samples or corpus", name)
+                : STRADS_OK;
+}
+
 static strads_err show(const char *path, const info_options *options)
 {
     strads_data_summary summary;
@@ -136,7 +160,10 @@ static strads_err show(const char *path, const info_options *options)
         .threads = options->workers,
         .labels_path = options->labels,
     };
-    strads_err err = strads_data_summarize(path, &wanted, &summary);
+    strads_err err = find_kind(options->kind, &wanted.kind);
+    if (!err) {
+        err = strads_data_summarize(path, &wanted, &summary);
+    }
     if (!err) {
         (options->json ? print_json : print_text)(path, &summary);
     }
@@ -149,8 +176,8 @@ int cli_data_info(int argc, char **argv)
     cli_syntax syntax = {
         .name = "data info",
         .args = "FILE",
-        .summary = "Looks a LIBSVM or MatrixMarket file over, plain, gzip or "
-                   "zstd, and tells what it holds.",
+        .summary = "Looks a data file over, plain, gzip or zstd, and tells "
+                   "what it holds.",
         .groups = {{NULL, info_table, &options}},
     };
     cli_parsed parsed;

@@ -1,7 +1,7 @@
 /* Counts entries by row and by column before anything is allocated for them, so
- * that every array of the matrix is made once, in its final size. LIBSVM chunks
- * count for themselves (their order in a column matters later); MatrixMarket
- * chunks count together, with atomic additions. */
+ * that every array of the matrix is made once, in its final size. Where
+ * rows follow each other, chunks count for themselves (their order in a column
+ * matters later); otherwise they count together, with atomic additions. */
 #include "engine/data/count_survey.h"
 
 #include <stdlib.h>
@@ -158,9 +158,8 @@ static strads_err total(sti_survey *s, const sti_pass *pass, uint64_t min_cols)
     }
     if (s->rows == 0)
         return strads_fail(STRADS_EFORMAT,
-                           "%s: found no rows, expected at least one line "
-                           "`label index:value ...`",
-                           path);
+                           "%s: found no %ss, expected at least one line `%s`",
+                           path, pass->parser->row, pass->parser->row_form);
     if (s->rows > STI_MOST_LINES)
         return strads_fail(STRADS_ELIMIT, "%s: %llu rows, at most %llu fit",
                            path, (unsigned long long)s->rows,
@@ -181,7 +180,7 @@ static uint64_t width_for(const sti_pass *pass)
     return width < FIRST_ROOM ? FIRST_ROOM : width;
 }
 
-strads_err sti_survey_libsvm(sti_survey *s, sti_pass *pass, uint64_t min_cols)
+strads_err sti_survey_rows(sti_survey *s, sti_pass *pass, uint64_t min_cols)
 {
     pass->sink = &count_sink;
     pass->context = s;
@@ -219,7 +218,7 @@ static void add_entries(sti_feed *f, const sti_batch *b)
 
 static const sti_sink add_sink = {.entries = add_entries};
 
-strads_err sti_survey_market(sti_survey *s, sti_pass *pass, uint64_t min_cols)
+strads_err sti_survey_sized(sti_survey *s, sti_pass *pass, uint64_t min_cols)
 {
     s->rows = pass->row_limit;
     s->cols = pass->col_limit > min_cols ? pass->col_limit : min_cols;

@@ -4,7 +4,7 @@
 
 #include "engine/data/text_pass.h"
 
-/* What one chunk of LIBSVM text holds. Counts are of entries. */
+/* What one chunk of rows holds. Counts are of entries. */
 typedef struct sti_tally {
     uint32_t *col; /* [col_room], by column */
     uint64_t col_room;
@@ -18,23 +18,23 @@ typedef struct sti_survey {
     uint64_t rows, cols, nnz;
     uint32_t *col_nnz;  /* [cols] */
     uint32_t *row_nnz;  /* [rows] */
-    sti_tally *tallies; /* LIBSVM: one a chunk, their `col` kept */
+    sti_tally *tallies; /* by row: one a chunk, their `col` kept */
     size_t count;
     uint64_t room;        /* bytes that may be used */
     uint64_t width_limit; /* columns that a tally may have; 0: any */
     bool too_wide;        /* result: a tally met that limit */
 } sti_survey;
 
-/* Counts LIBSVM text chunk by chunk; `pass` has text, parser, chunks. The rows
- * of each chunk are put into its chunk's first_row. When the columns are so
- * many that a count of each per chunk would outweigh the matrix, the pass is
- * run again with fewer chunks: `pass->count` may shrink. */
-strads_err sti_survey_libsvm(sti_survey *survey, sti_pass *pass,
-                             uint64_t min_cols);
+/* Counts text that goes row by row, in chunks; `pass` has text, parser, chunks.
+ * The rows before each chunk are put into its first_row. When the columns are
+ * so many that a count of each per chunk would outweigh the matrix, the pass
+ * is run again with fewer chunks: `pass->count` may shrink. */
+strads_err sti_survey_rows(sti_survey *survey, sti_pass *pass,
+                           uint64_t min_cols);
 
-/* Counts MatrixMarket text; the sizes are the header's. */
-strads_err sti_survey_market(sti_survey *survey, sti_pass *pass,
-                             uint64_t min_cols);
+/* Counts entries in any order; the sizes are the header's. */
+strads_err sti_survey_sized(sti_survey *survey, sti_pass *pass,
+                            uint64_t min_cols);
 
 void sti_survey_free(sti_survey *survey);
 

@@ -10,6 +10,10 @@
 
 static strads_err check_options(const strads_data_options *o)
 {
+    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_CORPUS)
+        return strads_fail(STRADS_EINVAL,
+                           "kind is %d, expected samples or corpus",
+                           (int)o->kind);
     if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_BOTH)
         return strads_fail(STRADS_EINVAL,
                            "split is %d, expected rows, cols or both",

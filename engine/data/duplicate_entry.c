@@ -15,7 +15,9 @@ static void look_for_twin(sti_feed *f, const sti_batch *b)
 {
     twin_search *t = f->context;
     /* The pieces of a plain text do not know their line. */
-    uint64_t first = f->piece.line != 0 ? f->piece.line : f->market->body_line;
+    uint64_t first = f->piece.line;
+    if (first == 0)
+        first = f->market != NULL ? f->market->body_line : 1;
     for (size_t i = 0; i < b->n && t->found < 2; i++)
         if (b->row[i] == t->row && b->col[i] == t->col)
             t->line[t->found++] =
@@ -47,9 +49,11 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
                            text->path);
     return strads_fail(
         STRADS_EFORMAT,
-        "%s: line %llu: found row %llu, column %llu again, expected it once "
+        "%s: line %llu: found %s %llu, %s %llu again, expected it once "
         "(it is in line %llu too)",
-        text->path, (unsigned long long)search.line[1],
-        (unsigned long long)search.row + 1, (unsigned long long)search.col + 1,
+        text->path, (unsigned long long)search.line[1], given->parser->row,
+        (unsigned long long)(search.row + given->parser->base),
+        given->parser->col,
+        (unsigned long long)(search.col + given->parser->base),
         (unsigned long long)search.line[0]);
 }

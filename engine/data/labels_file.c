@@ -68,12 +68,11 @@ static strads_err take_text(label_file *l)
     sti_chunk chunk = {.begin = l->text.bytes + l->format.market.body,
                        .end = l->text.bytes + l->text.size};
     sti_pass pass = {.text = &l->text,
-                     .parser = l->format.is_market ? &sti_market_parser
-                                                   : &sti_libsvm_parser,
+                     .parser = l->format.parser,
                      .market = &l->format.market,
                      .skip = l->format.market.body,
                      .threads = 1,
-                     .sink = l->format.is_market ? &vector_sink : &lines_sink,
+                     .sink = l->format.by_row ? &lines_sink : &vector_sink,
                      .context = l,
                      .values = true,
                      .value_limit = DBL_MAX,
@@ -84,7 +83,7 @@ static strads_err take_text(label_file *l)
     strads_err err = sti_pass_run(&pass);
     if (err != STRADS_OK)
         return err;
-    uint64_t found = l->format.is_market ? chunk.read : chunk.rows;
+    uint64_t found = l->format.by_row ? chunk.rows : chunk.read;
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
@@ -95,8 +94,8 @@ strads_err sti_labels_read(const char *path, uint64_t rows, uint64_t memory,
     strads_err err = sti_text_open(&l.text, path, memory);
     if (err != STRADS_OK)
         return err;
-    err = sti_format_find(&l.text, &l.format);
-    if (err == STRADS_OK && l.format.is_market)
+    err = sti_format_find(&l.text, STRADS_KIND_SAMPLES, &l.format);
+    if (err == STRADS_OK && !l.format.by_row)
         err = check_vector(&l);
     if (err == STRADS_OK)
         err = take_text(&l);

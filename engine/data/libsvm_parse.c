@@ -251,6 +251,10 @@ static void finish(sti_feed *f)
 }
 
 const sti_parser sti_libsvm_parser = {.name = "libsvm",
+                                      .row = "row",
+                                      .col = "column",
+                                      .row_form = "label index:value ...",
+                                      .base = 1,
                                       .cut = ' ',
                                       .take = take,
                                       .finish = finish};

@@ -1,7 +1,8 @@
 /* MatrixMarket text: a banner, comments, a line of sizes, and then entries,
  * `row column value` from 1 in any order (coordinate) or all values column by
- * column (array). As for LIBSVM, one template is compiled twice: without values
- * only the indices are read. */
+ * column (array). UCI's bag of words is the same behind another header, three
+ * lines of one number each. As for LIBSVM, one template is compiled twice:
+ * without values only the indices are read. */
 #include "engine/data/matrixmarket_parse.h"
 
 #include <math.h>
@@ -163,6 +164,25 @@ static bool take_sizes(header *h, sti_market *m)
     return true;
 }
 
+static strads_err finish_header(const char *path, const char *begin,
+                                const header *h, bool good, sti_market *m,
+                                sti_market *out)
+{
+    if (!good) {
+        sti_trouble *t = &h->feed->trouble;
+        t->line = 1 + sti_text_count_lines(begin, t->at);
+        return sti_trouble_fail(path, t);
+    }
+    if (m->rows == 0)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: found %s, expected at least one", path,
+                           m->counts ? "no documents" : "no rows");
+    m->body = (size_t)(h->p - begin);
+    m->body_line = 1 + sti_text_count_lines(begin, h->p);
+    *out = *m;
+    return STRADS_OK;
+}
+
 strads_err sti_market_header(const char *path, const char *begin,
                              const char *end, sti_market *out)
 {
@@ -174,17 +194,43 @@ strads_err sti_market_header(const char *path, const char *begin,
         skip_comments(&h);
         good = take_sizes(&h, &m);
     }
-    if (!good) {
-        feed.trouble.line = 1 + sti_text_count_lines(begin, feed.trouble.at);
-        return sti_trouble_fail(path, &feed.trouble);
-    }
-    if (m.rows == 0)
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: found no rows, expected at least one", path);
-    m.body = (size_t)(h.p - begin);
-    m.body_line = 1 + sti_text_count_lines(begin, h.p);
-    *out = m;
-    return STRADS_OK;
+    return finish_header(path, begin, &h, good, &m, out);
+}
+
+/* The first byte after a line of one number, or NULL. */
+static const char *after_number(const char *p, const char *end)
+{
+    const char *from = p;
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    if (p == from)
+        return NULL;
+    while (p < end && sti_is_blank(*p))
+        p++;
+    return p < end && *p == '\n' ? p + 1 : NULL;
+}
+
+bool sti_bag_is(const char *begin, const char *end)
+{
+    for (int line = 0; line < 3 && begin != NULL; line++)
+        begin = after_number(begin, end);
+    return begin != NULL;
+}
+
+strads_err sti_bag_header(const char *path, const char *begin, const char *end,
+                          sti_market *out)
+{
+    sti_feed feed = {0};
+    sti_market m = {.counts = true};
+    header h = {begin, end, &feed};
+    bool good =
+        take_size(&h, "the number of documents", STI_MOST_LINES, &m.rows) &&
+        take_line_end(&h) &&
+        take_size(&h, "the number of words", STI_MOST_LINES, &m.cols) &&
+        take_line_end(&h) &&
+        take_size(&h, "the number of entries", UINT64_MAX / 32, &m.entries) &&
+        take_line_end(&h);
+    return finish_header(path, begin, &h, good, &m, out);
 }
 
 /* A row or column, 1 .. limit; NULL after a trouble. */
@@ -217,6 +263,13 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
         status = STI_NUMBER_NONE;
     if (status != STI_NUMBER_OK) {
         sti_feed_not_a_number(f, status, p, end, "a value (a number)");
+        return NULL;
+    }
+    if (f->market->counts && !(rint(*value) == *value && *value >= 1 &&
+                               *value <= (double)STI_MOST_COUNT)) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "a count, a whole number from 1 to %llu",
+                         (unsigned long long)STI_MOST_COUNT);
         return NULL;
     }
     if (f->market->integer && rint(*value) != *value) {
@@ -300,9 +353,9 @@ static inline const char *take_entry(sti_feed *f, const char *p,
     f->at = p;
     if (!may_read(f, p, end))
         return NULL;
-    const char *q = take_ordinal(f, p, end, "row", f->row_limit, &row);
+    const char *q = take_ordinal(f, p, end, f->parser->row, f->row_limit, &row);
     if (q != NULL)
-        q = take_ordinal(f, q, end, "column", f->col_limit, &col);
+        q = take_ordinal(f, q, end, f->parser->col, f->col_limit, &col);
     if (q == NULL || !is_stored(f, row, col, p, end))
         return NULL;
     double value = 1;
@@ -383,5 +436,15 @@ static void take(sti_feed *f, const char *begin, const char *end)
 }
 
 const sti_parser sti_market_parser = {.name = "matrixmarket",
+                                      .row = "row",
+                                      .col = "column",
+                                      .base = 1,
                                       .cut = '\n',
                                       .take = take};
+
+const sti_parser sti_bag_parser = {.name = "uci-bow",
+                                   .row = "document",
+                                   .col = "word",
+                                   .base = 1,
+                                   .cut = '\n',
+                                   .take = take};

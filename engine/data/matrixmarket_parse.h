@@ -1,5 +1,7 @@
-/* engine/data/matrixmarket_parse.h - the header of MatrixMarket text. The
- * parser of what follows is sti_market_parser in text_feed.h. */
+/* engine/data/matrixmarket_parse.h - headers of formats that tell their sizes
+ * and then list entries in any order: MatrixMarket and UCI bag of words. The
+ * parser of what follows is sti_market_parser or sti_bag_parser in
+ * text_feed.h. */
 #ifndef STI_DATA_MATRIXMARKET_PARSE_H
 #define STI_DATA_MATRIXMARKET_PARSE_H
 
@@ -18,6 +20,7 @@ typedef struct sti_market {
     bool array;   /* every value, column by column; zeros are left out */
     bool pattern; /* no values: all are 1 */
     bool integer;
+    bool counts; /* values are whole numbers from 1 to STI_MOST_COUNT */
     sti_symmetry symmetry;
     uint64_t rows, cols;
     uint64_t entries; /* that the file must hold */
@@ -31,5 +34,13 @@ bool sti_market_is(const char *begin, const char *end);
 /* Reads the banner, the comments and the line of sizes. */
 strads_err sti_market_header(const char *path, const char *begin,
                              const char *end, sti_market *out);
+
+/* Whether the text opens with three lines of one number each, as a bag of
+ * words does. */
+bool sti_bag_is(const char *begin, const char *end);
+
+/* Reads these: documents, words, entries. */
+strads_err sti_bag_header(const char *path, const char *begin, const char *end,
+                          sti_market *out);
 
 #endif

@@ -1,12 +1,13 @@
 /* strads_data_read: which passes run over a text, and in what chunks.
  *
- * LIBSVM rows come in order. A pass that counts, then one that places; chunk t
- * owns the t-th run of places in every column, so columns come out ordered
- * without a lock. Cut by rows, a column is split over partitions: chunks are
- * then the partitions' own rows, and a pass between counts once more.
- * MatrixMarket entries come in any order: chunks place atomically, lines are
- * ordered afterwards. Compressed text is one chunk and is decompressed in each
- * pass, so that the text as a whole is never in memory. */
+ * LIBSVM and ldac rows come in order. A pass that counts, then one that places;
+ * chunk t owns the t-th run of places in every column, so columns come out
+ * ordered without a lock. Cut by rows, a column is split over partitions:
+ * chunks are then the partitions' own rows, and a pass between counts once
+ * more. Entries of MatrixMarket and bags of words come in any order: chunks
+ * place atomically. Lines are ordered afterwards but where the parser saw to
+ * it. Compressed text is one chunk and is decompressed in each pass, so that
+ * the text as a whole is never in memory. */
 #include "engine/data/read_data.h"
 
 #include <float.h>
@@ -29,8 +30,7 @@ static strads_err no_memory(const char *path)
 /* How many chunks are worth their threads. */
 static size_t chunks_for(const sti_reading *r)
 {
-    if (r->text.codec != STI_CODEC_NONE ||
-        (r->format.is_market && r->format.market.array))
+    if (r->text.codec != STI_CODEC_NONE || r->format.market.array)
         return 1;
     size_t most = r->text.size / CHUNK_AT_LEAST + 1;
     return r->options.threads < most ? r->options.threads : most;
@@ -39,7 +39,7 @@ static size_t chunks_for(const sti_reading *r)
 static strads_err prepare(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
-    strads_err err = sti_format_find(&r->text, &r->format);
+    strads_err err = sti_format_find(&r->text, r->options.kind, &r->format);
     if (err != STRADS_OK)
         return err;
     pass->text = &r->text;
@@ -48,7 +48,7 @@ static strads_err prepare(sti_reading *r)
     pass->value_limit = r->options.values == STRADS_F32 ? FLT_MAX : DBL_MAX;
     pass->row_limit = STI_MOST_LINES;
     pass->col_limit = STI_MOST_LINES;
-    if (r->format.is_market) {
+    if (!r->format.by_row) {
         pass->market = &r->format.market;
         pass->skip = r->format.market.body;
         pass->row_limit = r->format.market.rows;
@@ -63,6 +63,24 @@ static strads_err prepare(sti_reading *r)
     return STRADS_OK;
 }
 
+static strads_err check_labels(const sti_reading *r)
+{
+    const char *labels = r->options.labels_path;
+    if (labels == NULL)
+        return STRADS_OK;
+    if (r->options.kind == STRADS_KIND_CORPUS)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is read as a corpus, which has no labels; "
+                           "leave %s out",
+                           r->text.path, labels);
+    if (r->format.labels)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is LIBSVM text and has its own labels; labels "
+                           "from %s belong to MatrixMarket",
+                           r->text.path, labels);
+    return STRADS_OK;
+}
+
 strads_err sti_reading_open(sti_reading *r, const char *path,
                             const strads_data_options *options)
 {
@@ -74,12 +92,8 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         err = sti_text_open(&r->text, path, r->options.memory_limit);
     if (err == STRADS_OK)
         err = prepare(r);
-    if (err == STRADS_OK && !r->format.is_market &&
-        r->options.labels_path != NULL)
-        err = strads_fail(STRADS_EINVAL,
-                          "%s: is LIBSVM text and has its own labels; labels "
-                          "from %s belong to MatrixMarket",
-                          path, r->options.labels_path);
+    if (err == STRADS_OK)
+        err = check_labels(r);
     if (err != STRADS_OK)
         sti_reading_close(r);
     return err;
@@ -134,14 +148,14 @@ strads_err sti_reading_survey(sti_reading *r)
 {
     sti_survey *s = &r->survey;
     s->room = r->options.memory_limit;
-    strads_err err = r->format.is_market
-                         ? sti_survey_market(s, &r->pass, r->options.min_cols)
-                         : sti_survey_libsvm(s, &r->pass, r->options.min_cols);
+    strads_err err = r->format.by_row
+                         ? sti_survey_rows(s, &r->pass, r->options.min_cols)
+                         : sti_survey_sized(s, &r->pass, r->options.min_cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    r->pass.col_limit = r->format.is_market ? r->format.market.cols : s->cols;
+    r->pass.col_limit = r->format.by_row ? s->cols : r->format.market.cols;
     r->pass.row_limit = s->rows;
-    return r->format.is_market ? check_entries(r) : STRADS_OK;
+    return r->format.by_row ? STRADS_OK : check_entries(r);
 }
 
 /* Finds where each partition's rows begin; tasks are the survey's chunks. */
@@ -193,11 +207,11 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
     return STRADS_OK;
 }
 
-/* The chunks in which a plain LIBSVM text is placed. */
+/* The chunks in which a plain text of rows is placed. */
 static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
 {
     sti_pass *pass = &r->pass;
-    if (r->format.is_market || r->text.codec != STI_CODEC_NONE ||
+    if (!r->format.by_row || r->text.codec != STI_CODEC_NONE ||
         pass->count == 1)
         return STRADS_OK;
     if (b->data->by_col.cross) {
@@ -269,7 +283,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
 {
     sti_twice twice;
     strads_data *data = NULL;
-    strads_err err = sti_build_finish(b, r->format.is_market, &twice, &data);
+    strads_err err = sti_build_finish(b, !r->format.ordered, &twice, &data);
     if (err == STRADS_OK && twice.found)
         err = sti_duplicate_fail(&r->pass, &twice);
     if (err == STRADS_OK)
@@ -278,7 +292,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
         strads_data_free(data);
         return err;
     }
-    data->index_base = 1;
+    data->index_base = r->format.parser->base;
     *out = data;
     return STRADS_OK;
 }
@@ -307,10 +321,9 @@ strads_err strads_data_read(const char *path,
     sti_build build = {.name = path,
                        .options = reading.options,
                        .survey = &reading.survey,
-                       .has_labels =
-                           !reading.format.is_market || labels != NULL,
+                       .has_labels = reading.format.labels || labels != NULL,
                        .shared =
-                           reading.format.is_market && reading.pass.count > 1};
+                           !reading.format.by_row && reading.pass.count > 1};
     err = read_into(&reading, &build, out);
     sti_build_free(&build);
     sti_reading_close(&reading);

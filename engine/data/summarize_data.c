@@ -108,7 +108,7 @@ static void fill_sizes(const sti_reading *r, strads_data_summary *out)
     out->nnz = s->nnz;
     out->empty_rows = count_empty(s->row_nnz, s->rows, &out->max_row_nnz);
     out->empty_cols = count_empty(s->col_nnz, s->cols, &out->max_col_nnz);
-    out->index_base = 1;
+    out->index_base = r->format.parser->base;
     out->file_bytes = r->text.size;
     out->text_bytes = r->pass.text_bytes;
     out->matrix_bytes = s->nnz * (sizeof(double) + sizeof(uint32_t)) +

@@ -13,6 +13,9 @@ enum { STI_BATCH = 512 };
 /* The largest number of rows or columns: the rest of 32 bits is kept free. */
 #define STI_MOST_LINES UINT64_C(0xFFFFFFFE)
 
+/* The largest count of a corpus: all up to it are exact in f32. */
+#define STI_MOST_COUNT (UINT64_C(1) << 24)
+
 /* Entries, counted from 0. `value` holds nothing in a pass without values. */
 typedef struct sti_batch {
     size_t n;
@@ -36,7 +39,7 @@ typedef struct sti_feed sti_feed;
 typedef struct sti_sink {
     /* Takes the feed's batch; the caller empties it. */
     void (*entries)(sti_feed *feed, const sti_batch *batch);
-    /* LIBSVM: row `row` has this label, and then, has `nnz` entries. */
+    /* LIBSVM: row `row` has this label; and then, ldac too: `nnz` entries. */
     void (*label)(sti_feed *feed, uint64_t row, double label);
     void (*row_end)(sti_feed *feed, uint64_t row, uint64_t nnz);
     /* The feed's text has ended without trouble. */
@@ -45,25 +48,27 @@ typedef struct sti_sink {
 
 struct sti_feed {
     /* Set by who starts the pass. */
+    const struct sti_parser *parser;
     const sti_sink *sink;
     void *context; /* the sink's */
     size_t chunk;
     bool values;        /* read the values, check everything */
     double value_limit; /* the largest magnitude that fits */
-    uint64_t row;       /* LIBSVM: the row that the text starts with */
+    uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
     uint64_t row_limit; /* rows and columns beyond these do not fit */
     uint64_t col_limit;
-    const struct sti_market *market; /* MatrixMarket: its header */
-    bool line_by_line; /* MatrixMarket: empty the batch after each entry */
+    const struct sti_market *market; /* MatrixMarket, bag: its header */
+    bool line_by_line;               /* empty the batch after each entry */
 
     /* The parser's state between two pieces of text. */
     bool in_row; /* a label or a part of a line was read */
     bool in_comment;
-    uint64_t last; /* LIBSVM: the last index of this row, 0 for none */
+    uint64_t last; /* LIBSVM: the last index of this row, 0 for none; ldac: the
+                      entries that this row says it has */
     uint64_t row_nnz;
     uint64_t read;   /* MatrixMarket: entries (array: numbers) read so far */
     sti_piece piece; /* that is being parsed */
-    const char *at;  /* MatrixMarket: the entry read last */
+    const char *at;  /* the entry read last, where they come in any order */
     sti_trouble trouble;
 
     uint64_t entry_sum; /* a sink's running sums of this feed */
@@ -76,13 +81,18 @@ struct sti_feed {
  * feed. */
 typedef struct sti_parser {
     const char *name;
+    const char *row, *col; /* what people call them */
+    const char *row_form;  /* formats without a header: how a row looks */
+    uint64_t base;         /* that rows and columns are counted from */
     char cut; /* where a stream of text may be cut, see sti_stream_open */
     void (*take)(sti_feed *feed, const char *begin, const char *end);
     void (*finish)(sti_feed *feed);
 } sti_parser;
 
 extern const sti_parser sti_libsvm_parser;
+extern const sti_parser sti_ldac_parser;
 extern const sti_parser sti_market_parser;
+extern const sti_parser sti_bag_parser;
 
 static inline void sti_feed_flush(sti_feed *feed)
 {

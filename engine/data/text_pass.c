@@ -11,6 +11,7 @@ static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
 {
     memset(f, 0, offsetof(sti_feed, batch));
     f->batch.n = 0;
+    f->parser = pass->parser;
     f->sink = pass->sink;
     f->context = pass->context;
     f->chunk = chunk;

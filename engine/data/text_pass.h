@@ -9,10 +9,10 @@
 typedef struct sti_chunk {
     const char *begin;
     const char *end;
-    uint64_t first_row; /* LIBSVM: the row that it starts with */
+    uint64_t first_row; /* by row: the one that it starts with */
     /* results of the pass */
-    uint64_t rows; /* LIBSVM: rows in it */
-    uint64_t read; /* MatrixMarket: entries read */
+    uint64_t rows; /* by row: rows in it */
+    uint64_t read; /* with a header: entries read */
     sti_trouble trouble;
 } sti_chunk;
 

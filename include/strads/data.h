@@ -1,9 +1,10 @@
 /* strads/data.h - reading a data set and cutting it into partitions.
  *
- * A data set is a sparse matrix of `rows` samples by `cols` features with one
- * label a row. A process reads the files that people already have (LIBSVM,
- * MatrixMarket; plain, gzip or zstd) and keeps only the partitions that it is
- * asked to keep, in the orientation that the program wants. */
+ * A data set is a sparse matrix: samples by features with one label a row, or
+ * documents by words. A process reads the files that people already have
+ * (LIBSVM, MatrixMarket, UCI bag of words, Blei's ldac; plain, gzip or zstd)
+ * and keeps only the partitions that it is asked to keep, in the orientation
+ * that the program wants. */
 #ifndef STRADS_DATA_H
 #define STRADS_DATA_H
 
@@ -36,6 +37,19 @@ typedef enum strads_scalar {
     STRADS_I32 = 2,
     STRADS_I64 = 3
 } strads_scalar;
+
+/* What the rows and columns of a data set are, and so which formats it may be
+ * in; among these the first bytes of a file decide. */
+typedef enum strads_kind {
+    STRADS_KIND_SAMPLES = 0, /* samples by features, a label a row: LIBSVM,
+                                MatrixMarket */
+    STRADS_KIND_CORPUS = 1   /* documents by words, how often each occurs, a
+                                whole number from 1 to 2^24 (exact in f32), no
+                                labels: UCI bag of words (lines D, W, NNZ, then
+                                `document word count` from 1), ldac (lines
+                                `N word:count ...`, words from 0),
+                                MatrixMarket */
+} strads_kind;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */
 typedef struct strads_range {
@@ -91,12 +105,15 @@ typedef struct strads_data_options {
     uint64_t memory_limit;   /* bytes that may be used; 0 means what is free */
     const char *labels_path; /* MatrixMarket: a file with one label a line, or
                                 an array-format vector; NULL: none. LIBSVM
-                                has its own labels: STRADS_EINVAL */
+                                has its own labels, a corpus has none:
+                                STRADS_EINVAL */
+    strads_kind kind;        /* default: samples */
 } strads_data_options;
 
 /* What a file holds, seen without keeping the matrix. */
 typedef struct strads_data_summary {
-    const char *format;      /* "libsvm" or "matrixmarket"; static */
+    const char *format;      /* "libsvm", "matrixmarket", "uci-bow" or "ldac";
+                                static */
     const char *compression; /* "none", "gzip" or "zstd"; static */
     uint64_t rows, cols, nnz;
     uint64_t empty_rows, empty_cols;
@@ -110,13 +127,13 @@ typedef struct strads_data_summary {
     uint64_t matrix_bytes; /* what one orientation in f64 would take */
 } strads_data_summary;
 
-/* Reads a LIBSVM or MatrixMarket file, told apart by its first bytes; gzip and
+/* Reads a file of options->kind, whose format its first bytes tell; gzip and
  * zstd are told by theirs. Plain files are mapped and parsed by `threads`
  * threads: nobody may shorten one meanwhile. Values are rounded to the nearest
  * double and must be finite; stored zeros stay entries (those of an array-
  * format file do not). LIBSVM indices ascend in a row, `qid:` is ignored;
- * MatrixMarket entries may come in any order, none twice. Partitions are cut so
- * that each holds about nnz / K entries; with more partitions than rows
+ * entries of all others may come in any order, none twice. Partitions are cut
+ * so that each holds about nnz / K entries; with more partitions than rows
  * (columns) some are empty. `options` may be NULL. On success *out is the
  * caller's to free. STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the
  * sentence names file, line, what was found and what was expected.
@@ -159,7 +176,7 @@ STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
  * numbers are spelled. */
 STRADS_API uint64_t strads_data_checksum(const strads_data *data);
 
-/* 1 when indices in the file started at 1 (LIBSVM, MatrixMarket), else 0:
+/* 1 when indices in the file started at 1 (all formats but ldac), else 0:
  * what to add to a column when it is shown to people or written to a model. */
 STRADS_API uint64_t strads_data_index_base(const strads_data *data);
 

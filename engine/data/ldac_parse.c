@@ -1,0 +1,127 @@
+/* ldac text: a line is a document, `N word:count ...` with N pairs, words from
+ * 0 in any order (Blei's lda-c). A blank line is no document, `0` is an empty
+ * one. Unlike in LIBSVM nothing here is worth a quick lane of its own: a corpus
+ * is read once and sampled for long. */
+#include "engine/data/parse_number.h"
+#include "engine/data/text_feed.h"
+
+/* The whole number at p, below 10^18, that ends where `ends` or a blank
+ * stands; NULL when there is none. */
+static const char *take_whole(const char *p, char ends, uint64_t *out)
+{
+    const char *q = p;
+    uint64_t value = 0;
+    while (*q >= '0' && *q <= '9' && q - p < 18)
+        value = value * 10 + (uint64_t)(*q++ - '0');
+    if (q == p || (ends == ' ' ? (unsigned char)*q > ' ' : *q != ends))
+        return NULL;
+    *out = value;
+    return q;
+}
+
+static void end_document(sti_feed *f, const char *at)
+{
+    if (!f->in_row)
+        return;
+    if (f->row_nnz != f->last) {
+        sti_feed_trouble(f, STRADS_EFORMAT, at, f->piece.end,
+                         "%llu pairs in this line, as its first number says, "
+                         "not %llu",
+                         (unsigned long long)f->last,
+                         (unsigned long long)f->row_nnz);
+        return;
+    }
+    if (f->sink->row_end != NULL)
+        f->sink->row_end(f, f->row, f->row_nnz);
+    f->in_row = false;
+    f->row++;
+    f->row_nnz = 0;
+}
+
+static const char *take_length(sti_feed *f, const char *p, const char *end)
+{
+    const char *after = take_whole(p, ' ', &f->last);
+    if (after == NULL) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "the number of pairs in a line `N word:count ...`");
+        return NULL;
+    }
+    if (f->row >= f->row_limit) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end, "at most %llu documents",
+                         (unsigned long long)f->row_limit);
+        return NULL;
+    }
+    f->in_row = true;
+    return after;
+}
+
+static void put_pair(sti_feed *f, uint64_t word, uint64_t count)
+{
+    size_t n = f->batch.n;
+    f->batch.row[n] = (uint32_t)f->row;
+    f->batch.col[n] = (uint32_t)word;
+    f->batch.value[n] = (double)count;
+    f->batch.n = n + 1;
+    f->row_nnz++;
+    if (n + 1 == STI_BATCH || f->line_by_line)
+        sti_feed_flush(f);
+}
+
+static const char *take_pair(sti_feed *f, const char *p, const char *end)
+{
+    uint64_t word;
+    uint64_t count = 1;
+    f->at = p;
+    const char *after = take_whole(p, ':', &word);
+    if (after == NULL) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "word:count with a word from 0 to %llu",
+                         (unsigned long long)f->col_limit - 1);
+        return NULL;
+    }
+    if (word >= f->col_limit) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end, "a word from 0 to %llu",
+                         (unsigned long long)f->col_limit - 1);
+        return NULL;
+    }
+    const char *digits = after + 1;
+    after = f->values ? take_whole(digits, ' ', &count) : sti_token_end(digits);
+    if (after == NULL || count == 0 || count > STI_MOST_COUNT) {
+        sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                         "word:count with a count, a whole number from 1 to "
+                         "%llu",
+                         (unsigned long long)STI_MOST_COUNT);
+        return NULL;
+    }
+    put_pair(f, word, count);
+    return f->trouble.err == STRADS_OK ? after : NULL;
+}
+
+static void take(sti_feed *f, const char *p, const char *end)
+{
+    while (p != NULL) {
+        while (sti_is_blank(*p))
+            p++;
+        if (p >= end)
+            return;
+        if (*p == '\n') {
+            end_document(f, p);
+            p = f->trouble.err == STRADS_OK ? p + 1 : NULL;
+        } else {
+            p = f->in_row ? take_pair(f, p, end) : take_length(f, p, end);
+        }
+    }
+}
+
+static void finish(sti_feed *f)
+{
+    end_document(f, f->piece.end);
+}
+
+const sti_parser sti_ldac_parser = {.name = "ldac",
+                                    .row = "document",
+                                    .col = "word",
+                                    .row_form = "N word:count ...",
+                                    .cut = ' ',
+                                    .take = take,
+                                    .finish = finish};

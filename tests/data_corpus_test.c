@@ -1,0 +1,254 @@
+/* Corpora: bags of words and ldac text against the list of counts that they
+ * were written from, and what is wrong with broken ones. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "data_oracle.h"
+
+TestSuite(data_corpus, .init = oracle_enter, .fini = oracle_leave);
+
+static oracle random_counts(unsigned seed)
+{
+    oracle m = oracle_random((oracle_shape){
+        .rows = 500, .cols = 200, .density = 0.1, .spread = 3, .seed = seed});
+    for (uint64_t i = 0; i < m.nnz; i++)
+        m.entry[i].value = i % 97 == 0 ? 16777216 : (double)(1 + i * i % 7);
+    return m;
+}
+
+/* Every other entry, then the rest: a file in no order at all. */
+static const char *write_bag(const oracle *m, const char *name)
+{
+    const char *path = oracle_path(name);
+    FILE *file = fopen(path, "w");
+    (void)fprintf(file, "%llu\n%llu \r\n%llu\n", (unsigned long long)m->rows,
+                  (unsigned long long)m->cols, (unsigned long long)m->nnz);
+    for (uint64_t half = 0; half < 2; half++)
+        for (uint64_t i = half; i < m->nnz; i += 2)
+            (void)fprintf(file, "%u %u %.0f\n", m->entry[i].row + 1,
+                          m->entry[i].col + 1, m->entry[i].value);
+    (void)fclose(file);
+    return path;
+}
+
+/* Words of a document from the last to the first. */
+static const char *write_ldac(const oracle *m, const char *name)
+{
+    const char *path = oracle_path(name);
+    FILE *file = fopen(path, "w");
+    uint64_t begin = 0;
+    for (uint32_t row = 0; row < m->rows; row++) {
+        uint64_t end = begin;
+        while (end < m->nnz && m->entry[end].row == row)
+            end++;
+        (void)fprintf(file, "%llu", (unsigned long long)(end - begin));
+        for (uint64_t i = end; i > begin; i--)
+            (void)fprintf(file, " %u:%.0f", m->entry[i - 1].col,
+                          m->entry[i - 1].value);
+        (void)fputs(row % 5 ? "\n" : " \r\n\n", file);
+        begin = end;
+    }
+    (void)fclose(file);
+    return path;
+}
+
+static void expect_everywhere(const oracle *m, const char *path)
+{
+    static const strads_split splits[] = {STRADS_SPLIT_ROWS, STRADS_SPLIT_COLS,
+                                          STRADS_SPLIT_BOTH};
+    strads_data_options o = {.kind = STRADS_KIND_CORPUS,
+                             .min_cols = m->cols,
+                             .layout = STRADS_LAYOUT_BOTH};
+    for (uint32_t k = 0; k < 3; k++) {
+        o.threads = 1 + k;
+        o.partitions = 1 + 2 * k;
+        o.split = splits[k];
+        oracle_expect(m, path, o, false);
+    }
+    o.values = STRADS_F32;
+    oracle_expect(m, oracle_gzip(path, 2), o, false);
+    oracle_expect(m, oracle_zstd(path, 1), o, false);
+}
+
+Test(data_corpus, a_bag_of_words_in_any_order_is_read_as_it_was_written)
+{
+    for (unsigned seed = 1; seed <= 2; seed++) {
+        oracle m = random_counts(seed);
+        expect_everywhere(&m, write_bag(&m, "bag.txt"));
+        oracle_free(&m);
+    }
+}
+
+Test(data_corpus, ldac_text_is_read_as_it_was_written)
+{
+    for (unsigned seed = 3; seed <= 4; seed++) {
+        oracle m = random_counts(seed);
+        expect_everywhere(&m, write_ldac(&m, "corpus.ldac"));
+        oracle_free(&m);
+    }
+}
+
+static uint64_t checksum_of(const char *path, uint64_t words)
+{
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_CORPUS,
+                             .min_cols = words};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    uint64_t sum = strads_data_checksum(data);
+    strads_data_free(data);
+    return sum;
+}
+
+Test(data_corpus, formats_of_one_corpus_have_one_checksum)
+{
+    oracle m = random_counts(5);
+    uint64_t bag = checksum_of(write_bag(&m, "bag.txt"), m.cols);
+    cr_assert_eq(checksum_of(write_ldac(&m, "c.ldac"), m.cols), bag);
+    cr_assert_eq(checksum_of(oracle_write_market(&m, "c.mtx"), m.cols), bag);
+    oracle_free(&m);
+}
+
+Test(data_corpus, the_sample_is_what_its_header_says)
+{
+    strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_CORPUS};
+    strads_data_summary s;
+    cr_assert_eq(strads_data_summarize(STRADS_SOURCE_DIR
+                                       "/data/docword.sotu-tiny.txt",
+                                       &o, &s),
+                 STRADS_OK, "%s", strads_error_text());
+    cr_assert_str_eq(s.format, "uci-bow");
+    cr_assert_eq(s.rows, 1360);
+    cr_assert_eq(s.cols, 2000);
+    cr_assert_eq(s.index_base, 1);
+    cr_assert_eq(s.distinct_labels, 0);
+    cr_assert_geq(s.value_min, 1);
+}
+
+Test(data_corpus, ldac_counts_words_from_0_and_keeps_empty_documents)
+{
+    strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_CORPUS};
+    strads_data_summary s;
+    const char *path = oracle_text("small.ldac", "2 4:1 0:3\n0\n\n1 2:9");
+    cr_assert_eq(strads_data_summarize(path, &o, &s), STRADS_OK);
+    cr_assert_str_eq(s.format, "ldac");
+    cr_assert_eq(s.rows, 3);
+    cr_assert_eq(s.cols, 5);
+    cr_assert_eq(s.nnz, 3);
+    cr_assert_eq(s.empty_rows, 1);
+    cr_assert_eq(s.index_base, 0);
+    cr_assert_eq(s.value_max, 9);
+}
+
+typedef struct wrong_corpus {
+    const char *text;
+    strads_err err;
+    const char *part[3];
+} wrong_corpus;
+
+static void expect_refused(const char *path, const wrong_corpus *wrong)
+{
+    for (uint32_t threads = 1; threads <= 4; threads += 3) {
+        strads_data_options o = {.size = sizeof o,
+                                 .threads = threads,
+                                 .partitions = threads,
+                                 .kind = STRADS_KIND_CORPUS};
+        strads_data *data = NULL;
+        strads_err err = strads_data_read(path, &o, &data);
+        const char *text = strads_error_text();
+        cr_assert_eq(err, wrong->err, "%s: %s", strads_error_name(err), text);
+        cr_assert_null(data);
+        cr_assert_not_null(strstr(text, path), "%s", text);
+        for (size_t k = 0; k < 3 && wrong->part[k] != NULL; k++)
+            cr_assert_not_null(strstr(text, wrong->part[k]), "'%s' in '%s'",
+                               wrong->part[k], text);
+    }
+}
+
+static const wrong_corpus wrong_bags[] = {
+    {"2\n3\n1\n0 1 1\n",
+     STRADS_EFORMAT,
+     {"line 4", "'0'", "a document from 1 to 2"}},
+    {"2\n3\n1\n3 1 1\n",
+     STRADS_EFORMAT,
+     {"line 4", "'3'", "a document from 1 to 2"}},
+    {"2\n3\n1\n1 0 1\n", STRADS_EFORMAT, {"line 4", "a word from 1 to 3"}},
+    {"2\n3\n1\n1 4 1\n", STRADS_EFORMAT, {"'4'", "a word from 1 to 3"}},
+    {"2\n3\n1\n1 1 0\n",
+     STRADS_EFORMAT,
+     {"line 4", "'0'", "a count, a whole number from 1 to 16777216"}},
+    {"2\n3\n1\n1 1 -2\n", STRADS_EFORMAT, {"'-2'", "a count"}},
+    {"2\n3\n1\n1 1 1099511627776\n", STRADS_EFORMAT, {"'1099511627776'"}},
+    {"2\n3\n1\n1 1 1.5\n", STRADS_EFORMAT, {"'1.5'", "a whole number"}},
+    {"2\n3\n1\n1 1 nan\n", STRADS_EFORMAT, {"'nan'", "finite"}},
+    {"2\n3\n1\n1 1\n", STRADS_EFORMAT, {"the end of the line", "a value"}},
+    {"2\n3\n1\n1 1 1 1\n", STRADS_EFORMAT, {"the end of the line after"}},
+    {"2\n3\n2\n1 1 1\n",
+     STRADS_EFORMAT,
+     {"found 1 entries, expected 2 as line 3 says"}},
+    {"2\n3\n1\n1 1 1\n2 1 1\n",
+     STRADS_EFORMAT,
+     {"line 5", "the end of the file after 1 entries"}},
+    {"2\n3\n2\n1 2 1\n1 2 4\n",
+     STRADS_EFORMAT,
+     {"line 5", "document 1, word 2 again", "line 4"}},
+    {"0\n3\n0\n", STRADS_EFORMAT, {"found no documents"}},
+    {"9999999999\n3\n0\n", STRADS_ELIMIT, {"line 1", "number of documents"}},
+};
+
+static const wrong_corpus wrong_ldac[] = {
+    {"", STRADS_EFORMAT, {"is empty"}},
+    {"\n\n", STRADS_EFORMAT, {"found no documents", "`N word:count ...`"}},
+    {"two 1:1 2:1\n", STRADS_EFORMAT, {"line 1", "'two'", "number of pairs"}},
+    {"1 1:1\n2 1:1\n",
+     STRADS_EFORMAT,
+     {"line 2", "2 pairs in this line", "not 1"}},
+    {"1 1:1 2:1\n", STRADS_EFORMAT, {"line 1", "1 pairs", "not 2"}},
+    {"1 1:0\n", STRADS_EFORMAT, {"'1:0'", "whole number from 1 to 16777216"}},
+    {"1 1:-1\n", STRADS_EFORMAT, {"'1:-1'"}},
+    {"1 1:1099511627776\n", STRADS_EFORMAT, {"'1:1099511627776'"}},
+    {"1 1:1.5\n", STRADS_EFORMAT, {"'1:1.5'"}},
+    {"1 4294967294:1\n", STRADS_ELIMIT, {"a word from 0 to 4294967293"}},
+    {"1 -1:1\n", STRADS_EFORMAT, {"'-1:1'", "word:count"}},
+    {"1 1\n", STRADS_EFORMAT, {"'1'", "word:count"}},
+    {"1 0:1\n3 7:1 0:2 7:3\n",
+     STRADS_EFORMAT,
+     {"line 2", "document 1, word 7 again", "line 2 too"}},
+    {"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2.5\n",
+     STRADS_EFORMAT,
+     {"line 3", "'2.5'", "a count"}},
+};
+
+static void expect_all_refused(const wrong_corpus *wrong, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const char *path = oracle_text("wrong.txt", wrong[k].text);
+        expect_refused(path, &wrong[k]);
+        expect_refused(oracle_gzip(path, 1), &wrong[k]);
+    }
+}
+
+Test(data_corpus, what_is_wrong_with_a_bag_of_words_is_said_with_its_line)
+{
+    expect_all_refused(wrong_bags, sizeof wrong_bags / sizeof *wrong_bags);
+}
+
+Test(data_corpus, what_is_wrong_with_ldac_text_is_said_with_its_line)
+{
+    expect_all_refused(wrong_ldac, sizeof wrong_ldac / sizeof *wrong_ldac);
+}
+
+Test(data_corpus, labels_and_unknown_kinds_are_refused)
+{
+    const char *path = oracle_text("c.ldac", "1 0:1\n");
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_CORPUS,
+                             .labels_path = path};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_EINVAL);
+    cr_assert_not_null(strstr(strads_error_text(), "a corpus"));
+    o.kind = (strads_kind)77;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_EINVAL);
+    cr_assert_not_null(strstr(strads_error_text(), "kind is 77"));
+}
