@@ -64,6 +64,36 @@ for staleness in 2 "infinite --step constant --rate 1"; do
         fail "staleness $staleness: $(member stale.json objective)"
 done
 
+# Options of the tables: fewer bytes, as good an objective, and the model tells
+# them. Two rows of weights, so that a clock with room for one sends half.
+# received NAME: bytes that node 0 has, at the end
+received() {
+    sed -n 's/.*"end".*"bytes_received": \([0-9]*\).*/\1/p' "$1.jsonl"
+}
+trains plain 2 --listen tcp://127.0.0.1:0 --epochs 40
+all_end plain
+all=$(received plain)
+for words in "--hold-below 0.02" "--push-bytes 8192"; do
+    # shellcheck disable=SC2086 # words
+    trains spare 2 --listen tcp://127.0.0.1:0 --epochs 40 $words
+    all_end spare
+    awk -v all="$all" -v some="$(received spare)" \
+        -v best="$(member plain.json objective)" \
+        -v o="$(member spare.json objective)" \
+        'BEGIN { exit !(some < 0.9 * all && o < 1.02 * best) }' ||
+        fail "$words: $(received spare) of $all bytes, objective" \
+            "$(member spare.json objective), $(member plain.json objective)"
+done
+says spare.json '"push-bytes": 8192' '"window": 64' '"cache-bytes": 268435456'
+trains other 2 --listen tcp://127.0.0.1:0 --eager --window 2 \
+    --cache-bytes 8192 --staleness adaptive --staleness-max 3
+all_end other
+says other.json '"eager": true' '"window": 2' '"cache-bytes": 8192' \
+    '"staleness": "adaptive"' '"staleness-max": 3'
+awk -v o="$(member other.json objective)" \
+    -v one="$(member one.json objective)" 'BEGIN { exit !(o < 1.5 * one) }' ||
+    fail "an adaptive staleness: $(member other.json objective)"
+
 # Ctrl-C on node 0: the model so far
 trains stop 2 --epochs 1000000 --listen "ipc://$folder/stop.sock"
 until_there '"event": "round"' stop.jsonl

@@ -20,6 +20,16 @@ for command in "lasso train" "lasso predict" run join "data info"; do
     gives 0 help $command
     cmp -s out asked || fail "help $command differs from $command --help"
 done
+# A loop has options of its own, and none of those that rounds have.
+gives 0 sgd-logistic train --help
+[ "$(wc -l <out)" -le 50 ] || fail "a loop's --help is longer than a page"
+says out --eager --hold-below --push-bytes --window --cache-bytes \
+    --staleness --staleness-max --shards
+refuses 2 'unknown option --policy' sgd-logistic train x --policy cyclic
+refuses 2 'unknown option --eager' lasso train x --eager
+refuses 2 '--window 65: expected 1 to 64' sgd-logistic train x --window 65
+refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
+refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0
 gives 0 lasso train --help
 for option in lambda lambda-ratio l1-ratio intercept standardize positive \
     workers partitions policy depth blocks threshold tolerance max-rounds \

@@ -71,7 +71,8 @@ done
 cmp -s bits1 bits2 && cmp -s bits1 bits3 || fail "staleness 0: runs differ"
 
 # Other staleness and steps; labels of other names are the same classes
-for words in "--staleness 4" "--staleness infinite --step constant --rate 1" \
+for words in "--staleness 4" "--staleness adaptive --partitions 3" \
+    "--staleness infinite --step constant --rate 1" \
     "--step decay --rate 2" "--f32" "--batch 1 --epochs 3"; do
     # shellcheck disable=SC2086 # words
     trains other "$party" --lambda 0.001 $words

@@ -60,6 +60,9 @@ static strads_err set_defaults(cli_job *j)
         .threshold = 0.1,
         .tolerance = 1e-6,
         .nodes = 1,
+        .shards = 1,
+        .window = 64,
+        .cache_bytes = UINT64_C(256) << 20,
     };
     j->config = calloc(1, program->config_size + 1);
     if (!j->config) {
@@ -116,12 +119,20 @@ static strads_err check_options(const cli_job *j)
     return check_outputs(j);
 }
 
+/* What scheduled rounds have options for does not concern a loop, and the
+ * other way round. */
+static const strads_option *running_table(const cli_job *j)
+{
+    return j->train->program->run ? strads_engine_loop_option_table()
+                                  : strads_engine_option_table();
+}
+
 /* What goes into the model and the log: how it was run, not where it went. */
 strads_err cli_job_keep_options(cli_job *j)
 {
     sti_config_part part[] = {
         {j->train->program->options, j->config},
-        {strads_engine_option_table(), &j->engine},
+        {running_table(j), &j->engine},
     };
     free(j->config_text);
     j->config_text = sti_config_text(part, 2, 2);
@@ -152,8 +163,7 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         syntax.groups[g++] = (cli_group){j->train->options,
                                          j->train->program->options, j->config};
     }
-    syntax.groups[g++] =
-        (cli_group){"Running:", strads_engine_option_table(), &j->engine};
+    syntax.groups[g++] = (cli_group){"Running:", running_table(j), &j->engine};
     syntax.groups[g++] = (cli_group){"Files:", file_table, &j->files};
     err = cli_parse(&syntax, argc, argv, &j->strings, &parsed);
     *done = parsed.done;

@@ -59,7 +59,9 @@ static strads_err let_all_read(sgd_worker *w)
     return err ? err : strads_session_barrier(w->session);
 }
 
-static strads_err turn_clock(sgd_worker *w, uint64_t t)
+/* What filters hold back leaves before the last clock ends, so that all are to
+ * read the same at the end. */
+static strads_err turn_clock(sgd_worker *w, uint64_t t, bool last)
 {
     const uint32_t batch = w->turn[t % w->batches];
     const uint32_t *rows = w->touched + w->first[batch];
@@ -71,6 +73,8 @@ static strads_err turn_clock(sgd_worker *w, uint64_t t)
         return err;
     descend(w, batch, step_size(w, t));
     err = sgd_push(w, n, rows);
+    if (!err && last)
+        err = strads_session_flush(w->session);
     return err ? err : strads_session_clock(w->session);
 }
 
@@ -189,10 +193,12 @@ static strads_err work(sgd_worker *w)
          t++) {
         if (t % w->batches == 0)
             sgd_worker_shuffle(w, (uint32_t)(t / w->batches));
-        err = turn_clock(w, t);
+        err = turn_clock(w, t, t + 1 == clocks);
         if (!err && (t + 1) % w->batches == 0)
             err = tell_epoch(w);
     }
+    if (!err)
+        err = strads_session_flush(w->session);
     if (!err)
         err = strads_session_advance(w->session, last);
     return err ? err : finish(w);
@@ -224,14 +230,18 @@ static strads_err sgd_tables(const void *config, const strads_shape *shape,
                              strads_store *store)
 {
     const uint32_t rows = (uint32_t)((shape->cols + SGD_ROW - 1) / SGD_ROW) + 1;
+    const strads_sgd_logistic_options *o = config;
     const strads_table_spec spec[] = {
-        [SGD_WEIGHTS] = {.name = "weights", .rows = rows, .cols = SGD_ROW},
+        [SGD_WEIGHTS] = {.name = "weights",
+                         .rows = rows,
+                         .cols = SGD_ROW,
+                         .staleness_max = o->staleness_max,
+                         .tuned = true},
         [SGD_TOUCHES] = {.name = "touches", .rows = 1, .cols = rows},
         [SGD_FACTS] = {.name = "facts",
                        .rows = shape->partitions,
                        .cols = SGD_N_FACTS},
     };
-    (void)config;
     strads_err err = STRADS_OK;
     for (int k = SGD_WEIGHTS; !err && k <= SGD_FACTS; k++)
         err = strads_store_create(store, &spec[k], &(uint32_t){0});

@@ -16,6 +16,7 @@ const strads_sgd_logistic_options sgd_defaults = {.lambda = 1e-4,
                                                   .epochs = 20,
                                                   .batch = 32,
                                                   .staleness = "1",
+                                                  .staleness_max = 16,
                                                   .step = "theorem",
                                                   .rate = 0.5};
 
@@ -51,7 +52,14 @@ const strads_option sgd_option_table[] = {
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(staleness),
      .metavar = "S",
-     .help = "clocks that a read may lag, or infinite (default 1)"},
+     .help = "clocks that a read may lag; infinite; adaptive (default 1)"},
+    {.name = "staleness-max",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(staleness_max),
+     .metavar = "S",
+     .help = "of an adaptive staleness (default 16)",
+     .min = 1,
+     .max = MOST_STALENESS},
     {.name = "step",
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(step),
@@ -106,10 +114,14 @@ static strads_err read_staleness(const char *text, uint32_t *out)
         *out = STRADS_STALENESS_INFINITE;
         return STRADS_OK;
     }
+    if (strcmp(text, "adaptive") == 0) {
+        *out = STRADS_STALENESS_ADAPTIVE;
+        return STRADS_OK;
+    }
     if (*text < '0' || *text > '9' || *end || errno || s > MOST_STALENESS)
         return strads_fail(STRADS_EINVAL,
-                           "--staleness %s: expected a number from 0 to %d, or "
-                           "infinite",
+                           "--staleness %s: expected a number from 0 to %d, "
+                           "infinite or adaptive",
                            text, MOST_STALENESS);
     *out = (uint32_t)s;
     return STRADS_OK;
@@ -150,6 +162,8 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
         o->batch = sgd_defaults.batch;
     if (!o->staleness)
         o->staleness = sgd_defaults.staleness;
+    if (o->staleness_max == 0)
+        o->staleness_max = sgd_defaults.staleness_max;
     if (!o->step)
         o->step = sgd_defaults.step;
     const bool given_labels = o->negative != 0 || o->positive != 0;
@@ -160,6 +174,9 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
                            o->negative);
     if ((err = read_staleness(o->staleness, &out->staleness)))
         return err;
+    out->staleness_most = out->staleness == STRADS_STALENESS_ADAPTIVE
+                              ? o->staleness_max
+                              : out->staleness;
     err = read_step(o->step, &out->step);
     if (!err && out->step == SGD_THEOREM &&
         out->staleness == STRADS_STALENESS_INFINITE)

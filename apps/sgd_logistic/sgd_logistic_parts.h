@@ -45,7 +45,8 @@ typedef enum sgd_step { SGD_THEOREM, SGD_CONSTANT, SGD_DECAY } sgd_step;
 /* Options with defaults, as numbers. */
 typedef struct sgd_rules {
     strads_sgd_logistic_options options;
-    uint32_t staleness;
+    uint32_t staleness;      /* of reads */
+    uint32_t staleness_most; /* that it can come to */
     sgd_step step;
 } sgd_rules;
 

@@ -120,7 +120,7 @@ static void take_penalty(sgd_worker *w, const double *touches, double *most)
 static void take_theorem(sgd_worker *w, const double *facts, double penalty)
 {
     strads_sgd_logistic_options *o = &w->rules.options;
-    const double s = w->rules.staleness, p = w->task->shape->partitions;
+    const double s = w->rules.staleness_most, p = w->task->shape->partitions;
     double steep = 0;
     for (uint32_t q = 0; q < w->task->shape->partitions; q++)
         steep = fmax(steep, facts[(size_t)q * SGD_N_FACTS + SGD_FACT_STEEP]);

@@ -27,6 +27,14 @@ typedef struct sti_partition {
     uint32_t n_resting;
 } sti_partition;
 
+/* How a loop's tables are spread, by the run's options: strads/engine.h. */
+typedef struct sti_tuning {
+    bool eager;
+    double hold_below;
+    uint64_t push_bytes, cache_bytes;
+    uint32_t window;
+} sti_tuning;
+
 typedef struct sti_run {
     /* Constants. */
     const strads_program *program;
@@ -41,6 +49,7 @@ typedef struct sti_run {
     uint32_t depth, want, partitions, workers;
     const uint32_t *node_of; /* [workers] */
     uint32_t nodes, shards;  /* of a run on several nodes */
+    sti_tuning tuning;       /* the same */
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint64_t max_rounds;

@@ -43,10 +43,6 @@ static strads_err copy_tables(sti_client *client, const sti_client_setup *setup)
         client->n_tables++;
         if (!client->tables[t].name)
             return no_memory();
-        uint32_t most = sti_staleness_max(spec);
-        if (spec->staleness == STRADS_STALENESS_ADAPTIVE &&
-            most > client->adaptive_most)
-            client->adaptive_most = most;
     }
     return STRADS_OK;
 }
@@ -208,7 +204,7 @@ static strads_err make_draft(const sti_client *client, uint32_t worker,
     for (uint32_t t = 0; !err && t < client->n_tables; t++) {
         if (pending[t].n == 0)
             continue;
-        err = sti_pending_choose(&pending[t], end == STI_PUSH_LEAVE,
+        err = sti_pending_choose(&pending[t], end != STI_PUSH_CLOCK,
                                  &draft->n[t], &draft->places[t]);
         if (!err)
             err =

@@ -75,7 +75,8 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
                                 sti_effects *out);
 
 /* C2 PUSH: what is pending, to all shards that it concerns; CLOCK and LEAVE
- * tell all shards. Filters of the tables' specs may keep some of it pending.
+ * tell all shards. With CLOCK filters of the tables' specs may keep some of it
+ * pending.
  * *wait: a window is full, nothing was pushed. STRADS_ENOMEM, STRADS_ELIMIT (a
  * push beyond 1 GiB): nothing was pushed. */
 strads_err sti_client_push(sti_client *client, uint32_t worker,

@@ -172,7 +172,17 @@ static strads_err check_read(const sti_client *client,
     return STRADS_OK;
 }
 
-static uint64_t needed(const sti_client *client, const sti_client_read *read)
+/* Whoever reads so lets it grow, to the table's bound. */
+static uint32_t pick_staleness(sti_client *client, const sti_client_worker *w,
+                               const strads_table_spec *spec)
+{
+    uint32_t most = sti_staleness_max(spec);
+    if (client->adaptive_most < most)
+        client->adaptive_most = most;
+    return sti_adaptive_staleness(&w->adaptive, spec);
+}
+
+static uint64_t needed(sti_client *client, const sti_client_read *read)
 {
     const strads_table_spec *spec = &client->tables[read->table];
     const sti_client_worker *w = sti_client_worker_of(client, read->worker);
@@ -182,7 +192,7 @@ static uint64_t needed(const sti_client *client, const sti_client_read *read)
     if (staleness == STRADS_STALENESS_INFINITE)
         return 0;
     if (staleness == STRADS_STALENESS_ADAPTIVE)
-        staleness = sti_adaptive_staleness(&w->adaptive, spec);
+        staleness = pick_staleness(client, w, spec);
     return w->clock > staleness ? w->clock - staleness : 0;
 }
 

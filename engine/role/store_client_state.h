@@ -45,7 +45,7 @@ struct sti_client {
     uint64_t resend_ns;
     strads_table_spec *tables; /* [n_tables], each with a name of its own */
     uint32_t n_tables;
-    uint32_t adaptive_most;     /* the largest staleness_max */
+    uint32_t adaptive_most;     /* the largest staleness_max that was read by */
     sti_push_stream *streams;   /* [shards] */
     sti_client_worker *workers; /* [n_workers] */
     sti_row_cache cache;

@@ -1,5 +1,5 @@
-/* The table of the options that every run has. Each line fits one line of
- * --help; what the fields mean is told in strads/engine.h. */
+/* The tables of the options that a run has, of rounds or of loops. Each help
+ * fits one line of --help; what fields mean is told in strads/engine.h. */
 #include "strads/engine.h"
 
 #define FIELD(field) .offset = offsetof(strads_engine_options, field)
@@ -7,21 +7,75 @@
 /* Every reader of JSON keeps whole numbers up to here exactly. */
 #define LARGEST_WHOLE 9007199254740991.0
 
-static const strads_option table[] = {
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     FIELD(workers),
-     .metavar = "N",
-     .help = "threads of this process (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "partitions",
-     .kind = STRADS_OPTION_U32,
-     FIELD(partitions),
-     .metavar = "K",
-     .help = "shares of the data (default: all nodes' workers)",
-     .min = 1,
-     .max = 65536},
+#define OPTIONS_OF_ALL                                                         \
+    {.name = "workers",                                                        \
+     .kind = STRADS_OPTION_U32,                                                \
+     FIELD(workers),                                                           \
+     .metavar = "N",                                                           \
+     .help = "threads of this process (default: one per core)",                \
+     .min = 1,                                                                 \
+     .max = 1024},                                                             \
+        {.name = "partitions",                                                 \
+         .kind = STRADS_OPTION_U32,                                            \
+         FIELD(partitions),                                                    \
+         .metavar = "K",                                                       \
+         .help = "shares of the data (default: all nodes' workers)",           \
+         .min = 1,                                                             \
+         .max = 65536},                                                        \
+        {.name = "tolerance",                                                  \
+         .kind = STRADS_OPTION_F64,                                            \
+         FIELD(tolerance),                                                     \
+         .metavar = "T",                                                       \
+         .help = "relative gap to stop at (default: 1e-6)",                    \
+         .min = 1e-15,                                                         \
+         .max = 1},                                                            \
+        {.name = "max-rounds",                                                 \
+         .kind = STRADS_OPTION_U64,                                            \
+         FIELD(max_rounds),                                                    \
+         .metavar = "N",                                                       \
+         .help = "rounds at most (default: no bound)",                         \
+         .min = 1,                                                             \
+         .max = LARGEST_WHOLE},                                                \
+        {.name = "time-limit",                                                 \
+         .kind = STRADS_OPTION_F64,                                            \
+         FIELD(time_limit),                                                    \
+         .metavar = "SECONDS",                                                 \
+         .help = "seconds at most (default: no bound)",                        \
+         .min = 1e-3,                                                          \
+         .max = 1e9},                                                          \
+        {.name = "seed",                                                       \
+         .kind = STRADS_OPTION_U64,                                            \
+         FIELD(seed),                                                          \
+         .metavar = "S",                                                       \
+         .help = "names the random draws (default: 0)",                        \
+         .min = 0,                                                             \
+         .max = LARGEST_WHOLE},                                                \
+        {.name = "trace",                                                      \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(trace),                                                         \
+         .metavar = "FILE",                                                    \
+         .help = "write a Chrome/Perfetto trace (default: none)"},             \
+        {.name = "listen",                                                     \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(listen),                                                        \
+         .metavar = "URL",                                                     \
+         .help = "tcp://HOST:PORT or ipc://PATH for other nodes"},             \
+        {.name = "nodes",                                                      \
+         .kind = STRADS_OPTION_U32,                                            \
+         FIELD(nodes),                                                         \
+         .metavar = "N",                                                       \
+         .help = "processes in all, this one too (default: 1)",                \
+         .min = 1,                                                             \
+         .max = 1024},                                                         \
+    {                                                                          \
+        .name = "shards", .kind = STRADS_OPTION_U32, FIELD(shards),            \
+        .metavar = "N",                                                        \
+        .help = "a loop's tables on the first N nodes (default: 1)", .min = 1, \
+        .max = 1024                                                            \
+    }
+
+static const strads_option rounds[] = {
+    OPTIONS_OF_ALL,
     {.name = "policy",
      .kind = STRADS_OPTION_STRING,
      FIELD(policy),
@@ -49,66 +103,56 @@ static const strads_option table[] = {
      .help = "dependency that keeps blocks apart (default: 0.1)",
      .min = 1e-6,
      .max = 1},
-    {.name = "tolerance",
-     .kind = STRADS_OPTION_F64,
-     FIELD(tolerance),
-     .metavar = "T",
-     .help = "relative gap to stop at (default: 1e-6)",
-     .min = 1e-15,
-     .max = 1},
-    {.name = "max-rounds",
-     .kind = STRADS_OPTION_U64,
-     FIELD(max_rounds),
-     .metavar = "N",
-     .help = "rounds at most (default: no bound)",
-     .min = 1,
-     .max = LARGEST_WHOLE},
-    {.name = "time-limit",
-     .kind = STRADS_OPTION_F64,
-     FIELD(time_limit),
-     .metavar = "SECONDS",
-     .help = "seconds at most (default: no bound)",
-     .min = 1e-3,
-     .max = 1e9},
-    {.name = "seed",
-     .kind = STRADS_OPTION_U64,
-     FIELD(seed),
-     .metavar = "S",
-     .help = "names the random draws (default: 0)",
-     .min = 0,
-     .max = LARGEST_WHOLE},
     {.name = "deterministic",
      .kind = STRADS_OPTION_BOOL,
      FIELD(deterministic),
      .help = "same seed and partitions, same bits (default: no)"},
-    {.name = "trace",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(trace),
-     .metavar = "FILE",
-     .help = "write a Chrome/Perfetto trace (default: none)"},
-    {.name = "listen",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(listen),
-     .metavar = "URL",
-     .help = "tcp://HOST:PORT or ipc://PATH for other nodes"},
-    {.name = "nodes",
-     .kind = STRADS_OPTION_U32,
-     FIELD(nodes),
+    {.name = NULL},
+};
+
+/* The last five are of tables that are spread over nodes. */
+static const strads_option loops[] = {
+    OPTIONS_OF_ALL,
+    {.name = "eager",
+     .kind = STRADS_OPTION_BOOL,
+     FIELD(eager),
+     .help = "changed rows go to nodes that have read them (no)"},
+    {.name = "hold-below",
+     .kind = STRADS_OPTION_F64,
+     FIELD(hold_below),
+     .metavar = "X",
+     .help = "rows that change by less wait for more (default: 0)",
+     .max = 1e300},
+    {.name = "push-bytes",
+     .kind = STRADS_OPTION_U64,
+     FIELD(push_bytes),
      .metavar = "N",
-     .help = "processes in all, this one too (default: 1)",
+     .help = "numbers a worker pushes in a clock (default: all)",
      .min = 1,
-     .max = 1024},
-    {.name = "shards",
+     .max = LARGEST_WHOLE},
+    {.name = "window",
      .kind = STRADS_OPTION_U32,
-     FIELD(shards),
+     FIELD(window),
      .metavar = "N",
-     .help = "a loop's tables on the first N nodes (default: 1)",
+     .help = "a node's pushes on their way to a shard (default: 64)",
      .min = 1,
-     .max = 1024},
+     .max = 64},
+    {.name = "cache-bytes",
+     .kind = STRADS_OPTION_U64,
+     FIELD(cache_bytes),
+     .metavar = "N",
+     .help = "rows that a node keeps (default: 268435456)",
+     .min = 1,
+     .max = LARGEST_WHOLE},
     {.name = NULL},
 };
 
 const strads_option *strads_engine_option_table(void)
 {
-    return table;
+    return rounds;
+}
+
+const strads_option *strads_engine_loop_option_table(void)
+{
+    return loops;
 }

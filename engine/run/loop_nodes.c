@@ -414,6 +414,20 @@ static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
 
 /* ---- a node's part ----------------------------------------------------- */
 
+/* As the program made it, and as the run's options have it. */
+static strads_table_spec spec_of(const sti_run *run, uint32_t table)
+{
+    strads_table_spec spec = *strads_store_spec(run->store, table);
+    if (table > 0 && !spec.tuned)
+        return spec;
+    spec.eager = spec.eager || run->tuning.eager;
+    if (spec.hold_below == 0)
+        spec.hold_below = run->tuning.hold_below;
+    if (spec.push_bytes == 0)
+        spec.push_bytes = run->tuning.push_bytes;
+    return spec;
+}
+
 /* The tables' specs are all that is needed of them here, and on node 0 what
  * they start with. */
 static strads_err open_store(struct sti_loop_nodes *nodes)
@@ -430,7 +444,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
     if (!err && !specs)
         err = strads_fail(STRADS_ENOMEM, "no memory for %u tables", n);
     for (uint32_t t = 0; !err && t < n; t++)
-        specs[t] = *strads_store_spec(run->store, t);
+        specs[t] = spec_of(run, t);
     const sti_node_store_setup setup = {
         .run = run,
         .node = nodes->node,

@@ -95,7 +95,8 @@ static strads_err check_listen(const strads_program *program,
                            "to listen, options need size, listen and nodes "
                            "from 1 to %d",
                            STI_NODES_MAX);
-    return check_spread(program, options->nodes, options->shards);
+    err = sti_setup_check_tuning(options);
+    return err ? err : check_spread(program, options->nodes, options->shards);
 }
 
 strads_err strads_engine_listen(const strads_program *program,
@@ -116,6 +117,7 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.depth = options->depth;
     engine->terms.shards = options->shards ? options->shards : 1;
     engine->terms.max_rounds = options->max_rounds;
+    engine->terms.tuning = sti_setup_tuning(options);
     if (options->data_path)
         engine->terms.data_path = strdup(options->data_path);
     err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
@@ -448,6 +450,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
                          data, &options, &layout);
+    setup.run.tuning = engine->terms.tuning;
     if (!err)
         err = setup.run.program->run
                   ? drive_loops(engine, &setup, data, &result)

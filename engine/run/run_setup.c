@@ -3,6 +3,7 @@
 #include "engine/run/run_setup.h"
 
 #include "engine/base/kernel_level.h"
+#include "engine/role/push_stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,25 @@ static strads_err find_policy(sti_run *run, const strads_engine_options *o)
     return STRADS_OK;
 }
 
+sti_tuning sti_setup_tuning(const strads_engine_options *o)
+{
+    return (sti_tuning){.eager = o->eager,
+                        .hold_below = o->hold_below,
+                        .push_bytes = o->push_bytes,
+                        .cache_bytes = o->cache_bytes,
+                        .window = o->window};
+}
+
+strads_err sti_setup_check_tuning(const strads_engine_options *o)
+{
+    if (!(o->hold_below >= 0) || o->window > STI_PUSHES_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "hold_below %g, window %u: expected a number from 0 "
+                           "up, and up to %d",
+                           o->hold_below, o->window, STI_PUSHES_MAX);
+    return STRADS_OK;
+}
+
 static strads_err take_options(sti_run *run, const strads_engine_options *o)
 {
     if (o->depth > DEPTH_MAX)
@@ -166,6 +186,9 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
         return strads_fail(STRADS_EINVAL,
                            "tolerance, threshold and time limit are numbers "
                            "from 0 up");
+    strads_err err = sti_setup_check_tuning(o);
+    if (err)
+        return err;
     run->seed = o->seed;
     run->depth = o->depth;
     run->want = o->blocks ? o->blocks : 1;
@@ -174,6 +197,7 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
     run->max_rounds = o->max_rounds;
+    run->tuning = sti_setup_tuning(o);
     run->n_start = o->n_start;
     run->start_param = o->start_param;
     run->start_value = o->start_value;

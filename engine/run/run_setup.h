@@ -16,6 +16,11 @@ typedef struct sti_setup {
 /* Workers of this process that the options ask for: one per core when 0. */
 uint32_t sti_setup_workers(const strads_engine_options *options);
 
+/* What the options say of a loop's tables. */
+sti_tuning sti_setup_tuning(const strads_engine_options *options);
+/* STRADS_EINVAL: what they say makes no sense. */
+strads_err sti_setup_check_tuning(const strads_engine_options *options);
+
 /* STRADS_EINVAL: a program that contradicts itself, or an option. */
 strads_err sti_setup_check_program(const strads_program *program);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/role/push_stream.h"
+
 static json_t *config_json(const sti_run_terms *terms)
 {
     if (!terms->program->options)
@@ -16,18 +18,28 @@ static json_t *config_json(const sti_run_terms *terms)
     return config;
 }
 
+static json_t *tuning_json(const sti_tuning *t)
+{
+    return json_pack("{s:b, s:f, s:I, s:I, s:I}", "eager", t->eager,
+                     "hold_below", t->hold_below, "push_bytes",
+                     (json_int_t)t->push_bytes, "cache_bytes",
+                     (json_int_t)t->cache_bytes, "window",
+                     (json_int_t)t->window);
+}
+
 char *sti_run_terms_write(const sti_run_terms *terms)
 {
     json_t *workers = json_array();
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
     json_t *all =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:s?}", "program",
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:s?}", "program",
                   terms->program->name, "config", config_json(terms),
                   "partitions", (json_int_t)terms->partitions, "depth",
                   (json_int_t)terms->depth, "max_rounds",
                   (json_int_t)terms->max_rounds, "shards",
-                  (json_int_t)terms->shards, "workers", workers, "data",
+                  (json_int_t)terms->shards, "tables",
+                  tuning_json(&terms->tuning), "workers", workers, "data",
                   terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
@@ -90,6 +102,24 @@ static strads_err read_workers(json_t *all, sti_run_terms *out)
     return STRADS_OK;
 }
 
+static strads_err read_tuning(json_t *all, sti_tuning *out)
+{
+    json_t *t = json_object_get(all, "tables");
+    double hold = json_number_value(json_object_get(t, "hold_below"));
+    json_int_t push = json_integer_value(json_object_get(t, "push_bytes"));
+    json_int_t cache = json_integer_value(json_object_get(t, "cache_bytes"));
+    json_int_t window = json_integer_value(json_object_get(t, "window"));
+    if (!t || !(hold >= 0) || push < 0 || cache < 0 || window < 0 ||
+        window > STI_PUSHES_MAX)
+        return refuse("terms of tables");
+    *out = (sti_tuning){.eager = json_is_true(json_object_get(t, "eager")),
+                        .hold_below = hold,
+                        .push_bytes = (uint64_t)push,
+                        .cache_bytes = (uint64_t)cache,
+                        .window = (uint32_t)window};
+    return STRADS_OK;
+}
+
 static strads_err read_numbers(json_t *all, sti_run_terms *out)
 {
     json_int_t partitions =
@@ -119,6 +149,8 @@ strads_err sti_run_terms_read(const char *text, const strads_program *program,
     if (!all)
         return refuse("terms");
     strads_err err = read_numbers(all, out);
+    if (!err)
+        err = read_tuning(all, &out->tuning);
     if (!err)
         err = read_workers(all, out);
     if (!err)

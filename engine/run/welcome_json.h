@@ -3,6 +3,7 @@
 #ifndef STI_WELCOME_JSON_H
 #define STI_WELCOME_JSON_H
 
+#include "engine/role/run_context.h"
 #include "engine/run/config_json.h"
 #include "strads/program.h"
 
@@ -14,6 +15,7 @@ typedef struct sti_run_terms {
     uint32_t partitions, depth;
     uint64_t max_rounds; /* of a data-parallel program; 0: no bound */
     uint32_t shards;
+    sti_tuning tuning; /* of a data-parallel program */
     uint32_t nodes;
     uint32_t *workers; /* [nodes] */
     char *data_path;   /* NULL: not told */

@@ -285,12 +285,15 @@ static strads_err open_end(sti_node_store *store, uint32_t client,
                            uint32_t first_worker, uint32_t workers)
 {
     sti_store_end *end = &store->end[store->n_ends];
+    const sti_tuning *tuning = &store->setup.run->tuning;
     const sti_client_setup setup = {.client = client,
                                     .shards = store->setup.run->shards,
                                     .first_worker = first_worker,
                                     .workers = workers,
                                     .tables = store->tables,
                                     .n_tables = store->n_tables,
+                                    .cache_bytes = tuning->cache_bytes,
+                                    .max_pushes = tuning->window,
                                     .resend_ns = resend_ns};
     *end = (sti_store_end){.store = store,
                            .first_worker = first_worker,

@@ -5,6 +5,7 @@
 #ifndef STI_STORE_SESSION_INSIDE_H
 #define STI_STORE_SESSION_INSIDE_H
 
+#include "engine/store/adaptive_staleness.h"
 #include "engine/store/pending_rows.h"
 
 typedef struct sti_session_read {
@@ -40,7 +41,9 @@ struct strads_session {
     void *behind; /* theirs */
     uint32_t worker, workers;
     uint64_t clock;
-    uint64_t others; /* local: the others' clocks are at least that */
+    uint64_t others;       /* local: the others' clocks are at least that */
+    sti_adaptive adaptive; /* local, as store_client.c keeps it over nodes */
+    uint32_t adaptive_most;
     strads_times times;
     sti_pending *pending; /* [n_pending] by number of the table */
     uint32_t n_pending;

@@ -4,7 +4,6 @@
  * of its increments are in the tables. */
 #include <time.h>
 
-#include "engine/store/adaptive_staleness.h"
 #include "engine/store/session_inside.h"
 #include "engine/store/store_inside.h"
 
@@ -26,11 +25,11 @@ static strads_err join(strads_session *session)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static double now(void)
+static uint64_t now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static void wait_for_others(strads_session *session, uint64_t clock)
@@ -38,9 +37,19 @@ static void wait_for_others(strads_session *session, uint64_t clock)
     strads_store *store = session->behind;
     if (session->others >= clock)
         return;
-    double begin = now();
+    uint64_t begin = now_ns();
     session->others = sti_clocks_wait(&store->clocks, session->worker, clock);
-    session->times.waiting += now() - begin;
+    uint64_t waited = now_ns() - begin;
+    session->times.waiting += 1e-9 * (double)waited;
+    sti_adaptive_waited(&session->adaptive, waited);
+}
+
+static uint32_t picked(strads_session *session, const strads_table_spec *spec)
+{
+    uint32_t most = sti_staleness_max(spec);
+    if (session->adaptive_most < most)
+        session->adaptive_most = most;
+    return sti_adaptive_staleness(&session->adaptive, spec);
 }
 
 /* Updates of clocks below c - s are wanted: the others must have ended them,
@@ -51,7 +60,7 @@ static void wait_until_fresh(strads_session *session, const sti_table *table,
     if (staleness == STRADS_STALENESS_DEFAULT)
         staleness = table->spec.staleness;
     if (staleness == STRADS_STALENESS_ADAPTIVE)
-        staleness = sti_staleness_max(&table->spec);
+        staleness = picked(session, &table->spec);
     if (staleness != STRADS_STALENESS_INFINITE && session->clock > staleness)
         wait_for_others(session, session->clock - staleness);
 }
@@ -89,6 +98,9 @@ static strads_err advance(strads_session *session, uint64_t clock)
     if (err)
         return err;
     sti_clocks_reach(&store->clocks, session->worker, clock);
+    if (session->adaptive_most)
+        sti_adaptive_clock(&session->adaptive, now_ns(),
+                           session->adaptive_most);
     return STRADS_OK;
 }
 

@@ -202,9 +202,10 @@ static strads_err turn_clock(ssp_worker *k, uint32_t c)
 /* All meet at the last clock, and weigh the w that they have left behind. */
 static strads_err finish(ssp_worker *k)
 {
-    strads_err err =
-        strads_session_advance(k->session,
-                               BOUND_CLOCKS + (uint64_t)k->options->clocks);
+    const uint64_t last = BOUND_CLOCKS + (uint64_t)k->options->clocks + 1;
+    strads_err err = strads_session_flush(k->session); /* what is held back */
+    if (!err)
+        err = strads_session_advance(k->session, last);
     if (!err)
         err = read_weights(k, 0);
     if (!err)
@@ -267,7 +268,7 @@ static strads_err ssp_tables(const void *config, const strads_shape *shape,
 {
     const uint32_t columns = (uint32_t)shape->parameters;
     const strads_table_spec spec[] = {
-        {.name = "gradient", .rows = 1, .cols = columns},
+        {.name = "gradient", .rows = 1, .cols = columns, .tuned = true},
         {.name = "sums", .rows = 1, .cols = N_SUMS},
         {.name = "bound", .rows = BOUND_CLOCKS, .cols = columns},
     };

@@ -77,6 +77,16 @@ typedef struct strads_engine_options {
                               of the first nodes, and so on in turn; 0: 1 */
     const char *data_path; /* told to joining nodes */
 
+    /* A loop's tables over several nodes; told to joining nodes. The first
+     * three are for table 0 and for those that are `tuned`, where a spec leaves
+     * them at 0; strads/store.h says what they mean. */
+    bool eager;
+    double hold_below;
+    uint64_t push_bytes;
+    uint32_t window;      /* pushes of a node to one shard that are not yet
+                             acknowledged, 1 .. 64; 0: 64. More of them wait */
+    uint64_t cache_bytes; /* a node's cache of rows; 0: 256 MiB */
+
     /* Start values of table 0: n_start parameters. */
     uint64_t n_start;
     const uint32_t *start_param;
@@ -90,8 +100,10 @@ typedef struct strads_engine_options {
     const volatile bool *stop;
 } strads_engine_options;
 
-/* The table behind the command's common options. */
+/* The tables behind the command's common options: those of programs of rounds,
+ * and those of data-parallel loops. */
 STRADS_API const strads_option *strads_engine_option_table(void);
+STRADS_API const strads_option *strads_engine_loop_option_table(void);
 
 /* Why a run ended. */
 typedef enum strads_end {

@@ -20,15 +20,16 @@ extern "C" {
 
 /* What `config` points to; all zero means the defaults, which are told. */
 typedef struct strads_sgd_logistic_options {
-    double lambda;         /* weight of the penalty, > 0; 0: 1e-4 */
-    bool intercept;        /* fit b */
-    uint32_t epochs;       /* passes over the data; 0: 20 */
-    uint32_t batch;        /* rows of a mini-batch; 0: 32 */
-    const char *staleness; /* clocks, or "infinite"; NULL: "1" */
-    const char *step;      /* "theorem", "constant" or "decay"; NULL: theorem */
-    double rate;           /* constant: the step; decay: the first; 0: 0.5 */
-    double diameter;       /* theorem: F; 0: sqrt(log 2 / lambda) */
-    double lipschitz;      /* theorem: L; 0: measured on the data */
+    double lambda;          /* weight of the penalty, > 0; 0: 1e-4 */
+    bool intercept;         /* fit b */
+    uint32_t epochs;        /* passes over the data; 0: 20 */
+    uint32_t batch;         /* rows of a mini-batch; 0: 32 */
+    const char *staleness;  /* clocks, "infinite" or "adaptive"; NULL: "1" */
+    uint32_t staleness_max; /* of an adaptive one; 0: 16 */
+    const char *step; /* "theorem", "constant" or "decay"; NULL: theorem */
+    double rate;      /* constant: the step; decay: the first; 0: 0.5 */
+    double diameter;  /* theorem: F; 0: sqrt(log 2 / lambda) */
+    double lipschitz; /* theorem: L; 0: measured on the data */
     double negative, positive; /* the labels; both 0: the data's two */
 } strads_sgd_logistic_options;
 

@@ -5,8 +5,7 @@
  * A strads_store is in one process. The tables of a data-parallel program that
  * runs on several nodes are spread over shards; its sessions reach them by the
  * same calls, and there is no strads_store then. What a table's spec says of a
- * spread one has no effect in one process, where an adaptive staleness is the
- * table's largest. */
+ * spread one has no effect in one process. */
 #ifndef STRADS_STORE_H
 #define STRADS_STORE_H
 
@@ -57,14 +56,17 @@ typedef struct strads_table_spec {
     uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ...; 0: no */
     /* Filters of what a worker pushes when its clock ends. What they hold back
      * stays with the worker, which sees it itself; it leaves once it is large
-     * enough, and at the latest when the session is closed. So others are
-     * promised by the staleness rule what was pushed, and besides it a cell
-     * lacks at most hold_below for each worker that is held back. With
+     * enough, and at the latest with a flush or when the session is closed. So
+     * others are promised by the staleness rule what was pushed, and besides it
+     * a cell lacks at most hold_below for each worker that is held back. With
      * push_bytes there is no such bound: rows with small changes may be late by
-     * any number of clocks, while those with larger ones fill the room. */
+     * any number of clocks, while those with larger ones fill the room. Who
+     * wants all to be seen at a clock flushes before it ends. */
     double hold_below;   /* rows whose changes are all smaller; 0: none */
     uint64_t push_bytes; /* about that many bytes of numbers a clock, the rows
                             with the largest change first; 0: any */
+    bool tuned; /* eager, hold_below and push_bytes, where they are 0 here, are
+                   what the run's options say (strads/engine.h) */
 } strads_table_spec;
 
 /* Makes an empty store whose tables and snapshots may take `memory_limit` bytes

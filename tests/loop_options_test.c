@@ -1,0 +1,192 @@
+/* The options of a loop's tables over nodes do what they say: on two nodes,
+ * with the one shard on node 0, so that what node 0 receives is what node 1
+ * pushes and asks, and what it sends are acknowledgements and rows. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/nodes_team.h"
+
+enum { ROWS = 64, COLS = 128, CLOCKS = 40, ROW_BYTES = 8 * COLS };
+
+/* What each loop does in a clock. */
+static struct {
+    double add;       /* to every number of the first `changes` rows, */
+    uint32_t changes; /* of row r (r + 1) times that with `graded` */
+    bool graded;
+    uint32_t reads; /* of all rows, after a barrier */
+} plan;
+
+static strads_err knob_shape(const void *config, const strads_data *data,
+                             strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = ROWS;
+    shape->width = COLS;
+    return STRADS_OK;
+}
+
+static strads_err add_rows(strads_session *session)
+{
+    double delta[COLS];
+    strads_err err = STRADS_OK;
+    for (uint32_t r = 0; !err && r < plan.changes; r++) {
+        for (uint32_t j = 0; j < COLS; j++)
+            delta[j] = plan.add * (plan.graded ? r + 1 : 1);
+        err = strads_session_inc_row(session, 0, r, delta);
+    }
+    return err;
+}
+
+static strads_err read_rows(strads_session *session)
+{
+    static _Thread_local double values[ROWS * COLS];
+    strads_err err = plan.reads ? strads_session_barrier(session) : STRADS_OK;
+    for (uint32_t k = 0; !err && k < plan.reads; k++)
+        for (uint32_t r = 0; !err && r < ROWS; r++)
+            err = strads_session_read_row(session, 0, r, 0, values + r * COLS);
+    return err;
+}
+
+static strads_err knob_run(strads_task *task, strads_session *session)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t c = 0; !err && c < CLOCKS; c++) {
+        (void)strads_loop_ends(task);
+        err = add_rows(session);
+        if (!err)
+            err = strads_session_clock(session);
+        if (!err)
+            err = read_rows(session);
+    }
+    return err;
+}
+
+static const strads_program knob_program = {
+    .size = sizeof(strads_program),
+    .name = "knobs",
+    .shape = knob_shape,
+    .run = knob_run,
+};
+
+/* Runs it; every number comes to its sum, whatever was held back on the way. */
+static strads_progress run_with(const strads_engine_options *options)
+{
+    const team t = {.program = &knob_program,
+                    .nodes = 2,
+                    .workers = {1, 1},
+                    .options = *options};
+    strads_result *result;
+    team_end end[TEAM_MAX];
+    uint64_t parameters;
+    uint32_t width;
+    team_run(&t, &result, end);
+    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
+    const double *value = strads_result_values(result, &parameters, &width);
+    for (uint32_t r = 0; r < ROWS; r++) {
+        const double each =
+            r < plan.changes ? plan.add * (plan.graded ? r + 1 : 1) : 0;
+        cr_assert_float_eq(value[r * COLS + COLS - 1], 2 * CLOCKS * each,
+                           1e-9 * (1 + 2 * CLOCKS * each), "row %u", r);
+    }
+    const strads_progress progress = *strads_result_progress(result);
+    strads_result_free(result);
+    return progress;
+}
+
+static const strads_engine_options plain = {.shards = 1};
+
+Test(loop_options, changes_below_the_filter_are_pushed_once_they_add_up)
+{
+    plan.add = 0.25;
+    plan.changes = ROWS;
+    const strads_progress all = run_with(&plain);
+    strads_engine_options held = plain;
+    held.hold_below = 1;
+    const strads_progress some = run_with(&held);
+    cr_expect_geq(all.bytes_received, CLOCKS * ROWS * ROW_BYTES);
+    cr_expect_leq(some.bytes_received, all.bytes_received / 3,
+                  "%llu of %llu bytes, where a quarter is due",
+                  (unsigned long long)some.bytes_received,
+                  (unsigned long long)all.bytes_received);
+    cr_expect_geq(some.bytes_received, all.bytes_received / 5);
+}
+
+/* The last push, which lets everything go, has every row once. */
+Test(loop_options, a_clock_pushes_no_more_than_its_bound_until_the_end)
+{
+    plan.add = 1;
+    plan.changes = ROWS;
+    plan.graded = true;
+    strads_engine_options bound = plain;
+    bound.push_bytes = 2 * ROW_BYTES;
+    const uint64_t got = run_with(&bound).bytes_received;
+    const uint64_t overhead = 64 + 200;
+    cr_expect_leq(got,
+                  CLOCKS * (2 * ROW_BYTES + overhead) + ROWS * (ROW_BYTES + 4) +
+                      4096,
+                  "%llu bytes", (unsigned long long)got);
+    cr_expect_geq(got, CLOCKS * 2 * ROW_BYTES + (ROWS - 2) * ROW_BYTES);
+}
+
+/* Node 0's rows come from the shard beside it; those that it sends are node
+ * 1's. */
+Test(loop_options, a_small_cache_has_rows_sent_again)
+{
+    plan.add = 1;
+    plan.changes = 1;
+    plan.reads = 3;
+    const strads_progress kept = run_with(&plain);
+    strads_engine_options small = plain;
+    small.cache_bytes = 4 * ROW_BYTES;
+    const strads_progress again = run_with(&small);
+    cr_expect_geq(again.bytes_sent, 2 * kept.bytes_sent,
+                  "%llu bytes, and %llu with room for all rows",
+                  (unsigned long long)again.bytes_sent,
+                  (unsigned long long)kept.bytes_sent);
+}
+
+Test(loop_options, eager_rows_need_not_be_asked_for)
+{
+    plan.add = 1;
+    plan.changes = 2;
+    plan.reads = 1;
+    const strads_progress pulled = run_with(&plain);
+    strads_engine_options eager = plain;
+    eager.eager = true;
+    const strads_progress pushed = run_with(&eager);
+    cr_expect_leq(pushed.bytes_sent, pulled.bytes_sent / 2,
+                  "%llu bytes, and %llu when they are asked for",
+                  (unsigned long long)pushed.bytes_sent,
+                  (unsigned long long)pulled.bytes_sent);
+}
+
+/* A loop that only pushes never waits while the window has room. */
+Test(loop_options, a_full_window_has_a_loop_wait_for_acknowledgements)
+{
+    plan.add = 1;
+    plan.changes = ROWS;
+    cr_expect_eq(run_with(&plain).network_seconds, 0);
+    strads_engine_options narrow = plain;
+    narrow.window = 1;
+    cr_expect_gt(run_with(&narrow).network_seconds, 0);
+}
+
+static void refused(const strads_engine_options *options)
+{
+    strads_engine_options o = *options;
+    strads_engine *engine = NULL;
+    o.size = sizeof o;
+    o.listen = "tcp://127.0.0.1:0";
+    o.nodes = 2;
+    cr_expect_eq(strads_engine_listen(&knob_program, NULL, &o, &engine),
+                 STRADS_EINVAL);
+    cr_expect_null(engine);
+}
+
+Test(loop_options, what_makes_no_sense_is_refused_before_anybody_joins)
+{
+    refused(&(strads_engine_options){.window = 65});
+    refused(&(strads_engine_options){.hold_below = -1});
+    refused(&(strads_engine_options){.hold_below = (double)NAN});
+}
