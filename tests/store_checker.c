@@ -344,7 +344,7 @@ void checker_refused(checker *c, uint32_t worker, uint32_t table,
                      uint64_t clock)
 {
     uint32_t every = c->setup.tables[table].snapshot_every;
-    bool may_be = c->setup.kills;
+    bool may_be = false;
     for (uint32_t v = 0; v < c->workers; v++)
         may_be |= c->worker[v].clock / every > STI_IMAGES_MAX;
     if (may_be)

@@ -23,7 +23,6 @@ typedef struct checker_setup {
     uint32_t shards, clients, workers_each;
     const strads_table_spec *tables; /* cols: workers x clocks */
     uint32_t n_tables;
-    bool kills;      /* shards may forget snapshots */
     uint32_t clocks; /* increments are made in clocks 0 .. clocks - 1 */
 } checker_setup;
 
@@ -65,8 +64,8 @@ typedef struct checker_read {
 /* P1 and P2, and P3 as far as it shows. */
 void checker_saw(checker *c, const checker_read *read);
 
-/* An exact snapshot of that clock was not kept: because somebody is too far
- * ahead, or a shard came up from a checkpoint that was made meanwhile. */
+/* An exact snapshot of that clock was not kept, because somebody is too far
+ * ahead. */
 void checker_refused(checker *c, uint32_t worker, uint32_t table,
                      uint64_t clock);
 

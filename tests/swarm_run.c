@@ -282,14 +282,6 @@ static void finish(swarm *s, strads_err err)
     sti_sim_store_outcome_of(s->sim, &result->outcome);
 }
 
-static bool kills(const swarm_plan *plan)
-{
-    for (uint32_t k = 0; k < plan->setup.n_faults; k++)
-        if (plan->faults[k].kind == STI_SIM_KILL)
-            return true;
-    return false;
-}
-
 static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
                      uint64_t tell_from, swarm_result *result)
 {
@@ -307,7 +299,6 @@ static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
                                              .workers_each = setup.workers_each,
                                              .tables = setup.tables,
                                              .n_tables = setup.n_tables,
-                                             .kills = kills(&s.plan),
                                              .clocks = s.plan.clocks});
     strads_err err = s.checker ? sti_sim_store_new(&setup, &s.sim)
                                : strads_fail(STRADS_ENOMEM, "no memory");

@@ -7,7 +7,8 @@
  * Invariant: while no update of clock T or later has come, the rows themselves
  * are the image of T. A worker that is more than STI_IMAGES_MAX snapshots
  * ahead of the last one finds no room: that snapshot is lost, and no other. */
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/store/kept_inside.h"
@@ -28,12 +29,18 @@ static strads_err copy_sparse(const sti_table *from, sti_table *to)
     return err;
 }
 
+/* In a checkpoint an image is a table among the others, so it has a name of its
+ * own there: one that no program gives. */
 static strads_err begin(sti_kept *kept, sti_kept_table *table, sti_image *image,
                         uint64_t clock)
 {
     const sti_table *from = table->rows;
-    strads_err err =
-        sti_table_open(&from->spec, &kept->store->budget, &image->table);
+    char name[STI_TABLE_NAME];
+    (void)snprintf(name, sizeof name, "\x01%td at %" PRIu64,
+                   table - kept->table, clock);
+    strads_table_spec spec = from->spec;
+    spec.name = name;
+    strads_err err = sti_table_open(&spec, &kept->store->budget, &image->table);
     if (err)
         return err;
     image->clock = clock;

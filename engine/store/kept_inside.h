@@ -37,8 +37,6 @@ struct sti_kept {
     uint64_t *applied; /* [streams] */
     uint64_t *clocks;  /* [workers] */
     uint64_t clock;    /* the least of them */
-    uint64_t furthest; /* of the updates that were carried out, also of workers
-                          that have left */
     uint64_t told;     /* eager rows were sent when the clock was that;
                           STI_CLOCK_GONE: not known */
     uint32_t *places;  /* [room] scratch */

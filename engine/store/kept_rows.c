@@ -317,8 +317,6 @@ strads_err sti_kept_apply(sti_kept *kept, uint32_t stream, uint64_t number,
     if (err)
         return err;
     kept->applied[stream] = number;
-    if (clock > kept->furthest && mark.kind == STI_PUSH_MARK)
-        kept->furthest = clock;
     if (mark.kind == STI_PUSH_MARK && move_clock(kept, &mark))
         *snapshot = true;
     return STRADS_OK;
