@@ -88,8 +88,8 @@ strads_err sti_kept_append(sti_journal *journal, uint32_t stream,
 
 /* S5 RESTART: takes what the journal holds into what was just opened, its
  * checkpoint and the pushes after it; nothing when it is new. Tables are then
- * those of the checkpoint. STRADS_EMISMATCH: of another shard or run. STRADS_EFORMAT,
- * STRADS_ENOMEM, and what the journal says. */
+ * those of the checkpoint. STRADS_EMISMATCH: of another shard or run.
+ * STRADS_EFORMAT, STRADS_ENOMEM, and what the journal says. */
 strads_err sti_kept_recover(sti_kept *kept, sti_journal *journal);
 
 /* All of it for a checkpoint: a sti_journal_state whose arg is the sti_kept. */
