@@ -6,6 +6,7 @@
 #include "strads/engine.h"
 #include "strads/error.h"
 #include "strads/model.h"
+#include "strads/names.h"
 #include "strads/options.h"
 #include "strads/policy.h"
 #include "strads/program.h"
