@@ -17,6 +17,7 @@
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
 #include "engine/runtime/node_store.h"
+#include "engine/store/session_inside.h"
 
 /* Another node, as node 0 knows it. */
 typedef struct other_node {
@@ -194,10 +195,10 @@ static void deliver(void *arg, const sti_msg *msg)
                      true);
 }
 
-static uint64_t no_clock(const void *arg)
+static uint64_t trace_clock(const void *arg)
 {
-    (void)arg;
-    return 0;
+    const struct sti_loop_nodes *nodes = arg;
+    return sti_session_clock_ns() - nodes->all.zero_ns;
 }
 
 /* ---- the caller's thread ----------------------------------------------- */
@@ -452,6 +453,8 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .workers = nodes->setup->count,
         .tables = specs,
         .n_tables = n,
+        .trace = nodes->all.trace,
+        .zero_ns = nodes->all.zero_ns,
         .send = send_message,
         .failed = store_failed,
         .arg = nodes,
@@ -518,9 +521,9 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
     sti_mesh *mesh = nodes->setup->mesh;
     const sti_mesh_host host = {.deliver = deliver,
                                 .abort = mesh_failed,
-                                .clock = no_clock,
+                                .clock = trace_clock,
                                 .arg = nodes};
-    sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, NULL);
+    sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     strads_err err =
         nodes->node == 0 ? run_first(nodes, out) : run_other(nodes);
     sti_node_store_stop(nodes->store); /* before there is nobody to send by */
@@ -557,6 +560,5 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
         err = run_attached(&nodes, out);
     sti_node_store_close(nodes.store);
     free(nodes.others);
-    sti_loops_close(&nodes.all);
-    return err;
+    return sti_loops_close(&nodes.all, err);
 }

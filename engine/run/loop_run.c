@@ -13,6 +13,8 @@
 #include "engine/role/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
+#include "engine/run/run_trace.h"
+#include "engine/store/session_inside.h"
 
 double sti_loop_now(clockid_t clock)
 {
@@ -131,6 +133,20 @@ static strads_err open_partition(sti_run *run, strads_task *task)
     return err;
 }
 
+static void trace_session(sti_loop *l)
+{
+    const sti_loops *all = l->all;
+    const sti_run *run = &all->setup->run;
+    char name[32];
+    (void)snprintf(name, sizeof name, "partition %u", l->partition);
+    uint32_t node = run->node_of[sti_run_host(run, l->partition)];
+    sti_session_traced(
+        l->session,
+        &(sti_session_track){.trace = all->trace,
+                             .track = sti_trace_track(all->trace, node, name),
+                             .zero_ns = all->zero_ns});
+}
+
 /* On several nodes nobody has all tables. */
 static strads_err run_loop(sti_loop *l)
 {
@@ -153,6 +169,7 @@ static strads_err run_loop(sti_loop *l)
                                   &l->session);
     if (err)
         return err;
+    trace_session(l);
     err = open_partition(run, &task);
     if (!err)
         err = run->program->run(&task, l->session);
@@ -238,19 +255,22 @@ strads_err sti_loops_join(sti_loops *all, uint32_t started)
 
 strads_err sti_loops_open(sti_loops *all)
 {
+    all->zero_ns = sti_session_clock_ns();
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->moved, NULL);
     all->loop = calloc(all->count, sizeof *all->loop);
-    return all->loop ? STRADS_OK
-                     : strads_fail(STRADS_ENOMEM, "no memory for %u threads",
-                                   all->count);
+    if (!all->loop)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
+                           all->count);
+    return sti_run_trace_open(&all->setup->options, &all->trace);
 }
 
-void sti_loops_close(sti_loops *all)
+strads_err sti_loops_close(sti_loops *all, strads_err err)
 {
     pthread_cond_destroy(&all->moved);
     pthread_mutex_destroy(&all->lock);
     free(all->loop);
+    return sti_run_trace_close(all->trace, err);
 }
 
 /* ---- in one process ---------------------------------------------------- */
@@ -299,6 +319,5 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
         sti_loops_sum_locked(&all); /* there is nobody else any more */
         err = sti_result_new(setup, &all.progress, all.end, out);
     }
-    sti_loops_close(&all);
-    return err;
+    return sti_loops_close(&all, err);
 }

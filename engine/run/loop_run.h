@@ -7,7 +7,7 @@
 
 /* Runs one thread a partition until all have returned; progress is told on the
  * caller's. The first error, by partition, is the run's. The result is as that
- * of any run. */
+ * of any run; with an error it is to be freed all the same. */
 strads_err sti_loop_run(sti_setup *setup, strads_result **out);
 
 #endif

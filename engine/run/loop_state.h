@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "engine/base/trace.h"
 #include "engine/role/loop_message.h"
 #include "engine/run/run_setup.h"
 
@@ -26,6 +27,8 @@ typedef struct sti_loop {
 typedef struct sti_loops {
     sti_setup *setup;
     double wall, cpu;             /* when the run began */
+    sti_trace *trace;             /* NULL: none; its times count from */
+    uint64_t zero_ns;             /* here on */
     uint32_t first, count;        /* the partitions of this process */
     sti_loop *loop;               /* [count] */
     struct sti_loop_nodes *nodes; /* NULL: one process */
@@ -44,9 +47,10 @@ typedef struct sti_loops {
 
 double sti_loop_now(clockid_t clock);
 
-/* Makes what is guarded, and frees it. */
+/* Makes what is guarded, and a trace where one is asked for; frees it. Closing
+ * passes an error on, or says why the trace is not there. */
 strads_err sti_loops_open(sti_loops *all);
-void sti_loops_close(sti_loops *all);
+strads_err sti_loops_close(sti_loops *all, strads_err err);
 
 /* Starts a thread for each partition, as many as can be: they are returned.
  * Then waits for them: the first error of a loop, by partition; STRADS_EIO when

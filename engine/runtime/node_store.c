@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/role/job.h"
+#include "engine/runtime/job_names.h"
 #include "engine/runtime/node_store_inside.h"
 
 enum {
@@ -201,6 +202,16 @@ static void step_shard(sti_node_store *store, sti_store_shard *shard,
         fail(store, no_memory());
 }
 
+static void run_job(sti_node_store *store, const sti_store_shard *shard,
+                    sti_job *job)
+{
+    uint64_t from = store->started_ns - store->setup.zero_ns;
+    uint64_t begin = sti_node_store_now(store);
+    sti_job_run(NULL, job);
+    sti_trace_span(store->setup.trace, shard->track, sti_job_name(NULL, job),
+                   from + begin, from + sti_node_store_now(store), 0);
+}
+
 /* One job of the shards, in turn. */
 static bool run_next_job(sti_node_store *store)
 {
@@ -211,7 +222,7 @@ static bool run_next_job(sti_node_store *store)
             continue;
         sti_job *job = shard->job;
         shard->job = NULL;
-        sti_job_run(NULL, job);
+        run_job(store, shard, job);
         step_shard(store, shard,
                    &(sti_event){.kind = STI_EVENT_DONE,
                                 .now = sti_node_store_now(store),
@@ -330,6 +341,7 @@ static strads_err open_shards(sti_node_store *store)
     uint32_t node = store->setup.node;
     uint32_t n =
         run->shards > node ? (run->shards - 1 - node) / run->nodes + 1 : 0;
+    char name[32];
     store->shards = calloc(n + 1, sizeof *store->shards);
     strads_err err = store->shards ? STRADS_OK : no_memory();
     while (!err && store->n_shards < n) {
@@ -342,6 +354,8 @@ static strads_err open_shards(sti_node_store *store)
             .tables = store->tables,
             .n_tables = store->n_tables,
         };
+        (void)snprintf(name, sizeof name, "shard %u", kept.shard);
+        shard->track = sti_trace_track(store->setup.trace, node, name);
         err = sti_kept_open(&kept, &shard->kept);
         if (!err)
             err =

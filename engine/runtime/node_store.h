@@ -9,6 +9,7 @@
 #ifndef STI_NODE_STORE_H
 #define STI_NODE_STORE_H
 
+#include "engine/base/trace.h"
 #include "engine/role/run_context.h"
 
 typedef struct sti_node_store sti_node_store;
@@ -19,6 +20,8 @@ typedef struct sti_node_store_setup {
     uint32_t first_worker, workers;  /* of this node; a partition is one */
     const strads_table_spec *tables; /* copied; the same on all nodes */
     uint32_t n_tables;
+    sti_trace *trace; /* of shards' jobs, from zero_ns on; NULL: none */
+    uint64_t zero_ns;
     /* To another node; takes over the reference. */
     strads_err (*send)(void *arg, const sti_msg *msg);
     /* Something failed; the run is to end with that, and sti_node_store_abort

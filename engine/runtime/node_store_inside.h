@@ -35,6 +35,7 @@ typedef struct sti_store_shard {
     sti_kept *kept;
     sti_shard *role;
     sti_job *job; /* to be run; NULL: none */
+    uint32_t track;
 } sti_store_shard;
 
 enum { STI_STORE_ENDS_MAX = 2 }; /* the workers', the engine's */

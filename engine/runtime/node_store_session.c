@@ -50,10 +50,12 @@ static void end_call(waiting *w, strads_session *session)
     pthread_mutex_unlock(&w->end->lock);
     if (!w->begin_ns)
         return;
-    uint64_t waited = sti_node_store_now(w->end->store) - w->begin_ns;
-    parked = parked < waited ? parked : waited;
-    session->times.waiting += 1e-9 * (double)parked;
-    session->times.network += 1e-9 * (double)(waited - parked);
+    const sti_node_store *store = w->end->store;
+    uint64_t now = sti_node_store_now(store);
+    uint64_t waited = now - w->begin_ns;
+    sti_session_waited(session, store->started_ns + w->begin_ns,
+                       store->started_ns + now,
+                       parked < waited ? parked : waited);
 }
 
 /* ---- the calls --------------------------------------------------------- */

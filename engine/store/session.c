@@ -3,6 +3,7 @@
  * what stands behind (session_inside.h). */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "engine/store/number_cells.h"
 #include "engine/store/session_inside.h"
@@ -36,10 +37,65 @@ void sti_session_free(strads_session *session)
     free(session);
 }
 
+/* ---- where its time goes ----------------------------------------------- */
+
+uint64_t sti_session_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void span(const strads_session *session, const char *name,
+                 uint64_t begin_ns, uint64_t end_ns)
+{
+    const sti_session_track *t = &session->track;
+    if (end_ns > begin_ns)
+        sti_trace_span(t->trace, t->track, name, begin_ns - t->zero_ns,
+                       end_ns - t->zero_ns, session->clock);
+}
+
+void sti_session_traced(strads_session *session, const sti_session_track *track)
+{
+    session->track = *track;
+    session->clock_ns = session->computing_ns = sti_session_clock_ns();
+}
+
+/* When an answer waited for clocks is not told: amid its travel. */
+void sti_session_waited(strads_session *session, uint64_t begin_ns,
+                        uint64_t end_ns, uint64_t parked_ns)
+{
+    uint64_t travel_ns = end_ns - begin_ns - parked_ns;
+    session->times.waiting += 1e-9 * (double)parked_ns;
+    session->times.network += 1e-9 * (double)travel_ns;
+    if (!session->track.trace)
+        return;
+    uint64_t parked_at = begin_ns + travel_ns / 2;
+    span(session, "compute", session->computing_ns, begin_ns);
+    if (travel_ns > 0)
+        span(session, "network", begin_ns, end_ns);
+    span(session, "wait", parked_at, parked_at + parked_ns);
+    session->computing_ns = end_ns;
+}
+
+static void end_clock_span(strads_session *session)
+{
+    if (!session->track.trace)
+        return;
+    uint64_t now = sti_session_clock_ns();
+    span(session, "compute", session->computing_ns, now);
+    span(session, "clock", session->clock_ns, now);
+    session->clock_ns = session->computing_ns = now;
+}
+
+/* ---- its end ----------------------------------------------------------- */
+
 void strads_session_close(strads_session *session)
 {
-    if (session)
+    if (session) {
         session->ops->leave(session);
+        end_clock_span(session);
+    }
     sti_session_free(session);
 }
 
@@ -185,8 +241,10 @@ strads_err strads_session_advance(strads_session *session, uint64_t clock)
     if (clock <= session->clock)
         return strads_session_flush(session);
     strads_err err = session->ops->advance(session, clock);
-    if (!err)
+    if (!err) {
+        end_clock_span(session);
         session->clock = clock;
+    }
     return err;
 }
 

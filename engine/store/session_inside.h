@@ -5,6 +5,7 @@
 #ifndef STI_STORE_SESSION_INSIDE_H
 #define STI_STORE_SESSION_INSIDE_H
 
+#include "engine/base/trace.h"
 #include "engine/store/adaptive_staleness.h"
 #include "engine/store/pending_rows.h"
 
@@ -15,8 +16,15 @@ typedef struct sti_session_read {
     void *out;            /* [n x cols] */
 } sti_session_read;
 
+/* Where a session's spans go; its times count from zero_ns on. */
+typedef struct sti_session_track {
+    sti_trace *trace; /* NULL: nowhere */
+    uint32_t track;
+    uint64_t zero_ns;
+} sti_session_track;
+
 /* Each is called by the session's thread; those of other sessions are called at
- * the same time. What a call waits for is added to session->times. */
+ * the same time. What a call waits for is told to sti_session_waited. */
 typedef struct sti_session_ops {
     /* How many tables there are, and the spec of one of them. */
     uint32_t (*tables)(const void *behind);
@@ -45,7 +53,9 @@ struct strads_session {
     sti_adaptive adaptive; /* local, as store_client.c keeps it over nodes */
     uint32_t adaptive_most;
     strads_times times;
-    sti_pending *pending; /* [n_pending] by number of the table */
+    sti_session_track track;
+    uint64_t clock_ns, computing_ns; /* traced: when these spans began */
+    sti_pending *pending;            /* [n_pending] by number of the table */
     uint32_t n_pending;
 };
 
@@ -55,6 +65,18 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
 
 /* Frees it; the worker does not leave by that. NULL is fine. */
 void sti_session_free(strads_session *session);
+
+/* ns of CLOCK_MONOTONIC. */
+uint64_t sti_session_clock_ns(void);
+
+/* From now on its clocks, and what it does in them, are on a trace. */
+void sti_session_traced(strads_session *session,
+                        const sti_session_track *track);
+
+/* It has waited from begin to end, parked_ns of that for clocks, the rest for
+ * the network. */
+void sti_session_waited(strads_session *session, uint64_t begin_ns,
+                        uint64_t end_ns, uint64_t parked_ns);
 
 /* All tables have their entry in session->pending. STRADS_ENOMEM. */
 strads_err sti_session_make_pending(strads_session *session);

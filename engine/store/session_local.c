@@ -2,8 +2,6 @@
  * and reads wait for the clocks of the group. Invariants: own increments are
  * either pending or in the table, never both; a clock is ended only after all
  * of its increments are in the tables. */
-#include <time.h>
-
 #include "engine/store/session_inside.h"
 #include "engine/store/store_inside.h"
 
@@ -25,23 +23,16 @@ static strads_err join(strads_session *session)
 
 /* ---- reading ----------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void wait_for_others(strads_session *session, uint64_t clock)
 {
     strads_store *store = session->behind;
     if (session->others >= clock)
         return;
-    uint64_t begin = now_ns();
+    uint64_t begin = sti_session_clock_ns();
     session->others = sti_clocks_wait(&store->clocks, session->worker, clock);
-    uint64_t waited = now_ns() - begin;
-    session->times.waiting += 1e-9 * (double)waited;
-    sti_adaptive_waited(&session->adaptive, waited);
+    uint64_t end = sti_session_clock_ns();
+    sti_session_waited(session, begin, end, end - begin);
+    sti_adaptive_waited(&session->adaptive, end - begin);
 }
 
 static uint32_t picked(strads_session *session, const strads_table_spec *spec)
@@ -99,7 +90,7 @@ static strads_err advance(strads_session *session, uint64_t clock)
         return err;
     sti_clocks_reach(&store->clocks, session->worker, clock);
     if (session->adaptive_most)
-        sti_adaptive_clock(&session->adaptive, now_ns(),
+        sti_adaptive_clock(&session->adaptive, sti_session_clock_ns(),
                            session->adaptive_most);
     return STRADS_OK;
 }

@@ -1,0 +1,158 @@
+/* A loop's trace, read back with jansson: each partition's clocks, and what of
+ * them was computing, waiting and the network, add up to what the run tells;
+ * shards have their jobs on it. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/loop_tally.h"
+#include "tests/nodes_team.h"
+#include "tests/toy_data.h"
+
+enum { CLOCKS = 30, SLOW_US = 2000 };
+
+static char folder[64];
+static char path[3][96];
+
+static void make_folder(void)
+{
+    strcpy(folder, "/tmp/strads-loop-trace-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    for (int k = 0; k < 3; k++)
+        (void)snprintf(path[k], sizeof path[k], "%s/%d.json", folder, k);
+    tally = (tally_plan){.clocks = CLOCKS, .slow_us = SLOW_US};
+}
+
+static void remove_folder(void)
+{
+    for (int k = 0; k < 3; k++)
+        (void)remove(path[k]);
+    (void)rmdir(folder);
+}
+
+/* Sums of spans in seconds, over all traces that were read. */
+typedef struct sums {
+    double compute, wait, network, clock;
+    uint32_t clocks, commits, serves, transfers;
+    uint32_t partitions; /* tracks */
+} sums;
+
+static const char *text_of(const json_t *event, const char *key)
+{
+    return json_string_value(json_object_get(event, key));
+}
+
+static void take_span(const json_t *event, sums *s)
+{
+    const char *name = text_of(event, "name");
+    double seconds = 1e-6 * json_real_value(json_object_get(event, "dur"));
+    if (strcmp(name, "clock") == 0) {
+        json_t *args = json_object_get(event, "args");
+        cr_expect_leq(json_integer_value(json_object_get(args, "round")),
+                      CLOCKS + 1);
+        s->clock += seconds;
+        s->clocks++;
+    }
+    s->compute += strcmp(name, "compute") == 0 ? seconds : 0;
+    s->wait += strcmp(name, "wait") == 0 ? seconds : 0;
+    s->network += strcmp(name, "network") == 0 ? seconds : 0;
+    s->commits += strcmp(name, "commit") == 0;
+    s->serves += strcmp(name, "serve") == 0;
+    s->transfers += strcmp(name, "transfer") == 0;
+}
+
+static void read_trace(const char *from, sums *s)
+{
+    json_error_t error;
+    json_t *root = json_load_file(from, JSON_REJECT_DUPLICATES, &error);
+    cr_assert_not_null(root, "%s, line %d: %s", from, error.line, error.text);
+    json_t *events = json_object_get(root, "traceEvents");
+    for (size_t k = 0; k < json_array_size(events); k++) {
+        const json_t *event = json_array_get(events, k);
+        const char *name = text_of(json_object_get(event, "args"), "name");
+        if (strcmp(text_of(event, "ph"), "X") == 0)
+            take_span(event, s);
+        else if (name)
+            s->partitions += strncmp(name, "partition ", 10) == 0;
+    }
+    json_decref(root);
+}
+
+/* Over nodes a wait for clocks lies within its call, a span of the network's.
+ * The last clock, which ends as the session does, is there too. */
+static void check(const sums *s, const strads_progress *p, uint32_t partitions,
+                  bool nodes)
+{
+    const double all = s->compute + (nodes ? s->network : s->wait);
+    const double travel = nodes ? s->network - s->wait : s->network;
+    cr_expect_eq(s->partitions, partitions);
+    cr_expect_geq(s->clocks, partitions * CLOCKS);
+    cr_expect_leq(s->clocks, partitions * (CLOCKS + 2));
+    cr_expect_float_eq(s->wait, p->waiting_seconds, 1e-4);
+    cr_expect_float_eq(travel, p->network_seconds, 1e-3);
+    cr_expect_float_eq(all, s->clock, 1e-3 + 0.01 * s->clock);
+    cr_expect_float_eq(s->compute, p->callback_seconds,
+                       0.01 + 0.1 * p->callback_seconds);
+}
+
+Test(loop_trace, in_one_process_spans_add_up_to_the_times_told,
+     .init = make_folder, .fini = remove_folder)
+{
+    strads_data *data = toy_data(&tally_program, 23, 17, 3);
+    const strads_engine_options options = {.size = sizeof options,
+                                           .workers = 3,
+                                           .trace = path[0]};
+    strads_result *result;
+    sums s = {0};
+    cr_assert_eq(strads_run(&tally_program, NULL, data, &options, &result),
+                 STRADS_OK, "%s", strads_error_text());
+    read_trace(path[0], &s);
+    check(&s, strads_result_progress(result), 3, false);
+    strads_result_free(result);
+    strads_data_free(data);
+}
+
+Test(loop_trace, over_nodes_too_and_shards_commit_and_serve,
+     .init = make_folder, .fini = remove_folder)
+{
+    const team t = {.program = &tally_program,
+                    .nodes = 3,
+                    .workers = {1, 1, 2},
+                    .trace = {path[0], path[1], path[2]},
+                    .options = {.shards = 2}};
+    strads_result *result;
+    team_end end[TEAM_MAX];
+    sums s = {0};
+    team_run(&t, &result, end);
+    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
+    for (uint32_t k = 0; k < 3; k++) {
+        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
+        sums here = {0};
+        read_trace(path[k], &here);
+        cr_expect_eq(here.commits > 0, k < 2, "node %u has shard %u", k, k);
+        cr_expect_eq(here.serves > 0, k < 2);
+        cr_expect_gt(here.transfers, 0);
+        read_trace(path[k], &s);
+    }
+    check(&s, strads_result_progress(result), 4, true);
+    cr_expect_geq(s.commits, CLOCKS);
+    strads_result_free(result);
+}
+
+Test(loop_trace, one_that_cannot_be_written_fails_the_run)
+{
+    strads_data *data = toy_data(&tally_program, 23, 17, 1);
+    const strads_engine_options options = {.size = sizeof options,
+                                           .workers = 1,
+                                           .trace = "/nonexistent/t.json"};
+    strads_result *result = NULL;
+    tally = (tally_plan){.clocks = 1};
+    cr_expect_eq(strads_run(&tally_program, NULL, data, &options, &result),
+                 STRADS_EIO);
+    cr_expect_null(result);
+    strads_data_free(data);
+}
