@@ -2,12 +2,15 @@
  * them were pushed; the highest numbers that each shard told. */
 #include "tests/store_checker.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/store/adaptive_staleness.h"
 #include "engine/store/kept_inside.h"
+#include "engine/store/number_cells.h"
 #include "engine/store/row_shard.h"
 
 typedef struct life {
@@ -15,15 +18,24 @@ typedef struct life {
     bool left;
 } life;
 
-/* Of one worker in one clock to one row. */
+/* Increments of one worker in one clock to one row: how many, how many of them
+ * were pushed, and in that clock; the others leave together later. */
 typedef struct cell {
-    uint8_t made, pushed;
+    uint8_t made, pushed, on_time;
+    uint8_t late; /* 1 + the clock in which the others left; 0: they did not */
 } cell;
 
 /* What a shard told a client. */
 typedef struct told {
     uint64_t acknowledged, as_of, applied;
 } told;
+
+/* What a push found of one row: its largest change, and what it would weigh. */
+typedef struct found_row {
+    double largest;
+    uint64_t bytes;
+    bool stays;
+} found_row;
 
 struct checker {
     checker_setup setup;
@@ -32,6 +44,8 @@ struct checker {
     cell **cells;     /* [tables][rows x workers x clocks] */
     told *told;       /* [shards x clients] */
     uint64_t **as_of; /* [tables][clients x rows] the highest that was seen */
+    uint64_t held;    /* rows, by pushes */
+    found_row *found; /* scratch, [rows of the largest table] */
     char breach[512];
 };
 
@@ -68,7 +82,12 @@ checker *checker_new(const checker_setup *setup)
     c->told = calloc((size_t)setup->shards * setup->clients, sizeof *c->told);
     c->cells = calloc(setup->n_tables, sizeof(cell *));
     c->as_of = calloc(setup->n_tables, sizeof(uint64_t *));
-    bool all = c->worker && c->told && c->cells && c->as_of;
+    uint64_t rows = 0;
+    for (uint32_t t = 0; t < setup->n_tables; t++)
+        if (setup->tables[t].rows > rows)
+            rows = setup->tables[t].rows;
+    c->found = calloc(rows, sizeof *c->found);
+    bool all = c->worker && c->told && c->cells && c->as_of && c->found;
     for (uint32_t t = 0; all && t < setup->n_tables; t++) {
         c->cells[t] = calloc(setup->tables[t].rows * c->workers * setup->clocks,
                              sizeof(cell));
@@ -93,6 +112,7 @@ void checker_free(checker *c)
     free(c->as_of);
     free(c->cells);
     free(c->told);
+    free(c->found);
     free(c->worker);
     free(c);
 }
@@ -121,17 +141,138 @@ bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
     return true;
 }
 
-void checker_pushed(checker *c, uint32_t worker, sti_push_end end)
+/* ---- filters ----------------------------------------------------------- */
+
+/* What increments from..to - 1 of a clock add up to. */
+static double sum_of(uint32_t from, uint32_t to)
+{
+    double sum = 0;
+    for (uint32_t k = from; k < to; k++)
+        sum += (double)(1u << 2 * k);
+    return sum;
+}
+
+static found_row find_row(const checker *c, uint32_t worker, uint32_t t,
+                          uint32_t row, const sti_pending *pending)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    const cell *cells = &row_of(c, t, row)[col_of(c, worker, 0)];
+    found_row found = {0};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->setup.clocks; k++) {
+        double change = sum_of(cells[k].pushed, cells[k].made);
+        n += change > 0;
+        if (change > found.largest)
+            found.largest = change;
+    }
+    found.bytes = sti_cell_size(spec->type) * (spec->sparse ? n : spec->cols);
+    for (uint32_t i = 0; pending && i < pending->n; i++)
+        found.stays |= pending->rows[i] == row;
+    return found;
+}
+
+static void held_wrongly(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                         const char *how)
+{
+    breach(c, "filters: worker %u, table %u, row %u: %s", worker, t, row, how);
+}
+
+/* Rows that leave are large enough, and within the bound together. The least
+ * change of them; INFINITY: nothing left. */
+static double check_leaving(checker *c, uint32_t worker, uint32_t t,
+                            const found_row *found, bool all)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    double least = INFINITY;
+    uint64_t bytes = 0;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < spec->rows; r++) {
+        if (found[r].stays || found[r].largest == 0)
+            continue;
+        n++;
+        bytes += found[r].bytes;
+        if (found[r].largest < least)
+            least = found[r].largest;
+        if (!all && found[r].largest < spec->hold_below)
+            held_wrongly(c, worker, t, r, "a small change is not held back");
+    }
+    if (!all && spec->push_bytes && n > 1 && bytes > spec->push_bytes)
+        held_wrongly(c, worker, t, 0, "more was pushed than its bound");
+    return least;
+}
+
+/* A row that stays is small, or no larger than all that left. */
+static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                          const found_row *found, bool all, double least)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    c->held++;
+    if (all)
+        held_wrongly(c, worker, t, row,
+                     "held back by a flush, or by one who leaves");
+    else if (found->largest == 0)
+        held_wrongly(c, worker, t, row, "held back though it was pushed");
+    else if (found->largest >= spec->hold_below &&
+             (!spec->push_bytes || found->largest > least || isinf(least)))
+        held_wrongly(c, worker, t, row, "a large change is held back");
+}
+
+/* ---- pushes ------------------------------------------------------------ */
+
+/* A row leaves: what was held back of earlier clocks counts to this one. */
+static void row_leaves(checker *c, uint32_t worker, uint32_t t, uint32_t row)
+{
+    uint64_t now = c->worker[worker].clock;
+    cell *cells = &row_of(c, t, row)[col_of(c, worker, 0)];
+    for (uint64_t k = 0; k <= now && k < c->setup.clocks; k++) {
+        cell *at = &cells[k];
+        if (k == now)
+            at->on_time = at->made;
+        else if (at->pushed < at->made)
+            at->late = (uint8_t)(1 + now);
+        at->pushed = at->made;
+    }
+}
+
+static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
+                         const sti_pending *pending)
+{
+    uint32_t rows = (uint32_t)c->setup.tables[t].rows;
+    for (uint32_t r = 0; r < rows; r++)
+        c->found[r] = find_row(c, worker, t, r, pending);
+    double least = check_leaving(c, worker, t, c->found, all);
+    for (uint32_t r = 0; r < rows; r++)
+        if (c->found[r].stays)
+            check_staying(c, worker, t, r, &c->found[r], all, least);
+        else
+            row_leaves(c, worker, t, r);
+}
+
+void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
+                    const sti_pending *pending)
 {
     life *w = &c->worker[worker];
-    if (w->clock < c->setup.clocks)
-        for (uint32_t t = 0; t < c->setup.n_tables; t++)
-            for (uint32_t r = 0; r < c->setup.tables[t].rows; r++) {
-                cell *at = &row_of(c, t, r)[col_of(c, worker, w->clock)];
-                at->pushed = at->made;
-            }
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        table_pushed(c, worker, t, end != STI_PUSH_CLOCK,
+                     pending ? &pending[t] : NULL);
     w->clock += end == STI_PUSH_CLOCK;
     w->left = end == STI_PUSH_LEAVE;
+}
+
+uint64_t checker_held(const checker *c)
+{
+    return c->held;
+}
+
+void checker_adaptive(checker *c, uint32_t worker, uint32_t table,
+                      uint32_t staleness)
+{
+    uint32_t most = sti_staleness_max(&c->setup.tables[table]);
+    if (staleness > most)
+        breach(c,
+               "P1 staleness: worker %u reads table %u %u clocks old, at most "
+               "%u were promised",
+               worker, table, staleness, most);
 }
 
 void checker_clock(checker *c, uint32_t worker, uint64_t clock)
@@ -254,19 +395,28 @@ static int check_cell(checker *c, const char *promise, const place *p,
 
 /* ---- what workers see -------------------------------------------------- */
 
+/* How many of a cell's increments were pushed in clocks below `clock`. */
+static int pushed_before(const cell *at, uint64_t own, uint64_t clock)
+{
+    if (at->late && at->late - UINT64_C(1) < clock)
+        return at->made;
+    return own < clock ? at->on_time : 0;
+}
+
 /* How many of a cell's increments must be there. */
 static int least_of(const checker *c, const checker_read *read, const place *p)
 {
     const cell *at =
         &row_of(c, p->table, p->row)[col_of(c, p->worker, p->clock)];
     uint32_t each = c->setup.workers_each;
-    if (p->clock < read->needs || p->clock < read->as_of)
-        return at->made;
+    uint64_t clock = read->needs > read->as_of ? read->needs : read->as_of;
     if (read->exact)
-        return 0;
+        return pushed_before(at, p->clock, read->needs);
     if (p->worker == read->worker) /* P2 */
         return at->made;
-    return p->worker / each == read->worker / each ? at->pushed : 0;
+    if (p->worker / each == read->worker / each)
+        return at->pushed;
+    return pushed_before(at, p->clock, clock);
 }
 
 /* One worker's cells of a row, in order: what it added later is there only
@@ -281,11 +431,11 @@ static void check_worker(checker *c, const checker_read *read, place *p,
         double value =
             value_of(c->setup.tables[p->table].type, values, base + col);
         bool own = p->worker == read->worker && p->clock >= read->needs;
-        int n = check_cell(c, own ? "P2 own" : "P1 staleness", p, value,
-                           least_of(c, read, p));
+        int least = least_of(c, read, p);
+        int n = check_cell(c, own ? "P2 own" : "P1 staleness", p, value, least);
         if (n < 0)
             return;
-        if (read->exact && p->clock >= read->needs && n > 0)
+        if (read->exact && n > least)
             cell_breach(c, "P3 once, exact snapshots", p, value,
                         "is of a clock after the snapshot's");
         if (some_missing && n > 0)

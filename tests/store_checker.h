@@ -12,6 +12,7 @@
 
 #include "engine/role/store_message.h"
 #include "engine/store/kept_rows.h"
+#include "engine/store/pending_rows.h"
 #include "engine/store/push.h"
 
 /* Increments of one worker to one row in one clock: exact in f32. */
@@ -41,8 +42,17 @@ const char *checker_breach(const checker *c);
 bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
                  uint32_t *col, double *value);
 
-/* A push is through. */
-void checker_pushed(checker *c, uint32_t worker, sti_push_end end);
+/* A push is through. `pending`: [n_tables] what it left with the worker, which
+ * must be what the tables' filters hold back; NULL: nothing. */
+void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
+                    const sti_pending *pending);
+
+/* How many rows were held back by pushes so far. */
+uint64_t checker_held(const checker *c);
+
+/* An adaptive staleness keeps its bound. */
+void checker_adaptive(checker *c, uint32_t worker, uint32_t table,
+                      uint32_t staleness);
 
 /* The store says that a worker is at this clock. */
 void checker_clock(checker *c, uint32_t worker, uint64_t clock);

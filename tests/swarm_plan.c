@@ -36,6 +36,10 @@ static void draw_table(sti_random *r, swarm_plan *plan, uint32_t number)
                             .staleness_max = 1 + below(r, 4),
                             .eager = below(r, 3) == 0,
                             .snapshot_every = (uint32_t)ONE_OF(r, 0, 1, 2, 3)};
+    strads_table_spec *t = &plan->tables[number];
+    /* A worker's k-th increment of a row in a clock is 4^k. */
+    t->hold_below = (double)ONE_OF(r, 0, 0, 0, 0, 2, 6, 30, 1000);
+    t->push_bytes = ONE_OF(r, 0, 0, 0, 0, 1, 8, t->cols * 8, t->cols * 20);
 }
 
 /* Three kinds of network: good, as TCP is when links break now and then, and
@@ -137,11 +141,13 @@ static void print_table(const strads_table_spec *t, uint32_t number, FILE *to)
     char text[16];
     (void)fprintf(to,
                   "  table %u: %" PRIu64 " rows of %u %s, %s%s; staleness %s "
-                  "(at most %u), snapshots every %u\n",
+                  "(at most %u), snapshots every %u, held below %g, %" PRIu64
+                  " bytes a push\n",
                   number, t->rows, t->cols, type[t->type],
                   t->sparse ? "sparse" : "dense", t->eager ? ", eager" : "",
                   staleness_text(t->staleness, text, sizeof text),
-                  t->staleness_max, t->snapshot_every);
+                  t->staleness_max, t->snapshot_every, t->hold_below,
+                  t->push_bytes);
 }
 
 static void print_fault(const sti_sim_fault *f, FILE *to)

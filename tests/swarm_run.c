@@ -107,8 +107,11 @@ static uint64_t needs_of(const life *l, uint32_t table, uint32_t staleness)
     uint64_t clock = sti_sim_worker_clock(l->worker);
     if (staleness == STRADS_STALENESS_DEFAULT)
         staleness = l->swarm->plan.tables[table].staleness;
-    if (staleness == STRADS_STALENESS_ADAPTIVE)
+    if (staleness == STRADS_STALENESS_ADAPTIVE) {
         staleness = sti_sim_worker_staleness(l->worker, table);
+        checker_adaptive(l->swarm->checker, l->number, table, staleness);
+        l->swarm->result->adaptive += staleness > 0;
+    }
     return clock > staleness ? clock - staleness : 0;
 }
 
@@ -180,7 +183,8 @@ static strads_err push(life *l, sti_push_end end)
     strads_err err = sti_sim_worker_push(l->worker, end);
     if (err)
         return err;
-    checker_pushed(s->checker, l->number, end);
+    checker_pushed(s->checker, l->number, end,
+                   sti_sim_worker_pending(l->worker));
     checker_clock(s->checker, l->number, sti_sim_worker_clock(l->worker));
     sti_sim_store_tell(s->sim, "worker %u %s, it is at clock %" PRIu64,
                        l->number,
@@ -279,6 +283,7 @@ static void finish(swarm *s, strads_err err)
     if (err)
         (void)snprintf(result->breach, sizeof result->breach, "%s",
                        strads_error_text());
+    result->held = checker_held(s->checker);
     sti_sim_store_outcome_of(s->sim, &result->outcome);
 }
 

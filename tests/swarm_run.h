@@ -9,6 +9,8 @@ typedef struct swarm_result {
     char breach[512]; /* "": every promise was kept, and everybody ended */
     sti_sim_store_outcome outcome;
     uint64_t reads, incs, snapshots;
+    uint64_t adaptive; /* reads at an adaptive staleness above 0 */
+    uint64_t held;     /* rows that filters held back, by pushes */
 } swarm_result;
 
 /* What a shard may lie about, for a test of the checker. */

@@ -17,6 +17,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.reads += r.reads;
         sum.snapshots += r.snapshots;
         sum.incs += r.incs;
+        sum.adaptive += r.adaptive;
+        sum.held += r.held;
         sum.outcome.lost += r.outcome.lost;
         sum.outcome.doubled += r.outcome.doubled;
         sum.outcome.damaged += r.outcome.damaged;
@@ -26,6 +28,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.reads, 10 * SEEDS);
     cr_assert_gt(sum.snapshots, SEEDS);
     cr_assert_gt(sum.incs, 10 * SEEDS);
+    cr_assert_gt(sum.adaptive, SEEDS / 10);
+    cr_assert_gt(sum.held, SEEDS);
     cr_assert_gt(sum.outcome.lost, 2 * SEEDS);
     cr_assert_gt(sum.outcome.doubled, SEEDS / 2);
     cr_assert_gt(sum.outcome.damaged, SEEDS / 10);
@@ -83,8 +87,8 @@ static checker *some_history(void)
         double value;
         for (uint32_t k = 0; k <= clock; k++)
             cr_assert(checker_inc(c, 0, 0, 0, &col, &value));
-        checker_pushed(c, 0, STI_PUSH_CLOCK);
-        checker_pushed(c, 1, STI_PUSH_CLOCK);
+        checker_pushed(c, 0, STI_PUSH_CLOCK, NULL);
+        checker_pushed(c, 1, STI_PUSH_CLOCK, NULL);
     }
     return c;
 }
@@ -172,7 +176,7 @@ Test(swarm, the_checker_finds_a_barrier_that_lets_go_early)
     checker *c = some_history();
     checker_barrier(c, 0);
     cr_assert_str_eq(checker_breach(c), "");
-    checker_pushed(c, 0, STI_PUSH_CLOCK);
+    checker_pushed(c, 0, STI_PUSH_CLOCK, NULL);
     checker_barrier(c, 0);
     cr_assert_eq(strncmp(checker_breach(c), "barrier", 7), 0);
     checker_free(c);

@@ -106,6 +106,9 @@ uint32_t sti_sim_worker_number(const sti_sim_worker *worker);
 uint64_t sti_sim_worker_clock(const sti_sim_worker *worker);
 sti_sim_store *sti_sim_worker_store(const sti_sim_worker *worker);
 
+/* The increments that it has made and not pushed, of each table. */
+const sti_pending *sti_sim_worker_pending(const sti_sim_worker *worker);
+
 /* What STRADS_STALENESS_ADAPTIVE is in the next read of a table. */
 uint32_t sti_sim_worker_staleness(const sti_sim_worker *worker, uint32_t table);
 

@@ -98,6 +98,11 @@ strads_err sti_sim_worker_add(sti_sim_worker *w, uint32_t table,
     return sti_pending_add(&w->pending[table], delta);
 }
 
+const sti_pending *sti_sim_worker_pending(const sti_sim_worker *w)
+{
+    return w->pending;
+}
+
 uint32_t sti_sim_worker_number(const sti_sim_worker *w)
 {
     return w->number;

@@ -41,10 +41,11 @@ static inline void sti_adaptive_clock(sti_adaptive *adaptive, uint64_t now,
     if (++adaptive->clocks < CLOCKS)
         return;
     uint64_t passed = now - adaptive->looked_at;
-    uint64_t percent = passed ? adaptive->waited * 100 / passed : 0;
-    if (percent > RAISE_PERCENT && adaptive->staleness < most)
+    uint64_t waited = adaptive->waited * 100;
+    if (waited > passed * RAISE_PERCENT && adaptive->staleness < most)
         adaptive->staleness++;
-    else if (percent < LOWER_PERCENT && adaptive->staleness > 0)
+    else if ((!waited || waited < passed * LOWER_PERCENT) &&
+             adaptive->staleness > 0)
         adaptive->staleness--;
     *adaptive =
         (sti_adaptive){.staleness = adaptive->staleness, .looked_at = now};

@@ -1,0 +1,77 @@
+/* The rule of STRADS_STALENESS_ADAPTIVE alone: include/strads/store.h says it
+ * in words, and its numbers are here once more. */
+#include <criterion/criterion.h>
+
+#include "engine/store/adaptive_staleness.h"
+
+enum { CLOCKS = 8, MOST = 3, LONG = 1000000 };
+
+static const strads_table_spec table = {.staleness_max = MOST};
+
+/* Eight clocks that take `passed` ns, `waited` of them for reads. */
+static uint32_t look(sti_adaptive *adaptive, uint64_t *now, uint64_t passed,
+                     uint64_t waited)
+{
+    uint32_t before = adaptive->staleness;
+    uint64_t began = *now;
+    for (uint32_t k = 1; k <= CLOCKS; k++) {
+        cr_assert_eq(adaptive->staleness, before, "it moved after %u clocks",
+                     k - 1);
+        sti_adaptive_waited(adaptive, waited / 2 * (k == 1 || k == 5) +
+                                          waited % 2 * (k == 7));
+        *now = began + passed * k / CLOCKS;
+        sti_adaptive_clock(adaptive, *now, MOST);
+    }
+    return adaptive->staleness;
+}
+
+/* What it is after one look at such a share, from `from` on. */
+static uint32_t after(uint32_t from, uint64_t passed, uint64_t waited)
+{
+    uint64_t now = 0;
+    sti_adaptive adaptive = {.staleness = from};
+    return look(&adaptive, &now, passed, waited);
+}
+
+Test(store_adaptive, it_grows_by_one_when_more_than_a_tenth_was_waiting)
+{
+    cr_assert_eq(after(0, LONG, LONG), 1);
+    cr_assert_eq(after(1, LONG, LONG / 10 + 1), 2);
+    cr_assert_eq(after(1, LONG, LONG / 10), 1);
+}
+
+Test(store_adaptive, it_shrinks_by_one_when_less_than_a_twentieth_was_waiting)
+{
+    cr_assert_eq(after(2, LONG, 0), 1);
+    cr_assert_eq(after(2, LONG, LONG / 20 - 1), 1);
+    cr_assert_eq(after(2, LONG, LONG / 20), 2);
+    cr_assert_eq(after(2, LONG, LONG * 7 / 100), 2);
+}
+
+Test(store_adaptive, it_stays_between_none_and_the_largest)
+{
+    cr_assert_eq(after(0, LONG, 0), 0);
+    cr_assert_eq(after(MOST, LONG, LONG), MOST);
+    cr_assert_eq(after(0, 0, 0), 0);
+    cr_assert_eq(after(1, 0, 0), 0);
+}
+
+Test(store_adaptive, each_look_is_at_the_time_since_the_one_before)
+{
+    uint64_t now = 5;
+    sti_adaptive adaptive = {0};
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG), 1);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 2), 2);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 15), 2);
+    cr_assert_eq(look(&adaptive, &now, LONG, LONG / 50), 1);
+    cr_assert_eq(look(&adaptive, &now, 100 * (uint64_t)LONG, LONG), 0);
+}
+
+Test(store_adaptive, a_table_is_read_at_its_own_bound_at_most)
+{
+    const sti_adaptive adaptive = {.staleness = 5};
+    const strads_table_spec free_one = {.staleness_max = 0};
+    cr_assert_eq(sti_adaptive_staleness(&adaptive, &table), MOST);
+    cr_assert_eq(sti_adaptive_staleness(&adaptive, &free_one), 5);
+    cr_assert_eq(sti_staleness_max(&free_one), 16);
+}
