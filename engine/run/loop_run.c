@@ -189,15 +189,17 @@ static void *thread_main(void *arg)
     if (l->err && all->nodes)
         sti_loop_nodes_fail(all->nodes, l->err, l->text);
     pthread_mutex_lock(&all->lock);
-    if (l->session)
-        publish_locked(l);
     all->failed = all->failed || l->err;
     pthread_mutex_unlock(&all->lock);
-    strads_session_close(l->session);
+    if (l->session)
+        sti_session_leave(l->session);
     pthread_mutex_lock(&all->lock);
+    if (l->session)
+        publish_locked(l);
     all->running--;
     pthread_cond_broadcast(&all->moved);
     pthread_mutex_unlock(&all->lock);
+    sti_session_free(l->session);
     return NULL;
 }
 

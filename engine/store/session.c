@@ -61,7 +61,7 @@ void sti_session_traced(strads_session *session, const sti_session_track *track)
     session->clock_ns = session->computing_ns = sti_session_clock_ns();
 }
 
-/* When an answer waited for clocks is not told: amid its travel. */
+/* It is not told when an answer waited for clocks: amid its travel, say. */
 void sti_session_waited(strads_session *session, uint64_t begin_ns,
                         uint64_t end_ns, uint64_t parked_ns)
 {
@@ -72,9 +72,9 @@ void sti_session_waited(strads_session *session, uint64_t begin_ns,
         return;
     uint64_t parked_at = begin_ns + travel_ns / 2;
     span(session, "compute", session->computing_ns, begin_ns);
-    if (travel_ns > 0)
-        span(session, "network", begin_ns, end_ns);
+    span(session, "network", begin_ns, parked_at);
     span(session, "wait", parked_at, parked_at + parked_ns);
+    span(session, "network", parked_at + parked_ns, end_ns);
     session->computing_ns = end_ns;
 }
 
@@ -90,12 +90,16 @@ static void end_clock_span(strads_session *session)
 
 /* ---- its end ----------------------------------------------------------- */
 
+void sti_session_leave(strads_session *session)
+{
+    session->ops->leave(session);
+    end_clock_span(session);
+}
+
 void strads_session_close(strads_session *session)
 {
-    if (session) {
-        session->ops->leave(session);
-        end_clock_span(session);
-    }
+    if (session)
+        sti_session_leave(session);
     sti_session_free(session);
 }
 

@@ -63,6 +63,10 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
                             uint32_t worker, uint32_t workers,
                             strads_session **out);
 
+/* The worker leaves: what closing does, but that its times can still be read.
+ */
+void sti_session_leave(strads_session *session);
+
 /* Frees it; the worker does not leave by that. NULL is fine. */
 void sti_session_free(strads_session *session);
 
