@@ -86,8 +86,9 @@ static void note(void *arg, const strads_progress *progress)
     l->n++;
 }
 
-static strads_err run_plan(const plan *p, strads_engine_options options,
-                           uint32_t partitions, strads_result **out)
+static strads_err run_program(const strads_program *program, const plan *p,
+                              strads_engine_options options,
+                              uint32_t partitions, strads_result **out)
 {
     double label[ROWS] = {0}, value[ROWS] = {0};
     uint32_t index[ROWS];
@@ -102,9 +103,15 @@ static strads_err run_plan(const plan *p, strads_engine_options options,
     options.size = sizeof options;
     options.partitions = partitions;
     options.workers = 1;
-    strads_err err = strads_run(&planned, &p, data, &options, out);
+    strads_err err = strads_run(program, &p, data, &options, out);
     strads_data_free(data);
     return err;
+}
+
+static strads_err run_plan(const plan *p, strads_engine_options options,
+                           uint32_t partitions, strads_result **out)
+{
+    return run_program(&planned, p, options, partitions, out);
 }
 
 /* ---- tests ------------------------------------------------------------- */
@@ -213,4 +220,79 @@ Test(loop_end, computing_waiting_and_network_are_all_of_the_workers_time)
     cr_expect_leq(last->callback_seconds + last->waiting_seconds,
                   2 * last->seconds);
     strads_result_free(result);
+}
+
+/* ---- loops that do not ask --------------------------------------------- */
+
+/* Counts for ever, or until a clock cannot be ended. */
+static strads_err careless_run(strads_task *task, strads_session *session)
+{
+    const plan *p = *(plan *const *)task->config;
+    strads_err err = STRADS_OK;
+    for (uint32_t c = 0; !err && c < p->clocks; c++) {
+        err = look(task, session, c);
+        if (!err)
+            err = strads_session_inc(session, 0, 0, 0, 1);
+        if (!err)
+            err = strads_session_clock(session);
+    }
+    if (p->ended)
+        atomic_store(&p->ended[task->share->partition],
+                     (uint32_t)strads_session_now(session));
+    return err;
+}
+
+static const strads_program careless = {
+    .size = sizeof careless,
+    .name = "careless",
+    .shape = plan_shape,
+    .config_size = sizeof(plan *),
+    .run = careless_run,
+};
+
+Test(loop_end, a_loop_that_never_asks_is_cut_off_after_a_bound)
+{
+    atomic_uint ended[3] = {0};
+    const plan p = {.clocks = FOREVER, .staleness = 1, .ended = ended};
+    const strads_engine_options options = {.max_rounds = 20};
+    strads_result *result;
+    uint64_t parameters;
+    uint32_t width;
+    cr_assert_eq(run_program(&careless, &p, options, 3, &result), STRADS_OK,
+                 "%s", strads_error_text());
+    cr_expect_eq(strads_result_end(result), STRADS_END_ROUNDS);
+    for (uint32_t k = 0; k < 3; k++)
+        cr_expect_eq(atomic_load(&ended[k]), 20 + STRADS_LOOP_GRACE);
+    /* What was added in the clock that did not end is in the model. */
+    cr_expect_eq(strads_result_values(result, &parameters, &width)[0],
+                 3 * (20 + STRADS_LOOP_GRACE + 1));
+    strads_result_free(result);
+}
+
+Test(loop_end, and_after_time_is_up_and_when_the_user_stops_it)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        volatile bool stop = false;
+        const plan p = {.clocks = FOREVER, .stop = turn ? &stop : NULL};
+        const strads_engine_options options = {.time_limit = turn ? 0 : 0.05,
+                                               .stop = &stop};
+        strads_result *result;
+        cr_assert_eq(run_program(&careless, &p, options, 3, &result), STRADS_OK,
+                     "%s", strads_error_text());
+        cr_expect_eq(strads_result_end(result),
+                     turn ? STRADS_END_CANCELED : STRADS_END_TIME);
+        strads_result_free(result);
+    }
+}
+
+Test(loop_end, and_when_another_fails_whose_sentence_stays)
+{
+    const plan p = {.clocks = FOREVER,
+                    .staleness = STRADS_STALENESS_INFINITE,
+                    .fails = 3};
+    strads_result *result = NULL;
+    cr_assert_eq(run_program(&careless, &p, (strads_engine_options){0}, 3,
+                             &result),
+                 STRADS_EPROGRAM);
+    cr_expect_str_eq(strads_error_text(), "partition 1 gave up");
 }

@@ -194,6 +194,20 @@ Test(loop_nodes, a_time_limit_ends_loops_on_all_nodes)
     }
 }
 
+Test(loop_nodes, loops_that_never_ask_are_cut_off_on_all_nodes)
+{
+    team t = {.program = &tally_program,
+              .nodes = 2,
+              .options = {.time_limit = 0.1, .shards = 2}};
+    tally = (tally_plan){.clocks = FOREVER, .staleness = 2, .careless = true};
+    cr_expect_eq(end_of(&t), STRADS_END_TIME);
+    t.options = (strads_engine_options){.max_rounds = 20};
+    tally = (tally_plan){.clocks = FOREVER, .staleness = 2, .careless = true};
+    cr_expect_eq(end_of(&t), STRADS_END_ROUNDS);
+    for (uint32_t p = 0; p < 2; p++)
+        cr_expect_eq(atomic_load(&tally.ended[p]), 22 + STRADS_LOOP_GRACE);
+}
+
 Test(loop_nodes, a_stop_on_node_0_ends_them_with_the_model_so_far)
 {
     for (int s = 0; s < 3; s++) {

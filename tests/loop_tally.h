@@ -22,6 +22,7 @@ typedef struct tally_plan {
     uint32_t converges; /* 1 + the report whose gap is 0 */
     uint32_t stops;     /* 1 + the clock in which partition 0 sets `stop` */
     volatile bool *stop;
+    bool careless;     /* no loop asks whether the run has ended */
     uint32_t slow_us;  /* partition 0 sleeps that long in each clock */
     uint32_t flushes;  /* a flush in every clock that this divides */
     atomic_uint wrong; /* reads against the rule */

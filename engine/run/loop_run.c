@@ -89,7 +89,28 @@ bool strads_loop_ends(const strads_task *task)
     all->counted = all->counted || count;
     l->told = count || all->ends || all->failed;
     pthread_mutex_unlock(&all->lock);
+    l->asked_at = strads_session_now(l->session) + 1;
     return l->told;
+}
+
+/* A loop that asks is never cut off: it ends by itself when it is told. What
+ * counts is how often it has ended clocks, not how many. */
+static bool cut_off(void *arg)
+{
+    sti_loop *l = arg;
+    sti_loops *all = l->all;
+    const uint64_t now = strads_session_now(l->session);
+    const uint64_t most = all->setup->run.max_rounds;
+    const bool count = most && now >= most;
+    if (l->told || l->asked_at == now + 1)
+        return false;
+    pthread_mutex_lock(&all->lock);
+    sti_loops_look_locked(all);
+    if (count || all->ends || all->failed)
+        l->cut = l->unasked++ >= STRADS_LOOP_GRACE;
+    all->counted = all->counted || (l->cut && count);
+    pthread_mutex_unlock(&all->lock);
+    return l->cut;
 }
 
 void sti_loops_take_locked(sti_loops *all, const strads_report *report)
@@ -170,9 +191,13 @@ static strads_err run_loop(sti_loop *l)
     if (err)
         return err;
     trace_session(l);
+    l->session->cut_off = cut_off;
+    l->session->cut_off_arg = l;
     err = open_partition(run, &task);
     if (!err)
         err = run->program->run(&task, l->session);
+    if (err == STRADS_ECANCELED && l->cut)
+        err = STRADS_OK;
     return err ? err : strads_session_flush(l->session);
 }
 

@@ -19,7 +19,10 @@ typedef struct sti_loop {
     double begun;       /* seconds */
     double seconds;     /* since then, as far as it has told: guarded */
     strads_times times; /* the part of them in its session: guarded */
-    bool told;          /* that the run ends; its own thread's */
+    bool told;          /* that the run ends; its own thread's, as these: */
+    uint64_t asked_at;  /* 1 + the clock in which it asked last; 0: never */
+    uint32_t unasked;   /* clocks ended since the run's end */
+    bool cut;           /* it does not ask, and was stopped */
     strads_err err;
     char text[1024];
 } sti_loop;

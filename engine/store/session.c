@@ -244,6 +244,10 @@ strads_err strads_session_advance(strads_session *session, uint64_t clock)
 {
     if (clock <= session->clock)
         return strads_session_flush(session);
+    if (session->cut_off && session->cut_off(session->cut_off_arg))
+        return strads_fail(STRADS_ECANCELED,
+                           "the run has ended: a loop is to ask for that once "
+                           "a clock (strads_loop_ends), and to return");
     strads_err err = session->ops->advance(session, clock);
     if (!err) {
         end_clock_span(session);

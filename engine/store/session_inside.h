@@ -55,7 +55,9 @@ struct strads_session {
     strads_times times;
     sti_session_track track;
     uint64_t clock_ns, computing_ns; /* traced: when these spans began */
-    sti_pending *pending;            /* [n_pending] by number of the table */
+    bool (*cut_off)(void *arg);      /* may it not go on? NULL: it may */
+    void *cut_off_arg;
+    sti_pending *pending; /* [n_pending] by number of the table */
     uint32_t n_pending;
 };
 

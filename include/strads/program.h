@@ -208,9 +208,14 @@ STRADS_API strads_err strads_turn_stop(strads_turn *turn);
 
 /* ---- a data-parallel loop ---------------------------------------------- */
 
+#define STRADS_LOOP_GRACE 8
+
 /* Whether the run is to end: a bound (max_rounds counts this partition's
  * clocks), `stop`, a report that ends it, another partition's failure. To be
- * asked once a clock, within `run`: nothing else ends a loop before its time.
+ * asked once a clock, within `run`. A loop that ends STRADS_LOOP_GRACE clocks
+ * after the run's end and has not asked since is cut off: its session's clock
+ * and advance return STRADS_ECANCELED, and when `run` returns that, the run
+ * ends as for all others, with the model so far.
  * Who is told true computes no more, but may finish what all partitions do
  * together: the others hear of it at other clocks, so each one advances its
  * session to the clock at which a whole run ends, and all meet there. Does not
