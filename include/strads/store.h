@@ -210,8 +210,8 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
 STRADS_API strads_err strads_session_flush(strads_session *session);
 
 /* Flushes and ends this worker's clock. When the flush fails, the clock is not
- * ended; nor is it with STRADS_ECANCELED: within a program's `run` that does not
- * ask whether the run has ended (strads_loop_ends), when it has. */
+ * ended; nor is it with STRADS_ECANCELED: within a program's `run` that does
+ * not ask whether the run has ended (strads_loop_ends), when it has. */
 STRADS_API strads_err strads_session_clock(strads_session *session);
 
 /* The same for all clocks below `clock` at once: a worker that has no more to
