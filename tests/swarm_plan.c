@@ -95,6 +95,8 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
                               .cache_bytes = ONE_OF(r, 1, 1000, 5000, 1 << 20),
                               .max_bytes = ONE_OF(r, 1, 2000, 1 << 20),
                               .max_pushes = 1 + below(r, 6),
+                              .piece_bytes = ONE_OF(r, 1, 100, 1000, 1 << 20),
+                              .window_bytes = ONE_OF(r, 1, 200, 2000, 1 << 20),
                               .resend_ns = ONE_OF(r, 300, 1000, 4000) * US,
                               .log_room = ONE_OF(r, 1, 3000, 1 << 20),
                               .job_ns = ONE_OF(r, 1, 20, 100) * US,
@@ -174,11 +176,12 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
                   plan->clocks, plan->calls);
     (void)fprintf(to,
                   "  cache %" PRIu64 " bytes, window %u pushes and %" PRIu64
-                  " bytes, resend after %" PRIu64 " us, jobs of %" PRIu64
+                  " bytes, pieces of %" PRIu64 ", asked for %" PRIu64
+                  " at once, resend after %" PRIu64 " us, jobs of %" PRIu64
                   " us, logs of %" PRIu64 " bytes, worker %u straggles\n",
-                  s->cache_bytes, s->max_pushes, s->max_bytes,
-                  s->resend_ns / US, s->job_ns / US, s->log_room,
-                  plan->straggler);
+                  s->cache_bytes, s->max_pushes, s->max_bytes, s->piece_bytes,
+                  s->window_bytes, s->resend_ns / US, s->job_ns / US,
+                  s->log_room, plan->straggler);
     (void)fprintf(to,
                   "  network: %" PRIu64 " to %" PRIu64
                   " us, late %g by %" PRIu64

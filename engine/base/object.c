@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+#include "engine/base/spare_memory.h"
 
 static void buffer_destroy(sti_object *object)
 {
@@ -13,13 +13,8 @@ static void buffer_destroy(sti_object *object)
     if (buffer->backing)
         sti_object_drop(buffer->backing);
     else
-        free(buffer->bytes);
+        sti_spare_give(buffer->bytes, buffer->room);
     free(buffer);
-}
-
-static size_t rounded(size_t size)
-{
-    return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 static strads_err no_memory(size_t size)
@@ -62,17 +57,15 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
 {
     if (size > buffer->room || !buffer->bytes) {
-        size_t room = rounded(size > buffer->room + buffer->room / 2
-                                  ? size
-                                  : buffer->room + buffer->room / 2);
-        unsigned char *bytes = aligned_alloc(ALIGN, room ? room : ALIGN);
+        size_t more = buffer->room + buffer->room / 2, room;
+        unsigned char *bytes = sti_spare_take(size > more ? size : more, &room);
         if (!bytes)
             return no_memory(size);
         if (buffer->size)
             memcpy(bytes, buffer->bytes, buffer->size);
-        free(buffer->bytes);
+        sti_spare_give(buffer->bytes, buffer->room);
         buffer->bytes = bytes;
-        buffer->room = room ? room : ALIGN;
+        buffer->room = room;
     }
     buffer->size = size;
     return STRADS_OK;

@@ -224,6 +224,7 @@ typedef struct sti_apply_job {
 /* An ask whose clock has come, and an answer to a stream. */
 typedef struct sti_ready_ask {
     uint32_t stream;
+    uint32_t done; /* in and out: so many of its rows have been answered */
     uint64_t parked_ns;
     sti_row_ask *ask;
 } sti_ready_ask;
@@ -236,7 +237,8 @@ typedef struct sti_ready_answer {
 typedef struct sti_serve_job {
     sti_job job;
     sti_kept *kept;
-    bool tell; /* the clock has moved: eager tables */
+    bool tell;            /* the clock has moved: eager tables */
+    uint64_t piece_bytes; /* of rows, about: each ask gets one piece a job */
     uint32_t n;
     sti_ready_ask *asks;       /* [n] */
     sti_ready_answer *answers; /* out: [n_answers], also after a failure */

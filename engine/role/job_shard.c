@@ -88,9 +88,11 @@ static strads_err add_answer(sti_serve_job *job, uint32_t stream,
     return sti_buffer_new(0, &answer->parts);
 }
 
-static strads_err serve(sti_serve_job *job, const sti_ready_ask *ready)
+/* The next piece of an answer. */
+static strads_err serve(sti_serve_job *job, sti_ready_ask *ready)
 {
     const sti_row_ask *ask = ready->ask;
+    const uint32_t *rows = ask->rows + ready->done;
     sti_row_answer *answer;
     strads_err err = add_answer(job, ready->stream, &answer);
     if (err)
@@ -98,16 +100,23 @@ static strads_err serve(sti_serve_job *job, const sti_ready_ask *ready)
     answer->id = ask->id;
     answer->worker = ask->worker;
     answer->table = ask->table;
+    answer->first = ready->done;
     answer->parked_ns = ready->parked_ns;
     if (ask->n == 0) /* the clock is what was asked for */
         return STRADS_OK;
+    uint32_t n = sti_kept_fit(job->kept, ask->table, ask->n - ready->done, rows,
+                              job->piece_bytes);
+    ready->done += n;
     if (!ask->exact)
-        return sti_kept_read(job->kept, ready->stream, ask->table, ask->n,
-                             ask->rows, answer->parts);
+        return sti_kept_read(job->kept, ready->stream, ask->table, n, rows,
+                             answer->parts);
     answer->exact = true;
     answer->as_of = ask->needs;
-    return sti_kept_read_image(job->kept, ask->needs, ask->table, ask->n,
-                               ask->rows, answer->parts, &answer->gone);
+    err = sti_kept_read_image(job->kept, ask->needs, ask->table, n, rows,
+                              answer->parts, &answer->gone);
+    if (answer->gone)
+        ready->done = ask->n;
+    return err;
 }
 
 /* Eager tables: what each stream holds and has changed. */

@@ -412,7 +412,7 @@ static strads_err get_failure(sti_reader *r, sti_msg *msg)
 
 /* ---- both ways --------------------------------------------------------- */
 
-strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
+static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     switch (msg->kind) {
     case STI_MSG_DISPATCH:
@@ -433,7 +433,7 @@ strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
     case STI_MSG_ROWS:
     case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
-        sti_store_encode(msg, w);
+        sti_store_encode(msg, w, rest);
         return w->err;
     case STI_MSG_LOOP:
         sti_loop_encode(msg, w);
@@ -445,6 +445,18 @@ strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
     return strads_fail(STRADS_ESTATE,
                        "a message of kind %d does not leave its node",
                        (int)msg->kind);
+}
+
+strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
+{
+    return encode(msg, w, NULL);
+}
+
+strads_err sti_msg_encode_parts(const sti_msg *msg, sti_writer *w,
+                                sti_part *rest)
+{
+    *rest = (sti_part){0};
+    return encode(msg, w, rest);
 }
 
 strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,

@@ -9,11 +9,18 @@
 
 #include "engine/role/job.h"
 #include "engine/wire/cursor.h"
+#include "engine/wire/frame.h"
 
 /* Appends a message's payload; the writer's sticky error tells. kind, to,
  * partition, round and busy_ns of the message are not in it: they ride in the
  * frame's header. STRADS_ESTATE: a kind that stays on its node. */
 strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w);
+
+/* The same without copying the rows of PUSH and ROWS: the payload is what the
+ * writer has, and behind it `rest`, which lies in the message's object. Of
+ * other kinds `rest` is empty. */
+strads_err sti_msg_encode_parts(const sti_msg *msg, sti_writer *w,
+                                sti_part *rest);
 
 /* Fills in msg->object from a payload; msg->kind and msg->round are set
  * beforehand. `bytes` is 8-byte aligned and lies in `backing`, which the object

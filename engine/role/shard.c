@@ -32,6 +32,8 @@ typedef struct parked_ask {
     sti_row_ask *ask; /* NULL: none */
 } parked_ask;
 
+static const uint64_t default_piece = UINT64_C(256) << 10;
+
 struct sti_shard {
     sti_kept *kept;
     sti_journal *journal;
@@ -61,6 +63,8 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
     shard->streams = sti_kept_streams(setup->kept);
     shard->workers = sti_kept_workers(setup->kept);
     shard->clock = sti_kept_clock(setup->kept);
+    shard->serve.piece_bytes =
+        setup->piece_bytes ? setup->piece_bytes : default_piece;
     shard->stream = calloc(shard->streams + 1, sizeof *shard->stream);
     shard->parked = calloc(shard->workers + 1, sizeof *shard->parked);
     shard->serve.asks = calloc(shard->workers + 1, sizeof *shard->serve.asks);
@@ -279,15 +283,34 @@ static void start_apply(sti_shard *shard, sti_effects *out)
     sti_effect_compute(out, &shard->apply.job);
 }
 
+/* Where an ask of this worker is answered: behind the others, or instead of
+ * one that its worker does not wait for any more. NULL: the one that is being
+ * answered is this very one, sent again. */
+static sti_ready_ask *place_for(sti_serve_job *job, const sti_row_ask *ask)
+{
+    for (uint32_t k = 0; k < job->n; k++) {
+        sti_row_ask *other = job->asks[k].ask;
+        if (other->worker != ask->worker)
+            continue;
+        if (other->id == ask->id)
+            return NULL;
+        sti_object_drop(other);
+        return &job->asks[k];
+    }
+    return &job->asks[job->n++];
+}
+
 /* Takes the asks whose clock has come; they are the job's then. */
 static void gather(sti_shard *shard)
 {
-    sti_serve_job *job = &shard->serve;
     for (uint32_t w = 0; w < shard->workers; w++) {
         parked_ask *parked = &shard->parked[w];
         if (!parked->ask || parked->ask->needs > shard->clock)
             continue;
-        job->asks[job->n++] =
+        sti_ready_ask *place = place_for(&shard->serve, parked->ask);
+        if (!place)
+            continue;
+        *place =
             (sti_ready_ask){.stream = parked->stream,
                             .parked_ns =
                                 parked->early ? shard->now - parked->since : 0,
@@ -348,7 +371,13 @@ static void served(sti_shard *shard, sti_effects *out)
     if (job->job.err)
         drop_answers(job);
     job->n_answers = 0;
-    drop_asks(job);
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < job->n; k++)
+        if (!job->job.err && job->asks[k].done < job->asks[k].ask->n)
+            job->asks[left++] = job->asks[k];
+        else
+            sti_object_drop(job->asks[k].ask);
+    job->n = left;
 }
 
 static void finish(sti_shard *shard, const sti_job *job, sti_effects *out)
@@ -362,8 +391,8 @@ static void finish(sti_shard *shard, const sti_job *job, sti_effects *out)
         fail(shard, job->err, job->text, out);
 }
 
-/* Who waits for a clock is served before the next pushes: so a snapshot is
- * there until everybody who asked for it has it. */
+/* Who waits for a clock is served before the next pushes, piece by piece: so a
+ * snapshot is there until everybody who asked for it has it. */
 static void advance(sti_shard *shard, sti_effects *out)
 {
     if (shard->busy || shard->failed)

@@ -17,6 +17,7 @@ typedef struct sti_shard_setup {
     sti_address first_client; /* its clients: as many as `kept` has streams */
     sti_journal *journal;     /* S2; recovered (S5: sti_kept_recover); NULL:
                                  nothing is persisted */
+    uint64_t piece_bytes;     /* of an answer, about; 0: 256 KB */
 } sti_shard_setup;
 
 /* STRADS_ENOMEM. `kept` and `journal` outlive the role; its jobs alone touch

@@ -11,12 +11,11 @@
 
 #include "engine/role/store_client_state.h"
 #include "engine/store/number_cells.h"
-#include "engine/store/pending_push.h"
-#include "engine/store/push.h"
 
 static const uint64_t default_cache = UINT64_C(256) << 20;
+static const uint64_t default_piece = UINT64_C(256) << 10;
+static const uint64_t default_window = UINT64_C(8) << 20;
 static const uint64_t default_resend_ns = 500000000;
-static const uint64_t largest_push = (UINT64_C(1) << 30) - 4096;
 
 static strads_err no_memory(void)
 {
@@ -70,6 +69,10 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
     client->client = setup->client;
     client->shards = shards;
     client->first_worker = setup->first_worker;
+    client->piece_bytes =
+        setup->piece_bytes ? setup->piece_bytes : default_piece;
+    client->window_bytes =
+        setup->window_bytes ? setup->window_bytes : default_window;
     client->resend_ns = setup->resend_ns ? setup->resend_ns : default_resend_ns;
     client->cache.limit =
         setup->cache_bytes ? setup->cache_bytes : default_cache;
@@ -78,13 +81,14 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
     client->chains =
         calloc((size_t)setup->n_tables * shards + 1, sizeof *client->chains);
     client->newest = calloc(shards, sizeof *client->newest);
-    bool ready =
-        client->streams && client->workers && client->chains && client->newest;
+    client->stalest = calloc(setup->n_tables + 1, sizeof *client->stalest);
+    bool ready = client->streams && client->workers && client->chains &&
+                 client->newest && client->stalest;
     strads_err err = ready ? copy_tables(client, setup) : no_memory();
     if (client->streams)
         open_streams(client, setup);
     for (uint32_t w = 0; !err && w < setup->workers; w++) {
-        client->workers[w].call.asks = calloc(shards, sizeof(sti_row_ask *));
+        client->workers[w].call.asks = calloc(shards, sizeof(sti_call_ask));
         client->n_workers++;
         if (!client->workers[w].call.asks)
             err = no_memory();
@@ -103,8 +107,7 @@ void sti_client_free(sti_client *client)
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].call.asks)
             sti_call_forget(client, &client->workers[w]);
-        free(client->workers[w].call.asks);
-        free(client->workers[w].call.pinned);
+        sti_call_free(&client->workers[w].call);
     }
     for (uint32_t s = 0; client->streams && s < client->shards; s++)
         sti_stream_free(&client->streams[s]);
@@ -114,6 +117,7 @@ void sti_client_free(sti_client *client)
     free(client->tables);
     free(client->chains);
     free(client->newest);
+    free(client->stalest);
     free(client->streams);
     free(client->workers);
     free(client);
@@ -153,155 +157,9 @@ uint64_t sti_client_unacknowledged(const sti_client *client)
     return bytes;
 }
 
-/* ---- pushing ----------------------------------------------------------- */
-
-/* What one call pushes, before anything of it is sent. */
-typedef struct push_draft {
-    sti_buffer **pushes; /* [shards] */
-    uint32_t **places;   /* [n_tables] rows that leave */
-    uint32_t *n;
-} push_draft;
-
-static void free_draft(const sti_client *client, push_draft *draft)
+void sti_client_forget(sti_client *client, uint32_t worker)
 {
-    for (uint32_t s = 0; draft->pushes && s < client->shards; s++)
-        sti_object_drop(draft->pushes[s]);
-    for (uint32_t t = 0; draft->places && t < client->n_tables; t++)
-        free(draft->places[t]);
-    free(draft->pushes);
-    free(draft->places);
-    free(draft->n);
-}
-
-/* The increments of each push are of this worker at its clock. */
-static strads_err put_marks(const sti_client *client, push_draft *draft,
-                            uint32_t worker, sti_push_end end)
-{
-    const sti_push_part mark = {
-        .kind = STI_PUSH_MARK,
-        .worker = worker,
-        .end = end,
-        .clock = sti_client_worker_of(client, worker)->clock};
-    strads_err err = STRADS_OK;
-    for (uint32_t s = 0; !err && s < client->shards; s++) {
-        err = sti_buffer_new(0, &draft->pushes[s]);
-        if (!err)
-            err = sti_push_append(draft->pushes[s], &mark);
-    }
-    return err;
-}
-
-static strads_err make_draft(const sti_client *client, uint32_t worker,
-                             sti_push_end end, const sti_pending *pending,
-                             push_draft *draft)
-{
-    draft->pushes = calloc(client->shards, sizeof(sti_buffer *));
-    draft->places = calloc(client->n_tables + 1, sizeof(uint32_t *));
-    draft->n = calloc(client->n_tables + 1, sizeof *draft->n);
-    if (!draft->pushes || !draft->places || !draft->n)
-        return no_memory();
-    strads_err err = put_marks(client, draft, worker, end);
-    for (uint32_t t = 0; !err && t < client->n_tables; t++) {
-        if (pending[t].n == 0)
-            continue;
-        err = sti_pending_choose(&pending[t], end != STI_PUSH_CLOCK,
-                                 &draft->n[t], &draft->places[t]);
-        if (!err)
-            err =
-                sti_pending_split(&pending[t], t, draft->n[t], draft->places[t],
-                                  client->shards, draft->pushes);
-    }
-    return err;
-}
-
-/* A flush goes to the shards that hold some of its rows. */
-static void drop_empty(const sti_client *client, push_draft *draft)
-{
-    sti_push_part part;
-    strads_err err;
-    for (uint32_t s = 0; s < client->shards; s++) {
-        size_t at = 0;
-        (void)sti_push_next(draft->pushes[s], &at, &part, &err);
-        if (at == draft->pushes[s]->size) {
-            sti_object_drop(draft->pushes[s]);
-            draft->pushes[s] = NULL;
-        }
-    }
-}
-
-/* Nothing can fail once all streams have said that they can keep theirs. */
-static strads_err admit(sti_client *client, const push_draft *draft, bool *wait)
-{
-    strads_err err = STRADS_OK;
-    for (uint32_t s = 0; !err && !*wait && s < client->shards; s++) {
-        const sti_buffer *push = draft->pushes[s];
-        if (!push)
-            continue;
-        if (push->size > largest_push)
-            err = strads_fail(STRADS_ELIMIT,
-                              "increments of %zu bytes for one shard are "
-                              "beyond 1 GiB: flush more often",
-                              push->size);
-        else if (!sti_stream_has_room(&client->streams[s], push->size))
-            *wait = true;
-        else
-            err = sti_stream_reserve(&client->streams[s]);
-    }
-    return err;
-}
-
-static strads_err send_draft(sti_client *client, push_draft *draft,
-                             sti_pending *pending, uint64_t now,
-                             sti_effects *out)
-{
-    strads_err err = STRADS_OK;
-    for (uint32_t s = 0; !err && s < client->shards; s++) {
-        sti_buffer *push = draft->pushes[s];
-        draft->pushes[s] = NULL;
-        if (!push)
-            continue;
-        sti_client_add_push(client, push, 0);
-        err = sti_stream_push(&client->streams[s], push, now, out);
-    }
-    for (uint32_t t = 0; !err && t < client->n_tables; t++)
-        sti_pending_forget(&pending[t], draft->n[t], draft->places[t]);
-    return err;
-}
-
-static bool a_window_is_full(const sti_client *client)
-{
-    for (uint32_t s = 0; s < client->shards; s++)
-        if (!sti_stream_has_room(&client->streams[s], 0))
-            return true;
-    return false;
-}
-
-strads_err sti_client_push(sti_client *client, uint32_t worker,
-                           sti_push_end end, sti_pending *pending, uint64_t now,
-                           bool *wait, sti_effects *out)
-{
-    sti_client_worker *w = sti_client_worker_of(client, worker);
-    push_draft draft = {0};
-    sti_call_forget(client, w);
-    *wait = a_window_is_full(client);
-    strads_err err = STRADS_OK;
-    if (!*wait) {
-        err = make_draft(client, worker, end, pending, &draft);
-        if (!err && end == STI_PUSH_FLUSH)
-            drop_empty(client, &draft);
-        if (!err)
-            err = admit(client, &draft, wait);
-        if (!err && !*wait)
-            err = send_draft(client, &draft, pending, now, out);
-        free_draft(client, &draft);
-    }
-    w->wants_window = *wait;
-    if (!err && !*wait && end == STI_PUSH_CLOCK) {
-        w->clock++;
-        sti_adaptive_clock(&w->adaptive, now, client->adaptive_most);
-    }
-    sti_client_time(client, now, out);
-    return err;
+    sti_call_forget(client, sti_client_worker_of(client, worker));
 }
 
 void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock)

@@ -28,10 +28,12 @@ typedef struct sti_client_setup {
     uint32_t first_worker, workers;  /* its own, of all workers of the run */
     const strads_table_spec *tables; /* copied; the same on all nodes */
     uint32_t n_tables;
-    uint64_t cache_bytes; /* rows that nobody is about to read; 0: 256 MB */
-    uint32_t max_pushes;  /* unacknowledged, for each shard; 0: 64 */
-    uint64_t max_bytes;   /* the same; 0: 256 MB */
-    uint64_t resend_ns;   /* C4, C5; 0: 0.5 s */
+    uint64_t cache_bytes;  /* rows that nobody is about to read; 0: 256 MB */
+    uint32_t max_pushes;   /* unacknowledged, for each shard; 0: 64 */
+    uint64_t max_bytes;    /* the same; 0: 256 MB */
+    uint64_t piece_bytes;  /* of rows in one push, about; 0: 256 KB */
+    uint64_t window_bytes; /* of rows asked for at once, about; 0: 8 MB */
+    uint64_t resend_ns;    /* C4, C5; 0: 0.5 s */
 } sti_client_setup;
 
 /* STRADS_EINVAL: a table's spec. STRADS_ENOMEM. */
@@ -62,8 +64,10 @@ typedef struct sti_client_read {
 } sti_client_read;
 
 /* C5 READ: n rows into values[n x cols] (of the table's type, sparse rows
- * written out in full), each of them as of clock c - staleness or later, c
- * being the worker's clock; with all pushes of this node, and what is pending.
+ * written out in full; while the call waits they come there one by one, and it
+ * has to be repeated, or forgotten, before the memory goes away), each of them
+ * as of clock c - staleness or later, c being the worker's clock; with all
+ * pushes of this node, and what is pending.
  * `exact`: as of the last clock T <= c at which the table keeps a snapshot
  * (spec.snapshot_every), with no update of clock T or later, and nothing
  * pending. Until this worker reaches the next such clock it can be had.
@@ -74,11 +78,15 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
                                 void *values, uint64_t *as_of, bool *wait,
                                 sti_effects *out);
 
+/* What waits is not going to be repeated. */
+void sti_client_forget(sti_client *client, uint32_t worker);
+
 /* C2 PUSH: what is pending, to all shards that it concerns; CLOCK and LEAVE
  * tell all shards. With CLOCK filters of the tables' specs may keep some of it
- * pending.
- * *wait: a window is full, nothing was pushed. STRADS_ENOMEM, STRADS_ELIMIT (a
- * push beyond 1 GiB): nothing was pushed. */
+ * pending. More than a piece leaves as several pushes, of which the last one
+ * ends the clock. *wait: a window is full, and what has not been pushed is
+ * pending still. STRADS_ENOMEM, STRADS_ELIMIT (a push beyond 1 GiB): so, too.
+ */
 strads_err sti_client_push(sti_client *client, uint32_t worker,
                            sti_push_end end, sti_pending *pending, uint64_t now,
                            bool *wait, sti_effects *out);

@@ -2,7 +2,6 @@
  * row is what its shard held at some moment (its `as_of` or later), plus every
  * push of this node that the shard did not hold then. */
 #include <string.h>
-#include <stdlib.h>
 
 #include "engine/role/store_client_state.h"
 #include "engine/store/number_cells.h"
@@ -94,9 +93,44 @@ static void add_row(const sti_client *client, const part_row *from,
         sti_cells_add(type, to->values, from->cells, from->n);
 }
 
-/* `stamp` 0: to all cached rows; else to those that bear it. */
-void sti_client_add_push(sti_client *client, const sti_buffer *push,
-                         uint64_t stamp)
+/* Nobody who reads as the workers did so far wants it any more: to renew it
+ * costs nothing then, to keep it up to date would. Eager rows are renewed by
+ * their shard, which counts on them. */
+static bool is_spent(const sti_client *client, const sti_cached_row *row,
+                     uint64_t clock)
+{
+    uint32_t stalest = client->stalest[row->table];
+    uint64_t as_of = sti_client_as_of(client, row);
+    return row->spent || (!row->pins && !client->tables[row->table].eager &&
+                          stalest != STRADS_STALENESS_INFINITE &&
+                          as_of < clock && clock - as_of > stalest);
+}
+
+void sti_client_join_push(sti_client *client, const sti_buffer *push,
+                          uint64_t clock)
+{
+    sti_push_part part;
+    strads_err err;
+    client->stamp++;
+    for (size_t at = 0; sti_push_next(push, &at, &part, &err);) {
+        if (part.kind != STI_PUSH_ROWS && part.kind != STI_PUSH_COLS)
+            continue;
+        for (uint32_t k = 0; k < rows_of(&part); k++) {
+            const part_row from = row_of(client, &part, k);
+            sti_cached_row *to =
+                sti_cache_find(&client->cache, part.table, from.row);
+            if (!to)
+                continue;
+            to->spent = is_spent(client, to, clock);
+            to->stamp = client->stamp;
+            if (!to->spent)
+                add_row(client, &from, to);
+        }
+    }
+}
+
+/* A push that an answer does not hold, to the rows which that has filled. */
+static void add_push(sti_client *client, const sti_buffer *push, uint64_t stamp)
 {
     sti_push_part part;
     strads_err err;
@@ -107,7 +141,7 @@ void sti_client_add_push(sti_client *client, const sti_buffer *push,
             const part_row from = row_of(client, &part, k);
             sti_cached_row *to =
                 sti_cache_find(&client->cache, part.table, from.row);
-            if (to && (stamp == 0 || to->stamp == stamp))
+            if (to && to->stamp == stamp)
                 add_row(client, &from, to);
         }
     }
@@ -115,21 +149,23 @@ void sti_client_add_push(sti_client *client, const sti_buffer *push,
 
 /* ---- filling ----------------------------------------------------------- */
 
-strads_err sti_call_pin(sti_client *client, sti_waiting_call *call,
-                        sti_cached_row *row)
+void sti_call_copy(const sti_client *client, sti_waiting_call *call,
+                   uint32_t place)
 {
-    if (call->n_pinned == call->room_pinned) {
-        uint32_t room = call->room_pinned ? 2 * call->room_pinned : 16;
-        sti_cached_row **more =
-            realloc(call->pinned, sizeof(sti_cached_row *) * room);
-        if (!more)
-            return strads_fail(STRADS_ENOMEM, "no memory to wait for rows");
-        call->pinned = more;
-        call->room_pinned = room;
-    }
+    sti_found_row *found = &call->found[place];
+    char *to = call->values + place * sti_client_row_bytes(client, call->table);
+    memcpy(to, found->row->values, found->row->bytes);
+    if (call->pending)
+        sti_pending_apply(call->pending, call->rows[place], to);
+    found->stamp = found->row->stamp;
+}
+
+void sti_call_take(sti_client *client, sti_waiting_call *call, uint32_t place,
+                   sti_cached_row *row)
+{
     sti_cache_pin(&client->cache, row);
-    call->pinned[call->n_pinned++] = row;
-    return STRADS_OK;
+    call->found[place].row = row;
+    sti_call_copy(client, call, place);
 }
 
 /* A cached row is never replaced by one of a lower as-of. */
@@ -138,46 +174,86 @@ static void replace(sti_client *client, const sti_row_answer *answer,
 {
     if (!fresh && sti_client_as_of(client, to) > answer->as_of)
         return;
-    memset(to->values, 0, to->bytes);
-    add_row(client, from, to);
+    if (from->cols) {
+        memset(to->values, 0, to->bytes);
+        add_row(client, from, to);
+    } else {
+        memcpy(to->values, from->cells, to->bytes);
+    }
     to->as_of = answer->as_of;
     to->late = answer->as_of < chain_of(client, to)->to;
+    to->spent = false;
     to->stamp = client->stamp;
 }
 
+/* *out: the row, which is there if anybody waits for it. */
 static strads_err fill_row(sti_client *client, const sti_row_answer *answer,
-                           const part_row *from, sti_waiting_call *call)
+                           const part_row *from, bool awaited,
+                           sti_cached_row **out)
 {
     sti_cached_row *to =
         sti_cache_find(&client->cache, answer->table, from->row);
-    bool fresh = !to;
+    bool fresh = !to || to->spent;
     strads_err err = STRADS_OK;
-    if (fresh && !call)
+    if (fresh && !awaited)
         return STRADS_OK;
-    if (fresh)
+    if (!to)
         err = sti_cache_place(&client->cache, answer->table, from->row,
                               sti_client_row_bytes(client, answer->table), &to);
     if (err)
         return err;
     replace(client, answer, from, fresh, to);
-    return call ? sti_call_pin(client, call, to) : STRADS_OK;
+    *out = to;
+    return STRADS_OK;
+}
+
+/* A row that a call has asked for is pinned at once: the next one could evict
+ * it. It is copied when all is in it. */
+static strads_err hold(sti_client *client, sti_waiting_call *call,
+                       uint32_t place, sti_cached_row *row)
+{
+    if (call->rows[place] != row->row)
+        return strads_fail(STRADS_EPEER,
+                           "a shard sent other rows than it was asked for: it "
+                           "runs another version or is broken");
+    sti_cache_pin(&client->cache, row);
+    call->found[place].row = row;
+    return STRADS_OK;
+}
+
+uint32_t sti_answer_rows(const sti_row_answer *answer)
+{
+    uint32_t n = 0;
+    strads_err err;
+    sti_push_part part;
+    for (size_t at = 0;
+         answer->parts && sti_push_next(answer->parts, &at, &part, &err);)
+        n += rows_of(&part);
+    return n;
 }
 
 strads_err sti_client_fill(sti_client *client, uint32_t shard,
-                           const sti_row_answer *answer, sti_waiting_call *call)
+                           const sti_row_answer *answer, sti_waiting_call *call,
+                           const uint32_t *places)
 {
     const sti_push_stream *stream = &client->streams[shard];
     strads_err err = STRADS_OK;
     sti_push_part part;
+    uint32_t n = 0;
     client->stamp++;
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < rows_of(&part); k++) {
             const part_row from = row_of(client, &part, k);
-            err = fill_row(client, answer, &from, call);
+            sti_cached_row *row = NULL;
+            err = fill_row(client, answer, &from, call != NULL, &row);
+            if (!err && call)
+                err = hold(client, call, places[n++], row);
         }
-    for (uint64_t n = answer->applied + 1; !err && n <= stream->pushed; n++)
-        sti_client_add_push(client, sti_stream_at(stream, n), client->stamp);
+    for (uint64_t k = answer->applied + 1; !err && k <= stream->pushed; k++)
+        add_push(client, sti_stream_at(stream, k), client->stamp);
+    for (uint32_t k = 0; !err && k < n; k++)
+        sti_call_copy(client, call, places[k]);
     return err;
 }
 

@@ -8,10 +8,16 @@ enum { EXACT = 1, GONE = 2 };
 
 /* ---- writing ----------------------------------------------------------- */
 
-static void put_buffer(sti_writer *w, const sti_buffer *buffer)
+/* The last item of its message: the bytes may stay where they are. */
+static void put_buffer(sti_writer *w, const sti_buffer *buffer, sti_part *rest)
 {
-    sti_write_bytes(w, buffer ? buffer->bytes : NULL,
-                    buffer ? buffer->size : 0);
+    uint64_t size = buffer ? buffer->size : 0;
+    if (rest && size) {
+        sti_write_u64(w, size);
+        *rest = (sti_part){buffer->bytes, size};
+    } else {
+        sti_write_bytes(w, buffer ? buffer->bytes : NULL, size);
+    }
 }
 
 static void put_ask(sti_writer *w, const sti_row_ask *ask)
@@ -24,28 +30,30 @@ static void put_ask(sti_writer *w, const sti_row_ask *ask)
     sti_write_u32s(w, ask->rows, ask->n);
 }
 
-static void put_rows(sti_writer *w, const sti_row_answer *answer)
+static void put_rows(sti_writer *w, const sti_row_answer *answer,
+                     sti_part *rest)
 {
     sti_write_u32(w, answer->worker);
     sti_write_u32(w, answer->table);
     sti_write_u32(w, (answer->exact ? EXACT : 0) | (answer->gone ? GONE : 0));
+    sti_write_u32(w, answer->first);
     sti_write_u64(w, answer->id);
     sti_write_u64(w, answer->as_of);
     sti_write_u64(w, answer->applied);
     sti_write_u64(w, answer->since);
     sti_write_u64(w, answer->parked_ns);
-    put_buffer(w, answer->parts);
+    put_buffer(w, answer->parts, rest);
 }
 
-void sti_store_encode(const sti_msg *msg, sti_writer *w)
+void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     sti_write_u32(w, msg->from);
     if (msg->kind == STI_MSG_PUSH)
-        put_buffer(w, (const sti_buffer *)msg->object);
+        put_buffer(w, (const sti_buffer *)msg->object, rest);
     else if (msg->kind == STI_MSG_ASK_ROWS)
         put_ask(w, (const sti_row_ask *)msg->object);
     else if (msg->kind == STI_MSG_ROWS)
-        put_rows(w, (const sti_row_answer *)msg->object);
+        put_rows(w, (const sti_row_answer *)msg->object, rest);
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -107,6 +115,7 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     uint32_t flags = sti_read_u32(r);
     answer->exact = flags & EXACT;
     answer->gone = flags & GONE;
+    answer->first = sti_read_u32(r);
     answer->id = sti_read_u64(r);
     answer->as_of = sti_read_u64(r);
     answer->applied = sti_read_u64(r);

@@ -5,8 +5,10 @@
 
 #include "engine/role/store_message.h"
 #include "engine/wire/cursor.h"
+#include "engine/wire/frame.h"
 
-void sti_store_encode(const sti_msg *msg, sti_writer *w);
+/* `rest` as in sti_msg_encode_parts; NULL: all goes into the writer. */
+void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest);
 
 /* STRADS_EPEER: nothing in a payload can lead out of it. */
 strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg);

@@ -23,7 +23,8 @@ strads_err sti_row_ask_new(uint32_t n, sti_row_ask **out);
 /* ROWS (S4): parts ROWS (dense tables) or COLS (sparse ones) as in push.h,
  * whose cells are the rows' values. Its sender's clock is `as_of`: the values
  * hold every update of clocks below, and pushes up to `applied` of the stream
- * of the client that it goes to, and none above.
+ * of the client that it goes to, and none above. An answer of many rows comes
+ * in pieces, in the order of the ask: a message for each.
  *
  * id 0: nobody asked; the table is eager. What the client has read of this
  * table from this shard, and what changed since its clock moved to `since`, is
@@ -36,6 +37,7 @@ typedef struct sti_row_answer {
     uint64_t parked_ns; /* so long it waited for the clock */
     uint32_t worker;    /* who asked; 0 with id 0 */
     uint32_t table;
+    uint32_t first;    /* of the ask's rows; with id 0: 0 */
     bool exact;        /* of a snapshot: not what the shard holds now */
     bool gone;         /* that snapshot is not, or no more, kept */
     sti_buffer *parts; /* NULL: none */

@@ -1,5 +1,6 @@
-/* The way to other nodes. A message is encoded once; its payload lives until
- * the transport has done with it, and so does its span on the trace: a lane of
+/* The way to other nodes. A message is encoded once, rows of the store not at
+ * all: these are sent from where they lie. Payload and object live until the
+ * transport has done with them, and so does their span on the trace: a lane of
  * the link's tracks, which is free again when the frame is on its way. */
 #include "engine/runtime/mesh_state.h"
 
@@ -28,6 +29,7 @@ strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
 /* A message on its way. */
 typedef struct transfer {
     sti_writer payload;
+    sti_object *object; /* the rest of the payload lies in it */
     sti_mesh *mesh;
     uint32_t to;
     unsigned lane; /* STI_LANES_MAX: none, it is not traced */
@@ -83,14 +85,17 @@ static void end_transfer(void *arg)
         pthread_mutex_unlock(&mesh->lock);
     }
     sti_writer_free(&t->payload);
+    sti_object_drop(t->object);
     free(t);
 }
 
 static strads_err send_transfer(transfer *t, const sti_msg *msg)
 {
-    strads_err err = sti_msg_encode(msg, &t->payload);
+    sti_part rest;
+    strads_err err = sti_msg_encode_parts(msg, &t->payload, &rest);
     if (err)
         return err;
+    t->object = sti_object_keep(msg->object);
     uint64_t busy_us = msg->busy_ns / 1000;
     const sti_outgoing frame = {
         .header = {.kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
@@ -100,8 +105,8 @@ static strads_err send_transfer(transfer *t, const sti_msg *msg)
                    .round = msg->round,
                    .tag = msg->partition |
                           (busy_us > UINT32_MAX ? UINT32_MAX : busy_us) << 32},
-        .parts = {{t->payload.bytes, t->payload.size}},
-        .part_count = 1,
+        .parts = {{t->payload.bytes, t->payload.size}, rest},
+        .part_count = 2,
         .sent = end_transfer,
         .sent_arg = t,
         .wait_ns = 60 * STI_SECOND,

@@ -96,6 +96,8 @@ static strads_err read_rows(strads_session *session,
                                    &w.end->effects);
         wait = try_again(&w, wait, &err);
     }
+    if (err)
+        sti_client_forget(w.end->client, session->worker);
     end_call(&w, session);
     return err;
 }

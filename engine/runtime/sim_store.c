@@ -188,6 +188,7 @@ static void shard_up(sti_sim_store *sim, uint32_t number)
                                   .n_tables = s->n_tables,
                                   .memory_limit = UINT64_C(1) << 26};
     sim->shards[number].log_room = s->log_room;
+    sim->shards[number].piece_bytes = s->piece_bytes;
     sti_sim_store_stop(sim, sti_sim_shard_up(&sim->shards[number], &setup));
 }
 
@@ -441,6 +442,8 @@ static strads_err open_roles(sti_sim_store *sim)
                                         .cache_bytes = s->cache_bytes,
                                         .max_pushes = s->max_pushes,
                                         .max_bytes = s->max_bytes,
+                                        .piece_bytes = s->piece_bytes,
+                                        .window_bytes = s->window_bytes,
                                         .resend_ns = s->resend_ns};
         err = sti_client_new(&setup, &sim->clients[c]);
     }

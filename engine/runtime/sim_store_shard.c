@@ -43,7 +43,8 @@ strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
         err = open_journal(shard);
     const sti_shard_setup role = {.kept = shard->kept,
                                   .first_client = STI_CLIENT_0,
-                                  .journal = shard->journal};
+                                  .journal = shard->journal,
+                                  .piece_bytes = shard->piece_bytes};
     return err ? err : sti_shard_new(&role, &shard->role);
 }
 

@@ -17,6 +17,7 @@ typedef struct sti_sim_shard {
     sti_shard *role;        /* NULL: it is down */
     sti_journal_ops killed; /* the journal's, but nothing is synced any more */
     uint64_t log_room;      /* as in journal.h */
+    uint64_t piece_bytes;   /* as in shard.h */
     sti_job *job;  /* under way; it is carried out when its time is over */
     uint64_t life; /* 1, 2, ...: how often it came up */
 } sti_sim_shard;

@@ -49,6 +49,8 @@ strads_err sti_sim_worker_read(sti_sim_worker *w, const sti_client_read *read,
                                    &wait, &sim->effects);
         err = after_call(w, err, wait);
     }
+    if (err)
+        sti_client_forget(sim->clients[w->client], w->number);
     return err;
 }
 

@@ -372,6 +372,25 @@ static strads_err check_asked(const sti_kept *kept, uint32_t table, uint32_t n,
     return STRADS_OK;
 }
 
+uint32_t sti_kept_fit(const sti_kept *kept, uint32_t table, uint32_t n,
+                      const uint32_t *rows, uint64_t bytes)
+{
+    if (check_asked(kept, table, n, rows))
+        return n;
+    const sti_table *from = kept->table[table].rows;
+    uint64_t taken = 0;
+    uint32_t fit = 0;
+    for (; fit < n; fit++) {
+        uint32_t place = sti_row_place(rows[fit], kept->shards);
+        taken += from->sparse
+                     ? from->sparse[place].n * (from->cell + sizeof(uint32_t))
+                     : from->row_bytes;
+        if (fit > 0 && taken > bytes)
+            break;
+    }
+    return fit;
+}
+
 /* Places of the rows that were asked for, in memory of their own. */
 static strads_err asked_places(const sti_kept *kept, uint32_t table, uint32_t n,
                                const uint32_t *rows, uint32_t **out)
@@ -379,7 +398,7 @@ static strads_err asked_places(const sti_kept *kept, uint32_t table, uint32_t n,
     strads_err err = check_asked(kept, table, n, rows);
     if (err)
         return err;
-    uint32_t *places = malloc(sizeof *places * (n + 1));
+    uint32_t *places = calloc((size_t)n + 1, sizeof *places);
     if (!places)
         return no_memory();
     for (uint32_t k = 0; k < n; k++)
@@ -391,7 +410,7 @@ static strads_err asked_places(const sti_kept *kept, uint32_t table, uint32_t n,
 strads_err sti_kept_read(sti_kept *kept, uint32_t stream, uint32_t table,
                          uint32_t n, const uint32_t *rows, sti_buffer *parts)
 {
-    uint32_t *places;
+    uint32_t *places = NULL;
     strads_err err = asked_places(kept, table, n, rows, &places);
     if (err)
         return err;
@@ -407,7 +426,7 @@ strads_err sti_kept_read_image(const sti_kept *kept, uint64_t clock,
                                uint32_t table, uint32_t n, const uint32_t *rows,
                                sti_buffer *parts, bool *gone)
 {
-    uint32_t *places;
+    uint32_t *places = NULL;
     strads_err err = asked_places(kept, table, n, rows, &places);
     if (err)
         return err;

@@ -56,6 +56,11 @@ uint32_t sti_kept_tables(const sti_kept *kept);
 /* The tables themselves; with one shard, exactly what was pushed. */
 const strads_store *sti_kept_store(const sti_kept *kept);
 
+/* How many of the rows, from the first on, are of `bytes` at most: one at
+ * least, all when there is no such table (then reading says so). */
+uint32_t sti_kept_fit(const sti_kept *kept, uint32_t table, uint32_t n,
+                      const uint32_t *rows, uint64_t bytes);
+
 /* Appends n rows of a table to `parts` and notes that `stream` holds them.
  * STRADS_EPEER: no such table, or no such row here. STRADS_ENOMEM. */
 strads_err sti_kept_read(sti_kept *kept, uint32_t stream, uint32_t table,

@@ -129,13 +129,35 @@ strads_err sti_pending_choose(const sti_pending *pending, bool all, uint32_t *n,
     *n = pending->n;
     for (uint32_t i = 0; i < pending->n; i++)
         chosen[i] = i;
-    if (!all && (pending->spec->hold_below > 0 || pending->spec->push_bytes))
+    if (!all && sti_pending_is_filtered(pending))
         err = choose(pending, n, chosen);
     if (err)
         free(chosen);
     else
         *places = chosen;
     return err;
+}
+
+strads_err sti_pending_last(const sti_pending *pending, uint64_t *bytes,
+                            uint32_t *n, uint32_t **places)
+{
+    uint32_t first = pending->n;
+    while (first > 0) {
+        uint32_t cells;
+        (void)cells_of(pending, first - 1, &cells);
+        uint64_t size = cells * pending->cell;
+        if (first < pending->n && size > *bytes)
+            break;
+        *bytes -= size < *bytes ? size : *bytes;
+        first--;
+    }
+    *n = pending->n - first;
+    *places = malloc(sizeof **places * (*n + 1));
+    if (!*places)
+        return no_memory();
+    for (uint32_t k = 0; k < *n; k++)
+        (*places)[k] = first + k;
+    return STRADS_OK;
 }
 
 /* ---- splitting --------------------------------------------------------- */

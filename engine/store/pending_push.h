@@ -12,6 +12,18 @@
 strads_err sti_pending_choose(const sti_pending *pending, bool all, uint32_t *n,
                               uint32_t **places);
 
+/* Does a filter choose which rows leave? */
+static inline bool sti_pending_is_filtered(const sti_pending *pending)
+{
+    return pending->spec->hold_below > 0 || pending->spec->push_bytes;
+}
+
+/* The places of the last rows of at most *bytes, one at least, as above; takes
+ * what they have from *bytes. What leaves from the end leaves the others where
+ * they are. STRADS_ENOMEM. */
+strads_err sti_pending_last(const sti_pending *pending, uint64_t *bytes,
+                            uint32_t *n, uint32_t **places);
+
 /* Appends the rows at places[n] of a table's pending increments to the pushes
  * of the shards that hold them: pushes[shards], made where one is NULL. They
  * stay pending (sti_pending_forget). STRADS_ENOMEM. */

@@ -1,5 +1,7 @@
-/* A worker's increments between two clocks. Invariant: each row is in `rows`
- * at most once; an empty buffer keeps its memory for the next clock. */
+/* A worker's increments between two clocks. Invariants: each row is in `rows`
+ * at most once; an empty buffer keeps its memory for the next clock; sparse
+ * rows beyond n are empty, dense ones anything: the first increment of a row is
+ * its value, so that nothing has to be cleared. */
 #include "engine/store/pending_rows.h"
 
 #include <inttypes.h>
@@ -53,7 +55,9 @@ static strads_err grow(sti_pending *pending)
     more.room = (uint32_t)room;
     more.rows = malloc(room * sizeof *more.rows);
     more.slots = calloc(2 * room, sizeof *more.slots);
-    more.dense = sparse ? NULL : calloc(room, pending->row_bytes);
+    more.dense = sparse || room > SIZE_MAX / pending->row_bytes
+                     ? NULL
+                     : malloc(room * pending->row_bytes);
     more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
     if (room > MOST_ROOM || !more.rows || !more.slots ||
         !(sparse ? (void *)more.sparse : more.dense)) {
@@ -82,11 +86,13 @@ static strads_err grow(sti_pending *pending)
     return STRADS_OK;
 }
 
-/* Where a row's increments are gathered. Cells beyond n are 0. */
-static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place)
+/* Where a row's increments are gathered; *first: there were none. */
+static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
+                            bool *first)
 {
     *place = find(pending, row);
-    if (*place != STI_NO_PLACE)
+    *first = *place == STI_NO_PLACE;
+    if (!*first)
         return STRADS_OK;
     if (pending->n == pending->room) {
         strads_err err = grow(pending);
@@ -128,13 +134,18 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
 {
     strads_scalar type = pending->spec->type;
     uint32_t place;
-    strads_err err = place_row(pending, delta->row, &place);
+    bool first;
+    strads_err err = place_row(pending, delta->row, &place, &first);
     if (err)
         return err;
     if (pending->sparse)
         return add_sparse(pending, &pending->sparse[place], delta);
     char *row = pending->dense + place * pending->row_bytes;
-    if (delta->cols)
+    if (first && delta->cols)
+        memset(row, 0, pending->row_bytes);
+    if (first && !delta->cols)
+        memcpy(row, delta->cells, pending->row_bytes);
+    else if (delta->cols)
         sti_cells_add_at(type, row, delta->cols, delta->cells, delta->n);
     else
         sti_cells_add(type, row, delta->cells, delta->n);
@@ -185,8 +196,6 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
     if (err)
         return err;
     free_sparse_rows(pending);
-    if (pending->dense)
-        memset(pending->dense, 0, pending->n * pending->row_bytes);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
     pending->n = 0;
     return STRADS_OK;
@@ -204,12 +213,32 @@ static void move_row(sti_pending *pending, uint32_t to, uint32_t from)
                bytes);
 }
 
+/* The last n rows. Taken out of the index from behind, none of them is on the
+ * way to another one's slot. */
+static void forget_last(sti_pending *pending, uint32_t n)
+{
+    for (; n > 0; n--) {
+        uint32_t i = --pending->n;
+        sti_index_remove_last(pending->slots, 2 * pending->room, pending->rows,
+                              i);
+        if (pending->sparse) {
+            sti_sparse_row_free(&pending->sparse[i], pending->cell,
+                                &pending->unbounded);
+            pending->sparse[i] = (sti_sparse_row){0};
+        }
+    }
+}
+
 void sti_pending_forget(sti_pending *pending, uint32_t n,
                         const uint32_t *places)
 {
     uint32_t kept = 0, next = 0, before = pending->n;
     if (n == 0)
         return;
+    if (places[0] == before - n) {
+        forget_last(pending, n);
+        return;
+    }
     for (uint32_t i = 0; i < before; i++) {
         if (next < n && places[next] == i) {
             next++;
@@ -223,10 +252,7 @@ void sti_pending_forget(sti_pending *pending, uint32_t n,
         }
     }
     pending->n = kept;
-    if (pending->dense)
-        memset(pending->dense + kept * pending->row_bytes, 0,
-               (before - kept) * pending->row_bytes);
-    else
+    if (pending->sparse)
         memset(pending->sparse + kept, 0,
                (before - kept) * sizeof *pending->sparse);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));

@@ -1,5 +1,6 @@
 /* Open addressing with linear probing. Invariant: a free slot exists, and none
- * lies between an id's home and its slot; nothing is ever taken out. */
+ * lies between an id's home and its slot; nothing is taken out but what was put
+ * in last, which no other id has passed by. */
 #include "engine/store/place_index.h"
 
 /* Fibonacci hashing, Knuth 6.4; the high bits are the good ones. */
@@ -25,4 +26,13 @@ void sti_index_put(uint32_t *slots, uint32_t size, const uint32_t *ids,
     while (slots[s])
         s = (s + 1) & (size - 1);
     slots[s] = place + 1;
+}
+
+void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
+                           uint32_t place)
+{
+    uint32_t s = home(ids[place], size);
+    while (slots[s] != place + 1)
+        s = (s + 1) & (size - 1);
+    slots[s] = 0;
 }

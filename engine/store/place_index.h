@@ -18,4 +18,8 @@ uint32_t sti_index_find(const uint32_t *slots, uint32_t size,
 void sti_index_put(uint32_t *slots, uint32_t size, const uint32_t *ids,
                    uint32_t place);
 
+/* Forgets ids[place], of all that are there the one that was put in last. */
+void sti_index_remove_last(uint32_t *slots, uint32_t size, const uint32_t *ids,
+                           uint32_t place);
+
 #endif

@@ -16,8 +16,9 @@ typedef struct sti_cached_row {
     uint32_t pins; /* somebody is about to read it: it is not evicted */
     bool used;     /* since the hand passed it last */
     bool late;     /* the user's: it came after eager rows that it missed */
+    bool spent;    /* the user's: it lacks own pushes and is not read again */
     uint64_t as_of;
-    uint64_t stamp; /* the user's: of the answer that filled it */
+    uint64_t stamp; /* the user's: of what changed it last */
     uint64_t asked; /* the user's: clock of the last refresh */
     size_t bytes;   /* of the values */
     _Alignas(16) char values[];

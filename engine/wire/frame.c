@@ -3,8 +3,9 @@
  * held against the caller's limit before anybody allocates for it. */
 #include "engine/wire/frame.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/spare_memory.h"
 
 #define XXH_STATIC_LINKING_ONLY /* for XXH3_state_t on the stack */
 #include <xxhash.h>
@@ -142,14 +143,16 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
     const uint64_t align = STI_PAYLOAD_ALIGN;
     const uint64_t head = (sizeof(sti_frame) + align - 1) / align * align;
     sti_frame *frame = NULL;
-    if (header->size <= SIZE_MAX / 2) {
-        uint64_t room = (header->size + align - 1) / align * align;
-        frame = aligned_alloc(STI_PAYLOAD_ALIGN, (size_t)(head + room));
-    }
+    size_t room = 0;
+    if (header->size <= SIZE_MAX / 2)
+        frame = sti_spare_take((size_t)(head + (header->size + align - 1) /
+                                                   align * align),
+                               &room);
     if (frame == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
                            (unsigned long long)header->size);
     frame->header = *header;
+    frame->room = room;
     frame->payload = (unsigned char *)frame + head;
     memset(frame->payload + header->size, 0,
            (size_t)((align - header->size % align) % align));
@@ -182,5 +185,5 @@ void sti_frame_free(sti_frame *frame)
     if (frame == NULL)
         return;
     if (atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel) == 1)
-        free(frame);
+        sti_spare_give(frame, frame->room);
 }

@@ -16,7 +16,7 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 2,       /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 3,       /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
     STI_HELLO_LIMIT = 1 << 16 /* payload bytes that a stranger may announce */
@@ -81,6 +81,7 @@ uint64_t sti_frame_size(const sti_part *parts, size_t count);
 typedef struct sti_frame {
     sti_header header;
     unsigned char *payload;
+    size_t room;      /* of all of it in memory */
     atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
 } sti_frame;
 

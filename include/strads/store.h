@@ -186,7 +186,8 @@ STRADS_API strads_err strads_session_read_row(strads_session *session,
                                               uint32_t table, uint64_t row,
                                               uint32_t staleness, void *out);
 
-/* The same for n rows, rows[n], into out[n x cols]. */
+/* The same for n rows, rows[n], into out[n x cols]. When it fails over nodes,
+ * some of `out` may have been written. */
 STRADS_API strads_err strads_session_read_rows(strads_session *session,
                                                uint32_t table, uint32_t n,
                                                const uint32_t *rows,
@@ -204,9 +205,10 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);
 
-/* Pushes the increments out, each table's as one commit. STRADS_ENOMEM (sparse
- * rows): of this table and those after it nothing was pushed; all of that is
- * still kept, and the call may be repeated. */
+/* Pushes the increments out, each table's as one commit (over nodes: as one for
+ * every few rows). STRADS_ENOMEM (sparse rows): of this table and those after
+ * it nothing was pushed; all of that is still kept, and the call may be
+ * repeated. */
 STRADS_API strads_err strads_session_flush(strads_session *session);
 
 /* Flushes and ends this worker's clock. When the flush fails, the clock is not
