@@ -28,6 +28,7 @@ typedef struct cli_job {
     strads_engine_options engine;
     cli_files files;
     sti_config_strings strings;
+    strads_plan *plan;
     strads_model *start;
     strads_engine *nodes; /* several processes: who takes part */
     strads_data *data;

@@ -23,6 +23,7 @@ static void job_free(cli_job *j)
     strads_engine_free(j->nodes);
     strads_data_free(j->data);
     strads_model_free(j->start);
+    strads_plan_free(j->plan);
     sti_config_strings_free(&j->strings);
     free(j->config_text);
     free(j->full_path);

@@ -141,6 +141,20 @@ strads_err cli_job_keep_options(cli_job *j)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
+/* A plan says how many partitions there are: the data are cut by it. */
+static strads_err take_plan(cli_job *j)
+{
+    if (!j->engine.plan) {
+        return STRADS_OK;
+    }
+    strads_err err = strads_plan_read(j->engine.plan, &j->plan);
+    if (!err && j->engine.partitions == 0) {
+        j->engine.partitions = j->plan->partitions;
+    }
+    j->engine.plan_given = j->plan;
+    return err;
+}
+
 strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
 {
     static const char footer[] =
@@ -171,6 +185,10 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         return err;
     }
     j->data_path = parsed.arg[0];
+    err = take_plan(j);
+    if (err) {
+        return err;
+    }
     if (!j->engine.listen && j->engine.partitions == 0) {
         j->engine.partitions = j->engine.workers;
     }

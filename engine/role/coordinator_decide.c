@@ -16,20 +16,53 @@ static bool has_holder(const sti_run *run, uint32_t phase)
                                      run->phases[phase].to == STRADS_TO_RING);
 }
 
-/* Whether a block of the plan is still with a holder, who may write it: its
- * values, and the object that travels with it, are there and nowhere else. */
-static bool is_held(const sti_coordinator *c)
+static bool same_blocks(const sti_dispatch *d, const sti_plan *plan)
 {
+    bool same = d->n_blocks == plan->n_blocks;
+    for (uint32_t k = 0; same && k < plan->n_blocks; k++)
+        same = d->blocks[k].id == plan->blocks[k].id &&
+               d->blocks[k].owner == plan->blocks[k].owner &&
+               d->blocks[k].n == plan->blocks[k].n;
+    return same;
+}
+
+static bool shares_a_block(const sti_dispatch *d, const sti_plan *plan)
+{
+    for (uint32_t a = 0; a < d->n_blocks; a++)
+        for (uint32_t b = 0; b < plan->n_blocks; b++)
+            if (d->blocks[a].id == plan->blocks[b].id)
+                return true;
+    return false;
+}
+
+static bool flows(const sti_run *run, uint32_t phase)
+{
+    return phase < run->n_phases && run->phases[phase].to == STRADS_TO_RING &&
+           run->phases[phase].flows;
+}
+
+/* Whether a block of the plan is still with a holder, who may write it: its
+ * values, and the object that travels with it, are there and nowhere else.
+ * Where laps flow the plan may follow the newest one that holds its blocks:
+ * that one has them all, and those before it are home sooner. */
+static bool is_held(sti_coordinator *c)
+{
+    c->plan.follows = 0;
     if (!has_holder(c->run, c->plan.phase))
         return false;
-    for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
-        const sti_flight *f = &c->flights[k];
-        if (!f->used || !has_holder(c->run, f->dispatch->phase))
+    for (uint64_t back = 1; back <= sti_run_window(c->run); back++) {
+        const sti_flight *f = sti_coord_flight(c, c->next_seq - back);
+        const sti_dispatch *d = f->dispatch;
+        if (!f->used || d->seq + back != c->next_seq ||
+            !has_holder(c->run, d->phase))
             continue;
-        for (uint32_t a = 0; a < f->dispatch->n_blocks; a++)
-            for (uint32_t b = 0; b < c->plan.n_blocks; b++)
-                if (f->dispatch->blocks[a].id == c->plan.blocks[b].id)
-                    return true;
+        if (same_blocks(d, &c->plan)) {
+            bool flow = flows(c->run, d->phase) && flows(c->run, c->plan.phase);
+            c->plan.follows = flow ? d->seq + 1 : 0;
+            return !flow;
+        }
+        if (shares_a_block(d, &c->plan))
+            return true;
     }
     return false;
 }
@@ -226,6 +259,7 @@ bool sti_coord_decide(sti_coordinator *c, sti_effects *out)
 
 bool sti_coord_plan_may_leave(sti_coordinator *c)
 {
+    c->plan.follows = 0;
     if (c->in_flight == 0)
         return true;
     if (sti_coord_flight(c, c->next_seq)->used)
@@ -237,7 +271,7 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
     bool nobody = to_nobody(c->run, c->plan.phase);
-    size_t n = gather_flying(c);
+    size_t n = c->plan.follows ? 0 : gather_flying(c);
     if (n == SIZE_MAX) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
@@ -248,6 +282,8 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
         .phase = c->plan.phase,
         .width = c->run->shape.width,
         .known = c->version,
+        .follows = c->plan.follows,
+        .settled = c->next_seq - c->in_flight,
         .n_blocks = c->plan.n_blocks,
         .blocks = c->plan.blocks,
         .against = c->plan.probe ? &c->plan.blocks[1] : NULL,

@@ -24,6 +24,7 @@ typedef struct sti_plan {
     uint32_t phase;
     uint32_t n_blocks;
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
+    uint64_t follows;     /* 1 + the seq of the lap that it comes after */
     bool probe, wished;
 } sti_plan;
 

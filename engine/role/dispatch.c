@@ -109,7 +109,7 @@ static void dispatch_destroy(sti_object *object)
 /* Bytes behind the dispatch, widest items first so that all are aligned. */
 static size_t room_for(const sti_dispatch_parts *p)
 {
-    return sizeof(double) * p->n_values +
+    return sizeof(double) * (p->n_values + p->n_totals) +
            2 * sizeof(size_t) * (p->n_blocks + 1) +
            sizeof(sti_news *) * p->n_news +
            blocks_bytes(p->n_blocks, p->blocks) +
@@ -122,6 +122,8 @@ static void lay_out(sti_dispatch *d, const sti_dispatch_parts *p)
     unsigned char *at = d->memory;
     d->values = p->n_values ? (double *)at : NULL;
     at += sizeof(double) * p->n_values;
+    d->totals = p->n_totals ? (double *)at : NULL;
+    at += sizeof(double) * p->n_totals;
     d->value_at = (size_t *)at;
     d->partial_at = d->value_at + p->n_blocks + 1;
     at += 2 * sizeof(size_t) * (p->n_blocks + 1);
@@ -153,6 +155,9 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     d->phase = parts->phase;
     d->width = parts->width;
     d->known = parts->known;
+    d->follows = parts->follows;
+    d->settled = parts->settled;
+    d->n_totals = parts->n_totals;
     d->n_blocks = parts->n_blocks;
     d->n_in_flight = parts->n_in_flight;
     d->has_against = parts->against != NULL;

@@ -40,14 +40,19 @@ typedef struct sti_dispatch {
     uint64_t round; /* its number among all that is committed */
     uint64_t seq;   /* its number among what workers are sent */
     uint32_t phase;
-    uint32_t width; /* numbers a parameter */
-    uint64_t known; /* version of the last change that news have brought */
+    uint32_t width;   /* numbers a parameter */
+    uint64_t known;   /* version of the last change that news have brought */
+    uint64_t follows; /* RING: 1 + the seq of the lap that each of its blocks
+                         comes home from before it starts; 0: none */
+    uint64_t settled; /* what dispatches below this seq added is in totals */
     uint32_t n_blocks;
     strads_block *blocks;
     bool has_against; /* PROBE */
     strads_block against;
     uint32_t n_in_flight;
     strads_block *in_flight;
+    double *totals; /* [n_totals] the shared totals, as committed */
+    uint32_t n_totals;
     double *values;     /* all blocks' values one after the other, or NULL */
     size_t *value_at;   /* [n_blocks + 1] places in `values` */
     size_t *partial_at; /* [n_blocks + 1] byte offsets in a partial */
@@ -61,7 +66,7 @@ typedef struct sti_dispatch_parts {
     uint64_t round, seq;
     uint32_t phase;
     uint32_t width;
-    uint64_t known;
+    uint64_t known, follows, settled;
     uint32_t n_blocks;
     const strads_block *blocks;
     const strads_block *against; /* or NULL */
@@ -70,6 +75,7 @@ typedef struct sti_dispatch_parts {
     uint32_t n_news;
     sti_news *const *news;
     size_t n_values; /* room for so many numbers in `values` */
+    uint32_t n_totals;
 } sti_dispatch_parts;
 
 /* STRADS_ENOMEM. value_at and partial_at are zero: sti_job_prepare fills. */

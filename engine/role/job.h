@@ -46,10 +46,11 @@ typedef struct sti_job {
 /* A RING block on its way. */
 typedef struct sti_hop {
     sti_object head;
-    uint32_t index;      /* block in the dispatch */
-    uint32_t step;       /* hops done */
-    sti_buffer *partial; /* merged over the holders so far */
-    double *values;      /* [n x width] */
+    struct sti_hop *behind; /* the holder's: a list of those back home */
+    uint32_t index;         /* block in the dispatch */
+    uint32_t step;          /* hops done */
+    sti_buffer *partial;    /* merged over the holders so far */
+    double *values;         /* [n x width] */
     size_t n_values;
     void *object;                  /* NULL: none, or packed */
     sti_buffer *packed;            /* the object's bytes, between nodes */
@@ -69,6 +70,7 @@ typedef struct sti_worker_job {
     sti_hop *hop;        /* HOP */
     bool leaves;         /* HOP: pack the object for another node */
     bool home;           /* HOP: the lap is over, keep the record */
+    bool last;           /* HOP: of this partition's in this lap */
 } sti_worker_job;
 
 /* ---- coordinator's jobs ------------------------------------------------ */
@@ -253,6 +255,7 @@ void sti_job_run(sti_run *run, sti_job *job);
 /* The parts of sti_job_run, one for each role; a worker's job begins with
  * `job` as all do. */
 strads_err sti_job_worker(sti_run *run, sti_worker_job *job);
+strads_err sti_job_hop(sti_run *run, sti_worker_job *job);
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job);
 strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
@@ -267,6 +270,22 @@ strads_err sti_job_serve(sti_serve_job *job);
  * program's own. */
 strads_err sti_job_make_parameters(sti_run *run);
 strads_err sti_job_make_tables(sti_run *run);
+
+/* What a worker's callback is told: of its partition, and of one block. */
+strads_task sti_job_task(const sti_run *run, const sti_worker_job *job);
+strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,
+                               uint32_t index);
+
+/* Frees the blocks that rest on a partition. */
+void sti_resting_free(const sti_run *run, sti_partition *part);
+
+/* Whether a phase's updates get their blocks' values. */
+static inline bool sti_phase_takes_values(const sti_run *run, uint32_t phase)
+{
+    const strads_phase *p = phase < run->n_phases ? &run->phases[phase] : NULL;
+    return p && !p->blind && p->when != STRADS_WHEN_PROBE &&
+           p->to != STRADS_TO_NOBODY;
+}
 
 /* Whether a dispatch's partials are records (records.h) instead of numbers
  * that are merged place by place. */

@@ -4,6 +4,7 @@
  * committed one after the other: each sees what those before it changed. */
 #include "engine/role/job.h"
 #include "engine/role/records.h"
+#include "engine/role/shared_totals.h"
 #include "engine/store/follower.h"
 
 #include <math.h>
@@ -331,6 +332,19 @@ static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
     return STRADS_OK;
 }
 
+/* What the holders changed. A lap that followed another began with what that
+ * one has left here. */
+static void take_held_change(const sti_aggregate_job *job,
+                             const strads_commit *commit,
+                             const sti_record *held)
+{
+    const sti_dispatch *d = job->dispatch;
+    const double *before =
+        d->values ? d->values + d->value_at[held->block] : commit->value;
+    for (size_t k = 0; commit->change && k < held->n_values; k++)
+        commit->change[k] = held->values[k] - before[k];
+}
+
 /* Lends aggregate its arrays; `held` are values that a holder wrote. */
 static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
                               const sti_record *held)
@@ -354,12 +368,8 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     memset(commit->change, 0, sizeof(double) * numbers);
     for (uint32_t k = 0; k < commit->block.n; k++)
         commit->priority[k] = -1;
-    if (!held || !job->dispatch->values)
-        return STRADS_OK;
-    const double *before =
-        job->dispatch->values + job->dispatch->value_at[held->block];
-    for (size_t k = 0; k < numbers; k++)
-        commit->change[k] = held->values[k] - before[k];
+    if (held)
+        take_held_change(job, commit, held);
     return STRADS_OK;
 }
 
@@ -396,6 +406,8 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
         err = phase->aggregate(commit);
     if (!err)
         err = job->job.err; /* from a call that could not return one */
+    if (!err && held && phase->flows)
+        take_held_change(job, commit, held); /* whatever aggregate made of it */
     if (!err)
         err = store_change(job, commit);
     if (!err)
@@ -440,7 +452,8 @@ static strads_err one_record_each(const sti_aggregate_job *job,
         records[k].partial = NULL;
     strads_err err;
     sti_record record;
-    for (size_t at = 0; sti_records_next(job->partial, &at, &record, &err);) {
+    for (size_t at = sti_totals_bytes(job->run);
+         sti_records_next(job->partial, &at, &record, &err);) {
         if (record.block >= n || records[record.block].partial ||
             !has_due_size(job, &record))
             return wrong_records(job, record.block);
@@ -459,7 +472,8 @@ static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
     strads_err err;
     sti_record record;
     job->gathered->size = 0;
-    for (size_t at = 0; sti_records_next(job->partial, &at, &record, &err);) {
+    for (size_t at = sti_totals_bytes(job->run);
+         sti_records_next(job->partial, &at, &record, &err);) {
         if (record.block != block)
             continue;
         size_t size = job->gathered->size;
@@ -476,7 +490,7 @@ static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
 
 static strads_commit base_commit(sti_aggregate_job *job, uint32_t index)
 {
-    const sti_run *run = job->run;
+    sti_run *run = job->run;
     const sti_dispatch *d = job->dispatch;
     return (strads_commit){
         .state = run->state,
@@ -490,23 +504,25 @@ static strads_commit base_commit(sti_aggregate_job *job, uint32_t index)
         .against = d->has_against ? d->against : (strads_block){0},
         .engine = job,
         .tolerance = run->tolerance,
+        .total = sti_totals_now(run),
     };
 }
 
 static strads_err commit_in_place(sti_aggregate_job *job)
 {
     const sti_dispatch *d = job->dispatch;
-    if (job->partial->size != d->partial_at[d->n_blocks])
+    size_t at = sti_totals_bytes(job->run);
+    if (job->partial->size != at + d->partial_at[d->n_blocks])
         return strads_fail(STRADS_EPEER,
                            "round %llu: merged partials have %zu bytes, not "
                            "%zu: a node runs other options",
                            (unsigned long long)d->round, job->partial->size,
-                           d->partial_at[d->n_blocks]);
+                           at + d->partial_at[d->n_blocks]);
     strads_err err = STRADS_OK;
     for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
         strads_commit commit = base_commit(job, k);
-        commit.partial =
-            (const double *)(void *)(job->partial->bytes + d->partial_at[k]);
+        commit.partial = (const double *)(void *)(job->partial->bytes + at +
+                                                  d->partial_at[k]);
         commit.partial_bytes = sti_partial_bytes(job->run, d, k);
         err = commit_block(job, &commit, NULL);
     }
@@ -563,6 +579,10 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     if (err)
         return err;
     job->job.err = STRADS_OK;
+    if (phase->to != STRADS_TO_NOBODY)
+        err = sti_totals_commit(run, job->partial);
+    if (err)
+        return err;
     if (phase->to == STRADS_TO_NOBODY)
         err = commit_alone(job);
     else

@@ -1,8 +1,11 @@
 /* The coordinator's choosing: the program's own `schedule`, and the making of
  * a dispatch from what was chosen, with the values that ride along. */
 #include "engine/role/job.h"
+#include "engine/role/ring_route.h"
+#include "engine/role/shared_totals.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- what schedule may call -------------------------------------------- */
 
@@ -57,7 +60,10 @@ strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase, uint32_t n,
         err = sti_blocks_copy(n, blocks, &copy);
     if (err)
         return err;
-    err = decide(job, STI_DECIDE_DISPATCH);
+    if (job->run->phases[phase].to == STRADS_TO_RING)
+        err = sti_ring_settle(job->run, n, copy);
+    if (!err)
+        err = decide(job, STI_DECIDE_DISPATCH);
     if (err) {
         free(copy);
         return err;
@@ -123,15 +129,6 @@ strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job)
 
 /* ---- dispatches -------------------------------------------------------- */
 
-static bool needs_values(const sti_run *run, uint32_t phase)
-{
-    if (phase >= run->n_phases)
-        return false;
-    const strads_phase *p = &run->phases[phase];
-    return !p->blind && p->when != STRADS_WHEN_PROBE &&
-           p->to != STRADS_TO_NOBODY;
-}
-
 static strads_err read_values(sti_run *run, sti_dispatch *d)
 {
     uint32_t width = run->shape.width;
@@ -172,15 +169,19 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
     strads_err err = check_owners(run, parts);
     if (err)
         return err;
-    bool values = needs_values(run, parts->phase);
+    bool values = sti_phase_takes_values(run, parts->phase);
+    bool to_workers = parts->phase < run->n_phases &&
+                      run->phases[parts->phase].to != STRADS_TO_NOBODY;
     parts->n_values = 0;
-    for (uint32_t k = 0; values && k < parts->n_blocks; k++)
+    parts->n_totals = to_workers ? run->shape.totals : 0;
+    for (uint32_t k = 0; values && !parts->follows && k < parts->n_blocks; k++)
         parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
     err = sti_dispatch_new(parts, &job->dispatch);
-    if (err || parts->phase >= run->n_phases ||
-        run->phases[parts->phase].to == STRADS_TO_NOBODY)
+    if (err || !to_workers)
         return err;
     sti_dispatch *d = job->dispatch;
+    if (d->totals)
+        memcpy(d->totals, sti_totals_now(run), sti_totals_bytes(run));
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         size_t numbers = values ? (size_t)d->blocks[k].n * run->shape.width : 0;
         d->value_at[k + 1] = d->value_at[k] + numbers;

@@ -1,13 +1,14 @@
 /* A worker's jobs: open and close a partition, tell it the news, update its
- * blocks, move a RING block one hop, merge two partials. Only the state of the
- * job's partition is written. */
+ * blocks, merge two partials; a RING block's hop is in job_ring.c. Only the
+ * state of the job's partition is written. */
 #include "engine/role/job.h"
 #include "engine/role/records.h"
+#include "engine/role/shared_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static strads_task base_task(const sti_run *run, const sti_worker_job *job)
+strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
 {
     const sti_partition *part = &run->partition[job->partition];
     return (strads_task){
@@ -19,6 +20,7 @@ static strads_task base_task(const sti_run *run, const sti_worker_job *job)
         .round = job->job.round,
         .phase = job->job.phase,
         .width = run->shape.width,
+        .total = part->total,
         .shape = &run->shape,
     };
 }
@@ -28,9 +30,12 @@ static strads_task base_task(const sti_run *run, const sti_worker_job *job)
 static strads_err open_partition(sti_run *run, sti_worker_job *job)
 {
     sti_partition *part = &run->partition[job->partition];
+    strads_err err = sti_totals_open(run, part);
+    if (err)
+        return err;
     if (run->program->open) {
-        strads_task task = base_task(run, job);
-        strads_err err = run->program->open(&task, &part->local);
+        strads_task task = sti_job_task(run, job);
+        err = run->program->open(&task, &part->local);
         if (err)
             return err;
     }
@@ -41,13 +46,8 @@ static strads_err open_partition(sti_run *run, sti_worker_job *job)
 static strads_err close_partition(sti_run *run, sti_worker_job *job)
 {
     sti_partition *part = &run->partition[job->partition];
-    const strads_payload *payload = run->program->payload;
-    for (uint32_t k = 0; k < part->n_resting; k++)
-        if (payload && payload->close && part->resting[k].object)
-            payload->close(part->resting[k].object);
-    free(part->resting);
-    part->resting = NULL;
-    part->n_resting = 0;
+    sti_resting_free(run, part);
+    sti_totals_close(part);
     if (part->opened && run->program->close)
         run->program->close(part->local);
     part->opened = false;
@@ -65,7 +65,7 @@ static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
         return STRADS_OK;
     enum { BATCH = 32 };
     strads_change batch[BATCH];
-    strads_task task = base_task(run, job);
+    strads_task task = sti_job_task(run, job);
     while (from < to) {
         uint32_t n = 0;
         while (n < BATCH && from < to)
@@ -83,7 +83,7 @@ static strads_err tell_result(sti_run *run, sti_worker_job *job,
     const strads_phase *phase = &run->phases[news->phase];
     if (!phase->receive)
         return STRADS_OK;
-    strads_task task = base_task(run, job);
+    strads_task task = sti_job_task(run, job);
     task.phase = news->phase;
     task.block = news->block;
     task.partial = (double *)(void *)news->partial->bytes;
@@ -117,11 +117,11 @@ static strads_err open_and_tell(sti_run *run, sti_worker_job *job)
 
 /* ---- updates ----------------------------------------------------------- */
 
-static strads_task block_task(const sti_run *run, const sti_worker_job *job,
-                              uint32_t index)
+strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,
+                               uint32_t index)
 {
     const sti_dispatch *d = job->dispatch;
-    strads_task task = base_task(run, job);
+    strads_task task = sti_job_task(run, job);
     task.block = d->blocks[index];
     if (d->has_against)
         task.against = d->against;
@@ -137,15 +137,16 @@ static strads_err update_in_place(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
     const strads_phase *phase = &run->phases[d->phase];
+    size_t at = sti_totals_bytes(run);
     strads_err err =
-        sti_buffer_resize(job->partial, d->partial_at[d->n_blocks]);
+        sti_buffer_resize(job->partial, at + d->partial_at[d->n_blocks]);
     if (err)
         return err;
     memset(job->partial->bytes, 0, job->partial->size);
     for (uint32_t k = 0; k < d->n_blocks && !err; k++) {
-        strads_task task = block_task(run, job, k);
+        strads_task task = sti_job_block_task(run, job, k);
         task.partial =
-            (double *)(void *)(job->partial->bytes + d->partial_at[k]);
+            (double *)(void *)(job->partial->bytes + at + d->partial_at[k]);
         task.partial_bytes = sti_partial_bytes(run, d, k);
         err = phase->update(&task);
     }
@@ -158,16 +159,17 @@ static strads_err update_records(sti_run *run, sti_worker_job *job)
     const sti_dispatch *d = job->dispatch;
     const strads_phase *phase = &run->phases[d->phase];
     bool owner = phase->to == STRADS_TO_OWNER;
-    job->partial->size = 0;
+    strads_err err = sti_totals_begin_records(run, job->partial);
+    if (err)
+        return err;
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         if (owner && d->blocks[k].owner != job->partition)
             continue;
-        strads_task task = block_task(run, job, k);
+        strads_task task = sti_job_block_task(run, job, k);
         size_t n_values = owner ? d->value_at[k + 1] - d->value_at[k] : 0;
         sti_record record;
-        strads_err err =
-            sti_records_append(job->partial, k, sti_partial_bytes(run, d, k),
-                               (uint32_t)n_values, &record);
+        err = sti_records_append(job->partial, k, sti_partial_bytes(run, d, k),
+                                 (uint32_t)n_values, &record);
         if (err)
             return err;
         if (n_values) {
@@ -191,164 +193,14 @@ static strads_err work(sti_run *run, sti_worker_job *job)
     if (err)
         return err;
     const strads_phase *phase = &run->phases[job->dispatch->phase];
-    if (phase->to == STRADS_TO_RING) {
-        job->partial->size = 0;
-        return STRADS_OK;
-    }
-    return sti_phase_keeps_records(phase) ? update_records(run, job)
-                                          : update_in_place(run, job);
-}
-
-/* ---- RING -------------------------------------------------------------- */
-
-static sti_resting *resting_of(sti_partition *part, uint64_t block)
-{
-    for (uint32_t k = 0; k < part->n_resting; k++)
-        if (part->resting[k].block == block)
-            return &part->resting[k];
-    return NULL;
-}
-
-static strads_err put_to_rest(sti_partition *part, uint64_t block, void *object)
-{
-    sti_resting *place = resting_of(part, block);
-    if (!place) {
-        sti_resting *more =
-            realloc(part->resting, sizeof *more * (part->n_resting + 1));
-        if (!more)
-            return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
-        part->resting = more;
-        place = &more[part->n_resting++];
-        place->block = block;
-    }
-    place->object = object;
-    return STRADS_OK;
-}
-
-/* A block starts its lap: takes its object out of rest, or makes it. */
-static strads_err take_object(sti_run *run, sti_worker_job *job)
-{
-    const strads_payload *payload = run->program->payload;
-    sti_hop *hop = job->hop;
-    if (!payload)
-        return STRADS_OK;
-    hop->payload = payload;
-    const strads_block *block = &job->dispatch->blocks[hop->index];
-    sti_partition *part = &run->partition[job->partition];
-    sti_resting *place = resting_of(part, block->id);
-    if (place && place->object) {
-        hop->object = place->object;
-        place->object = NULL;
-        return STRADS_OK;
-    }
-    strads_task task = base_task(run, job);
-    task.block = *block;
-    return payload->open ? payload->open(&task, &hop->object) : STRADS_OK;
-}
-
-static strads_err unpack_object(sti_run *run, sti_hop *hop)
-{
-    if (!hop->packed)
-        return STRADS_OK;
-    hop->payload = run->program->payload;
-    strads_err err = hop->payload->unpack(hop->packed->bytes, hop->packed->size,
-                                          &hop->object);
-    sti_object_drop(hop->packed);
-    hop->packed = NULL;
-    return err;
-}
-
-struct strads_bytes {
-    sti_buffer *buffer;
-};
-
-strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
-                               size_t size)
-{
-    size_t at = bytes->buffer->size;
-    strads_err err = sti_buffer_resize(bytes->buffer, at + size);
-    if (!err && size)
-        memcpy(bytes->buffer->bytes + at, from, size);
-    return err;
-}
-
-static strads_err pack_object(sti_hop *hop)
-{
-    if (!hop->object || !hop->payload)
-        return STRADS_OK;
-    strads_bytes bytes;
-    strads_err err = sti_buffer_new(0, &bytes.buffer);
-    if (err)
-        return err;
-    err = hop->payload->pack(hop->object, &bytes);
-    if (err) {
-        sti_object_drop(bytes.buffer);
-        return err;
-    }
-    hop->packed = bytes.buffer;
-    if (hop->payload->close)
-        hop->payload->close(hop->object);
-    hop->object = NULL;
-    return STRADS_OK;
-}
-
-static strads_err update_hop(sti_run *run, sti_worker_job *job)
-{
-    const sti_dispatch *d = job->dispatch;
-    const strads_phase *phase = &run->phases[d->phase];
-    sti_hop *hop = job->hop;
-    sti_buffer *fresh;
-    strads_err err = sti_buffer_new(hop->partial->size, &fresh);
-    if (err)
-        return err;
-    memset(fresh->bytes, 0, fresh->size);
-    strads_task task = block_task(run, job, hop->index);
-    task.step = hop->step;
-    task.value = hop->n_values ? hop->values : NULL;
-    task.object = hop->object;
-    task.partial = (double *)(void *)fresh->bytes;
-    task.partial_bytes = sti_partial_bytes(run, d, hop->index);
-    size_t bytes = task.partial_bytes;
-    err = phase->update(&task);
-    hop->object = task.object;
-    if (!err && hop->step == 0)
-        memcpy(hop->partial->bytes, fresh->bytes, fresh->size);
-    else if (!err)
-        sti_phase_merge(phase, hop->partial->bytes, fresh->bytes, bytes);
-    sti_object_drop(fresh);
-    return err;
-}
-
-/* One hop: the block comes, is updated, and is made ready to leave. After K of
- * them it is home again: its record is kept and its object put to rest. */
-static strads_err hop_once(sti_run *run, sti_worker_job *job)
-{
-    sti_hop *hop = job->hop;
-    strads_err err = STRADS_OK;
-    if (hop->step == 0)
-        err = take_object(run, job);
+    sti_totals_look(run, job);
+    if (phase->to == STRADS_TO_RING)
+        err = sti_totals_begin_records(run, job->partial);
     else
-        err = unpack_object(run, hop);
-    if (err)
-        return err;
-    if (!job->home) {
-        err = update_hop(run, job);
-        hop->step++;
-        return !err && job->leaves ? pack_object(hop) : err;
-    }
-    sti_record record;
-    size_t bytes = sti_partial_bytes(run, job->dispatch, hop->index);
-    err = sti_records_append(job->partial, hop->index, bytes,
-                             (uint32_t)hop->n_values, &record);
-    if (err)
-        return err;
-    memcpy(record.partial, hop->partial->bytes, bytes);
-    memcpy(record.values, hop->values, sizeof(double) * hop->n_values);
-    uint64_t id = job->dispatch->blocks[hop->index].id;
-    if (hop->object)
-        err = put_to_rest(&run->partition[job->partition], id, hop->object);
-    if (!err)
-        hop->object = NULL;
+        err = sti_phase_keeps_records(phase) ? update_records(run, job)
+                                             : update_in_place(run, job);
+    if (!err && (phase->to != STRADS_TO_RING || job->dispatch->n_blocks == 0))
+        sti_totals_tell(run, job);
     return err;
 }
 
@@ -357,20 +209,24 @@ static strads_err hop_once(sti_run *run, sti_worker_job *job)
 static strads_err merge(sti_run *run, sti_worker_job *job)
 {
     const strads_phase *phase = &run->phases[job->dispatch->phase];
-    if (sti_phase_keeps_records(phase)) {
-        size_t at = job->partial->size;
-        strads_err err = sti_buffer_resize(job->partial, at + job->from->size);
-        if (!err && job->from->size)
-            memcpy(job->partial->bytes + at, job->from->bytes, job->from->size);
-        return err;
-    }
-    if (job->from->size != job->partial->size)
+    size_t totals = sti_totals_bytes(run);
+    bool records = sti_phase_keeps_records(phase);
+    if (records ? job->from->size < totals
+                : job->from->size != job->partial->size)
         return strads_fail(STRADS_EPEER,
                            "a node sent a partial of %zu bytes where %zu were "
                            "due: it runs another version or other options",
                            job->from->size, job->partial->size);
+    sti_totals_merge(run, job->partial, job->from);
+    if (records) {
+        size_t at = job->partial->size, more = job->from->size - totals;
+        strads_err err = sti_buffer_resize(job->partial, at + more);
+        if (!err && more)
+            memcpy(job->partial->bytes + at, job->from->bytes + totals, more);
+        return err;
+    }
     for (uint32_t k = 0; k < job->dispatch->n_blocks; k++) {
-        size_t from = job->dispatch->partial_at[k];
+        size_t from = totals + job->dispatch->partial_at[k];
         sti_phase_merge(phase, job->partial->bytes + from,
                         job->from->bytes + from,
                         sti_partial_bytes(run, job->dispatch, k));
@@ -386,7 +242,7 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
     case STI_CALL_CLOSE:
         return close_partition(run, job);
     case STI_CALL_HOP:
-        return hop_once(run, job);
+        return sti_job_hop(run, job);
     case STI_CALL_MERGE:
         return merge(run, job);
     default:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/role/loop_message.h"
+#include "engine/role/ring_route.h"
 #include "engine/role/store_codec.h"
 
 /* ---- blocks ------------------------------------------------------------ */
@@ -172,6 +173,9 @@ static void put_dispatch(sti_writer *w, const sti_dispatch *d)
     sti_write_u32(w, d->phase);
     sti_write_u32(w, d->width);
     sti_write_u64(w, d->known);
+    sti_write_u64(w, d->follows);
+    sti_write_u64(w, d->settled);
+    sti_write_f64s(w, d->totals, d->n_totals);
     put_blocks(w, d->n_blocks, d->blocks);
     put_blocks(w, d->has_against, &d->against);
     put_blocks(w, d->n_in_flight, d->in_flight);
@@ -189,8 +193,8 @@ typedef struct draft {
     sti_dispatch_parts parts;
     strads_block *blocks, *against, *in_flight;
     uint32_t n_against;
-    const double *values;
-    uint64_t n_numbers;
+    const double *totals, *values;
+    uint64_t n_totals, n_numbers;
     const uint64_t *partial_at;
     sti_news **news;
 } draft;
@@ -249,9 +253,26 @@ static strads_err check_places(const sti_run *run, const draft *t,
             return refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
-    if (t->n_numbers != 0 && t->n_numbers != numbers)
+    bool values = sti_phase_takes_values(run, p->phase) && !p->follows;
+    if (t->n_numbers != (values ? numbers : 0))
         return refuse("values of another number than parameters");
     return STRADS_OK;
+}
+
+/* A RING's blocks are where the plan has them; a lap follows one before it. */
+static strads_err check_ring(const sti_run *run, draft *t)
+{
+    const sti_dispatch_parts *p = &t->parts;
+    bool ring =
+        p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
+    if (p->follows > p->seq || p->settled > p->seq ||
+        p->seq - p->settled > run->depth || (p->follows && !ring))
+        return refuse("a lap that follows none");
+    if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
+        return refuse("totals of another number than the program's");
+    return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
+               ? refuse("a block that the plan has not")
+               : STRADS_OK;
 }
 
 static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
@@ -260,6 +281,9 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.phase = sti_read_u32(r);
     uint32_t width = sti_read_u32(r);
     t->parts.known = sti_read_u64(r);
+    t->parts.follows = sti_read_u64(r);
+    t->parts.settled = sti_read_u64(r);
+    t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
         return refuse("parameters of another width");
     bool internal = t->parts.phase >= STI_PHASE_OPEN;
@@ -280,6 +304,8 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->partial_at = sti_read_u64s(r, &n_places);
     err = r->err ? r->err : check_places(run, t, n_places);
     if (!err)
+        err = check_ring(run, t);
+    if (!err)
         err = read_news(run, r, t);
     t->parts.news = t->news;
     return err ? err : sti_reader_end(r, "a DISPATCH");
@@ -294,9 +320,11 @@ static strads_err make_dispatch(const sti_run *run, const draft *t,
     sti_dispatch *d = *out;
     if (t->n_numbers)
         memcpy(d->values, t->values, sizeof(double) * t->n_numbers);
+    if (t->n_totals)
+        memcpy(d->totals, t->totals, sizeof(double) * t->n_totals);
+    bool values = sti_phase_takes_values(run, d->phase);
     for (uint32_t k = 0; k < d->n_blocks; k++) {
-        size_t numbers =
-            t->n_numbers ? (size_t)d->blocks[k].n * run->shape.width : 0;
+        size_t numbers = values ? (size_t)d->blocks[k].n * run->shape.width : 0;
         d->value_at[k + 1] = d->value_at[k] + numbers;
         d->partial_at[k + 1] = t->partial_at[k + 1];
     }
@@ -309,6 +337,7 @@ static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
     sti_dispatch *dispatch = NULL;
     strads_err err = read_draft(run, r, &t);
     t.parts.n_values = t.n_numbers;
+    t.parts.n_totals = (uint32_t)t.n_totals;
     if (!err)
         err = make_dispatch(run, &t, &dispatch);
     free_draft(&t);

@@ -12,10 +12,13 @@
 #include "engine/store/kept_rows.h"
 #include "strads/engine.h"
 
-/* A RING block's payload at rest on a partition. */
+/* A RING block at its home: its payload between laps (NULL while it travels),
+ * and where laps flow its values as they will be committed. */
 typedef struct sti_resting {
     uint64_t block;
     void *object;
+    double *values;
+    size_t n_values;
 } sti_resting;
 
 /* State of one partition: its jobs alone touch it, and never two at once. */
@@ -24,7 +27,12 @@ typedef struct sti_partition {
     void *local;
     bool opened;
     sti_resting *resting;
-    uint32_t n_resting;
+    uint32_t n_resting, room_resting;
+    uint32_t rested_last; /* place of the one that was looked up last */
+    /* Shared totals: as this partition sees them, and by dispatch what it added
+     * that may not be among the committed ones. */
+    double *total; /* [totals], or NULL */
+    double *added; /* [window x totals] by number of the dispatch */
 } sti_partition;
 
 /* How a loop's tables are spread, by the run's options: strads/engine.h. */
@@ -53,6 +61,7 @@ typedef struct sti_run {
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint64_t max_rounds;
+    const struct sti_route *route; /* of the plan; NULL: no plan */
     uint64_t n_start;
     const uint32_t *start_param;
     const double *start_value;
@@ -68,6 +77,7 @@ typedef struct sti_run {
     void *state;
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
+    uint32_t totals;  /* table of the shared totals, if there are any */
     const strads_policy *policy;
     void *policy_state;
     float *weight; /* [parameters] */

@@ -48,7 +48,8 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->n = sti_run_first(run, index + 1) - w->first;
     w->window = sti_run_window(run);
     w->slots = calloc(w->window, sizeof *w->slots);
-    if (!w->slots || !make_places(w))
+    w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
+    if (!w->slots || !w->turn || !make_places(w))
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
         if (!make_seats(w, &w->slots[k]))
@@ -70,8 +71,15 @@ static void clear_seat(struct sti_seat *s, uint32_t n_children,
     }
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
+    while (s->homing) {
+        sti_hop *hop = s->homing;
+        s->homing = hop->behind;
+        sti_object_drop(hop);
+    }
     sti_object_drop(s->job.hop); /* of a job that failed or never ran */
     free(s->waiting);
+    free(s->order);
+    free(s->is_home);
     *s = (struct sti_seat){.partial = s->partial, .child = s->child};
 }
 
@@ -101,6 +109,7 @@ void sti_worker_free(sti_worker *w)
         free(w->slots[k].seats);
     }
     free(w->slots);
+    free(w->turn);
     free(w->place);
     free(w);
 }
@@ -271,20 +280,40 @@ static strads_err make_partial(struct sti_seat *seat)
     return seat->partial ? STRADS_OK : sti_buffer_new(0, &seat->partial);
 }
 
+static void start(sti_worker *w, struct sti_slot *s, uint32_t k,
+                  sti_effects *out)
+{
+    sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
+                    : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
+                                                            : STI_CALL_WORK;
+    s->seats[k].started = true;
+    if (make_partial(&s->seats[k]))
+        sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
+    else
+        sti_worker_compute(w, s, k, call, out);
+}
+
+/* What a partition computes, and in which order, thus depends on the order of
+ * dispatches alone, never on when a block comes. */
+void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
+{
+    while (w->turn[k] < w->next && !w->failed) {
+        struct sti_slot *s = &w->slots[w->turn[k] % w->window];
+        if (!s->seats[k].started)
+            start(w, s, k, out);
+        if (sti_worker_is_ring(w, s->dispatch) &&
+            !sti_worker_ring_on(w, s, k, out))
+            return;
+        w->turn[k]++;
+    }
+}
+
 static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
 {
     s->taken_up = true;
     w->next++;
-    sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
-                    : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
-                                                            : STI_CALL_WORK;
-    for (uint32_t k = 0; k < w->n; k++) {
-        if (make_partial(&s->seats[k])) {
-            sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
-            return;
-        }
-        sti_worker_compute(w, s, k, call, out);
-    }
+    for (uint32_t k = 0; k < w->n; k++)
+        sti_worker_go_on(w, k, out);
 }
 
 /* Those with the most below them first: they have the longest way to go. */
@@ -342,6 +371,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     case STI_CALL_WORK:
         if (sti_worker_is_ring(w, s->dispatch)) {
             sti_worker_start_ring(w, s, k, out);
+            sti_worker_go_on(w, k, out);
             return;
         }
         seat->worked = true;

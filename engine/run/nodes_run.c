@@ -118,9 +118,14 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.shards = options->shards ? options->shards : 1;
     engine->terms.max_rounds = options->max_rounds;
     engine->terms.tuning = sti_setup_tuning(options);
+    engine->terms.blocks = options->blocks;
     if (options->data_path)
         engine->terms.data_path = strdup(options->data_path);
-    err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    err = sti_setup_read_plan(options, &engine->terms.plan_read);
+    engine->terms.plan =
+        options->plan_given ? options->plan_given : engine->terms.plan_read;
+    if (!err)
+        err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
     if (err)
         strads_engine_free(engine);
     else
@@ -190,6 +195,8 @@ static strads_err come_together(strads_engine *engine)
     for (uint32_t n = 1; n < nodes; n++)
         engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
     engine->terms.partitions = engine->options.partitions;
+    if (!engine->terms.partitions && engine->terms.plan)
+        engine->terms.partitions = engine->terms.plan->partitions;
     err = spread_workers(engine);
     if (!err)
         err = tell_terms(engine);
@@ -446,6 +453,8 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     options.depth = engine->terms.depth;
     options.shards = engine->terms.shards;
     options.max_rounds = engine->terms.max_rounds;
+    options.blocks = engine->terms.blocks;
+    options.plan_given = engine->terms.plan;
     sti_setup setup = {0};
     strads_result *result = NULL;
     err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,

@@ -4,6 +4,7 @@
 
 #include "engine/base/kernel_level.h"
 #include "engine/role/push_stream.h"
+#include "engine/role/shared_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,8 @@ static strads_err check_phase(const strads_program *program,
                       phase->when == STRADS_WHEN_REST))
         why = "a START or REST phase has no change of its own to commit, so it "
               "goes to ALL or to NOBODY";
+    else if (phase->flows && phase->to != STRADS_TO_RING)
+        why = "only a RING phase flows";
     else if (phase->receive && phase->result != STRADS_RESULT_WORKERS)
         why = "a phase has a receive, but its result does not go to workers";
     if (why)
@@ -169,6 +172,14 @@ strads_err sti_setup_check_tuning(const strads_engine_options *o)
     return STRADS_OK;
 }
 
+static bool has_ring(const sti_run *run)
+{
+    bool ring = false;
+    for (uint32_t k = 0; k < run->n_phases; k++)
+        ring = ring || run->phases[k].to == STRADS_TO_RING;
+    return ring;
+}
+
 static strads_err take_options(sti_run *run, const strads_engine_options *o)
 {
     if (o->depth > DEPTH_MAX)
@@ -192,7 +203,7 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     run->seed = o->seed;
     run->depth = o->depth;
     run->want = o->blocks ? o->blocks : 1;
-    run->deterministic = o->deterministic;
+    run->deterministic = o->deterministic || has_ring(run);
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
@@ -204,15 +215,75 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     return find_policy(run, o);
 }
 
+/* ---- the plan ---------------------------------------------------------- */
+
+strads_err sti_setup_read_plan(const strads_engine_options *options,
+                               strads_plan **read)
+{
+    if (!options->plan || options->plan_given)
+        return STRADS_OK;
+    return strads_plan_read(options->plan, read);
+}
+
+static strads_err take_plan(sti_setup *setup)
+{
+    sti_run *run = &setup->run;
+    const strads_plan *plan = setup->options.plan_given;
+    if (!plan)
+        return STRADS_OK;
+    if (!has_ring(run))
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has no RING phase that a plan could "
+                           "be for: leave the plan out",
+                           run->program->name);
+    if (plan->partitions != run->partitions)
+        return strads_fail(STRADS_EINVAL,
+                           "the plan is for %u partitions, the run has %u: "
+                           "give both the same number",
+                           plan->partitions, run->partitions);
+    strads_err err = strads_plan_check(plan, 0);
+    if (!err)
+        err = sti_route_new(plan, &setup->route);
+    run->route = setup->route;
+    return err;
+}
+
 /* ---- sizes ------------------------------------------------------------- */
 
-static strads_err take_shape(sti_run *run)
+static uint32_t usual_blocks(const sti_setup *setup)
 {
+    const strads_engine_options *o = &setup->options;
+    if (o->plan_given)
+        return o->plan_given->blocks;
+    return o->blocks > 1 ? o->blocks : 2 * setup->run.partitions;
+}
+
+static strads_err check_blocks(const sti_setup *setup)
+{
+    const sti_run *run = &setup->run;
+    const strads_plan *plan = setup->options.plan_given;
+    if (run->shape.totals && run->program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has shared totals and a run: a loop "
+                           "shares by tables",
+                           run->program->name);
+    if (plan && run->shape.blocks != plan->blocks)
+        return strads_fail(STRADS_EINVAL,
+                           "the plan has %u blocks, program %s makes %u: give "
+                           "it a plan made for as many",
+                           plan->blocks, run->program->name, run->shape.blocks);
+    return STRADS_OK;
+}
+
+static strads_err take_shape(sti_setup *setup)
+{
+    sti_run *run = &setup->run;
     const uint64_t most = UINT32_MAX - 1;
     run->shape = (strads_shape){
         .parameters = strads_data_cols(run->data),
         .width = 1,
         .block_max = 64,
+        .blocks = usual_blocks(setup),
         .rows = strads_data_rows(run->data),
         .cols = strads_data_cols(run->data),
         .partitions = run->partitions,
@@ -230,7 +301,7 @@ static strads_err take_shape(sti_run *run)
                           (unsigned long long)run->shape.parameters,
                           run->shape.width, run->shape.block_max,
                           (unsigned long long)most);
-    return err;
+    return err ? err : check_blocks(setup);
 }
 
 /* Some partitions of a finer cut would train, without a word, on a part of the
@@ -315,19 +386,28 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (options)
         setup->options = *options;
     sti_run *run = &setup->run;
+    err = sti_setup_read_plan(&setup->options, &setup->plan);
+    if (err)
+        return err;
+    if (setup->plan)
+        setup->options.plan_given = setup->plan;
     run->program = program;
     run->data = data;
     run->workers = layout->workers;
     run->nodes = layout->nodes ? layout->nodes : 1;
     run->shards = setup->options.shards ? setup->options.shards : 1;
-    run->partitions =
-        setup->options.partitions ? setup->options.partitions : layout->workers;
+    run->partitions = setup->options.partitions ? setup->options.partitions
+                      : setup->options.plan_given
+                          ? setup->options.plan_given->partitions
+                          : layout->workers;
     take_phases(run);
     err = take_options(run, &setup->options);
     if (!err)
+        err = take_plan(setup);
+    if (!err)
         err = take_config(setup, config);
     if (!err)
-        err = take_shape(run);
+        err = take_shape(setup);
     if (!err)
         err = take_partitions(setup, layout);
     return err;
@@ -337,11 +417,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
 
 static void close_partition(const sti_run *run, sti_partition *part)
 {
-    const strads_payload *payload = run->program->payload;
-    for (uint32_t k = 0; k < part->n_resting; k++)
-        if (payload && payload->close && part->resting[k].object)
-            payload->close(part->resting[k].object);
-    free(part->resting);
+    sti_resting_free(run, part);
+    sti_totals_close(part);
     if (part->opened && run->program->close)
         run->program->close(part->local);
 }
@@ -353,6 +430,8 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
         close_partition(run, &run->partition[p]);
     free(run->partition);
     free(setup->node_of);
+    sti_route_free(setup->route);
+    strads_plan_free(setup->plan);
     if (run->policy && run->policy_state)
         run->policy->close(run->policy_state);
     if (run->begun && run->program->end && !keep_state)

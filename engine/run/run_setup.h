@@ -3,13 +3,15 @@
 #ifndef STI_RUN_SETUP_H
 #define STI_RUN_SETUP_H
 
-#include "engine/role/run_context.h"
+#include "engine/role/ring_route.h"
 
 /* The run context and what it borrows; made before the roles, freed after. */
 typedef struct sti_setup {
     sti_run run;
     strads_engine_options options; /* with defaults filled in */
     uint32_t *node_of;
+    strads_plan *plan; /* read from options.plan, or NULL */
+    sti_route *route;
     void *config; /* a copy of the program's defaults, when none was given */
 } sti_setup;
 
@@ -20,6 +22,9 @@ uint32_t sti_setup_workers(const strads_engine_options *options);
 sti_tuning sti_setup_tuning(const strads_engine_options *options);
 /* STRADS_EINVAL: what they say makes no sense. */
 strads_err sti_setup_check_tuning(const strads_engine_options *options);
+/* Reads options->plan, unless a plan is given; *read stays NULL then. */
+strads_err sti_setup_read_plan(const strads_engine_options *options,
+                               strads_plan **read);
 
 /* STRADS_EINVAL: a program that contradicts itself, or an option. */
 strads_err sti_setup_check_program(const strads_program *program);

@@ -1,7 +1,8 @@
 /* Writing and reading of the run's terms. Nothing is kept. */
 #include "engine/run/welcome_json.h"
 
-#include <jansson.h>
+#include "engine/run/plan_json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,14 +34,16 @@ char *sti_run_terms_write(const sti_run_terms *terms)
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
     json_t *all =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:s?}", "program",
-                  terms->program->name, "config", config_json(terms),
+        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o, s:s?}",
+                  "program", terms->program->name, "config", config_json(terms),
                   "partitions", (json_int_t)terms->partitions, "depth",
                   (json_int_t)terms->depth, "max_rounds",
                   (json_int_t)terms->max_rounds, "shards",
                   (json_int_t)terms->shards, "tables",
-                  tuning_json(&terms->tuning), "workers", workers, "data",
-                  terms->data_path);
+                  tuning_json(&terms->tuning), "blocks",
+                  (json_int_t)terms->blocks, "plan",
+                  terms->plan ? sti_plan_json(terms->plan) : NULL, "workers",
+                  workers, "data", terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return text;
@@ -127,17 +130,34 @@ static strads_err read_numbers(json_t *all, sti_run_terms *out)
     json_int_t depth = json_integer_value(json_object_get(all, "depth"));
     json_int_t rounds = json_integer_value(json_object_get(all, "max_rounds"));
     json_int_t shards = json_integer_value(json_object_get(all, "shards"));
+    json_int_t blocks = json_integer_value(json_object_get(all, "blocks"));
     if (partitions < 1 || partitions > 1 << 20 || depth < 0 || depth > 16)
         return refuse("numbers of partitions");
     if (rounds < 0 || shards < 1 || shards > STI_SHARDS_MAX)
         return refuse("numbers of shards");
+    if (blocks < 0 || blocks > 1 << 20)
+        return refuse("number of blocks");
     out->partitions = (uint32_t)partitions;
     out->depth = (uint32_t)depth;
     out->max_rounds = (uint64_t)rounds;
     out->shards = (uint32_t)shards;
+    out->blocks = (uint32_t)blocks;
     const char *path = json_string_value(json_object_get(all, "data"));
     out->data_path = path ? strdup(path) : NULL;
     return STRADS_OK;
+}
+
+static strads_err read_plan(json_t *all, sti_run_terms *out)
+{
+    const json_t *plan = json_object_get(all, "plan");
+    if (!plan)
+        return STRADS_OK;
+    strads_err err = sti_plan_from_json(plan,
+                                        "the plan that the coordinator "
+                                        "told",
+                                        &out->plan_read);
+    out->plan = out->plan_read;
+    return err;
 }
 
 strads_err sti_run_terms_read(const char *text, const strads_program *program,
@@ -152,6 +172,8 @@ strads_err sti_run_terms_read(const char *text, const strads_program *program,
     if (!err)
         err = read_tuning(all, &out->tuning);
     if (!err)
+        err = read_plan(all, out);
+    if (!err)
         err = read_workers(all, out);
     if (!err)
         err = read_config(all, strings, out);
@@ -164,5 +186,6 @@ void sti_run_terms_free(sti_run_terms *terms)
     free(terms->config);
     free(terms->workers);
     free(terms->data_path);
+    strads_plan_free(terms->plan_read);
     *terms = (sti_run_terms){0};
 }

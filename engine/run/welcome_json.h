@@ -5,6 +5,7 @@
 
 #include "engine/role/run_context.h"
 #include "engine/run/config_json.h"
+#include "strads/plan.h"
 #include "strads/program.h"
 
 enum { STI_SHARDS_MAX = 1024 };
@@ -15,7 +16,10 @@ typedef struct sti_run_terms {
     uint32_t partitions, depth;
     uint64_t max_rounds; /* of a data-parallel program; 0: no bound */
     uint32_t shards;
-    sti_tuning tuning; /* of a data-parallel program */
+    sti_tuning tuning;       /* of a data-parallel program */
+    uint32_t blocks;         /* as the option */
+    const strads_plan *plan; /* or NULL */
+    strads_plan *plan_read;  /* the one that was told, to be freed */
     uint32_t nodes;
     uint32_t *workers; /* [nodes] */
     char *data_path;   /* NULL: not told */

@@ -23,6 +23,7 @@
 #include "strads/data.h"
 #include "strads/error.h"
 #include "strads/options.h"
+#include "strads/plan.h"
 #include "strads/policy.h"
 #include "strads/program.h"
 
@@ -56,11 +57,14 @@ typedef struct strads_progress {
 typedef struct strads_engine_options {
     size_t size;         /* sizeof(strads_engine_options) */
     uint32_t workers;    /* threads of this process; 0: one per core */
-    uint32_t partitions; /* K; 0: as many as workers on all nodes */
+    uint32_t partitions; /* K; 0: as many as the plan has, or else as workers
+                            on all nodes */
     const char *policy;  /* NULL: "priority" */
     const strads_policy *policy_plugin; /* not NULL: used instead */
     uint32_t depth;      /* rounds in flight beside the first, 0 .. 16 */
-    uint32_t blocks;     /* blocks a round; 0: 1 */
+    uint32_t blocks;     /* blocks a round, 0: 1; without a plan also what a
+                            RING's program is told as shape->blocks, where up
+                            to 1 stands for two a partition */
     double threshold;    /* dependency threshold; 0: 0.1 */
     double tolerance;    /* relative gap to stop at; 0: 1e-6 */
     uint64_t max_rounds; /* 0: no bound; of a loop: clocks */
@@ -69,6 +73,9 @@ typedef struct strads_engine_options {
     bool deterministic;  /* commits in the order of rounds, block sizes from
                                counts and not from clocks */
     const char *trace;   /* file for a Chrome/Perfetto trace, or NULL */
+    const char *plan;    /* file with the plan of a program with RING phases;
+                            NULL: rotation. Node 0 tells it to the others */
+    const strads_plan *plan_given; /* not NULL: used instead */
 
     /* Several nodes. */
     const char *listen;    /* tcp://HOST:PORT or ipc://PATH, or NULL */

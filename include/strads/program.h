@@ -44,7 +44,8 @@ typedef struct strads_block {
     uint32_t first;        /* where `param` is NULL: first .. first + n - 1 */
     const uint32_t *param; /* [n], or NULL for a contiguous range */
     uint32_t owner;        /* OWNER: the partition it goes to; RING: the
-                              partition where its lap starts */
+                              partition where its lap starts and ends, which a
+                              run's plan (strads/plan.h) replaces by its own */
 } strads_block;
 
 /* Parameter k of a block, k < block->n. */
@@ -76,7 +77,8 @@ typedef struct strads_task {
     uint64_t seed;             /* the run's: name random streams by it */
     uint64_t round;
     uint32_t phase; /* place in `phases`; 0 in a simple program */
-    uint32_t step;  /* RING: 0 .. K - 1, hops of this lap so far */
+    uint32_t step;  /* RING: 0 .. K - 1, partitions that the block has met
+                       in this lap so far */
     uint32_t width; /* numbers a parameter */
     strads_block block;
     strads_block against;          /* PROBE: the block to compare with */
@@ -87,6 +89,10 @@ typedef struct strads_task {
     void *object;    /* RING: the block's payload object, or NULL */
     double *partial; /* zeroed; as many bytes as the phase's `partial` said */
     size_t partial_bytes; /* CONCAT: may be lowered to what was written */
+    /* Shared totals, [shape->totals], or NULL; what `update` adds is seen by
+     * this partition's next update at once and by the others as told at
+     * strads_shape. NULL in other callbacks. */
+    double *total;
     const struct strads_shape *shape; /* of the run, for its whole life */
     void *state;  /* run, partition 0 alone: what `begin` made, to keep what the
                      result is to tell; elsewhere NULL */
@@ -111,15 +117,16 @@ typedef struct strads_commit {
     const strads_change *since; /* commits that no partition had been told of
                                    when it computed this partial */
     uint32_t n_since;
-    double *change;   /* [n x width] out, zeroed: what to add to `value`.
+    double *change;      /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
                          START, REST, PROBE: NULL; see the calls below.
                          A blind phase has it too */
-    double *priority; /* [n] out: how urgent each parameter is from now on;
+    double *priority;    /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
-    void *engine;     /* for the calls below */
-    double tolerance; /* the run ends when a report's gap is at most this */
+    void *engine;        /* for the calls below */
+    double tolerance;    /* the run ends when a report's gap is at most this */
+    const double *total; /* [shape's totals] with what this dispatch added */
 } strads_commit;
 
 /* Sets priorities of any parameters (a scan's result, say): n pairs. Within
@@ -237,8 +244,15 @@ typedef enum strads_to {
     STRADS_TO_OWNER = 1, /* each block goes to its `owner` alone, who may write
                             task->value: the commit is what it changed */
     STRADS_TO_RING = 2,  /* each block starts at its `owner` and visits every
-                            partition once, with its object; each holder may
-                            write task->value; partials merge over the lap */
+                            partition once, with its object, in the order of
+                            the run's plan, or without one round and round;
+                            each holder may write task->value; partials merge
+                            over the lap. A partition takes blocks in an order
+                            that is fixed beforehand, and each as soon as it is
+                            there: there is no barrier. Dispatches are in their
+                            order on every partition, so a run with a RING
+                            gives the same bits however it is spread, and
+                            commits go in the order of rounds */
     STRADS_TO_NOBODY = 3 /* no partition computes: `aggregate` has all that it
                             needs in its state and the committed values, and
                             gets no partial. Costs no message */
@@ -304,6 +318,14 @@ typedef struct strads_phase {
     strads_err (*receive)(strads_task *task);
     bool outdates; /* every probe value merged before its aggregate is wrong
                       after it (new weights, say): they are probed again */
+    /* RING, with depth: a dispatch of the same blocks as the one before it, in
+     * the same order, leaves before that one has been committed. Each block
+     * goes on from its home as soon as it is back there, with the values and
+     * the object that its last holder left, so laps overlap. What aggregate
+     * does to commit->change then comes to nothing: the change is what the
+     * holders changed; and no other commit may touch these parameters. Where
+     * laps do not overlap the bits are the same. */
+    bool flows;
 } strads_phase;
 
 /* ---- the program ------------------------------------------------------- */
@@ -313,6 +335,20 @@ typedef struct strads_shape {
     uint64_t parameters; /* J; preset to the columns of the data */
     uint32_t width;      /* numbers a parameter; preset to 1 */
     uint32_t block_max;  /* parameters a block at most; preset to 64 */
+    /* RING: how many blocks there should be, ids 0 .. blocks - 1; preset to
+     * what the plan has, or the option `blocks` says, or two a partition. A
+     * program may set another number (blocks that fit a cache, say), but not
+     * against a plan. */
+    uint32_t blocks;
+    /* Numbers that all tasks share and no block owns (LDA's topics), f64,
+     * preset to 0. They start at 0. An update sees, and adds to, task->total:
+     * what is committed of dispatches 1 .. n - 1 - s, the same for all
+     * partitions, and all that its own partition has added since; n is its own
+     * dispatch, and s how many dispatches before it were in flight when it left
+     * (depth at most, 0 when `schedule` waits). So whole numbers below 2^53
+     * are exact. They ride with each dispatch: some thousands at most. Their
+     * table in the store is "shared totals". Not with `run`. */
+    uint32_t totals;
     /* Told, not to be changed: of the whole data set, whatever of it this
      * process keeps. */
     uint64_t rows, cols;

@@ -8,6 +8,7 @@
 #include "strads/model.h"
 #include "strads/names.h"
 #include "strads/options.h"
+#include "strads/plan.h"
 #include "strads/policy.h"
 #include "strads/program.h"
 #include "strads/store.h"

@@ -1,0 +1,230 @@
+/* Plans: copies, and the rules that every plan keeps. */
+#include "strads/plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1 << 20 };
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a plan");
+}
+
+/* ---- copies ------------------------------------------------------------ */
+
+void strads_plan_free(strads_plan *plan)
+{
+    if (!plan)
+        return;
+    free((void *)(uintptr_t)plan->start);
+    free((void *)(uintptr_t)plan->block);
+    free((void *)(uintptr_t)plan->block_weight);
+    free((void *)(uintptr_t)plan->partition_weight);
+    free(plan);
+}
+
+static void *copy_of(const void *from, size_t bytes)
+{
+    void *to = malloc(bytes ? bytes : 1);
+    return to && bytes ? memcpy(to, from, bytes) : to;
+}
+
+static double *weights_of(const double *from, uint32_t n)
+{
+    double *to = malloc(sizeof *to * ((size_t)n + 1));
+    for (uint32_t k = 0; to && k < n; k++)
+        to[k] = from ? from[k] : 1;
+    return to;
+}
+
+strads_err strads_plan_new(const strads_plan *draft, strads_plan **out)
+{
+    strads_err err = strads_plan_check(draft, 0);
+    if (err)
+        return err;
+    strads_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return no_memory();
+    size_t places = (size_t)draft->steps * draft->partitions + 1;
+    size_t entries = (size_t)draft->blocks * draft->partitions;
+    plan->partitions = draft->partitions;
+    plan->blocks = draft->blocks;
+    plan->steps = draft->steps;
+    plan->start = copy_of(draft->start, sizeof *plan->start * places);
+    plan->block = copy_of(draft->block, sizeof *plan->block * entries);
+    plan->block_weight = weights_of(draft->block_weight, draft->blocks);
+    plan->partition_weight =
+        weights_of(draft->partition_weight, draft->partitions);
+    if (!plan->start || !plan->block || !plan->block_weight ||
+        !plan->partition_weight) {
+        strads_plan_free(plan);
+        return no_memory();
+    }
+    *out = plan;
+    return STRADS_OK;
+}
+
+/* ---- rules ------------------------------------------------------------- */
+
+static strads_err check_weights(const char *of, const double *weight,
+                                uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t k = 0; weight && k < n; k++) {
+        if (!(weight[k] >= 0) || isinf(weight[k]))
+            return strads_fail(STRADS_EINVAL,
+                               "%s %u has the weight %g: expected a finite "
+                               "number from 0 up",
+                               of, k, weight[k]);
+        sum += weight[k];
+    }
+    if (isinf(sum))
+        return strads_fail(STRADS_EINVAL,
+                           "the weights of all %ss together are infinite", of);
+    return STRADS_OK;
+}
+
+static strads_err check_sizes(const strads_plan *plan)
+{
+    if (plan->partitions == 0 || plan->partitions > MOST || plan->blocks == 0 ||
+        plan->blocks > MOST || plan->steps == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "a plan of %u partitions, %u blocks and %u steps: "
+                           "expected 1 to %d partitions and blocks, and a step",
+                           plan->partitions, plan->blocks, plan->steps, MOST);
+    size_t places = (size_t)plan->steps * plan->partitions;
+    bool ascend = plan->start[0] == 0;
+    for (size_t k = 0; k < places && ascend; k++)
+        ascend = plan->start[k] <= plan->start[k + 1];
+    if (!ascend)
+        return strads_fail(STRADS_EINVAL, "a plan's start must ascend from 0");
+    strads_err err = check_weights("block", plan->block_weight, plan->blocks);
+    return err ? err
+               : check_weights("partition", plan->partition_weight,
+                               plan->partitions);
+}
+
+/* What was seen of the plan so far. */
+typedef struct survey {
+    uint32_t *met;  /* [B x K] 1 + the step in which b met p; 0: not yet */
+    uint32_t *held; /* [B] 1 + the step in which b was seen last */
+    uint32_t *by;   /* [B] and by whom */
+} survey;
+
+static strads_err take_entry(const strads_plan *plan, survey *s, uint32_t t,
+                             uint32_t p, uint32_t b)
+{
+    if (b >= plan->blocks)
+        return strads_fail(STRADS_EINVAL,
+                           "step %u, partition %u: there is no block %u, "
+                           "expected 0 to %u",
+                           t, p, b, plan->blocks - 1);
+    uint32_t *met = &s->met[(size_t)b * plan->partitions + p];
+    if (*met)
+        return strads_fail(STRADS_EINVAL,
+                           "block %u meets partition %u twice, in steps %u "
+                           "and %u: expected once",
+                           b, p, *met - 1, t);
+    if (s->held[b] == t + 1)
+        return strads_fail(STRADS_EINVAL,
+                           "step %u: block %u is held by partitions %u and %u "
+                           "at once",
+                           t, b, s->by[b], p);
+    *met = s->held[b] = t + 1;
+    s->by[b] = p;
+    return STRADS_OK;
+}
+
+static strads_err check_meetings(const strads_plan *plan, survey *s)
+{
+    uint32_t K = plan->partitions;
+    for (uint32_t t = 0; t < plan->steps; t++)
+        for (uint32_t p = 0; p < K; p++) {
+            const uint32_t *start = &plan->start[(size_t)t * K + p];
+            for (uint32_t e = start[0]; e < start[1]; e++) {
+                strads_err err = take_entry(plan, s, t, p, plan->block[e]);
+                if (err)
+                    return err;
+            }
+        }
+    for (uint32_t b = 0; b < plan->blocks; b++)
+        for (uint32_t p = 0; p < K; p++)
+            if (!s->met[(size_t)b * K + p])
+                return strads_fail(STRADS_EINVAL,
+                                   "block %u is missing on partition %u: it "
+                                   "must meet every partition once",
+                                   b, p);
+    return STRADS_OK;
+}
+
+/* ---- balance ----------------------------------------------------------- */
+
+static double load_of(const strads_plan *plan, uint32_t t, uint32_t p)
+{
+    const uint32_t *start = &plan->start[(size_t)t * plan->partitions + p];
+    double sum = 0;
+    for (uint32_t e = start[0]; e < start[1]; e++)
+        sum += plan->block_weight ? plan->block_weight[plan->block[e]] : 1;
+    return plan->partition_weight ? sum * plan->partition_weight[p] : sum;
+}
+
+static void step_loads(const strads_plan *plan, uint32_t t, double *most,
+                       double *mean, uint32_t *who)
+{
+    *most = *mean = 0;
+    *who = 0;
+    for (uint32_t p = 0; p < plan->partitions; p++) {
+        double load = load_of(plan, t, p);
+        *mean += load / plan->partitions;
+        if (load > *most) {
+            *most = load;
+            *who = p;
+        }
+    }
+}
+
+double strads_plan_imbalance(const strads_plan *plan)
+{
+    double busiest = 0, all = 0;
+    for (uint32_t t = 0; t < plan->steps; t++) {
+        double most, mean;
+        uint32_t who;
+        step_loads(plan, t, &most, &mean, &who);
+        busiest += most;
+        all += mean;
+    }
+    return all > 0 ? busiest / all : 1;
+}
+
+static strads_err check_balance(const strads_plan *plan, double balance)
+{
+    for (uint32_t t = 0; t < plan->steps; t++) {
+        double most, mean;
+        uint32_t who;
+        step_loads(plan, t, &most, &mean, &who);
+        if (most > balance * mean * (1 + 1e-12))
+            return strads_fail(STRADS_EINVAL,
+                               "step %u: partition %u has %.3g times the work "
+                               "of the mean one, allowed are %.3g",
+                               t, who, most / mean, balance);
+    }
+    return STRADS_OK;
+}
+
+strads_err strads_plan_check(const strads_plan *plan, double balance)
+{
+    strads_err err = check_sizes(plan);
+    if (err)
+        return err;
+    size_t pairs = (size_t)plan->blocks * plan->partitions;
+    survey s = {.met = calloc(pairs, sizeof *s.met),
+                .held = calloc(plan->blocks, sizeof *s.held),
+                .by = calloc(plan->blocks, sizeof *s.by)};
+    err = s.met && s.held && s.by ? check_meetings(plan, &s) : no_memory();
+    free(s.met);
+    free(s.held);
+    free(s.by);
+    return !err && balance > 0 ? check_balance(plan, balance) : err;
+}
