@@ -24,8 +24,9 @@ static const strads_option info_table[] = {
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(info_options, kind),
      .metavar = "KIND",
-     .help = "samples (LIBSVM, MatrixMarket), or corpus (bag of words, ldac, "
-             "MatrixMarket) (default: samples)"},
+     .help = "samples (LIBSVM), corpus (bag of words, ldac), text (a document "
+             "a line) or ratings; MatrixMarket is any but text (default: "
+             "samples)"},
     {.name = "labels",
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(info_options, labels),
@@ -140,6 +141,8 @@ static strads_err find_kind(const char *name, strads_kind *kind)
     static const char *const names[] = {
         [STRADS_KIND_SAMPLES] = "samples",
         [STRADS_KIND_CORPUS] = "corpus",
+        [STRADS_KIND_TEXT] = "text",
+        [STRADS_KIND_RATINGS] = "ratings",
     };
     for (size_t k = 0; name && k < sizeof names / sizeof *names; k++) {
         if (strcmp(name, names[k]) == 0) {
@@ -147,8 +150,10 @@ static strads_err find_kind(const char *name, strads_kind *kind)
             return STRADS_OK;
         }
     }
-    return name ? strads_fail(STRADS_EINVAL,
-                              "--kind %s: expected samples or corpus", name)
+    return name ? strads_fail(
+                      STRADS_EINVAL,
+                      "--kind %s: expected samples, corpus, text or ratings",
+                      name)
                 : STRADS_OK;
 }
 

@@ -133,7 +133,8 @@ static strads_err build_from(const strads_columns *c, sti_build *b, sti_feed *f,
     if (c->label != NULL)
         sti_build_give_labels(b, c->label);
     sti_twice twice;
-    return sti_build_finish(b, false, &twice, out);
+    err = sti_build_order(b, true, &twice);
+    return err == STRADS_OK ? sti_build_finish(b, out) : err;
 }
 
 strads_err strads_data_from_columns(const strads_columns *columns,

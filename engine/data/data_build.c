@@ -261,8 +261,8 @@ const sti_sink sti_build_place_sink = {.entries = place_entries,
                                        .label = place_label,
                                        .end = add_sums};
 
-static strads_err finish_side(sti_build *b, sti_side *side, bool unordered,
-                              sti_twice *twice)
+static strads_err order_side(sti_build *b, sti_side *side, bool ordered,
+                             sti_twice *twice)
 {
     if (!side->wanted || side->count == 0)
         return STRADS_OK;
@@ -272,14 +272,31 @@ static strads_err finish_side(sti_build *b, sti_side *side, bool unordered,
                            "again when nobody writes to it",
                            b->name);
     sti_side_free_places(side);
-    if (unordered && !twice->found) {
-        *twice = sti_side_order(side, b->options.threads);
-        if (side->by_col) {
-            uint64_t col = twice->line;
-            twice->line = twice->minor;
-            twice->minor = col;
-        }
+    if (ordered)
+        return STRADS_OK;
+    sti_twice found = sti_side_order(side, b->options.threads);
+    if (!found.found || twice->found)
+        return STRADS_OK;
+    *twice = found;
+    if (side->by_col) {
+        twice->line = found.minor;
+        twice->minor = found.line;
     }
+    return STRADS_OK;
+}
+
+strads_err sti_build_order(sti_build *b, bool ordered, sti_twice *twice)
+{
+    *twice = (sti_twice){0};
+    strads_err err = order_side(b, &b->data->by_col, ordered, twice);
+    return err == STRADS_OK ? order_side(b, &b->data->by_row, ordered, twice)
+                            : err;
+}
+
+static strads_err finish_side(sti_build *b, sti_side *side)
+{
+    if (!side->wanted || side->count == 0)
+        return STRADS_OK;
     const uint64_t *bounds = side->by_col ? b->col_bounds : b->row_bounds;
     if (!side->cross && b->options.partitions > 1 &&
         !sti_side_split(side, bounds + b->options.keep_first,
@@ -331,17 +348,15 @@ static strads_err make_shares(sti_build *b)
     return STRADS_OK;
 }
 
-strads_err sti_build_finish(sti_build *b, bool unordered, sti_twice *twice,
-                            strads_data **out)
+strads_err sti_build_finish(sti_build *b, strads_data **out)
 {
     strads_data *d = b->data;
-    *twice = (sti_twice){0};
-    strads_err err = finish_side(b, &d->by_col, unordered, twice);
+    strads_err err = finish_side(b, &d->by_col);
     if (err == STRADS_OK)
-        err = finish_side(b, &d->by_row, unordered, twice);
+        err = finish_side(b, &d->by_row);
     if (err == STRADS_OK)
         err = make_shares(b);
-    if (err != STRADS_OK || twice->found)
+    if (err != STRADS_OK)
         return err;
     b->digest.rows = d->rows;
     b->digest.cols = d->cols;

@@ -4,7 +4,8 @@
  *   count    only when sti_build_must_count: every entry once more, counted
  *   open     entries may be placed
  *   place    every entry once, in any order that the writers allow
- *   finish   order, check, hand out */
+ *   order    lines that were filled in any order
+ *   finish   check, cut, hand out */
 #ifndef STI_DATA_DATA_BUILD_H
 #define STI_DATA_DATA_BUILD_H
 
@@ -46,11 +47,12 @@ extern const sti_sink sti_build_place_sink; /* context: the build */
  * rows. */
 void sti_build_give_labels(sti_build *build, const double *labels);
 
-/* Puts lines in order when they were filled in any; an entry found twice is
- * reported as *twice (row in line, column in minor) and is no error of this
- * function. */
-strads_err sti_build_finish(sti_build *build, bool unordered, sti_twice *twice,
-                            strads_data **out);
+/* Every entry was placed. Puts lines in order, unless the source did; an entry
+ * found twice is reported as *twice (row in line, column in minor) and is no
+ * error of this function. STRADS_EIO: fewer entries than were counted. */
+strads_err sti_build_order(sti_build *build, bool ordered, sti_twice *twice);
+
+strads_err sti_build_finish(sti_build *build, strads_data **out);
 
 /* NULL is not allowed, a build that only was begun is. */
 void sti_build_free(sti_build *build);

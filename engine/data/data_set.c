@@ -10,9 +10,10 @@
 
 static strads_err check_options(const strads_data_options *o)
 {
-    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_CORPUS)
+    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_RATINGS)
         return strads_fail(STRADS_EINVAL,
-                           "kind is %d, expected samples or corpus",
+                           "kind is %d, expected samples, corpus, text or "
+                           "ratings",
                            (int)o->kind);
     if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_BOTH)
         return strads_fail(STRADS_EINVAL,
@@ -76,6 +77,8 @@ void strads_data_free(strads_data *data)
     sti_side_free(&data->by_row);
     sti_big_free(data->label, data->label_count * sizeof *data->label);
     sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
+    strads_names_free(data->own_row_names);
+    strads_names_free(data->own_col_names);
     free(data->shares);
     free(data);
 }
@@ -113,6 +116,26 @@ uint64_t strads_data_index_base(const strads_data *data)
 uint64_t strads_data_bytes(const strads_data *data)
 {
     return data->bytes;
+}
+
+const strads_names *strads_data_row_names(const strads_data *data)
+{
+    return data->row_names;
+}
+
+const strads_names *strads_data_col_names(const strads_data *data)
+{
+    return data->col_names;
+}
+
+uint64_t strads_data_unknown(const strads_data *data)
+{
+    return data->unknown;
+}
+
+uint64_t strads_data_repeated(const strads_data *data)
+{
+    return data->repeated;
 }
 
 const strads_share *strads_data_share(const strads_data *data,

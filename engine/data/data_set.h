@@ -16,6 +16,9 @@ struct strads_data {
     double *label; /* [label_count]; NULL when there are none */
     uint64_t label_count;
     uint64_t bytes;
+    const strads_names *row_names, *col_names;
+    strads_names *own_row_names, *own_col_names; /* where made by the reader */
+    uint64_t unknown, repeated;
 };
 
 /* Options with every default filled in. */

@@ -266,10 +266,11 @@ static bool is_row(const char *p, const char *end)
     return p < end && *p != '\n' && *p != '#';
 }
 
-const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows)
+const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows,
+                                 bool every_line)
 {
     while (rows > 0 && p < end) {
-        rows -= is_row(p, end);
+        rows -= every_line || is_row(p, end);
         const char *line_end = memchr(p, '\n', (size_t)(end - p));
         p = line_end != NULL ? line_end + 1 : end;
     }

@@ -18,6 +18,7 @@
 #include "engine/data/labels_file.h"
 #include "engine/data/libsvm_parse.h"
 #include "engine/data/parallel_tasks.h"
+#include "engine/data/repeated_entry.h"
 
 enum { CHUNK_AT_LEAST = 64 << 10 };
 
@@ -48,7 +49,10 @@ static strads_err prepare(sti_reading *r)
     pass->value_limit = r->options.values == STRADS_F32 ? FLT_MAX : DBL_MAX;
     pass->row_limit = STI_MOST_LINES;
     pass->col_limit = STI_MOST_LINES;
-    if (!r->format.by_row) {
+    pass->naming = &r->naming;
+    pass->ratings = &r->format.ratings;
+    pass->skip = r->format.ratings.body;
+    if (r->format.header) {
         pass->market = &r->format.market;
         pass->skip = r->format.market.body;
         pass->row_limit = r->format.market.rows;
@@ -68,10 +72,10 @@ static strads_err check_labels(const sti_reading *r)
     const char *labels = r->options.labels_path;
     if (labels == NULL)
         return STRADS_OK;
-    if (r->options.kind == STRADS_KIND_CORPUS)
+    if (r->options.kind != STRADS_KIND_SAMPLES)
         return strads_fail(STRADS_EINVAL,
-                           "%s: is read as a corpus, which has no labels; "
-                           "leave %s out",
+                           "%s: is read as a corpus or as ratings, which have "
+                           "no labels; leave %s out",
                            r->text.path, labels);
     if (r->format.labels)
         return strads_fail(STRADS_EINVAL,
@@ -102,6 +106,7 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
 void sti_reading_close(sti_reading *r)
 {
     sti_survey_free(&r->survey);
+    sti_naming_free(&r->naming);
     free(r->pass.chunks);
     sti_text_close(&r->text);
     *r = (sti_reading){0};
@@ -147,15 +152,21 @@ static strads_err check_entries(sti_reading *r)
 strads_err sti_reading_survey(sti_reading *r)
 {
     sti_survey *s = &r->survey;
+    uint64_t cols = r->options.min_cols;
     s->room = r->options.memory_limit;
-    strads_err err = r->format.by_row
-                         ? sti_survey_rows(s, &r->pass, r->options.min_cols)
-                         : sti_survey_sized(s, &r->pass, r->options.min_cols);
+    strads_err err = sti_reading_measure(r);
+    if (err == STRADS_OK && r->options.col_names != NULL)
+        cols = strads_names_count(r->options.col_names);
+    if (err == STRADS_OK)
+        err = r->format.by_row ? sti_survey_rows(s, &r->pass, cols)
+                               : sti_survey_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    r->pass.col_limit = r->format.by_row ? s->cols : r->format.market.cols;
+    if (r->format.by_row)
+        r->pass.col_limit = s->cols;
     r->pass.row_limit = s->rows;
-    return r->format.by_row ? STRADS_OK : check_entries(r);
+    err = sti_reading_check_names(r);
+    return err == STRADS_OK && r->format.header ? check_entries(r) : err;
 }
 
 /* Finds where each partition's rows begin; tasks are the survey's chunks. */
@@ -165,6 +176,7 @@ typedef struct row_search {
     uint64_t rows;
     size_t count; /* of chunks */
     uint32_t partitions;
+    bool every_line;
     sti_chunk *found;
 } row_search;
 
@@ -179,7 +191,7 @@ static void search_chunk(void *context, size_t task)
         uint64_t bound = s->bounds[k];
         if (bound < row || bound >= end)
             continue;
-        p = sti_libsvm_skip_rows(p, chunk->end, bound - row);
+        p = sti_libsvm_skip_rows(p, chunk->end, bound - row, s->every_line);
         row = bound;
         s->found[k] = (sti_chunk){.begin = p, .first_row = bound};
     }
@@ -193,6 +205,7 @@ static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
                          .rows = r->survey.rows,
                          .count = r->pass.count,
                          .partitions = parts,
+                         .every_line = r->format.parser->every_line,
                          .found = calloc(parts, sizeof(sti_chunk))};
     if (search.found == NULL)
         return no_memory(r->text.path);
@@ -279,13 +292,26 @@ static strads_err add_labels(const sti_reading *r, sti_build *b)
     return STRADS_OK;
 }
 
+/* What is there twice is an error, or becomes one entry. */
+static strads_err merge_repeats(sti_reading *r, sti_build *b,
+                                const sti_twice *twice)
+{
+    if (!twice->found)
+        return STRADS_OK;
+    if (r->format.repeats == STI_REPEATS_REFUSE)
+        return sti_duplicate_fail(&r->pass, twice);
+    return sti_repeats_merge(b, &r->pass, r->format.repeats);
+}
+
 static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
 {
     sti_twice twice;
     strads_data *data = NULL;
-    strads_err err = sti_build_finish(b, !r->format.ordered, &twice, &data);
-    if (err == STRADS_OK && twice.found)
-        err = sti_duplicate_fail(&r->pass, &twice);
+    strads_err err = sti_build_order(b, r->format.ordered, &twice);
+    if (err == STRADS_OK)
+        err = merge_repeats(r, b, &twice);
+    if (err == STRADS_OK)
+        err = sti_build_finish(b, &data);
     if (err == STRADS_OK)
         err = sti_text_unchanged(&r->text);
     if (err != STRADS_OK) {
@@ -293,6 +319,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
         return err;
     }
     data->index_base = r->format.parser->base;
+    sti_reading_give_names(r, data);
     *out = data;
     return STRADS_OK;
 }

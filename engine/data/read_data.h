@@ -3,6 +3,7 @@
 #define STI_DATA_READ_DATA_H
 
 #include "engine/data/data_build.h"
+#include "engine/data/naming.h"
 #include "engine/data/text_format.h"
 
 typedef struct sti_reading {
@@ -11,6 +12,7 @@ typedef struct sti_reading {
     sti_format format;
     sti_pass pass;
     sti_survey survey;
+    sti_naming naming;
 } sti_reading;
 
 /* Opens, finds the format, reads a header, cuts chunks. */
@@ -19,6 +21,17 @@ strads_err sti_reading_open(sti_reading *reading, const char *path,
 
 /* Labels from options.labels_path, all rows of them; NULL there: NULL. */
 strads_err sti_reading_labels(const sti_reading *reading, double **out);
+
+/* Before the first pass: the sizes, and the names, of a text that does not tell
+ * its sizes and does not go row by row, or that has names; a pass of its own.
+ * Nothing for others. */
+strads_err sti_reading_measure(sti_reading *reading);
+
+/* Whether the columns are as many as their names. */
+strads_err sti_reading_check_names(const sti_reading *reading);
+
+/* Names become the data set's, and how many entries had others. */
+void sti_reading_give_names(sti_reading *reading, strads_data *data);
 
 /* The first pass: fills `survey`. */
 strads_err sti_reading_survey(sti_reading *reading);

@@ -47,6 +47,7 @@ bool sti_side_make_starts(sti_side *s, uint32_t spare)
 bool sti_side_make_entries(sti_side *s, strads_scalar values)
 {
     uint64_t room = s->nnz + STI_OVERREAD;
+    s->room = room;
     s->index = sti_big_alloc(room * sizeof *s->index);
     if (values == STRADS_F32)
         s->f32 = sti_big_alloc(room * sizeof *s->f32);
@@ -277,7 +278,7 @@ void sti_side_free_places(sti_side *s)
 
 void sti_side_free(sti_side *s)
 {
-    uint64_t room = s->nnz + STI_OVERREAD;
+    uint64_t room = s->room;
     sti_side_free_places(s);
     sti_big_free(s->start, s->start_room * sizeof *s->start);
     sti_big_free(s->index, room * sizeof *s->index);

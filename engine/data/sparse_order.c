@@ -124,14 +124,14 @@ static void order_lines(void *context, size_t task)
 sti_twice sti_side_order(sti_side *side, uint32_t threads)
 {
     sti_twice twice = {0};
-    for (uint32_t p = 0; p < side->count && !twice.found; p++) {
+    for (uint32_t p = 0; p < side->count; p++) {
         ordering o = {.side = side,
                       .part = &side->parts[p],
                       .tasks = (uint64_t)threads * TASKS_PER_THREAD};
         atomic_init(&o.twice_line, UINT64_MAX);
         sti_parallel(threads, o.tasks, order_lines, &o);
         uint64_t k = atomic_load(&o.twice_line);
-        if (k == UINT64_MAX)
+        if (k == UINT64_MAX || twice.found)
             continue;
         line_view v = view_line(&o, k);
         twice =

@@ -57,8 +57,10 @@ struct sti_feed {
     uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
     uint64_t row_limit; /* rows and columns beyond these do not fit */
     uint64_t col_limit;
-    const struct sti_market *market; /* MatrixMarket, bag: its header */
-    bool line_by_line;               /* empty the batch after each entry */
+    const struct sti_market *market;   /* MatrixMarket, bag: its header */
+    const struct sti_ratings *ratings; /* ratings: how lines look */
+    struct sti_naming *naming;         /* ratings, plain text */
+    bool line_by_line;                 /* empty the batch after each entry */
 
     /* The parser's state between two pieces of text. */
     bool in_row; /* a label or a part of a line was read */
@@ -84,6 +86,7 @@ typedef struct sti_parser {
     const char *row, *col; /* what people call them */
     const char *row_form;  /* formats without a header: how a row looks */
     uint64_t base;         /* that rows and columns are counted from */
+    bool every_line;       /* a blank line is a row, too */
     char cut; /* where a stream of text may be cut, see sti_stream_open */
     void (*take)(sti_feed *feed, const char *begin, const char *end);
     void (*finish)(sti_feed *feed);
@@ -91,6 +94,8 @@ typedef struct sti_parser {
 
 extern const sti_parser sti_libsvm_parser;
 extern const sti_parser sti_ldac_parser;
+extern const sti_parser sti_words_parser;
+extern const sti_parser sti_ratings_parser;
 extern const sti_parser sti_market_parser;
 extern const sti_parser sti_bag_parser;
 

@@ -1,40 +1,80 @@
-/* Tells formats apart. MatrixMarket says so in its first bytes and a bag of
- * words opens with three numbers; the rest is taken for the kind's other
- * format, whose parser says what it misses. */
+/* Tells formats apart: the kind says which may come. MatrixMarket says so in
+ * its first bytes and a bag of words opens with three numbers; the rest is
+ * taken for the kind's other format, whose parser says what it misses. */
 #include "engine/data/text_format.h"
+
+static const char *expected(strads_kind kind)
+{
+    switch (kind) {
+    case STRADS_KIND_CORPUS:
+        return "a bag of words, ldac or MatrixMarket text";
+    case STRADS_KIND_TEXT:
+        return "a document in each line";
+    case STRADS_KIND_RATINGS:
+        return "ratings";
+    default:
+        return "LIBSVM or MatrixMarket text";
+    }
+}
+
+static strads_err look_at_market(const char *path, strads_kind kind,
+                                 const sti_piece *piece, sti_format *out)
+{
+    *out = (sti_format){.parser = &sti_market_parser, .header = true};
+    if (kind == STRADS_KIND_RATINGS)
+        out->repeats = STI_REPEATS_LAST;
+    strads_err err =
+        sti_market_header(path, piece->begin, piece->end, &out->market);
+    out->market.counts = kind == STRADS_KIND_CORPUS;
+    return err;
+}
+
+static strads_err look_at_corpus(const char *path, const sti_piece *piece,
+                                 sti_format *out)
+{
+    *out = (sti_format){.parser = &sti_ldac_parser, .by_row = true};
+    if (!sti_bag_is(piece->begin, piece->end))
+        return STRADS_OK;
+    *out = (sti_format){.parser = &sti_bag_parser, .header = true};
+    return sti_bag_header(path, piece->begin, piece->end, &out->market);
+}
+
+static strads_err look_at_ratings(const char *path, const sti_piece *piece,
+                                  sti_format *out)
+{
+    *out = (sti_format){.parser = &sti_ratings_parser,
+                        .repeats = STI_REPEATS_LAST};
+    strads_err err =
+        sti_ratings_look(path, piece->begin, piece->end, &out->ratings);
+    out->names_rows = out->names_cols = out->ratings.named;
+    return err;
+}
 
 static strads_err look(const sti_text *text, const sti_piece *piece,
                        strads_kind kind, sti_format *out)
 {
-    const char *begin = piece->begin;
-    const char *end = piece->end;
-    bool corpus = kind == STRADS_KIND_CORPUS;
-    sti_format found = {0};
-    strads_err err = STRADS_OK;
-    if (begin == end)
+    if (piece->begin == piece->end)
         return strads_fail(STRADS_EFORMAT,
-                           "%s: is empty when decompressed, expected %s "
-                           "or MatrixMarket text",
-                           text->path,
-                           corpus ? "a bag of words, ldac" : "LIBSVM");
-    if (sti_market_is(begin, end)) {
-        found.parser = &sti_market_parser;
-        err = sti_market_header(text->path, begin, end, &found.market);
-        found.market.counts = corpus;
-    } else if (corpus && sti_bag_is(begin, end)) {
-        found.parser = &sti_bag_parser;
-        err = sti_bag_header(text->path, begin, end, &found.market);
-    } else if (corpus) {
-        found = (sti_format){.parser = &sti_ldac_parser, .by_row = true};
-    } else {
-        found = (sti_format){.parser = &sti_libsvm_parser,
-                             .by_row = true,
-                             .labels = true,
-                             .ordered = true};
+                           "%s: is empty when decompressed, expected %s",
+                           text->path, expected(kind));
+    if (kind == STRADS_KIND_TEXT) {
+        *out = (sti_format){.parser = &sti_words_parser,
+                            .by_row = true,
+                            .names_cols = true,
+                            .repeats = STI_REPEATS_ADD};
+        return STRADS_OK;
     }
-    if (err == STRADS_OK)
-        *out = found;
-    return err;
+    if (sti_market_is(piece->begin, piece->end))
+        return look_at_market(text->path, kind, piece, out);
+    if (kind == STRADS_KIND_CORPUS)
+        return look_at_corpus(text->path, piece, out);
+    if (kind == STRADS_KIND_RATINGS)
+        return look_at_ratings(text->path, piece, out);
+    *out = (sti_format){.parser = &sti_libsvm_parser,
+                        .by_row = true,
+                        .labels = true,
+                        .ordered = true};
+    return STRADS_OK;
 }
 
 strads_err sti_format_find(const sti_text *text, strads_kind kind,

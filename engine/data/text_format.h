@@ -3,15 +3,26 @@
 #define STI_DATA_TEXT_FORMAT_H
 
 #include "engine/data/matrixmarket_parse.h"
+#include "engine/data/ratings_parse.h"
 #include "strads/data.h"
+
+/* What becomes of an entry that is there more than once. */
+typedef enum sti_repeats {
+    STI_REPEATS_REFUSE,
+    STI_REPEATS_ADD, /* they are added up */
+    STI_REPEATS_LAST /* the last one in the file counts */
+} sti_repeats;
 
 typedef struct sti_format {
     const sti_parser *parser;
-    bool by_row;       /* row after row, sizes unknown before the end; otherwise
-                     entries in any order behind a header with the sizes */
-    bool labels;       /* each row has one */
-    bool ordered;      /* columns ascend in a row, which the parser checks */
-    sti_market market; /* the header; all zeros where there is none */
+    bool by_row;  /* row after row, otherwise entries in any order */
+    bool header;  /* tells sizes and entries */
+    bool labels;  /* each row has one */
+    bool ordered; /* columns ascend in a row, which the parser checks */
+    bool names_rows, names_cols; /* the text has names and no numbers */
+    sti_repeats repeats;
+    sti_market market;   /* the header; all zeros where there is none */
+    sti_ratings ratings; /* of ratings */
 } sti_format;
 
 /* Looks at the beginning of the text, decompressed if need be. */

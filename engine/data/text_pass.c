@@ -22,6 +22,8 @@ static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
     f->row_limit = pass->row_limit;
     f->col_limit = pass->col_limit;
     f->market = pass->market;
+    f->ratings = pass->ratings;
+    f->naming = pass->naming;
 }
 
 static void feed_take(sti_feed *f, const sti_pass *pass, sti_piece piece)

@@ -19,8 +19,10 @@ typedef struct sti_chunk {
 typedef struct sti_pass {
     const sti_text *text;
     const sti_parser *parser;
-    const struct sti_market *market; /* or NULL */
-    size_t skip;                     /* bytes before the first entry */
+    const struct sti_market *market; /* or NULL, as the next two */
+    const struct sti_ratings *ratings;
+    struct sti_naming *naming;
+    size_t skip; /* bytes before the first entry */
     uint32_t threads;
     const sti_sink *sink;
     void *context;

@@ -1,10 +1,10 @@
 /* strads/data.h - reading a data set and cutting it into partitions.
  *
  * A data set is a sparse matrix: samples by features with one label a row, or
- * documents by words. A process reads the files that people already have
- * (LIBSVM, MatrixMarket, UCI bag of words, Blei's ldac; plain, gzip or zstd)
- * and keeps only the partitions that it is asked to keep, in the orientation
- * that the program wants. */
+ * documents by words, or users by items. A process reads the files that people
+ * already have (LIBSVM, MatrixMarket, UCI bag of words, Blei's ldac, plain
+ * text, CSV; plain, gzip or zstd) and keeps only the partitions that it is
+ * asked to keep, in the orientation that the program wants. */
 #ifndef STRADS_DATA_H
 #define STRADS_DATA_H
 
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "strads/error.h"
+#include "strads/names.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,12 +44,21 @@ typedef enum strads_scalar {
 typedef enum strads_kind {
     STRADS_KIND_SAMPLES = 0, /* samples by features, a label a row: LIBSVM,
                                 MatrixMarket */
-    STRADS_KIND_CORPUS = 1   /* documents by words, how often each occurs, a
+    STRADS_KIND_CORPUS = 1,  /* documents by words, how often each occurs, a
                                 whole number from 1 to 2^24 (exact in f32), no
                                 labels: UCI bag of words (lines D, W, NNZ, then
                                 `document word count` from 1), ldac (lines
                                 `N word:count ...`, words from 0),
                                 MatrixMarket */
+    STRADS_KIND_TEXT = 2,    /* plain text, a document a line: a corpus whose
+                                words are named. Words are runs of two or more
+                                letters, digits and `_`, in lower case */
+    STRADS_KIND_RATINGS = 3  /* users by items: lines `user item rating`, parted
+                                by blanks, tabs, `,`, `;` or `::`, more fields
+                                are not looked at, without a rating it is 1; or
+                                MatrixMarket. Users and items are numbers from
+                                0, or behind a header line names. Of a pair
+                                that is there more than once the last counts */
 } strads_kind;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */
@@ -108,12 +118,20 @@ typedef struct strads_data_options {
                                 has its own labels, a corpus has none:
                                 STRADS_EINVAL */
     strads_kind kind;        /* default: samples */
+    /* Names that are known, or NULL; must outlive the data set. Text and named
+     * ratings: rows and columns are numbered as there, and what has another
+     * name is left out, see strads_data_unknown. Otherwise there are as many
+     * columns as names, and no more may occur; a header must agree. */
+    const strads_names *row_names, *col_names;
+    const strads_names *stop_words; /* text: left out; may be NULL */
+    uint32_t min_df; /* text: so are words in fewer documents, where col_names
+                        is NULL */
 } strads_data_options;
 
 /* What a file holds, seen without keeping the matrix. */
 typedef struct strads_data_summary {
-    const char *format;      /* "libsvm", "matrixmarket", "uci-bow" or "ldac";
-                                static */
+    const char *format;      /* "libsvm", "matrixmarket", "uci-bow", "ldac",
+                                "text" or "ratings"; static */
     const char *compression; /* "none", "gzip" or "zstd"; static */
     uint64_t rows, cols, nnz;
     uint64_t empty_rows, empty_cols;
@@ -132,10 +150,11 @@ typedef struct strads_data_summary {
  * threads: nobody may shorten one meanwhile. Values are rounded to the nearest
  * double and must be finite; stored zeros stay entries (those of an array-
  * format file do not). LIBSVM indices ascend in a row, `qid:` is ignored;
- * entries of all others may come in any order, none twice. Partitions are cut
- * so that each holds about nnz / K entries; with more partitions than rows
- * (columns) some are empty. `options` may be NULL. On success *out is the
- * caller's to free. STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the
+ * entries of all others may come in any order, none twice but in ratings and
+ * text. Partitions are cut so that each holds about nnz / K entries; with more
+ * partitions than rows (columns) some are empty. `options` may be NULL. On
+ * success *out is the caller's to free.
+ * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the
  * sentence names file, line, what was found and what was expected.
  * STRADS_ENOMEM: the sentence says how many bytes would be needed.
  * STRADS_ELIMIT: more than 2^32 - 2 rows or columns. STRADS_EINVAL: an option.
@@ -182,6 +201,20 @@ STRADS_API uint64_t strads_data_index_base(const strads_data *data);
 
 /* Bytes of memory that the data set holds. */
 STRADS_API uint64_t strads_data_bytes(const strads_data *data);
+
+/* What rows and columns are called; NULL where they are numbered only. As long
+ * as `data`, or options->row_names and col_names. */
+STRADS_API const strads_names *strads_data_row_names(const strads_data *data);
+STRADS_API const strads_names *strads_data_col_names(const strads_data *data);
+
+/* Entries of the file that were left out because their row or column has a name
+ * that the given ones do not have. */
+STRADS_API uint64_t strads_data_unknown(const strads_data *data);
+
+/* Entries of what this process keeps that were there more than once and became
+ * one: words of a text, ratings that a later one replaced. What strads_data_nnz
+ * and strads_data_col_nnz tell of the whole file still has them. */
+STRADS_API uint64_t strads_data_repeated(const strads_data *data);
 
 /* The share of partition p; NULL when this process does not keep it. Valid as
  * long as `data`. */

@@ -1,0 +1,261 @@
+/* Ratings: numbered and named users and items, in every spelling, against a
+ * table that keeps the last rating of each pair. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_oracle.h"
+
+TestSuite(data_ratings, .init = oracle_enter, .fini = oracle_leave);
+
+enum { USERS = 90, ITEMS = 60, RATINGS = 3000 };
+
+/* Ratings in the order of the file, and what remains of them. */
+typedef struct rated {
+    uint32_t user[RATINGS], item[RATINGS];
+    double value[RATINGS];
+    oracle kept;
+    uint64_t repeated;
+} rated;
+
+static uint64_t draw(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static rated *random_ratings(unsigned seed)
+{
+    static double last[USERS][ITEMS];
+    static bool there[USERS][ITEMS];
+    rated *r = calloc(1, sizeof *r);
+    uint64_t state = seed;
+    memset(there, 0, sizeof there);
+    for (uint32_t k = 0; k < RATINGS; k++) {
+        /* Every user and item comes up, in the order of their numbers. */
+        uint32_t u = k < USERS ? k : (uint32_t)(draw(&state) % USERS);
+        uint32_t i = k < ITEMS ? k : (uint32_t)(draw(&state) % ITEMS);
+        r->user[k] = u;
+        r->item[k] = i;
+        r->value[k] = (double)(draw(&state) % 11) / 2 - 1;
+        r->repeated += there[u][i];
+        there[u][i] = true;
+        last[u][i] = r->value[k];
+    }
+    oracle *m = &r->kept;
+    *m = (oracle){.rows = USERS, .cols = ITEMS};
+    m->entry = calloc(RATINGS, sizeof *m->entry);
+    for (uint32_t u = 0; u < USERS; u++)
+        for (uint32_t i = 0; i < ITEMS; i++)
+            if (there[u][i])
+                m->entry[m->nnz++] = (oracle_entry){u, i, last[u][i]};
+    return r;
+}
+
+static void free_ratings(rated *r)
+{
+    oracle_free(&r->kept);
+    free(r);
+}
+
+static const char *write_ratings(const rated *r, const char *header,
+                                 const char *format)
+{
+    const char *path = oracle_path("ratings.txt");
+    FILE *file = fopen(path, "w");
+    (void)fputs(header, file);
+    for (uint32_t k = 0; k < RATINGS; k++)
+        (void)fprintf(file, format, r->user[k], r->item[k], r->value[k]);
+    (void)fclose(file);
+    return path;
+}
+
+/* Shares are compared one by one: the data set's totals have repeated ones. */
+static void expect_shares(const rated *r, const strads_data *data)
+{
+    const oracle *m = &r->kept;
+    uint64_t seen = 0;
+    for (uint32_t p = 0; strads_data_share(data, p) != NULL; p++) {
+        const strads_share *share = strads_data_share(data, p);
+        const strads_sparse *x = &share->by_row;
+        for (uint64_t k = 0; k < x->lines; k++) {
+            for (uint64_t at = x->start[k]; at < x->start[k + 1]; at++) {
+                const oracle_entry *e = &m->entry[seen++];
+                cr_assert_eq(e->row, share->rows.begin + k);
+                cr_assert_eq(e->col, x->index[at]);
+                cr_assert_eq(e->value,
+                             x->f64 ? x->f64[at] : (double)x->f32[at]);
+            }
+        }
+        cr_assert_eq(x->nnz, x->start[x->lines]);
+        cr_assert_eq(share->by_col.nnz, x->nnz);
+    }
+    cr_assert_eq(seen, m->nnz);
+}
+
+static void expect_ratings(const rated *r, const char *path)
+{
+    for (uint32_t k = 0; k < 4; k++) {
+        strads_data_options o = {.size = sizeof o,
+                                 .kind = STRADS_KIND_RATINGS,
+                                 .threads = 1 + k,
+                                 .partitions = 1 + k,
+                                 .values = k % 2 ? STRADS_F32 : STRADS_F64,
+                                 .layout = STRADS_LAYOUT_BOTH};
+        strads_data *data = NULL;
+        cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
+                     strads_error_text());
+        cr_assert_eq(strads_data_rows(data), USERS);
+        cr_assert_eq(strads_data_cols(data), ITEMS);
+        cr_assert_eq(strads_data_nnz(data), RATINGS);
+        cr_assert_eq(strads_data_repeated(data), r->repeated);
+        cr_assert_eq(strads_data_unknown(data), 0);
+        expect_shares(r, data);
+        strads_data_free(data);
+    }
+}
+
+Test(data_ratings, of_numbered_users_and_items_keep_the_last_of_each_pair)
+{
+    rated *r = random_ratings(1);
+    cr_assert_gt(r->repeated, 100);
+    const char *path = write_ratings(r, "", "%u %u %.1f\n");
+    expect_ratings(r, path);
+    expect_ratings(r, oracle_gzip(path, 2));
+    expect_ratings(r, oracle_zstd(path, 1));
+    expect_ratings(r, write_ratings(r, "", " %u\t%u  %.1f \r\n"));
+    expect_ratings(r, write_ratings(r, "", "%u::%u::%.1f::978300760\n"));
+    free_ratings(r);
+}
+
+Test(data_ratings, behind_a_header_have_named_users_and_items)
+{
+    rated *r = random_ratings(2);
+    expect_ratings(r, write_ratings(r, "user,item,rating\n", "u%u,%u,%.1f\n"));
+    expect_ratings(r,
+                   write_ratings(r, "\xef\xbb\xbfuserId;movieId;rating;time\n",
+                                 "%u;m%u;%.1f;5\r\n"));
+    expect_ratings(r, write_ratings(r, "user\titem\trating\n",
+                                    "\"the \"\"%u\"\"\"\t%u\t\"%.1f\"\n"));
+    expect_ratings(r, oracle_gzip(write_ratings(r, "", "u%u,i%u,%.1f\n"), 1));
+    free_ratings(r);
+}
+
+static strads_data *read_ratings(const char *text, const strads_names *users,
+                                 const strads_names *items)
+{
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_RATINGS,
+                             .layout = STRADS_LAYOUT_ROWS,
+                             .row_names = users,
+                             .col_names = items};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(oracle_text("r.csv", text), &o, &data),
+                 STRADS_OK, "%s", strads_error_text());
+    return data;
+}
+
+Test(data_ratings, names_are_told_and_may_be_given)
+{
+    strads_data *first =
+        read_ratings("user,item,rating\nann,\"tea, green\",4\nbob,coffee,2\n",
+                     NULL, NULL);
+    const strads_names *users = strads_data_row_names(first);
+    const strads_names *items = strads_data_col_names(first);
+    cr_assert_str_eq(strads_names_at(users, 1), "bob");
+    cr_assert_str_eq(strads_names_at(items, 0), "tea, green");
+    strads_data *later = read_ratings(
+        "user,item,rating\ncid,coffee,1\nbob,\"tea, green\",3\nann,milk,5\n",
+        users, items);
+    cr_assert_eq(strads_data_rows(later), 2);
+    cr_assert_eq(strads_data_cols(later), 2);
+    cr_assert_eq(strads_data_unknown(later), 2);
+    const strads_sparse *x = &strads_data_share(later, 0)->by_row;
+    cr_assert_eq(x->nnz, 1);
+    cr_assert_eq(x->start[1], 0);
+    cr_assert_eq(x->index[0], 0);
+    cr_assert_eq(x->f64[0], 3);
+    strads_data_free(later);
+    strads_data_free(first);
+}
+
+Test(data_ratings, may_be_missing_and_are_1_then)
+{
+    strads_data *data = read_ratings("0 3\n2 1\n", NULL, NULL);
+    const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+    cr_assert_eq(x->nnz, 2);
+    cr_assert_eq(x->f64[1], 1);
+    cr_assert_eq(strads_data_cols(data), 4);
+    cr_assert_null(strads_data_row_names(data));
+    strads_data_free(data);
+}
+
+Test(data_ratings, of_the_sample_are_what_its_page_says)
+{
+    strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_RATINGS};
+    strads_data_summary s;
+    cr_assert_eq(strads_data_summarize(STRADS_SOURCE_DIR
+                                       "/data/unvotes-tiny.txt",
+                                       &o, &s),
+                 STRADS_OK, "%s", strads_error_text());
+    cr_assert_str_eq(s.format, "ratings");
+    cr_assert_eq(s.rows, 193);
+    cr_assert_eq(s.cols, 400);
+    cr_assert_eq(s.nnz, 66748);
+    cr_assert_eq(s.value_min, -1);
+    cr_assert_eq(s.value_max, 1);
+}
+
+typedef struct wrong_ratings {
+    const char *text;
+    strads_err err;
+    const char *part[3];
+} wrong_ratings;
+
+static const wrong_ratings wrong[] = {
+    {"0 1 3\n0 2 nan\n", STRADS_EFORMAT, {"line 2", "'nan'", "finite"}},
+    {"0 1 3\n0 2 1e999\n", STRADS_EFORMAT, {"line 2", "below 1.8e308"}},
+    {"0 1 3\n0 2\n", STRADS_EFORMAT, {"line 2", "3 fields", "not 2"}},
+    {"0 1 3\n0 2 3 4\n", STRADS_EFORMAT, {"line 2", "3 fields", "not 4"}},
+    {"0 1 3\n\n0 x 3\n", STRADS_EFORMAT, {"line 3", "'x'", "a whole number"}},
+    {"0 1 3\n-1 2 3\n", STRADS_EFORMAT, {"line 2", "'-1'", "a user"}},
+    {"0 1 3\n4294967294 2 3\n", STRADS_EFORMAT, {"from 0 to 4294967293"}},
+    {"u,i,r\na,b,3\n,b,3\n", STRADS_EFORMAT, {"line 3", "a user of 1 to"}},
+    {"u,i,r\na,b,3\n\"a,b,3\n", STRADS_EFORMAT, {"line 3", "quotes close"}},
+    {"u,i,r\na,b,3\n\"a\"x,b,3\n", STRADS_EFORMAT, {"line 3", "quotes close"}},
+    {"u,i,r\na,b,good\n", STRADS_EFORMAT, {"line 2", "'good'", "a rating"}},
+    {"u,i,r\n", STRADS_EFORMAT, {"no entries"}},
+    {"alone\n", STRADS_EFORMAT, {"line 1", "'alone'", "`user item rating`"}},
+    {"\n\n", STRADS_EFORMAT, {"expected `user item rating`"}},
+};
+
+Test(data_ratings, what_is_wrong_is_said_with_its_line)
+{
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        const char *plain = oracle_text("wrong.txt", wrong[k].text);
+        const char *paths[] = {plain, oracle_zstd(plain, 1)};
+        for (size_t which = 0; which < 2; which++) {
+            strads_data_options o = {.size = sizeof o,
+                                     .kind = STRADS_KIND_RATINGS,
+                                     .threads = 1 + (uint32_t)which};
+            strads_data *data = NULL;
+            strads_err err = strads_data_read(paths[which], &o, &data);
+            const char *text = strads_error_text();
+            cr_assert_eq(err, wrong[k].err, "%zu: %s", k, text);
+            for (size_t i = 0; i < 3 && wrong[k].part[i] != NULL; i++)
+                cr_assert_not_null(strstr(text, wrong[k].part[i]),
+                                   "'%s' in '%s'", wrong[k].part[i], text);
+        }
+    }
+}
+
+Test(data_ratings, in_matrixmarket_keep_the_last_too)
+{
+    strads_data *data =
+        read_ratings("%%MatrixMarket matrix coordinate real general\n"
+                     "2 2 3\n1 2 5\n2 1 4\n1 2 3\n",
+                     NULL, NULL);
+    cr_assert_eq(strads_data_repeated(data), 1);
+    cr_assert_eq(strads_data_share(data, 0)->by_row.f64[0], 3);
+    strads_data_free(data);
+}

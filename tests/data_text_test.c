@@ -1,0 +1,166 @@
+/* Plain text: words, documents, names that are made or given. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data_oracle.h"
+
+TestSuite(data_text, .init = oracle_enter, .fini = oracle_leave);
+
+static strads_data *read_text(const char *path, strads_data_options o)
+{
+    strads_data *data = NULL;
+    o.size = sizeof o;
+    o.kind = STRADS_KIND_TEXT;
+    o.layout = STRADS_LAYOUT_BOTH;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    return data;
+}
+
+/* How often the word is in the document; 0 for one that is no name. */
+static double count(const strads_data *data, uint64_t document,
+                    const char *word)
+{
+    uint32_t number;
+    if (!strads_names_find(strads_data_col_names(data), word, strlen(word),
+                           &number))
+        return 0;
+    for (uint32_t p = 0; strads_data_share(data, p) != NULL; p++) {
+        const strads_share *s = strads_data_share(data, p);
+        if (document < s->rows.begin || document >= s->rows.end)
+            continue;
+        uint64_t k = document - s->rows.begin;
+        for (uint64_t i = s->by_row.start[k]; i < s->by_row.start[k + 1]; i++)
+            if (s->by_row.index[i] == number)
+                return s->by_row.f64[i];
+    }
+    return 0;
+}
+
+static const char sample[] = "The cat, the CAT and the dog.\n"
+                             "\n"
+                             "A dog's life: 42 na\xc3\xafve dogs!\r\n"
+                             "cat";
+
+Test(data_text, is_cut_into_words_and_a_line_is_a_document)
+{
+    const char *path = oracle_text("sample.txt", sample);
+    const char *paths[] = {path, oracle_gzip(path, 1)};
+    for (size_t k = 0; k < 2; k++) {
+        strads_data *data = read_text(paths[k], (strads_data_options){0});
+        cr_assert_eq(strads_data_rows(data), 4);
+        cr_assert_eq(strads_data_cols(data), 8);
+        cr_assert_str_eq(strads_names_at(strads_data_col_names(data), 0),
+                         "the");
+        cr_assert_eq(count(data, 0, "the"), 3);
+        cr_assert_eq(count(data, 0, "cat"), 2);
+        cr_assert_eq(count(data, 2, "dog"), 1);
+        cr_assert_eq(count(data, 2, "42"), 1);
+        cr_assert_eq(count(data, 2, "na\xc3\xafve"), 1);
+        cr_assert_eq(count(data, 2, "a"), 0, "a single letter is no word");
+        cr_assert_eq(count(data, 3, "cat"), 1);
+        cr_assert_eq(strads_data_share(data, 0)->by_row.start[2],
+                     strads_data_share(data, 0)->by_row.start[1]);
+        cr_assert_eq(strads_data_repeated(data), 3);
+        strads_data_free(data);
+    }
+}
+
+Test(data_text, leaves_stop_words_and_rare_words_out)
+{
+    const char *path = oracle_text("sample.txt", sample);
+    strads_names *stop = NULL;
+    cr_assert_eq(strads_names_read(oracle_text("stop.txt", "the\nand\n"),
+                                   &stop),
+                 STRADS_OK);
+    strads_data *data =
+        read_text(path, (strads_data_options){.stop_words = stop, .min_df = 2});
+    cr_assert_eq(strads_data_cols(data), 2);
+    cr_assert_eq(count(data, 0, "cat"), 2);
+    cr_assert_eq(count(data, 0, "the"), 0);
+    cr_assert_eq(count(data, 2, "dog"), 1);
+    cr_assert_eq(count(data, 2, "life"), 0);
+    strads_data_free(data);
+    strads_names_free(stop);
+}
+
+Test(data_text, with_a_given_vocabulary_leaves_other_words_out)
+{
+    strads_names *words = NULL;
+    cr_assert_eq(strads_names_read(oracle_text("words.txt", "dog\nbird\ncat\n"),
+                                   &words),
+                 STRADS_OK);
+    strads_data *data = read_text(oracle_text("sample.txt", sample),
+                                  (strads_data_options){.col_names = words});
+    cr_assert_eq(strads_data_cols(data), 3);
+    cr_assert_eq(strads_data_col_names(data), words);
+    cr_assert_eq(count(data, 0, "dog"), 1);
+    cr_assert_eq(count(data, 0, "cat"), 2);
+    cr_assert_eq(count(data, 0, "bird"), 0);
+    cr_assert_eq(strads_data_unknown(data), 8);
+    strads_data_free(data);
+    strads_names_free(words);
+}
+
+/* Documents of known words, one of them often: the same for any number of
+ * threads and partitions. */
+Test(data_text, is_the_same_for_any_number_of_threads_and_partitions)
+{
+    enum { DOCUMENTS = 3000, WORDS = 50 };
+    static double counts[DOCUMENTS][WORDS];
+    const char *path = oracle_path("large.txt");
+    FILE *file = fopen(path, "w");
+    uint64_t state = 99;
+    for (uint32_t d = 0; d < DOCUMENTS; d++) {
+        for (uint32_t k = 0; k < d % 40; k++) {
+            state = state * UINT64_C(6364136223846793005) + 1;
+            uint32_t w = (uint32_t)(state >> 40) % WORDS;
+            counts[d][w]++;
+            (void)fprintf(file, "Word%u%s", w, k % 3 ? " " : ", ");
+        }
+        (void)fputc('\n', file);
+    }
+    (void)fclose(file);
+    for (uint32_t threads = 1; threads <= 4; threads *= 2) {
+        strads_data *data =
+            read_text(path, (strads_data_options){.threads = threads,
+                                                  .partitions = threads});
+        cr_assert_eq(strads_data_rows(data), DOCUMENTS);
+        for (uint32_t d = 0; d < DOCUMENTS; d += 7) {
+            for (uint32_t w = 0; w < WORDS; w++) {
+                char word[16];
+                (void)snprintf(word, sizeof word, "word%u", w);
+                cr_assert_eq(count(data, d, word), counts[d][w]);
+            }
+        }
+        strads_data_free(data);
+    }
+}
+
+Test(data_text, names_of_a_corpus_are_as_many_as_its_words)
+{
+    strads_names *words = NULL;
+    cr_assert_eq(strads_names_read(oracle_text("w.txt", "a\nb\nc\n"), &words),
+                 STRADS_OK);
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_CORPUS,
+                             .col_names = words};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(oracle_text("bag.txt", "1\n3\n1\n1 2 1\n"),
+                                  &o, &data),
+                 STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(strads_data_col_names(data), words);
+    strads_data_free(data);
+    static const char *const bad[] = {"1\n4\n1\n1 2 1\n", "1\n2\n1\n1 2 1\n",
+                                      "1 3:1\n"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cr_assert_eq(strads_data_read(oracle_text("bag.txt", bad[k]), &o,
+                                      &data),
+                     STRADS_EFORMAT);
+        cr_assert_not_null(strstr(strads_error_text(),
+                                  "words, expected 3, as many as have"),
+                           "%s", strads_error_text());
+    }
+    strads_names_free(words);
+}
