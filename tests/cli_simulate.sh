@@ -36,7 +36,7 @@ simulate refuses '8 workers need as many partitions' --partitions 4
 refuses 2 '--cost guess: expected measured, a number' \
     simulate lasso "$year_train" --cost guess
 refuses 2 'cannot be loaded' simulate laso "$year_train"
-refuses 2 'data-parallel loop' simulate sgd-logistic "$year_train" --cost 1
+refuses 2 'unknown option --depth' simulate sgd-logistic "$year_train" --depth 1
 echo '{"phases": {"scam": {"entry-ns": 1}}}' >bad.json
 refuses 2 'has no phase "scam"' \
     simulate lasso "$year_train" --cost bad.json
@@ -118,6 +118,36 @@ near "$(member last workers_busy)" 0.4375 0.01 "the share of who waits for it"
 sweeps --workers 4 --slow-share 1:2
 near "$seconds" "$(awk -v s="$one" 'BEGIN { print s / 2 }')" 0.01 \
     "the time of four that are all half as fast"
+
+# A data-parallel loop: the same call prints the same, more shards carry more,
+# a straggler is waited for, and time is told apart
+party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
+echo '{"phases": {"update": {"update-ns": 20000}}}' >clock.json
+loops() {
+    gives 0 simulate sgd-logistic "$party" --epochs 4 --cost clock.json \
+        --workers 16 --log loop.jsonl "$@"
+    tail -n 1 loop.jsonl >last
+    seconds=$(member last seconds)
+}
+loops
+one=$seconds
+cp out first
+says out "clocks" "waiting for clocks" "network" "pushes" "asks for rows"
+loops
+cmp -s first out || fail "the same loop printed other figures"
+loops --straggler 3:100
+awk -v a="$seconds" -v b="$one" 'BEGIN { exit !(a > 1.2 * b) }' ||
+    fail "nobody waits for a straggler: $seconds s, $one without"
+loops --bandwidth 100Mbit
+one=$seconds
+loops --bandwidth 100Mbit --shards 3
+awk -v a="$seconds" -v b="$one" 'BEGIN { exit !(a < 0.8 * b) }' ||
+    fail "three shards take $seconds s, one takes $one"
+says loop.jsonl '"waiting_seconds"' '"network_seconds"' '"pushes": {"messages"'
+gives 0 simulate sgd-logistic "$party" --epochs 2 --curve 1..4 --svg loop.svg
+same "$(awk 'NR > 1 { printf "%s ", $1 }' out)" "1 2 4 " "a loop's curve"
+same "$(grep -c '<circle' loop.svg)" 6 "a loop's points drawn"
+refuses 2 'unknown option --trace' simulate sgd-logistic "$party" --trace t.json
 
 # The curve, as text and drawn
 sweeps --curve 1..64 --svg curve.svg

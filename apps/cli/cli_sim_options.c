@@ -63,18 +63,29 @@ static const strads_option file_table[] = {
 };
 
 /* Of the engine's options those that a simulation has, too. */
-static const strads_option *running_table(void)
+static const strads_option *running_table(const cli_sim *sim)
 {
-    static const char *const names[] = {"partitions",    "policy",
-                                        "depth",         "blocks",
-                                        "threshold",     "tolerance",
-                                        "max-rounds",    "seed",
-                                        "deterministic", "time-limit",
-                                        "trace"};
-    enum { N = sizeof names / sizeof *names };
-    static strads_option table[N + 1];
-    for (size_t k = 0; k < N; k++) {
-        table[k] = *strads_option_find(strads_engine_option_table(), names[k]);
+    enum { MOST = 12 };
+    static const char *const rounds[MOST] = {"partitions",    "policy",
+                                             "depth",         "blocks",
+                                             "threshold",     "tolerance",
+                                             "max-rounds",    "seed",
+                                             "deterministic", "time-limit",
+                                             "trace"};
+    static const char *const loops[MOST] = {"partitions", "tolerance",
+                                            "max-rounds", "seed",
+                                            "time-limit", "shards",
+                                            "eager",      "hold-below",
+                                            "push-bytes", "window",
+                                            "cache-bytes"};
+    static strads_option table[MOST + 1];
+    const bool loop = sim->program->run != NULL;
+    const char *const *names = loop ? loops : rounds;
+    const strads_option *all =
+        loop ? strads_engine_loop_option_table() : strads_engine_option_table();
+    for (size_t k = 0; names[k]; k++) {
+        table[k] = *strads_option_find(all, names[k]);
+        table[k + 1] = (strads_option){.name = NULL};
     }
     return table;
 }
@@ -88,6 +99,9 @@ static strads_err set_defaults(cli_sim *sim)
         .blocks = 1,
         .threshold = 0.1,
         .tolerance = 1e-6,
+        .shards = 1,
+        .window = 64,
+        .cache_bytes = UINT64_C(256) << 20,
     };
     sim->words = (cli_sim_words){.workers = 8,
                                  .latency = "50us",
@@ -284,7 +298,8 @@ strads_err cli_sim_options(cli_sim *sim, int argc, char **argv, bool *done)
             (cli_group){NULL, sim->program->options, sim->config};
     }
     syntax.groups[g++] = (cli_group){"Simulated:", sim_table, &sim->words};
-    syntax.groups[g++] = (cli_group){"Running:", running_table(), &sim->engine};
+    syntax.groups[g++] =
+        (cli_group){"Running:", running_table(sim), &sim->engine};
     syntax.groups[g++] = (cli_group){"Files:", file_table, &sim->words};
     err = cli_parse(&syntax, argc, argv, &sim->strings, &parsed);
     *done = parsed.done;
@@ -295,7 +310,7 @@ strads_err cli_sim_options(cli_sim *sim, int argc, char **argv, bool *done)
     err = understand(sim);
     sti_config_part part[] = {{sim->program->options, sim->config},
                               {sim_table, &sim->words},
-                              {running_table(), &sim->engine}};
+                              {running_table(sim), &sim->engine}};
     size_t first = sim->program->options ? 0 : 1;
     if (!err) {
         sim->config_text = sti_config_text(part + first, 3 - first, 2);

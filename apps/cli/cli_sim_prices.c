@@ -168,7 +168,51 @@ static strads_err save(const cli_sim *sim, const char *path)
 
 /* ---- finding ----------------------------------------------------------- */
 
-static strads_err measure(cli_sim *sim)
+/* A loop's clocks, cut into `partitions`: *entries are a partition's. */
+static strads_err measure_clocks(cli_sim *sim, uint32_t partitions,
+                                 double *seconds, double *entries)
+{
+    strads_data *data = NULL;
+    strads_engine_options options = sim->engine;
+    options.partitions = partitions;
+    strads_err err = cli_sim_read(sim, partitions, &data);
+    if (!err) {
+        err = strads_sim_measure(sim->program, sim->config, data, &options,
+                                 MEASURED_SECONDS / 2, &sim->net, sim->phases,
+                                 sim->n_phases);
+    }
+    if (!err) {
+        *seconds = sim->phases[0].update_cost;
+        *entries = (double)strads_data_nnz(data) / partitions;
+    }
+    strads_data_free(data);
+    return err;
+}
+
+/* Some loops take a batch a clock, others all that they have: of a curve both
+ * ends are measured, and what lies between is on a line. */
+static strads_err measure_loop(cli_sim *sim)
+{
+    uint32_t given = sim->engine.partitions;
+    uint32_t few = given ? given : sim->workers[0];
+    uint32_t many = given ? given : sim->workers[sim->n_points - 1];
+    double one = 0, other = 0, entries = 0, others = 0, slope = 0;
+    strads_err err = measure_clocks(sim, few, &one, &entries);
+    if (!err && many > few) {
+        err = measure_clocks(sim, many, &other, &others);
+        slope = entries > others ? (one - other) / (entries - others) : 0;
+    }
+    if (err) {
+        return err;
+    }
+    slope = slope > 0 ? slope : 0;
+    slope = entries > 0 && slope * entries > one ? one / entries : slope;
+    sim->phases[0] = (strads_sim_phase){.update_cost = one - slope * entries,
+                                        .entry_cost = slope};
+    return STRADS_OK;
+}
+
+static strads_err measure_rounds(cli_sim *sim)
 {
     strads_data *data = NULL;
     strads_engine_options options = sim->engine;
@@ -180,6 +224,13 @@ static strads_err measure(cli_sim *sim)
                                  sim->n_phases);
     }
     strads_data_free(data);
+    return err;
+}
+
+static strads_err measure(cli_sim *sim)
+{
+    strads_err err =
+        sim->program->run ? measure_loop(sim) : measure_rounds(sim);
     if (!err && sim->words.save_cost) {
         err = save(sim, sim->words.save_cost);
     }

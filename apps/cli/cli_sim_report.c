@@ -29,6 +29,11 @@ static void tell_prices(const cli_sim *sim)
     for (uint32_t k = 0; k < sim->n_phases; k++) {
         char update[CLI_TIME_SIZE], aggregate[CLI_TIME_SIZE];
         const strads_sim_phase *p = &sim->phases[k];
+        if (sim->program->run) {
+            cli_say(quiet, "a clock: %s, and %.3g ns an entry of the share",
+                    cli_time(p->update_cost, update), 1e9 * p->entry_cost);
+            return;
+        }
         if (p->update_cost + p->entry_cost + p->aggregate_cost > 0) {
             cli_say(quiet, "%s: %s an update and %.3g ns an entry, %s a commit",
                     cli_sim_phase_name(sim, k),
@@ -109,6 +114,13 @@ static void log_point(const cli_sim *sim, const cli_sim_point *p)
     put_traffic(out, "dispatches", o->dispatches);
     put_traffic(out, "partials", o->partials);
     put_traffic(out, "hops", o->hops);
+    if (sim->program->run) {
+        put_number(out, "waiting_seconds", p->progress.waiting_seconds);
+        put_number(out, "network_seconds", p->progress.network_seconds);
+        put_traffic(out, "pushes", o->pushes);
+        put_traffic(out, "asks", o->asks);
+        put_traffic(out, "rows", o->rows);
+    }
     (void)fprintf(out,
                   ", \"seed\": %" PRIu64 ", \"events\": %" PRIu64
                   ", \"digest\": \"%016" PRIx64 "\"}\n",
@@ -123,6 +135,35 @@ static void print_traffic(const char *name, strads_sim_traffic t)
     char bytes[CLI_BYTES_SIZE];
     (void)printf("  %-24s %10" PRIu64 " messages, %s\n", name, t.messages,
                  cli_bytes(t.bytes, bytes));
+}
+
+/* Where workers' time went, and what they sent. */
+static void print_loop(const cli_sim_point *p)
+{
+    const strads_sim_outcome *o = &p->outcome;
+    const double all = o->makespan * o->workers;
+    const double percent = all > 0 ? 100 / all : 0;
+    (void)printf("  %-24s %10.1f %%\n", "waiting for clocks",
+                 percent * p->progress.waiting_seconds);
+    (void)printf("  %-24s %10.1f %%\n", "network",
+                 percent * p->progress.network_seconds);
+    print_traffic("sent in all", (strads_sim_traffic){o->messages, o->bytes});
+    print_traffic("pushes", o->pushes);
+    print_traffic("asks for rows", o->asks);
+    print_traffic("rows", o->rows);
+}
+
+static void print_rounds(const cli_sim_point *p)
+{
+    const strads_sim_outcome *o = &p->outcome;
+    (void)printf("  %-24s %10.1f %%\n", "coordinator busy",
+                 100 * share(p, o->coordinator_busy));
+    (void)printf("  %-24s %10.1f %%\n", "scheduler busy",
+                 100 * share(p, o->scheduler_busy));
+    print_traffic("sent in all", (strads_sim_traffic){o->messages, o->bytes});
+    print_traffic("dispatches", o->dispatches);
+    print_traffic("partials", o->partials);
+    print_traffic("blocks on their way", o->hops);
 }
 
 static void print_one(const cli_sim *sim, const cli_sim_point *p)
@@ -140,17 +181,15 @@ static void print_one(const cli_sim *sim, const cli_sim_point *p)
     }
     (void)printf("  %-24s %10s\n", "time to the objective",
                  cli_time(p->seconds, seconds));
-    (void)printf("  %-24s %10" PRIu64 ", %s each\n", "rounds",
-                 p->progress.round, cli_time(o->makespan / rounds, round));
+    (void)printf("  %-24s %10" PRIu64 ", %s each\n",
+                 sim->program->run ? "clocks" : "rounds", p->progress.round,
+                 cli_time(o->makespan / rounds, round));
     (void)printf("  %-24s %10.1f %%\n", "workers busy", 100 * cli_sim_busy(p));
-    (void)printf("  %-24s %10.1f %%\n", "coordinator busy",
-                 100 * share(p, o->coordinator_busy));
-    (void)printf("  %-24s %10.1f %%\n", "scheduler busy",
-                 100 * share(p, o->scheduler_busy));
-    print_traffic("sent in all", (strads_sim_traffic){o->messages, o->bytes});
-    print_traffic("dispatches", o->dispatches);
-    print_traffic("partials", o->partials);
-    print_traffic("blocks on their way", o->hops);
+    if (sim->program->run) {
+        print_loop(p);
+    } else {
+        print_rounds(p);
+    }
 }
 
 static void print_row(const cli_sim *sim, const cli_sim_point *p)
@@ -159,7 +198,9 @@ static void print_row(const cli_sim *sim, const cli_sim_point *p)
     double rounds = p->progress.round ? (double)p->progress.round : 1;
     if (p == sim->point) {
         (void)printf("%7s %12s %8s %7s %7s %14s\n", "workers", "to objective",
-                     "speed-up", "busy", "rounds", "bytes a round");
+                     "speed-up", "busy",
+                     sim->program->run ? "clocks" : "rounds",
+                     sim->program->run ? "bytes a clock" : "bytes a round");
     }
     (void)printf("%7" PRIu32 " %12s %8.2f %5.1f %% %7" PRIu64 " %14.0f%s\n",
                  p->workers, cli_time(p->seconds, seconds),

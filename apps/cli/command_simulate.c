@@ -126,14 +126,6 @@ static int simulate_program(const strads_program *program, const char *word,
     char name[256];
     bool done = false;
     cli_sim *sim = NULL;
-    if (program->run) {
-        return cli_complain(
-            strads_fail(STRADS_EINVAL,
-                        "program %s is a data-parallel loop; what can be "
-                        "simulated are programs with rounds",
-                        program->name),
-            CLI_BEFORE);
-    }
     sim = calloc(1, sizeof *sim);
     if (!sim) {
         return cli_complain(strads_fail(STRADS_ENOMEM,
@@ -162,15 +154,17 @@ static int without_program(int argc, char **argv)
         .name = "simulate",
         .args = "PROGRAM DATA",
         .summary = "Trains in virtual time, on simulated workers and a network "
-                   "between them. PROGRAM is lasso, or a shared object.",
+                   "between them. PROGRAM is lasso, sgd-logistic or a shared "
+                   "object.",
         .footer = "`strads simulate lasso --help` lists the options.\n",
     };
     cli_parsed parsed;
     sti_config_strings strings = {0};
     strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
     if (!err && !parsed.done) {
-        err = strads_fail(STRADS_EINVAL, "strads simulate needs lasso or "
-                                         "PROGRAM.so as its first argument");
+        err = strads_fail(STRADS_EINVAL, "strads simulate needs lasso, "
+                                         "sgd-logistic or PROGRAM.so as its "
+                                         "first argument");
     }
     sti_config_strings_free(&strings);
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;

@@ -415,20 +415,6 @@ static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
 
 /* ---- a node's part ----------------------------------------------------- */
 
-/* As the program made it, and as the run's options have it. */
-static strads_table_spec spec_of(const sti_run *run, uint32_t table)
-{
-    strads_table_spec spec = *strads_store_spec(run->store, table);
-    if (table > 0 && !spec.tuned)
-        return spec;
-    spec.eager = spec.eager || run->tuning.eager;
-    if (spec.hold_below == 0)
-        spec.hold_below = run->tuning.hold_below;
-    if (spec.push_bytes == 0)
-        spec.push_bytes = run->tuning.push_bytes;
-    return spec;
-}
-
 /* The tables' specs are all that is needed of them here, and on node 0 what
  * they start with. */
 static strads_err open_store(struct sti_loop_nodes *nodes)
@@ -439,13 +425,9 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
                                       : sti_job_make_tables(run);
     sti_object_drop(begin.start);
     uint32_t n = 0;
-    while (!err && strads_store_spec(run->store, n))
-        n++;
-    strads_table_spec *specs = calloc(n + 1, sizeof *specs);
-    if (!err && !specs)
-        err = strads_fail(STRADS_ENOMEM, "no memory for %u tables", n);
-    for (uint32_t t = 0; !err && t < n; t++)
-        specs[t] = spec_of(run, t);
+    strads_table_spec *specs = NULL;
+    if (!err)
+        err = sti_loops_specs(run, &specs, &n);
     const sti_node_store_setup setup = {
         .run = run,
         .node = nodes->node,

@@ -14,6 +14,7 @@
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
 #include "engine/run/run_trace.h"
+#include "engine/runtime/sim_loop.h"
 #include "engine/store/session_inside.h"
 
 double sti_loop_now(clockid_t clock)
@@ -21,6 +22,13 @@ double sti_loop_now(clockid_t clock)
     struct timespec t;
     clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds, real or virtual. */
+static double now_of(const sti_loops *all)
+{
+    return all->sim ? 1e-9 * (double)sti_sim_loop_now(all->sim)
+                    : sti_loop_now(CLOCK_MONOTONIC);
 }
 
 /* ---- what a loop says and asks ----------------------------------------- */
@@ -37,7 +45,7 @@ static void publish_locked(sti_loop *l)
 {
     if (l->partition == 0 && !l->told)
         l->all->progress.round = strads_session_now(l->session);
-    l->seconds = sti_loop_now(CLOCK_MONOTONIC) - l->begun;
+    l->seconds = now_of(l->all) - l->begun;
     l->times = strads_session_times(l->session);
 }
 
@@ -57,8 +65,10 @@ void sti_loops_sum_locked(sti_loops *all)
 {
     strads_progress *p = &all->progress;
     const sti_loop_times own = sti_loops_times_locked(all);
-    p->seconds = sti_loop_now(CLOCK_MONOTONIC) - all->wall;
-    p->cpu_seconds = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID) - all->cpu;
+    p->seconds = now_of(all) - all->wall;
+    p->cpu_seconds = all->sim
+                         ? own.computing
+                         : sti_loop_now(CLOCK_PROCESS_CPUTIME_ID) - all->cpu;
     p->callback_seconds = own.computing + all->others.computing;
     p->waiting_seconds = own.waiting + all->others.waiting;
     p->network_seconds = own.network + all->others.network;
@@ -72,7 +82,10 @@ void sti_loops_look_locked(sti_loops *all)
         return;
     if (stop && *stop)
         sti_loops_end_locked(all, STRADS_END_CANCELED);
-    else if (limit > 0 && sti_loop_now(CLOCK_MONOTONIC) - all->wall >= limit)
+    else if (limit > 0 && now_of(all) - all->wall >= limit)
+        sti_loops_end_locked(all, STRADS_END_TIME);
+    else if (all->most_spent > 0 &&
+             1e-9 * (double)sti_sim_loop_spent(all->sim) >= all->most_spent)
         sti_loops_end_locked(all, STRADS_END_TIME);
 }
 
@@ -133,12 +146,48 @@ void strads_loop_report(const strads_task *task, const strads_report *report)
     while (all->reported && !all->failed)
         pthread_cond_wait(&all->moved, &all->lock);
     publish_locked(l);
+    if (all->sim) {
+        sti_loops_take_locked(all, report);
+        pthread_mutex_unlock(&all->lock);
+        sti_sim_loop_visit(all->sim, l->partition);
+        return;
+    }
     all->report = *report;
     if (!sti_loop_nodes_is_told(all->nodes))
         sti_loops_take_locked(all, report);
     all->reported = true;
     pthread_cond_broadcast(&all->moved);
     pthread_mutex_unlock(&all->lock);
+}
+
+/* As the program made it, and as the run's options have it. */
+static strads_table_spec spec_of(const sti_run *run, uint32_t table)
+{
+    strads_table_spec spec = *strads_store_spec(run->store, table);
+    if (table > 0 && !spec.tuned)
+        return spec;
+    spec.eager = spec.eager || run->tuning.eager;
+    if (spec.hold_below == 0)
+        spec.hold_below = run->tuning.hold_below;
+    if (spec.push_bytes == 0)
+        spec.push_bytes = run->tuning.push_bytes;
+    return spec;
+}
+
+strads_err sti_loops_specs(const sti_run *run, strads_table_spec **specs,
+                           uint32_t *n)
+{
+    uint32_t count = 0;
+    while (strads_store_spec(run->store, count))
+        count++;
+    strads_table_spec *all = calloc(count + 1, sizeof *all);
+    if (!all)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u tables", count);
+    for (uint32_t t = 0; t < count; t++)
+        all[t] = spec_of(run, t);
+    *specs = all;
+    *n = count;
+    return STRADS_OK;
 }
 
 /* ---- threads ----------------------------------------------------------- */
@@ -168,6 +217,18 @@ static void trace_session(sti_loop *l)
                              .zero_ns = all->zero_ns});
 }
 
+static strads_err open_session(sti_loop *l)
+{
+    const sti_loops *all = l->all;
+    const sti_run *run = &all->setup->run;
+    if (all->nodes)
+        return sti_loop_nodes_session(all->nodes, l->partition, &l->session);
+    if (all->sim)
+        return sti_sim_loop_session(all->sim, l->partition, &l->session);
+    return strads_session_open(run->store, l->partition, run->partitions,
+                               &l->session);
+}
+
 /* On several nodes nobody has all tables. */
 static strads_err run_loop(sti_loop *l)
 {
@@ -176,18 +237,14 @@ static strads_err run_loop(sti_loop *l)
     strads_task task = {
         .share = run->partition[l->partition].share,
         .config = run->config,
-        .store = all->nodes ? NULL : run->store,
+        .store = all->nodes || all->sim ? NULL : run->store,
         .seed = run->seed,
         .width = run->shape.width,
         .shape = &run->shape,
         .state = l->partition == 0 ? run->state : NULL,
         .engine = l,
     };
-    strads_err err =
-        all->nodes
-            ? sti_loop_nodes_session(all->nodes, l->partition, &l->session)
-            : strads_session_open(run->store, l->partition, run->partitions,
-                                  &l->session);
+    strads_err err = open_session(l);
     if (err)
         return err;
     trace_session(l);
@@ -203,11 +260,10 @@ static strads_err run_loop(sti_loop *l)
 
 /* A partition that has ended without error closes its session at once, so that
  * nobody waits for its clock; so does one that failed. */
-static void *thread_main(void *arg)
+void sti_loop_live(sti_loop *l)
 {
-    sti_loop *l = arg;
     sti_loops *all = l->all;
-    l->begun = sti_loop_now(CLOCK_MONOTONIC);
+    l->begun = now_of(all);
     l->err = run_loop(l);
     if (l->err)
         (void)snprintf(l->text, sizeof l->text, "%s", strads_error_text());
@@ -225,6 +281,11 @@ static void *thread_main(void *arg)
     pthread_cond_broadcast(&all->moved);
     pthread_mutex_unlock(&all->lock);
     sti_session_free(l->session);
+}
+
+static void *thread_main(void *arg)
+{
+    sti_loop_live(arg);
     return NULL;
 }
 
@@ -249,12 +310,17 @@ static void tell_reports(sti_loops *all)
     pthread_mutex_unlock(&all->lock);
 }
 
-uint32_t sti_loops_start(sti_loops *all)
+void sti_loops_prepare(sti_loops *all)
 {
-    uint32_t started = 0;
     all->running = all->count;
     for (uint32_t k = 0; k < all->count; k++)
         all->loop[k] = (sti_loop){.all = all, .partition = all->first + k};
+}
+
+uint32_t sti_loops_start(sti_loops *all)
+{
+    uint32_t started = 0;
+    sti_loops_prepare(all);
     while (started < all->count &&
            !pthread_create(&all->loop[started].thread, NULL, thread_main,
                            &all->loop[started]))

@@ -35,6 +35,8 @@ typedef struct sti_loops {
     uint32_t first, count;        /* the partitions of this process */
     sti_loop *loop;               /* [count] */
     struct sti_loop_nodes *nodes; /* NULL: one process */
+    struct sti_sim_loop *sim;     /* not NULL: in virtual time */
+    double most_spent;            /* measuring: seconds of computing; 0 */
     pthread_mutex_t lock;         /* guards all below */
     pthread_cond_t moved;         /* any of them changed */
     uint32_t running;
@@ -54,6 +56,17 @@ double sti_loop_now(clockid_t clock);
  * passes an error on, or says why the trace is not there. */
 strads_err sti_loops_open(sti_loops *all);
 strads_err sti_loops_close(sti_loops *all, strads_err err);
+
+/* The life of a partition, from its session's opening to its closing. */
+void sti_loop_live(sti_loop *loop);
+
+/* The specs of the run's tables, as the run's options have them: *specs is the
+ * caller's to free; names lie in run->store. STRADS_ENOMEM. */
+strads_err sti_loops_specs(const sti_run *run, strads_table_spec **specs,
+                           uint32_t *n);
+
+/* Begins with partition 0 .. count - 1 that have done nothing yet. */
+void sti_loops_prepare(sti_loops *all);
 
 /* Starts a thread for each partition, as many as can be: they are returned.
  * Then waits for them: the first error of a loop, by partition; STRADS_EIO when

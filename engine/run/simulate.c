@@ -5,6 +5,7 @@
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
+#include "engine/run/simulate_loop.h"
 #include "engine/runtime/sim.h"
 #include "engine/runtime/sim_cost.h"
 
@@ -66,8 +67,8 @@ static strads_err check_costs(const strads_sim_options *sim)
 
 /* Worker w is on node w. Nodes without a partition would have nothing to do. */
 static strads_err lay_out(const strads_engine_options *options,
-                          const strads_sim_options *sim, sti_layout *layout,
-                          uint32_t **node_of)
+                          const strads_sim_options *sim, bool nodes_of_loop,
+                          sti_layout *layout, uint32_t **node_of)
 {
     uint32_t workers = sim->nodes;
     if (options && options->partitions && options->partitions < workers)
@@ -78,28 +79,33 @@ static strads_err lay_out(const strads_engine_options *options,
                            workers);
     for (uint32_t w = 0; w < workers; w++)
         (*node_of)[w] = w;
-    *layout =
-        (sti_layout){.workers = workers, .node_of = *node_of, .count = workers};
+    *layout = (sti_layout){.workers = workers,
+                           .node_of = *node_of,
+                           .count = workers,
+                           .nodes = nodes_of_loop ? workers : 0};
     return STRADS_OK;
 }
 
-/* A run, metered unless `meter` is NULL. */
+/* A run, metered unless `meter` is NULL; a loop: `spent`. */
 static strads_err simulate(const strads_program *program, const void *config,
                            const strads_data *data,
                            const strads_engine_options *options,
                            const strads_sim_options *sim, sti_sim_meter *meter,
-                           strads_result **out, strads_sim_outcome *outcome)
+                           double *spent, strads_result **out,
+                           strads_sim_outcome *outcome)
 {
     sti_layout layout;
     uint32_t *node_of = NULL;
     strads_err err = check_costs(sim);
     if (!err)
-        err = lay_out(options, sim, &layout, &node_of);
+        err = lay_out(options, sim, program->run != NULL, &layout, &node_of);
     if (err)
         return err;
     sti_setup setup = {0};
     err = sti_setup_make(&setup, program, config, data, options, &layout);
-    if (!err)
+    if (!err && program->run)
+        err = sti_simulate_loop(&setup, sim, spent, out, outcome);
+    else if (!err)
         err = drive(&setup, sim, meter, out, outcome);
     sti_setup_free(&setup, *out != NULL);
     free(node_of);
@@ -114,8 +120,8 @@ strads_err strads_simulate(const strads_program *program, const void *config,
 {
     strads_sim_outcome came = {0};
     strads_result *result = NULL;
-    strads_err err =
-        simulate(program, config, data, options, sim, NULL, &result, &came);
+    strads_err err = simulate(program, config, data, options, sim, NULL, NULL,
+                              &result, &came);
     if (err) {
         strads_result_free(result);
         return err;
@@ -146,6 +152,29 @@ static strads_err refresh_timed(strads_task *task, const strads_change *changes,
     return err;
 }
 
+/* A loop's clocks cost alike: no more can be told from outside. */
+static strads_err measure_loop(const strads_program *program,
+                               const void *config, const strads_data *data,
+                               const strads_engine_options *options,
+                               double seconds, strads_sim_options *sim,
+                               strads_sim_phase *phases, uint32_t n_phases)
+{
+    strads_result *result = NULL;
+    strads_sim_outcome outcome;
+    const strads_sim_options alone = {.size = sizeof alone, .nodes = 1};
+    strads_err err = simulate(program, config, data, options, &alone, NULL,
+                              &seconds, &result, &outcome);
+    strads_result_free(result);
+    if (err)
+        return err;
+    sim->phases = phases;
+    sim->n_phases = n_phases;
+    sim->update_cost = seconds;
+    for (uint32_t k = 0; k < n_phases; k++)
+        phases[k] = (strads_sim_phase){.update_cost = seconds};
+    return STRADS_OK;
+}
+
 strads_err strads_sim_measure(const strads_program *program, const void *config,
                               const strads_data *data,
                               const strads_engine_options *options,
@@ -164,14 +193,19 @@ strads_err strads_sim_measure(const strads_program *program, const void *config,
         bounded.time_limit = seconds;
     bounded.trace = NULL;
     bounded.progress = NULL;
+    if (program->run) {
+        bounded.time_limit = 0;
+        return measure_loop(program, config, data, &bounded, seconds, sim,
+                            phases, n_phases);
+    }
     if (program->refresh)
         copy.refresh = refresh_timed;
     strads_err err =
         sti_sim_meter_init(&meter, program->n_phases ? program->n_phases : 1);
     timed = (timed_refresh){program, &meter};
     if (!err)
-        err = simulate(&copy, config, data, &bounded, &alone, &meter, &result,
-                       &outcome);
+        err = simulate(&copy, config, data, &bounded, &alone, &meter, NULL,
+                       &result, &outcome);
     if (!err)
         sti_sim_meter_prices(&meter, sim, phases, n_phases);
     strads_result_free(result);

@@ -20,7 +20,8 @@
 
 enum {
     DRAW_JOB = STI_PURPOSE_ENGINE + 1,
-    DRAW_MESSAGE = STI_PURPOSE_ENGINE + 2
+    DRAW_MESSAGE = STI_PURPOSE_ENGINE + 2,
+    DRAW_CLOCK = STI_PURPOSE_ENGINE + 3
 };
 
 static const double longest = 1e6; /* seconds that one option may say */
@@ -245,6 +246,22 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
     seconds *= slowness(cost, job->role);
     *ns = draw(cost, seconds, DRAW_JOB, cost->jobs++, 0);
     return STRADS_OK;
+}
+
+uint64_t sti_sim_cost_clock(const sti_sim_cost *cost, uint32_t partition,
+                            uint64_t number)
+{
+    const strads_sim_options *o = &cost->options;
+    const strads_share *share = cost->run->partition[partition].share;
+    const uint32_t w = sti_run_host(cost->run, partition);
+    const bool own = o->phases && o->n_phases > 0;
+    const double entries =
+        (double)(share->by_row.start ? share->by_row.nnz : share->by_col.nnz);
+    double seconds = own ? o->phases[0].update_cost : o->update_cost;
+    seconds += entries * (own ? o->phases[0].entry_cost : o->entry_cost);
+    if (o->slow && w < o->n_slow)
+        seconds *= o->slow[w];
+    return draw(cost, seconds, DRAW_CLOCK, partition, number);
 }
 
 uint64_t sti_sim_cost_message(const sti_sim_cost *cost, sti_sim_part part,

@@ -34,6 +34,11 @@ double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job);
 strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
                             uint64_t *ns);
 
+/* The time of clock `number` of a loop's partition, in ns: update_cost, and
+ * entry_cost for each entry that the partition holds. */
+uint64_t sti_sim_cost_clock(const sti_sim_cost *cost, uint32_t partition,
+                            uint64_t number);
+
 /* The parts of a message's time. */
 typedef enum sti_sim_part {
     STI_SIM_SEND = 0,

@@ -14,7 +14,7 @@
  * track must not cross, so each takes a lane that is free. */
 enum { LANES = 16 };
 
-enum { KINDS = STI_MSG_ACK + 1 };
+enum { KINDS = STI_MSG_LOOP + 1 };
 
 typedef struct port {
     uint64_t sends_until, receives_until;
@@ -71,6 +71,8 @@ void sti_parcel_free(sti_parcel *parcel)
 
 uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
 {
+    if (run->program->run)
+        return sti_run_node_of(run, role);
     return role < STI_WORKER_0 ? run->workers : role - STI_WORKER_0;
 }
 

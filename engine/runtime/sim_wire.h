@@ -26,7 +26,8 @@ typedef struct sti_parcel {
     uint64_t left;     /* when the sender's port took it up */
 } sti_parcel;
 
-/* Nodes 0 .. workers - 1 have a worker each, node `workers` has the others.
+/* Nodes 0 .. workers - 1 have a worker each, node `workers` has the others; of
+ * a loop's run nodes are as sti_run_node_of says.
  * STRADS_ENOMEM. `run`, `cost` and `trace` outlive the wire. */
 strads_err sti_sim_wire_new(const sti_run *run, const sti_sim_cost *cost,
                             sti_trace *trace, sti_sim_wire **out);

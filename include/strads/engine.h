@@ -235,13 +235,21 @@ typedef struct strads_sim_outcome {
     uint64_t events, messages, bytes;
     uint64_t digest; /* of every event in order: same seed, same digest */
     strads_sim_traffic dispatches, partials, hops; /* of the messages */
-    uint32_t workers;
+    strads_sim_traffic pushes, asks, rows;         /* the same, of a loop */
+    uint32_t workers; /* of a loop: partitions, each with a core of its own */
     /* Busy seconds, of all workers together and of the two others. */
     double workers_busy, coordinator_busy, scheduler_busy;
 } strads_sim_outcome;
 
 /* Runs the program on simulated nodes; `data` must hold all partitions.
- * `outcome` may be NULL. Otherwise as strads_run. */
+ * `outcome` may be NULL. Otherwise as strads_run.
+ *
+ * A data-parallel loop has its tables in options->shards parts, on the first
+ * nodes in turn, and its partitions spread over all nodes. Its computing takes
+ * time when a clock ends: the update_cost of phase 0, and its entry_cost for
+ * each entry that the partition holds. A shard takes merge_cost for a byte that
+ * is pushed. Each partition is a thread, of which one runs at a time.
+ * STRADS_EINVAL: it has no trace. */
 STRADS_API strads_err strads_simulate(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, const strads_sim_options *sim,
@@ -251,8 +259,9 @@ STRADS_API strads_err strads_simulate(
  * worker on this thread that ends after `seconds` of them at the latest. Fills
  * in phases[n_phases] and, of *sim, all that callbacks cost; the rest of *sim
  * is left alone. `data` should have two partitions (options->partitions): with
- * one nothing is merged. Phases that did not come up cost nothing. Otherwise as
- * strads_simulate. */
+ * one nothing is merged. Phases that did not come up cost nothing. Of a loop it
+ * is the mean of a clock with the partitions of `data`, as update_cost.
+ * Otherwise as strads_simulate. */
 STRADS_API strads_err strads_sim_measure(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, double seconds,

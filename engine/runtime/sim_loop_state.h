@@ -1,0 +1,60 @@
+/* engine/runtime/sim_loop_state.h - what sim_loop.c (events) and
+ * sim_loop_session.c (partitions' calls) share. */
+#ifndef STI_SIM_LOOP_STATE_H
+#define STI_SIM_LOOP_STATE_H
+
+#include <xxhash.h>
+
+#include "engine/role/shard.h"
+#include "engine/role/store_client.h"
+#include "engine/runtime/sim_baton.h"
+#include "engine/runtime/sim_loop.h"
+#include "engine/runtime/sim_queue.h"
+#include "engine/runtime/sim_wire.h"
+#include "engine/store/session_inside.h"
+
+/* A partition. */
+typedef struct sti_sim_looper {
+    sti_sim_loop *sim;
+    uint32_t number, client;
+    bool due;           /* its turn is in the queue */
+    bool left;          /* its body has returned */
+    uint64_t parked_ns; /* the longest that an answer waited for clocks */
+    uint64_t clocks;    /* that were priced */
+    uint64_t cpu_ns;    /* of its thread, when it was looked at last */
+} sti_sim_looper;
+
+struct sti_sim_loop {
+    sti_sim_loop_setup setup;
+    sti_sim_queue queue;
+    sti_sim_cost cost;
+    sti_sim_wire *wire;
+    sti_kept **kept; /* [shards] */
+    sti_shard **shards;
+    sti_client **clients;     /* [nodes] */
+    sti_sim_looper *loopers;  /* [partitions] */
+    uint32_t n_left, visitor; /* visitor: partitions when there is none */
+    uint64_t *last_there;     /* [nodes x shards x 2] see in_order */
+    sti_effects effects;
+    sti_baton *baton;
+    XXH3_state_t *digest;
+    uint64_t now, events, busy_ns, spent_ns;
+    bool over;
+    strads_err err;
+    char text[1024];
+};
+
+/* Ends the run; the first error counts. */
+void sti_sim_loop_stop(sti_sim_loop *sim, strads_err err);
+
+/* Carries out events until a partition is to go on; `partitions` when it is
+ * over. */
+uint32_t sti_sim_loop_next(sti_sim_loop *sim);
+
+/* Puts a partition's turn into the queue, unless it is there. */
+void sti_sim_loop_wake(sti_sim_loop *sim, uint32_t partition, uint64_t time);
+
+/* What a role, or a call of its partitions, asked for. */
+void sti_sim_loop_apply(sti_sim_loop *sim, sti_address role);
+
+#endif
