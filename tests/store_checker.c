@@ -18,16 +18,19 @@ typedef struct life {
     bool left;
 } life;
 
-/* Increments of one worker in one clock to one row: how many, how many of them
- * were pushed, and in that clock; the others leave together later. */
+/* Increments of one worker in one clock to one row: how many; how many of them
+ * were pushed by calls that are through, were sent, and were sent in that
+ * clock; the others leave together later. */
 typedef struct cell {
-    uint8_t made, pushed, on_time;
+    uint8_t made, pushed, sent, on_time;
     uint8_t late; /* 1 + the clock in which the others left; 0: they did not */
 } cell;
 
-/* What a shard told a client. */
+/* What a shard told a client, and the last push that it was sent. */
 typedef struct told {
     uint64_t acknowledged, as_of, applied;
+    uint64_t sent;
+    bool cut; /* the client has died, and sent nothing since */
 } told;
 
 /* What a push found of one row: its largest change, and what it would weigh. */
@@ -42,6 +45,8 @@ struct checker {
     uint32_t workers;
     life *worker;     /* [workers] */
     cell **cells;     /* [tables][rows x workers x clocks] */
+    uint16_t **sent;  /* [tables][cells x CHECKER_INCS] each one's push, by its
+                         number in the stream */
     told *told;       /* [shards x clients] */
     uint64_t **as_of; /* [tables][clients x rows] the highest that was seen */
     uint64_t held;    /* rows, by pushes */
@@ -81,19 +86,23 @@ checker *checker_new(const checker_setup *setup)
     c->worker = calloc(c->workers, sizeof *c->worker);
     c->told = calloc((size_t)setup->shards * setup->clients, sizeof *c->told);
     c->cells = calloc(setup->n_tables, sizeof(cell *));
+    c->sent = calloc(setup->n_tables, sizeof(uint16_t *));
     c->as_of = calloc(setup->n_tables, sizeof(uint64_t *));
     uint64_t rows = 0;
     for (uint32_t t = 0; t < setup->n_tables; t++)
         if (setup->tables[t].rows > rows)
             rows = setup->tables[t].rows;
     c->found = calloc(rows, sizeof *c->found);
-    bool all = c->worker && c->told && c->cells && c->as_of && c->found;
+    bool all =
+        c->worker && c->told && c->cells && c->sent && c->as_of && c->found;
     for (uint32_t t = 0; all && t < setup->n_tables; t++) {
-        c->cells[t] = calloc(setup->tables[t].rows * c->workers * setup->clocks,
-                             sizeof(cell));
+        uint64_t cells =
+            setup->tables[t].rows * c->workers * (uint64_t)setup->clocks;
+        c->cells[t] = calloc(cells, sizeof(cell));
+        c->sent[t] = calloc(cells * CHECKER_INCS, sizeof(uint16_t));
         c->as_of[t] =
             calloc(setup->tables[t].rows * setup->clients, sizeof(uint64_t));
-        all = c->cells[t] && c->as_of[t];
+        all = c->cells[t] && c->sent[t] && c->as_of[t];
     }
     if (all)
         return c;
@@ -110,6 +119,9 @@ void checker_free(checker *c)
     for (uint32_t t = 0; c->as_of && t < c->setup.n_tables; t++)
         free(c->as_of[t]);
     free(c->as_of);
+    for (uint32_t t = 0; c->sent && t < c->setup.n_tables; t++)
+        free(c->sent[t]);
+    free(c->sent);
     free(c->cells);
     free(c->told);
     free(c->found);
@@ -126,6 +138,17 @@ static uint32_t col_of(const checker *c, uint32_t worker, uint64_t clock)
 static cell *row_of(const checker *c, uint32_t table, uint32_t row)
 {
     return &c->cells[table][(size_t)row * c->workers * c->setup.clocks];
+}
+
+/* The pushes of its cells' increments, [CHECKER_INCS]. */
+static uint16_t *sent_of(const checker *c, uint32_t table, const cell *at)
+{
+    return &c->sent[table][(size_t)(at - c->cells[table]) * CHECKER_INCS];
+}
+
+static told *told_of(const checker *c, uint32_t shard, uint32_t client)
+{
+    return &c->told[shard * c->setup.clients + client];
 }
 
 /* ---- what workers do --------------------------------------------------- */
@@ -219,8 +242,10 @@ static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
 
 /* ---- pushes ------------------------------------------------------------ */
 
-/* A row leaves: what was held back of earlier clocks counts to this one. */
-static void row_leaves(checker *c, uint32_t worker, uint32_t t, uint32_t row)
+/* A row is sent, with push `number`: what was held back of earlier clocks
+ * counts to this one. */
+static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                        uint64_t number)
 {
     uint64_t now = c->worker[worker].clock;
     cell *cells = &row_of(c, t, row)[col_of(c, worker, 0)];
@@ -228,9 +253,41 @@ static void row_leaves(checker *c, uint32_t worker, uint32_t t, uint32_t row)
         cell *at = &cells[k];
         if (k == now)
             at->on_time = at->made;
-        else if (at->pushed < at->made)
+        else if (at->sent < at->made)
             at->late = (uint8_t)(1 + now);
-        at->pushed = at->made;
+        for (; at->sent < at->made; at->sent++)
+            sent_of(c, t, at)[at->sent] = (uint16_t)number;
+    }
+}
+
+/* A call is through: what does not stay with the worker was sent. */
+static void row_is_pushed(checker *c, uint32_t worker, uint32_t t, uint32_t row)
+{
+    cell *cells = &row_of(c, t, row)[col_of(c, worker, 0)];
+    for (uint32_t k = 0; k < c->setup.clocks; k++) {
+        if (cells[k].sent < cells[k].made)
+            breach(c,
+                   "P3 once: worker %u, table %u, row %u: an increment was "
+                   "neither sent nor held back",
+                   worker, t, row);
+        cells[k].pushed = cells[k].made;
+    }
+}
+
+/* The rows of a push that is sent for the first time. */
+static void rows_are_sent(checker *c, const sti_msg *msg)
+{
+    uint32_t worker = UINT32_MAX;
+    sti_push_part part;
+    strads_err err;
+    for (size_t at = 0;
+         sti_push_next((const sti_buffer *)msg->object, &at, &part, &err);) {
+        if (part.kind == STI_PUSH_MARK)
+            worker = part.worker;
+        for (uint32_t k = 0; part.kind == STI_PUSH_ROWS && k < part.n; k++)
+            row_is_sent(c, worker, part.table, part.places[k], msg->round);
+        if (part.kind == STI_PUSH_COLS)
+            row_is_sent(c, worker, part.table, part.row, msg->round);
     }
 }
 
@@ -238,6 +295,8 @@ static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
                          const sti_pending *pending)
 {
     uint32_t rows = (uint32_t)c->setup.tables[t].rows;
+    for (uint32_t r = 0; !pending && r < rows; r++)
+        row_is_sent(c, worker, t, r, 0);
     for (uint32_t r = 0; r < rows; r++)
         c->found[r] = find_row(c, worker, t, r, pending);
     double least = check_leaving(c, worker, t, c->found, all);
@@ -245,7 +304,7 @@ static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
         if (c->found[r].stays)
             check_staying(c, worker, t, r, &c->found[r], all, least);
         else
-            row_leaves(c, worker, t, r);
+            row_is_pushed(c, worker, t, r);
 }
 
 void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
@@ -273,6 +332,69 @@ void checker_adaptive(checker *c, uint32_t worker, uint32_t table,
                "P1 staleness: worker %u reads table %u %u clocks old, at most "
                "%u were promised",
                worker, table, staleness, most);
+}
+
+/* ---- clients that die -------------------------------------------------- */
+
+/* Of a cell the increments of pushes below `number` are left. */
+static void cut_cell(const checker *c, uint32_t table, cell *at,
+                     uint64_t number)
+{
+    uint32_t n = 0;
+    while (n < at->sent && sent_of(c, table, at)[n] < number)
+        n++;
+    at->made = at->pushed = at->sent = (uint8_t)n;
+    if (n <= at->on_time) {
+        at->on_time = (uint8_t)n;
+        at->late = 0;
+    }
+}
+
+/* All cells of a client's workers that a shard holds. */
+static void cut(checker *c, uint32_t shard, uint32_t client, uint64_t number)
+{
+    uint32_t each = c->setup.workers_each;
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        for (uint32_t r = 0; r < c->setup.tables[t].rows; r++) {
+            cell *cells = &row_of(c, t, r)[col_of(c, client * each, 0)];
+            if (sti_row_shard(t, r, c->setup.shards) != shard)
+                continue;
+            for (uint32_t k = 0; k < each * c->setup.clocks; k++)
+                cut_cell(c, t, &cells[k], number);
+        }
+}
+
+void checker_died(checker *c, uint32_t client)
+{
+    for (uint32_t s = 0; s < c->setup.shards; s++) {
+        cut(c, s, client, UINT64_MAX);
+        told_of(c, s, client)->cut = true;
+    }
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        memset(&c->as_of[t][client * c->setup.tables[t].rows], 0,
+               sizeof(uint64_t) * c->setup.tables[t].rows);
+}
+
+/* A next life leaves out no number that was used, and uses none again that is
+ * in. */
+static void saw_push(checker *c, const sti_msg *msg)
+{
+    uint32_t shard = msg->to - STI_SHARD_0, client = msg->from - STI_CLIENT_0;
+    told *t = told_of(c, shard, client);
+    if (t->cut && (msg->round <= t->acknowledged || msg->round > t->sent + 1))
+        breach(
+            c,
+            "P3 once: client %u comes back with push %llu to shard %u, which "
+            "has acknowledged %llu of the %llu before",
+            client, (unsigned long long)msg->round, shard,
+            (unsigned long long)t->acknowledged, (unsigned long long)t->sent);
+    if (t->cut)
+        cut(c, shard, client, msg->round);
+    if (!t->cut && msg->round <= t->sent) /* again */
+        return;
+    t->cut = false;
+    t->sent = msg->round;
+    rows_are_sent(c, msg);
 }
 
 void checker_clock(checker *c, uint32_t worker, uint64_t clock)
@@ -519,10 +641,11 @@ static void told_number(checker *c, const sti_msg *msg, const char *what,
 
 void checker_told(checker *c, const sti_msg *msg)
 {
+    if (msg->kind == STI_MSG_PUSH)
+        saw_push(c, msg);
     if (msg->to < STI_CLIENT_0)
         return;
-    told *t = &c->told[(msg->from - STI_SHARD_0) * c->setup.clients +
-                       (msg->to - STI_CLIENT_0)];
+    told *t = told_of(c, msg->from - STI_SHARD_0, msg->to - STI_CLIENT_0);
     if (msg->kind == STI_MSG_ACK || msg->kind == STI_MSG_ATTACHED)
         told_number(c, msg, "acknowledged", msg->round, &t->acknowledged);
     if (msg->kind != STI_MSG_ROWS)

@@ -43,7 +43,8 @@ bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
                  uint32_t *col, double *value);
 
 /* A push is through. `pending`: [n_tables] what it left with the worker, which
- * must be what the tables' filters hold back; NULL: nothing. */
+ * must be what the tables' filters hold back; NULL: nothing, and all of it was
+ * sent, also what no message has shown. */
 void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
                     const sti_pending *pending);
 
@@ -59,6 +60,11 @@ void checker_clock(checker *c, uint32_t worker, uint64_t clock);
 
 /* A barrier let go. */
 void checker_barrier(checker *c, uint32_t worker);
+
+/* A client is killed: what it had not pushed is lost. Its next life goes on
+ * behind the last push that is in: the first that it sends tells which. Who has
+ * left has left at some shards, and its next life only leaves again. */
+void checker_died(checker *c, uint32_t client);
 
 /* ---- what workers see -------------------------------------------------- */
 
@@ -81,7 +87,8 @@ void checker_refused(checker *c, uint32_t worker, uint32_t table,
 
 /* ---- what roles tell, and what is left --------------------------------- */
 
-/* P4: what a shard tells never goes back. */
+/* What roles send: a client its pushes; what a shard tells never goes back,
+ * P4. */
 void checker_told(checker *c, const sti_msg *msg);
 
 /* P3, when all workers have left and all is acknowledged. */

@@ -31,6 +31,7 @@ typedef struct board {
     atomic_uint_fast64_t failing; /* the least seed that failed; UINT64_MAX */
     atomic_uint_fast64_t seeds, events, reads, incs, snapshots;
     atomic_uint_fast64_t lost, doubled, damaged, restarts, resent;
+    atomic_uint_fast64_t deaths, disk_failures;
     atomic_uint_fast64_t at[PROCESSES]; /* the seed that each is at */
 } board;
 
@@ -57,9 +58,11 @@ static int replay(uint64_t seed)
     (void)printf("  %" PRIu64 " reads (%" PRIu64 " exact), %" PRIu64
                  " increments; %" PRIu64 " frames: %" PRIu64 " lost, %" PRIu64
                  " doubled, %" PRIu64 " damaged; %" PRIu64 " restarts, %" PRIu64
+                 " by disks, %" PRIu64 " clients killed, %" PRIu64
                  " pushes sent again\n",
                  r.reads, r.snapshots, r.incs, o->frames, o->lost, o->doubled,
-                 o->damaged, o->restarts, o->resent);
+                 o->damaged, o->restarts, o->disk_failures, o->deaths,
+                 o->resent);
     (void)printf("%s\n", r.breach[0] ? r.breach : "every promise was kept");
     return r.breach[0] ? 1 : 0;
 }
@@ -116,6 +119,8 @@ static void add_up(board *b, const swarm_result *r)
     (void)atomic_fetch_add(&b->damaged, r->outcome.damaged);
     (void)atomic_fetch_add(&b->restarts, r->outcome.restarts);
     (void)atomic_fetch_add(&b->resent, r->outcome.resent);
+    (void)atomic_fetch_add(&b->deaths, r->outcome.deaths);
+    (void)atomic_fetch_add(&b->disk_failures, r->outcome.disk_failures);
 }
 
 /* The threads of a run take turns: on one core a turn costs least. */
@@ -162,9 +167,12 @@ static void print_board(const board *b, double took)
     (void)printf("  %" PRIuFAST64 " reads (%" PRIuFAST64 " exact), %" PRIuFAST64
                  " increments; frames: %" PRIuFAST64 " lost, %" PRIuFAST64
                  " doubled, %" PRIuFAST64 " damaged; %" PRIuFAST64
-                 " restarts, %" PRIuFAST64 " pushes sent again\n",
+                 " pushes sent again\n",
                  b->reads, b->snapshots, b->incs, b->lost, b->doubled,
-                 b->damaged, b->restarts, b->resent);
+                 b->damaged, b->resent);
+    (void)printf("  shards: %" PRIuFAST64 " restarts, %" PRIuFAST64
+                 " failed with their disk; %" PRIuFAST64 " clients killed\n",
+                 b->restarts, b->disk_failures, b->deaths);
 }
 
 /* Everyone's child; one that does not end by itself was at a seed that failed.

@@ -72,7 +72,8 @@ static void draw_fault(sti_random *r, const sti_sim_store_setup *s,
                          .factor = 2 + below(r, 20)};
     f->node = below(r, 2) ? shard : client;
     f->other = f->node == shard ? client : shard;
-    if (f->kind == STI_SIM_KILL)
+    bool disk = f->kind == STI_SIM_FULL_DISK || f->kind == STI_SIM_BAD_DISK;
+    if (disk || (f->kind == STI_SIM_KILL && below(r, 2)))
         f->node = shard;
     if (f->kind == STI_SIM_BREAK) {
         f->node = client;
@@ -103,6 +104,7 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
                               .faults = plan->faults};
     uint32_t workers = plan->setup.clients * plan->setup.workers_each;
     plan->straggler = below(r, 2 * workers);
+    plan->stand_ins = below(r, 3) == 0;
 }
 
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
@@ -154,8 +156,9 @@ static void print_table(const strads_table_spec *t, uint32_t number, FILE *to)
 
 static void print_fault(const sti_sim_fault *f, FILE *to)
 {
-    static const char *const kind[] = {"kill", "pause",   "slow",
-                                       "cut",  "isolate", "break"};
+    static const char *const kind[] = {"kill",      "pause",     "slow",
+                                       "cut",       "isolate",   "break",
+                                       "fill disk", "break disk"};
     (void)fprintf(to, "  %9.3f us %s node %u", 1e-3 * (double)f->at,
                   kind[f->kind], f->node);
     if (f->kind == STI_SIM_SLOW)
@@ -171,9 +174,11 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
     const sti_sim_weather *w = &s->weather;
     (void)fprintf(to,
                   "seed %" PRIu64 ": %u shards (nodes 0 ..), %u clients (nodes "
-                  "%u ..) of %u workers, %u clocks of up to %u calls\n",
+                  "%u ..) of %u workers, %u clocks of up to %u calls; who was "
+                  "killed %s\n",
                   s->seed, s->shards, s->clients, s->shards, s->workers_each,
-                  plan->clocks, plan->calls);
+                  plan->clocks, plan->calls,
+                  plan->stand_ins ? "leaves" : "goes on");
     (void)fprintf(to,
                   "  cache %" PRIu64 " bytes, window %u pushes and %" PRIu64
                   " bytes, pieces of %" PRIu64 ", asked for %" PRIu64

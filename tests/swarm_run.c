@@ -68,6 +68,11 @@ static void watch(void *arg, sti_msg *msg)
                                                checker_breach(s->checker)));
 }
 
+static void died(void *arg, uint32_t client)
+{
+    checker_died(((swarm *)arg)->checker, client);
+}
+
 /* ---- what a worker does ------------------------------------------------ */
 
 static strads_err increment(life *l)
@@ -223,11 +228,11 @@ static strads_err act(life *l)
     return what == 18 ? push(l, STI_PUSH_FLUSH) : barrier(l);
 }
 
-static strads_err live(life *l)
+static strads_err work(life *l, uint64_t clock)
 {
     const swarm_plan *plan = &l->swarm->plan;
     strads_err err = STRADS_OK;
-    for (uint32_t clock = 0; !err && clock < plan->clocks; clock++) {
+    for (; !err && clock < plan->clocks; clock++) {
         uint32_t calls = below(l, plan->calls + 1);
         for (uint32_t k = 0; !err && k < calls; k++) {
             err = judge(l, think(l));
@@ -237,8 +242,22 @@ static strads_err live(life *l)
         if (!err)
             err = judge(l, push(l, STI_PUSH_CLOCK));
     }
-    if (!err)
-        err = judge(l, look(l, below(l, 2)));
+    return err ? err : judge(l, look(l, below(l, 2)));
+}
+
+/* A next life ends the clock in which the one before was cut short; or it is a
+ * stand-in that has come to say that nobody waits for it any more. */
+static strads_err live(life *l)
+{
+    const swarm_plan *plan = &l->swarm->plan;
+    bool again = sti_sim_worker_life(l->worker) > 0;
+    uint64_t clock = sti_sim_worker_clock(l->worker);
+    bool works = !again || (clock < plan->clocks && !plan->stand_ins);
+    strads_err err = STRADS_OK;
+    if (works && again)
+        err = judge(l, push(l, STI_PUSH_CLOCK));
+    if (works && !err)
+        err = work(l, clock + again);
     return err ? err : judge(l, push(l, STI_PUSH_LEAVE));
 }
 
@@ -249,7 +268,9 @@ static void body(void *arg, sti_sim_worker *worker)
     life l = {.swarm = s,
               .worker = worker,
               .number = number,
-              .random = sti_random_stream(s->plan.setup.seed, PURPOSE, number),
+              .random = sti_random_stream(s->plan.setup.seed, PURPOSE,
+                                          number + (sti_sim_worker_life(worker)
+                                                    << 32)),
               .values = calloc(MOST_ROWS * (size_t)s->plan.tables[0].cols, 8)};
     if (l.values)
         (void)live(&l);
@@ -296,6 +317,7 @@ static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
     sti_sim_store_setup setup = s.plan.setup;
     setup.body = body;
     setup.sends = watch;
+    setup.dies = died;
     setup.arg = &s;
     setup.tell = tell;
     setup.tell_from = tell_from;

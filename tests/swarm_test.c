@@ -24,6 +24,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.outcome.damaged += r.outcome.damaged;
         sum.outcome.restarts += r.outcome.restarts;
         sum.outcome.resent += r.outcome.resent;
+        sum.outcome.deaths += r.outcome.deaths;
+        sum.outcome.disk_failures += r.outcome.disk_failures;
     }
     cr_assert_gt(sum.reads, 10 * SEEDS);
     cr_assert_gt(sum.snapshots, SEEDS);
@@ -35,6 +37,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.outcome.damaged, SEEDS / 10);
     cr_assert_gt(sum.outcome.restarts, SEEDS / 4);
     cr_assert_gt(sum.outcome.resent, 10 * SEEDS);
+    cr_assert_gt(sum.outcome.deaths, SEEDS / 8);
+    cr_assert_gt(sum.outcome.disk_failures, SEEDS / 16);
 }
 
 Test(swarm, another_seed_is_another_run)

@@ -48,6 +48,7 @@ typedef struct sti_msg {
     uint32_t partition; /* PARTIAL: whose; HOP: to whom */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
+    uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */
     sti_object *object; /* PARTIAL, PUSH: sti_buffer */
 } sti_msg;
 

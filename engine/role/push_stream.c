@@ -20,6 +20,8 @@ void sti_stream_free(sti_push_stream *s)
 bool sti_stream_has_room(const sti_push_stream *s, uint64_t bytes)
 {
     uint64_t n = sti_stream_unacknowledged(s);
+    if (s->unknown)
+        return false;
     return n == 0 || (n < s->max_pushes && s->bytes <= s->max_bytes &&
                       bytes <= s->max_bytes - s->bytes);
 }
@@ -86,6 +88,12 @@ bool sti_stream_settle(sti_push_stream *s, uint64_t n, uint64_t now)
     }
     s->moved_at = now;
     return true;
+}
+
+void sti_stream_stands(sti_push_stream *s, uint64_t n)
+{
+    s->unknown = false;
+    s->pushed = s->acknowledged = n;
 }
 
 void sti_stream_resend(sti_push_stream *s, uint64_t now, sti_effects *out)

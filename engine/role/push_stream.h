@@ -21,6 +21,8 @@ typedef struct sti_push_stream {
     sti_buffer **ring;             /* [room] */
     uint32_t room;                 /* 0 or a power of two */
     uint64_t bytes;                /* of those unacknowledged */
+    bool unknown;      /* a former life of the client may have pushed: until the
+                          shard says where it stands there is no room */
     uint64_t moved_at; /* when one was acknowledged, sent as the only one, or
                           all were sent again */
 } sti_push_stream;
@@ -51,6 +53,10 @@ strads_err sti_stream_push(sti_push_stream *s, sti_buffer *push, uint64_t now,
 /* C3 SETTLE: pushes up to n are durable. True when that was news; a number that
  * was never pushed, or is below what was acknowledged, changes nothing. */
 bool sti_stream_settle(sti_push_stream *s, uint64_t n, uint64_t now);
+
+/* C4, for a stream that is unknown: its former life's pushes up to n are in,
+ * and no other will be. */
+void sti_stream_stands(sti_push_stream *s, uint64_t n);
 
 /* C4 RESEND: all that is unacknowledged, in order, again. */
 void sti_stream_resend(sti_push_stream *s, uint64_t now, sti_effects *out);

@@ -20,7 +20,10 @@ typedef struct push_list {
 /* The last number of each kind. */
 typedef struct stream_state {
     uint64_t accepted, applied;
-    bool moved; /* applied has grown in the last job */
+    bool moved;         /* applied has grown in the last job */
+    bool attaching;     /* ATTACH came, and is answered */
+    uint64_t attach_at; /* once this is applied, */
+    uint64_t life;      /* to that life of the client */
 } stream_state;
 
 /* A worker's ask whose clock has not come; ids only grow. */
@@ -149,12 +152,13 @@ static void fail(sti_shard *shard, strads_err err, const char *text,
 }
 
 static void tell(const sti_shard *shard, sti_msg_kind kind, uint32_t stream,
-                 sti_effects *out)
+                 uint64_t life, sti_effects *out)
 {
     sti_effect_send(out, (sti_msg){.kind = kind,
                                    .from = shard->address,
                                    .to = shard->first_client + stream,
-                                   .round = shard->stream[stream].applied});
+                                   .round = shard->stream[stream].applied,
+                                   .life = life});
 }
 
 /* ---- taking in --------------------------------------------------------- */
@@ -187,7 +191,7 @@ static void accept_push(sti_shard *shard, uint32_t stream, const sti_msg *msg,
 #endif
     if (!push || !due) {
         sti_object_drop(push);
-        tell(shard, STI_MSG_ACK, stream, out);
+        tell(shard, STI_MSG_ACK, stream, 0, out);
         return;
     }
     const sti_taken_push taken = {.stream = stream,
@@ -228,6 +232,17 @@ static void park(sti_shard *shard, uint32_t stream, const sti_msg *msg,
     parked->ask = ask;
 }
 
+/* Which pushes of a former life are in is settled when those have been applied
+ * that were accepted before: only then nothing else of it can come. */
+static void answer_attach(sti_shard *shard, uint32_t stream, sti_effects *out)
+{
+    stream_state *s = &shard->stream[stream];
+    if (!s->attaching || s->applied < s->attach_at)
+        return;
+    s->attaching = false;
+    tell(shard, STI_MSG_ATTACHED, stream, s->life, out);
+}
+
 static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
 {
     uint32_t stream = msg->from - shard->first_client;
@@ -244,7 +259,10 @@ static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
         park(shard, stream, msg, out);
         break;
     case STI_MSG_ATTACH:
-        tell(shard, STI_MSG_ATTACHED, stream, out);
+        shard->stream[stream].attaching = true;
+        shard->stream[stream].life = msg->life;
+        shard->stream[stream].attach_at = shard->stream[stream].accepted;
+        answer_attach(shard, stream, out);
         break;
     default:
         sti_object_drop(msg->object);
@@ -257,7 +275,7 @@ static void restart(sti_shard *shard, sti_effects *out)
 {
     sti_kept_restarted(shard->kept);
     for (uint32_t c = 0; c < shard->streams; c++)
-        tell(shard, STI_MSG_ATTACHED, c, out);
+        tell(shard, STI_MSG_ATTACHED, c, 0, out);
 }
 
 /* ---- jobs -------------------------------------------------------------- */
@@ -349,8 +367,9 @@ static void applied(sti_shard *shard, sti_effects *out)
     memmove(work->at, work->at + done, sizeof *work->at * work->n);
     for (uint32_t c = 0; done && c < shard->streams; c++) {
         if (shard->stream[c].moved)
-            tell(shard, STI_MSG_ACK, c, out);
+            tell(shard, STI_MSG_ACK, c, 0, out);
         shard->stream[c].moved = false;
+        answer_attach(shard, c, out);
     }
     uint64_t clock = sti_kept_clock(shard->kept);
     shard->tell |= clock > shard->clock;

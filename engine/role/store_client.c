@@ -52,6 +52,7 @@ static void open_streams(sti_client *client, const sti_client_setup *setup)
         client->streams[s] =
             (sti_push_stream){.from = STI_CLIENT_0 + setup->client,
                               .to = STI_SHARD_0 + s,
+                              .unknown = setup->returned_at > 0,
                               .max_pushes = setup->max_pushes
                                                 ? setup->max_pushes
                                                 : STI_PUSHES_MAX,
@@ -73,6 +74,7 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
         setup->piece_bytes ? setup->piece_bytes : default_piece;
     client->window_bytes =
         setup->window_bytes ? setup->window_bytes : default_window;
+    client->life = setup->returned_at;
     client->resend_ns = setup->resend_ns ? setup->resend_ns : default_resend_ns;
     client->cache.limit =
         setup->cache_bytes ? setup->cache_bytes : default_cache;
@@ -89,6 +91,8 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
         open_streams(client, setup);
     for (uint32_t w = 0; !err && w < setup->workers; w++) {
         client->workers[w].call.asks = calloc(shards, sizeof(sti_call_ask));
+        client->workers[w].last_id = setup->returned_at; /* they only grow */
+        client->workers[w].clock = setup->clocks ? setup->clocks[w] : 0;
         client->n_workers++;
         if (!client->workers[w].call.asks)
             err = no_memory();
@@ -186,15 +190,22 @@ void sti_client_attach(sti_client *client, uint32_t shard, uint64_t now,
 {
     sti_effect_send(out, (sti_msg){.kind = STI_MSG_ATTACH,
                                    .from = STI_CLIENT_0 + client->client,
-                                   .to = STI_SHARD_0 + shard});
+                                   .to = STI_SHARD_0 + shard,
+                                   .life = client->life});
+    if (client->streams[shard].unknown)
+        client->streams[shard].moved_at = now;
     sti_client_time(client, now, out);
 }
 
 /* C3 SETTLE, and room in the window for those who wait for it. */
-static void settle(sti_client *client, uint32_t shard, uint64_t number,
+static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
                    uint64_t now, sti_effects *out)
 {
-    if (!sti_stream_settle(&client->streams[shard], number, now))
+    sti_push_stream *stream = &client->streams[shard];
+    if (stream->unknown && msg->kind == STI_MSG_ATTACHED &&
+        msg->life == client->life)
+        sti_stream_stands(stream, msg->round);
+    else if (!sti_stream_settle(stream, msg->round, now))
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].wants_window)
@@ -226,10 +237,10 @@ static void take(sti_client *client, const sti_msg *msg, uint64_t now,
     }
     switch (msg->kind) {
     case STI_MSG_ACK:
-        settle(client, shard, msg->round, now, out);
+        settle(client, shard, msg, now, out);
         break;
     case STI_MSG_ATTACHED:
-        settle(client, shard, msg->round, now, out);
+        settle(client, shard, msg, now, out);
         attached(client, shard, now, out);
         break;
     case STI_MSG_ROWS:
@@ -250,7 +261,7 @@ static uint64_t next_due(const sti_client *client)
     uint64_t due = UINT64_MAX;
     for (uint32_t s = 0; s < client->shards; s++) {
         const sti_push_stream *stream = &client->streams[s];
-        if (sti_stream_unacknowledged(stream) &&
+        if ((stream->unknown || sti_stream_unacknowledged(stream)) &&
             stream->moved_at + client->resend_ns < due)
             due = stream->moved_at + client->resend_ns;
     }
@@ -277,8 +288,10 @@ static void timer(sti_client *client, uint64_t now, sti_effects *out)
     client->timed = false;
     for (uint32_t s = 0; s < client->shards; s++) {
         sti_push_stream *stream = &client->streams[s];
-        if (sti_stream_unacknowledged(stream) &&
-            now >= stream->moved_at + client->resend_ns)
+        bool due = now >= stream->moved_at + client->resend_ns;
+        if (due && stream->unknown)
+            sti_client_attach(client, s, now, out);
+        else if (due && sti_stream_unacknowledged(stream))
             sti_stream_resend(stream, now, out);
     }
     for (uint32_t w = 0; w < client->n_workers; w++) {

@@ -34,6 +34,15 @@ typedef struct sti_client_setup {
     uint64_t piece_bytes;  /* of rows in one push, about; 0: 256 KB */
     uint64_t window_bytes; /* of rows asked for at once, about; 0: 8 MB */
     uint64_t resend_ns;    /* C4, C5; 0: 0.5 s */
+
+    /* A client that comes back after its node has died, over new connections:
+     * now, later than all that its former life did; 0: there was none. Its
+     * workers begin at clocks[workers], where they were then: what they had not
+     * pushed is lost, so they end this clock before they add to another. The
+     * runtime attaches it to all shards; pushes wait until these have said
+     * which of the former life's are in. */
+    uint64_t returned_at;
+    const uint64_t *clocks; /* NULL: all 0 */
 } sti_client_setup;
 
 /* STRADS_EINVAL: a table's spec. STRADS_ENOMEM. */

@@ -216,7 +216,8 @@ static strads_err hold(sti_client *client, sti_waiting_call *call,
         return strads_fail(STRADS_EPEER,
                            "a shard sent other rows than it was asked for: it "
                            "runs another version or is broken");
-    sti_cache_pin(&client->cache, row);
+    if (!call->found[place].row)
+        sti_cache_pin(&client->cache, row);
     call->found[place].row = row;
     return STRADS_OK;
 }

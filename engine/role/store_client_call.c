@@ -283,36 +283,41 @@ static void fill_exact(const sti_client *client, const sti_row_answer *answer,
         bool one = part.kind == STI_PUSH_COLS;
         for (uint32_t i = 0; i < (one ? 1 : part.n); i++) {
             char *to = call->values + *places++ * bytes;
-            if (one)
+            if (one) {
+                memset(to, 0, bytes);
                 sti_cells_add_at(spec->type, to, part.places, part.cells,
                                  part.n);
-            else
+            } else {
                 memcpy(to, (const char *)part.cells + i * bytes, bytes);
+            }
         }
     }
 }
 
-/* A piece; the last one of the last of several shards goes on, or wakes. */
+/* A piece. Where another answer to the same ask was cut elsewhere, as sparse
+ * rows grow, some of its rows may be there already. The last one of the last of
+ * several shards goes on, or wakes. */
 static strads_err take_piece(sti_client *client, uint32_t shard,
                              const sti_row_answer *answer, sti_client_worker *w,
                              uint64_t now, sti_effects *out)
 {
     sti_waiting_call *call = &w->call;
     sti_call_ask *ask = &call->asks[shard];
-    const uint32_t *places = ask->places + ask->got;
-    uint32_t n = sti_answer_rows(answer);
+    const uint32_t *places = ask->places + answer->first;
+    uint32_t n = sti_answer_rows(answer), left = ask->ask->n - answer->first;
     strads_err err = STRADS_OK;
-    if (n > ask->ask->n - ask->got || (n == 0 && ask->ask->n && !answer->gone))
+    if (n > left || (n == 0 && ask->ask->n && !answer->gone))
         return strads_fail(STRADS_EPEER,
                            "a shard sent %" PRIu32 " rows where it was asked "
                            "for %" PRIu32,
-                           n, ask->ask->n - ask->got);
+                           n, left);
     call->gone |= answer->gone;
     if (call->exact)
         fill_exact(client, answer, call, places);
     else if (call->n)
         err = sti_client_fill(client, shard, answer, call, places);
-    ask->got += n;
+    if (ask->got < answer->first + n)
+        ask->got = answer->first + n;
     if (err || (ask->got < ask->ask->n && !call->gone))
         return err;
     drop_ask(ask);
@@ -367,7 +372,7 @@ void sti_client_take_rows(sti_client *client, uint32_t shard,
         bool awaited = answer->id && ask->ask && w->call.id == answer->id &&
                        w->call.needs <= answer->as_of &&
                        w->call.table == answer->table &&
-                       ask->got == answer->first;
+                       answer->first <= ask->got;
         bool overtaken = is_overtaken(client, shard, answer);
         if (answer->applied < stream->acknowledged || (awaited && overtaken))
             awaited ? sti_call_resend(client, w, shard, now, out) : (void)0;

@@ -61,6 +61,7 @@ struct sti_client {
     uint32_t client, shards, first_worker, n_workers;
     uint64_t piece_bytes, window_bytes;
     uint64_t resend_ns;
+    uint64_t life;             /* when it came back; 0: its first */
     strads_table_spec *tables; /* [n_tables], each with a name of its own */
     uint32_t n_tables;
     uint32_t adaptive_most;     /* the largest staleness_max that was read by */

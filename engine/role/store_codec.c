@@ -54,6 +54,8 @@ void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
         put_ask(w, (const sti_row_ask *)msg->object);
     else if (msg->kind == STI_MSG_ROWS)
         put_rows(w, (const sti_row_answer *)msg->object, rest);
+    else if (msg->kind == STI_MSG_ATTACH || msg->kind == STI_MSG_ATTACHED)
+        sti_write_u64(w, msg->life);
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -138,5 +140,7 @@ strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
         return get_ask(r, msg);
     if (msg->kind == STI_MSG_ROWS)
         return get_rows(r, backing, msg);
+    if (msg->kind == STI_MSG_ATTACH || msg->kind == STI_MSG_ATTACHED)
+        msg->life = sti_read_u64(r);
     return sti_reader_end(r, "a message of the store");
 }

@@ -11,10 +11,6 @@
 
 #include "engine/runtime/sim_store_state.h"
 
-/* Faults, and their ends, are timers of the coordinator: a store alone has
- * none. `round` says which. */
-enum { WORLD = STI_COORDINATOR };
-
 /* ---- ending ------------------------------------------------------------ */
 
 void sti_sim_store_stop(sti_sim_store *sim, strads_err err)
@@ -40,10 +36,20 @@ uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
     return sim->now < sim->slow_until[node] ? ns * sim->slowness[node] : ns;
 }
 
-static void push_event(sti_sim_store *sim, uint64_t time, sti_address to,
-                       sti_event event)
+static uint64_t life_of(const sti_sim_store *sim, sti_address role)
 {
-    const sti_sim_item item = {.time = time, .to = to, .event = event};
+    return role == STI_SIM_WORLD || role >= STI_WORKER_0
+               ? 0
+               : sim->life[node_of(sim, role)];
+}
+
+void sti_sim_store_event(sti_sim_store *sim, uint64_t time, sti_address to,
+                         sti_event event)
+{
+    const sti_sim_item item = {.time = time,
+                               .to = to,
+                               .life = life_of(sim, to),
+                               .event = event};
     sti_sim_store_stop(sim, sti_sim_queue_push(&sim->queue, &item));
 }
 
@@ -77,6 +83,15 @@ static void send(sti_sim_store *sim, sti_msg *msg)
 {
     sti_sim_fate fate = {0};
     if (msg->kind == STI_MSG_FAIL) {
+        if (msg->from < STI_CLIENT_0 &&
+            sim->shards[node_of(sim, msg->from)].disk_ill) {
+            sti_sim_store_tell(sim, "shard %u fails with its disk",
+                               node_of(sim, msg->from));
+            sti_sim_store_shard_down(sim, node_of(sim, msg->from));
+            sim->outcome.disk_failures++;
+            sti_object_drop(msg->object);
+            return;
+        }
         const sti_failure *failure = (const sti_failure *)msg->object;
         sti_sim_store_stop(sim,
                            strads_fail(failure ? failure->err : STRADS_ENOMEM,
@@ -110,8 +125,8 @@ void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time)
     if (w->due || w->left)
         return;
     w->due = true;
-    push_event(sim, time, STI_WORKER_0 + worker,
-               (sti_event){.kind = STI_EVENT_TIMER});
+    sti_sim_store_event(sim, time, STI_WORKER_0 + worker,
+                        (sti_event){.kind = STI_EVENT_TIMER});
 }
 
 static void start_job(sti_sim_store *sim, sti_address role, sti_job *job)
@@ -121,10 +136,8 @@ static void start_job(sti_sim_store *sim, sti_address role, sti_job *job)
     ns = sti_sim_store_on_node(sim, node,
                                ns + sti_random_below(&sim->random, ns + 1));
     sim->shards[node].job = job;
-    push_event(sim, sim->now + ns, role,
-               (sti_event){.kind = STI_EVENT_DONE,
-                           .msg.round = sim->shards[node].life,
-                           .job = job});
+    sti_sim_store_event(sim, sim->now + ns, role,
+                        (sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
 void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
@@ -138,8 +151,9 @@ void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
         else if (effect->kind == STI_EFFECT_WAKE)
             sti_sim_store_wake(sim, effect->worker, sim->now);
         else if (effect->kind == STI_EFFECT_TIMER)
-            push_event(sim, effect->at > sim->now ? effect->at : sim->now, role,
-                       (sti_event){.kind = STI_EVENT_TIMER});
+            sti_sim_store_event(sim,
+                                effect->at > sim->now ? effect->at : sim->now,
+                                role, (sti_event){.kind = STI_EVENT_TIMER});
     }
     sim->effects.n = 0;
     if (sim->effects.lost)
@@ -150,7 +164,8 @@ void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
 static void step_client(sti_sim_store *sim, sti_address role,
                         const sti_event *event)
 {
-    sti_client_step(sim->clients[role - STI_CLIENT_0], event, 1, &sim->effects);
+    sti_client *client = sim->clients[role - STI_CLIENT_0];
+    sti_client_step(client, event, 1, &sim->effects);
     sti_sim_store_apply(sim, role);
 }
 
@@ -160,129 +175,12 @@ static void step_shard(sti_sim_store *sim, sti_address role,
                        const sti_event *event)
 {
     sti_sim_shard *shard = &sim->shards[role - STI_SHARD_0];
-    bool former =
-        event->kind == STI_EVENT_DONE && event->msg.round != shard->life;
-    if (!shard->role || former) {
-        if (event->kind == STI_EVENT_MESSAGE)
-            sti_object_drop(event->msg.object);
-        return;
-    }
     if (event->kind == STI_EVENT_DONE) {
         sti_job_run(NULL, event->job);
         shard->job = NULL;
     }
     sti_shard_step(shard->role, event, 1, &sim->effects);
     sti_sim_store_apply(sim, role);
-}
-
-/* ---- faults ------------------------------------------------------------ */
-
-static void shard_up(sti_sim_store *sim, uint32_t number)
-{
-    const sti_sim_store_setup *s = &sim->setup;
-    const sti_kept_setup setup = {.shard = number,
-                                  .shards = s->shards,
-                                  .streams = s->clients,
-                                  .workers = sim->n_workers,
-                                  .tables = s->tables,
-                                  .n_tables = s->n_tables,
-                                  .memory_limit = UINT64_C(1) << 26};
-    sim->shards[number].log_room = s->log_room;
-    sim->shards[number].piece_bytes = s->piece_bytes;
-    sti_sim_store_stop(sim, sti_sim_shard_up(&sim->shards[number], &setup));
-}
-
-static void restart_shard(sti_sim_store *sim, uint32_t number)
-{
-    sti_sim_shard *shard = &sim->shards[number];
-    if (shard->role)
-        return;
-    shard_up(sim, number);
-    sim->outcome.restarts++;
-    sti_sim_store_tell(sim, "shard %u is up again, for the %" PRIu64 ". time",
-                       number, shard->life - 1);
-    if (!sim->over)
-        step_shard(sim, STI_SHARD_0 + number,
-                   &(sti_event){.kind = STI_EVENT_START, .now = sim->now});
-}
-
-static void begin_fault(sti_sim_store *sim, const sti_sim_fault *f)
-{
-    uint64_t until = sim->now + f->lasts;
-    switch (f->kind) {
-    case STI_SIM_KILL:
-        sti_sim_store_tell(sim, "shard %u is killed", f->node);
-        if (sim->shards[f->node].role)
-            sti_sim_shard_kill(&sim->shards[f->node], &sim->random);
-        break;
-    case STI_SIM_PAUSE:
-        sti_sim_store_tell(sim, "node %u pauses", f->node);
-        sim->paused_until[f->node] = until;
-        break;
-    case STI_SIM_SLOW:
-        sti_sim_store_tell(sim, "node %u is slow", f->node);
-        sim->slow_until[f->node] = until;
-        sim->slowness[f->node] = f->factor;
-        break;
-    case STI_SIM_CUT:
-        sti_sim_store_tell(sim, "nodes %u and %u are cut off", f->node,
-                           f->other);
-        sti_sim_net_cut(&sim->net, f->node, f->other, until);
-        break;
-    case STI_SIM_ISLE:
-        sti_sim_store_tell(sim, "node %u is cut off from all others", f->node);
-        for (uint32_t k = 0; k < sim->net.nodes; k++)
-            sti_sim_net_cut(&sim->net, f->node, k, until);
-        break;
-    case STI_SIM_BREAK:
-        sti_sim_store_tell(sim, "nodes %u and %u lose their connection",
-                           f->node, f->other);
-        sti_sim_net_break(&sim->net, f->node, f->other, sim->now, until);
-        break;
-    case STI_SIM_FAULTS:
-        break;
-    }
-}
-
-static void end_fault(sti_sim_store *sim, const sti_sim_fault *f)
-{
-    if (f->kind == STI_SIM_KILL) {
-        restart_shard(sim, f->node);
-    } else if (f->kind == STI_SIM_BREAK) {
-        uint32_t client = f->node - sim->setup.shards;
-        sti_client_attach(sim->clients[client], f->other, sim->now,
-                          &sim->effects);
-        sti_sim_store_apply(sim, STI_CLIENT_0 + client);
-    }
-}
-
-static void turn_of_world(sti_sim_store *sim, uint64_t which)
-{
-    const sti_sim_store_setup *s = &sim->setup;
-    if (which == 2 * (uint64_t)s->n_faults) {
-        sti_sim_weather *w = &sim->net.weather;
-        w->lost = w->doubled = w->damaged = 0;
-        sti_sim_store_tell(sim, "the network loses nothing any more");
-    } else if (which % 2 == 0) {
-        begin_fault(sim, &s->faults[which / 2]);
-    } else {
-        end_fault(sim, &s->faults[which / 2]);
-    }
-}
-
-static void plan(sti_sim_store *sim)
-{
-    const sti_sim_store_setup *s = &sim->setup;
-    for (uint32_t k = 0; k < s->n_faults; k++) {
-        const sti_sim_fault *f = &s->faults[k];
-        for (uint32_t end = 0; end < 2; end++)
-            push_event(sim, f->at + end * f->lasts, WORLD,
-                       (sti_event){.kind = STI_EVENT_TIMER,
-                                   .msg.round = 2 * (uint64_t)k + end});
-    }
-    push_event(sim, s->calm_at, WORLD,
-               (sti_event){.kind = STI_EVENT_TIMER,
-                           .msg.round = 2 * (uint64_t)s->n_faults});
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -300,6 +198,14 @@ static void note(sti_sim_store *sim, const sti_sim_item *item)
     sim->outcome.events++;
 }
 
+static bool is_there(const sti_sim_store *sim, sti_address role)
+{
+    uint32_t node = node_of(sim, role);
+    return role >= STI_CLIENT_0 ? sim->clients[node - sim->setup.shards] != NULL
+                                : sim->shards[node].role != NULL;
+}
+
+/* What comes to a node that is down is lost. */
 static void receive(sti_sim_store *sim, sti_sim_letter *letter)
 {
     bool arrived;
@@ -311,8 +217,13 @@ static void receive(sti_sim_store *sim, sti_sim_letter *letter)
         sti_sim_store_tell(sim, "a frame is lost on its way, or refused");
         return;
     }
+    if (!is_there(sim, msg.to)) {
+        sti_sim_store_tell_msg(sim, " finds nobody", &msg);
+        sti_object_drop(msg.object);
+        return;
+    }
     sti_sim_store_tell_msg(sim, " arrives", &msg);
-    push_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
+    sti_sim_store_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
 }
 
 static void drop_item(const sti_sim_item *item)
@@ -324,7 +235,7 @@ static void drop_item(const sti_sim_item *item)
 /* A paused node takes what came when it goes on. */
 static bool put_off(sti_sim_store *sim, const sti_sim_item *item)
 {
-    if (item->what != STI_SIM_ROLE || item->to == WORLD)
+    if (item->what != STI_SIM_ROLE || item->to == STI_SIM_WORLD)
         return false;
     sti_address role = item->to;
     if (role >= STI_WORKER_0)
@@ -332,7 +243,9 @@ static bool put_off(sti_sim_store *sim, const sti_sim_item *item)
     uint64_t until = sim->paused_until[node_of(sim, role)];
     if (sim->now >= until)
         return false;
-    push_event(sim, until, item->to, item->event);
+    sti_sim_item later = *item;
+    later.time = until;
+    sti_sim_store_stop(sim, sti_sim_queue_push(&sim->queue, &later));
     return true;
 }
 
@@ -346,11 +259,14 @@ static uint32_t take(sti_sim_store *sim, sti_sim_item *item)
     item->event.now = sim->now;
     if (item->what == STI_SIM_RECEIVED) {
         receive(sim, (sti_sim_letter *)item->event.msg.object);
-    } else if (item->to == WORLD) {
-        turn_of_world(sim, item->event.msg.round);
+    } else if (item->to == STI_SIM_WORLD) {
+        sti_sim_store_turn_of_world(sim, item->event.msg.round);
     } else if (item->to >= STI_WORKER_0) {
         sim->workers[item->to - STI_WORKER_0].due = false;
         return item->to - STI_WORKER_0;
+    } else if (!is_there(sim, item->to) ||
+               item->life != life_of(sim, item->to)) {
+        drop_item(item);
     } else if (item->to >= STI_CLIENT_0) {
         step_client(sim, item->to, &item->event);
     } else {
@@ -364,7 +280,7 @@ static bool at_end(const sti_sim_store *sim)
     if (sim->n_left < sim->n_workers)
         return false;
     for (uint32_t c = 0; c < sim->setup.clients; c++)
-        if (!sti_client_settled(sim->clients[c]))
+        if (!sim->clients[c] || !sti_client_settled(sim->clients[c]))
             return false;
     for (uint32_t k = 0; k < sim->setup.shards; k++)
         if (!sim->shards[k].role)
@@ -411,6 +327,10 @@ static strads_err no_memory(void)
 static strads_err open_workers(sti_sim_store *sim)
 {
     const sti_sim_store_setup *s = &sim->setup;
+    if (s->workers_each > STI_SIM_WORKERS_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "%u workers of a simulated client: at most %d",
+                           s->workers_each, STI_SIM_WORKERS_MAX);
     for (uint32_t v = 0; v < sim->n_workers; v++) {
         sti_sim_worker *w = &sim->workers[v];
         *w = (sti_sim_worker){.sim = sim,
@@ -429,25 +349,11 @@ static strads_err open_workers(sti_sim_store *sim)
 static strads_err open_roles(sti_sim_store *sim)
 {
     const sti_sim_store_setup *s = &sim->setup;
-    strads_err err = STRADS_OK;
     for (uint32_t k = 0; k < s->shards && !sim->over; k++)
-        shard_up(sim, k);
-    for (uint32_t c = 0; c < s->clients && !err; c++) {
-        const sti_client_setup setup = {.client = c,
-                                        .shards = s->shards,
-                                        .first_worker = c * s->workers_each,
-                                        .workers = s->workers_each,
-                                        .tables = s->tables,
-                                        .n_tables = s->n_tables,
-                                        .cache_bytes = s->cache_bytes,
-                                        .max_pushes = s->max_pushes,
-                                        .max_bytes = s->max_bytes,
-                                        .piece_bytes = s->piece_bytes,
-                                        .window_bytes = s->window_bytes,
-                                        .resend_ns = s->resend_ns};
-        err = sti_client_new(&setup, &sim->clients[c]);
-    }
-    return sim->err ? sim->err : err;
+        sti_sim_store_shard_up(sim, k);
+    for (uint32_t c = 0; c < s->clients && !sim->over; c++)
+        sti_sim_store_client_up(sim, c);
+    return sim->err;
 }
 
 static strads_err open_arrays(sti_sim_store *sim)
@@ -458,12 +364,13 @@ static strads_err open_arrays(sti_sim_store *sim)
     sim->shards = calloc(s->shards, sizeof *sim->shards);
     sim->clients = calloc(s->clients, sizeof(sti_client *));
     sim->workers = calloc(sim->n_workers, sizeof *sim->workers);
+    sim->life = calloc(nodes, sizeof *sim->life);
     sim->paused_until = calloc(nodes, sizeof *sim->paused_until);
     sim->slow_until = calloc(nodes, sizeof *sim->slow_until);
     sim->slowness = calloc(nodes, sizeof *sim->slowness);
     sim->highest = calloc((size_t)s->clients * s->shards, sizeof *sim->highest);
     sim->digest = XXH3_createState();
-    bool all = sim->shards && sim->clients && sim->workers &&
+    bool all = sim->shards && sim->clients && sim->workers && sim->life &&
                sim->paused_until && sim->slow_until && sim->slowness &&
                sim->highest && sim->digest;
     if (!all)
@@ -500,13 +407,13 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
 static void end_bodies(sti_sim_store *sim)
 {
     for (uint32_t v = 0; v < sim->n_workers; v++)
-        if (!sim->workers[v].left)
+        if (!sim->workers[v].ended)
             sti_baton_pass(sim->baton, sim->n_workers, v);
 }
 
 strads_err sti_sim_store_run(sti_sim_store *sim)
 {
-    plan(sim);
+    sti_sim_store_plan(sim);
     for (uint32_t v = 0; v < sim->n_workers; v++)
         sti_sim_store_wake(sim, v, 0);
     uint32_t next = sti_sim_store_next(sim);
@@ -544,6 +451,7 @@ void sti_sim_store_free(sti_sim_store *sim)
     free(sim->shards);
     free(sim->clients);
     free(sim->workers);
+    free(sim->life);
     free(sim->paused_until);
     free(sim->slow_until);
     free(sim->slowness);
@@ -569,7 +477,7 @@ strads_err sti_sim_store_restart(sti_sim_store *sim)
     sim->over = false;
     for (uint32_t k = 0; k < sim->setup.shards; k++) {
         sti_sim_shard_kill(&sim->shards[k], &sim->random);
-        shard_up(sim, k);
+        sti_sim_store_shard_up(sim, k);
     }
     return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }

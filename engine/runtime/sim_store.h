@@ -21,13 +21,18 @@ typedef struct sti_sim_store sti_sim_store;
 typedef struct sti_sim_worker sti_sim_worker;
 
 typedef enum sti_sim_fault_kind {
-    STI_SIM_KILL = 0,  /* shard `node`; it is down for `lasts` */
+    STI_SIM_KILL = 0,  /* `node` is down for `lasts`. A client loses what its
+                          workers had not pushed, and what was on its way; then
+                          its workers run their bodies once more */
     STI_SIM_PAUSE = 1, /* `node` does nothing */
     STI_SIM_SLOW = 2,  /* `node` takes `factor` times as long */
     STI_SIM_CUT = 3,   /* nothing comes through between `node` and `other` */
     STI_SIM_ISLE = 4,  /* the same, between `node` and all others */
     STI_SIM_BREAK = 5, /* as CUT, and what is on its way is lost; then `node`,
                           a client's, attaches to shard `other` again */
+    STI_SIM_FULL_DISK = 6, /* shard `node` cannot write much more, */
+    STI_SIM_BAD_DISK = 7,  /* or sync: it fails, and restarts when the disk is
+                              mended */
     STI_SIM_FAULTS
 } sti_sim_fault_kind;
 
@@ -36,6 +41,8 @@ typedef struct sti_sim_fault {
     uint32_t node, other, factor;
     uint64_t at, lasts; /* ns */
 } sti_sim_fault;
+
+enum { STI_SIM_WORKERS_MAX = 64 }; /* of a client */
 
 typedef struct sti_sim_store_setup {
     uint64_t seed;
@@ -54,8 +61,12 @@ typedef struct sti_sim_store_setup {
     /* The run is stuck when it has not ended by then. */
     uint64_t limit_ns, limit_events;
 
-    /* A worker's life; it leaves the store before it returns. */
+    /* A worker's life; it leaves the store before it returns. When its client
+     * was killed it begins once more, at the clock at which it was: its first
+     * push ends that. */
     void (*body)(void *arg, sti_sim_worker *worker);
+    /* NULL, or: a client is killed. */
+    void (*dies)(void *arg, uint32_t client);
     /* NULL, or: what a role sends, as it does; it may be changed on its way. */
     void (*sends)(void *arg, sti_msg *msg);
     void *arg;
@@ -68,9 +79,12 @@ typedef struct sti_sim_store_outcome {
     uint64_t events, now, digest; /* XXH3-64 of all events in order */
     uint64_t frames, bytes, lost, doubled, damaged;
     uint64_t restarts, resent; /* resent: pushes, more than once */
+    uint64_t deaths;           /* of clients */
+    uint64_t disk_failures;    /* that a shard found out */
 } sti_sim_store_outcome;
 
-/* STRADS_ENOMEM. What the setup points to outlives the simulation. */
+/* STRADS_ENOMEM, STRADS_EINVAL. What the setup points to outlives the
+ * simulation. */
 strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
                              sti_sim_store **out);
 void sti_sim_store_free(sti_sim_store *sim);
@@ -104,6 +118,7 @@ void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
  * returns at once. */
 
 uint32_t sti_sim_worker_number(const sti_sim_worker *worker);
+uint64_t sti_sim_worker_life(const sti_sim_worker *worker); /* 0, 1, ... */
 uint64_t sti_sim_worker_clock(const sti_sim_worker *worker);
 sti_sim_store *sti_sim_worker_store(const sti_sim_worker *worker);
 

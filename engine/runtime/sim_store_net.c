@@ -209,5 +209,5 @@ void sti_sim_net_break(sti_sim_net *net, uint32_t a, uint32_t b, uint64_t now,
                        uint64_t until)
 {
     sti_sim_net_cut(net, a, b, until);
-    link_of(net, a, b)->broken_at = link_of(net, b, a)->broken_at = now;
+    link_of(net, a, b)->broken_at = link_of(net, b, a)->broken_at = now + 1;
 }

@@ -36,7 +36,7 @@ typedef struct sti_sim_letter {
 
 typedef struct sti_sim_link {
     uint64_t cut_until;  /* what is sent or arrives before that is lost */
-    uint64_t broken_at;  /* what was sent up to then is lost; 0: nothing */
+    uint64_t broken_at;  /* what was sent before is lost */
     uint64_t last_there; /* when ordered: the last arrival */
 } sti_sim_link;
 

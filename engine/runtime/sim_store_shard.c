@@ -6,6 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+static strads_err no_sync(sti_journal *journal)
+{
+    (void)journal;
+    return strads_fail(STRADS_EIO, "the disk fails");
+}
+
+static void stop_syncs(sti_sim_shard *shard)
+{
+    if (!shard->journal || shard->journal->ops == &shard->unsynced)
+        return;
+    shard->synced = shard->journal->ops;
+    shard->unsynced = *shard->synced;
+    shard->unsynced.sync = no_sync;
+    shard->journal->ops = &shard->unsynced;
+}
+
 static strads_err open_journal(sti_sim_shard *shard)
 {
     const sti_journal_options options = {.shard = shard->setup.shard,
@@ -18,6 +34,8 @@ static strads_err open_journal(sti_sim_shard *shard)
     if (!err)
         err = sti_journal_open_memory(shard->disk, name, &options,
                                       &shard->journal);
+    if (!err && shard->disk_fails)
+        stop_syncs(shard);
     return err ? err : sti_kept_recover(shard->kept, shard->journal);
 }
 
@@ -48,25 +66,41 @@ strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
     return err ? err : sti_shard_new(&role, &shard->role);
 }
 
-static strads_err no_sync(sti_journal *journal)
-{
-    (void)journal;
-    return strads_fail(STRADS_EIO, "killed");
-}
-
 void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random)
 {
     uint64_t how = sti_random_below(random, 3);
-    if (how == 0) {
-        shard->killed = *shard->journal->ops;
-        shard->killed.sync = no_sync;
-        shard->journal->ops = &shard->killed;
-    }
+    if (how == 0)
+        stop_syncs(shard);
     if (shard->job && how < 2)
         sti_job_run(NULL, shard->job);
     go_down(shard);
     uint64_t loose = sti_memory_disk_unsynced(shard->disk);
     sti_memory_disk_lose(shard->disk, sti_random_below(random, loose + 1));
+}
+
+/* ---- disks ------------------------------------------------------------- */
+
+void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t room)
+{
+    uint64_t log, checkpoint;
+    (void)sti_memory_disk_log(shard->disk, &log);
+    (void)sti_memory_disk_checkpoint(shard->disk, &checkpoint);
+    sti_memory_disk_limit(shard->disk, log + checkpoint + room);
+    shard->disk_ill = true;
+}
+
+void sti_sim_shard_break_disk(sti_sim_shard *shard)
+{
+    stop_syncs(shard);
+    shard->disk_fails = shard->disk_ill = true;
+}
+
+void sti_sim_shard_mend_disk(sti_sim_shard *shard)
+{
+    sti_memory_disk_limit(shard->disk, UINT64_MAX);
+    if (shard->journal && shard->disk_fails)
+        shard->journal->ops = shard->synced;
+    shard->disk_fails = shard->disk_ill = false;
 }
 
 void sti_sim_shard_free(sti_sim_shard *shard)

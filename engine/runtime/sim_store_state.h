@@ -1,6 +1,7 @@
 /* engine/runtime/sim_store_state.h - what the files of a simulated store share:
- * sim_store.c carries out events, sim_store_worker.c is the workers' threads
- * and calls, sim_store_tell.c the tale. */
+ * sim_store.c carries out events, sim_store_fault.c is what goes wrong,
+ * sim_store_worker.c the workers' threads and calls, sim_store_tell.c the
+ * tale. */
 #ifndef STI_SIM_STORE_STATE_H
 #define STI_SIM_STORE_STATE_H
 
@@ -15,8 +16,11 @@ struct sti_sim_worker {
     sti_sim_store *sim;
     uint32_t number, client;
     sti_pending *pending; /* [n_tables] */
+    uint64_t life;        /* of its node, that its body is in */
+    uint64_t clock;       /* where it was when its node was killed */
     bool due;             /* its turn is in the queue */
-    bool left;            /* its body has returned */
+    bool left;            /* its body has returned, in its node's life */
+    bool ended;           /* its thread ends */
 };
 
 struct sti_sim_store {
@@ -28,6 +32,8 @@ struct sti_sim_store {
     sti_client **clients;
     sti_sim_worker *workers;
     uint32_t n_workers, n_left;
+    bool mortal;            /* clients are killed: workers may live again */
+    uint64_t *life;         /* [nodes] how often it was killed */
     uint64_t *paused_until; /* [nodes] */
     uint64_t *slow_until, *slowness;
     uint64_t *highest; /* [clients x shards] the last push ever sent */
@@ -41,10 +47,18 @@ struct sti_sim_store {
     char text[1024];
 };
 
+/* Faults, and their ends, are timers of the coordinator: a store alone has
+ * none. `round` says which. */
+enum { STI_SIM_WORLD = STI_COORDINATOR };
+
 /* ---- sim_store.c ------------------------------------------------------- */
 
 /* Carries out events until a worker is to go on; n_workers when it is over. */
 uint32_t sti_sim_store_next(sti_sim_store *sim);
+
+/* An event for a role, while its node lives as it does now. */
+void sti_sim_store_event(sti_sim_store *sim, uint64_t time, sti_address to,
+                         sti_event event);
 
 /* Puts a worker's turn into the queue, unless it is there. */
 void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time);
@@ -55,6 +69,16 @@ void sti_sim_store_apply(sti_sim_store *sim, sti_address role);
 /* How long a time is on a node, which may be slow. */
 uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
                                uint64_t ns);
+
+/* ---- sim_store_fault.c ------------------------------------------------- */
+
+void sti_sim_store_shard_up(sti_sim_store *sim, uint32_t number);
+void sti_sim_store_shard_down(sti_sim_store *sim, uint32_t number);
+void sti_sim_store_client_up(sti_sim_store *sim, uint32_t number);
+
+/* Puts all that is planned into the queue; carries out one of it. */
+void sti_sim_store_plan(sti_sim_store *sim);
+void sti_sim_store_turn_of_world(sti_sim_store *sim, uint64_t which);
 
 /* ---- sim_store_worker.c ------------------------------------------------ */
 

@@ -2,6 +2,12 @@
  * whose turn is next, and is repeated when it is the worker's own. */
 #include "engine/runtime/sim_store_state.h"
 
+/* Of its node: how often that was killed. */
+static uint64_t life_of(const sti_sim_worker *w)
+{
+    return w->sim->life[w->sim->setup.shards + w->client];
+}
+
 /* Others go on until it is this worker's turn. */
 static strads_err wait_turn(sti_sim_worker *w)
 {
@@ -11,17 +17,28 @@ static strads_err wait_turn(sti_sim_worker *w)
     uint32_t next = sti_sim_store_next(sim);
     if (next != w->number)
         sti_baton_pass(sim->baton, w->number, next);
-    return sim->over ? STRADS_ECANCELED : STRADS_OK;
+    return sim->over || w->life != life_of(w) ? STRADS_ECANCELED : STRADS_OK;
 }
 
 void sti_sim_worker_run(void *arg, uint32_t number)
 {
     sti_sim_store *sim = arg;
     sti_sim_worker *w = &sim->workers[number];
-    if (!sim->over)
+    while (!sim->over) {
+        if (w->left || !sim->clients[w->client]) {
+            (void)wait_turn(w); /* for a next life, if there is one */
+            continue;
+        }
+        w->life = life_of(w);
         sim->setup.body(sim->setup.arg, w);
-    w->left = true;
-    sim->n_left++;
+        if (sim->over || w->life != life_of(w))
+            continue;
+        w->left = true;
+        sim->n_left++;
+        if (!sim->mortal)
+            break;
+    }
+    w->ended = true;
     sti_baton_leave(sim->baton, sti_sim_store_next(sim));
 }
 
@@ -32,6 +49,14 @@ static strads_err after_call(sti_sim_worker *w, strads_err err, bool wait)
     if (!err && (wait || sim->over))
         return wait_turn(w);
     return err;
+}
+
+/* A call that is not repeated: its memory goes away. A client that was killed
+ * has forgotten it. */
+static void forget(const sti_sim_worker *w)
+{
+    if (w->life == life_of(w))
+        sti_client_forget(w->sim->clients[w->client], w->number);
 }
 
 strads_err sti_sim_worker_read(sti_sim_worker *w, const sti_client_read *read,
@@ -50,7 +75,7 @@ strads_err sti_sim_worker_read(sti_sim_worker *w, const sti_client_read *read,
         err = after_call(w, err, wait);
     }
     if (err)
-        sti_client_forget(sim->clients[w->client], w->number);
+        forget(w);
     return err;
 }
 
@@ -108,6 +133,11 @@ const sti_pending *sti_sim_worker_pending(const sti_sim_worker *w)
 uint32_t sti_sim_worker_number(const sti_sim_worker *w)
 {
     return w->number;
+}
+
+uint64_t sti_sim_worker_life(const sti_sim_worker *w)
+{
+    return w->life;
 }
 
 uint64_t sti_sim_worker_clock(const sti_sim_worker *w)
