@@ -1,5 +1,6 @@
-/* engine/runtime/sim_loop_state.h - what sim_loop.c (events) and
- * sim_loop_session.c (partitions' calls) share. */
+/* engine/runtime/sim_loop_state.h - what sim_loop.c (events),
+ * sim_loop_session.c (partitions' calls) and sim_loop_rows.c (start values, the
+ * model) share. */
 #ifndef STI_SIM_LOOP_STATE_H
 #define STI_SIM_LOOP_STATE_H
 
@@ -43,6 +44,10 @@ struct sti_sim_loop {
     strads_err err;
     char text[1024];
 };
+
+/* Puts what is in the tables of `start` into the shards, whose roles are still
+ * to be made. STRADS_ENOMEM. (sim_loop_rows.c) */
+strads_err sti_sim_loop_put(sti_sim_loop *sim, const strads_store *start);
 
 /* Ends the run; the first error counts. */
 void sti_sim_loop_stop(sti_sim_loop *sim, strads_err err);
