@@ -3,11 +3,14 @@
 # all-reduce style beside the servers: seconds until the error of a
 # least-squares problem is 1e-6, medians of runs in turn. Four workers sleep for
 # the time of computing, so that few cores do not decide; with_ssp.c says more.
-# The curves of the last runs go to ssp-STRAGGLER.svg beside the programs.
+# The curves of the last runs go to ssp-STRAGGLER.svg beside the programs, and
+# as numbers to ssp-STRAGGLER.txt. Then shards against workers, over processes
+# and, for more of them, simulated.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
 RUNS=5
+SPREAD_RUNS=3
 LIMIT=10 # seconds a run may take
 ERROR=1e-6
 METHODS="all 0 1 4 16 infinite"
@@ -40,6 +43,12 @@ show()
 draw()
 {
     svg=$programs/ssp-$1.svg
+    text=$programs/ssp-$1.txt
+    echo "# method seconds error" >"$text"
+    for method in $METHODS; do
+        awk -v m="$method" '$1 != "total" { print m, $1, $2 }' \
+            "$scratch/$1.$method" >>"$text"
+    done
     {
         echo "set terminal svg size 720,440 background '#ffffff'"
         echo "set output '$svg'"
@@ -58,7 +67,7 @@ title '$title'"
         done
         echo "plot $lines"
     } | gnuplot
-    echo "curves: $svg"
+    echo "curves: $svg, $text"
 }
 
 echo "Load $(load) on $(nproc) cores; medians of $RUNS runs in turn."
@@ -88,6 +97,103 @@ for straggler in none rotating fixed; do
             waiting_percent "$waiting"
     done
     draw $straggler
+done
+
+# ---- shards against workers ------------------------------------------------
+
+# Sparse rows of 65,536 columns: 64 rows of weights, for shards to share.
+wide=$scratch/wide.svm
+awk 'BEGIN {
+    srand(1)
+    for (i = 0; i < 4000; i++) {
+        printf "%d", i % 2 ? 1 : -1
+        for (k = 0; k < 20; k++)
+            printf " %d:%d", 3276 * k + int(3276 * rand()) + 1, 1 + (k + i) % 2
+        print ""
+    }
+}' >"$wide"
+
+# spread WORKERS SHARDS: a fit on so many processes of one worker each; its log.
+spread()
+{
+    url=ipc://$scratch/spread.sock
+    "$STRADS_BIN" sgd-logistic train "$wide" --quiet --workers 1 --nodes "$1" \
+        --shards "$2" --listen "$url" --epochs 3 --batch 8 --lambda 0.001 \
+        --log "$scratch/spread.jsonl" &
+    others=$!
+    node=1
+    while [ $node -lt "$1" ]; do
+        "$STRADS_BIN" join "$url" --workers 1 --quiet &
+        others="$others $!"
+        node=$((node + 1))
+    done
+    for other in $others; do
+        wait "$other"
+    done
+}
+
+echo
+echo "A logistic regression over ipc, a process a worker;" \
+    "medians of $SPREAD_RUNS."
+printf '%7s %6s %16s %10s %10s\n' workers shards "clocks a second" \
+    "waiting %" "network %"
+for workers in 2 4 8; do
+    for shards in 1 2 4 8; do
+        [ $shards -le $workers ] || continue
+        for what in clocks waiting network; do
+            : >"$scratch/$what"
+        done
+        run=0
+        while [ $run -lt $SPREAD_RUNS ]; do
+            spread $workers $shards
+            log=$scratch/spread.jsonl
+            echo "$(last_of round "$log") $(last_of seconds "$log")" \
+                "$(last_of callback_seconds "$log")" \
+                "$(last_of waiting_seconds "$log")" \
+                "$(last_of network_seconds "$log")" >"$scratch/spread"
+            awk -v w=$workers '{ print w * $1 / $2 }' "$scratch/spread" \
+                >>"$scratch/clocks"
+            awk '{ print 100 * $4 / ($3 + $4 + $5) }' "$scratch/spread" \
+                >>"$scratch/waiting"
+            awk '{ print 100 * $5 / ($3 + $4 + $5) }' "$scratch/spread" \
+                >>"$scratch/network"
+            run=$((run + 1))
+        done
+        clocks=$(median <"$scratch/clocks")
+        waiting=$(median <"$scratch/waiting")
+        network=$(median <"$scratch/network")
+        printf '%7d %6d %16.0f %10.1f %10.1f\n' $workers $shards "$clocks" \
+            "$waiting" "$network"
+        record ssp workers $workers shards $shards clocks_per_second \
+            "$clocks" waiting_percent "$waiting" network_percent "$network"
+    done
+done
+
+# ---- and simulated ---------------------------------------------------------
+
+echo '{"phases": {"update": {"update-ns": 20000}}}' >"$scratch/cost"
+echo
+echo "The same, simulated: 20 us a clock, 50 us, 10 Gbit/s, virtual ms a clock."
+printf '%7s %6s %16s %10s %10s\n' workers shards "ms a clock" "waiting %" \
+    "network %"
+for workers in 16 64; do
+    for shards in 1 4 16 64; do
+        [ $shards -le $workers ] || continue
+        log=$scratch/simulated.jsonl
+        "$STRADS_BIN" simulate sgd-logistic "$wide" --quiet --log "$log" \
+            --workers $workers --shards $shards --cost "$scratch/cost" \
+            --epochs 1 --batch 2 --lambda 0.001 >/dev/null
+        printf '%s %s %s %s %s\n' $workers "$(last_of makespan "$log")" \
+            "$(last_of rounds "$log")" "$(last_of waiting_seconds "$log")" \
+            "$(last_of network_seconds "$log")" >"$scratch/simulated"
+        clock=$(awk '{ print 1e3 * $2 / $3 }' "$scratch/simulated")
+        waiting=$(awk '{ print 100 * $4 / $2 / $1 }' "$scratch/simulated")
+        network=$(awk '{ print 100 * $5 / $2 / $1 }' "$scratch/simulated")
+        printf '%7d %6d %16.3f %10.1f %10.1f\n' $workers $shards "$clock" \
+            "$waiting" "$network"
+        record ssp simulated_workers $workers shards $shards clock_ms \
+            "$clock" waiting_percent "$waiting" network_percent "$network"
+    done
 done
 echo
 cat "$json"
