@@ -141,6 +141,15 @@ strads_err cli_job_keep_options(cli_job *j)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
+static bool has_ring(const strads_program *program)
+{
+    bool ring = false;
+    for (uint32_t k = 0; k < program->n_phases; k++) {
+        ring = ring || program->phases[k].to == STRADS_TO_RING;
+    }
+    return ring;
+}
+
 /* A plan says how many partitions there are: the data are cut by it. */
 static strads_err take_plan(cli_job *j)
 {
@@ -148,6 +157,12 @@ static strads_err take_plan(cli_job *j)
         return STRADS_OK;
     }
     strads_err err = strads_plan_read(j->engine.plan, &j->plan);
+    if (!err && !has_ring(j->train->program)) {
+        err = strads_fail(STRADS_EINVAL,
+                          "--plan %s: program %s has no RING phase that a plan "
+                          "could be for",
+                          j->engine.plan, j->train->program->name);
+    }
     if (!err && j->engine.partitions == 0) {
         j->engine.partitions = j->plan->partitions;
     }

@@ -31,6 +31,9 @@ int cli_sgd_logistic_predict(int argc, char **argv);
 int cli_run_program(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_join(int argc, char **argv);
+int cli_plan_make(int argc, char **argv);
+int cli_plan_check(int argc, char **argv);
+int cli_plan_show(int argc, char **argv);
 int cli_data_info(int argc, char **argv);
 
 /* When an error came up: the same code means bad input before a run, and a

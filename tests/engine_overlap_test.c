@@ -1,0 +1,345 @@
+/* Sub-blocks: with two blocks for each partition and step, one is on its way
+ * while the other is computed on. In virtual time, where compute and transfer
+ * cost what the test says, and over TCP, as the traces show. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/nodes_team.h"
+#include "tests/toy_data.h"
+
+enum { PARAMETERS = 800 };
+
+typedef struct carry_config {
+    uint32_t laps, blocks, bytes; /* bytes: of a parameter's luggage */
+    uint32_t waits; /* partition 0 waits for 1, see carry_update */
+} carry_config;
+
+typedef struct carry_state {
+    strads_cut *cut;
+} carry_state;
+
+static strads_err carry_shape(const void *config, const strads_data *data,
+                              strads_shape *shape)
+{
+    (void)data;
+    shape->parameters = PARAMETERS;
+    shape->blocks = ((const carry_config *)config)->blocks;
+    return STRADS_OK;
+}
+
+static strads_err carry_begin(const void *config, const strads_data *data,
+                              const strads_shape *shape, void **state)
+{
+    (void)config, (void)data;
+    carry_state *s = calloc(1, sizeof *s);
+    TOY_CHECK(s != NULL);
+    *state = s;
+    return strads_cut_deal(PARAMETERS, NULL, shape->blocks, shape->partitions,
+                           &s->cut);
+}
+
+static void carry_end(void *state)
+{
+    strads_cut_free(((carry_state *)state)->cut);
+    free(state);
+}
+
+static strads_err carry_schedule(strads_turn *turn)
+{
+    const carry_config *config = turn->config;
+    const carry_state *s = turn->state;
+    if (turn->round > config->laps)
+        return strads_turn_stop(turn);
+    return strads_turn_dispatch(turn, 0, s->cut->blocks, s->cut->block);
+}
+
+static size_t nothing(const strads_task *task)
+{
+    (void)task;
+    return 0;
+}
+
+static atomic_bool taken_up, waited;
+
+/* Block 2 is partition 0's second one, block 0 its first: while 2 is computed
+ * on, 0 gets to partition 1. */
+static strads_err carry_update(strads_task *task)
+{
+    const carry_config *config = task->config;
+    uint32_t p = task->share->partition;
+    if (!config->waits)
+        return STRADS_OK;
+    if (p == 1 && task->block.id == 0)
+        atomic_store(&taken_up, true);
+    if (p == 0 && task->block.id == 2 && task->step == 0) {
+        const struct timespec little = {.tv_nsec = 100000};
+        while (!atomic_load(&taken_up))
+            (void)nanosleep(&little, NULL);
+        atomic_store(&waited, true);
+    }
+    return STRADS_OK;
+}
+
+typedef struct luggage {
+    size_t size;
+    unsigned char *bytes;
+} luggage;
+
+static strads_err luggage_make(size_t size, void **object)
+{
+    luggage *l = malloc(sizeof *l);
+    TOY_CHECK(l != NULL);
+    *l = (luggage){size, calloc(size + 1, 1)};
+    *object = l;
+    return STRADS_OK;
+}
+
+static strads_err luggage_open(strads_task *task, void **object)
+{
+    const carry_config *config = task->config;
+    return luggage_make((size_t)task->block.n * config->bytes, object);
+}
+
+static void luggage_close(void *object)
+{
+    luggage *l = object;
+    free(l->bytes);
+    free(l);
+}
+
+static strads_err luggage_pack(const void *object, strads_bytes *out)
+{
+    const luggage *l = object;
+    return strads_bytes_append(out, l->bytes, l->size);
+}
+
+static strads_err luggage_unpack(const void *bytes, size_t size, void **object)
+{
+    (void)bytes;
+    return luggage_make(size, object);
+}
+
+static const strads_payload LUGGAGE = {.open = luggage_open,
+                                       .close = luggage_close,
+                                       .pack = luggage_pack,
+                                       .unpack = luggage_unpack};
+
+static const strads_option OPTIONS[] = {
+    {.name = "laps",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(carry_config, laps)},
+    {.name = "carry-blocks",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(carry_config, blocks)},
+    {.name = "carry-bytes",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(carry_config, bytes)},
+    {.name = "waits",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(carry_config, waits)},
+    {.name = NULL},
+};
+
+static const strads_phase CARRY = {.name = "carry",
+                                   .to = STRADS_TO_RING,
+                                   .when = STRADS_WHEN_CALLED,
+                                   .blind = true,
+                                   .flows = true,
+                                   .partial = nothing,
+                                   .update = carry_update};
+
+static const strads_program PROGRAM = {.size = sizeof(strads_program),
+                                       .name = "carry",
+                                       .options = OPTIONS,
+                                       .config_size = sizeof(carry_config),
+                                       .shape = carry_shape,
+                                       .begin = carry_begin,
+                                       .end = carry_end,
+                                       .schedule = carry_schedule,
+                                       .phases = &CARRY,
+                                       .n_phases = 1,
+                                       .payload = &LUGGAGE};
+
+/* ---- virtual time ------------------------------------------------------ */
+
+enum { K = 4, LAPS = 10, BYTES = 2000 };
+
+static const double compute =
+    1e-3; /* of all that is at a partition in a step */
+
+static char folder[] = "/tmp/strads-overlap-XXXXXX";
+static char path[2][64];
+
+static void open_folder(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+    for (int k = 0; k < 2; k++)
+        (void)snprintf(path[k], sizeof path[k], "%s/%d.json", folder, k);
+}
+
+static void close_folder(void)
+{
+    for (int k = 0; k < 2; k++)
+        (void)unlink(path[k]);
+    cr_assert_eq(rmdir(folder), 0);
+}
+
+TestSuite(engine_overlap, .init = open_folder, .fini = close_folder);
+
+/* Seconds for all laps, when what a partition holds in a step is `blocks / K`
+ * blocks and takes `transfer` seconds to the next. */
+static double makespan(uint32_t blocks, double transfer)
+{
+    const carry_config config = {.laps = LAPS,
+                                 .blocks = blocks,
+                                 .bytes = BYTES};
+    strads_data *data = toy_data(&PROGRAM, 23, 17, K);
+    const strads_engine_options options = {.size = sizeof options,
+                                           .partitions = K,
+                                           .depth = 1,
+                                           .trace = path[0]};
+    const strads_sim_options sim = {.size = sizeof sim,
+                                    .nodes = K,
+                                    .entry_cost =
+                                        compute * K / (PARAMETERS / K),
+                                    .bandwidth = (double)PARAMETERS / K *
+                                                 BYTES / transfer};
+    strads_result *result = NULL;
+    strads_sim_outcome outcome;
+    cr_assert_eq(strads_simulate(&PROGRAM, &config, data, &options, &sim,
+                                 &result, &outcome),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_result_free(result);
+    strads_data_free(data);
+    return outcome.makespan;
+}
+
+Test(engine_overlap, with_sub_blocks_a_lap_costs_the_longer_of_both_not_the_sum)
+{
+    const double transfers[] = {0.3e-3, 0.8e-3, 2e-3};
+    for (int k = 0; k < 3; k++) {
+        double transfer = transfers[k];
+        double sum = LAPS * K * (compute + transfer);
+        double longer = LAPS * K * fmax(compute, transfer);
+        double whole = makespan(K, transfer);
+        double halves = makespan(2 * K, transfer);
+        cr_expect_gt(whole, 0.95 * sum, "%g s, %g", whole, sum);
+        cr_expect_lt(whole, 1.1 * sum, "%g s, %g", whole, sum);
+        cr_expect_gt(halves, longer, "%g s, %g", halves, longer);
+        cr_expect_lt(halves, 1.1 * longer, "%g s, %g", halves, longer);
+    }
+}
+
+/* ---- traces ------------------------------------------------------------ */
+
+typedef struct span {
+    double begin, end; /* us */
+    int node;
+} span;
+
+enum { ROOM = 4000, ROOM_TCP = 100 };
+
+static size_t spans(const json_t *trace, const char *word, double shortest,
+                    span *out, size_t room)
+{
+    size_t n = 0, k;
+    const json_t *event;
+    json_array_foreach(json_object_get(trace, "traceEvents"), k, event)
+    {
+        const char *kind = json_string_value(json_object_get(event, "ph"));
+        const char *name = json_string_value(json_object_get(event, "name"));
+        double time = json_number_value(json_object_get(event, "dur"));
+        if (strcmp(kind, "X") || strncmp(name, word, strlen(word)) ||
+            time < shortest || n == room)
+            continue;
+        out[n].begin = json_number_value(json_object_get(event, "ts"));
+        out[n].end = out[n].begin + time;
+        out[n++].node = (int)json_integer_value(json_object_get(event, "pid"));
+    }
+    return n;
+}
+
+static json_t *load(const char *file)
+{
+    json_error_t error;
+    json_t *trace = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
+    cr_assert_not_null(trace, "%s", error.text);
+    return trace;
+}
+
+/* How much of the transfers' time their receiver computes. What one node
+ * computes does not overlap. */
+static double hidden(const json_t *trace)
+{
+    static span moved[ROOM], worked[ROOM];
+    size_t n = spans(trace, "transfer hop", 100, moved, ROOM);
+    size_t m = spans(trace, "update carry", 0, worked, ROOM);
+    double all = 0, covered = 0;
+    for (size_t i = 0; i < n; i++) {
+        all += moved[i].end - moved[i].begin;
+        for (size_t j = 0; j < m; j++) {
+            double both = fmin(moved[i].end, worked[j].end) -
+                          fmax(moved[i].begin, worked[j].begin);
+            if (worked[j].node == (moved[i].node + 1) % K && both > 0)
+                covered += both;
+        }
+    }
+    cr_assert_gt(all, 0);
+    return covered / all;
+}
+
+Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
+{
+    (void)makespan(2 * K, 0.45e-3);
+    json_t *trace = load(path[0]);
+    cr_expect_gt(hidden(trace), 0.9);
+    json_decref(trace);
+    (void)makespan(K, 0.45e-3);
+    trace = load(path[0]);
+    cr_expect_lt(hidden(trace), 0.1);
+    json_decref(trace);
+}
+
+/* Two processes' worth of engines, two blocks each. The second block of
+ * partition 0 stays under way until partition 1 has taken up the first: so that
+ * one has been packed, sent, received and unpacked meanwhile. */
+Test(engine_overlap, over_tcp_a_half_moves_while_the_other_is_computed)
+{
+    const carry_config config = {.laps = 1,
+                                 .blocks = 4,
+                                 .bytes = 5000,
+                                 .waits = 1};
+    team t = {.program = &PROGRAM,
+              .config = &config,
+              .options = {.partitions = 2},
+              .nodes = 2,
+              .trace = {path[0], path[1]}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    team_run(&t, &result, end);
+    for (int k = 0; k < 2; k++)
+        cr_assert_eq(end[k].err, STRADS_OK, "node %d: %s", k, end[k].text);
+    strads_result_free(result);
+    cr_assert(atomic_load(&waited));
+    json_t *trace = load(path[0]);
+    span moved[ROOM_TCP], worked[ROOM_TCP];
+    size_t n = spans(trace, "transfer", 0, moved, ROOM_TCP);
+    size_t m = spans(trace, "update carry", 0, worked, ROOM_TCP), longest = 0;
+    for (size_t k = 0; k < m; k++)
+        if (worked[k].end - worked[k].begin >
+            worked[longest].end - worked[longest].begin)
+            longest = k;
+    size_t meanwhile = 0;
+    for (size_t k = 0; k < n; k++)
+        meanwhile += moved[k].end > worked[0].end &&
+                     moved[k].begin < worked[longest].end;
+    cr_assert_gt(meanwhile, 0);
+    json_decref(trace);
+}
