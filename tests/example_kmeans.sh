@@ -1,7 +1,7 @@
 #!/bin/sh
 # examples/kmeans, as its README says: built outside the tree against what is
-# installed; on threads, by plans, on three processes. awk checks by model and data
-# alone that the centres are the means of the samples nearest to them.
+# installed; on threads, by plans, on three processes. awk checks by model and
+# data alone that the centres are the means of the samples nearest to them.
 . "$STRADS_SOURCE/tests/example_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
