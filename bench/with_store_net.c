@@ -6,6 +6,9 @@
  * Then what a cached read of one row and an inc of one value cost, and get +
  * inc of 64 rows x 16,384 a clock, with the store in this process.
  *
+ * Pushes are not waited for one by one, neither here nor there: only when the
+ * last one is in does the time stop.
+ *
  * Medians of the rounds; a table, and JSON. No arguments. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -31,8 +34,13 @@ static int turns(int size)
     return (int)(51200 / rows_of[size]);
 }
 
+/* Of a round: values per second, and ns of processor per value of both ends. */
+typedef struct pace {
+    double values, cpu;
+} pace;
+
 typedef struct figures {
-    double push[SIZES], pull[SIZES], raw_push[SIZES], raw_pull[SIZES];
+    pace push[SIZES], pull[SIZES], raw_push[SIZES], raw_pull[SIZES];
     double read_ns, inc_ns;
 } figures;
 
@@ -41,6 +49,37 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Processor time of a process so far; 0: it is not there. */
+static double cpu_of(pid_t process)
+{
+    struct timespec t;
+    clockid_t clock;
+    if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &t))
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A stretch of time, of this process and the one at the other end. */
+typedef struct stretch {
+    pid_t other;
+    double began, cpu;
+} stretch;
+
+static stretch begin_stretch(pid_t other)
+{
+    return (stretch){.other = other,
+                     .began = now(),
+                     .cpu = cpu_of(0) + cpu_of(other)};
+}
+
+static pace end_stretch(const stretch *s, int size)
+{
+    double values = (double)turns(size) * rows_of[size] * COLS;
+    return (pace){.values = values / (now() - s->began),
+                  .cpu =
+                      1e9 * (cpu_of(0) + cpu_of(s->other) - s->cpu) / values};
 }
 
 static int ascending(const void *x, const void *y)
@@ -55,6 +94,16 @@ static double median(double *of)
     return of[ROUNDS / 2];
 }
 
+static pace median_pace(const pace *of)
+{
+    double values[ROUNDS], cpu[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++) {
+        values[r] = of[r].values;
+        cpu[r] = of[r].cpu;
+    }
+    return (pace){median(values), median(cpu)};
+}
+
 static void must(bool good, const char *what)
 {
     if (good)
@@ -62,6 +111,8 @@ static void must(bool good, const char *what)
     fprintf(stderr, "with_store_net: %s: %s\n", what, strads_error_text());
     exit(1);
 }
+
+static pid_t floor_pid; /* the far end of the floor */
 
 /* ---- the floor --------------------------------------------------------- */
 
@@ -84,6 +135,14 @@ static __attribute__((noinline)) void add(float *restrict to,
 
 enum { CHUNK = 65536 };
 
+static bool read_two(int fd, char what[2])
+{
+    ssize_t k = read(fd, what, 2);
+    if (k == 1)
+        k += read(fd, what + 1, 1);
+    return k == 2;
+}
+
 /* As much as fits a cache is received, then added or copied. */
 static void receive(int fd, char *to, size_t n, bool adds)
 {
@@ -99,17 +158,21 @@ static void receive(int fd, char *to, size_t n, bool adds)
     }
 }
 
-/* The far end: takes a push and says so, or sends what is asked for. */
+/* The far end: takes pushes and says when it has the last one, or sends what is
+ * asked for. */
 static void serve_raw(int fd)
 {
     char *array = calloc(MOST_ROWS, COLS * sizeof(float)), what[2];
-    while (read(fd, what, 2) == 2) {
-        size_t n = (size_t)rows_of[(int)what[1]] * COLS * sizeof(float);
-        if (what[0] == 'q')
-            break;
+    int taken = 0;
+    while (read_two(fd, what)) {
+        int size = what[1];
+        size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
         if (what[0] == 'p') {
             receive(fd, array, n, true);
-            move_all(fd, what, 1, true);
+            if (++taken % turns(size) == 0) {
+                move_all(fd, what, 1, true);
+                taken = 0;
+            }
         } else {
             move_all(fd, array, n, true);
         }
@@ -118,10 +181,10 @@ static void serve_raw(int fd)
     close(fd);
 }
 
-static double time_raw(int fd, int size, bool pull, char *array)
+static pace time_raw(int fd, int size, bool pull, char *array)
 {
     size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
-    double begin = now();
+    stretch s = begin_stretch(floor_pid);
     for (int k = 0; k < turns(size); k++) {
         char what[2] = {pull ? 'g' : 'p', (char)size};
         move_all(fd, what, 2, true);
@@ -129,15 +192,17 @@ static double time_raw(int fd, int size, bool pull, char *array)
             receive(fd, array, n, false);
         } else {
             move_all(fd, array, n, true);
-            move_all(fd, what, 1, false);
+            if (k + 1 == turns(size)) /* as the store settles in the end */
+                move_all(fd, what, 1, false);
         }
     }
-    return (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+    return end_stretch(&s, size);
 }
 
 /* ---- the store --------------------------------------------------------- */
 
-static int raw_fd; /* of the measuring process */
+static int raw_fd;      /* of the measuring process */
+static pid_t shard_pid; /* the process with the shard */
 
 static strads_err tables(const void *config, const strads_shape *shape,
                          strads_store *store)
@@ -158,10 +223,10 @@ static strads_err settle(strads_session *s)
 }
 
 static strads_err time_push(strads_session *s, int size, const float *values,
-                            double *out)
+                            pace *out)
 {
     strads_err err = STRADS_OK;
-    double begin = now();
+    stretch spell = begin_stretch(shard_pid);
     for (int k = 0; !err && k < turns(size); k++) {
         for (uint32_t r = 0; !err && r < rows_of[size]; r++)
             err = strads_session_inc_row(s, 1, r, values + (size_t)r * COLS);
@@ -170,26 +235,35 @@ static strads_err time_push(strads_session *s, int size, const float *values,
     }
     if (!err)
         err = settle(s);
-    *out = (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+    *out = end_stretch(&spell, size);
     return err;
 }
 
 static strads_err time_pull(strads_session *s, int size, float *values,
-                            double *out)
+                            pace *out)
 {
     static uint32_t rows[MOST_ROWS];
     strads_err err = STRADS_OK;
     for (uint32_t r = 0; r < MOST_ROWS; r++)
         rows[r] = r;
-    double begin = now();
+    stretch spell = begin_stretch(shard_pid);
     for (int k = 0; !err && k < turns(size); k++) {
         err = strads_session_clock(s);
         if (!err)
             err =
                 strads_session_read_rows(s, 1, rows_of[size], rows, 0, values);
     }
-    *out = (double)turns(size) * rows_of[size] * COLS / (now() - begin);
+    *out = end_stretch(&spell, size);
     return err;
+}
+
+/* ns of this thread's processor: nothing here waits, and what others do on the
+ * machine is left out. */
+static double thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
 static strads_err time_small(strads_session *s, uint32_t table, double *read_ns,
@@ -197,15 +271,15 @@ static strads_err time_small(strads_session *s, uint32_t table, double *read_ns,
 {
     double row[2];
     strads_err err = STRADS_OK;
-    double begin = now();
+    double begin = thread_ns();
     for (int k = 0; !err && k < SMALL; k++)
         err = strads_session_read_row(s, table, (uint64_t)k & 15,
                                       STRADS_STALENESS_INFINITE, row);
-    *read_ns = 1e9 * (now() - begin) / SMALL;
-    begin = now();
+    *read_ns = (thread_ns() - begin) / SMALL;
+    begin = thread_ns();
     for (int k = 0; !err && k < SMALL; k++)
         err = strads_session_inc(s, table, (uint64_t)k & 15, 1, 1.0);
-    *inc_ns = 1e9 * (now() - begin) / SMALL;
+    *inc_ns = (thread_ns() - begin) / SMALL;
     return err;
 }
 
@@ -214,7 +288,7 @@ static figures result;
 /* Partition 0 is beside the shard and leaves at once; partition 1 measures. */
 static strads_err run(strads_task *task, strads_session *s)
 {
-    double push[ROUNDS], pull[ROUNDS], raw[ROUNDS], rawp[ROUNDS];
+    pace push[ROUNDS], pull[ROUNDS], raw[ROUNDS], rawp[ROUNDS];
     strads_err err = STRADS_OK;
     if (task->share->partition == 0)
         return STRADS_OK;
@@ -229,10 +303,10 @@ static strads_err run(strads_task *task, strads_session *s)
             if (!err)
                 err = time_pull(s, size, values, &pull[r]);
         }
-        result.push[size] = median(push);
-        result.pull[size] = median(pull);
-        result.raw_push[size] = median(raw);
-        result.raw_pull[size] = median(rawp);
+        result.push[size] = median_pace(push);
+        result.pull[size] = median_pace(pull);
+        result.raw_push[size] = median_pace(raw);
+        result.raw_pull[size] = median_pace(rawp);
     }
     free(values);
     return err ? err : time_small(s, 0, &result.read_ns, &result.inc_ns);
@@ -354,6 +428,24 @@ static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
     free(values);
 }
 
+static void print_size(int values, const pace *push, const pace *raw_push,
+                       const pace *pull, const pace *raw_pull)
+{
+    printf("%-9d %5.0f (%5.2f) %5.0f (%5.2f) %6.2f %5.0f (%5.2f) "
+           "%5.0f (%5.2f) %6.2f\n",
+           values, 1e-6 * push->values, push->cpu, 1e-6 * raw_push->values,
+           raw_push->cpu, push->values / raw_push->values, 1e-6 * pull->values,
+           pull->cpu, 1e-6 * raw_pull->values, raw_pull->cpu,
+           pull->values / raw_pull->values);
+    printf("{\"bench\": \"store-net\", \"values\": %d, \"push\": %.4g, "
+           "\"raw_push\": %.4g, \"pull\": %.4g, \"raw_pull\": %.4g, "
+           "\"push_cpu_ns\": %.3g, \"raw_push_cpu_ns\": %.3g, "
+           "\"pull_cpu_ns\": %.3g, \"raw_pull_cpu_ns\": %.3g}\n",
+           values, push->values, raw_push->values, pull->values,
+           raw_pull->values, push->cpu, raw_push->cpu, pull->cpu,
+           raw_pull->cpu);
+}
+
 static void print(void)
 {
     double load[1] = {0}, wide, read_ns, inc_ns;
@@ -361,19 +453,12 @@ static void print(void)
     printf("loopback tcp, one shard, one worker, rows of %d f32; M values/s; "
            "load %.1f\n",
            COLS, load[0]);
-    printf("%-10s %8s %8s %6s %8s %8s %6s\n", "values", "push", "raw", "ratio",
-           "pull", "raw", "ratio");
-    for (int k = 0; k < SIZES; k++) {
-        const figures *f = &result;
-        printf("%-10u %8.0f %8.0f %6.2f %8.0f %8.0f %6.2f\n", rows_of[k] * COLS,
-               1e-6 * f->push[k], 1e-6 * f->raw_push[k],
-               f->push[k] / f->raw_push[k], 1e-6 * f->pull[k],
-               1e-6 * f->raw_pull[k], f->pull[k] / f->raw_pull[k]);
-        printf("{\"bench\": \"store-net\", \"values\": %u, \"push\": %.4g, "
-               "\"raw_push\": %.4g, \"pull\": %.4g, \"raw_pull\": %.4g}\n",
-               rows_of[k] * COLS, f->push[k], f->raw_push[k], f->pull[k],
-               f->raw_pull[k]);
-    }
+    printf("and in brackets ns of processor a value, of both ends\n");
+    printf("%-9s %13s %13s %6s %13s %13s %6s\n", "values", "push", "raw",
+           "ratio", "pull", "raw", "ratio");
+    for (int k = 0; k < SIZES; k++)
+        print_size((int)rows_of[k] * COLS, &result.push[k], &result.raw_push[k],
+                   &result.pull[k], &result.raw_pull[k]);
     measure_here(&wide, &read_ns, &inc_ns);
     printf("a cached read of 2 numbers: %.0f ns over nodes, %.0f in process; "
            "an inc: %.0f and %.0f ns\n",
@@ -410,14 +495,14 @@ int main(void)
     int raw[2], url[2];
     connect_pair(raw);
     connect_pair(url);
-    pid_t floor = fork();
-    if (floor == 0) {
+    floor_pid = fork();
+    if (floor_pid == 0) {
         close(raw[0]);
         serve_raw(raw[1]);
         _exit(0);
     }
-    pid_t shard = fork();
-    if (shard == 0) {
+    shard_pid = fork();
+    if (shard_pid == 0) {
         close(raw[0]);
         close(raw[1]);
         keep_shard(url[1]);
@@ -427,8 +512,8 @@ int main(void)
     raw_fd = raw[0];
     measure_nodes(url[0]);
     close(raw_fd);
-    (void)waitpid(shard, NULL, 0);
-    (void)waitpid(floor, NULL, 0);
+    (void)waitpid(shard_pid, NULL, 0);
+    (void)waitpid(floor_pid, NULL, 0);
     print();
     return 0;
 }

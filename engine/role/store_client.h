@@ -87,6 +87,12 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
                                 void *values, uint64_t *as_of, bool *wait,
                                 sti_effects *out);
 
+/* The same of rows that are in the cache and fresh, all of the table; false:
+ * they are not, or something is to be sent besides. Then sti_client_read_rows
+ * is to be called. */
+bool sti_client_read_cached(sti_client *client, const sti_client_read *read,
+                            void *values);
+
 /* What waits is not going to be repeated. */
 void sti_client_forget(sti_client *client, uint32_t worker);
 

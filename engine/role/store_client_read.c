@@ -61,12 +61,21 @@ static uint64_t needed(sti_client *client, const sti_client_read *read)
     return w->clock > staleness ? w->clock - staleness : 0;
 }
 
-/* P2: the node's pushes are in the cached rows, what is pending comes on top.
- * False when a row is missing; *as_of: the least. */
-static bool copy_rows(sti_client *client, const sti_client_read *read,
-                      uint64_t needs, char *values, uint64_t *as_of)
+/* Would an asker get something newer, and has nobody asked in this clock? */
+static bool is_old(const sti_client_worker *w, const sti_cached_row *row,
+                   uint64_t as_of)
 {
+    return as_of < w->clock && row->asked < w->clock;
+}
+
+/* P2: the node's pushes are in the cached rows, what is pending comes on top.
+ * False when a row is missing; *as_of: the least; *old is set when one is. */
+static bool copy_rows(sti_client *client, const sti_client_read *read,
+                      uint64_t needs, char *values, uint64_t *as_of, bool *old)
+{
+    const sti_client_worker *w = sti_client_worker_of(client, read->worker);
     size_t bytes = sti_client_row_bytes(client, read->table);
+    bool pending = read->pending && read->pending->n;
     for (uint32_t k = 0; k < read->n; k++) {
         const sti_cached_row *row =
             sti_client_fresh(client, read->table, read->rows[k], needs);
@@ -74,21 +83,23 @@ static bool copy_rows(sti_client *client, const sti_client_read *read,
             return false;
         uint64_t at = sti_client_as_of(client, row);
         *as_of = at < *as_of ? at : *as_of;
+        *old |= is_old(w, row, at);
         memcpy(values + k * bytes, row->values, bytes);
-        if (read->pending)
+        if (pending)
             sti_pending_apply(read->pending, read->rows[k], values + k * bytes);
     }
     return true;
 }
 
 /* What has changed since it was copied is copied again. */
-static void finish_call(sti_client *client, sti_waiting_call *call,
-                        uint64_t *as_of)
+static void finish_call(sti_client *client, const sti_client_worker *w,
+                        sti_waiting_call *call, uint64_t *as_of, bool *old)
 {
     for (uint32_t k = 0; k < call->n; k++) {
         const sti_cached_row *row = call->found[k].row;
         uint64_t at = sti_client_as_of(client, row);
         *as_of = at < *as_of ? at : *as_of;
+        *old |= is_old(w, row, at);
         if (row->stamp != call->found[k].stamp)
             sti_call_copy(client, call, k);
     }
@@ -106,7 +117,7 @@ static strads_err renew_old(sti_client *client, const sti_client_read *read,
     for (uint32_t k = 0; k < read->n; k++) {
         sti_cached_row *row =
             sti_cache_find(&client->cache, read->table, read->rows[k]);
-        if (sti_client_as_of(client, row) >= w->clock || row->asked >= w->clock)
+        if (!is_old(w, row, sti_client_as_of(client, row)))
             continue;
         row->asked = w->clock;
         rows[n++] = row->row;
@@ -125,11 +136,12 @@ static strads_err read_cached(sti_client *client, const sti_client_read *read,
     sti_client_worker *w = sti_client_worker_of(client, read->worker);
     sti_waiting_call *call = &w->call;
     uint64_t needs = needed(client, read);
+    bool old = false;
     strads_err err = STRADS_OK;
     if (call->used && !sti_call_is(call, read, values, needs))
         sti_call_forget(client, w);
     if (!call->used) {
-        *wait = !copy_rows(client, read, needs, values, as_of);
+        *wait = !copy_rows(client, read, needs, values, as_of, &old);
         if (*wait)
             err = sti_call_begin(w, read, values, needs);
         if (*wait && !err)
@@ -140,12 +152,11 @@ static strads_err read_cached(sti_client *client, const sti_client_read *read,
         if (*wait)
             return STRADS_OK;
         *as_of = UINT64_MAX;
-        finish_call(client, call, as_of);
+        finish_call(client, w, call, as_of, &old);
         sti_adaptive_waited(&w->adaptive, read->now - call->since);
         sti_call_forget(client, w);
     }
-    if (!err && needs == 0 && w->clock > 0 &&
-        !client->tables[read->table].eager)
+    if (!err && needs == 0 && old && !client->tables[read->table].eager)
         err = renew_old(client, read, out);
     return err;
 }
@@ -189,6 +200,18 @@ static strads_err read_exact(sti_client *client, const sti_client_read *read,
     *as_of = needs;
     sti_call_forget(client, w);
     return err;
+}
+
+bool sti_client_read_cached(sti_client *client, const sti_client_read *read,
+                            void *values)
+{
+    uint64_t least = UINT64_MAX;
+    bool old = false;
+    if (sti_client_worker_of(client, read->worker)->call.used)
+        return false;
+    uint64_t needs = needed(client, read);
+    return copy_rows(client, read, needs, values, &least, &old) &&
+           !(old && needs == 0);
 }
 
 strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,

@@ -3,8 +3,9 @@
  * of the engine's own, which puts start values in and gets the model out.
  *
  * One thread takes messages, steps the shards and runs their jobs. Clients are
- * stepped by it and by the workers that call, each client under its lock; who
- * has to wait sleeps until it is woken. Where roles live is a function of the
+ * stepped by it, by the workers that call and, for what has just come, by the
+ * transport's threads, each client under its lock; who has to wait sleeps until
+ * it is woken. Where roles live is a function of the
  * numbers of nodes and shards (sti_run_node_of). */
 #ifndef STI_NODE_STORE_H
 #define STI_NODE_STORE_H

@@ -23,6 +23,7 @@ typedef struct sti_store_waiter {
 typedef struct sti_store_end {
     sti_node_store *store;
     uint32_t first_worker, n_workers;
+    atomic_uint waiting;  /* messages to it in the inbox */
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t acknowledged;
     sti_client *client;
@@ -58,7 +59,6 @@ struct sti_node_store {
     sti_effects effects;
     sti_msg *taken; /* spare array to swap with the inbox */
     size_t room_taken;
-    uint32_t spins;
 
     atomic_bool stopping;
     atomic_bool aborted; /* err and text are there */
@@ -73,8 +73,9 @@ uint64_t sti_node_store_now(const sti_node_store *store);
 /* What the store was aborted with, as this thread's error; STRADS_OK. */
 strads_err sti_node_store_failure(sti_node_store *store);
 
-/* Carries out what the client asked for, with the end's lock held. */
-void sti_store_end_carry_out(sti_store_end *end);
+/* Carries out what the client asked for, with the end's lock held. `may_wait`:
+ * for room in a link's queue. */
+void sti_store_end_carry_out(sti_store_end *end, bool may_wait);
 
 /* The sessions of node_store_session.c; `behind` is a sti_store_end. */
 strads_err sti_store_end_session(sti_store_end *end, uint32_t worker,

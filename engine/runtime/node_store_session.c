@@ -32,7 +32,7 @@ static waiting begin_call(strads_session *session)
 static bool try_again(waiting *w, bool wait, strads_err *err)
 {
     sti_store_end *end = w->end;
-    sti_store_end_carry_out(end);
+    sti_store_end_carry_out(end, true);
     if (*err || !wait)
         return false;
     if (!w->begin_ns)
@@ -88,7 +88,8 @@ static strads_err read_rows(strads_session *session,
                                   .staleness = read->staleness,
                                   .pending = &session->pending[read->table]};
     strads_err err = sti_node_store_failure(store);
-    bool wait = !err;
+    bool wait =
+        !err && !sti_client_read_cached(w.end->client, &call, read->out);
     while (!err && wait) {
         sti_client_read now = call;
         now.now = sti_node_store_now(store);

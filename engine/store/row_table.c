@@ -128,10 +128,8 @@ void sti_table_free(sti_table *table)
 
 /* ---- checks and locks -------------------------------------------------- */
 
-strads_err sti_spec_check_row(const strads_table_spec *spec, uint64_t row)
+strads_err sti_spec_no_row(const strads_table_spec *spec, uint64_t row)
 {
-    if (row < spec->rows)
-        return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "table \"%s\" has %" PRIu64 " rows, numbered from 0: "
                        "there is no row %" PRIu64,

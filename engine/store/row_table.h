@@ -40,7 +40,12 @@ strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
 void sti_table_free(sti_table *table);
 
 /* STRADS_EINVAL when the table has no such row, no such column. */
-strads_err sti_spec_check_row(const strads_table_spec *spec, uint64_t row);
+strads_err sti_spec_no_row(const strads_table_spec *spec, uint64_t row);
+static inline strads_err sti_spec_check_row(const strads_table_spec *spec,
+                                            uint64_t row)
+{
+    return row < spec->rows ? STRADS_OK : sti_spec_no_row(spec, row);
+}
 strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col);
 
 /* Copies n rows to out[n x cols]. */

@@ -137,7 +137,7 @@ strads_err sti_session_make_pending(strads_session *session)
 }
 
 static strads_err find_pending(strads_session *session, uint32_t table,
-                               uint64_t row, sti_pending **out)
+                               sti_pending **out)
 {
     const strads_table_spec *spec;
     strads_err err = STRADS_OK;
@@ -149,7 +149,7 @@ static strads_err find_pending(strads_session *session, uint32_t table,
             return err;
     }
     *out = &session->pending[table];
-    return sti_spec_check_row((*out)->spec, row);
+    return STRADS_OK;
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -158,10 +158,10 @@ strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                     uint32_t n, const uint32_t *rows,
                                     uint32_t staleness, void *out)
 {
-    const strads_table_spec *spec;
-    strads_err err = find_spec(session, table, &spec);
+    sti_pending *pending;
+    strads_err err = find_pending(session, table, &pending);
     for (uint32_t k = 0; !err && k < n; k++)
-        err = sti_spec_check_row(spec, rows[k]);
+        err = sti_spec_check_row(pending->spec, rows[k]);
     if (err)
         return err;
     return session->ops->read(session, &(sti_session_read){
@@ -176,10 +176,10 @@ strads_err strads_session_read_rows(strads_session *session, uint32_t table,
 strads_err strads_session_read_row(strads_session *session, uint32_t table,
                                    uint64_t row, uint32_t staleness, void *out)
 {
-    const strads_table_spec *spec;
-    strads_err err = find_spec(session, table, &spec);
+    sti_pending *pending;
+    strads_err err = find_pending(session, table, &pending);
     if (!err)
-        err = sti_spec_check_row(spec, row);
+        err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
     return session->ops->read(session, &(sti_session_read){
@@ -203,7 +203,9 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         int32_t i32;
         int64_t i64;
     } cell;
-    strads_err err = find_pending(session, table, row, &pending);
+    strads_err err = find_pending(session, table, &pending);
+    if (!err)
+        err = sti_spec_check_row(pending->spec, row);
     if (!err)
         err = sti_spec_check_col(pending->spec, col);
     if (!err)
@@ -220,7 +222,9 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
                                   uint64_t row, const void *delta)
 {
     sti_pending *pending = NULL;
-    strads_err err = find_pending(session, table, row, &pending);
+    strads_err err = find_pending(session, table, &pending);
+    if (!err)
+        err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,

@@ -63,7 +63,8 @@ static strads_err read_rows(strads_session *session,
     sti_table *table = store->tables[read->table];
     wait_until_fresh(session, table, read->staleness);
     strads_err err = sti_table_read(table, read->n, read->rows, read->out);
-    if (read->table >= session->n_pending)
+    if (read->table >= session->n_pending ||
+        session->pending[read->table].n == 0)
         return err;
     for (uint32_t k = 0; !err && k < read->n; k++)
         sti_pending_apply(&session->pending[read->table], read->rows[k],
