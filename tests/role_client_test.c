@@ -26,10 +26,13 @@ typedef struct hand {
     uint64_t timer;
 } hand;
 
-static void open_hand(hand *h, uint64_t cache_bytes, uint32_t max_pushes)
+static void open_returned(hand *h, uint64_t cache_bytes, uint32_t max_pushes,
+                          uint64_t returned_at, const uint64_t *clocks)
 {
     *h = (hand){0};
     const sti_client_setup setup = {.client = 4,
+                                    .returned_at = returned_at,
+                                    .clocks = clocks,
                                     .shards = 1,
                                     .first_worker = 8,
                                     .workers = 1,
@@ -41,6 +44,11 @@ static void open_hand(hand *h, uint64_t cache_bytes, uint32_t max_pushes)
     cr_assert_eq(sti_client_new(&setup, &h->client), STRADS_OK);
     for (uint32_t t = 0; t < 2; t++)
         sti_pending_init(&h->pending[t], &tables[t]);
+}
+
+static void open_hand(hand *h, uint64_t cache_bytes, uint32_t max_pushes)
+{
+    open_returned(h, cache_bytes, max_pushes, 0, NULL);
 }
 
 static void forget_sent(hand *h)
@@ -209,6 +217,36 @@ Test(role_client, what_is_not_acknowledged_is_sent_again_in_order)
     cr_assert_eq(h.n_sent, 2);
     cr_assert_eq(h.sent[0].round, 2);
     cr_assert_eq(h.timer, 3 * RESEND);
+    close_hand(&h);
+}
+
+Test(role_client, one_that_comes_back_goes_on_where_its_stream_stands)
+{
+    enum { LIFE = 5 };
+    const uint64_t clock = 3;
+    hand h;
+    open_returned(&h, 0, 0, LIFE, &clock);
+    sti_client_attach(h.client, 0, 1, &h.effects);
+    take_effects(&h);
+    cr_assert_eq(h.sent[0].kind, STI_MSG_ATTACH);
+    cr_assert_eq(h.sent[0].life, LIFE);
+    cr_assert_not(push(&h, STI_PUSH_CLOCK));
+    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 6}); /* unasked */
+    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 6, .life = 4});
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 6});
+    cr_assert_not(push(&h, STI_PUSH_CLOCK));
+    forget_sent(&h);
+    const sti_event timer = {.kind = STI_EVENT_TIMER, .now = 1 + RESEND};
+    sti_client_step(h.client, &timer, 1, &h.effects);
+    take_effects(&h);
+    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent[0].kind, STI_MSG_ATTACH);
+    forget_sent(&h);
+    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 7, .life = LIFE});
+    cr_assert(push(&h, STI_PUSH_CLOCK));
+    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent[0].round, 8);
+    cr_assert_eq(sti_client_clock(h.client, 8), clock + 1);
     close_hand(&h);
 }
 

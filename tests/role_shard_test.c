@@ -217,7 +217,7 @@ static void tell_two(two *t, sti_event event)
 }
 
 /* Client c's worker c ends a clock with 1 added to a row. */
-static void end_clock(two *t, uint32_t c, uint32_t row)
+static sti_event next_clock(two *t, uint32_t c, uint32_t row)
 {
     sti_buffer *push;
     cr_assert_eq(sti_buffer_new(0, &push), STRADS_OK);
@@ -233,10 +233,15 @@ static void end_clock(two *t, uint32_t c, uint32_t row)
                                 .cell_bytes = sizeof one};
     cr_assert_eq(sti_push_append(push, &mark), STRADS_OK);
     cr_assert_eq(sti_push_append(push, &rows), STRADS_OK);
-    tell_two(t, (sti_event){.msg = {.kind = STI_MSG_PUSH,
-                                    .from = STI_CLIENT_0 + c,
-                                    .round = ++t->number[c],
-                                    .object = &push->head}});
+    return (sti_event){.msg = {.kind = STI_MSG_PUSH,
+                               .from = STI_CLIENT_0 + c,
+                               .round = ++t->number[c],
+                               .object = &push->head}};
+}
+
+static void end_clock(two *t, uint32_t c, uint32_t row)
+{
+    tell_two(t, next_clock(t, c, row));
 }
 
 static void ask_for(two *t, uint32_t c, uint64_t id, uint64_t needs, bool exact)
@@ -339,5 +344,31 @@ Test(role_shard, after_a_restart_each_client_is_told_where_it_stands)
         cr_assert_eq(t.sent[before + c].to, STI_CLIENT_0 + c);
         cr_assert_eq(t.sent[before + c].round, c);
     }
+    close_two(&t);
+}
+
+/* Until then a push of its former life may still come before its next one. */
+Test(role_shard, one_who_attaches_is_answered_when_all_that_was_accepted_is_in)
+{
+    two t;
+    open_two(&t);
+    sti_effects effects = {0};
+    sti_event events[] = {
+        next_clock(&t, 0, 5),
+        {.msg = {.kind = STI_MSG_ATTACH, .from = STI_CLIENT_0, .life = 9}}};
+    sti_shard_step(t.shard, &events[0], 1, &effects);
+    cr_assert_eq(effects.n, 1);
+    cr_assert_eq(effects.at[0].kind, STI_EFFECT_COMPUTE);
+    sti_job *job = effects.at[0].job;
+    effects.n = 0;
+    sti_shard_step(t.shard, &events[1], 1, &effects);
+    cr_assert_eq(effects.n, 0, "it is answered at once");
+    sti_effects_free(&effects);
+    sti_job_run(NULL, job);
+    tell_two(&t, (sti_event){.kind = STI_EVENT_DONE, .job = job});
+    const sti_msg *last = &t.sent[t.n_sent - 1];
+    cr_assert_eq(last->kind, STI_MSG_ATTACHED);
+    cr_assert_eq(last->round, 1);
+    cr_assert_eq(last->life, 9);
     close_two(&t);
 }
