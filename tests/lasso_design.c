@@ -72,8 +72,8 @@ lasso_design lasso_design_random(const lasso_recipe *recipe)
 
 /* ---- fits -------------------------------------------------------------- */
 
-static strads_err make_data(const lasso_design *d, uint32_t partitions,
-                            strads_data **out)
+strads_err lasso_design_data(const lasso_design *d, uint32_t partitions,
+                             strads_data **out)
 {
     uint64_t *start = reserve(d->cols + 1, sizeof(*start));
     uint32_t *index = reserve(d->rows * d->cols, sizeof(*index));
@@ -143,7 +143,7 @@ lasso_fit lasso_design_fit(const lasso_design *design,
     o.partitions = o.partitions ? o.partitions : 2;
     o.tolerance = o.tolerance > 0 ? o.tolerance : 1e-12;
     o.max_rounds = o.max_rounds ? o.max_rounds : 200000;
-    fit.err = make_data(design, o.partitions, &data);
+    fit.err = lasso_design_data(design, o.partitions, &data);
     if (!fit.err)
         fit.err = strads_run(&strads_program_lasso, options, data, &o, &result);
     if (!fit.err)

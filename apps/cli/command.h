@@ -26,6 +26,8 @@ typedef struct cli_command {
 
 int cli_lasso_train(int argc, char **argv);
 int cli_lasso_predict(int argc, char **argv);
+int cli_logistic_train(int argc, char **argv);
+int cli_logistic_predict(int argc, char **argv);
 int cli_sgd_logistic_train(int argc, char **argv);
 int cli_sgd_logistic_predict(int argc, char **argv);
 int cli_run_program(int argc, char **argv);

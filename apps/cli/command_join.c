@@ -6,10 +6,9 @@
 #include "cli_cost.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
+#include "cli_programs.h"
 #include "cli_signal.h"
 #include "command.h"
-#include "strads/lasso.h"
-#include "strads/sgd_logistic.h"
 
 typedef struct join_options {
     const char *data, *program, *labels;
@@ -70,18 +69,11 @@ static const strads_option join_table[] = {
 
 static const strads_program *find_program(void *arg, const char *name)
 {
-    static const strads_program *const built_in[] = {
-        &strads_program_lasso, &strads_program_sgd_logistic};
     const cli_plugin *plugin = arg;
     if (plugin->handle && strcmp(plugin->program.name, name) == 0) {
         return &plugin->program;
     }
-    for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++) {
-        if (strcmp(built_in[i]->name, name) == 0) {
-            return built_in[i];
-        }
-    }
-    return NULL;
+    return cli_built_in(name);
 }
 
 static strads_err read_share(strads_engine *engine, const join_options *options,

@@ -7,11 +7,10 @@
 
 #include "cli_options.h"
 #include "cli_plugin.h"
+#include "cli_programs.h"
 #include "cli_signal.h"
 #include "cli_sim.h"
 #include "command.h"
-#include "strads/lasso.h"
-#include "strads/sgd_logistic.h"
 
 strads_err cli_sim_read(const cli_sim *sim, uint32_t partitions,
                         strads_data **out)
@@ -154,17 +153,18 @@ static int without_program(int argc, char **argv)
         .name = "simulate",
         .args = "PROGRAM DATA",
         .summary = "Trains in virtual time, on simulated workers and a network "
-                   "between them. PROGRAM is lasso, sgd-logistic or a shared "
-                   "object.",
+                   "between them. PROGRAM is the name of a built-in one, "
+                   "lasso say, or a shared object.",
         .footer = "`strads simulate lasso --help` lists the options.\n",
     };
     cli_parsed parsed;
     sti_config_strings strings = {0};
     strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
     if (!err && !parsed.done) {
-        err = strads_fail(STRADS_EINVAL, "strads simulate needs lasso, "
-                                         "sgd-logistic or PROGRAM.so as its "
-                                         "first argument");
+        err =
+            strads_fail(STRADS_EINVAL, "strads simulate needs a program, lasso "
+                                       "say or PROGRAM.so, as its first "
+                                       "argument");
     }
     sti_config_strings_free(&strings);
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
@@ -172,16 +172,13 @@ static int without_program(int argc, char **argv)
 
 int cli_simulate(int argc, char **argv)
 {
-    static const strads_program *const built_in[] = {
-        &strads_program_lasso, &strads_program_sgd_logistic};
     cli_plugin plugin;
     if (argc == 0 || argv[0][0] == '-') {
         return without_program(argc, argv);
     }
-    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++) {
-        if (strcmp(argv[0], built_in[k]->name) == 0) {
-            return simulate_program(built_in[k], argv[0], argc - 1, argv + 1);
-        }
+    const strads_program *program = cli_built_in(argv[0]);
+    if (program) {
+        return simulate_program(program, argv[0], argc - 1, argv + 1);
     }
     strads_err err = cli_plugin_open(argv[0], &plugin);
     if (err) {

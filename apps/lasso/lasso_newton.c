@@ -17,11 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/linear_cholesky.h"
 #include "lasso_gram.h"
 
 enum { SUPPORT_MAX = 200, FACES_MAX = 64 };
-/* A pivot below this share of its diagonal: a column that others span. */
-#define DEPENDENT 1e-12
 /* Differences of P below this share of it are rounding. */
 #define FLAT 1e-15
 
@@ -60,35 +59,6 @@ static void fill(const lasso_state *state, support *s)
         line[i] += shrink;
         s->step[i] = gram->q[k] - shrink * gram->w[k] -
                      copysign(state->l1 * scale, gram->w[k]);
-    }
-}
-
-/* L L' = matrix in place, line by line; what depends on others gets a pivot
- * so large that it does not move. */
-static void factor(const linear_kernels *kernels, support *s)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        double *line = s->matrix + (size_t)i * s->n;
-        for (uint32_t l = 0; l < i; l++) {
-            const double *above = s->matrix + (size_t)l * s->n;
-            line[l] = (line[l] - kernels->dot_dense(l, line, above)) / above[l];
-        }
-        const double rest = line[i] - kernels->dot_dense(i, line, line);
-        line[i] = rest > DEPENDENT * line[i] ? sqrt(rest) : 1e150;
-    }
-}
-
-static void solve(const linear_kernels *kernels, support *s)
-{
-    for (uint32_t i = 0; i < s->n; i++) {
-        const double *line = s->matrix + (size_t)i * s->n;
-        s->step[i] =
-            (s->step[i] - kernels->dot_dense(i, line, s->step)) / line[i];
-    }
-    for (uint32_t i = s->n; i-- > 0;) {
-        const double *line = s->matrix + (size_t)i * s->n;
-        s->step[i] /= line[i];
-        kernels->add_dense(i, -s->step[i], line, s->step);
     }
 }
 
@@ -131,8 +101,8 @@ static bool step_once(lasso_state *state, support *s, bool *cut)
     double *w = gram->beyond, *q = w + gram->room;
 
     fill(state, s);
-    factor(state->kernels, s);
-    solve(state->kernels, s);
+    linear_factor(state->kernels, s->n, s->matrix);
+    linear_solve(state->kernels, s->n, s->matrix, s->step);
     const double share = first_change(gram, s);
     *cut = share < 1;
     go(state, s, 1, w, q);

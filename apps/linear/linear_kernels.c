@@ -75,6 +75,17 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
+double linear_squares(const linear_column *x, const double *c)
+{
+    double s[LANES] = {0};
+
+    for (uint64_t k = 0; k < x->n; k++) {
+        const double value = x->f64 ? x->f64[k] : (double)x->f32[k];
+        s[k % LANES] += value * value * c[x->index ? x->index[k] : k];
+    }
+    return sum_lanes(s);
+}
+
 const linear_kernels linear_kernels_portable = {.name = "portable",
                                                 .dot = dot,
                                                 .add = add,

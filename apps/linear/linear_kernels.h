@@ -44,6 +44,8 @@ struct linear_kernels {
 extern const linear_kernels linear_kernels_portable;
 /* NULL where this build or processor has no AVX-512. */
 const linear_kernels *linear_kernels_avx512(void);
+/* sum c x^2, in a fixed order; for what is computed once. */
+double linear_squares(const linear_column *x, const double *c);
 /* The fastest that runs here on partitions of `rows` rows. */
 const linear_kernels *linear_kernels_choose(uint64_t rows);
 

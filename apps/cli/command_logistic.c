@@ -1,0 +1,62 @@
+/* strads logistic train, strads logistic predict. */
+#include "cli_classes.h"
+#include "cli_train.h"
+#include "command.h"
+#include "strads/logistic.h"
+
+/* ---- train ------------------------------------------------------------- */
+
+/* A model tells its labels, and its lambda, not how it was found. */
+static void resolve(const void *state, void *config)
+{
+    *(strads_logistic_options *)config = *strads_logistic_resolved(state);
+}
+
+/* The intercept is the parameter after the columns'. */
+static void complete(const void *state, strads_model *model)
+{
+    if (!strads_logistic_resolved(state)->intercept) {
+        return;
+    }
+    model->intercept = strads_logistic_intercept(state);
+    model->columns--;
+    if (model->n > 0 && model->index[model->n - 1] == model->columns) {
+        model->n--;
+    }
+}
+
+static void describe(const void *state)
+{
+    const strads_logistic_options *o = strads_logistic_resolved(state);
+    double lambda_max = strads_logistic_lambda_max(state);
+    cli_say(false, "labels %s: the second is positive", o->classes);
+    if (lambda_max > 0) {
+        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
+                o->lambda, o->lambda / lambda_max, lambda_max);
+    } else {
+        cli_say(false, "lambda %.6g; no column says anything about the labels",
+                o->lambda);
+    }
+}
+
+int cli_logistic_train(int argc, char **argv)
+{
+    static const cli_train train = {
+        .program = &strads_program_logistic,
+        .name = "logistic train",
+        .summary = "Trains a logistic regression with an L1 penalty or the "
+                   "elastic net on LIBSVM or MatrixMarket data.",
+        .options = "Logistic regression:",
+        .resolve = resolve,
+        .complete = complete,
+        .describe = describe,
+    };
+    return cli_train_main(&train, argc, argv);
+}
+
+/* ---- predict ----------------------------------------------------------- */
+
+int cli_logistic_predict(int argc, char **argv)
+{
+    return cli_classes_predict("logistic", "logistic predict", argc, argv);
+}

@@ -1,0 +1,165 @@
+/* After a scan: the working set, its priorities, and what is at rest for good.
+ *
+ * One unit throughout: by how much a parameter's own step would lower P,
+ * W-fold as in logistic_parts.h. The set only grows (Johnson and Guestrin,
+ * "Blitz", ICML 2015), so columns are fetched once. */
+#include <math.h>
+
+#include "apps/linear/linear_steps.h"
+#include "logistic_parts.h"
+
+/* Gains below this share of P are rounding. */
+#define ROUNDING 1e-24
+
+enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
+
+/* The loss curves by at most c/4 along z. */
+static double own_gain(const logistic_state *state, uint32_t j, double w)
+{
+    const double s = state->scale[j];
+    const double curvature = state->norm[j] / 4 + state->l2 * s * s;
+    const double step = logistic_step(state, j, w, state->slope[j], curvature);
+
+    return curvature / 2 * step * step;
+}
+
+/* Screening (Ndiaye et al., JMLR 2017): the dual optimum g* is within `sphere`
+ * of the dual point g in sum (g - g*)^2 / c, because the dual bends by at least
+ * 4 c there. Where |x_j' g*| < L1 s_j for all these, w_j is 0 at the optimum.
+ */
+static bool is_out(const logistic_state *state, uint32_t j)
+{
+    const double s = state->scale[j];
+
+    return state->share * state->steep[j] * s +
+               sqrt(state->norm[j]) * state->sphere * (1 + 1e-9) <
+           state->l1 * s * (1 - 1e-9);
+}
+
+/* Keeps alive, of the columns scanned, members and those that may enter. */
+static void screen(logistic_state *state)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
+        if (state->set.place[j] || !is_out(state, j))
+            state->alive[n++] = j;
+    }
+    state->n_alive = n;
+}
+
+/* Lets the most urgent violators join; columns that a start value has moved
+ * always do. *violators: how many there were. */
+static strads_err grow_set(strads_commit *commit, uint32_t *violators)
+{
+    logistic_state *state = commit->state;
+    const logistic_set *set = &state->set;
+    strads_err err = STRADS_OK;
+    uint32_t n = 0,
+             want = (uint32_t)fmin(fmax((double)state->columns / 8, FIRST_MIN),
+                                   FIRST_MAX);
+
+    if (state->nonzeros > want)
+        want = (uint32_t)state->nonzeros;
+    for (uint32_t k = 0; k < commit->block.n && !err; k++) {
+        const uint32_t j = strads_block_param(&commit->block, k);
+        const double w = commit->value[k];
+        state->urgency[j] = own_gain(state, j, w);
+        if (set->place[j])
+            continue;
+        if (w != 0)
+            err = logistic_set_join(state, j, w);
+        else if (state->urgency[j] > 0)
+            state->candidate[n++] = j;
+    }
+    if (n > want)
+        linear_select(state->urgency, state->candidate, n, want);
+    for (uint32_t k = 0; k < n && k < want && !err; k++)
+        err = logistic_set_join(state, state->candidate[k], 0);
+    *violators = n;
+    return err;
+}
+
+/* How little an outer step may gain before the next scan, and how exactly its
+ * model is solved. When few violators were left the set is nearly right, and
+ * only a sharper solution within it shows the last of them. With none left the
+ * set is worth being solved: near its minimum what is left to gain falls as the
+ * square of the gap. */
+static void set_targets(logistic_state *state, uint32_t violators)
+{
+    if (state->scans > 1) {
+        if ((uint64_t)violators * 50 <= state->set.n) {
+            state->shrink *= .1;
+            state->settled = fmax(state->settled * .1, 1e-7);
+        } else if ((uint64_t)violators * 10 > state->set.n) {
+            state->shrink = 1;
+            state->settled = LOGISTIC_SETTLED;
+        }
+    }
+    double share = (state->scans > 1 ? .03 : .1) * state->shrink;
+    if (violators == 0)
+        share *= state->gap / state->primal;
+    state->target = fmax(share * state->gap, ROUNDING * state->primal);
+}
+
+/* Rounding ends every descent: when neither bound is better than it ever was,
+ * scan after scan, the gap that is left is the arithmetic's. */
+static void watch(logistic_state *state, double dual)
+{
+    const double unit = 1e-16 * state->primal;
+
+    if (state->least - state->primal > unit || state->dual - dual > unit)
+        state->idle = 0;
+    else if (++state->idle >= IDLE_MAX)
+        state->stalled = true;
+    state->least = fmin(state->least, state->primal);
+}
+
+/* Tells the policy the priorities of all parameters after the first scan, of
+ * members later on: those of the others stay at 0. */
+static void tell_priorities(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    logistic_set *set = &state->set;
+    const bool first = state->scans == 1;
+    uint32_t n = 0;
+
+    set->left = 0;
+    for (uint32_t j = 0; j <= state->columns && first; j++) {
+        if (j == state->columns && !state->options.intercept)
+            break;
+        if (j < state->columns && set->place[j])
+            continue;
+        state->candidate[n] = j;
+        state->told[n++] = 0;
+    }
+    for (uint32_t k = 0; k < set->n; k++) {
+        logistic_member *m = &set->member[k];
+        m->urgency = state->urgency[m->column];
+        set->left += m->urgency;
+        state->candidate[n] = m->column;
+        state->told[n++] = m->urgency;
+    }
+    strads_commit_prioritise(commit, n, state->candidate, state->told);
+}
+
+strads_err logistic_choose(strads_commit *commit, double dual)
+{
+    logistic_state *state = commit->state;
+    uint32_t violators;
+    const strads_err err = grow_set(commit, &violators);
+
+    if (err)
+        return err;
+    tell_priorities(commit);
+    screen(state);
+    set_targets(state, violators);
+    watch(state, dual);
+    state->searches = 0;
+    state->solved = false;
+    state->set.visits = 0;
+    state->set.first = 0;
+    strads_commit_rest(commit, 0);
+    return strads_commit_route(commit, LOGISTIC_SOLVE, INFINITY);
+}

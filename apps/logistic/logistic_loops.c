@@ -1,0 +1,59 @@
+/* The portable loops over rows, and the choice among all of them. With
+ * m = y z and e = exp(-|m|) nothing overflows:
+ *
+ *     u = 1 / (1 + exp(m)),   f = log(1 + e) + max(-m, 0),
+ *     u (1 - u) = e / (1 + e)^2,   u / (1 - u) = exp(-m). */
+#include <math.h>
+
+#include <strads/version.h>
+
+#include "logistic_parts.h"
+
+#define LEAST_CURVATURE 1e-12
+
+static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
+{
+    for (uint64_t i = 0; i < rows->n; i++) {
+        const double y = rows->y[i], c = rows->c[i], m = y * rows->z[i];
+        const double e = exp(-fabs(m)), u = (m > 0 ? e : 1) / (1 + e);
+        const double f = log1p(e) + fmax(-m, 0);
+        logistic_side *side = &sums->of[y > 0];
+        r[i] = c * y * u;
+        if (c == 0)
+            continue;
+        side->loss += c * f;
+        side->sum += c * u;
+        side->loss_sum += c * u * f;
+        side->margin += c * u * m;
+        side->odds += c * u * (m > 0 ? e : 1 / e);
+        side->squares += c * u * u;
+    }
+}
+
+static double freeze(const logistic_rows *rows, double *root, double *rest)
+{
+    double loss = 0;
+
+    for (uint64_t i = 0; i < rows->n; i++) {
+        const double y = rows->y[i], c = rows->c[i], m = y * rows->z[i];
+        const double e = exp(-fabs(m)), u = (m > 0 ? e : 1) / (1 + e);
+        const double h = e / ((1 + e) * (1 + e));
+        root[i] = sqrt(c * fmax(h, LEAST_CURVATURE));
+        rest[i] = c > 0 ? c * y * u / root[i] : 0;
+        loss += c * (log1p(e) + fmax(-m, 0));
+    }
+    return loss;
+}
+
+const logistic_loops logistic_loops_portable = {.name = "portable",
+                                                .look = look,
+                                                .freeze = freeze};
+
+const logistic_loops *logistic_loops_choose(void)
+{
+    const logistic_loops *fast = strads_kernels() == STRADS_KERNELS_AVX512
+                                     ? logistic_loops_avx512()
+                                     : NULL;
+
+    return fast ? fast : &logistic_loops_portable;
+}

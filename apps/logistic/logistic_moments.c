@@ -1,0 +1,57 @@
+/* What is known of every column before the first scan: norm and scale, and with
+ * them lambda_max and lambda. A column whose variance is no larger than the
+ * rounding of its sums never enters under an intercept, which could only
+ * imitate it. */
+#include <math.h>
+
+#include "logistic_parts.h"
+
+/* sum c x^2 - that of the mean: below this share of it, it is rounding. */
+#define ROUNDING 1e-12
+
+static void set_column(logistic_state *state, uint64_t j, double sum,
+                       double squares)
+{
+    const double mean = state->options.intercept ? sum / state->weight : 0;
+    const double centred = squares - state->weight * mean * mean;
+    const bool varies = centred > ROUNDING * squares;
+
+    state->mean[j] = mean;
+    state->norm[j] = varies ? centred : 0;
+    state->scale[j] = varies ? 1 : 0;
+    if (state->options.standardize && varies)
+        state->scale[j] = sqrt(centred / state->weight);
+}
+
+static double lambda_of(const logistic_state *state)
+{
+    const strads_logistic_options *o = &state->options;
+
+    if (o->lambda > 0)
+        return o->lambda;
+    return o->c > 0 ? 1 / (o->c * state->weight)
+                    : o->lambda_ratio * state->lambda_max;
+}
+
+/* lambda_max = max_j |x_j' r| / (s_j W l1_ratio) at w = 0, where b is the best
+ * one: below it some column's slope exceeds its penalty's. */
+void logistic_set_moments(logistic_state *state, const double *merged)
+{
+    const uint64_t p = state->columns;
+    const double *sum = merged, *squares = merged + p, *slope = merged + 2 * p;
+    strads_logistic_options *o = &state->options;
+    double steepest = 0;
+
+    for (uint64_t j = 0; j < p; j++) {
+        set_column(state, j, sum[j], squares[j]);
+        if (state->scale[j] > 0)
+            steepest = fmax(steepest, fabs(slope[j]) / state->scale[j]);
+        if (state->scale[j] > 0)
+            state->alive[state->n_alive++] = (uint32_t)j;
+    }
+    state->lambda_max = steepest / (state->weight * o->l1_ratio);
+    o->lambda = lambda_of(state);
+    o->lambda_ratio = o->c = 0;
+    state->l1 = state->weight * o->lambda * o->l1_ratio;
+    state->l2 = state->weight * o->lambda * (1 - o->l1_ratio);
+}

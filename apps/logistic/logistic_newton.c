@@ -1,0 +1,192 @@
+/* Newton's step on the support: where signs stay as they are, Q is a quadratic
+ * function of the support's coefficients, and its minimum takes one solution of
+ *
+ *     (V_S'V_S + L2 s^2) d = V_S' rest - L2 s^2 w_S - L1 s sign(w_S),
+ *
+ * V_S centred by root where there is an intercept. The step goes to that
+ * minimum. Where a sign would change, either those coefficients become 0, or
+ * the step ends at the first of them, whichever lowers Q more; a step that
+ * lowers nothing is left out.
+ *
+ * It is taken once the signs are settled and when sweeps have cost as much
+ * since the last one: an easy set never pays for it, and on correlated columns,
+ * where descent may need thousands of sweeps, the total is at most about twice
+ * the cheaper of the two. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_cholesky.h"
+#include "logistic_parts.h"
+
+enum { SUPPORT_MAX = 400, FACES_MAX = 64 };
+/* Multiplications of dense lines in the time of one entry that is looked up. */
+#define DENSE 4
+
+/* A block's members, those that are not 0, and the system above. */
+typedef struct support {
+    uint32_t n_block;
+    const uint32_t *block; /* [n_block] */
+    uint32_t n;
+    uint32_t *place; /* [n] */
+    double *matrix;  /* [n x n] its lower half, then its factor */
+    double *step;    /* [n] right side, then d */
+    double *w;       /* [n] before the step */
+    double *line;    /* [rows] a column, spread; then what `lasting` was */
+} support;
+
+static support find_support(const logistic_set *set, uint32_t n,
+                            const uint32_t *place)
+{
+    support s = {.n_block = n, .block = place, .place = set->support};
+
+    for (uint32_t k = 0; k < n; k++)
+        if (set->member[place[k]].w != 0)
+            s.place[s.n++] = place[k];
+    return s;
+}
+
+static double cost_of(const logistic_set *set, const support *s)
+{
+    double entries = 0;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const logistic_member *m = &set->member[s->place[i]];
+        entries += (double)m->n / (m->full ? DENSE : 1);
+    }
+    return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
+}
+
+static strads_err reserve(logistic_set *set, support *s)
+{
+    const size_t numbers = (size_t)s->n * (s->n + 2) + set->n_rows;
+
+    if (numbers > set->room_newton) {
+        free(set->newton);
+        set->newton = malloc(numbers * sizeof(double));
+        set->room_newton = set->newton ? numbers : 0;
+    }
+    if (!set->newton)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for Newton's step on %u columns", s->n);
+    s->matrix = set->newton;
+    s->step = s->matrix + (size_t)s->n * s->n;
+    s->w = s->step + s->n;
+    s->line = s->w + s->n;
+    return STRADS_OK;
+}
+
+/* Spreads a sparse column over all rows; line is 0 elsewhere. */
+static const double *spread(const logistic_set *set, const logistic_member *m,
+                            double *line)
+{
+    const double *v = set->scaled + m->at;
+
+    if (m->full)
+        return v;
+    memset(line, 0, set->n_rows * sizeof(*line));
+    for (uint64_t e = 0; e < m->n; e++)
+        line[set->index[m->at + e]] = v[e];
+    return line;
+}
+
+static void fill(const logistic_state *state, support *s)
+{
+    const logistic_set *set = &state->set;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const logistic_member *m = &set->member[s->place[i]];
+        const double *v = spread(set, m, s->line);
+        const double scale = state->scale[m->column];
+        const double shrink = state->l2 * scale * scale;
+        double *row = s->matrix + (size_t)i * s->n;
+        for (uint32_t l = 0; l <= i; l++) {
+            const logistic_member *o = &set->member[s->place[l]];
+            const linear_column other = logistic_column_of(set, o, set->scaled);
+            row[l] = state->kernels->dot(&other, v) -
+                     m->level * o->level / set->mass;
+        }
+        row[i] += shrink;
+        s->w[i] = m->w;
+        s->step[i] = state->kernels->dot_dense(set->n_rows, v, set->lasting) -
+                     set->beta * m->level - shrink * m->w -
+                     copysign(state->l1 * scale, m->w);
+    }
+}
+
+/* The share of the step until the first sign changes, at most 1. */
+static double first_change(const support *s)
+{
+    double share = 1;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->w[i] * (s->w[i] + s->step[i]) < 0)
+            share = fmin(share, -s->w[i] / s->step[i]);
+    return share;
+}
+
+/* w + share d, 0 where the sign would change or all but has; returns Q. */
+static double go(logistic_state *state, const support *s, double share)
+{
+    logistic_set *set = &state->set;
+
+    memcpy(set->lasting, s->line, set->n_rows * sizeof(double));
+    for (uint32_t i = 0; i < s->n; i++) {
+        logistic_member *m = &set->member[s->place[i]];
+        const linear_column v = logistic_column_of(set, m, set->scaled);
+        double to = s->w[i] + share * s->step[i];
+        if (to * s->w[i] < 1e-14 * s->w[i] * s->w[i])
+            to = 0;
+        state->kernels->add(&v, s->w[i] - to, set->lasting);
+        m->w = to;
+    }
+    return logistic_model_value(state, s->n_block, s->block);
+}
+
+/* One step; *cut: a sign changed on the way, so that another may follow. */
+static bool step_once(logistic_state *state, support *s, bool *cut)
+{
+    const double before = logistic_model_value(state, s->n_block, s->block);
+
+    fill(state, s);
+    linear_factor(state->kernels, s->n, s->matrix);
+    linear_solve(state->kernels, s->n, s->matrix, s->step);
+    memcpy(s->line, state->set.lasting, state->set.n_rows * sizeof(double));
+    const double share = first_change(s);
+    *cut = share < 1;
+    double best = 1, after = go(state, s, 1);
+    if (*cut) {
+        const double other = go(state, s, share);
+        best = other < after ? share : 1;
+        after = other < after ? other : go(state, s, 1);
+    }
+    /* The minimum of a face is worth having even where Q is flat. */
+    if (*cut ? after < before : isfinite(after))
+        return best > 0;
+    (void)go(state, s, 0);
+    return false;
+}
+
+strads_err logistic_newton(logistic_state *state, uint32_t n,
+                           const uint32_t *place)
+{
+    logistic_set *set = &state->set;
+    support s = find_support(set, n, place);
+    bool cut = true;
+
+    if (s.n == 0 || s.n > SUPPORT_MAX || set->spent < cost_of(set, &s) ||
+        !logistic_past_is_steady(set, n, place))
+        return STRADS_OK;
+    /* Supports only shrink on the way from face to face. */
+    for (uint32_t face = 0; face < FACES_MAX && cut; face++) {
+        s = find_support(set, n, place);
+        const strads_err err = s.n > 0 ? reserve(set, &s) : STRADS_OK;
+        if (err)
+            return err;
+        if (s.n == 0 || !step_once(state, &s, &cut))
+            break;
+    }
+    set->spent = 0;
+    set->leapt = true;
+    return STRADS_OK;
+}

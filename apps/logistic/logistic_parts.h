@@ -1,0 +1,364 @@
+/* The rooms of the logistic program and what they hand to each other.
+ *
+ * Inside, everything is multiplied by the sum of all weights W:
+ *
+ *     P(w, b) = sum c_i f(y_i z_i) + L1 sum s_j |w_j| + L2/2 sum s_j^2 w_j^2,
+ *     z = X w + b,   f(m) = log(1 + exp(-m)),
+ *
+ * with L1 = W lambda l1_ratio, L2 = W lambda (1 - l1_ratio), and s_j the scale
+ * of column j (1 unless standardised). With u_i = 1 / (1 + exp(y_i z_i)) the
+ * loss slopes down by r_i = c_i y_i u_i along z_i, and curves by c_i u_i
+ * (1 - u_i). Coefficients are always those of the data as they stand.
+ *
+ * Workers hold rows, z and r. The coordinator holds numbers by column, the
+ * columns of the working set, and of each row y, c and z. Parameter j is
+ * column j; with an intercept b is the last one. */
+#ifndef LOGISTIC_PARTS_H
+#define LOGISTIC_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/logistic.h>
+
+#include "apps/linear/linear_kernels.h"
+
+/* ---- rows -------------------------------------------------------------- */
+
+/* What a scan adds up over the rows of one class. */
+typedef struct logistic_side {
+    double loss;     /* sum c f */
+    double sum;      /* sum c u */
+    double loss_sum; /* sum c u f */
+    double margin;   /* sum c u y z */
+    double odds;     /* sum c u^2 / (1 - u) */
+    double squares;  /* sum c u^2 */
+} logistic_side;
+
+typedef struct logistic_sides {
+    logistic_side of[2]; /* negative, positive */
+} logistic_sides;
+
+enum { LOGISTIC_SIDES = sizeof(logistic_sides) / sizeof(double) };
+
+/* Rows as the loops over them see them, [n] each. */
+typedef struct logistic_rows {
+    uint64_t n;
+    const double *y; /* 1 or -1 */
+    const double *c; /* weights, >= 0 */
+    const double *z;
+} logistic_rows;
+
+/* The loops over rows, one table for each kind of processor. */
+typedef struct logistic_loops {
+    const char *name;
+    /* r, and the sums of both classes. */
+    void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
+    /* The quadratic model at z: root[i] = sqrt(h_i), h_i its curvature, at
+     * least 1e-12 c_i; rest[i] = r_i / root[i], 0 where c_i is. Returns
+     * sum c f. */
+    double (*freeze)(const logistic_rows *rows, double *root, double *rest);
+} logistic_loops;
+
+extern const logistic_loops logistic_loops_portable;
+/* NULL where this build or processor has no AVX-512. */
+const logistic_loops *logistic_loops_avx512(void);
+const logistic_loops *logistic_loops_choose(void);
+
+/* ---- labels ------------------------------------------------------------ */
+
+enum { LOGISTIC_LABELS_MAX = 64 };
+
+/* The distinct labels of some rows, ascending, and the sum of the weights of
+ * each. Of more labels than there is room for, the first are kept and `n` is
+ * one above. */
+typedef struct logistic_survey {
+    double n;
+    double label[LOGISTIC_LABELS_MAX + 1];
+    double weight[LOGISTIC_LABELS_MAX + 1];
+} logistic_survey;
+
+/* What all agree on once the labels are known. */
+typedef struct logistic_classes {
+    double label[2];  /* negative, positive */
+    double weight[2]; /* what a row of the class is multiplied by */
+    double sum[2];    /* of all weights, of each class */
+} logistic_classes;
+
+/* logistic_labels.c */
+void logistic_survey_add(logistic_survey *survey, double label, double weight);
+/* into += from, as strads_phase.merge_with. */
+void logistic_survey_merge(void *into, const void *from, size_t bytes);
+/* Two classes and their weights, or a sentence why not. */
+strads_err logistic_classes_of(const strads_logistic_options *options,
+                               const logistic_survey *survey,
+                               logistic_classes *out);
+/* log(sum+ / sum-): b where w is 0; 0 without an intercept. */
+double logistic_first_intercept(const strads_logistic_options *options,
+                                const logistic_classes *classes);
+/* Weights of a share's rows from options->weights, or 1, in c[]. */
+strads_err logistic_read_weights(const strads_logistic_options *options,
+                                 const strads_range *rows, uint64_t total,
+                                 double *c);
+
+/* ---- one partition ----------------------------------------------------- */
+
+typedef struct logistic_local {
+    uint64_t rows, columns;
+    const linear_kernels *kernels;
+    const logistic_loops *loops;
+    logistic_classes classes;
+    double *y, *c, *z, *r; /* [rows] */
+    double *pending;       /* [columns + 1] told and not yet in z */
+    uint32_t *touched;     /* the n_touched parameters where it may not be 0 */
+    uint64_t n_touched;
+} logistic_local;
+
+/* logistic_state.c: what strads_program says of slots with these names. */
+strads_err logistic_open(const strads_task *task, void **out);
+void logistic_close(void *opened);
+strads_err logistic_pack(const void *opened, strads_bytes *out);
+strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
+                           void **out);
+/* Turns labels into y and class weights into c. */
+void logistic_take_classes(logistic_local *local, const strads_share *share,
+                           const logistic_classes *classes);
+
+/* ---- the coordinator --------------------------------------------------- */
+
+/* A member of the working set: its column over all rows, and where it stands
+ * in the quadratic model. Entries are at + 0 .. at + n - 1 of logistic_set. */
+typedef struct logistic_member {
+    uint32_t column;
+    bool full; /* n is the number of rows: no index is needed */
+    uint64_t at, n;
+    double w;         /* the trial point */
+    double base;      /* where the model was frozen */
+    double urgency;   /* what its own step would gain */
+    double curvature; /* sum h x^2 */
+    double level;     /* sum h x */
+    uint64_t model;   /* the model that these and `scaled` belong to */
+} logistic_member;
+
+/* The working set and the quadratic model in it (logistic_set.c, _model.c):
+ *
+ *     Q(w) = 1/2 |rest|^2 + penalties,   rest_i = (r_i - h_i dz_i) / root_i
+ *
+ * with dz = X (w - base) + beta, beta the change of b. It is kept apart, so
+ * that a sparse column's step stays sparse: rest = lasting - beta root. */
+typedef struct logistic_set {
+    uint32_t n, room;
+    uint32_t fetched; /* members whose entries are here */
+    logistic_member *member;
+    uint32_t *place; /* [columns] 1 + place, 0: no member */
+    uint64_t entries, room_entries;
+    double *value;   /* x */
+    double *scaled;  /* x root */
+    uint32_t *index; /* rows */
+
+    uint64_t n_rows;
+    double *y, *c, *z;      /* [n_rows] */
+    double *root, *lasting; /* of the model */
+    double *frozen;         /* `lasting` when it was frozen */
+    double *along;          /* dz */
+    double *trial;          /* z + step dz */
+    double *root_trial, *rest_trial;
+
+    uint64_t model; /* its number; goes up when weights are frozen anew */
+    bool looked;    /* root and lasting are those at z, and so is loss */
+    bool open;      /* a model is being solved */
+    bool leapt;     /* ... by other steps than single coordinates' */
+    double loss;    /* sum c f at z */
+    double mass;    /* sum h */
+    double beta;
+    double first;    /* the most that a first sweep has gained in it */
+    double left;     /* sum of members' urgencies */
+    uint64_t visits; /* members that blocks have had in it */
+    double spent;    /* entries read in sweeps since Newton's last step */
+    double *newton;  /* [room_newton] its workspace */
+    size_t room_newton;
+    uint32_t *support; /* [room] */
+    /* Extrapolation: (w, lasting) before and after the last sweeps. */
+    double *past_w, *past_rest; /* [STEPS + 1] x block, x n_rows */
+    uint32_t room_past;
+} logistic_set;
+
+typedef enum logistic_next {
+    LOGISTIC_TO_LABELS,
+    LOGISTIC_TO_MOMENTS,
+    LOGISTIC_TO_ROWS,
+    LOGISTIC_TO_LEVEL,
+    LOGISTIC_TO_SCAN,
+    LOGISTIC_TO_FETCH,
+    LOGISTIC_TO_SOLVE
+} logistic_next;
+
+typedef struct logistic_state {
+    strads_logistic_options options; /* as given, later as resolved */
+    char classes_text[64];
+    const strads_data *data;
+    const linear_kernels *kernels;
+    const logistic_loops *loops;
+    logistic_classes classes;
+    logistic_set set;
+    logistic_next next;
+    uint64_t columns;
+    double weight; /* W */
+    double lambda_max;
+    double l1, l2; /* L1 and L2 above */
+
+    /* Of every column, [columns] each. */
+    double *norm;    /* sum c x^2; centred under an intercept */
+    double *scale;   /* s_j; 0: the column never enters */
+    double *mean;    /* sum c x / W; 0 without an intercept */
+    double *steep;   /* |x_j' g| / s_j of the dual point, before `share` */
+    double *slope;   /* of the smooth part, downward, at the last scan */
+    double *urgency; /* what its own step would gain, at least */
+    double *told;    /* priorities on their way to the policy */
+    uint32_t *alive; /* columns that may still enter: n_alive */
+    uint32_t *candidate;
+    uint32_t n_alive;
+    bool started; /* some coefficients were given, so b has to be found */
+
+    double intercept; /* b of the trial point */
+    double primal, dual;
+    double least;  /* the best P of a scan before */
+    double gap;    /* P - D */
+    double share;  /* of the slopes that the last dual point has */
+    double sphere; /* how far, at most, the best dual point is from it */
+    uint64_t nonzeros;
+    uint64_t scans, levels, fetches;
+    uint32_t searches; /* since the last scan */
+    uint32_t idle;     /* scans in a row that improved nothing */
+    bool stalled;
+    double shrink;  /* how far below the gap's share the target lies */
+    double settled; /* a model is solved when a sweep gains this share of the
+                       first one */
+    double target;  /* decrease of P at which the next scan is due */
+    bool solved;    /* the quadratic model is */
+    bool enough;    /* the last search gained so little that a scan is due */
+} logistic_state;
+
+/* Whether parameter j is the intercept. */
+static inline bool logistic_is_intercept(const logistic_state *state,
+                                         uint32_t j)
+{
+    return j == state->columns;
+}
+
+/* A model is solved when a sweep gains this share of the first one. */
+#define LOGISTIC_SETTLED 0.1
+
+/* The best step of coordinate j alone from w, where the smooth part (L2
+ * included) slopes down by `slope` and has that curvature. */
+static inline double logistic_step(const logistic_state *state, uint64_t j,
+                                   double w, double slope, double curvature)
+{
+    const double l1 = state->l1 * state->scale[j];
+    const double z = slope + curvature * w;
+
+    if (!(curvature > 0))
+        return -w;
+    if (z > l1)
+        return (z - l1) / curvature - w;
+    if (z < -l1)
+        return (z + l1) / curvature - w;
+    return -w;
+}
+
+/* logistic_state.c: what strads_program says of slots with these names. */
+strads_err logistic_shape(const void *config, const strads_data *data,
+                          strads_shape *shape);
+strads_err logistic_begin(const void *config, const strads_data *data,
+                          const strads_shape *shape, void **out);
+void logistic_end(void *begun);
+
+/* logistic_options.c: checks a config; fills defaults in. */
+extern const strads_option logistic_option_table[];
+extern const strads_logistic_options logistic_defaults;
+strads_err logistic_options_resolve(const strads_logistic_options *given,
+                                    strads_logistic_options *out);
+
+/* logistic_moments.c: scales, lambda_max and lambda from merged sum c x [p],
+ * sum c x^2 [p] and X'r at w = 0 [p]. */
+void logistic_set_moments(logistic_state *state, const double *merged);
+
+/* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
+ * `block`: merged X'r, and the sides; leaves the slopes in the state. */
+void logistic_certify(logistic_state *state, const strads_block *block,
+                      const double *merged, const double *w);
+
+/* logistic_choice.c: who belongs to the working set, how urgent each member
+ * is; drops columns that cannot enter any more. `dual` is the best of the
+ * scans before. */
+strads_err logistic_choose(strads_commit *commit, double dual);
+
+/* logistic_set.c */
+strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set);
+void logistic_set_free(logistic_set *set);
+/* Column j joins, its entries to be fetched. */
+strads_err logistic_set_join(logistic_state *state, uint32_t j, double w);
+/* How many of the next members fit one fetch, and their entries. */
+uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries);
+/* A fetch's block has an id that says how many entries its columns have. */
+static inline uint64_t logistic_fetch_id(uint64_t number, uint64_t entries)
+{
+    return number << 40 | entries;
+}
+static inline uint64_t logistic_fetch_entries(uint64_t id)
+{
+    return id & ((UINT64_C(1) << 40) - 1);
+}
+/* Bytes that the entries of `n` columns need at most. */
+size_t logistic_fetch_bytes(uint32_t n, uint64_t entries);
+/* A worker's: writes the entries of the block's columns; returns bytes. */
+size_t logistic_write_columns(const strads_task *task);
+/* Takes in what workers wrote, one after the other. */
+strads_err logistic_take_columns(strads_commit *commit);
+/* A member's column; `of`: set->value or set->scaled. */
+linear_column logistic_column_of(const logistic_set *set,
+                                 const logistic_member *m, const double *of);
+/* The rows' y and c: one number each, y c, whose sign is there for c = 0, too.
+ */
+strads_err logistic_take_rows(strads_commit *commit);
+
+/* logistic_model.c: aggregate of a block; of the line search. */
+strads_err logistic_solve_block(strads_commit *commit);
+strads_err logistic_search(strads_commit *commit);
+
+/* logistic_extrapolate.c: notes where the sweeps over a block's members stand;
+ * goes beyond the last ones where that lowers Q. */
+strads_err logistic_past_reserve(logistic_set *set, uint32_t n);
+void logistic_past_note(logistic_set *set, uint32_t step, uint32_t n,
+                        const uint32_t *place);
+void logistic_past_return(logistic_set *set, uint32_t step, uint32_t n,
+                          const uint32_t *place);
+/* Whether all signs are those of step 0. */
+bool logistic_past_is_steady(const logistic_set *set, uint32_t n,
+                             const uint32_t *place);
+void logistic_extrapolate(logistic_state *state, uint32_t n,
+                          const uint32_t *place);
+
+/* Q at the set's (w, lasting), but for what others than these members add, with
+ * the best beta, which is left there. */
+double logistic_model_value(logistic_state *state, uint32_t n,
+                            const uint32_t *place);
+
+/* logistic_newton.c: Newton's step on the support of a block's n members, if
+ * the sweeps so far have cost as much. */
+strads_err logistic_newton(logistic_state *state, uint32_t n,
+                           const uint32_t *place);
+
+/* The places of phases in the program's table. */
+enum {
+    LOGISTIC_LABELS,
+    LOGISTIC_MOMENTS,
+    LOGISTIC_ROWS,
+    LOGISTIC_LEVEL,
+    LOGISTIC_SCAN,
+    LOGISTIC_FETCH,
+    LOGISTIC_SOLVE,
+    LOGISTIC_SEARCH
+};
+
+#endif

@@ -1,0 +1,225 @@
+/* The memory of the logistic regression: a partition's state, the
+ * coordinator's, and what others may ask of it afterwards. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "logistic_parts.h"
+
+/* The working set is one block, if the policy likes. */
+enum { BLOCK_MAX = 1 << 20 };
+
+/* ---- one partition ----------------------------------------------------- */
+
+static strads_err check_labels(const strads_share *share, uint64_t rows)
+{
+    if (rows > 0 && !share->label)
+        return strads_fail(STRADS_EINVAL,
+                           "a logistic regression needs a label in each row, "
+                           "and this data has none; give a file of labels");
+    return STRADS_OK;
+}
+
+static bool reserve_local(logistic_local *local)
+{
+    const uint64_t n = local->rows, p = local->columns;
+
+    local->y = calloc(n + 1, sizeof(double));
+    local->c = calloc(n + 1, sizeof(double));
+    local->z = calloc(n + 1, sizeof(double));
+    local->r = calloc(n + 1, sizeof(double));
+    local->pending = calloc(p + 1, sizeof(double));
+    local->touched = calloc(p + 1, sizeof(uint32_t));
+    return local->y && local->c && local->z && local->r && local->pending &&
+           local->touched;
+}
+
+strads_err logistic_open(const strads_task *task, void **out)
+{
+    const strads_share *share = task->share;
+    const uint64_t rows = share->rows.end - share->rows.begin;
+    logistic_local *local;
+    strads_err err = check_labels(share, rows);
+
+    if (err)
+        return err;
+    local = calloc(1, sizeof(*local));
+    if (!local)
+        goto no_memory;
+    local->rows = rows;
+    local->columns = share->by_col.lines;
+    local->kernels = linear_kernels_choose(rows);
+    local->loops = logistic_loops_choose();
+    if (!reserve_local(local))
+        goto no_memory;
+    err = logistic_read_weights(task->config, &share->rows, task->shape->rows,
+                                local->c);
+    if (err)
+        goto fail;
+    *out = local;
+    return STRADS_OK;
+no_memory:
+    err = strads_fail(STRADS_ENOMEM,
+                      "no memory for the margins of %llu rows and the gradient "
+                      "of %llu columns",
+                      (unsigned long long)rows,
+                      (unsigned long long)share->by_col.lines);
+fail:
+    logistic_close(local);
+    return err;
+}
+
+void logistic_close(void *opened)
+{
+    logistic_local *local = opened;
+
+    if (!local)
+        return;
+    free(local->y);
+    free(local->c);
+    free(local->z);
+    free(local->r);
+    free(local->pending);
+    free(local->touched);
+    free(local);
+}
+
+/* Margins can be made again by open and refresh; the classes cannot. */
+strads_err logistic_pack(const void *opened, strads_bytes *out)
+{
+    const logistic_local *local = opened;
+
+    return strads_bytes_append(out, &local->classes, sizeof(local->classes));
+}
+
+strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
+                           void **out)
+{
+    logistic_classes classes;
+    const strads_err err = logistic_open(task, out);
+
+    if (err)
+        return err;
+    if (size != sizeof(classes)) {
+        logistic_close(*out);
+        *out = NULL;
+        return strads_fail(STRADS_EFORMAT,
+                           "a partition of the logistic regression came as %zu "
+                           "bytes instead of %zu",
+                           size, sizeof(classes));
+    }
+    memcpy(&classes, bytes, sizeof(classes));
+    logistic_take_classes(*out, task->share, &classes);
+    return STRADS_OK;
+}
+
+void logistic_take_classes(logistic_local *local, const strads_share *share,
+                           const logistic_classes *classes)
+{
+    local->classes = *classes;
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const bool positive = share->label[i] == classes->label[1];
+        local->y[i] = positive ? 1 : -1;
+        local->c[i] *= classes->weight[positive];
+    }
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+strads_err logistic_shape(const void *config, const strads_data *data,
+                          strads_shape *shape)
+{
+    strads_logistic_options resolved;
+    const strads_err err = logistic_options_resolve(config, &resolved);
+
+    (void)data;
+    if (err)
+        return err;
+    shape->block_max = BLOCK_MAX;
+    shape->parameters += resolved.intercept;
+    return STRADS_OK;
+}
+
+/* All arrays of a state of p columns; false when memory runs out. */
+static bool reserve_state(logistic_state *state, uint64_t p)
+{
+    double **numbers[] = {&state->mean,  &state->norm,  &state->scale,
+                          &state->steep, &state->slope, &state->urgency,
+                          &state->told};
+    uint32_t **columns[] = {&state->alive, &state->candidate};
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (!(*numbers[i] = calloc(p + 2, sizeof(double))))
+            return false;
+    for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+        if (!(*columns[i] = calloc(p + 2, sizeof(uint32_t))))
+            return false;
+    return true;
+}
+
+strads_err logistic_begin(const void *config, const strads_data *data,
+                          const strads_shape *shape, void **out)
+{
+    logistic_state *state = calloc(1, sizeof(*state));
+    strads_err err;
+
+    if (!state || !reserve_state(state, shape->cols)) {
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for the working set of %llu columns",
+                          (unsigned long long)shape->cols);
+        goto fail;
+    }
+    err = logistic_options_resolve(config, &state->options);
+    if (!err)
+        err = logistic_set_new(shape->cols, shape->rows, &state->set);
+    if (err)
+        goto fail;
+    state->data = data;
+    state->kernels = linear_kernels_choose(shape->rows);
+    state->loops = logistic_loops_choose();
+    state->columns = shape->cols;
+    state->shrink = 1;
+    state->settled = LOGISTIC_SETTLED;
+    state->least = INFINITY;
+    *out = state;
+    return STRADS_OK;
+fail:
+    logistic_end(state);
+    return err;
+}
+
+void logistic_end(void *begun)
+{
+    logistic_state *state = begun;
+
+    if (!state)
+        return;
+    logistic_set_free(&state->set);
+    free(state->mean);
+    free(state->norm);
+    free(state->scale);
+    free(state->steep);
+    free(state->slope);
+    free(state->urgency);
+    free(state->told);
+    free(state->alive);
+    free(state->candidate);
+    free(state);
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+const strads_logistic_options *strads_logistic_resolved(const void *state)
+{
+    return &((const logistic_state *)state)->options;
+}
+
+double strads_logistic_intercept(const void *state)
+{
+    return ((const logistic_state *)state)->intercept;
+}
+
+double strads_logistic_lambda_max(const void *state)
+{
+    return ((const logistic_state *)state)->lambda_max;
+}

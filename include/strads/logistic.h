@@ -1,0 +1,61 @@
+/* strads/logistic.h - logistic regression with an L1 penalty or the elastic
+ * net, a built-in program.
+ *
+ *     minimise 1/W sum c_i log(1 + exp(-y_i (x_i'w + b)))
+ *              + lambda (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
+ *
+ * over w, and over b with an intercept (b = 0 otherwise), which is not
+ * penalised. y_i is 1 for one of two labels and -1 for the other, c_i the
+ * row's weight (1 unless told), W the sum of all weights: a row of weight 2
+ * counts as two. The gap that it reports is a relative duality gap,
+ * (P - D) / P. */
+#ifndef STRADS_LOGISTIC_H
+#define STRADS_LOGISTIC_H
+
+#include <stdbool.h>
+
+#include "strads/error.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What `config` points to; NULL: lambda_max / 100 and l1_ratio 1. At most one
+ * of lambda, lambda_ratio and c may be given. */
+typedef struct strads_logistic_options {
+    double lambda;       /* weight of the penalty, > 0; 0: by the two below */
+    double lambda_ratio; /* lambda / lambda_max, > 0; 0: by c, else 0.01 */
+    double c;            /* liblinear's C = 1 / (W lambda), > 0; 0: not given */
+    double l1_ratio;     /* the L1 share of the penalty, .001 .. 1 */
+    bool intercept;      /* fit b */
+    bool standardize;    /* penalise as if each column had been divided by its
+                            standard deviation (1/W; without an intercept: by
+                            its root mean square); w stays in the data's unit */
+    const char *class_weight; /* NULL, "none": 1; "balanced": W / (2 W_class);
+                                 or "LABEL=WEIGHT,..." */
+    const char *weights;      /* a file with the weight of each row, one a line;
+                                 NULL: 1 */
+    const char *classes; /* "NEGATIVE,POSITIVE" labels; NULL: the data's two */
+} strads_logistic_options;
+
+/* The program: name "logistic", one parameter a column and, with an intercept,
+ * one more, b; rows split, columns compressed. Needs labels of two values. */
+extern STRADS_API const strads_program strads_program_logistic;
+
+/* Results, from the state that strads_result_state returns; any thread. */
+
+/* The options as the run took them: lambda and classes filled in, what they
+ * were found by left out. Valid as long as the state. */
+STRADS_API const strads_logistic_options *
+strads_logistic_resolved(const void *state);
+/* b of the model; 0 without an intercept. */
+STRADS_API double strads_logistic_intercept(const void *state);
+/* The smallest lambda at which w = 0 is the solution. */
+STRADS_API double strads_logistic_lambda_max(const void *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

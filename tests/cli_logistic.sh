@@ -1,0 +1,168 @@
+#!/bin/sh
+# strads logistic train and predict on a century of speeches: the objective and
+# the optimality conditions are computed again from model and data, by awk; in
+# one process, on two, and simulated; bounds and bad input.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
+party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
+
+# weigh MODEL DATA LAMBDA: the objective at labels 1 and others, then how far
+# the steepest column's slope is above lambda, relative to it.
+weigh() {
+    awk -v lambda="$3" "$read_model"'
+    {
+        z = score()
+        y = $1 == 1 ? 1 : -1
+        loss += log(1 + exp(-y * z))
+        r = y / (1 + exp(y * z))
+        rows++
+        for (k = 2; k <= NF; k++) { split($k, e, ":"); g[e[1]] += r * e[2] }
+    }
+    END {
+        for (j in w) l1 += w[j] < 0 ? -w[j] : w[j]
+        for (j in g) {
+            s = (g[j] < 0 ? -g[j] : g[j]) / rows
+            if (s > most) most = s
+        }
+        printf "%.15g %.3g\n", loss / rows + lambda * l1, most / lambda - 1
+    }' "$1" "$2"
+}
+
+# trains NAME WORDS...: a run that has to converge; its model is NAME.json.
+trains() {
+    name=$1
+    shift
+    gives 0 logistic train "$@" --model "$name.json" --log "$name.jsonl"
+    cp err "$name.err"
+    below=$(awk -v g="$(member "$name.json" gap)" 'BEGIN { print g <= 1e-6 }')
+    same "$below" 1 "$name: the gap is at most the tolerance"
+}
+
+# is_optimal NAME LAMBDA
+is_optimal() {
+    weigh "$1.json" "$party" "$2" >weighed
+    read -r value above <weighed
+    near "$value" "$(member "$1.json" objective)" 1e-9 \
+        "$1: the objective, weighed again"
+    awk -v a="$above" 'BEGIN { exit !(a < 1e-3) }' ||
+        fail "$1: a column's slope is $above above lambda"
+}
+
+trains first "$party" --lambda 0.001 --intercept --workers 2 --seed 5
+is_optimal first 0.001
+says first.json '"program": "logistic"' '"columns": 2000' '"seed": 5' \
+    '"classes": "-1,1"' '"lambda": 0.001'
+says first.err "converged" "labels -1,1" "lambda 0.001" "of lambda_max"
+[ "$(member first.json intercept)" != 0 ] || fail "there is no intercept"
+share=$(tail -n 1 first.jsonl | awk '{
+    match($0, /"updates_policy": [0-9]+/)
+    p = substr($0, RSTART + 18, RLENGTH - 18)
+    match($0, /"updates_other": [0-9]+/)
+    o = substr($0, RSTART + 17, RLENGTH - 17)
+    print (p > 20 * o) }')
+same "$share" 1 "the policy's blocks have nearly all updates"
+trains plain "$party" --lambda-ratio 0.1
+is_optimal plain "$(member plain.json lambda)"
+
+# Other ways to say it, and to run it
+trains by_c "$party" --c 2 --intercept
+says by_c.json '"c": 0,'
+near "$(member by_c.json lambda)" "$(awk 'BEGIN { print 1 / 2140 }')" 1e-5 \
+    "lambda by C"
+for words in "--policy uniform" "--policy cyclic" "--depth 3 --partitions 3" \
+    "--workers 1"; do
+    # shellcheck disable=SC2086 # words
+    trains other "$party" --lambda 0.001 --intercept $words
+    near "$(member other.json objective)" "$(member first.json objective)" \
+        2e-6 "$words"
+done
+trains single "$party" --lambda 0.001 --intercept --f32
+near "$(member single.json objective)" "$(member first.json objective)" 1e-4 \
+    "--f32"
+trains warm "$party" --lambda 0.001 --intercept --start first.json
+near "$(member warm.json objective)" "$(member first.json objective)" 2e-6 warm
+[ "$(member warm.json rounds)" -lt "$(member first.json rounds)" ] ||
+    fail "a warm start took $(member warm.json rounds) rounds"
+
+# The same bits on 1 and 2 workers, on two processes, and simulated
+bits="--lambda-ratio 0.05 --intercept --deterministic --partitions 4 --seed 3"
+for workers in 1 2; do
+    # shellcheck disable=SC2086 # words
+    gives 0 logistic train "$party" $bits --workers $workers \
+        --model "bits$workers.json" --log "bits$workers.jsonl"
+done
+"$STRADS_BIN" join "ipc://$PWD/run" --workers 1 --quiet >join.out 2>&1 &
+joined=$!
+# shellcheck disable=SC2086 # words
+gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
+    --listen "ipc://$PWD/run" --model bits3.json
+wait $joined || fail "the joined process: $(cat join.out)"
+for k in 1 2 3; do
+    grep -E '"(index|value|intercept)"' "bits$k.json" >"bits$k"
+done
+cmp -s bits1 bits2 || fail "--deterministic: 1 and 2 workers differ"
+cmp -s bits1 bits3 || fail "--deterministic: 1 and 2 processes differ"
+gives 0 simulate logistic "$party" --lambda-ratio 0.05 --intercept \
+    --partitions 4 --workers 4 --cost 2ns --seed 3 --log sim.jsonl
+tail -n 1 sim.jsonl >last
+near "$(member last objective)" "$(member bits1.json objective)" 2e-6 simulated
+
+# Classes and rows that count more than once
+trains balanced "$party" --lambda 0.001 --class-weight balanced
+trains weighed "$party" --lambda 0.001 --class-weight 1=2,-1=0.5
+awk '{ print $1 == 1 ? 2 : 0.5 }' "$party" >weights
+trains rows "$party" --lambda 0.001 --weights weights
+near "$(member rows.json objective)" "$(member weighed.json objective)" 2e-6 \
+    "row weights that are class weights"
+awk '{ print; if (NR % 3 == 0) print }' "$party" >twice.svm
+awk '{ print NR % 3 == 0 ? 2 : 1 }' "$party" >weights
+trains twice twice.svm --lambda 0.001 --intercept --standardize
+trains counted "$party" --lambda 0.001 --intercept --standardize \
+    --weights weights
+near "$(member counted.json objective)" "$(member twice.json objective)" 2e-6 \
+    "a row of weight 2 and a row that is there twice"
+
+# Predictions: probabilities, decision values, labels of any name
+gives 0 logistic predict first.json "$party_test" --write decision --quiet
+cp out decisions
+gives 0 logistic predict first.json "$party_test" --output p.txt
+says err "373 rows" "% of labels right" "log loss"
+paste p.txt decisions | awk '{
+    d = $1 - 1 / (1 + exp(-$2)); if (d < 0) d = -d
+    if (d > 1e-12) { print; exit 1 } }' || fail "a probability differs"
+sed 's/^-1/0/; s/^+*1/5/' "$party" >named.svm
+trains named named.svm --lambda 0.001 --intercept
+says named.json '"classes": "0,5"'
+gives 0 logistic predict named.json named.svm --write label
+sort -u out >labels
+same "$(tr '\n' ' ' <labels)" "0 5 " "labels that are predicted"
+right=$(paste -d ' ' out named.svm | awk '$1 == $2' | wc -l)
+[ "$right" -gt 700 ] || fail "only $right of 1070 labels are right"
+trains turned named.svm --lambda 0.001 --intercept --classes 5,0
+near "$(member turned.json intercept)" \
+    "$(awk -v b="$(member named.json intercept)" 'BEGIN { print -b }')" 1e-2 \
+    "the intercept when the other label is positive"
+
+# Bounds and bad input
+gives 3 logistic train "$party" --lambda-ratio 0.001 --max-rounds 20 \
+    --model bound.json
+gives 0 logistic predict bound.json "$party_test" --quiet
+bad() {
+    text=$1
+    shift
+    refuses 2 "$text" logistic train "$@" --model bad.json --quiet
+    [ ! -e bad.json ] || fail "$*: a model was written"
+}
+bad 'say the same thing' "$party" --lambda 1 --c 1
+bad '--l1-ratio 2: expected' "$party" --l1-ratio 2
+bad '--class-weight heavy: expected' "$party" --class-weight heavy
+bad 'no row has the label 7' "$party" --class-weight 7=1
+bad 'the data has the labels -1 and 1' "$party" --classes 1,2
+bad 'nothing: cannot be opened' "$party" --weights nothing
+printf '1 1:1\n2 1:2\n3 2:1\n' >three.svm
+bad '3 different labels (1, 2, 3); expected two' three.svm --workers 2
+printf '4 1:1\n4 1:2\n' >one.svm
+bad 'all rows have the label 4' one.svm
+finish

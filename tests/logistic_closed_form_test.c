@@ -1,0 +1,94 @@
+/* Tiny designs whose minimum can be written down. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "tests/logistic_design.h"
+
+static double logit(double p)
+{
+    return log(p / (1 - p));
+}
+
+static logistic_fit fit_well(const lasso_design *design,
+                             const strads_logistic_options *options)
+{
+    const strads_engine_options engine = {.workers = 1, .tolerance = 1e-13};
+    logistic_fit fit = logistic_design_fit(design, options, &engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    return fit;
+}
+
+/* A column of ones, k of n labels positive: slope k/n - s(w) = lambda. */
+Test(logistic_closed_form, a_column_of_ones_is_a_penalised_share)
+{
+    lasso_design d = lasso_design_zero(10, 1);
+
+    for (int i = 0; i < 10; i++) {
+        d.x[i] = 1;
+        d.y[i] = i < 8 ? 5 : 2;
+    }
+    logistic_fit fit =
+        fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = 1});
+    cr_expect_float_eq(fit.w[0], logit(.8 - .1), 1e-8);
+    cr_expect_float_eq(fit.lambda_max, .3, 1e-12);
+    logistic_fit_free(&fit);
+    fit = fit_well(&d, &(strads_logistic_options){.lambda = .3 + 1e-9,
+                                                  .l1_ratio = 1});
+    cr_expect_eq(fit.nonzeros, 0);
+    logistic_fit_free(&fit);
+    /* lambda (a |w| + (1 - a)/2 w^2): k/n - s(w) = lambda (a + (1 - a) w). */
+    fit =
+        fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = .5});
+    cr_expect_float_eq(.8 - 1 / (1 + exp(-fit.w[0])), .05 + .05 * fit.w[0],
+                       1e-9);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+/* x is 1 in one group and 0 in the other, with an intercept: the slope of
+ * each group's sum is n lambda, one up and one down. */
+Test(logistic_closed_form, two_groups_are_drawn_towards_each_other)
+{
+    enum { N = 40, HERE = 10, THERE = 30 };
+    lasso_design d = lasso_design_zero(N, 1);
+    const double lambda = .03;
+
+    for (int i = 0; i < N; i++) {
+        d.x[i] = i < HERE;
+        d.y[i] = i < HERE ? i < 8 : i % 3 == 0; /* 8 of 10, 10 of 30 */
+    }
+    logistic_fit fit =
+        fit_well(&d, &(strads_logistic_options){.lambda = lambda,
+                                                .l1_ratio = 1,
+                                                .intercept = true});
+    const double here = (8 - N * lambda) / HERE,
+                 there = (10 + N * lambda) / THERE;
+    cr_expect_float_eq(fit.intercept, logit(there), 1e-7);
+    cr_expect_float_eq(fit.w[0], logit(here) - logit(there), 1e-7);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(logistic_closed_form, above_lambda_max_only_the_intercept_is_left)
+{
+    lasso_design d = logistic_design_random(&(lasso_recipe){
+        .rows = 50, .cols = 12, .seed = 4, .density = 1, .noise = 1});
+    double positive = 0;
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        positive += d.y[i] > 0;
+    logistic_fit fit =
+        fit_well(&d, &(strads_logistic_options){.lambda_ratio = 1.0001,
+                                                .l1_ratio = 1,
+                                                .intercept = true});
+    cr_expect_eq(fit.nonzeros, 0);
+    cr_expect_float_eq(fit.intercept, logit(positive / (double)d.rows), 1e-9);
+    logistic_fit_free(&fit);
+    fit = fit_well(&d, &(strads_logistic_options){.lambda_ratio = .999,
+                                                  .l1_ratio = 1,
+                                                  .intercept = true});
+    cr_expect_gt(fit.nonzeros, 0);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
