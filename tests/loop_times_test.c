@@ -10,8 +10,9 @@
 enum { CLOCKS = 40, SLOW_US = 5000 };
 
 /* Partition 0 sleeps in each clock and the others, at staleness 0, wait for it:
- * bounds from below, which no load of the machine breaks. Of the run's time
- * that of starting and ending threads is missing. */
+ * bounds from below, which no load of the machine breaks. Where all cores are
+ * busy much of a wait over nodes is the network's. Of the run's time that of
+ * starting and ending threads is missing. */
 static void check(const strads_progress *p, uint32_t partitions)
 {
     const double slept = 1e-6 * SLOW_US * CLOCKS;
@@ -20,12 +21,11 @@ static void check(const strads_progress *p, uint32_t partitions)
     const double wall = p->seconds * partitions;
     cr_expect_eq(atomic_load(&tally.wrong), 0);
     cr_expect_geq(p->callback_seconds, slept);
-    cr_expect_geq(p->waiting_seconds, 0.5 * slept * (partitions - 1), "%g s",
-                  p->waiting_seconds);
-    cr_expect_leq(p->waiting_seconds + p->network_seconds,
-                  p->seconds * (partitions - 1) + 0.5 * slept);
+    const double idle = p->waiting_seconds + p->network_seconds;
+    cr_expect_geq(idle, 0.5 * slept * (partitions - 1), "%g s", idle);
+    cr_expect_gt(p->waiting_seconds, 0);
     cr_expect_leq(all, wall * 1.001);
-    cr_expect_geq(all, 0.85 * wall, "%g s of %g s are told", all, wall);
+    cr_expect_geq(all, 0.7 * wall, "%g s of %g s are told", all, wall);
 }
 
 static void plan_slow(void)
