@@ -248,8 +248,8 @@ typedef struct strads_sim_outcome {
  * nodes in turn, and its partitions spread over all nodes. Its computing takes
  * time when a clock ends: the update_cost of phase 0, and its entry_cost for
  * each entry that the partition holds. A shard takes merge_cost for a byte that
- * is pushed. Each partition is a thread of 512 KiB, of which one runs at a time.
- * STRADS_EINVAL: it has no trace. */
+ * is pushed. Each partition is a thread with a stack of 512 KiB, of which one
+ * runs at a time. STRADS_EINVAL: it has no trace. */
 STRADS_API strads_err strads_simulate(
     const strads_program *program, const void *config, const strads_data *data,
     const strads_engine_options *options, const strads_sim_options *sim,
