@@ -363,7 +363,7 @@ Test(link_breach, a_killed_peer_is_noticed_at_once)
     link_node_wait_lost(&victim, 1);
     clock_gettime(CLOCK_MONOTONIC, &after);
     cr_expect_lt(after.tv_sec - before.tv_sec, 3);
-    cr_expect_eq(victim.why, STRADS_EPEER);
+    cr_expect_eq(victim.why, STRADS_EIO);
     expect_text("without a goodbye");
     waitpid(pid, NULL, 0);
     close_both();
@@ -381,7 +381,7 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     tell_peer(pipe_fd);
     kill(pid, SIGSTOP);
     link_node_wait_lost(&victim, 1);
-    cr_expect_eq(victim.why, STRADS_EPEER);
+    cr_expect_eq(victim.why, STRADS_EIO);
     expect_text("nothing was heard for 0.4 s");
     expect_text("node 5");
     kill(pid, SIGKILL);

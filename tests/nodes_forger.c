@@ -137,8 +137,8 @@ void forger_wait_lost(forger *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Nobody takes a HELLO without workers, and the sentence tells which rule it
- * broke first. */
+/* Nobody takes a HELLO with so many workers, and the sentence tells which rule
+ * it broke first. */
 static bool ask_counted(const char *url, const char *member, bool *counted)
 {
     forger f;
@@ -146,11 +146,11 @@ static bool ask_counted(const char *url, const char *member, bool *counted)
         return false;
     sti_hello hello = forger_hello(&f);
     hello.url = member;
-    hello.workers = 0;
+    hello.workers = 2000;
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
     forger_wait_lost(&f);
     *counted = strstr(f.text, "has joined this run already") != NULL;
-    bool answered = *counted || strstr(f.text, "0 workers");
+    bool answered = *counted || strstr(f.text, "2000 workers");
     forger_close(&f);
     return answered;
 }

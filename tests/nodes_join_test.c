@@ -452,7 +452,7 @@ static void unknown_message(forger *f)
 
 static void unknown_kind(forger *f)
 {
-    forger_send(f, STI_KIND_DONE + 1, 1, 0);
+    forger_send(f, STI_KIND_SEEN + 1, 1, 0);
 }
 
 static void choice(forger *f)

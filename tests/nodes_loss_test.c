@@ -256,6 +256,7 @@ static void call_together(sti_mesh *mesh, const team *t)
     uint32_t workers[] = {1, 1};
     const sti_run_terms terms = {.program = t->program,
                                  .shards = 1,
+                                 .reconnect = 10,
                                  .partitions = 2,
                                  .nodes = 2,
                                  .workers = workers};
@@ -359,6 +360,7 @@ static strads_err break_off(bool done)
     sti_mesh *mesh;
     forger f;
     cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, &mesh), STRADS_OK);
+    sti_mesh_rules(mesh, 0, false); /* no link is made anew */
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);

@@ -104,7 +104,7 @@ void team_run(const team *t, strads_result **out, team_end end[TEAM_MAX])
     if (t->listening)
         t->listening(t->arg, url);
     for (uint32_t k = 1; k < t->nodes; k++) {
-        members[k] = (member){t, k, url, &end[k]};
+        members[k] = (member){t, k, t->urls[k] ? t->urls[k] : url, &end[k]};
         (void)pthread_create(&threads[k], NULL, take_part, &members[k]);
     }
     say_end(&end[0], team_work(t, 0, engine, out));

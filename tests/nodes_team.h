@@ -26,6 +26,7 @@ typedef struct team {
     const char *joins[TEAM_MAX]; /* where it listens; NULL: tcp */
     uint64_t rows[TEAM_MAX];     /* of the toy matrix; 0: 23 */
     const char *path;            /* not NULL: this file, not a toy matrix */
+    const char *urls[TEAM_MAX];  /* what it joins; NULL: node 0's own URL */
     void (*listening)(void *arg, const char *url); /* before anybody joins */
     void *arg;
 } team;

@@ -20,6 +20,8 @@ static sti_hello some_hello(void)
                        .workers = 3,
                        .wanted_node = STI_NODE_NONE,
                        .options_hash = 42,
+                       .run = 43,
+                       .seen = STI_SEEN_NEW,
                        .url = "tcp://127.0.0.1:7000",
                        .token_size = 3,
                        .token = {1, 2, 3}};
@@ -33,6 +35,7 @@ static sti_welcome some_welcome(void)
                          .nodes = 3,
                          .urls = urls,
                          .seed = 99,
+                         .run = 43,
                          .options = "{\"depth\": 2}"};
 }
 
@@ -71,6 +74,7 @@ Test(wire_hello, a_welcome_comes_back_as_it_was_written)
     for (int i = 0; i < 3; i++)
         cr_expect_str_eq(out.urls[i], urls[i]);
     cr_expect_eq(out.seed, 99);
+    cr_expect_eq(out.run, 43);
     cr_expect_str_eq(out.options, in.options);
     sti_welcome_free(&out);
     sti_welcome_free(&out);

@@ -67,6 +67,13 @@
          .help = "processes in all, this one too (default: 1)",                \
          .min = 1,                                                             \
          .max = 1024},                                                         \
+        {.name = "reconnect",                                                  \
+         .kind = STRADS_OPTION_F64,                                            \
+         FIELD(reconnect),                                                     \
+         .metavar = "SECONDS",                                                 \
+         .help = "how long a link may stay broken (default: 10)",              \
+         .min = 1e-3,                                                          \
+         .max = 1e6},                                                          \
     {                                                                          \
         .name = "shards", .kind = STRADS_OPTION_U32, FIELD(shards),            \
         .metavar = "N",                                                        \

@@ -119,6 +119,7 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.max_rounds = options->max_rounds;
     engine->terms.tuning = sti_setup_tuning(options);
     engine->terms.blocks = options->blocks;
+    engine->terms.reconnect = options->reconnect > 0 ? options->reconnect : 10;
     if (options->data_path)
         engine->terms.data_path = strdup(options->data_path);
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
@@ -126,6 +127,8 @@ strads_err strads_engine_listen(const strads_program *program,
         options->plan_given ? options->plan_given : engine->terms.plan_read;
     if (!err)
         err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (!err)
+        sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
     if (err)
         strads_engine_free(engine);
     else
@@ -227,6 +230,8 @@ static strads_err take_terms(strads_engine *engine, const char *text,
                                  &engine->strings, &engine->terms);
     if (!err)
         err = spread_workers(engine);
+    if (!err)
+        sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
     return err;
 }
 

@@ -33,17 +33,16 @@ char *sti_run_terms_write(const sti_run_terms *terms)
     json_t *workers = json_array();
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
-    json_t *all =
-        json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:o, s:I, s:o*, s:o, s:s?}",
-                  "program", terms->program->name, "config", config_json(terms),
-                  "partitions", (json_int_t)terms->partitions, "depth",
-                  (json_int_t)terms->depth, "max_rounds",
-                  (json_int_t)terms->max_rounds, "shards",
-                  (json_int_t)terms->shards, "tables",
-                  tuning_json(&terms->tuning), "blocks",
-                  (json_int_t)terms->blocks, "plan",
-                  terms->plan ? sti_plan_json(terms->plan) : NULL, "workers",
-                  workers, "data", terms->data_path);
+    json_t *all = json_pack(
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o*, s:o, s:s?}",
+        "program", terms->program->name, "config", config_json(terms),
+        "partitions", (json_int_t)terms->partitions, "depth",
+        (json_int_t)terms->depth, "max_rounds", (json_int_t)terms->max_rounds,
+        "shards", (json_int_t)terms->shards, "reconnect", terms->reconnect,
+        "tables", tuning_json(&terms->tuning), "blocks",
+        (json_int_t)terms->blocks, "plan",
+        terms->plan ? sti_plan_json(terms->plan) : NULL, "workers", workers,
+        "data", terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
     json_decref(all);
     return text;
@@ -131,6 +130,9 @@ static strads_err read_numbers(json_t *all, sti_run_terms *out)
     json_int_t rounds = json_integer_value(json_object_get(all, "max_rounds"));
     json_int_t shards = json_integer_value(json_object_get(all, "shards"));
     json_int_t blocks = json_integer_value(json_object_get(all, "blocks"));
+    out->reconnect = json_number_value(json_object_get(all, "reconnect"));
+    if (!(out->reconnect > 0) || out->reconnect > 1e6)
+        return refuse("time for links");
     if (partitions < 1 || partitions > 1 << 20 || depth < 0 || depth > 16)
         return refuse("numbers of partitions");
     if (rounds < 0 || shards < 1 || shards > STI_SHARDS_MAX)

@@ -18,6 +18,7 @@ typedef struct sti_run_terms {
     uint32_t shards;
     sti_tuning tuning;       /* of a data-parallel program */
     uint32_t blocks;         /* as the option */
+    double reconnect;        /* seconds */
     const strads_plan *plan; /* or NULL */
     strads_plan *plan_read;  /* the one that was told, to be freed */
     uint32_t nodes;

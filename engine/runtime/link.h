@@ -10,12 +10,12 @@
  * the frame limit (STI_HELLO_LIMIT for a stranger).
  *
  * Threads. Every function may be called from any thread, also from the
- * callbacks, except sti_net_close, sti_net_dial and a waiting sti_net_send,
- * which block and must not be called from a callback. Callbacks run on
- * threads of the transport: for one link never two at once and in the order
- * of events, for different links concurrently. While `received` runs nothing
- * more is read from that link, which is how a slow receiver holds a fast
- * sender back: it should hand the frame on and return within microseconds.
+ * callbacks, except sti_net_close, sti_net_dial, sti_net_probe and a waiting
+ * sti_net_send, which block and must not be called from a callback. Callbacks
+ * run on threads of the transport: for one link never two at once and in the
+ * order of events, for different links concurrently. While `received` runs
+ * nothing more is read from that link, which is how a slow receiver holds a
+ * fast sender back: it should hand the frame on and return within microseconds.
  *
  * A link is named by a number that is never used twice; a call on one that is
  * gone returns STRADS_EPEER, so that no caller has to win a race. */
@@ -49,8 +49,10 @@ typedef struct sti_net_events {
     /* A link that the owner knows (dialled, or its HELLO was received) is
      * gone, whoever ended it; called once, after its last `received`. `why` is
      * STRADS_OK when both sides said BYE (everything sent was read), otherwise
-     * STRADS_EPEER, STRADS_ECANCELED (dropped here) or STRADS_ENOMEM; `text`
-     * says it in a sentence and is valid during the call. */
+     * STRADS_EIO (the connection broke, or nothing came for dead_ns: it may be
+     * worth another one), STRADS_EPEER (the peer broke a rule, or did not
+     * answer a goodbye), STRADS_ECANCELED (dropped here) or STRADS_ENOMEM;
+     * `text` says it in a sentence and is valid during the call. */
     void (*lost)(void *arg, sti_link link, strads_err why, const char *text);
 
     /* A connection that never said HELLO was dropped; for the log. */
@@ -99,6 +101,11 @@ void sti_net_set_node(sti_net *net, uint32_t node);
  * closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);
+
+/* Does anybody listen at a URL? One try, without a word. STRADS_EPEER: that
+ * machine says that nobody does. STRADS_EIO: no answer for some seconds, or no
+ * way there. STRADS_EINVAL, STRADS_ENOMEM. Blocks. */
+strads_err sti_net_probe(const char *url);
 
 /* Says that the peer of a link is `node`: from now on it may send messages (an
  * accepted link), and a frame whose header.from is another node is a breach.

@@ -5,7 +5,7 @@
 
 #include "engine/runtime/link_state.h"
 
-enum { TRY_MS = 5000, PAUSE_FIRST_MS = 5, PAUSE_MAX_MS = 100 };
+enum { TRY_MS = 5000, PROBE_MS = 2000, PAUSE_FIRST_MS = 5, PAUSE_MAX_MS = 100 };
 
 static uint64_t now_ms(void)
 {
@@ -97,4 +97,22 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
     if (err != STRADS_OK)
         return err;
     return sti_conn_start(net, stream, written, out);
+}
+
+strads_err sti_net_probe(const char *url)
+{
+    sti_url parsed;
+    char written[STI_URL_MAX + 1];
+    nng_stream *stream = NULL;
+    strads_err err = sti_url_parse(url, &parsed);
+    if (err != STRADS_OK)
+        return err;
+    sti_url_write(&parsed, written);
+    int rv = try_once(written, PROBE_MS, &stream);
+    nng_stream_free(stream);
+    if (rv == 0)
+        return STRADS_OK;
+    return strads_fail(rv == NNG_ECONNREFUSED || rv == NNG_ENOENT ? STRADS_EPEER
+                                                                  : STRADS_EIO,
+                       "nobody answers at %s: %s", written, nng_strerror(rv));
 }

@@ -79,7 +79,7 @@ static void end_silent(sti_conn *conn, uint64_t ns)
                    "nothing was heard for %.3g s: the peer is stopped, its "
                    "machine is down, or the network between is cut",
                    1e-9 * (double)ns);
-    sti_conn_end(conn, STRADS_EPEER, text);
+    sti_conn_end(conn, STRADS_EIO, text);
 }
 
 static void look_after(sti_conn *conn, uint64_t now)

@@ -230,17 +230,17 @@ static void end_of_stream(sti_conn *conn, int rv)
     conn->left = conn->bye_received && !conn->dead;
     pthread_mutex_unlock(&conn->lock);
     if (conn->frame != NULL || conn->ahead_end != 0)
-        sti_conn_end(conn, STRADS_EPEER,
+        sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed in the middle of a frame: the "
                      "peer has crashed, was killed, or is not a strads node");
     else if (rv == NNG_ECLOSED || rv == NNG_ECONNSHUT || rv == NNG_ECONNRESET)
-        sti_conn_end(conn, STRADS_EPEER,
+        sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed without a goodbye: the peer "
                      "has crashed, was killed, or gave up");
     else {
         (void)snprintf(text, sizeof text, "reading failed: %s",
                        nng_strerror(rv));
-        sti_conn_end(conn, STRADS_EPEER, text);
+        sti_conn_end(conn, STRADS_EIO, text);
     }
 }
 

@@ -148,7 +148,7 @@ void sti_conn_written(void *arg)
     int rv = nng_aio_result(conn->write_aio);
     size_t count = rv == 0 ? nng_aio_count(conn->write_aio) : 0;
     if (rv != 0)
-        sti_conn_end(conn, STRADS_EPEER,
+        sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed while it was written to");
     else
         atomic_store_explicit(&conn->said_ns, atomic_load(&conn->net->clock_ns),

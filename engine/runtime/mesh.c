@@ -1,6 +1,7 @@
 /* The nodes' links: opening and closing, the table of peers, the attachment.
  * How nodes come together is in mesh_gather.c (node 0) and mesh_join.c (the
- * others), what arrives in mesh_arrival.c, what is sent in mesh_send.c. */
+ * others), what arrives in mesh_arrival.c, what is sent in mesh_send.c, what
+ * happens when a link breaks in mesh_mend.c. */
 #include "engine/runtime/mesh_state.h"
 
 #include <stdio.h>
@@ -21,15 +22,20 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     pthread_mutex_init(&mesh->lock, NULL);
     pthread_cond_init(&mesh->arrived, NULL);
     pthread_cond_init(&mesh->delivered, NULL);
+    pthread_cond_init(&mesh->mend, NULL);
+    mesh->window_ns = 10 * STI_SECOND;
     const sti_net_options options = {
         .listen_url = url,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = sti_mesh_limit,
         .gives_up = sti_mesh_gives_up,
+        .queue_limit = UINT64_MAX / 2, /* outboxes bound what is sent */
         .events = {.received = sti_mesh_received, .lost = sti_mesh_lost},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
+    if (!err)
+        err = sti_mender_start(mesh);
     if (err) {
         sti_mesh_close(mesh, false);
         return err;
@@ -38,28 +44,61 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     return STRADS_OK;
 }
 
+void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards)
+{
+    mesh->window_ns = (uint64_t)(window * 1e9);
+    mesh->takes_shards = takes_shards;
+}
+
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
     sti_object *failure = sti_failure_object(err, text);
     for (uint32_t k = 0; k < mesh->nodes; k++) {
-        if (!mesh->peers[k].link)
+        if (k == mesh->node)
             continue;
         sti_writer w = {0};
-        sti_msg msg = {.kind = STI_MSG_FAIL, .object = failure};
-        if (sti_msg_encode(&msg, &w) == STRADS_OK) {
-            const sti_outgoing frame = {
-                .header = {.kind = STI_KIND_ROLE + STI_MSG_FAIL,
-                           .from = mesh->node,
-                           .to = k,
-                           .index = k ? STI_WORKER_0 : STI_COORDINATOR},
-                .parts = {{w.bytes, w.size}},
-                .part_count = 1,
-            };
-            (void)sti_net_send(mesh->net, mesh->peers[k].link, &frame);
-        }
-        sti_writer_free(&w);
+        const sti_msg msg = {.kind = STI_MSG_FAIL, .object = failure};
+        const sti_header header = {.kind = STI_KIND_ROLE + STI_MSG_FAIL,
+                                   .from = mesh->node,
+                                   .to = k,
+                                   .index = k ? STI_WORKER_0 : STI_COORDINATOR};
+        if (sti_msg_encode(&msg, &w) == STRADS_OK)
+            (void)sti_mesh_put(mesh, k, header, &w, 0);
+        else
+            sti_writer_free(&w);
     }
     sti_object_drop(failure);
+}
+
+/* Who is not through may be waiting for what this node said last. */
+static void drain(sti_mesh *mesh)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        pthread_mutex_lock(&mesh->lock);
+        bool waits = k != mesh->node && !mesh->peers[k].said_done;
+        pthread_mutex_unlock(&mesh->lock);
+        if (waits)
+            sti_outbox_drain(&mesh->outbox[k], mesh->window_ns);
+    }
+}
+
+static void mesh_free(sti_mesh *mesh)
+{
+    while (mesh->first) {
+        sti_arrival *a = mesh->first;
+        mesh->first = a->next;
+        sti_mesh_free_arrival(a);
+    }
+    for (uint32_t k = 0; mesh->outbox && k < mesh->nodes; k++)
+        sti_outbox_destroy(&mesh->outbox[k]);
+    free(mesh->outbox);
+    free(mesh->peers);
+    free(mesh->options);
+    pthread_cond_destroy(&mesh->mend);
+    pthread_cond_destroy(&mesh->delivered);
+    pthread_cond_destroy(&mesh->arrived);
+    pthread_mutex_destroy(&mesh->lock);
+    free(mesh);
 }
 
 void sti_mesh_close(sti_mesh *mesh, bool failed)
@@ -73,18 +112,12 @@ void sti_mesh_close(sti_mesh *mesh, bool failed)
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
     if (failed && mesh->net)
         sti_mesh_say_failed(mesh, STRADS_EPEER, text);
+    else if (mesh->said_done)
+        drain(mesh);
+    sti_mender_stop(mesh);
     (void)sti_net_close(mesh->net, 10 * STI_SECOND);
     (void)strads_fail(STRADS_EPEER, "%s", text);
-    while (mesh->first) {
-        sti_arrival *a = mesh->first;
-        mesh->first = a->next;
-        sti_mesh_free_arrival(a);
-    }
-    free(mesh->peers);
-    pthread_cond_destroy(&mesh->delivered);
-    pthread_cond_destroy(&mesh->arrived);
-    pthread_mutex_destroy(&mesh->lock);
-    free(mesh);
+    mesh_free(mesh);
 }
 
 const char *sti_mesh_url(const sti_mesh *mesh)
@@ -148,20 +181,58 @@ uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link)
     return STI_NODE_NONE;
 }
 
+/* Once: outboxes stay where they are. */
 strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
 {
     sti_peer *peers = calloc(nodes, sizeof *peers);
-    if (!peers)
+    sti_outbox *outbox = calloc(nodes, sizeof *outbox);
+    if (!peers || !outbox) {
+        free(peers);
+        free(outbox);
         return strads_fail(STRADS_ENOMEM, "no memory for %u nodes", nodes);
+    }
+    for (uint32_t k = 0; k < nodes; k++) {
+        sti_outbox_init(&outbox[k], mesh->net);
+        peers[k].dialled = k < node;
+    }
     pthread_mutex_lock(&mesh->lock);
-    sti_peer *old = mesh->peers;
     mesh->peers = peers;
+    mesh->outbox = outbox;
     mesh->node = node;
     mesh->nodes = nodes;
     pthread_mutex_unlock(&mesh->lock);
-    free(old);
     sti_net_set_node(mesh->net, node);
     return STRADS_OK;
+}
+
+/* What is lost while the outboxes are told shows as an arrival. */
+bool sti_mesh_settle(sti_mesh *mesh)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++)
+        if (mesh->peers[k].link)
+            (void)sti_outbox_go_on(&mesh->outbox[k], mesh->peers[k].link, 0,
+                                   NULL);
+    pthread_mutex_lock(&mesh->lock);
+    mesh->settled = !mesh->first;
+    pthread_mutex_unlock(&mesh->lock);
+    return mesh->settled;
+}
+
+strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
+                        sti_writer *payload, uint64_t wait_ns)
+{
+    sti_parcel *parcel = calloc(1, sizeof *parcel);
+    if (!parcel || payload->err) {
+        strads_err err = payload->err;
+        sti_writer_free(payload);
+        free(parcel);
+        return err ? err
+                   : strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    parcel->header = header;
+    parcel->payload = *payload;
+    *payload = (sti_writer){0};
+    return sti_outbox_put(&mesh->outbox[node], parcel, wait_ns);
 }
 
 sti_hello sti_mesh_hello(const sti_mesh *mesh)

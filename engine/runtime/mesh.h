@@ -26,6 +26,11 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
  * error text. NULL is fine. */
 void sti_mesh_close(sti_mesh *mesh, bool failed);
 
+/* Before the nodes come together, or when node 0 has told: a link that breaks
+ * may stay so for `window` seconds (10 until told, 0: not at all). Node 0: may
+ * nodes without workers join? */
+void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards);
+
 /* The URL that this node listens on, with the real port. */
 const char *sti_mesh_url(const sti_mesh *mesh);
 

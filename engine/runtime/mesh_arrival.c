@@ -275,14 +275,6 @@ strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
     return err;
 }
 
-bool sti_mesh_settle(sti_mesh *mesh)
-{
-    pthread_mutex_lock(&mesh->lock);
-    mesh->settled = !mesh->first;
-    pthread_mutex_unlock(&mesh->lock);
-    return mesh->settled;
-}
-
 /* ---- answers to HELLO -------------------------------------------------- */
 
 strads_err sti_mesh_rejected(const sti_frame *frame)
@@ -331,7 +323,7 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 
 /* ---- what belongs to the coming together, and to the parting ----------- */
 
-typedef enum fate { QUEUE, NOTED, TURN_AWAY, FAIL, DROP } fate;
+typedef enum fate { QUEUE, NOTED, MEET, FAIL, DROP } fate;
 
 /* With the lock held. Nobody is through before node 0 has sent CLOSE; another
  * node may hear from one that is before it hears of CLOSE itself. */
@@ -350,7 +342,7 @@ static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
     uint32_t node = sti_mesh_node_of(mesh, link);
     switch (kind) {
     case STI_KIND_HELLO:
-        return mesh->settled ? TURN_AWAY : QUEUE;
+        return mesh->settled ? MEET : QUEUE;
     case STI_KIND_WELCOME:
         return mesh->joins && !mesh->settled && !mesh->nodes ? QUEUE : DROP;
     case STI_KIND_REJECT:
@@ -379,9 +371,8 @@ static void take_rejection(sti_mesh *mesh, const sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
+static void take_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
-    sti_mesh *mesh = arg;
     if (frame->header.kind > STI_KIND_ROLE) {
         take_message(mesh, frame);
         return;
@@ -396,7 +387,7 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
     if (due == QUEUE)
         return;
-    if (due == TURN_AWAY)
+    if (due == MEET && !sti_mender_meet(mesh, link, frame))
         sti_mesh_turn_away(mesh, link, frame);
     else if (due == FAIL)
         take_rejection(mesh, frame);
@@ -408,12 +399,27 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
     free(a);
 }
 
-/* With the lock held. A node that has failed says so before it goes: that is
- * then the failure that counts. */
-static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
-                      const char *text)
+void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
+{
+    sti_mesh *mesh = arg;
+    const sti_header header = frame->header;
+    if (header.kind == STI_KIND_SEEN) {
+        sti_frame_free(frame);
+        sti_mender_seen(mesh, link, &header);
+        return;
+    }
+    take_frame(mesh, link, frame);
+    if (header.kind >= STI_KIND_FIRST_MESSAGE)
+        sti_mender_count(mesh, link, &header);
+}
+
+/* A node that has failed says so before it goes: that is then the failure that
+ * counts. */
+void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
+                   const char *text)
 {
     char sentence[1024];
+    mesh->peers[node].gone = true;
     if (mesh->peers[node].said_done)
         return;
     if (why)
@@ -430,21 +436,36 @@ static void lose_peer(sti_mesh *mesh, uint32_t node, strads_err why,
         mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
 }
 
+static void queue_loss(sti_mesh *mesh, sti_link link, strads_err why,
+                       const char *text)
+{
+    sti_arrival *a = calloc(1, sizeof *a);
+    if (!a)
+        return;
+    a->link = link;
+    a->why = why;
+    (void)snprintf(a->text, sizeof a->text, "%s", text);
+    queue_arrival(mesh, a);
+}
+
 void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)
 {
     sti_mesh *mesh = arg;
-    sti_arrival *a = calloc(1, sizeof *a);
     pthread_mutex_lock(&mesh->lock);
-    uint32_t node = sti_mesh_node_of(mesh, link);
-    if (node != STI_NODE_NONE)
-        lose_peer(mesh, node, why, text);
-    if (a && !mesh->settled) {
-        a->link = link;
-        a->why = why;
-        (void)snprintf(a->text, sizeof a->text, "%s", text);
-        queue_arrival(mesh, a);
-        a = NULL;
-    }
+    const uint32_t node = sti_mesh_node_of(mesh, link);
+    const bool settled = mesh->settled;
+    bool mends = false;
+    if (node == STI_NODE_NONE)
+        sti_mender_forget(mesh, link);
+    else
+        mends = sti_mender_broke(mesh, node, why, text);
+    if (node != STI_NODE_NONE && !mends)
+        sti_mesh_lose(mesh, node, why, text);
+    if (!settled)
+        queue_loss(mesh, link, why, text);
     pthread_mutex_unlock(&mesh->lock);
-    free(a);
+    if (mends)
+        sti_mender_take_next(mesh, node);
+    else if (settled && node != STI_NODE_NONE)
+        sti_outbox_close(&mesh->outbox[node]);
 }

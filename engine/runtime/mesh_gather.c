@@ -2,9 +2,11 @@
  * they come, all are welcomed at once, and all must be ready. */
 #include "engine/runtime/mesh_state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
                                  const char *url, uint32_t joined)
@@ -22,10 +24,15 @@ static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
             return strads_fail(STRADS_EMISMATCH,
                                "the node at %s has joined this run already",
                                url);
-    if (hello->workers == 0 || hello->workers > 1024)
+    if (hello->run)
         return strads_fail(STRADS_EMISMATCH,
-                           "a node came with %u workers, expected 1 to 1024",
-                           hello->workers);
+                           "the node that joins belongs to another run, whose "
+                           "journal it has: give it an empty directory");
+    const unsigned least = mesh->takes_shards ? 0 : 1;
+    if (hello->workers < least || hello->workers > 1024)
+        return strads_fail(STRADS_EMISMATCH,
+                           "a node came with %u workers, expected %u to 1024",
+                           hello->workers, least);
     return STRADS_OK;
 }
 
@@ -78,10 +85,23 @@ static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
     --*joined;
 }
 
+/* No two runs have the same, so that nobody takes one for another. */
+static strads_err draw_run(sti_mesh *mesh)
+{
+    while (mesh->run_id == 0)
+        if (getrandom(&mesh->run_id, sizeof mesh->run_id, 0) !=
+            (ssize_t)sizeof mesh->run_id)
+            return strads_fail(STRADS_EIO, "no number for the run: %s",
+                               strerror(errno));
+    return STRADS_OK;
+}
+
 strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes)
 {
     strads_err err = sti_mesh_number(mesh, 0, nodes);
     uint32_t joined = 1;
+    if (!err)
+        err = draw_run(mesh);
     while (!err && (joined < nodes || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
@@ -96,33 +116,39 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes)
     return err;
 }
 
-strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
+strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link)
 {
     const char **urls = calloc(mesh->nodes, sizeof *urls);
     if (!urls)
         return strads_fail(STRADS_ENOMEM, "no memory for the nodes' URLs");
-    urls[0] = "";
-    for (uint32_t k = 1; k < mesh->nodes; k++)
-        urls[k] = mesh->peers[k].url;
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 1; k < mesh->nodes && !err; k++) {
-        const sti_welcome welcome = {
-            .node = k,
-            .nodes = mesh->nodes,
-            .urls = urls,
-            .seed = seed,
-            .options = options,
-        };
-        sti_writer w = {0};
-        sti_welcome_encode(&welcome, &w);
-        const sti_header header = {.kind = STI_KIND_WELCOME,
-                                   .from = 0,
-                                   .to = k};
-        err = sti_mesh_send_payload(mesh, mesh->peers[k].link, header, &w,
-                                    60 * STI_SECOND);
-        sti_writer_free(&w);
-    }
+    for (uint32_t n = 0; n < mesh->nodes; n++)
+        urls[n] = mesh->peers[n].url; /* node 0's is known to who joined */
+    const sti_welcome welcome = {
+        .node = k,
+        .nodes = mesh->nodes,
+        .urls = urls,
+        .seed = mesh->seed,
+        .run = mesh->run_id,
+        .options = mesh->options,
+    };
+    sti_writer w = {0};
+    sti_welcome_encode(&welcome, &w);
+    const sti_header header = {.kind = STI_KIND_WELCOME, .from = 0, .to = k};
+    strads_err err = sti_mesh_send_payload(mesh, link, header, &w, 0);
+    sti_writer_free(&w);
     free(urls);
+    return err;
+}
+
+strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
+{
+    mesh->seed = seed;
+    mesh->options = strdup(options);
+    if (!mesh->options)
+        return strads_fail(STRADS_ENOMEM, "no memory for the run's options");
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 1; k < mesh->nodes && !err; k++)
+        err = sti_mesh_say_welcome(mesh, k, mesh->peers[k].link);
     return err;
 }
 
@@ -151,6 +177,7 @@ static strads_err check_ready(sti_mesh *mesh, const sti_arrival *a,
 strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
 {
     strads_err err = STRADS_OK;
+    mesh->mark = *mark;
     for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);

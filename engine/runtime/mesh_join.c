@@ -7,11 +7,11 @@
 #include <string.h>
 
 static strads_err say_hello(sti_mesh *mesh, sti_link link,
-                            const sti_hello *hello, uint16_t kind)
+                            const sti_hello *hello)
 {
     sti_writer w = {0};
     sti_hello_encode(hello, &w);
-    const sti_header header = {.kind = kind, .from = mesh->node, .to = 0};
+    const sti_header header = {.kind = STI_KIND_HELLO, .from = mesh->node};
     strads_err err =
         sti_mesh_send_payload(mesh, link, header, &w, 60 * STI_SECOND);
     sti_writer_free(&w);
@@ -39,6 +39,7 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
             (void)snprintf(mesh->peers[k].url, sizeof mesh->peers[k].url, "%s",
                            k ? welcome.urls[k] : url);
         mesh->peers[0].link = link;
+        mesh->run_id = welcome.run;
         pthread_mutex_unlock(&mesh->lock);
         err = sti_net_bind(mesh->net, link, 0);
     }
@@ -117,7 +118,7 @@ static strads_err dial_lower(sti_mesh *mesh)
         know(mesh, k, link);
         err = sti_net_bind(mesh->net, link, k);
         if (!err)
-            err = say_hello(mesh, link, &hello, STI_KIND_HELLO);
+            err = say_hello(mesh, link, &hello);
     }
     return err;
 }
@@ -187,7 +188,7 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
         return err;
     sti_hello hello = sti_mesh_hello(mesh);
     hello.workers = workers;
-    err = say_hello(mesh, link, &hello, STI_KIND_HELLO);
+    err = say_hello(mesh, link, &hello);
     if (!err)
         err = await_welcome(mesh, link, url, terms);
     if (!err)
@@ -210,8 +211,11 @@ strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
     hello.cols = mark->cols;
     hello.nnz = mark->nnz;
     hello.checksum = mark->checksum;
-    strads_err err = sti_mesh_failure(mesh);
+    const sti_header header = {.kind = STI_KIND_READY, .from = mesh->node};
+    sti_writer w = {0};
+    sti_hello_encode(&hello, &w);
+    strads_err err = sti_mesh_put(mesh, 0, header, &w, 60 * STI_SECOND);
     if (!err)
-        err = say_hello(mesh, mesh->peers[0].link, &hello, STI_KIND_READY);
+        err = sti_mesh_failure(mesh);
     return or_failure(mesh, err);
 }

@@ -1,7 +1,7 @@
 /* The way to other nodes. A message is encoded once, rows of the store not at
- * all: these are sent from where they lie. Payload and object live until the
- * transport has done with them, and so does their span on the trace: a lane of
- * the link's tracks, which is free again when the frame is on its way. */
+ * all: these are sent from where they lie. Its receiver's outbox keeps all of
+ * it; its span on the trace, a lane of the link's tracks, ends when the
+ * transport has first done with it. */
 #include "engine/runtime/mesh_state.h"
 
 #include <stdio.h>
@@ -28,12 +28,10 @@ strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
 
 /* A message on its way. */
 typedef struct transfer {
-    sti_writer payload;
-    sti_object *object; /* the rest of the payload lies in it */
+    sti_parcel parcel;
     sti_mesh *mesh;
-    uint32_t to;
-    unsigned lane; /* STI_LANES_MAX: none, it is not traced */
-    uint64_t begin_ns, round;
+    unsigned lane; /* STI_LANES_MAX: none, it is not traced (any more) */
+    uint64_t begin_ns;
 } transfer;
 
 /* With the lock held: the lowest lane of a link that is free. More than
@@ -65,53 +63,54 @@ static void begin_transfer(transfer *t)
         return;
     pthread_mutex_lock(&mesh->lock);
     t->begin_ns = mesh->host.clock(mesh->host.arg);
-    t->lane = take_lane(mesh, t->to);
+    t->lane = take_lane(mesh, t->parcel.header.to);
     pthread_mutex_unlock(&mesh->lock);
 }
 
 /* The last transfers of a run end after its trace, which goes without them. */
-static void end_transfer(void *arg)
+static void end_transfer(sti_parcel *parcel)
 {
-    transfer *t = arg;
+    transfer *t = (transfer *)parcel;
     sti_mesh *mesh = t->mesh;
+    pthread_mutex_lock(&mesh->lock);
     if (t->lane < STI_LANES_MAX) {
-        pthread_mutex_lock(&mesh->lock);
-        sti_peer *p = &mesh->peers[t->to];
+        sti_peer *p = &mesh->peers[parcel->header.to];
         p->busy &= ~(UINT32_C(1) << t->lane);
         if (mesh->trace)
             sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
                            t->begin_ns, mesh->host.clock(mesh->host.arg),
-                           t->round);
-        pthread_mutex_unlock(&mesh->lock);
+                           parcel->header.round);
     }
-    sti_writer_free(&t->payload);
-    sti_object_drop(t->object);
-    free(t);
+    t->lane = STI_LANES_MAX;
+    pthread_mutex_unlock(&mesh->lock);
 }
 
-static strads_err send_transfer(transfer *t, const sti_msg *msg)
+static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
 {
-    sti_part rest;
-    strads_err err = sti_msg_encode_parts(msg, &t->payload, &rest);
-    if (err)
+    sti_mesh *mesh = t->mesh;
+    const uint64_t busy_us = msg->busy_ns / 1000;
+    strads_err err =
+        sti_msg_encode_parts(msg, &t->parcel.payload, &t->parcel.rest);
+    if (err) {
+        sti_writer_free(&t->parcel.payload);
+        free(t);
         return err;
-    t->object = sti_object_keep(msg->object);
-    uint64_t busy_us = msg->busy_ns / 1000;
-    const sti_outgoing frame = {
-        .header = {.kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
-                   .from = t->mesh->node,
-                   .to = t->to,
-                   .index = msg->to,
-                   .round = msg->round,
-                   .tag = msg->partition |
-                          (busy_us > UINT32_MAX ? UINT32_MAX : busy_us) << 32},
-        .parts = {{t->payload.bytes, t->payload.size}, rest},
-        .part_count = 2,
-        .sent = end_transfer,
-        .sent_arg = t,
-        .wait_ns = 60 * STI_SECOND,
+    }
+    t->parcel.object = sti_object_keep(msg->object);
+    t->parcel.header = (sti_header){
+        .kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
+        .from = mesh->node,
+        .to = to,
+        .index = msg->to,
+        .round = msg->round,
+        .tag = msg->partition | (busy_us > UINT32_MAX ? UINT32_MAX : busy_us)
+                                    << 32,
     };
-    return sti_net_send(t->mesh->net, t->mesh->peers[t->to].link, &frame);
+    begin_transfer(t);
+    if (t->lane < STI_LANES_MAX)
+        t->parcel.written = end_transfer;
+    return sti_outbox_put(&mesh->outbox[to], &t->parcel,
+                          60 * STI_SECOND + mesh->window_ns);
 }
 
 static bool has_done(sti_mesh *mesh, uint32_t node)
@@ -162,12 +161,7 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
     note_closing(mesh, msg);
     if (t) {
         t->mesh = mesh;
-        t->to = to;
-        t->round = msg->round;
-        begin_transfer(t);
-        err = send_transfer(t, msg);
-        if (err)
-            end_transfer(t);
+        err = put_transfer(t, msg, to);
         if (err == STRADS_EPEER)
             err = say_loss(mesh, to);
     } else {
@@ -181,13 +175,13 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
  * which is then what it is. */
 void sti_mesh_say_done(sti_mesh *mesh)
 {
-    const sti_writer nothing = {0};
     for (uint32_t k = 0; k < mesh->nodes; k++) {
+        sti_writer nothing = {0};
         const sti_header header = {.kind = STI_KIND_DONE,
                                    .from = mesh->node,
                                    .to = k};
-        if (mesh->peers[k].link)
-            (void)sti_mesh_send_payload(mesh, mesh->peers[k].link, header,
-                                        &nothing, 60 * STI_SECOND);
+        if (k != mesh->node)
+            (void)sti_mesh_put(mesh, k, header, &nothing, 60 * STI_SECOND);
     }
+    mesh->said_done = true;
 }

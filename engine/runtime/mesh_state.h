@@ -11,17 +11,23 @@
  * else that it has sent: whoever has read it needs nothing more of that node,
  * and does not mind how it goes. The others may be far from that: each judges
  * by its own link alone, so that no two links race. A goodbye without DONE is a
- * loss like any other. */
+ * loss that no new link heals.
+ *
+ * What breaks. A settled node's link that breaks without a goodbye is made anew
+ * by whoever made it, for window_ns (mesh_mend.c); meanwhile what is sent stays
+ * in that node's outbox, so nobody above notices. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
 
 #include <pthread.h>
 
 #include "engine/runtime/mesh.h"
+#include "engine/runtime/outbox.h"
 
 enum {
     STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
     STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1, /* "my roles have ended" */
+    STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2, /* "I have that many" */
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
 };
 
@@ -48,22 +54,55 @@ typedef struct sti_arrival {
 
 /* A place that nobody has taken, or that was left again, is all zero. */
 typedef struct sti_peer {
-    sti_link link;
+    sti_link link; /* once settled: 0 while it is broken, or gone */
     char url[STI_URL_MAX + 1];
     uint32_t workers;
     bool said_ready; /* its READY has come */
     bool said_done;  /* its DONE has come: it may go */
-    uint32_t busy;   /* a bit for each lane with a transfer under way */
-    uint32_t lanes;  /* lanes that have a track .. */
+    bool gone;       /* for good */
+
+    /* Frames of its that were received, but for SEEN, over all links; and what
+     * came since it was told so. */
+    uint64_t received;
+    uint32_t untold;
+    uint64_t untold_bytes;
+
+    /* Mending, see mesh_mend.c. */
+    bool dialled;       /* by this node, which dials it again */
+    bool comes_back;    /* killed, it may be started again */
+    bool anew;          /* this node was started again, and it must know */
+    bool restarted;     /* it was started again, and is not ready yet */
+    sti_link trying;    /* dialled, HELLO is said, no answer yet */
+    bool replaced;      /* its link is dropped for another */
+    sti_link next;      /* it has dialled again before the loss showed .. */
+    uint64_t next_seen; /* .. and has so many frames of this node's */
+    uint64_t broken_ns; /* since when; 0: it is not */
+    uint64_t probed_ns; /* when it was last looked for */
+    char why[512];      /* how it broke */
+
+    uint32_t busy;  /* a bit for each lane with a transfer under way */
+    uint32_t lanes; /* lanes that have a track .. */
     uint32_t lane_track[STI_LANES_MAX]; /* .. of the attachment's trace */
 } sti_peer;
 
 struct sti_mesh {
     sti_net *net;
     const volatile bool *stop;
-    bool joins; /* one of the others: without node 0 there is no run */
+    bool joins;         /* one of the others: without node 0 there is no run */
+    uint64_t run_id;    /* its number; 0: not known yet */
+    uint64_t window_ns; /* how long a broken link may stay so */
+    bool takes_shards;  /* node 0: nodes without workers may join */
+    sti_outbox *outbox; /* [nodes], own entry unused */
+    char *options;      /* node 0: what its WELCOMEs say .. */
+    uint64_t seed;      /* .. to who is started again */
+    sti_data_mark mark; /* node 0: what READY must agree with */
+    bool said_done;     /* to all, by the thread that closes */
+    pthread_t mender;   /* mesh_mend.c */
+    bool has_mender;
 
     pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t mend;  /* a link has broken, or the mender is to stop */
+    bool mender_stops;
     pthread_cond_t arrived;
     pthread_cond_t delivered; /* `delivering` became 0 */
     uint32_t node, nodes;
@@ -93,6 +132,14 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
 /* What this node says of itself, but for data and workers. */
 sti_hello sti_mesh_hello(const sti_mesh *mesh);
 
+/* Sends over the outbox of a node; the payload is taken over, on errors too. */
+strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
+                        sti_writer *payload, uint64_t wait_ns);
+
+/* Settles the mesh if nothing is left to look at: from now on its outboxes use
+ * the links that the table has. */
+bool sti_mesh_settle(sti_mesh *mesh);
+
 /* ---- mesh_arrival.c ---- */
 
 /* The transport's callbacks. */
@@ -112,17 +159,47 @@ void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
 /* How another node has failed, as this thread's error; STRADS_OK. */
 strads_err sti_mesh_failure(sti_mesh *mesh);
 
-/* Settles the mesh if nothing is left to look at. */
-bool sti_mesh_settle(sti_mesh *mesh);
-
 /* The error that a REJECT carries, as this thread's. */
 strads_err sti_mesh_rejected(const sti_frame *frame);
 
 /* Answers a HELLO with this thread's error, which stays that; never waits. */
 void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
 
+/* With the lock held: node `node` is gone for good. It may have been free to
+ * go; otherwise the run has failed. */
+void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
+                   const char *text);
+
 /* Tells who says HELLO to a node that takes nobody (any more) why. */
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+
+/* ---- mesh_gather.c ---- */
+
+/* Node 0: WELCOME to node k over a link. */
+strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link);
+
+/* ---- mesh_mend.c ---- */
+
+strads_err sti_mender_start(sti_mesh *mesh);
+void sti_mender_stop(sti_mesh *mesh);
+
+/* With the lock held: a link of the run is lost. False: that is final. */
+bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
+                      const char *text);
+/* Behind it, without the lock: the node may have dialled again already. */
+void sti_mender_take_next(sti_mesh *mesh, uint32_t node);
+
+/* With the lock held: another link is lost; perhaps it was to become one. */
+void sti_mender_forget(sti_mesh *mesh, sti_link link);
+
+/* A HELLO to a settled mesh. False: it is of nobody who belongs here. */
+bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+
+/* SEEN: a node has so many frames; on a new link it is the answer to HELLO. */
+void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header);
+
+/* Behind each frame of a node but SEEN: it is told now and then. */
+void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header);
 
 /* ---- mesh_send.c ---- */
 

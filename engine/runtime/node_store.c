@@ -13,8 +13,8 @@
 
 enum { SLEEP_NS = 20 * 1000000 }; /* then timers are looked at again */
 
-/* Links lose nothing while they last, and a lost one ends the run: what seems
- * lost is only late. */
+/* Between nodes nothing is lost (outbox.h), and a shard that was started again
+ * says so (S5): what seems lost is only late. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
 static strads_err no_memory(void)

@@ -30,6 +30,8 @@ void sti_hello_encode(const sti_hello *hello, sti_writer *w)
     sti_write_u64(w, hello->nnz);
     sti_write_u64(w, hello->checksum);
     sti_write_u64(w, hello->options_hash);
+    sti_write_u64(w, hello->run);
+    sti_write_u64(w, hello->seen);
     sti_write_string(w, hello->program);
     sti_write_string(w, hello->url);
     sti_write_bytes(w, hello->token, hello->token_size);
@@ -52,6 +54,8 @@ strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
     hello.nnz = sti_read_u64(&r);
     hello.checksum = sti_read_u64(&r);
     hello.options_hash = sti_read_u64(&r);
+    hello.run = sti_read_u64(&r);
+    hello.seen = sti_read_u64(&r);
     hello.program = sti_read_string(&r);
     hello.url = sti_read_string(&r);
     const void *token = sti_read_bytes(&r, &token_size);
@@ -159,6 +163,7 @@ void sti_welcome_encode(const sti_welcome *welcome, sti_writer *w)
     sti_write_u32(w, welcome->node);
     sti_write_u32(w, welcome->nodes);
     sti_write_u64(w, welcome->seed);
+    sti_write_u64(w, welcome->run);
     sti_write_string(w, welcome->options);
     for (uint32_t i = 0; i < welcome->nodes; i++)
         sti_write_string(w, welcome->urls[i]);
@@ -189,6 +194,7 @@ strads_err sti_welcome_decode(const void *bytes, uint64_t size,
     welcome.node = sti_read_u32(&r);
     welcome.nodes = sti_read_u32(&r);
     welcome.seed = sti_read_u64(&r);
+    welcome.run = sti_read_u64(&r);
     welcome.options = sti_read_string(&r);
     if (r.err != STRADS_OK)
         return r.err;

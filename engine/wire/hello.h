@@ -17,6 +17,11 @@ enum {
     STI_NODES_MAX = 4096, /* nodes of one run */
 };
 
+/* Words in the place of sti_hello.seen, of a node that was killed and started
+ * again: it wants to be told the run once more; it has nothing yet. */
+#define STI_SEEN_ASKS UINT64_MAX
+#define STI_SEEN_NEW (UINT64_MAX - 1)
+
 /* What a node says of itself when it joins. Zero stands for "none" except
  * where another value is named. */
 typedef struct sti_hello {
@@ -28,6 +33,8 @@ typedef struct sti_hello {
     uint32_t workers;
     uint32_t wanted_node; /* STI_NODE_NONE: any */
     uint64_t options_hash;
+    uint64_t run;    /* which one it belongs to already; 0: none yet */
+    uint64_t seen;   /* frames of the receiver's that it has, or see below */
     const char *url; /* where this node listens */
     uint32_t token_size;
     unsigned char token[STI_TOKEN_MAX];
@@ -40,6 +47,7 @@ typedef struct sti_welcome {
     uint32_t nodes;
     const char **urls; /* [nodes] */
     uint64_t seed;
+    uint64_t run;        /* its number, which was drawn for it */
     const char *options; /* the run's options, a JSON object */
 } sti_welcome;
 

@@ -82,6 +82,8 @@ typedef struct strads_engine_options {
     uint32_t nodes;        /* processes in all, this one too; 0: 1 */
     uint32_t shards;       /* of a loop's tables: that many parts, one on each
                               of the first nodes, and so on in turn; 0: 1 */
+    double reconnect;      /* seconds that a link between nodes may stay
+                              broken: it is dialled again; 0: 10 */
     const char *data_path; /* told to joining nodes */
 
     /* A loop's tables over several nodes; told to joining nodes. The first

@@ -1,0 +1,246 @@
+/* Links that break while a run goes on, over tcp: the run ends as if they had
+ * not, or says so after a while. Each node but the first joins through a relay
+ * of its own. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/runtime/mesh_state.h"
+#include "tests/loop_tally.h"
+#include "tests/nodes_forger.h"
+#include "tests/nodes_team.h"
+#include "tests/nodes_toy.h"
+#include "tests/relay.h"
+#include "tests/toy_data.h"
+
+/* The relays of a run, made as soon as it is known where node 0 listens. */
+typedef struct roads {
+    team *team;
+    relay *way[TEAM_MAX];
+    uint64_t seed, mean; /* of the cuts */
+    unsigned times;
+    bool reported;
+} roads;
+
+static void build_roads(void *arg, const char *url)
+{
+    roads *r = arg;
+    for (uint32_t k = 1; k < r->team->nodes; k++) {
+        r->way[k] = relay_open(url);
+        cr_assert_not_null(r->way[k]);
+        r->team->urls[k] = relay_url(r->way[k]);
+    }
+}
+
+/* When all have joined. */
+static void begin_to_cut(roads *r)
+{
+    for (uint32_t k = 1; !r->reported && k < r->team->nodes; k++) {
+        relay_cut_often(r->way[k], r->seed + k, r->mean, r->times);
+        relay_cut(r->way[k]);
+        relay_wait_cuts(r->way[k], 1);
+    }
+    r->reported = true;
+}
+
+static void cut_from_here(void *arg, const strads_progress *progress)
+{
+    (void)progress;
+    begin_to_cut(arg);
+}
+
+static unsigned close_roads(roads *r)
+{
+    unsigned cuts = 0;
+    for (uint32_t k = 1; k < r->team->nodes; k++) {
+        cuts += relay_cuts(r->way[k]);
+        relay_close(r->way[k]);
+    }
+    return cuts;
+}
+
+static strads_result *run_broken(team *t, roads *r)
+{
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    r->team = t;
+    t->listening = build_roads;
+    t->arg = r;
+    t->options.progress = cut_from_here;
+    t->options.progress_arg = r;
+    team_run(t, &result, end);
+    unsigned cuts = close_roads(r);
+    for (uint32_t k = 0; k < t->nodes; k++)
+        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+    cr_assert_not_null(result);
+    cr_expect_geq(cuts, t->nodes - 1, "%u cuts", cuts);
+    return result;
+}
+
+/* A program that reports nothing has its links cut when its first partition is
+ * opened. */
+static roads *roads_of_opening;
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+static strads_err open_and_cut(const strads_task *task, void **local)
+{
+    pthread_mutex_lock(&opening);
+    begin_to_cut(roads_of_opening);
+    pthread_mutex_unlock(&opening);
+    return nodes_toy.open ? nodes_toy.open(task, local) : STRADS_OK;
+}
+
+/* ---- nothing is lost, nothing comes twice ------------------------------ */
+
+static void count(uint32_t staleness, bool eager, uint64_t mean)
+{
+    team t = {.program = &tally_program,
+              .nodes = 3,
+              .workers = {2, 1, 2},
+              .options = {.shards = 3}};
+    roads r = {.seed = staleness + mean, .mean = mean, .times = 20};
+    uint64_t n;
+    uint32_t width;
+    tally = (tally_plan){.clocks = 200,
+                         .staleness = staleness,
+                         .eager = eager,
+                         .reports = 2,
+                         .flushes = 3};
+    strads_result *result = run_broken(&t, &r);
+    const double *values = strads_result_values(result, &n, &width);
+    for (uint64_t k = 0; k < n * width; k++)
+        cr_assert_eq(values[k], 200, "cell %llu is %g", (unsigned long long)k,
+                     values[k]);
+    cr_expect_eq(atomic_load(&tally.wrong), 0);
+    cr_expect_eq(atomic_load(&tally.partitions_met), 5);
+    strads_result_free(result);
+}
+
+Test(nodes_mend, a_loop_counts_exactly_over_links_that_are_cut_again_and_again)
+{
+    static const uint32_t staleness[] = {0, 2, STRADS_STALENESS_INFINITE};
+    for (int s = 0; s < 3; s++) {
+        count(staleness[s], false, 1000);
+        count(staleness[s], false, 10000);
+    }
+    count(1, true, 3000);
+}
+
+Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
+{
+    strads_program program = nodes_toy;
+    team t = {.program = &program,
+              .nodes = 3,
+              .workers = {2, 1, 1},
+              .options = {.seed = 5, .partitions = 5, .depth = 1}};
+    team_end end[TEAM_MAX];
+    strads_result *whole;
+    uint64_t n, m;
+    uint32_t width;
+    team_run(&t, &whole, end);
+    cr_assert_not_null(whole, "%s", end[0].text);
+    const double *a = strads_result_values(whole, &n, &width);
+    program.open = open_and_cut;
+    for (uint64_t mean = 300; mean < 10000; mean *= 5) {
+        roads r = {.seed = mean, .mean = mean, .times = 3};
+        roads_of_opening = &r;
+        strads_result *broken = run_broken(&t, &r);
+        const double *b = strads_result_values(broken, &m, &width);
+        cr_assert_eq(n, m);
+        cr_expect_eq(memcmp(a, b, sizeof *a * n * width), 0, "other bits");
+        strads_result_free(broken);
+    }
+    strads_result_free(whole);
+}
+
+/* ---- silence ----------------------------------------------------------- */
+
+typedef struct silence {
+    roads roads;
+    pthread_t thread;
+    bool begun;
+} silence;
+
+/* No connection ends; each side finds out by itself that nothing comes, and the
+ * other one is dialled. */
+static void *hold_until_dialled(void *arg)
+{
+    silence *s = arg;
+    relay_wait_come(s->roads.way[1], 2);
+    relay_hold(s->roads.way[1], false);
+    return NULL;
+}
+
+static void fall_silent(void *arg, const strads_progress *progress)
+{
+    silence *s = arg;
+    (void)progress;
+    if (s->begun)
+        return;
+    s->begun = true;
+    relay_hold(s->roads.way[1], true);
+    cr_assert_eq(pthread_create(&s->thread, NULL, hold_until_dialled, s), 0);
+}
+
+static void build_for_silence(void *arg, const char *url)
+{
+    silence *s = arg;
+    build_roads(&s->roads, url);
+}
+
+Test(nodes_mend, a_link_on_which_nothing_comes_is_made_anew)
+{
+    team t = {.program = &tally_program, .nodes = 2};
+    silence s = {.roads.team = &t};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    t.listening = build_for_silence;
+    t.arg = &s;
+    t.options.progress = fall_silent;
+    t.options.progress_arg = &s;
+    tally = (tally_plan){.clocks = 300, .reports = 1};
+    team_run(&t, &result, end);
+    for (int k = 0; k < 2; k++)
+        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
+    cr_assert(s.begun);
+    pthread_join(s.thread, NULL);
+    (void)close_roads(&s.roads);
+    cr_assert_not_null(result);
+    cr_expect_eq(strads_result_values(result, &(uint64_t){0},
+                                      &(uint32_t){0})[0],
+                 300);
+    strads_result_free(result);
+}
+
+/* ---- one that stays away ----------------------------------------------- */
+
+static void hold_and_cut(void *arg, const strads_progress *progress)
+{
+    roads *r = arg;
+    (void)progress;
+    relay_hold(r->way[1], true);
+    relay_cut(r->way[1]);
+}
+
+Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
+{
+    team t = {.program = &nodes_toy_endless,
+              .nodes = 2,
+              .options = {.reconnect = 0.3}};
+    roads r = {.team = &t};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    t.listening = build_roads;
+    t.arg = &r;
+    t.options.progress = hold_and_cut;
+    t.options.progress_arg = &r;
+    team_run(&t, &result, end);
+    cr_expect_null(result);
+    for (int k = 0; k < 2; k++) {
+        cr_expect_eq(end[k].err, STRADS_EPEER);
+        cr_expect_not_null(strstr(end[k].text, "did not come back for 0.3 s"),
+                           "%s", end[k].text);
+    }
+    (void)close_roads(&r);
+}

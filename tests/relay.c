@@ -1,0 +1,325 @@
+/* See relay.h. */
+#include "tests/relay.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PAIRS_MAX = 64, ROOM = 1 << 16 };
+
+/* One direction: what was read and not yet written. */
+typedef struct flow {
+    unsigned char bytes[ROOM];
+    size_t begin, end;
+} flow;
+
+typedef struct pair {
+    int fd[2];     /* who has connected, the target; -1: no pair */
+    flow out[2];   /* out[k] goes to fd[k] */
+    uint64_t left; /* bytes until it is cut; 0: it is not */
+} pair;
+
+struct relay {
+    char url[64];
+    struct sockaddr_in target;
+    int door, wake[2];
+    pthread_t thread;
+    pair *pairs;          /* [PAIRS_MAX]; the thread's */
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t moved;
+    bool stops, holds, cut_now;
+    uint64_t seed, mean;
+    unsigned times, come, cuts;
+};
+
+static bool read_address(const char *url, struct sockaddr_in *out)
+{
+    unsigned port;
+    char end;
+    if (sscanf(url, "tcp://127.0.0.1:%u%c", &port, &end) != 1)
+        return false;
+    *out = (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return true;
+}
+
+static void stir(relay *r)
+{
+    while (write(r->wake[1], "", 1) < 0)
+        continue;
+}
+
+/* ---- cutting ----------------------------------------------------------- */
+
+/* With the lock held: when the next connection is cut; 0: never. */
+static uint64_t draw(relay *r)
+{
+    if (r->times == 0)
+        return 0;
+    r->times--;
+    r->seed = r->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return 1 + (r->seed >> 33) % (2 * r->mean);
+}
+
+static void end_pair(pair *p, bool reset)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    for (int k = 0; k < 2; k++) {
+        if (reset)
+            (void)setsockopt(p->fd[k], SOL_SOCKET, SO_LINGER, &at_once,
+                             sizeof at_once);
+        close(p->fd[k]);
+        p->fd[k] = -1;
+    }
+}
+
+static void cut(relay *r, pair *p)
+{
+    pthread_mutex_lock(&r->lock);
+    unsigned n = r->cuts++;
+    pthread_mutex_unlock(&r->lock);
+    end_pair(p, n % 2 == 0);
+    pthread_mutex_lock(&r->lock);
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- moving bytes ------------------------------------------------------ */
+
+static void make_pair(relay *r)
+{
+    int fd = accept(r->door, NULL, NULL);
+    int other = socket(AF_INET, SOCK_STREAM, 0);
+    pair *p = r->pairs;
+    while (p < r->pairs + PAIRS_MAX && p->fd[0] >= 0)
+        p++;
+    bool fits =
+        fd >= 0 && other >= 0 && p < r->pairs + PAIRS_MAX &&
+        connect(other, (struct sockaddr *)&r->target, sizeof r->target) == 0;
+    if (!fits) {
+        close(fd);
+        close(other);
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        p->fd[k] = k ? other : fd;
+        p->out[k].begin = p->out[k].end = 0;
+        (void)fcntl(p->fd[k], F_SETFL, O_NONBLOCK);
+        (void)setsockopt(p->fd[k], IPPROTO_TCP, TCP_NODELAY, &(int){1},
+                         sizeof(int));
+    }
+    pthread_mutex_lock(&r->lock);
+    p->left = draw(r);
+    r->come++;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* From fd[1 - k] to fd[k]; false: the pair has ended. */
+static bool move(relay *r, pair *p, int k)
+{
+    flow *f = &p->out[k];
+    if (f->begin == f->end) {
+        ssize_t n = read(p->fd[1 - k], f->bytes, ROOM);
+        if (n <= 0)
+            return n < 0;
+        f->begin = 0;
+        f->end = (size_t)n;
+    }
+    size_t most = f->end - f->begin;
+    if (p->left && most > p->left)
+        most = (size_t)p->left;
+    ssize_t n = send(p->fd[k], f->bytes + f->begin, most, MSG_NOSIGNAL);
+    if (n < 0)
+        return true;
+    f->begin += (size_t)n;
+    if (p->left && (p->left -= (uint64_t)n) == 0) {
+        cut(r, p);
+        return true;
+    }
+    return true;
+}
+
+static void serve(relay *r, pair *p, const struct pollfd *at)
+{
+    for (int k = 0; k < 2 && p->fd[0] >= 0; k++) {
+        const bool held = p->out[k].begin != p->out[k].end;
+        const short ready = held ? at[k].revents : at[1 - k].revents;
+        if (ready && !move(r, p, k))
+            end_pair(p, false);
+    }
+}
+
+/* What a pair waits for: bytes to take, or room for those that it has. */
+static void ask(const pair *p, struct pollfd *at)
+{
+    for (int k = 0; k < 2; k++) {
+        at[k] = (struct pollfd){.fd = p->fd[k]};
+        if (p->out[k].begin != p->out[k].end)
+            at[k].events |= POLLOUT;
+    }
+    for (int k = 0; k < 2; k++)
+        if (p->out[k].begin == p->out[k].end)
+            at[1 - k].events |= POLLIN;
+}
+
+static bool take_orders(relay *r, bool *holds)
+{
+    char spent[64];
+    (void)!read(r->wake[0], spent, sizeof spent);
+    pthread_mutex_lock(&r->lock);
+    bool stops = r->stops, cut_now = r->cut_now;
+    *holds = r->holds;
+    r->cut_now = false;
+    pthread_mutex_unlock(&r->lock);
+    for (int k = 0; cut_now && k < PAIRS_MAX; k++)
+        if (r->pairs[k].fd[0] >= 0)
+            cut(r, &r->pairs[k]);
+    return !stops;
+}
+
+static void *run(void *arg)
+{
+    relay *r = arg;
+    struct pollfd at[2 + 2 * PAIRS_MAX];
+    bool holds = false;
+    for (;;) {
+        at[0] = (struct pollfd){.fd = r->wake[0], .events = POLLIN};
+        at[1] = (struct pollfd){.fd = r->door, .events = POLLIN};
+        for (int k = 0; k < PAIRS_MAX; k++) {
+            ask(&r->pairs[k], &at[2 + 2 * k]);
+            if (holds)
+                at[2 + 2 * k].fd = at[3 + 2 * k].fd = -1;
+        }
+        (void)poll(at, 2 + 2 * PAIRS_MAX, -1);
+        for (int k = 0; k < PAIRS_MAX; k++)
+            if (r->pairs[k].fd[0] >= 0 && !holds)
+                serve(r, &r->pairs[k], &at[2 + 2 * k]);
+        if (at[1].revents)
+            make_pair(r);
+        if (at[0].revents && !take_orders(r, &holds))
+            break;
+    }
+    for (int k = 0; k < PAIRS_MAX; k++)
+        if (r->pairs[k].fd[0] >= 0)
+            end_pair(&r->pairs[k], true);
+    return NULL;
+}
+
+/* ---- opening and closing ----------------------------------------------- */
+
+static bool open_door(relay *r)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof a;
+    r->door = socket(AF_INET, SOCK_STREAM, 0);
+    if (r->door < 0 || bind(r->door, (struct sockaddr *)&a, size) ||
+        listen(r->door, 64) || pipe(r->wake) ||
+        getsockname(r->door, (struct sockaddr *)&a, &size))
+        return false;
+    (void)fcntl(r->wake[0], F_SETFL, O_NONBLOCK);
+    (void)snprintf(r->url, sizeof r->url, "tcp://127.0.0.1:%u",
+                   (unsigned)ntohs(a.sin_port));
+    return true;
+}
+
+relay *relay_open(const char *target)
+{
+    relay *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->pairs = calloc(PAIRS_MAX, sizeof *r->pairs);
+    for (int k = 0; r->pairs && k < PAIRS_MAX; k++)
+        r->pairs[k].fd[0] = r->pairs[k].fd[1] = -1;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->moved, NULL);
+    if (r->pairs && read_address(target, &r->target) && open_door(r) &&
+        pthread_create(&r->thread, NULL, run, r) == 0)
+        return r;
+    free(r->pairs);
+    free(r);
+    return NULL;
+}
+
+void relay_close(relay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->stops = true;
+    pthread_mutex_unlock(&r->lock);
+    stir(r);
+    pthread_join(r->thread, NULL);
+    close(r->door);
+    close(r->wake[0]);
+    close(r->wake[1]);
+    pthread_cond_destroy(&r->moved);
+    pthread_mutex_destroy(&r->lock);
+    free(r->pairs);
+    free(r);
+}
+
+const char *relay_url(const relay *r)
+{
+    return r->url;
+}
+
+/* ---- orders ------------------------------------------------------------ */
+
+void relay_cut(relay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->cut_now = true;
+    pthread_mutex_unlock(&r->lock);
+    stir(r);
+}
+
+void relay_cut_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
+{
+    pthread_mutex_lock(&r->lock);
+    r->seed = seed;
+    r->mean = mean;
+    r->times = times;
+    pthread_mutex_unlock(&r->lock);
+}
+
+void relay_hold(relay *r, bool hold)
+{
+    pthread_mutex_lock(&r->lock);
+    r->holds = hold;
+    pthread_mutex_unlock(&r->lock);
+    stir(r);
+}
+
+static void wait_for(relay *r, const unsigned *count, unsigned n)
+{
+    pthread_mutex_lock(&r->lock);
+    while (*count < n)
+        pthread_cond_wait(&r->moved, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void relay_wait_come(relay *r, unsigned n)
+{
+    wait_for(r, &r->come, n);
+}
+
+void relay_wait_cuts(relay *r, unsigned n)
+{
+    wait_for(r, &r->cuts, n);
+}
+
+unsigned relay_cuts(relay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    unsigned n = r->cuts;
+    pthread_mutex_unlock(&r->lock);
+    return n;
+}
