@@ -29,10 +29,10 @@
  *   S1, S2 and S3 are one step, except with JOURNAL, where the journal writes
  *   one push at a time and can be interrupted by a restart.
  *
- * Not modelled: several workers that share a client, rows that a shard sends
- * unasked, workers that leave, eviction, snapshots, checkpoints (a restart
- * brings back what was persisted, however), the size of anything but the
- * window.
+ * Not modelled: several workers that share a client, clients that die, rows
+ * that a shard sends unasked, workers that leave, eviction, snapshots,
+ * checkpoints (a restart brings back what was persisted, however), the size of
+ * anything but the window.
  *
  * Promises. Each is an assertion that bears its name:
  * - P1: what is served as of clock a holds all updates of clocks below a, and
