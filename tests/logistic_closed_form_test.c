@@ -46,6 +46,27 @@ Test(logistic_closed_form, a_column_of_ones_is_a_penalised_share)
     lasso_design_free(&d);
 }
 
+/* L2 alone: k/n - s(w) = lambda w, and no w is 0. */
+Test(logistic_closed_form, an_l2_penalty_alone_leaves_no_zeros)
+{
+    lasso_design d = lasso_design_zero(10, 2);
+
+    for (int i = 0; i < 10; i++) {
+        d.x[i] = 1;
+        d.y[i] = i < 8;
+        lasso_design_col(&d, 1)[i] = i == 9;
+    }
+    logistic_fit fit =
+        fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = 0});
+    const double u = 1 / (1 + exp(-fit.w[0]));
+    const double last = 1 / (1 + exp(-fit.w[0] - fit.w[1]));
+    cr_expect_eq(fit.nonzeros, 2);
+    cr_expect_float_eq(.8 - .9 * u - .1 * last, .1 * fit.w[0], 1e-9);
+    cr_expect_float_eq(-.1 * last, .1 * fit.w[1], 1e-9);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
 /* x is 1 in one group and 0 in the other, with an intercept: the slope of
  * each group's sum is n lambda, one up and one down. */
 Test(logistic_closed_form, two_groups_are_drawn_towards_each_other)

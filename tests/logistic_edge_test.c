@@ -250,6 +250,7 @@ Test(logistic_edge, options_that_contradict_are_refused)
         {.lambda = .1, .c = 1, .l1_ratio = 1},
         {.c = INFINITY, .l1_ratio = 1},
         {.l1_ratio = 1.5},
+        {.l1_ratio = 1e-9},
         {.l1_ratio = 1, .class_weight = "heavy"},
         {.l1_ratio = 1, .class_weight = "1=2,"},
         {.l1_ratio = 1, .class_weight = "1=0"},

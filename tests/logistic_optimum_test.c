@@ -28,6 +28,8 @@ static const strads_logistic_options variants[] = {
      .intercept = true,
      .standardize = true},
     {.lambda_ratio = .05, .l1_ratio = .5},
+    {.l1_ratio = 0},
+    {.c = .1, .l1_ratio = 0, .intercept = true, .standardize = true},
     {.lambda_ratio = .02,
      .l1_ratio = .2,
      .intercept = true,

@@ -44,8 +44,8 @@ int cli_logistic_train(int argc, char **argv)
     static const cli_train train = {
         .program = &strads_program_logistic,
         .name = "logistic train",
-        .summary = "Trains a logistic regression with an L1 penalty or the "
-                   "elastic net on LIBSVM or MatrixMarket data.",
+        .summary = "Trains a logistic regression with an L1 or L2 penalty or "
+                   "both on LIBSVM or MatrixMarket data.",
         .options = "Logistic regression:",
         .resolve = resolve,
         .complete = complete,

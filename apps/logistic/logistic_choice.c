@@ -62,6 +62,8 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
 
     if (state->nonzeros > want)
         want = (uint32_t)state->nonzeros;
+    if (state->l1 == 0)
+        want = (uint32_t)state->columns; /* none is 0 in the end */
     for (uint32_t k = 0; k < commit->block.n && !err; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         const double w = commit->value[k];

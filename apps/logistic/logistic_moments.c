@@ -34,7 +34,8 @@ static double lambda_of(const logistic_state *state)
 }
 
 /* lambda_max = max_j |x_j' r| / (s_j W l1_ratio) at w = 0, where b is the best
- * one: below it some column's slope exceeds its penalty's. */
+ * one: below it some column's slope exceeds its penalty's. An L2 penalty alone
+ * never makes all coefficients 0; then it is that of the least l1_ratio. */
 void logistic_set_moments(logistic_state *state, const double *merged)
 {
     const uint64_t p = state->columns;
@@ -49,7 +50,8 @@ void logistic_set_moments(logistic_state *state, const double *merged)
         if (state->scale[j] > 0)
             state->alive[state->n_alive++] = (uint32_t)j;
     }
-    state->lambda_max = steepest / (state->weight * o->l1_ratio);
+    state->lambda_max =
+        steepest / (state->weight * fmax(o->l1_ratio, LOGISTIC_L1_RATIO_MIN));
     o->lambda = lambda_of(state);
     o->lambda_ratio = o->c = 0;
     state->l1 = state->weight * o->lambda * o->l1_ratio;

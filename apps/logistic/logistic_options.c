@@ -7,8 +7,6 @@
 
 #include "logistic_parts.h"
 
-#define L1_RATIO_MIN 1e-3 /* below it lambda_max says nothing any more */
-
 const strads_logistic_options logistic_defaults = {.l1_ratio = 1};
 
 #define FIELD(name) offsetof(strads_logistic_options, name)
@@ -24,7 +22,7 @@ const strads_option logistic_option_table[] = {
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(lambda_ratio),
      .metavar = "R",
-     .help = "lambda as a share of lambda_max (default 0.01)",
+     .help = "lambda as a share of lambda_max (default 0.01; L2: --c 1)",
      .max = DBL_MAX},
     {.name = "c",
      .kind = STRADS_OPTION_F64,
@@ -36,8 +34,7 @@ const strads_option logistic_option_table[] = {
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(l1_ratio),
      .metavar = "A",
-     .help = "share of |w|_1 in the penalty (default 1)",
-     .min = L1_RATIO_MIN,
+     .help = "share of |w|_1 in the penalty; 0: L2 alone (default 1)",
      .max = 1},
     {.name = "intercept",
      .kind = STRADS_OPTION_BOOL,
@@ -90,12 +87,16 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
                            "lambda (%g), lambda-ratio (%g) and c (%g) say "
                            "the same thing; give one of them",
                            o.lambda, o.lambda_ratio, o.c);
-    if (o.l1_ratio < L1_RATIO_MIN)
+    if (o.l1_ratio > 0 && o.l1_ratio < LOGISTIC_L1_RATIO_MIN)
         return strads_fail(STRADS_EINVAL,
-                           "l1-ratio is %g; it must be at least %g", o.l1_ratio,
-                           L1_RATIO_MIN);
-    if (o.lambda == 0 && o.lambda_ratio == 0 && o.c == 0)
-        o.lambda_ratio = 0.01;
+                           "l1-ratio is %g; it must be 0, or %g at least",
+                           o.l1_ratio, LOGISTIC_L1_RATIO_MIN);
+    if (o.lambda == 0 && o.lambda_ratio == 0 && o.c == 0) {
+        if (o.l1_ratio > 0)
+            o.lambda_ratio = 0.01;
+        else
+            o.c = 1;
+    }
     *out = o;
     return STRADS_OK;
 }

@@ -273,6 +273,9 @@ strads_err logistic_begin(const void *config, const strads_data *data,
                           const strads_shape *shape, void **out);
 void logistic_end(void *begun);
 
+/* Below it, but for 0, lambda_max says nothing any more. */
+#define LOGISTIC_L1_RATIO_MIN 1e-3
+
 /* logistic_options.c: checks a config; fills defaults in. */
 extern const strads_option logistic_option_table[];
 extern const strads_logistic_options logistic_defaults;

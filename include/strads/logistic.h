@@ -1,5 +1,5 @@
-/* strads/logistic.h - logistic regression with an L1 penalty or the elastic
- * net, a built-in program.
+/* strads/logistic.h - logistic regression with an L1 penalty, an L2 penalty or
+ * the elastic net, a built-in program.
  *
  *     minimise 1/W sum c_i log(1 + exp(-y_i (x_i'w + b)))
  *              + lambda (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
@@ -25,9 +25,10 @@ extern "C" {
  * of lambda, lambda_ratio and c may be given. */
 typedef struct strads_logistic_options {
     double lambda;       /* weight of the penalty, > 0; 0: by the two below */
-    double lambda_ratio; /* lambda / lambda_max, > 0; 0: by c, else 0.01 */
+    double lambda_ratio; /* lambda / lambda_max, > 0; 0: by c. If c is 0, too:
+                            0.01, and c = 1 where l1_ratio is 0 */
     double c;            /* liblinear's C = 1 / (W lambda), > 0; 0: not given */
-    double l1_ratio;     /* the L1 share of the penalty, .001 .. 1 */
+    double l1_ratio;     /* the L1 share of the penalty, 0 or .001 .. 1 */
     bool intercept;      /* fit b */
     bool standardize;    /* penalise as if each column had been divided by its
                             standard deviation (1/W; without an intercept: by
@@ -51,7 +52,8 @@ STRADS_API const strads_logistic_options *
 strads_logistic_resolved(const void *state);
 /* b of the model; 0 without an intercept. */
 STRADS_API double strads_logistic_intercept(const void *state);
-/* The smallest lambda at which w = 0 is the solution. */
+/* The smallest lambda at which w = 0 is the solution; where l1_ratio is 0, and
+ * there is none, that of an l1_ratio of .001. */
 STRADS_API double strads_logistic_lambda_max(const void *state);
 
 #ifdef __cplusplus
