@@ -59,6 +59,7 @@ static strads_err sums_objective(void *user, strads_report *report)
     sums_state *state = user;
     report->objective = NAN;
     report->gap = state->moved;
+    report->measure[0] = 2.5;
     state->moved = 0;
     return STRADS_OK;
 }
@@ -72,6 +73,7 @@ static const strads_option table[] = {
      .offset = offsetof(sums_options, fail), .help = "fail (default: no)"},
     {.name = NULL}};
 static const sums_options defaults = {.scale = 1};
+static const char *const measures[] = {"twos", "nothing", NULL};
 
 static const strads_program sums = {
     .size = sizeof(strads_program), .name = "sums",
@@ -79,7 +81,7 @@ static const strads_program sums = {
     .config_size = sizeof(sums_options), .defaults = &defaults,
     .shape = sums_shape, .begin = sums_begin, .end = free,
     .update = sums_update, .aggregate = sums_aggregate,
-    .objective = sums_objective};
+    .objective = sums_objective, .measures = measures};
 STRADS_EXPORT_PROGRAM(sums)
 END
 # build OUT WORDS...: the program as a shared object; the engine is the one
@@ -100,7 +102,8 @@ refuses 2 '--scale 101: expected 0 to 100' run sums.so x --scale 101
 
 # The model: program, options, width, rows of values
 gives 0 run ./sums.so "$year_train" --scale 0.5 --model s.json --seed 2 \
-    --policy cyclic --workers 2 --partitions 3
+    --policy cyclic --workers 2 --partitions 3 --log s.jsonl
+says s.jsonl '"twos": 2.5, "nothing": null,'
 says s.json '"program": "sums"' '"width": 2' '"scale": 0.5' '"seed": 2' \
     '"objective": null'
 awk "$read_model"'

@@ -56,6 +56,8 @@ static strads_err counter_objective(void *state, strads_report *report)
     report->objective = (double)c->updates;
     report->gap = 1.0 / (double)(c->updates + 1);
     report->nonzeros = c->updates < COLS ? c->updates : COLS;
+    cr_assert(isnan(report->measure[1]));
+    report->measure[1] = 2 * (double)c->updates;
     return STRADS_OK;
 }
 
@@ -225,6 +227,8 @@ Test(engine_end, progress_counts_upward_and_agrees_with_the_result)
         cr_assert_eq(p->gap, 1.0 / (double)(p->updates_policy + 1));
         cr_assert_eq(p->nonzeros,
                      p->updates_policy < COLS ? p->updates_policy : COLS);
+        cr_assert(isnan(p->measure[0]));
+        cr_assert_eq(p->measure[1], 2 * (double)p->updates_policy);
         cr_assert(p->blocks >= p->round && p->blocks <= p->round + 1);
         cr_assert_eq(p->bytes_sent + p->bytes_received, 0);
         if (k)

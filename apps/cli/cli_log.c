@@ -74,6 +74,7 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     if (!log->file) {
         return;
     }
+    log->measures = start->measures;
     (void)fputs("{\"event\": \"start\"", log->file);
     put_string(log, "version", strads_version());
     put_string(log, "program", start->program);
@@ -89,6 +90,13 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     end_line(log);
 }
 
+static void put_measures(cli_log *log, const strads_progress *p)
+{
+    for (size_t k = 0; log->measures && log->measures[k]; k++) {
+        put_number(log, log->measures[k], p->measure[k]);
+    }
+}
+
 static void put_progress(cli_log *log, const strads_progress *p)
 {
     put_count(log, "round", p->round);
@@ -100,6 +108,7 @@ static void put_progress(cli_log *log, const strads_progress *p)
     put_number(log, "objective", p->objective);
     put_number(log, "gap", p->gap);
     put_count(log, "nonzeros", p->nonzeros);
+    put_measures(log, p);
     put_count(log, "blocks", p->blocks);
     put_count(log, "updates_policy", p->updates_policy);
     put_count(log, "updates_other", p->updates_other);

@@ -13,12 +13,14 @@
 typedef struct cli_log {
     FILE *file; /* NULL: there is no log */
     const char *path;
+    const char *const *measures; /* the program's, or NULL */
 } cli_log;
 
 typedef struct cli_log_start {
     const char *program;
-    const char *options;   /* a JSON object */
-    const char *data_path; /* as the user wrote it */
+    const char *const *measures; /* as in strads_program */
+    const char *options;         /* a JSON object */
+    const char *data_path;       /* as the user wrote it */
     const strads_data *data;
     uint64_t seed;
     uint32_t workers, partitions, nodes;

@@ -48,6 +48,7 @@ void cli_sim_announce(cli_sim *sim, const strads_data *data)
     uint32_t most = sim->workers[sim->n_points - 1], slow = 0;
     cli_log_start start = {
         .program = sim->program->name,
+        .measures = sim->program->measures,
         .options = sim->config_text,
         .data_path = sim->data_path,
         .data = data,

@@ -175,6 +175,7 @@ static void announce(cli_job *j)
 {
     cli_log_start start = {
         .program = j->train->program->name,
+        .measures = j->train->program->measures,
         .options = j->config_text,
         .data_path = j->data_path,
         .data = j->data,

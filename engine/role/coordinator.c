@@ -25,7 +25,7 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
     while (c->policy_phase < run->n_phases &&
            run->phases[c->policy_phase].when != STRADS_WHEN_POLICY)
         c->policy_phase++;
-    c->progress.objective = c->progress.gap = NAN;
+    sti_progress_begin(&c->progress);
     c->end = STRADS_END_STOPPED;
     c->stream = (sti_push_stream){.from = STI_COORDINATOR,
                                   .to = STI_SHARD_0,

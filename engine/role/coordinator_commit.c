@@ -182,6 +182,7 @@ void sti_coord_take_report(sti_coordinator *c, sti_effects *out)
     c->progress.objective = report->objective;
     c->progress.gap = report->gap;
     c->progress.nonzeros = report->nonzeros;
+    memcpy(c->progress.measure, report->measure, sizeof report->measure);
     c->since_report = 0;
     c->fresh_report = true;
     sti_effect_report(out);

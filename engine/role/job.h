@@ -7,6 +7,8 @@
 #ifndef STI_JOB_H
 #define STI_JOB_H
 
+#include <math.h>
+
 #include "engine/role/dispatch.h"
 #include "engine/role/message.h"
 #include "engine/role/run_context.h"
@@ -261,6 +263,14 @@ strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
+
+/* Progress before the first report. */
+static inline void sti_progress_begin(strads_progress *progress)
+{
+    progress->objective = progress->gap = (double)NAN;
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        progress->measure[k] = (double)NAN;
+}
 strads_err sti_job_settle(sti_run *run, sti_settle_job *job);
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
 strads_err sti_job_apply(sti_apply_job *job);

@@ -555,6 +555,8 @@ static strads_err commit_records(sti_aggregate_job *job)
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
 {
     job->report = (strads_report){.objective = NAN, .gap = NAN};
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        job->report.measure[k] = NAN;
     if (!run->program->objective)
         return STRADS_OK;
     job->reported = true;

@@ -31,6 +31,8 @@ void sti_loop_encode(const sti_msg *msg, sti_writer *w)
     sti_write_u64(w, note->report.nonzeros);
     sti_write_f64(w, note->report.objective);
     sti_write_f64(w, note->report.gap);
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        sti_write_f64(w, note->report.measure[k]);
     sti_write_f64(w, note->times.computing);
     sti_write_f64(w, note->times.waiting);
     sti_write_f64(w, note->times.network);
@@ -43,6 +45,8 @@ strads_err sti_loop_decode(sti_reader *r, sti_msg *msg)
     sti_loop_note note = {.report.nonzeros = sti_read_u64(r)};
     note.report.objective = sti_read_f64(r);
     note.report.gap = sti_read_f64(r);
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        note.report.measure[k] = sti_read_f64(r);
     note.times.computing = sti_read_f64(r);
     note.times.waiting = sti_read_f64(r);
     note.times.network = sti_read_f64(r);

@@ -528,9 +528,9 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
                 .first = setup->first,
                 .count = setup->count,
                 .nodes = &nodes,
-                .end = STRADS_END_STOPPED,
-                .progress = {.objective = NAN, .gap = NAN}},
+                .end = STRADS_END_STOPPED},
     };
+    sti_progress_begin(&nodes.all.progress);
     strads_err err = sti_loops_open(&nodes.all);
     nodes.others = calloc(nodes.n_nodes, sizeof *nodes.others);
     if (!err && !nodes.others)

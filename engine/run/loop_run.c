@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "engine/role/job.h"
@@ -131,6 +132,7 @@ void sti_loops_take_locked(sti_loops *all, const strads_report *report)
     all->progress.objective = report->objective;
     all->progress.gap = report->gap;
     all->progress.nonzeros = report->nonzeros;
+    memcpy(all->progress.measure, report->measure, sizeof report->measure);
     sti_loops_sum_locked(all);
     if (report->gap <= all->setup->run.tolerance)
         sti_loops_end_locked(all, STRADS_END_CONVERGED);
@@ -397,8 +399,8 @@ strads_err sti_loop_run(sti_setup *setup, strads_result **out)
         .cpu = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID),
         .count = run->partitions,
         .end = STRADS_END_STOPPED,
-        .progress = {.objective = NAN, .gap = NAN},
     };
+    sti_progress_begin(&all.progress);
     sti_begin_job begin = {0};
     strads_err err = sti_loops_open(&all);
     if (!err)

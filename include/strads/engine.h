@@ -43,10 +43,11 @@ typedef struct strads_progress {
     double cpu_seconds; /* of all threads of this process */
     double objective, gap;
     uint64_t nonzeros;
-    uint64_t blocks;         /* blocks that the policy chose, so far */
-    uint64_t updates_policy; /* coordinate updates committed in them */
-    uint64_t updates_other;  /* and outside them */
-    uint64_t probes;         /* pairs probed */
+    double measure[STRADS_MEASURES]; /* as in strads_report */
+    uint64_t blocks;                 /* blocks that the policy chose, so far */
+    uint64_t updates_policy;         /* coordinate updates committed in them */
+    uint64_t updates_other;          /* and outside them */
+    uint64_t probes;                 /* pairs probed */
     uint64_t bytes_sent, bytes_received; /* between nodes */
     double callback_seconds; /* inside callbacks, summed over workers */
     /* Of a loop, whose callback_seconds are without them: in sessions, for the

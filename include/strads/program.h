@@ -176,6 +176,9 @@ STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
 
+/* How many figures of its own a program may report, at most. */
+#define STRADS_MEASURES 8
+
 /* What `objective` fills. */
 typedef struct strads_report {
     double objective;  /* what is minimised; NaN when not known */
@@ -184,6 +187,9 @@ typedef struct strads_report {
                          when it is at most the tolerance */
     uint64_t nonzeros; /* parameters that are not 0 */
     bool stop;         /* end the run whatever the gap says */
+    /* By the program's `measures`: a likelihood, an error on other data, a
+     * rate. NaN where it is not known, which `objective` finds preset. */
+    double measure[STRADS_MEASURES];
 } strads_report;
 
 /* What `schedule` is asked with: choose one of the four calls below. */
@@ -440,6 +446,9 @@ typedef struct strads_program {
      * `reports`, and in a simple program after every J parameters' worth of
      * commits. */
     strads_err (*objective)(void *state, strads_report *report);
+    /* Names of what report->measure holds, lower case, as keys of a log; a
+     * list that ends with NULL. NULL: none. */
+    const char *const *measures;
 
     const strads_payload *payload; /* RING: what travels; NULL: values alone */
 
