@@ -96,6 +96,40 @@ Test(data_partition, a_share_takes_its_share_of_the_memory)
     oracle_free(&m);
 }
 
+Test(data_partition, all_know_the_rows_of_all_partitions_and_their_entries)
+{
+    oracle m = medium(8);
+    const char *path = oracle_write_libsvm(&m, "random.svm");
+    for (uint32_t first = 0; first <= 3; first++) {
+        const strads_data_options o = {.size = sizeof o,
+                                       .partitions = 3,
+                                       .keep_first = first % 3,
+                                       .keep_count = first < 3 ? 1 : 3,
+                                       .layout = STRADS_LAYOUT_ROWS};
+        strads_data *data;
+        cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK);
+        uint64_t entries = 0, end = 0;
+        for (uint32_t p = 0; p < 3; p++) {
+            const strads_range rows = strads_data_part(data, p);
+            const strads_share *share = strads_data_share(data, p);
+            uint64_t own = 0;
+            cr_expect_eq(rows.begin, end);
+            end = rows.end;
+            for (uint64_t i = rows.begin; i < rows.end; i++)
+                own += strads_data_row_nnz(data, i);
+            if (share)
+                cr_expect_eq(own, share->by_row.nnz);
+            entries += own;
+        }
+        cr_expect_eq(end, m.rows);
+        cr_expect_eq(entries, m.nnz);
+        cr_expect_eq(strads_data_row_nnz(data, m.rows), 0);
+        cr_expect_eq(strads_data_part(data, 3).end, 0);
+        strads_data_free(data);
+    }
+    oracle_free(&m);
+}
+
 static uint64_t checksum_of(const char *path, strads_data_options o)
 {
     strads_data *data = NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "strads/lasso.h"
+#include "strads/svm.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
 #include "tests/toy_data.h"
@@ -109,6 +110,16 @@ Test(nodes_bits, a_lasso_on_several_nodes_has_the_bits_of_one_process)
     compare((team){.program = &strads_program_lasso,
                    .config = &config,
                    .path = STRADS_SOURCE_DIR "/data/sotu-tiny-year.train.svm"});
+}
+
+Test(nodes_bits, an_svm_on_several_nodes_has_the_bits_of_one_process)
+{
+    const strads_svm_options config = {.loss = "hinge", .bias = 1};
+    compare(
+        (team){.program = &strads_program_svm,
+               .config = &config,
+               .options.tolerance = 1e-2,
+               .path = STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm"});
 }
 
 Test(nodes_bits, rings_owners_lists_and_random_sums_have_them_too)

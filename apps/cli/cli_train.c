@@ -102,7 +102,9 @@ static strads_err use_start(cli_job *j, const strads_shape *shape)
                            "this run needs %" PRIu32,
                            j->files.start, start->width, shape->width);
     }
-    while (n < start->n && start->index[n] < shape->parameters) {
+    const uint64_t most =
+        shape->coefficients ? shape->coefficients : shape->parameters;
+    while (n < start->n && start->index[n] < most) {
         n++;
     }
     j->engine.n_start = n;

@@ -105,7 +105,9 @@ static strads_err allocate(sti_build *b)
     d->label_count = b->has_labels ? b->rows.end - b->rows.begin : 0;
     d->bytes = sti_side_bytes(&d->by_col, b->options.values) +
                sti_side_bytes(&d->by_row, b->options.values) +
-               d->label_count * sizeof *d->label + d->cols * sizeof *d->col_nnz;
+               d->label_count * sizeof *d->label +
+               d->cols * sizeof *d->col_nnz +
+               (d->by_row.wanted ? d->rows * sizeof *d->row_nnz : 0);
     strads_err err =
         sti_memory_check(b->name, d->bytes, b->options.memory_limit);
     if (err == STRADS_OK)
@@ -363,6 +365,12 @@ strads_err sti_build_finish(sti_build *b, strads_data **out)
     b->digest.nnz = d->nnz;
     b->digest.has_labels = b->has_labels;
     d->checksum = sti_digest_finish(&b->digest);
+    d->row_bounds = b->row_bounds;
+    b->row_bounds = NULL;
+    if (d->by_row.wanted) {
+        d->row_nnz = b->survey->row_nnz;
+        b->survey->row_nnz = NULL;
+    }
     *out = d;
     b->data = NULL;
     return STRADS_OK;

@@ -27,7 +27,7 @@ typedef struct sti_build {
 } sti_build;
 
 /* The build's first five fields are set, the rest is 0. survey->col_nnz moves
- * to the data set. */
+ * to the data set; so does survey->row_nnz, at its end, where rows are kept. */
 strads_err sti_build_begin(sti_build *build);
 
 /* A side is cut across its lines: what a line has in each part is not known. */

@@ -79,6 +79,8 @@ void strads_data_free(strads_data *data)
     sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
     strads_names_free(data->own_row_names);
     strads_names_free(data->own_col_names);
+    sti_big_free(data->row_nnz, data->rows * sizeof *data->row_nnz);
+    free(data->row_bounds);
     free(data->shares);
     free(data);
 }
@@ -101,6 +103,19 @@ uint64_t strads_data_nnz(const strads_data *data)
 uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j)
 {
     return j < data->cols ? data->col_nnz[j] : 0;
+}
+
+uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i)
+{
+    return i < data->rows && data->row_nnz ? data->row_nnz[i] : 0;
+}
+
+strads_range strads_data_part(const strads_data *data, uint32_t partition)
+{
+    if (partition >= data->partitions)
+        return (strads_range){0, 0};
+    return (strads_range){data->row_bounds[partition],
+                          data->row_bounds[partition + 1]};
 }
 
 uint64_t strads_data_checksum(const strads_data *data)

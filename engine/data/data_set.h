@@ -9,7 +9,9 @@ struct strads_data {
     uint64_t rows, cols, nnz;
     uint64_t checksum;
     uint64_t index_base;
-    uint32_t *col_nnz; /* [cols] */
+    uint32_t *col_nnz;    /* [cols] */
+    uint32_t *row_nnz;    /* [rows]; NULL without STRADS_LAYOUT_ROWS */
+    uint64_t *row_bounds; /* [partitions + 1]; all 0 under SPLIT_COLS */
     uint32_t partitions, keep_first, keep_count;
     strads_share *shares; /* [keep_count] */
     sti_side by_col, by_row;

@@ -1,6 +1,7 @@
 /* The first job of a run: the store and its tables, the program's coordinator
  * state, the policy, and the start values as the first commit. */
 #include "engine/role/job.h"
+#include "engine/role/owned_policy.h"
 #include "engine/role/shared_totals.h"
 #include "engine/store/follower.h"
 
@@ -62,6 +63,8 @@ static strads_err open_policy(sti_run *run)
     strads_err err = weigh(run);
     if (err)
         return err;
+    if (run->program->owned)
+        return sti_owned_open(run, &run->owned);
     const strads_policy_setup setup = {
         .parameters = run->shape.parameters,
         .weight = run->weight,

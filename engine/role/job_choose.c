@@ -3,6 +3,7 @@
  * leaves before its inner pairs, and those with what will be in flight beside
  * it, are known. */
 #include "engine/role/job.h"
+#include "engine/role/owned_policy.h"
 
 static double dependency(const void *engine, uint32_t i, uint32_t j)
 {
@@ -77,7 +78,10 @@ static void tell_moved(sti_run *run, sti_choose_job *job)
 {
     for (uint32_t k = 0; k < job->ask->n_moved; k++) {
         const sti_moved *moved = job->ask->moved[k];
-        if (moved->n)
+        if (moved->n && run->owned)
+            sti_owned_prioritise(run->owned, (uint32_t)moved->n, moved->param,
+                                 moved->priority);
+        else if (moved->n)
             run->policy->prioritise(run->policy_state, (uint32_t)moved->n,
                                     moved->param, moved->priority);
         if (moved->rest >= 0)
@@ -108,7 +112,9 @@ static strads_err ask_policy(sti_run *run, sti_choose_job *job)
         .epoch = run->pairs ? sti_pairs_epoch(run->pairs) : 0,
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
-    strads_err err = run->policy->choose(run->policy_state, &request, &choice);
+    strads_err err =
+        run->owned ? sti_owned_choose(run->owned, &request, &choice)
+                   : run->policy->choose(run->policy_state, &request, &choice);
     if (err)
         return err;
     switch (choice.kind) {

@@ -3,6 +3,7 @@
  * workers and priorities for the scheduler. Blocks of one dispatch are
  * committed one after the other: each sees what those before it changed. */
 #include "engine/role/job.h"
+#include "engine/role/owned_policy.h"
 #include "engine/role/records.h"
 #include "engine/role/shared_totals.h"
 #include "engine/store/follower.h"
@@ -188,6 +189,21 @@ static uint32_t count_changed(const strads_commit *commit)
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
         n +=
             !is_zero(commit->change + (size_t)k * commit->width, commit->width);
+    return n;
+}
+
+/* Of these, those that count: what nobody owns follows from what is owned. */
+static uint32_t count_updates(const sti_aggregate_job *job,
+                              const strads_commit *commit)
+{
+    const sti_owned *owned = job->run->owned;
+    uint32_t n = 0;
+    if (!owned)
+        return count_changed(commit);
+    for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
+        n += !is_zero(commit->change + (size_t)k * commit->width,
+                      commit->width) &&
+             sti_owned_has(owned, strads_block_param(&commit->block, k));
     return n;
 }
 
@@ -417,7 +433,7 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
     if (commit->change && job->by_policy)
         job->updates += commit->block.n;
     else
-        job->updates_other += count_changed(commit);
+        job->updates_other += count_updates(job, commit);
     job->updates_other += job->n_also;
     return err;
 }

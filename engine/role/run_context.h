@@ -42,6 +42,8 @@ typedef struct sti_tuning {
     uint64_t push_bytes, cache_bytes;
     uint32_t window;
 } sti_tuning;
+/* owned_policy.h */
+typedef struct sti_owned sti_owned;
 
 typedef struct sti_run {
     /* Constants. */
@@ -80,7 +82,8 @@ typedef struct sti_run {
     uint32_t totals;  /* table of the shared totals, if there are any */
     const strads_policy *policy;
     void *policy_state;
-    float *weight; /* [parameters] */
+    sti_owned *owned; /* in its place, where partitions own parameters */
+    float *weight;    /* [parameters] */
 } sti_run;
 
 /* The worker that hosts partition p: contiguous, as even as possible. */

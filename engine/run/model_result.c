@@ -40,18 +40,19 @@ strads_err strads_model_from_result(const strads_result *result,
                                     uint64_t seed, strads_model **out)
 {
     uint64_t parameters;
+    const uint64_t columns = strads_result_coefficients(result);
     uint32_t width;
     strads_model *model;
     const double *values = strads_result_values(result, &parameters, &width);
     const strads_progress *progress = strads_result_progress(result);
     strads_err err =
-        sti_model_new(program, options, gather(values, parameters, width, NULL),
+        sti_model_new(program, options, gather(values, columns, width, NULL),
                       width, &model);
     if (err) {
         return err;
     }
-    (void)gather(values, parameters, width, model);
-    model->columns = parameters;
+    (void)gather(values, columns, width, model);
+    model->columns = columns;
     model->fit = (strads_model_fit){
         .objective = progress->objective,
         .gap = progress->gap,

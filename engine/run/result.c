@@ -9,6 +9,7 @@ struct strads_result {
     strads_progress progress;
     uint32_t partitions;
     uint64_t parameters;
+    uint64_t coefficients;
     uint32_t width;
     double *values;
     const strads_program *program;
@@ -34,6 +35,8 @@ strads_err sti_result_new(const sti_setup *setup,
     result->progress = *progress;
     result->partitions = run->partitions;
     result->parameters = run->shape.parameters;
+    result->coefficients = run->shape.coefficients ? run->shape.coefficients
+                                                   : run->shape.parameters;
     result->width = run->shape.width;
     result->program = run->program;
     result->state = run->state;
@@ -76,6 +79,11 @@ const double *strads_result_values(const strads_result *result,
     *parameters = result->parameters;
     *width = result->width;
     return result->values;
+}
+
+uint64_t strads_result_coefficients(const strads_result *result)
+{
+    return result->coefficients;
 }
 
 void *strads_result_state(const strads_result *result)

@@ -3,6 +3,7 @@
 #include "engine/run/run_setup.h"
 
 #include "engine/base/kernel_level.h"
+#include "engine/role/owned_policy.h"
 #include "engine/role/push_stream.h"
 #include "engine/role/shared_totals.h"
 
@@ -77,6 +78,11 @@ static strads_err check_phases(const strads_program *program)
             return err;
         probes += program->phases[k].when == STRADS_WHEN_PROBE;
     }
+    if (probes && program->owned)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has owned parameters and a PROBE phase: "
+                           "policies compare no parameters of several owners",
+                           program->name);
     if (probes > 1)
         return strads_fail(STRADS_EINVAL,
                            "program %s has %u PROBE phases, expected one",
@@ -291,6 +297,13 @@ static strads_err take_shape(sti_setup *setup)
     strads_err err = STRADS_OK;
     if (run->program->shape)
         err = run->program->shape(run->config, run->data, &run->shape);
+    if (!err && run->shape.coefficients > run->shape.parameters)
+        return strads_fail(STRADS_EPROGRAM,
+                           "program %s has %llu parameters, so %llu of them "
+                           "cannot be its coefficients",
+                           run->program->name,
+                           (unsigned long long)run->shape.parameters,
+                           (unsigned long long)run->shape.coefficients);
     if (!err && (run->shape.parameters > most || run->shape.width == 0 ||
                  run->shape.block_max == 0))
         err = strads_fail(STRADS_ELIMIT,
@@ -434,6 +447,7 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     strads_plan_free(setup->plan);
     if (run->policy && run->policy_state)
         run->policy->close(run->policy_state);
+    sti_owned_free(run->owned);
     if (run->begun && run->program->end && !keep_state)
         run->program->end(run->state);
     sti_pairs_free(run->pairs);

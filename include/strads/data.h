@@ -190,6 +190,15 @@ STRADS_API uint64_t strads_data_nnz(const strads_data *data);
  * have. */
 STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
 
+/* Entries of row i of the whole data set, whatever of it this process keeps; 0
+ * for an i that it does not have, and without STRADS_LAYOUT_ROWS. */
+STRADS_API uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i);
+
+/* The rows of a partition, kept by this process or not; empty for a partition
+ * that there is not, and under STRADS_SPLIT_COLS. */
+STRADS_API strads_range strads_data_part(const strads_data *data,
+                                         uint32_t partition);
+
 /* XXH3-64 of sizes and content: nodes that join a run compare it. It does not
  * depend on threads, partitions, f64 or f32, compression or format, nor on how
  * numbers are spelled. */

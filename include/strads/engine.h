@@ -281,6 +281,8 @@ STRADS_API uint32_t strads_result_partitions(const strads_result *result);
 STRADS_API const double *strads_result_values(const strads_result *result,
                                               uint64_t *parameters,
                                               uint32_t *width);
+/* How many of these parameters, the first ones, a model holds. */
+STRADS_API uint64_t strads_result_coefficients(const strads_result *result);
 /* The program's coordinator state (made by `begin`), until the result is
  * freed: an intercept, say. */
 STRADS_API void *strads_result_state(const strads_result *result);

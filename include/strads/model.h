@@ -46,7 +46,7 @@ typedef struct strads_model {
     strads_model_fit fit;
 } strads_model;
 
-/* Makes a model of a run's result: the parameters that are not 0, and its
+/* Makes a model of a run's result: the coefficients that are not 0, and its
  * numbers. `program` and `options` are copied (`options` may be NULL); the
  * intercept is 0, as only the program knows it. *out is the caller's to free
  * by strads_model_free. STRADS_ENOMEM. Any thread. */

@@ -359,6 +359,9 @@ typedef struct strads_shape {
      * process keeps. */
     uint64_t rows, cols;
     uint32_t partitions; /* K */
+    /* How many of the parameters, the first ones, a model holds; preset to 0:
+     * all. The rest is the run's own (a dual program's samples, say). */
+    uint64_t coefficients;
 } strads_shape;
 
 /* Bytes that grow, for `pack`. */
@@ -458,6 +461,15 @@ typedef struct strads_program {
      * strads_loop_ends once a clock, and tells its progress by
      * strads_loop_report. The model is table 0 when all have returned. */
     strads_err (*run)(strads_task *task, strads_session *session);
+
+    /* The parameters that belong to a partition, told on the coordinator: there
+     * the policy is opened once for each partition, on these alone, and chooses
+     * --blocks blocks for each, with their `owner` set, to be worked on at
+     * once. Ranges ascend with the partitions. What nobody owns is no policy's,
+     * and follows from what is owned: its changes count as no updates. Not
+     * together with a PROBE phase. NULL: policies choose among all. */
+    strads_range (*owned)(const void *config, const strads_data *data,
+                          const strads_shape *shape, uint32_t partition);
 } strads_program;
 
 /* A program in a shared object for `strads run`: put this at file level.

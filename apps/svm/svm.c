@@ -1,0 +1,128 @@
+/* The linear SVM as a program: what is computed where, phase by phase.
+ *
+ * Parameters are the dual variables b, one a row, and w = X'b. Each partition
+ * owns the b of its rows, and a w of its own that is ahead of the common one by
+ * what it has done since the last merge.
+ *
+ *     survey   labels, and their counts    -> two classes, what a row weighs
+ *     seed     the b that a start's w asks for
+ *     ascend   blocks that the policy chose of each partition's rows: each b to
+ *              its best, in turn            -> b; its share of the gap is its
+ *                                              priority
+ *     merge    the partition's change of w -> the common w; how safe it is
+ *     scan     all rows, at the common w   -> gap, priorities of all
+ *
+ * The policy rests when what is left to gain is below what was asked for; a
+ * scan then tells whether it is. docs/svm.md has the rest. */
+#include <strads/svm.h>
+
+#include "svm_parts.h"
+
+/* ---- what comes next --------------------------------------------------- */
+
+static strads_err dispatch_merge(strads_turn *turn, const svm_state *state)
+{
+    const strads_block all = {.id = state->partitions,
+                              .n = (uint32_t)state->columns + 2};
+
+    return strads_turn_dispatch(turn, SVM_MERGE, 1, &all);
+}
+
+static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
+{
+    const strads_block none = {.id = state->partitions + 1};
+
+    return strads_turn_dispatch(turn, SVM_SURVEY, 1, &none);
+}
+
+static strads_err svm_schedule(strads_turn *turn)
+{
+    svm_state *state = turn->state;
+
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    if (!state->surveyed)
+        return dispatch_survey(turn, state);
+    if (state->seed_due)
+        return strads_turn_dispatch(turn, SVM_SEED, state->n_own, state->own);
+    if (turn->at_rest)
+        state->scan_due = state->rested = true;
+    if (state->moved && (state->partitions > 1 || state->scan_due))
+        return dispatch_merge(turn, state);
+    if (state->scan_due)
+        return strads_turn_dispatch(turn, SVM_SCAN, state->n_own, state->own);
+    return strads_turn_policy(turn, SVM_ASCEND);
+}
+
+static strads_err svm_objective(void *user, strads_report *report)
+{
+    const svm_state *state = user;
+
+    report->objective = state->primal;
+    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
+    report->nonzeros = state->supports;
+    report->stop = state->stalled;
+    return STRADS_OK;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static const strads_phase phases[] = {
+    [SVM_SURVEY] = {.name = "survey",
+                    .when = STRADS_WHEN_CALLED,
+                    .merge = STRADS_MERGE_OWN,
+                    .result = STRADS_RESULT_WORKERS,
+                    .blind = true,
+                    .partial = svm_partial_survey,
+                    .update = svm_update_survey,
+                    .merge_with = linear_survey_merge,
+                    .aggregate = svm_aggregate_survey,
+                    .receive = svm_receive_survey},
+    [SVM_SEED] = {.name = "seed",
+                  .when = STRADS_WHEN_CALLED,
+                  .to = STRADS_TO_OWNER,
+                  .partial = svm_partial_seed,
+                  .update = svm_update_seed,
+                  .aggregate = svm_aggregate_seed},
+    [SVM_ASCEND] = {.name = "ascend",
+                    .when = STRADS_WHEN_POLICY,
+                    .to = STRADS_TO_OWNER,
+                    .partial = svm_partial_ascend,
+                    .update = svm_update_ascend,
+                    .aggregate = svm_aggregate_ascend},
+    [SVM_MERGE] = {.name = "merge",
+                   .when = STRADS_WHEN_CALLED,
+                   .blind = true,
+                   .partial = svm_partial_merge,
+                   .update = svm_update_merge,
+                   .aggregate = svm_aggregate_merge},
+    [SVM_SCAN] = {.name = "scan",
+                  .when = STRADS_WHEN_CALLED,
+                  .to = STRADS_TO_OWNER,
+                  .reports = true,
+                  .partial = svm_partial_scan,
+                  .update = svm_update_scan,
+                  .aggregate = svm_aggregate_scan},
+};
+
+const strads_program strads_program_svm = {
+    .size = sizeof(strads_program),
+    .name = "svm",
+    .summary = "linear support vector machine",
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = svm_option_table,
+    .config_size = sizeof(strads_svm_options),
+    .defaults = &svm_defaults,
+    .shape = svm_shape,
+    .weight = svm_weight,
+    .begin = svm_begin,
+    .end = svm_end,
+    .open = svm_open,
+    .close = svm_close,
+    .refresh = svm_refresh,
+    .schedule = svm_schedule,
+    .phases = phases,
+    .n_phases = sizeof(phases) / sizeof(phases[0]),
+    .objective = svm_objective,
+    .owned = svm_owned};

@@ -1,0 +1,130 @@
+/* The losses of support vector machines in one form, row by row:
+ *
+ *     loss(r) = max over low <= b <= high of  b r - e |b| - d/2 b^2
+ *
+ *     loss              target   low, high          d        e
+ *     hinge             +-1      0 and C c y        0        0
+ *     squared hinge     +-1      0 and y infinity   1/(2Cc)  0
+ *     epsilon           y        -C c, C c          0        epsilon
+ *     squared epsilon   y        -inf, inf          1/(2Cc)  epsilon
+ *
+ * so they differ in numbers only. */
+#ifndef SVM_LOSS_H
+#define SVM_LOSS_H
+
+#include <math.h>
+#include <stdbool.h>
+
+typedef enum svm_loss_kind {
+    SVM_HINGE,
+    SVM_SQUARED_HINGE,
+    SVM_EPSILON,
+    SVM_SQUARED_EPSILON
+} svm_loss_kind;
+
+static inline bool svm_loss_classifies(svm_loss_kind kind)
+{
+    return kind == SVM_HINGE || kind == SVM_SQUARED_HINGE;
+}
+
+typedef struct svm_sample {
+    double target;
+    double low, high;
+    double ridge;  /* d */
+    double square; /* |x|^2, with the bias */
+} svm_sample;
+
+/* The sample of a row with that target (+-1 of a class) and weight C c; one
+ * without weight stays at b = 0. `square` is the caller's. */
+static inline svm_sample svm_sample_of(svm_loss_kind kind, double target,
+                                       double cost)
+{
+    const bool squared =
+        kind == SVM_SQUARED_HINGE || kind == SVM_SQUARED_EPSILON;
+    const double most = squared && cost > 0 ? INFINITY : cost;
+    const bool classes = svm_loss_classifies(kind);
+
+    return (svm_sample){.target = target,
+                        .low = classes && target > 0 ? 0 : -most,
+                        .high = classes && target < 0 ? 0 : most,
+                        .ridge = squared && cost > 0 ? .5 / cost : 0};
+}
+
+/* The b that is best for this row alone, s times as curved as it is:
+ *
+ *     argmin  s |x|^2/2 (b - b0)^2 + z (b - b0) - target b + e |b| + d/2 b^2 */
+static inline double svm_best(const svm_sample *x, double flat, double safety,
+                              double b, double z)
+{
+    const double curvature = safety * x->square + x->ridge;
+    const double slope = safety * x->square * b + x->target - z;
+    double best;
+
+    if (!(curvature > 0)) /* an empty row: its loss does not depend on w */
+        best = slope > flat ? x->high : slope < -flat ? x->low : 0;
+    else if (slope > flat)
+        best = (slope - flat) / curvature;
+    else if (slope < -flat)
+        best = (slope + flat) / curvature;
+    else
+        best = 0;
+    return fmin(fmax(best, x->low), x->high);
+}
+
+/* Where the maximum in loss(r) is taken: what b a given z asks for. */
+static inline double svm_answer(const svm_sample *x, double flat, double z)
+{
+    const double r = x->target - z;
+    const double t = fabs(r) - flat;
+    double b = t > 0 ? copysign(x->ridge > 0 ? t / x->ridge : INFINITY, r) : 0;
+
+    return fmin(fmax(b, x->low), x->high);
+}
+
+/* How steeply D rises in b, upward and downward; at a bound there is no way
+ * on. Both are negative, or 0, where b is best. */
+static inline double svm_rise_up(const svm_sample *x, double flat, double b,
+                                 double z)
+{
+    return b < x->high ? x->target - z - x->ridge * b - (b >= 0 ? flat : -flat)
+                       : -INFINITY;
+}
+
+static inline double svm_rise_down(const svm_sample *x, double flat, double b,
+                                   double z)
+{
+    return b > x->low ? z - x->target + x->ridge * b - (b <= 0 ? flat : -flat)
+                      : -INFINITY;
+}
+
+/* One side of the loss: the largest b (t - d/2 b) for 0 <= b <= most. */
+static inline double svm_side(double t, double most, double ridge)
+{
+    if (!(t > 0) || most == 0)
+        return 0;
+    return ridge > 0 ? t * t / (2 * ridge) : most * t;
+}
+
+static inline double svm_loss_at(const svm_sample *x, double flat, double z)
+{
+    const double r = x->target - z;
+
+    return r > 0 ? svm_side(r - flat, x->high, x->ridge)
+                 : svm_side(-r - flat, -x->low, x->ridge);
+}
+
+/* The row's part of D, but for 1/2 |w|^2. */
+static inline double svm_dual_at(const svm_sample *x, double flat, double b)
+{
+    return b * (x->target - x->ridge / 2 * b) - flat * fabs(b);
+}
+
+/* The row's share of the duality gap: P - D = sum of loss - dual + z b, none of
+ * which is negative. */
+static inline double svm_gap_at(const svm_sample *x, double flat, double b,
+                                double z)
+{
+    return fmax(svm_loss_at(x, flat, z) - svm_dual_at(x, flat, b) + z * b, 0);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* The options of the SVM: their table, their defaults, and what must hold. The
+ * table checks what the command line and JSON say; structs filled in by
+ * programs are checked here. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "svm_parts.h"
+
+const strads_svm_options svm_defaults = {.loss = "squared-hinge",
+                                         .c = 1,
+                                         .epsilon = .1};
+
+#define FIELD(name) offsetof(strads_svm_options, name)
+
+/* In the order of svm_loss_kind. */
+static const char *const losses[] = {"hinge", "squared-hinge", "epsilon",
+                                     "squared-epsilon"};
+
+const strads_option svm_option_table[] = {
+    {.name = "loss",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(loss),
+     .metavar = "LOSS",
+     .help = "hinge, squared-hinge (default); of numbers: epsilon, "
+             "squared-epsilon",
+     .choices = "hinge|squared-hinge|epsilon|squared-epsilon"},
+    {.name = "c",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(c),
+     .metavar = "C",
+     .help = "weight of the losses beside 1/2 |w|^2 (default 1)",
+     .min = DBL_MIN,
+     .max = DBL_MAX},
+    {.name = "bias",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(bias),
+     .metavar = "B",
+     .help = "one more column, of value B, for an intercept (default 0: none)",
+     .max = 1e100},
+    {.name = "epsilon",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(epsilon),
+     .metavar = "E",
+     .help = "how far a number may be off for nothing (default 0.1)",
+     .max = DBL_MAX},
+    {.name = "class-weight",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(class_weight),
+     .metavar = "W",
+     .help = "balanced, or LABEL=WEIGHT,... (default none)"},
+    {.name = "weights",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(weights),
+     .metavar = "FILE",
+     .help = "a weight for each row, one a line (default 1)"},
+    {.name = "classes",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(classes),
+     .metavar = "N,P",
+     .help = "negative and positive label (default: the lower, the higher)"},
+    {.name = NULL}};
+
+svm_loss_kind svm_loss_of(const strads_svm_options *resolved)
+{
+    svm_loss_kind kind = SVM_HINGE;
+
+    while (strcmp(losses[kind], resolved->loss) != 0)
+        kind++;
+    return kind;
+}
+
+static bool is_loss(const char *name)
+{
+    for (size_t k = 0; k < sizeof(losses) / sizeof(losses[0]); k++)
+        if (strcmp(losses[k], name) == 0)
+            return true;
+    return false;
+}
+
+/* A number that a program gave: finite and not negative. */
+static strads_err check(const char *name, double value)
+{
+    if (value >= 0 && isfinite(value))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "%s is %g; it must be a finite number from 0 up", name,
+                       value);
+}
+
+strads_err svm_options_resolve(const strads_svm_options *given,
+                               strads_svm_options *out)
+{
+    strads_svm_options o = *given;
+    strads_err err;
+
+    if (!o.loss)
+        o.loss = svm_defaults.loss;
+    if (o.c == 0)
+        o.c = svm_defaults.c;
+    if (!is_loss(o.loss))
+        return strads_fail(STRADS_EINVAL,
+                           "loss is \"%s\"; expected hinge, squared-hinge, "
+                           "epsilon or squared-epsilon",
+                           o.loss);
+    if ((err = check("c", o.c)) || (err = check("bias", o.bias)) ||
+        (err = check("epsilon", o.epsilon)))
+        return err;
+    if (svm_loss_classifies(svm_loss_of(&o)))
+        o.epsilon = 0;
+    *out = o;
+    return STRADS_OK;
+}

@@ -1,0 +1,207 @@
+/* The rooms of the SVM program and what they hand to each other.
+ *
+ * Every loss here is, for a residual r = target - z with z = x'w,
+ *
+ *     loss(r) = max over low <= b <= high of  b r - e |b| - d/2 b^2
+ *
+ * so that one set of formulas does for all (svm_loss.h). The dual is
+ *
+ *     maximise D(b) = sum (target_i b_i - e |b_i| - d_i/2 b_i^2) - 1/2 |w|^2
+ *     with w = X'b
+ *
+ * whose variables, one a row, are what the policy schedules. Hsieh, Chang, Lin,
+ * Keerthi, Sundararajan, ICML 2008, ascend in one of them at a time; Ho and
+ * Lin, JMLR 2012, do it for regression.
+ *
+ * Each partition ascends with a w of its own. What all partitions have done
+ * since the last merge is added up; that this cannot overshoot is bought with a
+ * curvature s times the true one, s measured at each merge: |sum d_k|^2 / sum
+ * |d_k|^2 for changes d_k of w, which is 1 where partitions do not meet and K
+ * at worst. Ma et al., "Adding vs. Averaging in Distributed Primal-Dual
+ * Optimization", ICML 2015, prove it for s = K.
+ *
+ * Parameters: the coefficients of the columns, that of the bias, s - K, and
+ * from svm_first_sample on the rows' b_i. */
+#ifndef SVM_PARTS_H
+#define SVM_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/svm.h>
+
+#include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_kernels.h"
+#include "svm_loss.h"
+
+/* ---- which parameter is what ------------------------------------------- */
+
+static inline uint64_t svm_bias_param(const strads_shape *shape)
+{
+    return shape->cols;
+}
+
+static inline uint64_t svm_safety_param(const strads_shape *shape)
+{
+    return shape->cols + 1;
+}
+
+static inline uint64_t svm_first_sample(const strads_shape *shape)
+{
+    return shape->cols + 2;
+}
+
+/* ---- one partition ----------------------------------------------------- */
+
+typedef struct svm_local {
+    uint64_t rows, columns;
+    const linear_kernels *kernels;
+    double bias, flat;  /* B, and e of the loss */
+    svm_sample *sample; /* [rows] */
+    double *weight;     /* [rows] c_i, until the survey is over */
+    double *base;       /* [columns + 1] the w that all agree on */
+    double *w;          /* [columns + 1] with what was done here since */
+    double safety;      /* s */
+    bool stale;         /* w is base, but has not been copied yet */
+    bool moved;         /* w is not base */
+    bool *rests;        /* [rows] at a bound, and far from leaving it */
+    uint32_t *order;    /* [rows] workspace of a pass */
+    double worst;       /* the largest violation of the pass before */
+    double worst_now;   /* and of this one */
+    uint64_t left;      /* rows until this pass ends */
+} svm_local;
+
+/* svm_state.c: what strads_program says of slots with these names. */
+strads_err svm_open(const strads_task *task, void **out);
+void svm_close(void *opened);
+
+/* Row i of a share. */
+static inline linear_column svm_row_of(const strads_share *share, uint64_t i)
+{
+    const strads_sparse *x = &share->by_row;
+    const uint64_t at = x->start[i], n = x->start[i + 1] - at;
+    const bool full = n == share->cols.end - share->cols.begin;
+    return (linear_column){.n = n,
+                           .index = full ? NULL : x->index + at,
+                           .f64 = x->f64 ? x->f64 + at : NULL,
+                           .f32 = x->f32 ? x->f32 + at : NULL};
+}
+
+/* x_i'w with the bias, and w += a x_i. */
+static inline double svm_dot(const svm_local *local, const linear_column *row,
+                             const double *w)
+{
+    return local->kernels->dot(row, w) + local->bias * w[local->columns];
+}
+
+static inline void svm_add(const svm_local *local, const linear_column *row,
+                           double a, double *w)
+{
+    local->kernels->add(row, a, w);
+    w[local->columns] += a * local->bias;
+}
+
+/* svm_ascend.c: a pass over a block's rows. */
+size_t svm_partial_ascend(const strads_task *task);
+strads_err svm_update_ascend(strads_task *task);
+
+/* svm_scan.c: all rows of a partition, looked at from the w that all agree
+ * on. */
+size_t svm_partial_scan(const strads_task *task);
+strads_err svm_update_scan(strads_task *task);
+size_t svm_partial_seed(const strads_task *task);
+strads_err svm_update_seed(strads_task *task);
+
+/* ---- the coordinator --------------------------------------------------- */
+
+/* The rows of one partition, as the coordinator sees them. A pass is over when
+ * each row that does not rest has been visited once. */
+typedef struct svm_part {
+    uint64_t begin, end;
+    uint64_t left; /* rows yet to be visited in this pass */
+    double sum;    /* of the gaps found in this pass, */
+    double before; /* and in the one before */
+} svm_part;
+
+typedef struct svm_state {
+    strads_svm_options options; /* defaults filled in */
+    char *classes_text;         /* what options.classes points to */
+    linear_classes classes;
+    svm_part *part;    /* [partitions] */
+    double *urgency;   /* [rows] share of the gap when last looked at */
+    bool *waits;       /* [rows] to be visited in this pass */
+    uint32_t *told;    /* [rows] parameters on their way to the policy ... */
+    double *how;       /* ... and their priorities */
+    strads_block *own; /* [partitions] the rows of each, without the empty */
+    uint32_t n_own;
+    uint32_t partitions;
+    uint64_t columns, rows;
+    double entries; /* of the whole data set */
+    bool surveyed;
+    bool seed_due; /* the run starts from a w whose b are not known */
+    bool moved;    /* rows have moved since the last merge */
+    bool scan_due;
+    bool rested; /* the scan to come was called by the policy's rest */
+    bool stalled;
+    double safety;      /* s */
+    double near, far;   /* sums of |sum d|^2 and sum |d|^2, fading */
+    uint64_t visits;    /* rows that passes have looked at */
+    uint64_t next_scan; /* so many visits until one is due */
+    uint64_t scans;
+    double aim;        /* a scan is due at this share of the tolerance */
+    double enough;     /* that share of P: see svm_pass.c */
+    double loss, dual; /* of the scan, without 1/2 |w|^2 */
+    uint64_t supports, supports_seen;
+    uint32_t seen;      /* blocks of the scan that have come in */
+    double primal, gap; /* P and P - D of the last scan */
+    double least, most; /* the best P and D so far */
+    uint32_t idle;      /* scans in a row that bettered neither */
+    double intercept;
+} svm_state;
+
+/* svm_state.c: what strads_program says of slots with these names. */
+strads_err svm_shape(const void *config, const strads_data *data,
+                     strads_shape *shape);
+strads_range svm_owned(const void *config, const strads_data *data,
+                       const strads_shape *shape, uint32_t partition);
+double svm_weight(const void *config, const strads_data *data, uint32_t j);
+strads_err svm_begin(const void *config, const strads_data *data,
+                     const strads_shape *shape, void **out);
+void svm_end(void *begun);
+
+/* svm_options.c */
+extern const strads_option svm_option_table[];
+extern const strads_svm_options svm_defaults;
+/* Checks a config; fills defaults in. */
+strads_err svm_options_resolve(const strads_svm_options *given,
+                               strads_svm_options *out);
+svm_loss_kind svm_loss_of(const strads_svm_options *resolved);
+
+/* svm_pass.c: what the policy is told, so that it chooses each row that does
+ * not rest once a pass. The first pass; a block's end; a partition's scan. */
+void svm_begin_passes(svm_state *state);
+strads_err svm_aggregate_ascend(strads_commit *commit);
+void svm_pass_after_scan(strads_commit *commit);
+
+/* svm_scan.c: a scan's part of one partition; the last one's makes the
+ * certificate, and says where the policy is to rest. */
+strads_err svm_aggregate_scan(strads_commit *commit);
+strads_err svm_aggregate_seed(strads_commit *commit);
+
+/* svm_merge.c: everyone's change of w. */
+size_t svm_partial_merge(const strads_task *task);
+strads_err svm_update_merge(strads_task *task);
+strads_err svm_aggregate_merge(strads_commit *commit);
+strads_err svm_refresh(strads_task *task, const strads_change *changes,
+                       uint32_t n);
+
+/* svm_survey.c: which labels there are, and what becomes of them. */
+size_t svm_partial_survey(const strads_task *task);
+strads_err svm_update_survey(strads_task *task);
+strads_err svm_aggregate_survey(strads_commit *commit);
+strads_err svm_receive_survey(strads_task *task);
+
+/* The places of phases in the program's table. */
+enum { SVM_SURVEY, SVM_SEED, SVM_ASCEND, SVM_MERGE, SVM_SCAN };
+
+#endif

@@ -1,0 +1,227 @@
+/* The memory of the SVM: a partition's state, the coordinator's, and what
+ * others may ask of it afterwards. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "svm_parts.h"
+
+/* ---- one partition ----------------------------------------------------- */
+
+static strads_err check_labels(const strads_share *share, uint64_t rows)
+{
+    if (rows > 0 && !share->label)
+        return strads_fail(STRADS_EINVAL,
+                           "the SVM needs a label in each row, and this data "
+                           "has none; give a file of labels");
+    return STRADS_OK;
+}
+
+static double square_of(const linear_column *x)
+{
+    double sum = 0;
+
+    for (uint64_t k = 0; k < x->n; k++) {
+        const double v = x->f64 ? x->f64[k] : (double)x->f32[k];
+        sum += v * v;
+    }
+    return sum;
+}
+
+static strads_err reserve(svm_local *local)
+{
+    const uint64_t n = local->rows, p = local->columns;
+
+    local->sample = calloc(n + 1, sizeof(*local->sample));
+    local->weight = calloc(n + 1, sizeof(double));
+    local->base = calloc(p + 1, sizeof(double));
+    local->w = calloc(p + 1, sizeof(double));
+    local->rests = calloc(n + 1, sizeof(bool));
+    local->order = calloc(n + 1, sizeof(uint32_t));
+    if (local->sample && local->weight && local->base && local->w &&
+        local->rests && local->order)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory for the state of %llu rows and %llu columns",
+                       (unsigned long long)n, (unsigned long long)p);
+}
+
+strads_err svm_open(const strads_task *task, void **out)
+{
+    const strads_share *share = task->share;
+    strads_svm_options options;
+    svm_local *local = NULL;
+    strads_err err = svm_options_resolve(task->config, &options);
+
+    if (!err)
+        err = check_labels(share, share->by_row.lines);
+    if (err)
+        return err;
+    local = calloc(1, sizeof(*local));
+    if (!local)
+        return strads_fail(STRADS_ENOMEM, "no memory for a partition");
+    local->rows = local->left = share->by_row.lines;
+    local->columns = task->shape->cols;
+    local->kernels = linear_kernels_choose(local->columns);
+    local->bias = options.bias;
+    local->flat = options.epsilon;
+    local->safety = share->partitions;
+    local->worst = INFINITY;
+    err = reserve(local);
+    if (!err)
+        err = linear_read_weights(options.weights, &share->rows,
+                                  task->shape->rows, local->weight);
+    if (err) {
+        svm_close(local);
+        return err;
+    }
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const linear_column x = svm_row_of(share, i);
+        local->sample[i].square = square_of(&x) + options.bias * options.bias;
+    }
+    *out = local;
+    return STRADS_OK;
+}
+
+void svm_close(void *opened)
+{
+    svm_local *local = opened;
+
+    if (!local)
+        return;
+    free(local->sample);
+    free(local->weight);
+    free(local->base);
+    free(local->w);
+    free(local->rests);
+    free(local->order);
+    free(local);
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+strads_err svm_shape(const void *config, const strads_data *data,
+                     strads_shape *shape)
+{
+    const uint64_t rows = strads_data_rows(data);
+    const uint64_t cols = strads_data_cols(data);
+    strads_svm_options resolved;
+
+    shape->coefficients = cols;
+    shape->parameters = cols + 2 + rows;
+    shape->block_max = UINT32_MAX;
+    return svm_options_resolve(config, &resolved);
+}
+
+strads_range svm_owned(const void *config, const strads_data *data,
+                       const strads_shape *shape, uint32_t partition)
+{
+    const strads_range rows = strads_data_part(data, partition);
+    const uint64_t first = svm_first_sample(shape);
+
+    (void)config;
+    return (strads_range){first + rows.begin, first + rows.end};
+}
+
+/* The entries of a row. Nobody is asked for coefficients. */
+double svm_weight(const void *config, const strads_data *data, uint32_t j)
+{
+    const uint64_t first = strads_data_cols(data) + 2;
+
+    (void)config;
+    return j < first ? 1 : strads_data_row_nnz(data, j - first);
+}
+
+static void take_blocks(svm_state *state, const strads_data *data,
+                        const strads_shape *shape)
+{
+    for (uint32_t p = 0; p < shape->partitions; p++) {
+        const strads_range own = svm_owned(NULL, data, shape, p);
+        const uint64_t first = svm_first_sample(shape);
+        state->part[p] = (svm_part){.begin = own.begin - first,
+                                    .end = own.end - first,
+                                    .before = INFINITY};
+        if (own.begin < own.end)
+            state->own[state->n_own++] =
+                (strads_block){.id = p,
+                               .n = (uint32_t)(own.end - own.begin),
+                               .first = (uint32_t)own.begin,
+                               .owner = p};
+    }
+}
+
+static bool reserve_state(svm_state *state, const strads_shape *shape)
+{
+    state->part = calloc(shape->partitions + 1, sizeof(*state->part));
+    state->own = calloc(shape->partitions + 1, sizeof(*state->own));
+    state->urgency = calloc(shape->rows + 1, sizeof(double));
+    state->waits = calloc(shape->rows + 1, sizeof(bool));
+    state->told = calloc(shape->rows + 1, sizeof(uint32_t));
+    state->how = calloc(shape->rows + 1, sizeof(double));
+    return state->part && state->own && state->urgency && state->waits &&
+           state->told && state->how;
+}
+
+strads_err svm_begin(const void *config, const strads_data *data,
+                     const strads_shape *shape, void **out)
+{
+    svm_state *state = calloc(1, sizeof(*state));
+    strads_err err;
+
+    if (!state || !reserve_state(state, shape)) {
+        err = strads_fail(STRADS_ENOMEM, "no memory for the state of %llu rows",
+                          (unsigned long long)shape->rows);
+        goto fail;
+    }
+    err = svm_options_resolve(config, &state->options);
+    if (err)
+        goto fail;
+    take_blocks(state, data, shape);
+    state->partitions = shape->partitions;
+    state->columns = shape->cols;
+    state->rows = shape->rows;
+    state->entries = (double)strads_data_nnz(data);
+    state->safety = shape->partitions;
+    state->next_scan = 3 * shape->rows;
+    state->aim = .5;
+    state->least = INFINITY;
+    state->most = -INFINITY;
+    svm_begin_passes(state);
+    *out = state;
+    return STRADS_OK;
+fail:
+    svm_end(state);
+    return err;
+}
+
+void svm_end(void *begun)
+{
+    svm_state *state = begun;
+
+    if (!state)
+        return;
+    free(state->part);
+    free(state->urgency);
+    free(state->waits);
+    free(state->told);
+    free(state->how);
+    free(state->own);
+    free(state->classes_text);
+    free(state);
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+const strads_svm_options *strads_svm_resolved(const void *state)
+{
+    return &((const svm_state *)state)->options;
+}
+
+double strads_svm_intercept(const void *state)
+{
+    return ((const svm_state *)state)->intercept;
+}
+
+uint64_t strads_svm_supports(const void *state)
+{
+    return ((const svm_state *)state)->supports;
+}

@@ -1,0 +1,97 @@
+/* The first phase: which labels there are, how many rows of each, and what
+ * becomes of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "svm_parts.h"
+
+size_t svm_partial_survey(const strads_task *task)
+{
+    (void)task;
+    return sizeof(linear_survey);
+}
+
+strads_err svm_update_survey(strads_task *task)
+{
+    const svm_local *local = task->local;
+
+    for (uint64_t i = 0; i < local->rows; i++)
+        linear_survey_add((linear_survey *)task->partial, task->share->label[i],
+                          local->weight[i]);
+    return STRADS_OK;
+}
+
+static strads_err classes_of(const strads_svm_options *options,
+                             const linear_survey *survey, linear_classes *out)
+{
+    const linear_class_options given = {.classes = options->classes,
+                                        .class_weight = options->class_weight};
+
+    *out = (linear_classes){.weight = {1, 1}};
+    if (!svm_loss_classifies(svm_loss_of(options)))
+        return STRADS_OK;
+    return linear_classes_of(&given, survey, out);
+}
+
+static bool has_start(const svm_state *state, const double *w)
+{
+    for (uint64_t j = 0; j <= state->columns; j++)
+        if (w[j] != 0)
+            return true;
+    return false;
+}
+
+strads_err svm_aggregate_survey(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const linear_survey *survey = (const linear_survey *)commit->partial;
+    char text[64];
+    const strads_err err = classes_of(&state->options, survey, &state->classes);
+
+    if (err)
+        return err;
+    state->surveyed = true;
+    state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
+    if (!svm_loss_classifies(svm_loss_of(&state->options)))
+        return STRADS_OK;
+    (void)snprintf(text, sizeof(text), "%.17g,%.17g", state->classes.label[0],
+                   state->classes.label[1]);
+    state->classes_text = strdup(text);
+    state->options.classes = state->classes_text;
+    return state->classes_text
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory for two labels");
+}
+
+/* Labels and weights become samples. */
+static void take_samples(svm_local *local, const strads_share *share,
+                         const strads_svm_options *options,
+                         const linear_classes *classes)
+{
+    const svm_loss_kind kind = svm_loss_of(options);
+    const bool two = svm_loss_classifies(kind);
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const bool positive = share->label[i] == classes->label[1];
+        const double target = !two ? share->label[i] : positive ? 1 : -1;
+        const double weight =
+            local->weight[i] * (two ? classes->weight[positive] : 1);
+        const double square = local->sample[i].square;
+        local->sample[i] = svm_sample_of(kind, target, options->c * weight);
+        local->sample[i].square = square;
+    }
+}
+
+strads_err svm_receive_survey(strads_task *task)
+{
+    strads_svm_options options;
+    linear_classes classes;
+    strads_err err = svm_options_resolve(task->config, &options);
+
+    if (!err)
+        err = classes_of(&options, (const linear_survey *)task->partial,
+                         &classes);
+    if (!err)
+        take_samples(task->local, task->share, &options, &classes);
+    return err;
+}

@@ -1,0 +1,31 @@
+/* engine/role/owned_policy.h - a policy for each partition, where parameters
+ * are owned.
+ *
+ * A program whose parameters belong to partitions (program.h, `owned`) has its
+ * policy opened once for each of them, on that partition's parameters alone. A
+ * choice is what all of these choose, side by side: blocks that their owners
+ * may work on at once. */
+#ifndef STI_OWNED_POLICY_H
+#define STI_OWNED_POLICY_H
+
+#include "engine/role/run_context.h"
+
+/* Opens run->policy on each partition's parameters; run->weight is set. *out is
+ * to be freed also when this fails. STRADS_EPROGRAM: ranges that overlap or
+ * reach beyond the parameters. STRADS_ENOMEM, and the policy's own errors. */
+strads_err sti_owned_open(const sti_run *run, sti_owned **out);
+void sti_owned_free(sti_owned *owned);
+
+/* As a policy's slots of the same names; what nobody owns is passed over.
+ * `want` and `work` count for each partition. All are at rest when the
+ * priorities left in each sum to at most its share of `rest`. */
+void sti_owned_prioritise(sti_owned *owned, uint32_t n, const uint32_t *param,
+                          const double *priority);
+strads_err sti_owned_choose(sti_owned *owned,
+                            const strads_choice_request *request,
+                            strads_choice *choice);
+
+/* Whether some partition owns parameter j. */
+bool sti_owned_has(const sti_owned *owned, uint32_t j);
+
+#endif

@@ -1,0 +1,59 @@
+/* strads/svm.h - linear support vector machines, a built-in program.
+ *
+ *     minimise 1/2 |w|^2 + C sum_i c_i loss(y_i, x_i'w)
+ *
+ * over w, as liblinear does; c_i is the row's weight, 1 unless told. With m =
+ * y x'w for classes y = +-1, and r = y - x'w for numbers y,
+ *
+ *     hinge            max(0, 1 - m)
+ *     squared-hinge    max(0, 1 - m)^2
+ *     epsilon          max(0, |r| - epsilon)
+ *     squared-epsilon  max(0, |r| - epsilon)^2
+ *
+ * With a bias B each row has one more column, of value B, whose coefficient is
+ * penalised like all others: the intercept is B times that coefficient. The gap
+ * that it reports is a relative duality gap, (P - D) / P. */
+#ifndef STRADS_SVM_H
+#define STRADS_SVM_H
+
+#include "strads/error.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What `config` points to; NULL: the squared hinge at C = 1. */
+typedef struct strads_svm_options {
+    const char *loss;         /* as above; NULL: "squared-hinge" */
+    double c;                 /* C, > 0; 0: 1 */
+    double bias;              /* B, >= 0; 0: no intercept */
+    double epsilon;           /* >= 0, of the last two losses */
+    const char *class_weight; /* NULL, "none": 1; "balanced": W / (2 W_class),
+                                 with W the sum of weights; or
+                                 "LABEL=WEIGHT,..." */
+    const char *weights;      /* a file with the weight of each row, one a line;
+                                 NULL: 1 */
+    const char *classes; /* "NEGATIVE,POSITIVE" labels; NULL: the data's two */
+} strads_svm_options;
+
+/* The program: name "svm"; rows split, rows compressed. Its parameters are the
+ * cols coefficients, which the model holds, two numbers more, and a dual value
+ * for each row. Needs labels; of two values, for the first two losses. */
+extern STRADS_API const strads_program strads_program_svm;
+
+/* Results, from the state that strads_result_state returns; any thread. */
+
+/* The options as the run took them: classes filled in. Valid as long as the
+ * state. */
+STRADS_API const strads_svm_options *strads_svm_resolved(const void *state);
+/* B times its coefficient, as committed last; 0 without a bias. */
+STRADS_API double strads_svm_intercept(const void *state);
+/* Rows whose dual value was not 0 at the last report. */
+STRADS_API uint64_t strads_svm_supports(const void *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,93 @@
+#!/bin/sh
+# strads svm train and predict on a century of speeches: both bounds are
+# computed again from model and data, by awk; over nodes, simulated, bad input.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
+party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
+
+# weigh MODEL DATA POWER: 1/2 |w|^2 + sum max(0, 1 - y z)^POWER, without bias;
+# the rows' sums go to ./weighed.
+weigh() {
+    awk -v power="$3" "$read_model"'
+    {
+        z = score()
+        printf "%.12g\n", z >"weighed"
+        m = 1 - ($1 == 1 ? z : -z)
+        if (m > 0) loss += m ^ power
+    }
+    END {
+        for (j in w) squares += w[j] ^ 2
+        printf "%.15g\n", loss + squares / 2
+    }' "$1" "$2"
+}
+
+for workers in 1 2 4; do
+    gives 0 svm train "$party" --workers $workers --loss hinge \
+        --model hinge.json --log hinge.jsonl
+    says err "converged after" "hinge at C = 1" "support vectors" \
+        "labels (negative,positive): -1,1"
+    near "$(weigh hinge.json "$party" 1)" "$(member hinge.json objective)" \
+        1e-9 "the hinge objective, weighed again"
+    gives 0 svm train "$party" --workers $workers --model squared.json
+    near "$(weigh squared.json "$party" 2)" "$(member squared.json objective)" \
+        1e-9 "the squared objective, weighed again"
+    cp hinge.json "hinge$workers.json"
+done
+near "$(member hinge4.json objective)" "$(member hinge1.json objective)" 2e-6 \
+    "the objective on 4 workers"
+says hinge.json '"program": "svm"' '"loss": "hinge"' '"classes": "-1,1"' \
+    '"columns": 2000'
+says hinge.jsonl '"event": "round"' '"updates_other": 0' \
+    '"event": "end", "reason": "converged"'
+
+# Predictions: labels, decision values
+gives 0 svm predict hinge1.json "$party_test" --write decision
+weigh hinge1.json "$party_test" 1 >/dev/null
+same "$(wc -l <out)" 373 "the number of predictions"
+paste out weighed | awk '{
+    d = $1 - $2; if (d < 0) d = -d
+    if (d > 1e-9) { print; exit 1 } }' || fail "a decision value differs"
+cp out decisions
+gives 0 svm predict hinge1.json "$party_test"
+says err "373 rows" "% of labels right"
+paste out decisions | awk '{ if ($1 != ($2 > 0 ? 1 : -1)) exit 1 }' ||
+    fail "a label does not follow from its decision value"
+
+# Other labels, a bias, weights, numbers
+awk '{ $1 = $1 == 1 ? "7" : "3"; print }' "$party" >other.svm
+gives 0 svm train other.svm --loss hinge --workers 1 --bias 1 --tolerance 1e-4 \
+    --class-weight balanced --model other.json
+says other.json '"classes": "3,7"' '"intercept": '
+gives 0 svm predict other.json other.svm
+same "$(sort -u out | tr '\n' ' ')" "3 7 " "the labels"
+gives 0 svm train "$year_train" --loss epsilon --epsilon 0.5 --c 0.1 \
+    --model year.json
+gives 0 svm predict year.json "$year_test"
+says err "root mean squared error"
+
+# Over TCP, and simulated: the same objective
+start first svm train "$party" --loss hinge --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --deterministic --model nodes.json
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 0
+ends first "$first" 0
+gives 0 svm train "$party" --loss hinge --workers 1 --partitions 2 \
+    --deterministic --model alone.json
+same "$(member nodes.json objective)" "$(member alone.json objective)" \
+    "the objective over TCP"
+gives 0 simulate svm "$party" --loss hinge --workers 4 --cost 2
+says out "objective"
+
+# A start from a model; what is wrong with the input
+gives 0 svm train "$party" --loss hinge --start hinge1.json --workers 1
+awk '{ $1 = "5"; print }' "$party" >one.svm
+refuses 2 "all rows have the label 5" svm train one.svm --quiet
+awk 'NR < 4 { $1 = NR } { print }' "$party" >many.svm
+refuses 2 "different labels" svm train many.svm --quiet
+refuses 2 "expected" svm train "$party" --loss logistic
+refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
+finish

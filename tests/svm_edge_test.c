@@ -1,0 +1,271 @@
+/* Small problems whose solution can be written down, data that a textbook does
+ * not mention, and options that contradict each other. */
+#include <criterion/criterion.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/svm_fit.h"
+
+static const strads_svm_options hinge = {.loss = "hinge"};
+static const strads_svm_options squared = {.loss = "squared-hinge"};
+
+static svm_fit fit_or_fail(const lasso_design *design,
+                           const strads_svm_options *options)
+{
+    svm_fit fit = svm_fit_run(design, options, NULL);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g",
+                 options->loss, (int)fit.end, fit.gap);
+    return fit;
+}
+
+static void expect_good(const lasso_design *design,
+                        const strads_svm_options *options)
+{
+    svm_fit fit = fit_or_fail(design, options);
+    const svm_worth worth = svm_fit_worth(design, options, NULL, &fit);
+
+    cr_expect_leq(worth.primal - worth.dual, 1.1e-10 * worth.primal + 1e-300,
+                  "%s: P %g, D %g", options->loss, worth.primal, worth.dual);
+    svm_fit_free(&fit);
+}
+
+static void expect_refused(const lasso_design *design,
+                           const strads_svm_options *options, strads_err err,
+                           const char *says)
+{
+    svm_fit fit = svm_fit_run(design, options, NULL);
+
+    cr_expect_eq(fit.err, err, "%d: %s", (int)fit.err, strads_error_text());
+    cr_expect_not_null(strstr(strads_error_text(), says), "\"%s\" in \"%s\"",
+                       says, strads_error_text());
+    svm_fit_free(&fit);
+}
+
+/* Rows x and -x with labels 1 and -1, x = (3, 4): w = t x / |x|, and both rows
+ * have the margin m = 5 t. */
+static lasso_design two_points(void)
+{
+    lasso_design d = lasso_design_zero(2, 2);
+
+    lasso_design_col(&d, 0)[0] = 3;
+    lasso_design_col(&d, 1)[0] = 4;
+    lasso_design_col(&d, 0)[1] = -3;
+    lasso_design_col(&d, 1)[1] = -4;
+    d.y[0] = 1;
+    d.y[1] = -1;
+    return d;
+}
+
+Test(svm_edge, two_points_have_the_solution_that_can_be_written_down)
+{
+    lasso_design d = two_points();
+
+    /* hinge: t^2/2 + 2 C max(0, 1 - 5 t): t = 10 C up to 5 t = 1. */
+    for (double c = .001; c < 100; c *= 10) {
+        const strads_svm_options options = {.loss = "hinge", .c = c};
+        svm_fit fit = fit_or_fail(&d, &options);
+        const double t = fmin(10 * c, .2);
+        cr_expect_float_eq(fit.w[0], t * .6, 1e-5 * t, "C %g: %g", c, fit.w[0]);
+        cr_expect_float_eq(fit.w[1], t * .8, 1e-5 * t);
+        svm_fit_free(&fit);
+    }
+    /* squared: t^2/2 + 2 C (1 - 5 t)^2: t (1 + 100 C) = 20 C. */
+    for (double c = .001; c < 100; c *= 10) {
+        const strads_svm_options options = {.loss = "squared-hinge", .c = c};
+        svm_fit fit = fit_or_fail(&d, &options);
+        const double t = 20 * c / (1 + 100 * c);
+        cr_expect_float_eq(fit.w[0], t * .6, 1e-5 * t, "C %g: %g", c, fit.w[0]);
+        cr_expect_float_eq(fit.w[1], t * .8, 1e-5 * t);
+        svm_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, one_row_for_numbers_has_the_solution_that_can_be_written_down)
+{
+    lasso_design d = lasso_design_zero(1, 1);
+
+    lasso_design_col(&d, 0)[0] = 2;
+    d.y[0] = 5;
+    /* w^2/2 + C max(0, 5 - 2 w - .5): w = 2 C up to 2 w = 4.5. */
+    for (double c = .01; c < 100; c *= 10) {
+        const strads_svm_options options = {.loss = "epsilon",
+                                            .c = c,
+                                            .epsilon = .5};
+        svm_fit fit = fit_or_fail(&d, &options);
+        cr_expect_float_eq(fit.w[0], fmin(2 * c, 2.25), 1e-8);
+        svm_fit_free(&fit);
+    }
+    /* w^2/2 + C (4.5 - 2 w)^2: w (1 + 8 C) = 18 C. */
+    const strads_svm_options options = {.loss = "squared-epsilon",
+                                        .c = 2,
+                                        .epsilon = .5};
+    svm_fit fit = fit_or_fail(&d, &options);
+    cr_expect_float_eq(fit.w[0], 36. / 17, 1e-8);
+    svm_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, separable_rows_are_separated)
+{
+    lasso_design d = lasso_design_zero(40, 3);
+
+    for (uint64_t i = 0; i < 40; i++) {
+        d.y[i] = i % 2 ? 1 : -1;
+        lasso_design_col(&d, 0)[i] = d.y[i] * (1 + (double)i / 40);
+        lasso_design_col(&d, 1)[i] = (double)(i % 5) - 2;
+    }
+    const strads_svm_options hard[] = {{.loss = "hinge", .c = 100},
+                                       {.loss = "squared-hinge", .c = 100}};
+    for (size_t k = 0; k < 2; k++) {
+        svm_fit fit = fit_or_fail(&d, &hard[k]);
+        for (uint64_t i = 0; i < 40; i++) {
+            double z = 0;
+            for (uint64_t j = 0; j < 3; j++)
+                z += lasso_design_col(&d, j)[i] * fit.w[j];
+            cr_expect_gt(z * d.y[i], .9);
+        }
+        cr_expect_eq(fit.w[2], 0);
+        svm_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, one_class_alone_is_refused_with_its_label)
+{
+    lasso_design d = svm_design_random(10, 3, 1, 1);
+
+    for (uint64_t i = 0; i < 10; i++)
+        d.y[i] = 7;
+    expect_refused(&d, &hinge, STRADS_EFORMAT, "all rows have the label 7");
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, labels_may_be_any_two_numbers)
+{
+    lasso_design d = svm_design_random(80, 20, .5, 6);
+    svm_fit plain = fit_or_fail(&d, &hinge);
+
+    for (uint64_t i = 0; i < 80; i++)
+        d.y[i] = d.y[i] > 0 ? 12.5 : 3;
+    svm_fit other = fit_or_fail(&d, &hinge);
+    const strads_svm_options turned = {.loss = "hinge", .classes = "12.5,3"};
+    svm_fit turn = fit_or_fail(&d, &turned);
+    cr_expect_str_eq(other.classes, "3,12.5");
+    for (uint64_t j = 0; j < 20; j++) {
+        cr_expect_float_eq(plain.w[j], other.w[j], 1e-14);
+        cr_expect_float_eq(plain.w[j], -turn.w[j], 1e-4);
+    }
+    const strads_svm_options wrong = {.loss = "hinge", .classes = "3,4"};
+    expect_refused(&d, &wrong, STRADS_EINVAL, "the labels 3 and 12.5");
+    svm_fit_free(&plain);
+    svm_fit_free(&other);
+    svm_fit_free(&turn);
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, empty_and_equal_rows_and_columns_are_no_trouble)
+{
+    lasso_design d = svm_design_random(60, 12, .4, 8);
+
+    for (uint64_t j = 0; j < 12; j++) {
+        lasso_design_col(&d, j)[3] = lasso_design_col(&d, j)[4] = 0;
+        lasso_design_col(&d, j)[6] = lasso_design_col(&d, j)[5];
+    }
+    d.y[5] = 1;
+    d.y[6] = -1;
+    for (uint64_t i = 0; i < 60; i++) {
+        lasso_design_col(&d, 7)[i] = 0;
+        lasso_design_col(&d, 9)[i] = lasso_design_col(&d, 8)[i];
+    }
+    const strads_svm_options variants[] = {hinge,
+                                           squared,
+                                           {.loss = "epsilon", .epsilon = .2},
+                                           {.loss = "squared-epsilon",
+                                            .epsilon = .2}};
+    for (size_t k = 0; k < 4; k++)
+        expect_good(&d, &variants[k]);
+    svm_fit fit = fit_or_fail(&d, &squared);
+    cr_expect_eq(fit.w[7], 0);
+    cr_expect_float_eq(fit.w[8], fit.w[9], 1e-12);
+    svm_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, columns_of_very_different_scale_still_meet_the_bounds)
+{
+    lasso_design d = svm_design_random(30, 4, 1, 11);
+
+    for (uint64_t i = 0; i < 30; i++) {
+        lasso_design_col(&d, 0)[i] *= 1e-8;
+        lasso_design_col(&d, 1)[i] = i % 3 ? 0 : 1e8 * d.y[i];
+    }
+    expect_good(&d, &hinge);
+    expect_good(&d, &squared);
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, more_partitions_than_rows_and_a_single_column_train)
+{
+    lasso_design d = svm_design_random(5, 1, 1, 2);
+    const strads_engine_options engine = {.workers = 2,
+                                          .partitions = 9,
+                                          .tolerance = 1e-9};
+    svm_fit fit = svm_fit_run(&d, &squared, &engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_leq(fit.gap, 1e-9);
+    svm_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(svm_edge, class_weights_count_as_so_many_rows)
+{
+    lasso_design d = svm_design_random(50, 10, .5, 12);
+    lasso_design twice = lasso_design_zero(100, 10);
+    uint64_t n = 0;
+
+    for (uint64_t i = 0; i < 50; i++)
+        for (int k = 0; k < (d.y[i] > 0 ? 2 : 1); k++, n++) {
+            for (uint64_t j = 0; j < 10; j++)
+                lasso_design_col(&twice, j)[n] = lasso_design_col(&d, j)[i];
+            twice.y[n] = d.y[i];
+        }
+    for (; n < 100; n++) /* empty rows say nothing about w */
+        twice.y[n] = 1;
+    const strads_svm_options weighted = {.loss = "squared-hinge",
+                                         .class_weight = "1=2"};
+    svm_fit a = fit_or_fail(&d, &weighted), b = fit_or_fail(&twice, &squared);
+    for (uint64_t j = 0; j < 10; j++)
+        cr_expect_float_eq(a.w[j], b.w[j], 1e-4);
+    const strads_svm_options wrong = {.loss = "hinge", .class_weight = "7=2"};
+    expect_refused(&d, &wrong, STRADS_EINVAL, "no row has the label 7");
+    svm_fit_free(&a);
+    svm_fit_free(&b);
+    lasso_design_free(&d);
+    lasso_design_free(&twice);
+}
+
+Test(svm_edge, options_that_are_none_are_refused)
+{
+    lasso_design d = svm_design_random(6, 3, 1, 1);
+    const struct {
+        strads_svm_options options;
+        const char *says;
+    } cases[] = {
+        {{.c = -1}, "c is -1"},
+        {{.c = INFINITY}, "c is inf"},
+        {{.bias = NAN}, "bias is"},
+        {{.loss = "epsilon", .epsilon = -2}, "epsilon is -2"},
+        {{.loss = "square"}, "loss is \"square\""},
+    };
+
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+        expect_refused(&d, &cases[k].options, STRADS_EINVAL, cases[k].says);
+    const strads_svm_options absent = {.weights = "/nowhere/at/all"};
+    expect_refused(&d, &absent, STRADS_EIO, "cannot be opened");
+    lasso_design_free(&d);
+}

@@ -1,0 +1,154 @@
+/* Fits must be worth what they say: P at their w and D at their b, computed
+ * from the objective as the header states it, under every option and on every
+ * kind of run. The two enclose the minimum, so nothing else need be known. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/svm_fit.h"
+
+typedef struct size_case {
+    uint64_t rows, cols;
+    double density;
+} size_case;
+
+static const size_case sizes[] = {{60, 20, 1},
+                                  {40, 150, .5},
+                                  {300, 500, .1},
+                                  {400, 30, .3}};
+
+static const strads_svm_options variants[] = {
+    {.loss = "squared-hinge"},
+    {.loss = "hinge"},
+    {.loss = "squared-hinge", .c = 10, .bias = 1},
+    {.loss = "hinge", .c = .1, .bias = 2},
+    {.loss = "epsilon", .epsilon = .3},
+    {.loss = "squared-epsilon", .epsilon = .1, .bias = 1},
+    {.loss = "epsilon", .c = .5},
+};
+
+static void expect_worth(const lasso_design *design,
+                         const strads_svm_options *options,
+                         const strads_engine_options *engine, double tolerance,
+                         const char *what)
+{
+    svm_fit fit = svm_fit_run(design, options, engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s: %s", what, strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g", what,
+                 (int)fit.end, fit.gap);
+    const svm_worth worth = svm_fit_worth(design, options, NULL, &fit);
+    const double gap = (worth.primal - worth.dual) / worth.primal;
+    cr_expect_leq(gap, 1.01 * tolerance + 1e-13, "%s: gap %g", what, gap);
+    cr_expect_geq(gap, -1e-13, "%s: D %.15g is above P %.15g", what, worth.dual,
+                  worth.primal);
+    cr_expect_leq(worth.broken, 1e-12, "%s: b leaves its box by %g", what,
+                  worth.broken);
+    cr_expect_lt(fabs(worth.primal - fit.objective), 1e-11 * worth.primal,
+                 "%s: reports %.15g at %.15g", what, fit.objective,
+                 worth.primal);
+    uint64_t supports = 0;
+    for (uint64_t i = 0; i < design->rows; i++)
+        supports += fit.b[i] != 0;
+    cr_expect_eq(fit.supports, supports);
+    cr_expect_float_eq(fit.intercept, options->bias * fit.w[design->cols],
+                       1e-12);
+    svm_fit_free(&fit);
+}
+
+Test(svm_optimum, bounds_enclose_the_minimum_under_every_option)
+{
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        lasso_design design = svm_design_random(sizes[i].rows, sizes[i].cols,
+                                                sizes[i].density, 7 + i);
+        for (size_t k = 0; k < sizeof(variants) / sizeof(variants[0]); k++) {
+            char what[64];
+            (void)snprintf(what, sizeof(what), "design %zu, variant %zu", i, k);
+            const strads_engine_options engine = {.workers = 1,
+                                                  .deterministic = true,
+                                                  .tolerance = 1e-6};
+            expect_worth(&design, &variants[k], &engine, 1e-6, what);
+        }
+        lasso_design_free(&design);
+    }
+}
+
+Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
+{
+    const char *policies[] = {"priority", "uniform", "cyclic"};
+    lasso_design design = svm_design_random(200, 60, .3, 3);
+
+    for (size_t p = 0; p < 3; p++)
+        for (uint32_t workers = 1; workers <= 4; workers *= 2)
+            for (size_t k = 0; k < 2; k++) {
+                char what[64];
+                const strads_engine_options engine = {.workers = workers,
+                                                      .partitions = 4,
+                                                      .policy = policies[p],
+                                                      .tolerance = 1e-5};
+                (void)snprintf(what, sizeof(what), "%s, %u workers, %s",
+                               policies[p], workers, variants[k].loss);
+                expect_worth(&design, &variants[k], &engine, 1e-5, what);
+            }
+    lasso_design_free(&design);
+}
+
+Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
+{
+    lasso_design design = svm_design_random(150, 80, .3, 5);
+    svm_fit fit[2];
+
+    for (uint32_t k = 0; k < 2; k++) {
+        const strads_engine_options engine = {.workers = 1 + 2 * k,
+                                              .partitions = 3,
+                                              .deterministic = true,
+                                              .tolerance = 1e-4};
+        fit[k] = svm_fit_run(&design, &variants[1], &engine);
+        cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
+    }
+    cr_expect_arr_eq(fit[0].w, fit[1].w, design.cols * sizeof(double));
+    cr_expect_arr_eq(fit[0].b, fit[1].b, design.rows * sizeof(double));
+    svm_fit_free(&fit[0]);
+    svm_fit_free(&fit[1]);
+    lasso_design_free(&design);
+}
+
+Test(svm_optimum, nearly_all_updates_are_of_blocks_that_the_policy_chose)
+{
+    lasso_design design = svm_design_random(300, 100, .2, 9);
+    svm_fit fit = svm_fit_run(&design, &variants[0], NULL);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_gt(fit.updates_policy, 300);
+    cr_expect_lt(fit.updates_other, fit.updates_policy / 10);
+    svm_fit_free(&fit);
+    lasso_design_free(&design);
+}
+
+Test(svm_optimum, a_start_from_the_solution_needs_few_updates)
+{
+    lasso_design design = svm_design_random(300, 100, .2, 4);
+    uint32_t param[101];
+
+    for (uint32_t j = 0; j <= 100; j++)
+        param[j] = j;
+    for (size_t k = 0; k < 4; k += 2) {
+        const strads_engine_options first = {.workers = 1, .tolerance = 1e-7};
+        svm_fit cold = svm_fit_run(&design, &variants[k], &first);
+        cr_assert_eq(cold.err, STRADS_OK, "%s", strads_error_text());
+        const strads_engine_options engine = {.workers = 2,
+                                              .tolerance = 1e-6,
+                                              .n_start = 101,
+                                              .start_param = param,
+                                              .start_value = cold.w};
+        expect_worth(&design, &variants[k], &engine, 1e-6, variants[k].loss);
+        svm_fit warm = svm_fit_run(&design, &variants[k], &engine);
+        cr_expect_lt(warm.updates_policy, cold.updates_policy,
+                     "variant %zu: %llu updates, cold %llu", k,
+                     (unsigned long long)warm.updates_policy,
+                     (unsigned long long)cold.updates_policy);
+        svm_fit_free(&cold);
+        svm_fit_free(&warm);
+    }
+    lasso_design_free(&design);
+}
