@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/role/block_versions.h"
 #include "tests/toy_data.h"
 
 /* ---- what a partition and a block do to each other --------------------- */
@@ -36,7 +37,7 @@ static double tell(double told, uint64_t block, double partial,
 
 typedef struct toy_state {
     strads_cut *cut;
-    double told;
+    static_toy_end end; /* all but the values */
 } toy_state;
 
 static strads_err toy_shape(const void *config, const strads_data *data,
@@ -118,12 +119,34 @@ static size_t toy_partial(const strads_task *task)
     return 1;
 }
 
+static bool keeps(const static_toy_config *config, uint64_t lap)
+{
+    return config->versions && config->objects && lap % config->versions == 0;
+}
+
+/* A version is there before its block's aggregate. */
+static strads_err look_at_version(const strads_commit *commit, toy_state *s)
+{
+    uint32_t b = (uint32_t)commit->block.id;
+    sti_buffer *bytes = NULL;
+    strads_err err =
+        sti_versions_read(commit->store, b, &s->end.lap[b], &bytes);
+    if (err)
+        return err;
+    TOY_CHECK(bytes->size == sizeof(uint64_t));
+    memcpy(&s->end.object[b], bytes->bytes, bytes->size);
+    sti_object_drop(bytes);
+    return STRADS_OK;
+}
+
 static strads_err toy_aggregate(strads_commit *commit)
 {
     toy_state *s = commit->state;
-    s->told =
-        tell(s->told, commit->block.id, commit->partial[0], commit->total);
-    return STRADS_OK;
+    const static_toy_config *config = commit->config;
+    s->end.told =
+        tell(s->end.told, commit->block.id, commit->partial[0], commit->total);
+    return keeps(config, commit->round) ? look_at_version(commit, s)
+                                        : STRADS_OK;
 }
 
 static strads_err object_open(strads_task *task, void **object)
@@ -179,6 +202,10 @@ static const strads_option OPTIONS[] = {
      .kind = STRADS_OPTION_U32,
      .offset = offsetof(static_toy_config, objects),
      .max = 1},
+    {.name = "toy-versions",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(static_toy_config, versions),
+     .max = 1000},
     {.name = NULL},
 };
 
@@ -205,13 +232,13 @@ void static_toy_take(const strads_result *result, static_toy_end *end)
     uint64_t n;
     uint32_t width;
     const double *value = strads_result_values(result, &n, &width);
+    *end = ((const toy_state *)strads_result_state(result))->end;
     memcpy(end->value, value, sizeof end->value);
-    end->told = ((const toy_state *)strads_result_state(result))->told;
 }
 
 /* ---- the same in a loop ------------------------------------------------ */
 
-enum { MOST = 64 };
+enum { MOST = STATIC_TOY_BLOCKS };
 
 typedef struct walker {
     uint64_t local[MOST], object[MOST];
@@ -275,6 +302,10 @@ void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
                 total[0] += w->added[l][p][0];
         for (uint32_t b = 0; b < B; b++)
             end->told = tell(end->told, b, w->partial[b], total);
+        for (uint32_t b = 0; b < B && keeps(config, lap); b++) {
+            end->object[b] = w->object[b];
+            end->lap[b] = lap;
+        }
     }
     for (uint32_t b = 0; w && cut && b < B; b++)
         for (uint32_t k = 0; k < cut->block[b].n; k++)

@@ -35,10 +35,14 @@ static bool shares_a_block(const sti_dispatch *d, const sti_plan *plan)
     return false;
 }
 
+static bool is_ring(const sti_run *run, uint32_t phase)
+{
+    return phase < run->n_phases && run->phases[phase].to == STRADS_TO_RING;
+}
+
 static bool flows(const sti_run *run, uint32_t phase)
 {
-    return phase < run->n_phases && run->phases[phase].to == STRADS_TO_RING &&
-           run->phases[phase].flows;
+    return is_ring(run, phase) && run->phases[phase].flows;
 }
 
 /* Whether a block of the plan is still with a holder, who may write it: its
@@ -267,6 +271,14 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
     return !runs_alone(c->run, c->plan.phase) && !is_held(c);
 }
 
+/* The lap that is about to leave is one of those whose versions are kept. */
+static bool keeps_versions(const sti_coordinator *c)
+{
+    const sti_run *run = c->run;
+    return run->versions && is_ring(run, c->plan.phase) &&
+           (c->laps + 1) % run->keep_versions == 0;
+}
+
 /* What goes to nobody leaves the news for the next that goes to somebody. */
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
@@ -284,6 +296,7 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
         .known = c->version,
         .follows = c->plan.follows,
         .settled = c->next_seq - c->in_flight,
+        .versions = keeps_versions(c),
         .n_blocks = c->plan.n_blocks,
         .blocks = c->plan.blocks,
         .against = c->plan.probe ? &c->plan.blocks[1] : NULL,
@@ -299,6 +312,7 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
 {
     c->next_round++;
+    c->laps += is_ring(c->run, d->phase);
     c->probing += c->plan.probe;
     if (!c->plan.by_policy)
         return;

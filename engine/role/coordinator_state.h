@@ -62,6 +62,7 @@ struct sti_coordinator {
     uint64_t probed[2]; /* 1 + ids of the pair probed for the scheduler last */
     sti_wish *wishes;   /* probes that a commit asked for, oldest first */
     uint32_t n_wishes;
+    uint64_t laps;     /* dispatches to a RING */
     uint64_t wish_ids; /* ids given to their blocks, from the top down */
     bool waiting;      /* nothing before the next commit */
     bool at_rest;

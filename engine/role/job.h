@@ -281,6 +281,9 @@ strads_err sti_job_serve(sti_serve_job *job);
 strads_err sti_job_make_parameters(sti_run *run);
 strads_err sti_job_make_tables(sti_run *run);
 
+/* A hop's object as bytes; the object stays. */
+strads_err sti_payload_pack(const sti_hop *hop, sti_buffer **out);
+
 /* What a worker's callback is told: of its partition, and of one block. */
 strads_task sti_job_task(const sti_run *run, const sti_worker_job *job);
 strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,

@@ -1,5 +1,6 @@
 /* The first job of a run: the store and its tables, the program's coordinator
  * state, the policy, and the start values as the first commit. */
+#include "engine/role/block_versions.h"
 #include "engine/role/job.h"
 #include "engine/role/owned_policy.h"
 #include "engine/role/shared_totals.h"
@@ -33,7 +34,9 @@ strads_err sti_job_make_tables(sti_run *run)
     strads_err err = sti_job_make_parameters(run);
     if (!err && run->program->tables)
         err = run->program->tables(run->config, &run->shape, run->store);
-    return err ? err : sti_totals_create(run);
+    if (!err)
+        err = sti_totals_create(run);
+    return err ? err : sti_versions_create(run);
 }
 
 /* Work in one update of each parameter: the program's word, or the entries of

@@ -2,6 +2,7 @@
  * block, takes its changes into the store, and turns them into news for the
  * workers and priorities for the scheduler. Blocks of one dispatch are
  * committed one after the other: each sees what those before it changed. */
+#include "engine/role/block_versions.h"
 #include "engine/role/job.h"
 #include "engine/role/owned_policy.h"
 #include "engine/role/records.h"
@@ -459,7 +460,8 @@ static bool has_due_size(const sti_aggregate_job *job, const sti_record *record)
                d->value_at[record->block + 1] - d->value_at[record->block];
 }
 
-/* OWNER and RING: the one record of each block, in order of blocks. */
+/* OWNER and RING: the one record of each block, in order of blocks; versions
+ * are committed as they come. */
 static strads_err one_record_each(const sti_aggregate_job *job,
                                   sti_record *records)
 {
@@ -470,8 +472,13 @@ static strads_err one_record_each(const sti_aggregate_job *job,
     sti_record record;
     for (size_t at = sti_totals_bytes(job->run);
          sti_records_next(job->partial, &at, &record, &err);) {
-        if (record.block >= n || records[record.block].partial ||
-            !has_due_size(job, &record))
+        if (record.block >= n) {
+            err = sti_versions_commit(job->run, job->dispatch, &record);
+            if (err)
+                return err;
+            continue;
+        }
+        if (records[record.block].partial || !has_due_size(job, &record))
             return wrong_records(job, record.block);
         records[record.block] = record;
     }

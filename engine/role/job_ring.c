@@ -1,6 +1,7 @@
 /* One hop of a RING block: it is taken out of rest or unpacked, updated, and
  * made ready to leave; after the last hop it is home, its record is kept and it
  * is put to rest. */
+#include "engine/role/block_versions.h"
 #include "engine/role/job.h"
 #include "engine/role/records.h"
 #include "engine/role/shared_totals.h"
@@ -150,20 +151,27 @@ strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
     return err;
 }
 
-static strads_err pack_object(sti_hop *hop)
+strads_err sti_payload_pack(const sti_hop *hop, sti_buffer **out)
 {
-    if (!hop->object || !hop->payload)
-        return STRADS_OK;
     strads_bytes bytes;
     strads_err err = sti_buffer_new(0, &bytes.buffer);
     if (err)
         return err;
     err = hop->payload->pack(hop->object, &bytes);
-    if (err) {
+    if (err)
         sti_object_drop(bytes.buffer);
+    else
+        *out = bytes.buffer;
+    return err;
+}
+
+static strads_err pack_object(sti_hop *hop)
+{
+    if (!hop->object || !hop->payload)
+        return STRADS_OK;
+    strads_err err = sti_payload_pack(hop, &hop->packed);
+    if (err)
         return err;
-    }
-    hop->packed = bytes.buffer;
     if (hop->payload->close)
         hop->payload->close(hop->object);
     hop->object = NULL;
@@ -211,6 +219,10 @@ static strads_err come_home(sti_run *run, sti_worker_job *job)
         return err;
     memcpy(record.partial, hop->partial->bytes, bytes);
     memcpy(record.values, hop->values, sizeof(double) * hop->n_values);
+    if (d->versions)
+        err = sti_versions_pack(hop, d->n_blocks, job->partial);
+    if (err)
+        return err;
     bool flows = run->phases[d->phase].flows;
     if (!hop->object && !flows)
         return STRADS_OK;

@@ -175,6 +175,7 @@ static void put_dispatch(sti_writer *w, const sti_dispatch *d)
     sti_write_u64(w, d->known);
     sti_write_u64(w, d->follows);
     sti_write_u64(w, d->settled);
+    sti_write_u32(w, d->versions);
     sti_write_f64s(w, d->totals, d->n_totals);
     put_blocks(w, d->n_blocks, d->blocks);
     put_blocks(w, d->has_against, &d->against);
@@ -283,6 +284,7 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.known = sti_read_u64(r);
     t->parts.follows = sti_read_u64(r);
     t->parts.settled = sti_read_u64(r);
+    t->parts.versions = sti_read_u32(r) != 0;
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
         return refuse("parameters of another width");

@@ -62,6 +62,8 @@ typedef struct sti_run {
     sti_tuning tuning;       /* the same */
     bool deterministic;
     double tolerance, threshold, time_limit;
+    uint32_t keep_versions; /* of blocks that travel, every so many laps; 0:
+                               none */
     uint64_t max_rounds;
     const struct sti_route *route; /* of the plan; NULL: no plan */
     uint64_t n_start;
@@ -80,6 +82,7 @@ typedef struct sti_run {
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
     uint32_t totals;  /* table of the shared totals, if there are any */
+    struct sti_versions *versions; /* NULL: none are kept */
     const strads_policy *policy;
     void *policy_state;
     sti_owned *owned; /* in its place, where partitions own parameters */

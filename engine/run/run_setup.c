@@ -4,6 +4,7 @@
 
 #include "engine/base/kernel_level.h"
 #include "engine/role/owned_policy.h"
+#include "engine/role/block_versions.h"
 #include "engine/role/push_stream.h"
 #include "engine/role/shared_totals.h"
 
@@ -213,6 +214,7 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
+    run->keep_versions = o->versions;
     run->max_rounds = o->max_rounds;
     run->tuning = sti_setup_tuning(o);
     run->n_start = o->n_start;
@@ -451,6 +453,7 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     if (run->begun && run->program->end && !keep_state)
         run->program->end(run->state);
     sti_pairs_free(run->pairs);
+    sti_versions_free(run->versions);
     strads_store_free(run->store);
     sti_kept_free(run->kept);
     free(run->weight);
