@@ -204,6 +204,28 @@ Test(logistic_edge, columns_of_any_scale_live_side_by_side)
     lasso_design_free(&d);
 }
 
+/* Newton's method on all columns, and descent where there are too many. */
+Test(logistic_edge, an_l2_penalty_bears_what_an_l1_penalty_does)
+{
+    const strads_logistic_options ridge[] = {
+        {.c = 1, .l1_ratio = 0},
+        {.c = 1e4, .l1_ratio = 0, .intercept = true, .standardize = true}};
+    for (uint64_t cols = 12; cols <= 60; cols += 48) {
+        lasso_design d = logistic_design_random(&(lasso_recipe){
+            .rows = 40, .cols = cols, .seed = 5, .density = 1, .noise = 1});
+        for (uint64_t i = 0; i < d.rows; i++) {
+            lasso_design_col(&d, 1)[i] = 0;
+            lasso_design_col(&d, 2)[i] = lasso_design_col(&d, 3)[i];
+            lasso_design_col(&d, 4)[i] = 3 * d.y[i];
+            lasso_design_col(&d, 5)[i] *= 1e-8;
+            lasso_design_col(&d, 6)[i] += 100;
+        }
+        expect_optimal(&d, &ridge[0]);
+        expect_optimal(&d, &ridge[1]);
+        lasso_design_free(&d);
+    }
+}
+
 Test(logistic_edge, columns_far_from_zero_cost_an_intercept_no_digits)
 {
     lasso_design d = small(9);

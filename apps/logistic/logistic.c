@@ -14,6 +14,8 @@
  *                                         model of the loss at z
  *     search   nothing                 -> a step length; weights frozen anew
  *
+ *     hessian  X'HX                    -> Newton's step, L2 alone, few columns
+ *
  * solve runs on the policy's blocks until the model is solved, search ends it,
  * and when models gain little a scan looks at everything again. */
 #include <strads/logistic.h>
@@ -194,6 +196,12 @@ static strads_err aggregate_labels(strads_commit *commit)
     return strads_commit_also(commit, 1, &last, &change);
 }
 
+/* The working set's model needs rows at the coordinator. */
+static logistic_next after_level(const logistic_state *state)
+{
+    return state->ridge.used ? LOGISTIC_TO_SCAN : LOGISTIC_TO_ROWS;
+}
+
 /* Columns that never enter must not keep a start value either. */
 static strads_err aggregate_moments(strads_commit *commit)
 {
@@ -209,7 +217,7 @@ static strads_err aggregate_moments(strads_commit *commit)
         commit->priority[j] = 0;
     }
     state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
-                                                      : LOGISTIC_TO_ROWS;
+                                                      : after_level(state);
     return STRADS_OK;
 }
 
@@ -223,7 +231,7 @@ static strads_err aggregate_level(strads_commit *commit)
     double step = curvature > 0 ? slope / curvature : copysign(1, slope);
 
     if (fabs(slope) <= 1e-9 * state->weight || ++state->levels > LEVELS_MAX) {
-        state->next = LOGISTIC_TO_ROWS;
+        state->next = after_level(state);
         return STRADS_OK;
     }
     if (fabs(step) > 1)
@@ -249,6 +257,8 @@ static strads_err aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
+    if (state->ridge.used)
+        return logistic_ridge_judge(commit);
     state->next = LOGISTIC_TO_FETCH;
     return logistic_choose(commit, dual);
 }
@@ -278,7 +288,7 @@ static strads_err logistic_objective(void *user, strads_report *report)
 
 /* Blocks' ids: a scan's tells which scan it is, as fewer and fewer columns are
  * scanned; a fetch's is above 2^40. */
-enum { SCALARS_ID = 0, MOMENTS_ID = 1, SCAN_ID = 2 };
+enum { SCALARS_ID = 0, MOMENTS_ID = 1, HESSIAN_ID = 2, SCAN_ID = 3 };
 
 static strads_err dispatch_scalars(strads_turn *turn, uint32_t phase)
 {
@@ -287,14 +297,14 @@ static strads_err dispatch_scalars(strads_turn *turn, uint32_t phase)
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
-static strads_err dispatch_scan(strads_turn *turn)
+static strads_err dispatch_alive(strads_turn *turn, uint32_t phase, uint64_t id)
 {
-    logistic_state *state = turn->state;
-    const strads_block alive = {.id = SCAN_ID + state->scans,
+    const logistic_state *state = turn->state;
+    const strads_block alive = {.id = id,
                                 .n = state->n_alive,
                                 .param = state->alive};
 
-    return strads_turn_dispatch(turn, LOGISTIC_SCAN, 1, &alive);
+    return strads_turn_dispatch(turn, phase, 1, &alive);
 }
 
 static strads_err dispatch_moments(strads_turn *turn)
@@ -339,7 +349,9 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_ROWS:
         return dispatch_scalars(turn, LOGISTIC_ROWS);
     case LOGISTIC_TO_SCAN:
-        return dispatch_scan(turn);
+        return dispatch_alive(turn, LOGISTIC_SCAN, SCAN_ID + state->scans);
+    case LOGISTIC_TO_HESSIAN:
+        return dispatch_alive(turn, LOGISTIC_HESSIAN, HESSIAN_ID);
     case LOGISTIC_TO_FETCH:
         if (state->set.fetched < state->set.n)
             return dispatch_fetch(turn);
@@ -386,6 +398,11 @@ static size_t partial_fetch(const strads_task *task)
 {
     return logistic_fetch_bytes(task->block.n,
                                 logistic_fetch_entries(task->block.id));
+}
+
+static size_t partial_hessian(const strads_task *task)
+{
+    return logistic_hessian_size(task->block.n);
 }
 
 static const strads_phase phases[] = {
@@ -440,6 +457,12 @@ static const strads_phase phases[] = {
                          .when = STRADS_WHEN_CALLED,
                          .to = STRADS_TO_NOBODY,
                          .aggregate = aggregate_search},
+    [LOGISTIC_HESSIAN] = {.name = "hessian",
+                          .when = STRADS_WHEN_CALLED,
+                          .blind = true,
+                          .partial = partial_hessian,
+                          .update = logistic_add_hessian,
+                          .aggregate = logistic_ridge_step},
 };
 
 const strads_program strads_program_logistic = {

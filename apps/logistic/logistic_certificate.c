@@ -123,6 +123,7 @@ void logistic_certify(logistic_state *state, const strads_block *block,
     const double drift = drift_of(sides, fair);
     const double level =
         state->options.intercept ? sides->of[1].sum - sides->of[0].sum : 0;
+    state->level = level;
     for (uint32_t k = 0; k < block->n; k++) {
         const uint32_t j = strads_block_param(block, k);
         take_column(state, j, merged[k] - state->mean[j] * level, drift, w[k],

@@ -19,6 +19,10 @@ enum { VISITS_MAX = 50, HALVINGS_MAX = 40, SEARCHES_MAX = 12 };
 /* A column at 0 whose slope is below this share of L1 is left alone until the
  * next scan. */
 #define AT_REST 0.9
+/* A round goes on for so many entries a member, and a visit costs as much as
+ * so many more. */
+#define ROUND_ENTRIES 800
+#define VISIT 20
 /* What is left of a curvature once b is taken out: below, it is rounding. */
 #define ROUNDING 1e-12
 
@@ -82,17 +86,22 @@ static void scale_member(logistic_state *state, logistic_member *m)
 
 /* ---- a block ----------------------------------------------------------- */
 
-/* The members among a block's parameters; others of them are at rest. */
+/* The members among a block's parameters, in the order in which their entries
+ * lie; others of them are at rest. */
 static uint32_t find_members(const strads_commit *commit, uint32_t *place)
 {
-    const logistic_state *state = commit->state;
+    logistic_state *state = commit->state;
+    logistic_set *set = &state->set;
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
-        if (!logistic_is_intercept(state, j) && state->set.place[j])
-            place[n++] = state->set.place[j] - 1;
+        if (!logistic_is_intercept(state, j) && set->place[j])
+            set->member[set->place[j] - 1].round = commit->round;
     }
+    for (uint32_t k = 0; k < set->n; k++)
+        if (set->member[k].round == commit->round)
+            place[n++] = k;
     return n;
 }
 
@@ -118,6 +127,7 @@ static double move(logistic_state *state, logistic_member *m)
         set->beta -= step * m->level / set->mass;
     }
     set->spent += (double)m->n;
+    set->spent_in_all += (double)m->n + VISIT;
     set->left -= m->urgency;
     m->urgency = m->w == 0 && fabs(slope) < AT_REST * state->l1 * s
                      ? 0
@@ -139,24 +149,42 @@ static strads_err descend(logistic_state *state, uint32_t n,
                           const uint32_t *place)
 {
     logistic_set *set = &state->set;
-    const strads_err err = logistic_past_reserve(set, n);
 
-    if (err)
-        return err;
     logistic_past_note(set, 0, n, place);
-    for (uint32_t step = 1; step <= LINEAR_STEPS; step++) {
+    for (uint32_t step = 1; step <= LINEAR_STEPS && !state->solved; step++) {
         double gain = 0;
         for (uint32_t i = 0; i < n; i++)
             gain += move(state, &set->member[place[i]]);
         set->first = fmax(set->first, gain);
         set->visits += n;
         state->solved = is_solved(state);
-        if (state->solved)
-            return logistic_newton(state, n, place);
-        logistic_past_note(set, step, n, place);
+        if (!state->solved)
+            logistic_past_note(set, step, n, place);
     }
-    logistic_extrapolate(state, n, place);
+    if (!state->solved)
+        logistic_extrapolate(state, n, place);
     return logistic_newton(state, n, place);
+}
+
+/* Descends until the round has paid for itself: choosing a member costs as much
+ * as some hundred entries. Members that have come to rest wait for the next. */
+static strads_err work_off(logistic_state *state, uint32_t n, uint32_t *place)
+{
+    logistic_set *set = &state->set;
+    const double enough = set->spent_in_all + (double)n * ROUND_ENTRIES;
+    strads_err err = logistic_past_reserve(set, n);
+
+    while (!err && n > 0) {
+        uint32_t left = 0;
+        err = descend(state, n, place);
+        if (state->solved || set->spent_in_all >= enough)
+            break;
+        for (uint32_t i = 0; i < n; i++)
+            if (set->member[place[i]].urgency > 0)
+                place[left++] = place[i];
+        n = left;
+    }
+    return err;
 }
 
 strads_err logistic_solve_block(strads_commit *commit)
@@ -172,7 +200,7 @@ strads_err logistic_solve_block(strads_commit *commit)
     for (uint32_t k = 0; k < n; k++)
         if (set->member[place[k]].model != set->model)
             scale_member(state, &set->member[place[k]]);
-    err = descend(state, n, place);
+    err = work_off(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         commit->priority[k] = 0;

@@ -137,6 +137,7 @@ typedef struct logistic_member {
     double urgency;   /* what its own step would gain */
     double curvature; /* sum h x^2 */
     double level;     /* sum h x */
+    uint64_t round;   /* the last that had it in its block */
     uint64_t model;   /* the model that these and `scaled` belong to */
 } logistic_member;
 
@@ -175,7 +176,8 @@ typedef struct logistic_set {
     double left;     /* sum of members' urgencies */
     uint64_t visits; /* members that blocks have had in it */
     double spent;    /* entries read in sweeps since Newton's last step */
-    double *newton;  /* [room_newton] its workspace */
+    double spent_in_all;
+    double *newton; /* [room_newton] its workspace */
     size_t room_newton;
     uint32_t *support; /* [room] */
     /* Extrapolation: (w, lasting) before and after the last sweeps. */
@@ -190,8 +192,21 @@ typedef enum logistic_next {
     LOGISTIC_TO_LEVEL,
     LOGISTIC_TO_SCAN,
     LOGISTIC_TO_FETCH,
-    LOGISTIC_TO_SOLVE
+    LOGISTIC_TO_SOLVE,
+    LOGISTIC_TO_HESSIAN
 } logistic_next;
+
+/* Newton's method for an L2 penalty alone (logistic_ridge.c). */
+typedef struct logistic_ridge {
+    bool used;
+    double *matrix; /* [columns x columns] */
+    double *step;   /* [columns + 1] of the columns alive, then of b */
+    double *value;  /* [columns + 1] a part of it, on its way */
+    double share;   /* of the step that has been taken; 0: there was none */
+    double before;  /* P before it */
+    double level;   /* sum r there */
+    uint32_t halvings;
+} logistic_ridge;
 
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
@@ -201,6 +216,7 @@ typedef struct logistic_state {
     const logistic_loops *loops;
     logistic_classes classes;
     logistic_set set;
+    logistic_ridge ridge;
     logistic_next next;
     uint64_t columns;
     double weight; /* W */
@@ -221,6 +237,7 @@ typedef struct logistic_state {
     bool started; /* some coefficients were given, so b has to be found */
 
     double intercept; /* b of the trial point */
+    double level;     /* sum r at the last scan, with an intercept */
     double primal, dual;
     double least;  /* the best P of a scan before */
     double gap;    /* P - D */
@@ -247,7 +264,7 @@ static inline bool logistic_is_intercept(const logistic_state *state,
 }
 
 /* A model is solved when a sweep gains this share of the first one. */
-#define LOGISTIC_SETTLED 0.1
+#define LOGISTIC_SETTLED 0.2
 
 /* The best step of coordinate j alone from w, where the smooth part (L2
  * included) slopes down by `slope` and has that curvature. */
@@ -352,6 +369,19 @@ double logistic_model_value(logistic_state *state, uint32_t n,
 strads_err logistic_newton(logistic_state *state, uint32_t n,
                            const uint32_t *place);
 
+/* logistic_ridge.c: whether Newton's method on the whole is the way. */
+bool logistic_is_ridge(const strads_logistic_options *options, uint64_t rows,
+                       uint64_t columns, uint64_t entries);
+strads_err logistic_ridge_new(uint64_t columns, logistic_ridge *ridge);
+void logistic_ridge_free(logistic_ridge *ridge);
+/* A worker's part of the Hessian of n columns, and its numbers. */
+strads_err logistic_add_hessian(strads_task *task);
+size_t logistic_hessian_size(uint32_t n);
+/* After a scan: half of a step that was too long is taken back. */
+strads_err logistic_ridge_judge(strads_commit *commit);
+/* Aggregate of the Hessian: takes a step. */
+strads_err logistic_ridge_step(strads_commit *commit);
+
 /* The places of phases in the program's table. */
 enum {
     LOGISTIC_LABELS,
@@ -361,7 +391,8 @@ enum {
     LOGISTIC_SCAN,
     LOGISTIC_FETCH,
     LOGISTIC_SOLVE,
-    LOGISTIC_SEARCH
+    LOGISTIC_SEARCH,
+    LOGISTIC_HESSIAN
 };
 
 #endif

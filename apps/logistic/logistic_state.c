@@ -170,8 +170,12 @@ strads_err logistic_begin(const void *config, const strads_data *data,
         goto fail;
     }
     err = logistic_options_resolve(config, &state->options);
+    state->ridge.used = logistic_is_ridge(&state->options, shape->rows,
+                                          shape->cols, strads_data_nnz(data));
     if (!err)
-        err = logistic_set_new(shape->cols, shape->rows, &state->set);
+        err = state->ridge.used
+                  ? logistic_ridge_new(shape->cols, &state->ridge)
+                  : logistic_set_new(shape->cols, shape->rows, &state->set);
     if (err)
         goto fail;
     state->data = data;
@@ -195,6 +199,7 @@ void logistic_end(void *begun)
     if (!state)
         return;
     logistic_set_free(&state->set);
+    logistic_ridge_free(&state->ridge);
     free(state->mean);
     free(state->norm);
     free(state->scale);

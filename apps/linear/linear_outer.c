@@ -1,0 +1,27 @@
+#include "linear_outer.h"
+
+#include <strads/version.h>
+
+void linear_outer_portable(uint32_t rows, uint32_t n, const double *panel,
+                           double *sum)
+{
+    const size_t line = linear_outer_line(n);
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t r = 0; r < rows; r++) {
+            const double *x = panel + r * line;
+            double *to = sum + i * line;
+            if (x[i] != 0)
+                for (uint32_t j = 0; j <= i; j++)
+                    to[j] += x[i] * x[j];
+        }
+}
+
+linear_outer *linear_outer_choose(void)
+{
+    linear_outer *fast = strads_kernels() == STRADS_KERNELS_AVX512
+                             ? linear_outer_avx512()
+                             : NULL;
+
+    return fast ? fast : linear_outer_portable;
+}
