@@ -61,7 +61,7 @@ share=$(tail -n 1 first.jsonl | awk '{
     p = substr($0, RSTART + 18, RLENGTH - 18)
     match($0, /"updates_other": [0-9]+/)
     o = substr($0, RSTART + 17, RLENGTH - 17)
-    print (p > 10 * o) }')
+    print (p + 0 > 20 * o) }')
 same "$share" 1 "the policy's blocks have nearly all updates"
 trains plain "$party" --lambda-ratio 0.1
 is_optimal plain "$(member plain.json lambda)"
