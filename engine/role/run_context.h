@@ -65,6 +65,10 @@ typedef struct sti_run {
     uint32_t keep_versions; /* of blocks that travel, every so many laps; 0:
                                none */
     uint64_t max_rounds;
+    /* Nodes that host a loop's shards and no worker, when there are any: all
+     * shards are there. Otherwise nodes host them in turn. */
+    const uint32_t *hosts; /* [n_hosts] */
+    uint32_t n_hosts;
     const struct sti_route *route; /* of the plan; NULL: no plan */
     uint64_t n_start;
     const uint32_t *start_param;
@@ -102,10 +106,15 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
                       run->workers);
 }
 
-/* Shard s of a loop's store is on node s, and so on in turn; each node has the
- * client of its own number, and node 0 the one behind the last, which is the
- * engine's. In other runs all of these are on node 0. UINT32_MAX: nobody has
- * this address. */
+/* Shard s of a loop's store is on its s-th host, and so on in turn. */
+static inline uint32_t sti_run_shard_host(const sti_run *run, uint32_t s)
+{
+    return run->n_hosts ? run->hosts[s % run->n_hosts] : s % run->nodes;
+}
+
+/* Each node has the client of its own number, and node 0 the one behind the
+ * last, which is the engine's. Where a loop's shards are, see above; in other
+ * runs all of these are on node 0. UINT32_MAX: nobody has this address. */
 static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
 {
     if (a >= STI_WORKER_0)
@@ -117,8 +126,9 @@ static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
         return (a - STI_CLIENT_0) % run->nodes;
     if (a < STI_SHARD_0)
         return 0;
-    return a - STI_SHARD_0 < run->shards ? (a - STI_SHARD_0) % run->nodes
-                                         : UINT32_MAX;
+    return a - STI_SHARD_0 < run->shards
+               ? sti_run_shard_host(run, a - STI_SHARD_0)
+               : UINT32_MAX;
 }
 
 /* What the model is made from: a data-parallel loop works on the store itself,

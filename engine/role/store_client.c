@@ -79,7 +79,7 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
     client->cache.limit =
         setup->cache_bytes ? setup->cache_bytes : default_cache;
     client->streams = calloc(shards, sizeof *client->streams);
-    client->workers = calloc(setup->workers, sizeof *client->workers);
+    client->workers = calloc(setup->workers + 1, sizeof *client->workers);
     client->chains =
         calloc((size_t)setup->n_tables * shards + 1, sizeof *client->chains);
     client->newest = calloc(shards, sizeof *client->newest);

@@ -34,7 +34,9 @@ struct sti_loop_nodes {
     sti_node_store *store;
     /* Guarded by all.lock; `all.moved` when they change. */
     other_node *others; /* [n_nodes]; node 0's */
+    uint32_t n_others;  /* that have loops */
     uint32_t n_done;
+    bool went, closed;      /* node 0: GO, CLOSE are said */
     bool may_go, may_leave; /* another node: GO, CLOSE have come */
     bool handed_over;       /* its report is with node 0 */
     strads_err err;         /* the first failure */
@@ -120,8 +122,27 @@ static void say(struct sti_loop_nodes *nodes, sti_address to,
         note_failure(nodes, err, strads_error_text(), true);
 }
 
+/* Another node was started again, and has heard nothing. */
+static void say_again(void *arg, uint32_t node)
+{
+    struct sti_loop_nodes *nodes = arg;
+    pthread_mutex_lock(&nodes->all.lock);
+    const bool went = nodes->went, closed = nodes->closed;
+    pthread_mutex_unlock(&nodes->all.lock);
+    if (went)
+        say(nodes, STI_CLIENT_0 + node, &(sti_loop_note){.word = STI_LOOP_GO});
+    if (closed)
+        say(nodes, STI_CLIENT_0 + node,
+            &(sti_loop_note){.word = STI_LOOP_CLOSE});
+}
+
+/* Noted before: who is told again meanwhile is told twice, which is fine. */
 static void say_to_all(struct sti_loop_nodes *nodes, sti_loop_word word)
 {
+    pthread_mutex_lock(&nodes->all.lock);
+    nodes->went = nodes->went || word == STI_LOOP_GO;
+    nodes->closed = nodes->closed || word == STI_LOOP_CLOSE;
+    pthread_mutex_unlock(&nodes->all.lock);
     for (uint32_t k = 1; k < nodes->n_nodes; k++)
         say(nodes, STI_CLIENT_0 + k, &(sti_loop_note){.word = word});
 }
@@ -295,9 +316,8 @@ static void lead(struct sti_loop_nodes *nodes)
     uint32_t node;
     bool told_end = false;
     pthread_mutex_lock(&all->lock);
-    while (all->running ||
-           (!all->failed &&
-            (nodes->n_done < nodes->n_nodes - 1 || all->reported))) {
+    while (all->running || (!all->failed && (nodes->n_done < nodes->n_others ||
+                                             all->reported))) {
         sti_loops_look_locked(all);
         if (all->ends && !told_end && !all->failed) {
             told_end = true;
@@ -437,6 +457,8 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .n_tables = n,
         .trace = nodes->all.trace,
         .zero_ns = nodes->all.zero_ns,
+        .journal = nodes->setup->journal,
+        .run_id = sti_mesh_ticket_of(nodes->setup->mesh).run,
         .send = send_message,
         .failed = store_failed,
         .arg = nodes,
@@ -481,6 +503,8 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
     strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
     if (!err)
         err = wait_for(nodes, &nodes->may_go);
+    if (!err && nodes->setup->count == 0)
+        return wait_for(nodes, &nodes->may_leave);
     if (!err)
         err = run_loops(nodes);
     if (err)
@@ -504,8 +528,11 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
     const sti_mesh_host host = {.deliver = deliver,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
+                                .again = say_again,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
+    if (nodes->setup->again)
+        sti_node_store_restart(nodes->store);
     strads_err err =
         nodes->node == 0 ? run_first(nodes, out) : run_other(nodes);
     sti_node_store_stop(nodes->store); /* before there is nobody to send by */
@@ -522,6 +549,7 @@ strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
         .setup = setup,
         .node = sti_mesh_node(setup->mesh),
         .n_nodes = sti_mesh_nodes(setup->mesh),
+        .n_others = setup->with_loops - 1,
         .all = {.setup = setup->setup,
                 .wall = sti_loop_now(CLOCK_MONOTONIC),
                 .cpu = sti_loop_now(CLOCK_PROCESS_CPUTIME_ID),

@@ -353,7 +353,7 @@ strads_err sti_loops_open(sti_loops *all)
     all->zero_ns = sti_session_clock_ns();
     pthread_mutex_init(&all->lock, NULL);
     pthread_cond_init(&all->moved, NULL);
-    all->loop = calloc(all->count, sizeof *all->loop);
+    all->loop = calloc(all->count + 1, sizeof *all->loop);
     if (!all->loop)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
                            all->count);

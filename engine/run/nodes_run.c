@@ -6,6 +6,7 @@
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
+#include "engine/run/shard_ticket.h"
 #include "engine/run/welcome_json.h"
 #include "engine/runtime/mesh.h"
 
@@ -23,6 +24,10 @@ struct strads_engine {
     sti_config_strings strings;
     uint32_t workers;  /* of all nodes */
     uint32_t *node_of; /* [workers] */
+    uint32_t *hosts;   /* [n_hosts] nodes without workers */
+    uint32_t n_hosts;
+    const char *journal; /* of this node's shards, or NULL */
+    bool again;          /* this node was started again */
 };
 
 const char *strads_engine_url(const strads_engine *engine)
@@ -50,6 +55,7 @@ void strads_engine_free(strads_engine *engine)
     sti_run_terms_free(&engine->terms);
     sti_config_strings_free(&engine->strings);
     free(engine->node_of);
+    free(engine->hosts);
     free(engine);
 }
 
@@ -128,12 +134,27 @@ strads_err strads_engine_listen(const strads_program *program,
     if (!err)
         err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
     if (!err)
-        sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
+        sti_mesh_rules(engine->mesh, engine->terms.reconnect,
+                       program->run != NULL);
     if (err)
         strads_engine_free(engine);
     else
         *out = engine;
     return err;
+}
+
+/* Nodes without workers have the shards, and may come back. */
+static strads_err find_hosts(strads_engine *engine)
+{
+    engine->hosts = calloc(engine->terms.nodes, sizeof *engine->hosts);
+    if (!engine->hosts)
+        return no_memory();
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        if (engine->terms.workers[n] == 0) {
+            engine->hosts[engine->n_hosts++] = n;
+            sti_mesh_expect_back(engine->mesh, n);
+        }
+    return STRADS_OK;
 }
 
 /* Who has which workers, from the counts of each node. */
@@ -149,6 +170,9 @@ static strads_err spread_workers(strads_engine *engine)
     for (uint32_t n = 0; n < engine->terms.nodes; n++)
         for (uint32_t k = 0; k < engine->terms.workers[n]; k++)
             engine->node_of[w++] = n;
+    strads_err err = find_hosts(engine);
+    if (err)
+        return err;
     if (!engine->terms.partitions)
         engine->terms.partitions = engine->workers;
     if (engine->terms.partitions < engine->workers)
@@ -201,6 +225,8 @@ static strads_err come_together(strads_engine *engine)
     if (!engine->terms.partitions && engine->terms.plan)
         engine->terms.partitions = engine->terms.plan->partitions;
     err = spread_workers(engine);
+    if (!engine->options.shards && engine->n_hosts)
+        engine->terms.shards = engine->n_hosts;
     if (!err)
         err = tell_terms(engine);
     engine->together = !err;
@@ -235,6 +261,31 @@ static strads_err take_terms(strads_engine *engine, const char *text,
     return err;
 }
 
+/* As somebody new; or as who it was, when its journal says so. */
+static strads_err take_place(strads_engine *engine, const char *url,
+                             const strads_join_options *options,
+                             uint64_t timeout_ns, sti_mesh_terms *told)
+{
+    sti_mesh_ticket ticket;
+    strads_err err = STRADS_OK;
+    engine->journal = options->journal;
+    if (engine->journal)
+        err = sti_ticket_read(engine->journal, &ticket, &engine->again);
+    if (err)
+        return err;
+    if (engine->again)
+        return sti_mesh_come_back(engine->mesh, url, &ticket, timeout_ns, told);
+    err =
+        sti_mesh_join(engine->mesh, url,
+                      options->shard ? 0 : sti_setup_workers(&engine->options),
+                      timeout_ns, told);
+    if (!err && engine->journal) {
+        ticket = sti_mesh_ticket_of(engine->mesh);
+        err = sti_ticket_write(engine->journal, &ticket);
+    }
+    return err;
+}
+
 strads_err strads_engine_join(const char *url,
                               const strads_join_options *options,
                               strads_engine **out)
@@ -242,6 +293,10 @@ strads_err strads_engine_join(const char *url,
     if (!options || options->size != sizeof *options || !options->find)
         return strads_fail(STRADS_EINVAL,
                            "to join, options need size and find");
+    if (options->journal && !options->shard)
+        return strads_fail(STRADS_EINVAL,
+                           "a node with workers cannot come back when it was "
+                           "killed: a journal takes a node of shards alone");
     strads_err err = sti_kernel_level_check();
     if (err)
         return err;
@@ -259,9 +314,8 @@ strads_err strads_engine_join(const char *url,
     double timeout = options->timeout > 0 ? options->timeout : 30;
     err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
     if (!err)
-        err = sti_mesh_join(engine->mesh, url,
-                            sti_setup_workers(&engine->options),
-                            (uint64_t)(timeout * 1e9), &told);
+        err =
+            take_place(engine, url, options, (uint64_t)(timeout * 1e9), &told);
     if (!err) {
         engine->options.seed = told.seed;
         err = take_terms(engine, told.options, options);
@@ -281,7 +335,9 @@ static sti_layout own_layout(const strads_engine *engine)
 {
     sti_layout layout = {.workers = engine->workers,
                          .node_of = engine->node_of,
-                         .nodes = engine->terms.nodes};
+                         .nodes = engine->terms.nodes,
+                         .hosts = engine->hosts,
+                         .n_hosts = engine->n_hosts};
     uint32_t node = sti_mesh_node(engine->mesh);
     for (uint32_t n = 0; n < node; n++)
         layout.first += engine->terms.workers[n];
@@ -316,6 +372,8 @@ strads_err strads_engine_keep(strads_engine *engine,
     options->keep_first = sti_run_first(&run, layout.first);
     options->keep_count =
         sti_run_first(&run, layout.first + layout.count) - options->keep_first;
+    if (options->keep_count == 0) /* which would be all from there on */
+        options->keep_first = options->partitions;
     options->split = program->split;
     options->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
     return STRADS_OK;
@@ -435,6 +493,9 @@ static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
         .mesh = engine->mesh,
         .first = first,
         .count = sti_run_first(run, layout.first + layout.count) - first,
+        .with_loops = engine->terms.nodes - engine->n_hosts,
+        .journal = engine->journal,
+        .again = engine->again,
         .mark = mark_of(data),
         .progress = tell_progress,
         .arg = engine,
@@ -470,6 +531,8 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
                   ? drive_loops(engine, &setup, data, &result)
                   : drive(engine, &setup, data, &result);
     engine->failed = err != STRADS_OK;
+    if (!err && engine->journal)
+        sti_ticket_remove(engine->journal, engine->terms.shards);
     if (err) {
         sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
         engine->mesh = NULL;

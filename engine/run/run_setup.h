@@ -36,6 +36,8 @@ typedef struct sti_layout {
     const uint32_t *node_of; /* [workers]; NULL: all on node 0 */
     uint32_t first, count;   /* those of this process */
     uint32_t nodes;          /* with node_of */
+    const uint32_t *hosts;   /* [n_hosts], as sti_run; outlives the setup */
+    uint32_t n_hosts;
 } sti_layout;
 
 /* Fills in *setup (zeroed before), which is to be freed in any case. `options`

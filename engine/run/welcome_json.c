@@ -97,7 +97,7 @@ static strads_err read_workers(json_t *all, sti_run_terms *out)
         return strads_fail(STRADS_ENOMEM, "no memory for %u nodes", out->nodes);
     for (uint32_t k = 0; k < out->nodes; k++) {
         json_int_t n = json_integer_value(json_array_get(list, k));
-        if (n < 1 || n > 1024)
+        if (n < (k ? 0 : 1) || n > 1024)
             return refuse("numbers of workers");
         out->workers[k] = (uint32_t)n;
     }

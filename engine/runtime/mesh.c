@@ -50,6 +50,18 @@ void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards)
     mesh->takes_shards = takes_shards;
 }
 
+sti_mesh_ticket sti_mesh_ticket_of(const sti_mesh *mesh)
+{
+    return (sti_mesh_ticket){.run = mesh->run_id, .node = mesh->node};
+}
+
+void sti_mesh_expect_back(sti_mesh *mesh, uint32_t node)
+{
+    pthread_mutex_lock(&mesh->lock);
+    mesh->peers[node].comes_back = true;
+    pthread_mutex_unlock(&mesh->lock);
+}
+
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
     sti_object *failure = sti_failure_object(err, text);

@@ -323,7 +323,7 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 
 /* ---- what belongs to the coming together, and to the parting ----------- */
 
-typedef enum fate { QUEUE, NOTED, MEET, FAIL, DROP } fate;
+typedef enum fate { QUEUE, NOTED, MEET, AGAIN, FAIL, DROP } fate;
 
 /* With the lock held. Nobody is through before node 0 has sent CLOSE; another
  * node may hear from one that is before it hears of CLOSE itself. */
@@ -334,6 +334,15 @@ static fate judge_done(sti_mesh *mesh, uint32_t node)
         return DROP;
     mesh->peers[node].said_done = true;
     return NOTED;
+}
+
+/* With the lock held. Once in each life of a node. */
+static fate judge_ready(sti_peer *p)
+{
+    fate due = !p->said_ready ? QUEUE : p->restarted ? AGAIN : DROP;
+    p->said_ready = true;
+    p->restarted = false;
+    return due;
 }
 
 /* With the lock held. */
@@ -348,11 +357,9 @@ static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
     case STI_KIND_REJECT:
         return mesh->settled ? FAIL : QUEUE;
     case STI_KIND_READY:
-        if (mesh->joins || !mesh->settled || node == STI_NODE_NONE ||
-            mesh->peers[node].said_ready)
+        if (mesh->joins || !mesh->settled || node == STI_NODE_NONE)
             return DROP;
-        mesh->peers[node].said_ready = true;
-        return QUEUE;
+        return judge_ready(&mesh->peers[node]);
     case STI_KIND_DONE:
         return judge_done(mesh, node);
     default:
@@ -368,6 +375,25 @@ static void take_rejection(sti_mesh *mesh, const sti_frame *frame)
     note_failure(mesh, err, strads_error_text());
     if (mesh->attached)
         mesh->host.abort(mesh->host.arg, err, strads_error_text());
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+static void take_ready_again(sti_mesh *mesh, sti_link link,
+                             const sti_frame *frame)
+{
+    if (sti_mesh_check_ready(mesh, link, frame))
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    const sti_mesh_host host = mesh->host;
+    bool attached = mesh->attached && host.again;
+    mesh->delivering += attached;
+    pthread_mutex_unlock(&mesh->lock);
+    if (!attached)
+        return;
+    host.again(host.arg, frame->header.from);
+    pthread_mutex_lock(&mesh->lock);
+    if (--mesh->delivering == 0)
+        pthread_cond_broadcast(&mesh->delivered);
     pthread_mutex_unlock(&mesh->lock);
 }
 
@@ -389,6 +415,8 @@ static void take_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
         return;
     if (due == MEET && !sti_mender_meet(mesh, link, frame))
         sti_mesh_turn_away(mesh, link, frame);
+    else if (due == AGAIN)
+        take_ready_again(mesh, link, frame);
     else if (due == FAIL)
         take_rejection(mesh, frame);
     else if (due == DROP)

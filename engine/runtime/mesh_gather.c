@@ -153,22 +153,22 @@ strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
 }
 
 /* READY with the data's mark: right, or the run cannot be. */
-static strads_err check_ready(sti_mesh *mesh, const sti_arrival *a,
-                              const sti_data_mark *mark)
+strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
+                                const sti_frame *frame)
 {
     sti_hello theirs;
     strads_err err =
-        sti_hello_decode(a->frame->payload, a->frame->header.size, &theirs);
+        sti_hello_decode(frame->payload, frame->header.size, &theirs);
     if (err)
         return err;
     sti_hello mine = sti_mesh_hello(mesh);
-    mine.rows = mark->rows;
-    mine.cols = mark->cols;
-    mine.nnz = mark->nnz;
-    mine.checksum = mark->checksum;
+    mine.rows = mesh->mark.rows;
+    mine.cols = mesh->mark.cols;
+    mine.nnz = mesh->mark.nnz;
+    mine.checksum = mesh->mark.checksum;
     err = sti_hello_check(&mine, &theirs);
     if (err)
-        sti_mesh_reject(mesh, a->link, err);
+        sti_mesh_reject(mesh, link, err);
     return err;
 }
 
@@ -183,7 +183,7 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
         err = sti_mesh_await(mesh, &a);
         if (err)
             break;
-        err = check_ready(mesh, a, mark);
+        err = sti_mesh_check_ready(mesh, a->link, a->frame);
         sti_mesh_free_arrival(a);
     }
     return err;

@@ -202,6 +202,70 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
     return or_failure(mesh, err);
 }
 
+/* The link that told the terms has done its part: from here on the mender dials
+ * all others, node 0 too, as one who is new to them. */
+static void link_up_again(sti_mesh *mesh, sti_link asked)
+{
+    pthread_mutex_lock(&mesh->lock);
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        if (k == mesh->node)
+            continue;
+        mesh->peers[k].link = 0;
+        mesh->peers[k].dialled = true;
+        mesh->peers[k].anew = true;
+        (void)sti_mender_broke(mesh, k, STRADS_EIO, "it was not reached");
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    sti_net_part(mesh->net, asked);
+}
+
+/* Nobody has business with this node before it has dialled. */
+static strads_err settle_alone(sti_mesh *mesh)
+{
+    strads_err err = STRADS_OK;
+    while (!err && !sti_mesh_settle(mesh)) {
+        sti_arrival *a;
+        err = sti_mesh_await(mesh, &a);
+        if (!err && a->frame)
+            sti_net_drop(mesh->net, a->link, "it is to be dialled first");
+        if (!err)
+            sti_mesh_free_arrival(a);
+    }
+    return err;
+}
+
+strads_err sti_mesh_come_back(sti_mesh *mesh, const char *url,
+                              const sti_mesh_ticket *ticket,
+                              uint64_t timeout_ns, sti_mesh_terms *terms)
+{
+    *terms = (sti_mesh_terms){0};
+    pthread_mutex_lock(&mesh->lock);
+    mesh->joins = true;
+    pthread_mutex_unlock(&mesh->lock);
+    sti_link link;
+    strads_err err = sti_net_dial(mesh->net, url, timeout_ns, &link);
+    if (err)
+        return err;
+    sti_hello hello = sti_mesh_hello(mesh);
+    hello.wanted_node = ticket->node;
+    hello.run = ticket->run;
+    hello.seen = STI_SEEN_ASKS;
+    err = say_hello(mesh, link, &hello);
+    if (!err)
+        err = await_welcome(mesh, link, url, terms);
+    if (!err && (mesh->node != ticket->node || mesh->run_id != ticket->run))
+        err = strads_fail(STRADS_EPEER, "%s told of another run", url);
+    if (!err)
+        err = settle_alone(mesh);
+    if (!err)
+        link_up_again(mesh, link);
+    if (err) {
+        free(terms->options);
+        *terms = (sti_mesh_terms){0};
+    }
+    return or_failure(mesh, err);
+}
+
 strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
 {
     sti_hello hello = sti_mesh_hello(mesh);

@@ -175,6 +175,10 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
 
 /* ---- mesh_gather.c ---- */
 
+/* Is a READY right? If not, who has sent it is told. */
+strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
+                                const sti_frame *frame);
+
 /* Node 0: WELCOME to node k over a link. */
 strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link);
 

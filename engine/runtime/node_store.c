@@ -209,7 +209,9 @@ static sti_store_end *end_of(sti_node_store *store, sti_address client)
 
 static sti_store_shard *shard_of(sti_node_store *store, sti_address a)
 {
-    return &store->shards[(a - STI_SHARD_0) / store->setup.run->nodes];
+    const sti_run *run = store->setup.run;
+    return &store->shards[(a - STI_SHARD_0) /
+                          (run->n_hosts ? run->n_hosts : run->nodes)];
 }
 
 static void step_shard(sti_node_store *store, sti_store_shard *shard,
@@ -299,11 +301,28 @@ static bool take_inbox(sti_node_store *store)
     return n > 0;
 }
 
+static void restart_shards(sti_node_store *store)
+{
+    const sti_event start = {.kind = STI_EVENT_START,
+                             .now = sti_node_store_now(store)};
+    for (uint32_t k = 0; k < store->n_shards; k++)
+        if (store->shards[k].journal)
+            step_shard(store, &store->shards[k], &start);
+}
+
+void sti_node_store_restart(sti_node_store *store)
+{
+    atomic_store(&store->restarts, true);
+    sti_inbox_stir(&store->inbox);
+}
+
 static void *drive(void *arg)
 {
     sti_node_store *store = arg;
     bool told = false;
     while (!atomic_load(&store->stopping)) {
+        if (atomic_exchange(&store->restarts, false))
+            restart_shards(store);
         bool busy = take_inbox(store);
         if (!told && atomic_load(&store->aborted)) {
             told = true;
@@ -348,10 +367,11 @@ static strads_err open_end(sti_node_store *store, uint32_t client,
                                     .cache_bytes = tuning->cache_bytes,
                                     .max_pushes = tuning->window,
                                     .resend_ns = resend_ns};
-    *end = (sti_store_end){.store = store,
-                           .first_worker = first_worker,
-                           .timer_at = UINT64_MAX,
-                           .workers = calloc(workers, sizeof *end->workers)};
+    *end =
+        (sti_store_end){.store = store,
+                        .first_worker = first_worker,
+                        .timer_at = UINT64_MAX,
+                        .workers = calloc(workers + 1, sizeof *end->workers)};
     if (!end->workers)
         return no_memory();
     pthread_mutex_init(&end->lock, NULL);
@@ -377,34 +397,54 @@ static strads_err open_ends(sti_node_store *store)
                                        &store->engine);
 }
 
+/* S5 RESTART: what its journal holds, which is nothing at first. */
+static strads_err open_journal(const sti_node_store *store, uint32_t number,
+                               sti_store_shard *shard)
+{
+    char path[4096];
+    const sti_journal_options options = {.run = store->setup.run_id,
+                                         .shard = number};
+    int n = snprintf(path, sizeof path, "%s/shard-%u", store->setup.journal,
+                     number);
+    if (n >= (int)sizeof path)
+        return strads_fail(STRADS_EIO, "%s: too long a path",
+                           store->setup.journal);
+    strads_err err = sti_journal_open(path, &options, &shard->journal);
+    return err ? err : sti_kept_recover(shard->kept, shard->journal);
+}
+
+static strads_err open_shard(sti_node_store *store, uint32_t number)
+{
+    const sti_run *run = store->setup.run;
+    sti_store_shard *shard = &store->shards[store->n_shards++];
+    char name[32];
+    const sti_kept_setup kept = {
+        .shard = number,
+        .shards = run->shards,
+        .streams = run->nodes + 1,
+        .workers = run->partitions + 1,
+        .tables = store->tables,
+        .n_tables = store->n_tables,
+    };
+    (void)snprintf(name, sizeof name, "shard %u", number);
+    shard->track = sti_trace_track(store->setup.trace, store->setup.node, name);
+    strads_err err = sti_kept_open(&kept, &shard->kept);
+    if (!err && store->setup.journal)
+        err = open_journal(store, number, shard);
+    const sti_shard_setup setup = {.kept = shard->kept,
+                                   .first_client = STI_CLIENT_0,
+                                   .journal = shard->journal};
+    return err ? err : sti_shard_new(&setup, &shard->role);
+}
+
 static strads_err open_shards(sti_node_store *store)
 {
     const sti_run *run = store->setup.run;
-    uint32_t node = store->setup.node;
-    uint32_t n =
-        run->shards > node ? (run->shards - 1 - node) / run->nodes + 1 : 0;
-    char name[32];
-    store->shards = calloc(n + 1, sizeof *store->shards);
+    store->shards = calloc(run->shards, sizeof *store->shards);
     strads_err err = store->shards ? STRADS_OK : no_memory();
-    while (!err && store->n_shards < n) {
-        sti_store_shard *shard = &store->shards[store->n_shards];
-        const sti_kept_setup kept = {
-            .shard = node + store->n_shards++ * run->nodes,
-            .shards = run->shards,
-            .streams = run->nodes + 1,
-            .workers = run->partitions + 1,
-            .tables = store->tables,
-            .n_tables = store->n_tables,
-        };
-        (void)snprintf(name, sizeof name, "shard %u", kept.shard);
-        shard->track = sti_trace_track(store->setup.trace, node, name);
-        err = sti_kept_open(&kept, &shard->kept);
-        if (!err)
-            err =
-                sti_shard_new(&(sti_shard_setup){.kept = shard->kept,
-                                                 .first_client = STI_CLIENT_0},
-                              &shard->role);
-    }
+    for (uint32_t s = 0; !err && s < run->shards; s++)
+        if (is_here(store, STI_SHARD_0 + s))
+            err = open_shard(store, s);
     return err;
 }
 
@@ -470,6 +510,7 @@ void sti_node_store_close(sti_node_store *store)
     for (uint32_t k = 0; k < store->n_shards; k++) {
         sti_shard_free(store->shards[k].role);
         sti_kept_free(store->shards[k].kept);
+        sti_journal_close(store->shards[k].journal);
     }
     for (uint32_t t = 0; t < store->n_tables; t++)
         free((char *)(uintptr_t)store->tables[t].name);

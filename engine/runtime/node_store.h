@@ -23,6 +23,9 @@ typedef struct sti_node_store_setup {
     uint32_t n_tables;
     sti_trace *trace; /* of shards' jobs, from zero_ns on; NULL: none */
     uint64_t zero_ns;
+    /* Where its shards keep journals; NULL: they do not. */
+    const char *journal;
+    uint64_t run_id; /* the journals' */
     /* To another node; takes over the reference. */
     strads_err (*send)(void *arg, const sti_msg *msg);
     /* Something failed; the run is to end with that, and sti_node_store_abort
@@ -35,6 +38,11 @@ typedef struct sti_node_store_setup {
  * STRADS_ENOMEM, STRADS_EIO. */
 strads_err sti_node_store_open(const sti_node_store_setup *setup,
                                sti_node_store **out);
+
+/* S5, once messages can be sent: shards whose journals say that they were here
+ * before tell all clients where they stand. */
+void sti_node_store_restart(sti_node_store *store);
+
 /* Stops the thread: from now on nothing is sent but by who calls. */
 void sti_node_store_stop(sti_node_store *store);
 

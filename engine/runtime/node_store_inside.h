@@ -34,6 +34,7 @@ typedef struct sti_store_end {
 
 typedef struct sti_store_shard {
     sti_kept *kept;
+    sti_journal *journal; /* NULL: none */
     sti_shard *role;
     sti_job *job; /* to be run; NULL: none */
     uint32_t track;
@@ -61,7 +62,8 @@ struct sti_node_store {
     size_t room_taken;
 
     atomic_bool stopping;
-    atomic_bool aborted; /* err and text are there */
+    atomic_bool restarts; /* S5 is due */
+    atomic_bool aborted;  /* err and text are there */
     pthread_mutex_t fail_lock;
     strads_err err;  /* fail_lock; the first */
     char text[1024]; /* fail_lock */

@@ -87,7 +87,7 @@ struct sti_journal {
 
 /* What a journal belongs to, and when it is long. */
 typedef struct sti_journal_options {
-    uint64_t run;      /* a hash of what the run is: program, data, options */
+    uint64_t run;      /* its number: no other run has it */
     uint32_t shard;    /* which shard of it */
     uint64_t log_room; /* a log of fewer bytes is never long; 0: 64 MiB */
 } sti_journal_options;

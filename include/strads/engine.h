@@ -152,10 +152,17 @@ STRADS_API strads_err strads_engine_listen(const strads_program *program,
 /* What a joining node needs to know beforehand. */
 typedef struct strads_join_options {
     size_t size;
-    uint32_t workers;   /* threads of this process; 0: one per core */
-    const char *listen; /* where the other nodes reach this one; NULL: a free
+    uint32_t workers;    /* threads of this process; 0: one per core */
+    bool shard;          /* no workers: shards of a loop's tables. Where there
+                           are such nodes, all shards are on them */
+    const char *journal; /* with `shard`: a directory, made when it is not
+                           there, in which its shards are durable: when the
+                           process is killed, one that joins with the same
+                           directory takes its place, within the run's
+                           `reconnect`. Removed when the run ends well */
+    const char *listen;  /* where the other nodes reach this one; NULL: a free
                            port of the loopback, for one machine */
-    double timeout;     /* seconds to keep dialing; 0: 30. Once it has an
+    double timeout;      /* seconds to keep dialing; 0: 30. Once it has an
                            answer, a node waits as long as the coordinator */
     const char *trace;
     /* Finds a program by the name that the coordinator runs. */
