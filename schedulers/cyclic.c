@@ -58,6 +58,7 @@ const strads_policy sti_policy_cyclic = {
     .size = sizeof(strads_policy),
     .name = "cyclic",
     .summary = "all parameters in their order, unchecked",
+    .unchecked = true,
     .open = cyclic_open,
     .close = cyclic_close,
     .prioritise = cyclic_prioritise,

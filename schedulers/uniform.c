@@ -50,6 +50,7 @@ const strads_policy sti_policy_uniform = {
     .size = sizeof(strads_policy),
     .name = "uniform",
     .summary = "random blocks, all equally often, unchecked",
+    .unchecked = true,
     .open = uniform_open,
     .close = uniform_close,
     .prioritise = uniform_prioritise,

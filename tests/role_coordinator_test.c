@@ -144,7 +144,7 @@ static void open_hand(hand *h, strads_engine_options options)
                  STRADS_OK, "%s", strads_error_text());
     cr_assert_eq(sti_coordinator_new(&h->setup.run, &h->coordinator),
                  STRADS_OK);
-    cr_assert_eq(sti_scheduler_new(&h->setup.run, &h->scheduler), STRADS_OK);
+    cr_assert_eq(sti_scheduler_new(&h->setup.run, 0, &h->scheduler), STRADS_OK);
     cr_assert_eq(sti_shard_of_run(&h->setup.run, &h->shard), STRADS_OK);
     tell_coordinator(h, &(sti_event){.kind = STI_EVENT_START});
 }

@@ -65,13 +65,13 @@ static const strads_option file_table[] = {
 /* Of the engine's options those that a simulation has, too. */
 static const strads_option *running_table(const cli_sim *sim)
 {
-    enum { MOST = 12 };
-    static const char *const rounds[MOST] = {"partitions",    "policy",
-                                             "depth",         "blocks",
-                                             "threshold",     "tolerance",
-                                             "max-rounds",    "seed",
-                                             "deterministic", "time-limit",
-                                             "trace"};
+    enum { MOST = 13 };
+    static const char *const rounds[MOST] = {"partitions", "policy",
+                                             "depth",      "blocks",
+                                             "schedulers", "threshold",
+                                             "tolerance",  "max-rounds",
+                                             "seed",       "deterministic",
+                                             "time-limit", "trace"};
     static const char *const loops[MOST] = {"partitions", "tolerance",
                                             "max-rounds", "seed",
                                             "time-limit", "shards",

@@ -21,6 +21,13 @@ static double share(const cli_sim_point *p, double busy)
     return p->outcome.makespan > 0 ? busy / p->outcome.makespan : 0;
 }
 
+/* Of each scheduler, on average; a loop has none. */
+static double schedulers_busy(const cli_sim_point *p)
+{
+    const strads_sim_outcome *o = &p->outcome;
+    return o->schedulers ? share(p, o->schedulers_busy / o->schedulers) : 0;
+}
+
 /* ---- before ------------------------------------------------------------ */
 
 static void tell_prices(const cli_sim *sim)
@@ -110,7 +117,7 @@ static void log_point(const cli_sim *sim, const cli_sim_point *p)
     put_number(out, "makespan", o->makespan);
     put_number(out, "workers_busy", cli_sim_busy(p));
     put_number(out, "coordinator_busy", share(p, o->coordinator_busy));
-    put_number(out, "scheduler_busy", share(p, o->scheduler_busy));
+    put_number(out, "schedulers_busy", schedulers_busy(p));
     put_traffic(out, "all", (strads_sim_traffic){o->messages, o->bytes});
     put_traffic(out, "dispatches", o->dispatches);
     put_traffic(out, "partials", o->partials);
@@ -159,8 +166,8 @@ static void print_rounds(const cli_sim_point *p)
     const strads_sim_outcome *o = &p->outcome;
     (void)printf("  %-24s %10.1f %%\n", "coordinator busy",
                  100 * share(p, o->coordinator_busy));
-    (void)printf("  %-24s %10.1f %%\n", "scheduler busy",
-                 100 * share(p, o->scheduler_busy));
+    (void)printf("  %-24s %10.1f %%, of %" PRIu32 "\n", "schedulers busy",
+                 100 * schedulers_busy(p), o->schedulers);
     print_traffic("sent in all", (strads_sim_traffic){o->messages, o->bytes});
     print_traffic("dispatches", o->dispatches);
     print_traffic("partials", o->partials);

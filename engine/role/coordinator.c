@@ -1,9 +1,10 @@
 /* The coordinator. One thing of its own is under way at a time (`busy`): a job,
- * or a question to the scheduler. In between `advance` looks for the next, in
- * this order: dispatch what is decided, decide, commit what has arrived, close.
- * With a window of depth + 1 rounds choosing thus comes before committing, so
- * workers always have a next round at hand; and since the order does not
- * depend on arrival times when commits go by round, the run is repeatable. */
+ * or a question that nothing goes on without. In between `advance` looks for
+ * the next, in this order: dispatch what is decided, decide, commit what has
+ * arrived, close. With a window of depth + 1 rounds choosing thus comes before
+ * committing, so workers always have a next round at hand; and since the order
+ * does not depend on arrival times when commits go by round, the run is
+ * repeatable. */
 #include "engine/role/coordinator_state.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         goto fail;
     c->run = run;
     c->flights = calloc(sti_run_window(run), sizeof *c->flights);
-    if (!c->flights || sti_ask_new(&c->ask) ||
+    if (!c->flights || sti_coord_make_choosers(c) ||
         sti_buffer_new(0, &c->aggregate.scratch) ||
         sti_buffer_new(0, &c->aggregate.gathered))
         goto fail;
@@ -58,7 +59,6 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->own.dispatch);
     sti_wishes_free(c->wishes);
     sti_wishes_free(c->aggregate.wishes);
-    sti_object_drop(c->aggregate.moved);
     sti_object_drop(c->aggregate.scratch);
     sti_object_drop(c->aggregate.gathered);
     free(c->aggregate.news);
@@ -70,10 +70,12 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->begin.push);
     sti_object_drop(c->settle.push);
     sti_object_drop(c->prepare.dispatch);
-    sti_object_drop(c->ask);
+    sti_coord_free_choosers(c);
+    free(c->prepare.unknown);
     sti_stream_free(&c->stream);
     free(c->schedule.blocks);
     free(c->plan.blocks);
+    free(c->kept.blocks);
     free(c->flying);
     free(c->history);
     free(c->news);
@@ -219,7 +221,7 @@ static void take_message(sti_coordinator *c, const sti_msg *msg,
         take_partial(c, msg, out);
         break;
     case STI_MSG_CHOICE:
-        sti_coord_take_choice(c, (sti_choice *)msg->object, out);
+        sti_coord_take_choice(c, msg, out);
         break;
     case STI_MSG_FAIL:
         take_failure(c, msg, out);
@@ -269,7 +271,8 @@ static bool wind_up(sti_coordinator *c, sti_effects *out)
             sti_coord_end(c, STRADS_OK, out);
         return false;
     }
-    if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING)
+    if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
+        sti_coord_is_asking(c))
         return false;
     if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
         c->looked_last = true; /* what it changes is not looked at again */

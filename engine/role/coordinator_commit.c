@@ -25,6 +25,7 @@ static sti_flight *next_arrived(sti_coordinator *c)
 
 static void land(sti_coordinator *c, sti_flight *f)
 {
+    sti_coord_wake(c, f);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);
     if (f != &c->own)
@@ -215,7 +216,9 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
     sti_flight *f = c->committing;
     if (f->by_policy && f != &c->own)
         measure(c, f);
+    strads_err err = STRADS_OK;
     if (f->dispatch->has_against) {
+        err = sti_coord_tell_found(c, f);
         c->probing--;
         c->progress.probes +=
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
@@ -225,11 +228,12 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
     land(c, f);
     if (job->n_news)
         c->fresh_report = false;
-    strads_err err = take_news(c);
-    sti_moved *moved = job->moved;
-    job->moved = NULL;
+    if (job->outdated)
+        sti_coord_forget_probes(c);
     if (!err)
-        err = sti_ask_add_moved(c->ask, moved);
+        err = take_news(c);
+    if (!err)
+        err = sti_coord_tell_choosers(c, job->moved);
     if (err) {
         sti_coord_end(c, err, out);
         return;

@@ -1,5 +1,6 @@
 /* engine/role/coordinator_state.h - what the files of the coordinator share:
- * coordinator.c turns events into calls, coordinator_decide.c chooses and makes
+ * coordinator.c turns events into calls, coordinator_decide.c decides what is
+ * next, coordinator_turn.c asks the schedulers, coordinator_send.c makes
  * dispatches, coordinator_commit.c takes in what comes back. */
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
@@ -10,7 +11,8 @@
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
     bool used, arrived, by_policy, alone;
-    bool wished; /* a probe that a commit asked for */
+    bool wished;      /* a probe that a commit asked for */
+    uint32_t chooser; /* by_policy, and a probe that one asked for: whose */
     sti_dispatch *dispatch;
     sti_buffer *partial;
     uint64_t sent_at;
@@ -26,7 +28,29 @@ typedef struct sti_plan {
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
     uint64_t follows;     /* 1 + the seq of the lap that it comes after */
     bool probe, wished;
+    bool again; /* after a probe, for what was not known of it */
+    uint32_t chooser;
 } sti_plan;
+
+#define STI_CHOOSER_NONE UINT32_MAX
+
+/* What the coordinator knows of a scheduler. It changes at the scheduler's turn
+ * and when rounds land, whenever answers come: so the run can be repeated. */
+typedef enum sti_chooser_state {
+    STI_CHOOSER_IDLE = 0,  /* has no question */
+    STI_CHOOSER_ASKED = 1, /* `choice` is its answer, once that is here */
+    STI_CHOOSER_WAITS = 2, /* for something to land */
+    STI_CHOOSER_RESTS = 3  /* until there is something new for it */
+} sti_chooser_state;
+
+typedef struct sti_chooser {
+    sti_chooser_state state;
+    uint32_t in_flight; /* rounds of its blocks */
+    sti_ask *ask;       /* gathers what is new for the next question */
+    sti_choice *choice;
+    bool outdated;      /* something that it was told of has landed since */
+    uint64_t probed[2]; /* 1 + ids of the pair probed for it last */
+} sti_chooser;
 
 typedef enum sti_stage {
     STI_STAGE_NEW,
@@ -50,6 +74,11 @@ struct sti_coordinator {
     uint64_t last_arrival; /* when a partial came last */
     uint32_t in_flight;
     sti_plan plan;
+    sti_plan kept; /* a policy's, until a probe or a commit lets it leave */
+    sti_chooser *choosers; /* [schedulers] */
+    uint32_t turn;         /* whose it is */
+    uint32_t awaited;      /* 1 + whose answer nothing goes on without */
+    uint64_t epoch;        /* how often probes have been outdated */
     /* What is to be dispatched by itself: all phases of this `when`, from the
      * phase `automatic_next` on. POLICY: none. */
     strads_when automatic;
@@ -59,8 +88,8 @@ struct sti_coordinator {
     uint32_t policy_phase; /* where the policy's blocks go by default */
     double policy_work;    /* entries in each; 0: as measured */
     uint32_t probing;      /* probes in flight: nothing else is decided */
-    uint64_t probed[2]; /* 1 + ids of the pair probed for the scheduler last */
-    sti_wish *wishes;   /* probes that a commit asked for, oldest first */
+    uint64_t probed[2];    /* 1 + ids of the pair probed for `kept` last */
+    sti_wish *wishes;      /* probes that a commit asked for, oldest first */
     uint32_t n_wishes;
     uint64_t laps;     /* dispatches to a RING */
     uint64_t wish_ids; /* ids given to their blocks, from the top down */
@@ -79,7 +108,6 @@ struct sti_coordinator {
     size_t n_history;
     uint64_t version;
     sti_push_stream stream; /* to the shard */
-    sti_ask *ask;           /* gathers priorities for the next question */
     uint64_t since_report;
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
@@ -114,12 +142,45 @@ bool sti_coord_may_decide(sti_coordinator *c);
 bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
 /* All REST phases are due; of a simple program, its objective. */
 void sti_coord_look_at_all(sti_coordinator *c, sti_effects *out);
+/* All policies are at rest. */
+void sti_coord_rest(sti_coordinator *c, sti_effects *out);
+void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator_turn.c ------------------------------------------------ */
+
+/* The next choice, of whose turn it is: a plan, a question, or nothing as long
+ * as all of them wait or rest. False: nothing can be chosen now. */
+bool sti_coord_choose(sti_coordinator *c, sti_effects *out);
+/* Asks who has nothing in flight ahead of its turn. False: the run is over. */
+bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out);
+void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
+                           sti_effects *out);
+/* A round of this flight has landed. */
+void sti_coord_wake(sti_coordinator *c, const sti_flight *f);
+/* Has a pair of blocks probed; not the last one again, or the run fails. */
+void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
+                          strads_block *pair, uint32_t chooser,
+                          sti_effects *out);
+/* Whether a scheduler has yet to answer. */
+bool sti_coord_is_asking(const sti_coordinator *c);
+/* Priorities for each scheduler; takes over the references. */
+strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved);
+/* The values of a probe for who has asked for it. */
+strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f);
+/* All that probes have found is wrong from now on. */
+void sti_coord_forget_probes(sti_coordinator *c);
+strads_err sti_coord_make_choosers(sti_coordinator *c);
+void sti_coord_free_choosers(sti_coordinator *c);
+
+/* ---- coordinator_send.c ------------------------------------------------ */
+
+/* Blocks in flight, probes apart, into c->flying; `chooser`: its own and the
+ * program's, or all of them by STI_CHOOSER_NONE. SIZE_MAX: no memory. */
+size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser);
+bool sti_coord_runs_alone(const sti_run *run, uint32_t phase);
 bool sti_coord_plan_may_leave(sti_coordinator *c);
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
 void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
-void sti_coord_take_choice(sti_coordinator *c, sti_choice *choice,
-                           sti_effects *out);
-void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
 
 /* ---- coordinator_commit.c ---------------------------------------------- */
 

@@ -22,7 +22,7 @@ typedef enum sti_call {
     STI_CALL_CLOSE = 4, /* worker: a partition's `close` */
     STI_CALL_BEGIN = 5, /* coordinator: `begin`, start values, the policy */
     STI_CALL_SCHEDULE = 6,
-    STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch */
+    STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch, if it may leave */
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
     STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
@@ -109,10 +109,14 @@ typedef struct sti_schedule_job {
 typedef struct sti_prepare_job {
     sti_job job;
     sti_dispatch_parts parts;
-    sti_dispatch *dispatch; /* out */
+    bool check;             /* a policy chose: see sti_job_release */
+    bool again;             /* after a probe that the last check asked for */
+    sti_dispatch *dispatch; /* out; NULL: it may not leave, because */
+    strads_block *unknown;  /* out: [2] these have to be probed, or NULL: of */
+                            /* something in flight; the receiver's to free */
 } sti_prepare_job;
 
-/* Priorities on their way to the scheduler. */
+/* Priorities on their way to a scheduler. */
 typedef struct sti_moved {
     sti_object head;
     size_t n, room;
@@ -124,6 +128,12 @@ typedef struct sti_moved {
 strads_err sti_moved_new(sti_moved **out);
 strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
                          const double *priority);
+/* Deals priorities out to the schedulers: moved[schedulers], NULL as long as
+ * there is nothing for one. From here on parameters have the numbers that they
+ * have within the scheduler's range. */
+strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
+                          const uint32_t *param, const double *priority);
+strads_err sti_moved_rest(const sti_run *run, sti_moved **moved, double rest);
 
 /* A probe that a commit asked for: a pair of blocks to be freed. */
 typedef struct sti_wish {
@@ -148,8 +158,9 @@ typedef struct sti_aggregate_job {
     /* Out. */
     sti_news **news; /* [n_news], references for the taker */
     uint32_t n_news, room_news;
-    sti_buffer *push; /* the commits, for the shard; NULL: none */
-    sti_moved *moved;
+    sti_buffer *push;  /* the commits, for the shard; NULL: none */
+    sti_moved **moved; /* [schedulers] for each of them, or NULL */
+    bool outdated;     /* what probes have found so far is wrong now */
     sti_wish *wishes;
     uint32_t n_wishes;
     bool routed; /* the policy's blocks go elsewhere from now on */
@@ -178,29 +189,43 @@ typedef struct sti_choice {
 
 strads_err sti_choice_new(sti_choice **out);
 
-/* The question: what is in flight, and what moved since the last one. */
+/* What a probe that a scheduler has asked for has found. */
+typedef struct sti_found {
+    struct sti_found *next;
+    strads_block *pair; /* the two blocks */
+    const double *value;
+    sti_buffer *values; /* what `value` lies in */
+} sti_found;
+
+/* The question: what is in flight of the scheduler's own blocks and of the
+ * program's, and what is new since the last one. */
 typedef struct sti_ask {
     sti_object head;
     uint32_t n_in_flight;
     strads_block *in_flight;
     double work;
-    bool alone; /* for a phase to NOBODY: no pairs need be known */
+    uint64_t epoch; /* goes up when all that probes have found is outdated */
     uint32_t n_moved, room_moved;
     sti_moved **moved; /* in order of commits */
+    sti_found *found;  /* for one of several schedulers, in order of commits */
 } sti_ask;
 
 strads_err sti_ask_new(sti_ask **out);
-/* Takes over the reference, also when it fails. */
+/* Takes over the reference, also when it fails. NULL: nothing. */
 strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved);
+/* Copies the pair, and takes over the reference, also when it fails. */
+strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
+                             sti_buffer *values, const double *value);
+void sti_ask_forget_found(sti_ask *ask);
 
 typedef struct sti_choose_job {
     sti_job job;
     sti_run *run;
+    uint32_t scheduler;
     sti_ask *ask;
     uint64_t draw;
     double rest;
     bool probed;        /* the answer before was a probe */
-    sti_choice *chosen; /* blocks that wait for a probe; in and out */
     sti_choice *choice; /* out: the answer */
 } sti_choose_job;
 
@@ -261,6 +286,8 @@ strads_err sti_job_hop(sti_run *run, sti_worker_job *job);
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job);
 strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
+/* The first half of PREPARE: whether what a policy chose may leave now. */
+strads_err sti_job_release(sti_run *run, sti_prepare_job *job, bool *may);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
 
@@ -299,6 +326,10 @@ static inline bool sti_phase_takes_values(const sti_run *run, uint32_t phase)
     return p && !p->blind && p->when != STRADS_WHEN_PROBE &&
            p->to != STRADS_TO_NOBODY;
 }
+/* Work in one update of parameters first .. first + n - 1, to be freed: the
+ * program's word, or the entries of the column; at least 1. */
+strads_err sti_job_weigh(const sti_run *run, uint32_t first, uint32_t n,
+                         float **out);
 
 /* Whether a dispatch's partials are records (records.h) instead of numbers
  * that are merged place by place. */

@@ -1,5 +1,5 @@
 /* The first job of a run: the store and its tables, the program's coordinator
- * state, the policy, and the start values as the first commit. */
+ * state, the weights, and the start values as the first commit. */
 #include "engine/role/block_versions.h"
 #include "engine/role/job.h"
 #include "engine/role/owned_policy.h"
@@ -39,44 +39,25 @@ strads_err sti_job_make_tables(sti_run *run)
     return err ? err : sti_versions_create(run);
 }
 
-/* Work in one update of each parameter: the program's word, or the entries of
- * its column. At least 1, so that a block of empty columns ends, too. */
-static strads_err weigh(sti_run *run)
+/* At least 1, so that a block of empty columns ends, too. */
+strads_err sti_job_weigh(const sti_run *run, uint32_t first, uint32_t n,
+                         float **out)
 {
-    uint64_t n = run->shape.parameters;
-    run->weight = malloc(sizeof *run->weight * (n ? n : 1));
-    if (!run->weight)
+    float *all = malloc(sizeof *all * (n ? n : 1));
+    if (!all)
         return strads_fail(STRADS_ENOMEM,
-                           "no memory for the weights of %llu parameters",
-                           (unsigned long long)n);
-    bool columns = n == strads_data_cols(run->data);
-    for (uint64_t j = 0; j < n; j++) {
+                           "no memory for the weights of %u parameters", n);
+    bool columns = run->shape.parameters == strads_data_cols(run->data);
+    for (uint32_t k = 0; k < n; k++) {
         double weight = 1;
         if (run->program->weight)
-            weight = run->program->weight(run->config, run->data, (uint32_t)j);
+            weight = run->program->weight(run->config, run->data, first + k);
         else if (columns)
-            weight = strads_data_col_nnz(run->data, j);
-        run->weight[j] = weight > 1 ? (float)weight : 1;
+            weight = strads_data_col_nnz(run->data, first + k);
+        all[k] = weight > 1 ? (float)weight : 1;
     }
+    *out = all;
     return STRADS_OK;
-}
-
-static strads_err open_policy(sti_run *run)
-{
-    strads_err err = weigh(run);
-    if (err)
-        return err;
-    if (run->program->owned)
-        return sti_owned_open(run, &run->owned);
-    const strads_policy_setup setup = {
-        .parameters = run->shape.parameters,
-        .weight = run->weight,
-        .block_max = run->shape.block_max,
-        .threshold = run->threshold,
-        .probes = run->pairs != NULL,
-        .seed = run->seed,
-    };
-    return run->policy->open(&setup, &run->policy_state);
 }
 
 static strads_err commit_start(sti_run *run, sti_begin_job *job)
@@ -114,14 +95,17 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     strads_err err = sti_job_make_tables(run);
     if (!err && run->probe_phase < run->n_phases)
         err =
-            sti_pairs_new(run->shape.parameters, (size_t)1 << 30, &run->pairs);
+            sti_pairs_new(run->shape.parameters, STI_PAIRS_BYTES, &run->pairs);
     if (!err && run->program->begin) {
         err = run->program->begin(run->config, run->data, &run->shape,
                                   &run->state);
     }
     run->begun = !err;
     if (!err)
-        err = open_policy(run);
+        err = sti_job_weigh(run, 0, (uint32_t)run->shape.parameters,
+                            &run->weight);
+    if (!err && run->program->owned)
+        err = sti_owned_open(run, &run->owned);
     if (!err)
         err = commit_start(run, job);
     if (!err)

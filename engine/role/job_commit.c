@@ -45,7 +45,7 @@ void strads_commit_prioritise(strads_commit *commit, uint32_t n,
     sti_aggregate_job *job = commit->engine;
     strads_err err = check_priorities(job->run, n, param, priority);
     if (!err)
-        err = sti_moved_add(job->moved, n, param, priority);
+        err = sti_moved_deal(job->run, job->moved, n, param, priority);
     if (err)
         job->job.err = err;
 }
@@ -53,7 +53,10 @@ void strads_commit_prioritise(strads_commit *commit, uint32_t n,
 void strads_commit_rest(strads_commit *commit, double level)
 {
     sti_aggregate_job *job = commit->engine;
-    job->moved->rest = level > 0 ? level : 0;
+    strads_err err =
+        sti_moved_rest(job->run, job->moved, level > 0 ? level : 0);
+    if (err)
+        job->job.err = err;
 }
 
 strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
@@ -311,7 +314,7 @@ static strads_err block_priorities(sti_aggregate_job *job,
         }
         strads_err err = check_priorities(job->run, 1, &param, &priority);
         if (!err)
-            err = sti_moved_add(job->moved, 1, &param, &priority);
+            err = sti_moved_deal(job->run, job->moved, 1, &param, &priority);
         if (err)
             return err;
     }
@@ -600,9 +603,7 @@ static strads_err commit_alone(sti_aggregate_job *job)
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
 {
     const strads_phase *phase = &run->phases[job->dispatch->phase];
-    strads_err err = sti_moved_new(&job->moved);
-    if (err)
-        return err;
+    strads_err err = STRADS_OK;
     job->job.err = STRADS_OK;
     if (phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);
@@ -613,7 +614,8 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     else
         err = sti_phase_keeps_records(phase) ? commit_records(job)
                                              : commit_in_place(job);
-    if (!err && phase->outdates && run->pairs)
+    job->outdated = phase->outdates && run->pairs;
+    if (!err && job->outdated)
         sti_pairs_forget(run->pairs);
     if (!err && (phase->reports || job->ask_objective))
         err = sti_job_report(run, job);

@@ -84,6 +84,55 @@ strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
     return STRADS_OK;
 }
 
+/* The list for scheduler s, made when there is something for it. */
+static strads_err moved_for(sti_moved **moved, uint32_t s)
+{
+    return moved[s] ? STRADS_OK : sti_moved_new(&moved[s]);
+}
+
+/* Within its range a scheduler numbers parameters from 0 on: the last n. */
+static void number_from(sti_moved *moved, uint32_t n, uint32_t first)
+{
+    for (size_t k = moved->n - n; k < moved->n; k++)
+        moved->param[k] -= first;
+}
+
+strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
+                          const uint32_t *param, const double *priority)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t from = 0, to; from < n && !err; from = to) {
+        uint32_t s = 0;
+        to = n;
+        if (run->schedulers > 1) {
+            s = sti_run_scheduler(run, param[from]);
+            uint32_t first = sti_run_range(run, s);
+            uint32_t end = sti_run_range(run, s + 1);
+            for (to = from + 1; to < n; to++)
+                if (param[to] < first || param[to] >= end)
+                    break;
+        }
+        err = moved_for(moved, s);
+        if (!err)
+            err = sti_moved_add(moved[s], to - from, param + from,
+                                priority + from);
+        if (!err && s)
+            number_from(moved[s], to - from, sti_run_range(run, s));
+    }
+    return err;
+}
+
+strads_err sti_moved_rest(const sti_run *run, sti_moved **moved, double rest)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t s = 0; s < run->schedulers && !err; s++) {
+        err = moved_for(moved, s);
+        if (!err)
+            moved[s]->rest = rest;
+    }
+    return err;
+}
+
 void sti_wishes_free(sti_wish *first)
 {
     while (first) {
@@ -111,11 +160,23 @@ strads_err sti_choice_new(sti_choice **out)
     return STRADS_OK;
 }
 
+static void found_free(sti_found *found)
+{
+    while (found) {
+        sti_found *next = found->next;
+        sti_object_drop(found->values);
+        free(found->pair);
+        free(found);
+        found = next;
+    }
+}
+
 static void ask_destroy(sti_object *object)
 {
     sti_ask *ask = (sti_ask *)object;
     for (uint32_t k = 0; k < ask->n_moved; k++)
         sti_object_drop(ask->moved[k]);
+    found_free(ask->found);
     free(ask->moved);
     free(ask->in_flight);
     free(ask);
@@ -133,6 +194,8 @@ strads_err sti_ask_new(sti_ask **out)
 
 strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved)
 {
+    if (!moved)
+        return STRADS_OK;
     if (ask->n_moved == ask->room_moved) {
         uint32_t room = ask->room_moved ? 2 * ask->room_moved : 4;
         sti_moved **list = realloc(ask->moved, sizeof(sti_moved *) * room);
@@ -145,4 +208,31 @@ strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved)
     }
     ask->moved[ask->n_moved++] = moved;
     return STRADS_OK;
+}
+
+strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
+                             sti_buffer *values, const double *value)
+{
+    sti_found **last = &ask->found;
+    while (*last)
+        last = &(*last)->next;
+    sti_found *found = calloc(1, sizeof *found);
+    strads_err err =
+        found ? sti_blocks_copy(2, pair, &found->pair)
+              : strads_fail(STRADS_ENOMEM, "no memory for a probe's values");
+    if (err) {
+        free(found);
+        sti_object_drop(values);
+        return err;
+    }
+    found->values = values;
+    found->value = value;
+    *last = found;
+    return STRADS_OK;
+}
+
+void sti_ask_forget_found(sti_ask *ask)
+{
+    found_free(ask->found);
+    ask->found = NULL;
 }

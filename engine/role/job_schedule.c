@@ -182,8 +182,11 @@ static strads_err check_owners(const sti_run *run,
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
 {
     sti_dispatch_parts *parts = &job->parts;
+    bool may = true;
     strads_err err = check_owners(run, parts);
-    if (err)
+    if (!err && job->check)
+        err = sti_job_release(run, job, &may);
+    if (err || !may)
         return err;
     bool values = sti_phase_takes_values(run, parts->phase);
     bool to_workers = parts->phase < run->n_phases &&

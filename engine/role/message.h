@@ -8,16 +8,16 @@
 
 #include "engine/base/object.h"
 
-/* Where a role lives in a run. One coordinator, one scheduler, any number of
- * the store's shards, of its clients (one on each node that uses it), and of
- * workers; the runtime knows which node and thread each of them is on. In a run
- * of the dynamic or static engine those below STI_WORKER_0 are the
- * coordinator's node's. */
+/* Where a role lives in a run. One coordinator, any number of the store's
+ * shards, of schedulers, of the store's clients (one on each node that uses
+ * it), and of workers; the runtime knows which node and thread each of them is
+ * on. In a run of the dynamic or static engine coordinator and shard are on one
+ * node, and the schedulers on the first ones (sti_run_node_of). */
 typedef uint32_t sti_address;
 enum {
     STI_COORDINATOR = 0,
-    STI_SCHEDULER = 1,
     STI_SHARD_0 = 2,
+    STI_SCHEDULER_0 = 0x4000,
     STI_CLIENT_0 = 0x8000,
     STI_WORKER_0 = 0x10000
 };
@@ -26,8 +26,8 @@ typedef enum sti_msg_kind {
     STI_MSG_DISPATCH = 1, /* coordinator, then worker to worker: sti_dispatch */
     STI_MSG_PARTIAL = 2,  /* up the merge tree, at last to the coordinator */
     STI_MSG_HOP = 3,      /* RING: a block to its next holder: sti_hop */
-    STI_MSG_ASK = 4,      /* coordinator to scheduler: sti_ask */
-    STI_MSG_CHOICE = 5,   /* scheduler to coordinator: sti_choice */
+    STI_MSG_ASK = 4,      /* coordinator to a scheduler: sti_ask */
+    STI_MSG_CHOICE = 5,   /* a scheduler to the coordinator: sti_choice */
     STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
     /* Of the store; a client is a store_client.h or the coordinator. */
     STI_MSG_PUSH = 7,      /* client to shard: commits, as in push.h */
@@ -45,7 +45,8 @@ typedef enum sti_msg_kind {
 typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
-    uint32_t partition; /* PARTIAL: whose; HOP: to whom */
+    uint32_t partition; /* PARTIAL: whose; HOP: to whom; CHOICE: number of the
+                           scheduler */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */

@@ -5,90 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/role/block_codec.h"
+#include "engine/role/choice_codec.h"
 #include "engine/role/loop_message.h"
 #include "engine/role/ring_route.h"
 #include "engine/role/store_codec.h"
-
-/* ---- blocks ------------------------------------------------------------ */
-
-static void put_block(sti_writer *w, const strads_block *block)
-{
-    sti_write_u64(w, block->id);
-    sti_write_u32(w, block->n);
-    sti_write_u32(w, block->first);
-    sti_write_u32(w, block->owner);
-    sti_write_u32(w, block->param != NULL);
-    if (block->param)
-        sti_write_u32s(w, block->param, block->n);
-}
-
-static void put_blocks(sti_writer *w, uint32_t n, const strads_block *blocks)
-{
-    sti_write_u32(w, n);
-    for (uint32_t k = 0; k < n; k++)
-        put_block(w, &blocks[k]);
-}
-
-static strads_err refuse(const char *what)
-{
-    return strads_fail(STRADS_EPEER,
-                       "a node sent a message with %s: it runs another version "
-                       "or other options",
-                       what);
-}
-
-static strads_err check_block(const sti_run *run, const strads_block *block)
-{
-    uint64_t parameters = run->shape.parameters;
-    if (block->owner >= run->partitions)
-        return refuse("a block for a partition that is not there");
-    if (!block->param && (uint64_t)block->first + block->n > parameters)
-        return refuse("a block of parameters that are not there");
-    for (uint32_t k = 0; block->param && k < block->n; k++)
-        if (block->param[k] >= parameters)
-            return refuse("a parameter that is not there");
-    return STRADS_OK;
-}
-
-static strads_err get_block(const sti_run *run, sti_reader *r,
-                            strads_block *block)
-{
-    *block = (strads_block){.id = sti_read_u64(r)};
-    block->n = sti_read_u32(r);
-    block->first = sti_read_u32(r);
-    block->owner = sti_read_u32(r);
-    if (sti_read_u32(r)) {
-        uint64_t count;
-        block->param = sti_read_u32s(r, &count);
-        if (!r->err && count != block->n)
-            return refuse("a block of another size than its parameters");
-    }
-    return r->err ? r->err : check_block(run, block);
-}
-
-/* At most as many as the payload could hold, so that a number alone cannot
- * make us allocate. */
-static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
-                             strads_block **out)
-{
-    enum { LEAST = 24 };
-    *n = sti_read_u32(r);
-    if (r->err)
-        return r->err;
-    if (*n > (r->size - r->at) / LEAST)
-        return refuse("more blocks than it holds");
-    strads_block *blocks = malloc(sizeof *blocks * (*n + 1));
-    if (!blocks)
-        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch");
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < *n && !err; k++)
-        err = get_block(run, r, &blocks[k]);
-    if (err)
-        free(blocks);
-    else
-        *out = blocks;
-    return err;
-}
 
 /* ---- news -------------------------------------------------------------- */
 
@@ -102,7 +23,7 @@ static void put_news(sti_writer *w, const sti_news *news, uint32_t width)
                        (uint64_t)news->change.n * width);
     } else {
         sti_write_u32(w, news->phase);
-        put_block(w, &news->block);
+        sti_put_block(w, &news->block);
         sti_write_bytes(w, news->partial->bytes, news->partial->size);
     }
 }
@@ -116,10 +37,10 @@ static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
     if (r->err)
         return r->err;
     if (n > UINT32_MAX || numbers != n * run->shape.width)
-        return refuse("a change of another size than its parameters");
+        return sti_refuse("a change of another size than its parameters");
     for (uint64_t k = 0; k < n; k++)
         if (param[k] >= run->shape.parameters)
-            return refuse("a change of a parameter that is not there");
+            return sti_refuse("a change of a parameter that is not there");
     strads_err err =
         sti_news_change(version, (uint32_t)n, run->shape.width, out);
     if (err)
@@ -134,7 +55,7 @@ static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
 {
     uint32_t phase = sti_read_u32(r);
     strads_block block;
-    strads_err err = get_block(run, r, &block);
+    strads_err err = sti_get_block(run, r, &block);
     if (err)
         return err;
     uint64_t size;
@@ -142,7 +63,7 @@ static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
     if (r->err)
         return r->err;
     if (phase >= run->n_phases)
-        return refuse("a result of a phase that is not there");
+        return sti_refuse("a result of a phase that is not there");
     sti_buffer *partial;
     err = sti_buffer_new(size, &partial);
     if (err)
@@ -162,7 +83,7 @@ static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
         return get_change(run, r, out);
     if (kind == STI_NEWS_RESULT)
         return get_result(run, r, out);
-    return refuse("news of an unknown kind");
+    return sti_refuse("news of an unknown kind");
 }
 
 /* ---- DISPATCH ---------------------------------------------------------- */
@@ -177,9 +98,9 @@ static void put_dispatch(sti_writer *w, const sti_dispatch *d)
     sti_write_u64(w, d->settled);
     sti_write_u32(w, d->versions);
     sti_write_f64s(w, d->totals, d->n_totals);
-    put_blocks(w, d->n_blocks, d->blocks);
-    put_blocks(w, d->has_against, &d->against);
-    put_blocks(w, d->n_in_flight, d->in_flight);
+    sti_put_blocks(w, d->n_blocks, d->blocks);
+    sti_put_blocks(w, d->has_against, &d->against);
+    sti_put_blocks(w, d->n_in_flight, d->in_flight);
     sti_write_f64s(w, d->values, d->values ? d->value_at[d->n_blocks] : 0);
     uint64_t *at = sti_write_array(w, d->n_blocks + 1, sizeof *at);
     for (uint32_t k = 0; at && k <= d->n_blocks; k++)
@@ -216,7 +137,7 @@ static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
     if (r->err)
         return r->err;
     if (n > (r->size - r->at) / sizeof(uint32_t))
-        return refuse("more news than it holds");
+        return sti_refuse("more news than it holds");
     t->news = malloc(sizeof(sti_news *) * (n + 1));
     if (!t->news)
         return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's news");
@@ -246,17 +167,17 @@ static strads_err check_places(const sti_run *run, const draft *t,
 {
     const sti_dispatch_parts *p = &t->parts;
     if (n_places != (uint64_t)p->n_blocks + 1 || t->partial_at[0] != 0)
-        return refuse("partials of another number than blocks");
+        return sti_refuse("partials of another number than blocks");
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < p->n_blocks; k++) {
         uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
         if (size != room_due(run, p, k))
-            return refuse("partials of other sizes than its phase has");
+            return sti_refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
     bool values = sti_phase_takes_values(run, p->phase) && !p->follows;
     if (t->n_numbers != (values ? numbers : 0))
-        return refuse("values of another number than parameters");
+        return sti_refuse("values of another number than parameters");
     return STRADS_OK;
 }
 
@@ -268,11 +189,11 @@ static strads_err check_ring(const sti_run *run, draft *t)
         p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
     if (p->follows > p->seq || p->settled > p->seq ||
         p->seq - p->settled > run->depth || (p->follows && !ring))
-        return refuse("a lap that follows none");
+        return sti_refuse("a lap that follows none");
     if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
-        return refuse("totals of another number than the program's");
+        return sti_refuse("totals of another number than the program's");
     return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
-               ? refuse("a block that the plan has not")
+               ? sti_refuse("a block that the plan has not")
                : STRADS_OK;
 }
 
@@ -287,16 +208,16 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.versions = sti_read_u32(r) != 0;
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
-        return refuse("parameters of another width");
+        return sti_refuse("parameters of another width");
     bool internal = t->parts.phase >= STI_PHASE_OPEN;
     if (!r->err && t->parts.phase >= run->n_phases && !internal)
-        return refuse("a phase that is not there");
-    strads_err err = get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
+        return sti_refuse("a phase that is not there");
+    strads_err err = sti_get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
     t->parts.blocks = t->blocks;
     if (!err)
-        err = get_blocks(run, r, &t->n_against, &t->against);
+        err = sti_get_blocks(run, r, &t->n_against, &t->against);
     if (!err)
-        err = get_blocks(run, r, &t->parts.n_in_flight, &t->in_flight);
+        err = sti_get_blocks(run, r, &t->parts.n_in_flight, &t->in_flight);
     if (err)
         return err;
     uint64_t n_places;
@@ -408,7 +329,7 @@ static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
     if (err)
         return err;
     if (step > run->partitions || (packed && !run->program->payload))
-        return refuse("a ring block that has come too far");
+        return sti_refuse("a ring block that has come too far");
     sti_hop *hop;
     err = sti_hop_new(index, n_values, n_partial, &hop);
     if (err)
@@ -471,10 +392,10 @@ static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
         return w->err;
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
-        break;
+        sti_choice_encode(msg, w);
+        return w->err;
     }
-    return strads_fail(STRADS_ESTATE,
-                       "a message of kind %d does not leave its node",
+    return strads_fail(STRADS_ESTATE, "a message of unknown kind %d",
                        (int)msg->kind);
 }
 
@@ -516,7 +437,7 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
         return sti_loop_decode(&r, msg);
     case STI_MSG_ASK:
     case STI_MSG_CHOICE:
-        break;
+        return sti_choice_decode(run, &r, msg);
     }
-    return refuse("a kind that does not leave its node");
+    return sti_refuse("a kind that is not there");
 }

@@ -12,6 +12,8 @@ enum { TILE = 64, ALIGN_FROM = TILE / 2 };
 typedef struct entry {
     uint64_t a, b;
     bool used;
+    bool compared;
+    double strongest; /* dependency, once compared */
     double *square;
 } entry;
 
@@ -271,6 +273,32 @@ bool sti_pairs_known(sti_pairs *pairs, const strads_block *a,
         return false;
     (void)entry_of(pairs, low, high); /* without memory: looked up again */
     return true;
+}
+
+static double compare(const sti_pairs *pairs, const strads_block *a,
+                      const strads_block *b)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < a->n; k++)
+        for (uint32_t l = 0; l < b->n; l++)
+            most =
+                fmax(most, sti_pairs_dependency(pairs, strads_block_param(a, k),
+                                                strads_block_param(b, l)));
+    return most;
+}
+
+double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
+                           const strads_block *b)
+{
+    uint64_t low = a->id < b->id ? a->id : b->id;
+    uint64_t high = a->id < b->id ? b->id : a->id;
+    entry *e = entry_of(pairs, low, high);
+    if (!e)
+        return compare(pairs, a, b);
+    if (!e->compared)
+        e->strongest = compare(pairs, a, b);
+    e->compared = true;
+    return e->strongest;
 }
 
 static double *gather(const sti_pairs *pairs, const strads_block *block)

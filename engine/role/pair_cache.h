@@ -1,6 +1,6 @@
 /* engine/role/pair_cache.h - merged probe values of pairs of parameters.
  *
- * The scheduler asks it how strongly parameters depend on each other, the
+ * A scheduler asks it how strongly parameters depend on each other, the
  * commit takes a block's Gram entries from it. Probed parameters get slots in
  * the order of their first probe; values lie in tiles of slots x slots that
  * are made when first written. Used by one thread at a time. */
@@ -12,6 +12,9 @@
 #include "strads/program.h"
 
 typedef struct sti_pairs sti_pairs;
+
+/* What the caches of one kind hold together. */
+#define STI_PAIRS_BYTES ((size_t)1 << 30)
 
 /* For parameters 0 .. parameters - 1; about `limit` bytes are kept.
  * STRADS_ENOMEM. */
@@ -32,6 +35,11 @@ double sti_pairs_dependency(const sti_pairs *pairs, uint32_t i, uint32_t j);
 /* Whether all pairs between two blocks are known; remembered by their ids. */
 bool sti_pairs_known(sti_pairs *pairs, const strads_block *a,
                      const strads_block *b);
+
+/* The strongest dependency between two blocks whose pairs are all known;
+ * computed once and kept under their ids. */
+double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
+                           const strads_block *b);
 
 /* All pairs in a block as [n x n], gathered once and kept under the block's
  * id; NULL when some are not known, or no memory is left. */

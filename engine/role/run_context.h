@@ -45,6 +45,16 @@ typedef struct sti_tuning {
 /* owned_policy.h */
 typedef struct sti_owned sti_owned;
 
+/* What one scheduler keeps of its range of the parameters; its jobs alone touch
+ * it. Its policy numbers them from 0 on. */
+typedef struct sti_range {
+    void *policy;     /* the policy's state; NULL until it is first asked */
+    float *weight;    /* [its parameters]; NULL where the run's are at hand */
+    sti_pairs *pairs; /* what it was told of probes; NULL: none, or it is the
+                         only one and looks at the run's */
+    uint64_t epoch;   /* of what `pairs` holds */
+} sti_range;
+
 typedef struct sti_run {
     /* Constants. */
     const strads_program *program;
@@ -60,6 +70,7 @@ typedef struct sti_run {
     const uint32_t *node_of; /* [workers] */
     uint32_t nodes, shards;  /* of a run on several nodes */
     sti_tuning tuning;       /* the same */
+    uint32_t schedulers;     /* 1 .. parameters */
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint32_t keep_versions; /* of blocks that travel, every so many laps; 0:
@@ -75,11 +86,14 @@ typedef struct sti_run {
     const double *start_value;
 
     sti_partition *partition; /* [partitions]; share NULL: not hosted here */
+    const strads_policy *policy;
+    sti_range *range; /* [schedulers] */
 
-    /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate,
-     * choose) never run two at once. `store` is what callbacks see: own commits
-     * are in it at once, and are pushed to the shard, whose jobs alone touch
-     * `kept`: the truth, which the model is made from. */
+    /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate) never
+     * run two at once, nor beside those of an only scheduler. `store` is what
+     * callbacks see: own commits are in it at once, and are pushed to the
+     * shard, whose jobs alone touch `kept`: the truth, which the model is made
+     * from. */
     strads_store *store;
     sti_kept *kept;
     void *state;
@@ -87,10 +101,9 @@ typedef struct sti_run {
     sti_pairs *pairs; /* NULL without a PROBE phase */
     uint32_t totals;  /* table of the shared totals, if there are any */
     struct sti_versions *versions; /* NULL: none are kept */
-    const strads_policy *policy;
-    void *policy_state;
-    sti_owned *owned; /* in its place, where partitions own parameters */
-    float *weight;    /* [parameters] */
+    sti_owned *owned; /* instead of policies of ranges, where partitions own
+                         parameters: there is one scheduler then */
+    float *weight;    /* [parameters]; constant once BEGIN has run */
 } sti_run;
 
 /* The worker that hosts partition p: contiguous, as even as possible. */
@@ -106,20 +119,54 @@ static inline uint32_t sti_run_first(const sti_run *run, uint32_t w)
                       run->workers);
 }
 
+/* Scheduler s has a contiguous range of the parameters, as even as possible:
+ * the first one of it; s == schedulers gives the end. */
+static inline uint32_t sti_run_range(const sti_run *run, uint32_t s)
+{
+    return (uint32_t)((s * run->shape.parameters + run->schedulers - 1) /
+                      run->schedulers);
+}
+
+static inline uint32_t sti_run_scheduler(const sti_run *run, uint32_t param)
+{
+    return (uint32_t)((uint64_t)param * run->schedulers /
+                      run->shape.parameters);
+}
+
+/* Every policy numbers its blocks from STRADS_POLICY_BLOCK_IDS on, below that
+ * plus STI_RANGE_IDS; in a run scheduler s adds s x STI_RANGE_IDS, so that no
+ * id names two blocks. An only scheduler's policy has all of them. */
+#define STI_RANGE_IDS (UINT64_C(1) << 52)
+enum { STI_SCHEDULERS_MAX = 256 };
+
+/* Whose policy has made a block; UINT32_MAX: the program. */
+static inline uint32_t sti_run_chooser(const sti_run *run, uint64_t id)
+{
+    if (id < STRADS_POLICY_BLOCK_IDS)
+        return UINT32_MAX;
+    return run->schedulers > 1
+               ? (uint32_t)((id - STRADS_POLICY_BLOCK_IDS) / STI_RANGE_IDS)
+               : 0;
+}
+
 /* Shard s of a loop's store is on its s-th host, and so on in turn. */
 static inline uint32_t sti_run_shard_host(const sti_run *run, uint32_t s)
 {
     return run->n_hosts ? run->hosts[s % run->n_hosts] : s % run->nodes;
 }
 
-/* Each node has the client of its own number, and node 0 the one behind the
+/* Scheduler s is on node s, and so on in turn. Each node has the client of its own number, and node 0 the one behind the
  * last, which is the engine's. Where a loop's shards are, see above; in other
- * runs all of these are on node 0. UINT32_MAX: nobody has this address. */
+ * runs all of these but schedulers are on node 0. UINT32_MAX: nobody has this address. */
 static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
 {
     if (a >= STI_WORKER_0)
         return a - STI_WORKER_0 < run->workers ? run->node_of[a - STI_WORKER_0]
                                                : UINT32_MAX;
+    if (!run->program->run && a >= STI_SCHEDULER_0)
+        return a - STI_SCHEDULER_0 < run->schedulers
+                   ? (a - STI_SCHEDULER_0) % run->nodes
+                   : UINT32_MAX;
     if (!run->program->run)
         return 0;
     if (a >= STI_CLIENT_0 && a - STI_CLIENT_0 <= run->nodes)

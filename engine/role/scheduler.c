@@ -1,4 +1,4 @@
-/* The scheduler. Owns a choice that waits for a probe, and counts its draws.
+/* A scheduler. Counts its draws; what its policy knows is in run->range.
  * At most one question is open: the coordinator asks again only after the
  * answer. */
 #include "engine/role/scheduler.h"
@@ -10,12 +10,13 @@ struct sti_scheduler {
     sti_choose_job job; /* its `ask` is the open question */
 };
 
-strads_err sti_scheduler_new(sti_run *run, sti_scheduler **out)
+strads_err sti_scheduler_new(sti_run *run, uint32_t number, sti_scheduler **out)
 {
     sti_scheduler *s = calloc(1, sizeof *s);
     if (!s)
         return strads_fail(STRADS_ENOMEM, "no memory for a scheduler");
     s->run = run;
+    s->job.scheduler = number;
     *out = s;
     return STRADS_OK;
 }
@@ -25,14 +26,14 @@ void sti_scheduler_free(sti_scheduler *s)
     if (!s)
         return;
     sti_object_drop(s->job.ask);
-    sti_object_drop(s->job.chosen);
     sti_object_drop(s->job.choice);
     free(s);
 }
 
 static void start(sti_scheduler *s, sti_ask *ask, sti_effects *out)
 {
-    s->job.job = (sti_job){.call = STI_CALL_CHOOSE, .role = STI_SCHEDULER};
+    s->job.job = (sti_job){.call = STI_CALL_CHOOSE,
+                           .role = STI_SCHEDULER_0 + s->job.scheduler};
     s->job.ask = ask;
     s->job.draw++;
     sti_effect_compute(out, &s->job.job);
@@ -43,7 +44,8 @@ static void finish(sti_scheduler *s, sti_effects *out)
     sti_object_drop(s->job.ask);
     s->job.ask = NULL;
     sti_msg answer = {.kind = STI_MSG_CHOICE,
-                      .from = STI_SCHEDULER,
+                      .from = STI_SCHEDULER_0 + s->job.scheduler,
+                      .partition = s->job.scheduler,
                       .to = STI_COORDINATOR};
     if (s->job.job.err) {
         answer.kind = STI_MSG_FAIL;

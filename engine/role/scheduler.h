@@ -1,5 +1,5 @@
-/* engine/role/scheduler.h - the role that runs the policy: it collects what
- * moved, and answers the coordinator's questions one at a time. */
+/* engine/role/scheduler.h - the role that runs a policy over its range of the
+ * parameters, and answers the coordinator's questions one at a time. */
 #ifndef STI_SCHEDULER_H
 #define STI_SCHEDULER_H
 
@@ -7,8 +7,9 @@
 
 typedef struct sti_scheduler sti_scheduler;
 
-/* STRADS_ENOMEM. `run` must outlive the role. */
-strads_err sti_scheduler_new(sti_run *run, sti_scheduler **out);
+/* Scheduler `number` of the run, which outlives the role. STRADS_ENOMEM. */
+strads_err sti_scheduler_new(sti_run *run, uint32_t number,
+                             sti_scheduler **out);
 void sti_scheduler_free(sti_scheduler *scheduler);
 
 /* Takes n events in order, appends effects. */

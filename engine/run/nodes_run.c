@@ -67,9 +67,10 @@ static strads_err no_memory(void)
 /* ---- node 0 ------------------------------------------------------------ */
 
 /* The tables of a program of rounds are in the coordinator's process. */
-static strads_err check_spread(const strads_program *program, uint32_t nodes,
-                               uint32_t shards)
+static strads_err check_spread(const strads_program *program,
+                               const strads_engine_options *options)
 {
+    uint32_t nodes = options->nodes, shards = options->shards;
     if (nodes > 1 && program->tables && !program->run)
         return strads_fail(STRADS_EINVAL,
                            "program %s keeps tables of its own, which no node "
@@ -81,6 +82,10 @@ static strads_err check_spread(const strads_program *program, uint32_t nodes,
                            "program %s runs in rounds, whose one table is on "
                            "node 0: leave shards out",
                            program->name);
+    if (options->nodes > 1 && options->schedulers > 1 && options->policy_plugin)
+        return strads_fail(STRADS_EINVAL,
+                           "a policy that is given as a table is not at hand "
+                           "on other nodes: leave schedulers at 1");
     if (shards > STI_SHARDS_MAX)
         return strads_fail(STRADS_EINVAL, "%u shards: expected 1 to %d", shards,
                            STI_SHARDS_MAX);
@@ -102,7 +107,7 @@ static strads_err check_listen(const strads_program *program,
                            "from 1 to %d",
                            STI_NODES_MAX);
     err = sti_setup_check_tuning(options);
-    return err ? err : check_spread(program, options->nodes, options->shards);
+    return err ? err : check_spread(program, options);
 }
 
 strads_err strads_engine_listen(const strads_program *program,
@@ -124,8 +129,12 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.shards = options->shards ? options->shards : 1;
     engine->terms.max_rounds = options->max_rounds;
     engine->terms.tuning = sti_setup_tuning(options);
+    engine->terms.schedulers = options->schedulers;
     engine->terms.blocks = options->blocks;
     engine->terms.reconnect = options->reconnect > 0 ? options->reconnect : 10;
+    engine->terms.threshold = options->threshold;
+    if (options->policy)
+        engine->terms.policy = strdup(options->policy);
     if (options->data_path)
         engine->terms.data_path = strdup(options->data_path);
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
@@ -518,6 +527,9 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     options.partitions = engine->terms.partitions;
     options.depth = engine->terms.depth;
     options.shards = engine->terms.shards;
+    options.schedulers = engine->terms.schedulers;
+    options.threshold = engine->terms.threshold;
+    options.policy = engine->terms.policy;
     options.max_rounds = engine->terms.max_rounds;
     options.blocks = engine->terms.blocks;
     options.plan_given = engine->terms.plan;

@@ -367,6 +367,29 @@ static strads_err take_partitions(sti_setup *setup, const sti_layout *layout)
     return STRADS_OK;
 }
 
+/* Schedulers without a parameter would have nothing to choose. */
+static strads_err take_ranges(sti_run *run, uint32_t schedulers)
+{
+    if (schedulers > STI_SCHEDULERS_MAX)
+        return strads_fail(STRADS_EINVAL, "%u schedulers: expected 1 to %d",
+                           schedulers, STI_SCHEDULERS_MAX);
+    if (schedulers > 1 && run->program->owned)
+        return strads_fail(
+            STRADS_EINVAL,
+            "program %s has owned parameters, whose policies one "
+            "scheduler runs: leave schedulers at 1",
+            run->program->name);
+    run->schedulers = schedulers ? schedulers : 1;
+    if (run->schedulers > run->shape.parameters)
+        run->schedulers =
+            run->shape.parameters ? (uint32_t)run->shape.parameters : 1;
+    run->range = calloc(run->schedulers, sizeof *run->range);
+    return run->range
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory for %u schedulers",
+                             run->schedulers);
+}
+
 static strads_err take_config(sti_setup *setup, const void *config)
 {
     sti_run *run = &setup->run;
@@ -426,6 +449,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = take_shape(setup);
     if (!err)
+        err = take_ranges(run, setup->options.schedulers);
+    if (!err)
         err = take_partitions(setup, layout);
     return err;
 }
@@ -449,8 +474,13 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     free(setup->node_of);
     sti_route_free(setup->route);
     strads_plan_free(setup->plan);
-    if (run->policy && run->policy_state)
-        run->policy->close(run->policy_state);
+    for (uint32_t s = 0; run->range && s < run->schedulers; s++) {
+        if (run->range[s].policy)
+            run->policy->close(run->range[s].policy);
+        sti_pairs_free(run->range[s].pairs);
+        free(run->range[s].weight);
+    }
+    free(run->range);
     sti_owned_free(run->owned);
     if (run->begun && run->program->end && !keep_state)
         run->program->end(run->state);

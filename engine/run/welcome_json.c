@@ -28,19 +28,27 @@ static json_t *tuning_json(const sti_tuning *t)
                      (json_int_t)t->window);
 }
 
+static json_t *choosing_json(const sti_run_terms *terms)
+{
+    return json_pack("{s:I, s:f, s:s?}", "schedulers",
+                     (json_int_t)terms->schedulers, "threshold",
+                     terms->threshold, "policy", terms->policy);
+}
+
 char *sti_run_terms_write(const sti_run_terms *terms)
 {
     json_t *workers = json_array();
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
     json_t *all = json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o*, s:o, s:s?}",
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o, s:o*, s:o, "
+        "s:s?}",
         "program", terms->program->name, "config", config_json(terms),
         "partitions", (json_int_t)terms->partitions, "depth",
         (json_int_t)terms->depth, "max_rounds", (json_int_t)terms->max_rounds,
         "shards", (json_int_t)terms->shards, "reconnect", terms->reconnect,
         "tables", tuning_json(&terms->tuning), "blocks",
-        (json_int_t)terms->blocks, "plan",
+        (json_int_t)terms->blocks, "choosing", choosing_json(terms), "plan",
         terms->plan ? sti_plan_json(terms->plan) : NULL, "workers", workers,
         "data", terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
@@ -122,6 +130,22 @@ static strads_err read_tuning(json_t *all, sti_tuning *out)
     return STRADS_OK;
 }
 
+static strads_err read_choosing(json_t *all, sti_run_terms *out)
+{
+    const json_t *c = json_object_get(all, "choosing");
+    json_int_t schedulers =
+        json_integer_value(json_object_get(c, "schedulers"));
+    const json_t *threshold = json_object_get(c, "threshold");
+    const char *policy = json_string_value(json_object_get(c, "policy"));
+    if (schedulers < 0 || schedulers > STI_SCHEDULERS_MAX ||
+        !json_is_number(threshold))
+        return refuse("numbers of schedulers");
+    out->schedulers = (uint32_t)schedulers;
+    out->threshold = json_number_value(threshold);
+    out->policy = policy ? strdup(policy) : NULL;
+    return STRADS_OK;
+}
+
 static strads_err read_numbers(json_t *all, sti_run_terms *out)
 {
     json_int_t partitions =
@@ -176,6 +200,8 @@ strads_err sti_run_terms_read(const char *text, const strads_program *program,
     if (!err)
         err = read_plan(all, out);
     if (!err)
+        err = read_choosing(all, out);
+    if (!err)
         err = read_workers(all, out);
     if (!err)
         err = read_config(all, strings, out);
@@ -189,5 +215,6 @@ void sti_run_terms_free(sti_run_terms *terms)
     free(terms->workers);
     free(terms->data_path);
     strads_plan_free(terms->plan_read);
+    free(terms->policy);
     *terms = (sti_run_terms){0};
 }

@@ -21,6 +21,10 @@ typedef struct sti_run_terms {
     double reconnect;        /* seconds */
     const strads_plan *plan; /* or NULL */
     strads_plan *plan_read;  /* the one that was told, to be freed */
+    /* What the policies of schedulers on other nodes are opened with. */
+    uint32_t schedulers;
+    double threshold;
+    char *policy; /* NULL: the default */
     uint32_t nodes;
     uint32_t *workers; /* [nodes] */
     char *data_path;   /* NULL: not told */

@@ -42,6 +42,8 @@ uint64_t sti_mesh_limit(void *arg, uint16_t kind)
     case STI_KIND_ROLE + STI_MSG_DISPATCH:
     case STI_KIND_ROLE + STI_MSG_PARTIAL:
     case STI_KIND_ROLE + STI_MSG_HOP:
+    case STI_KIND_ROLE + STI_MSG_ASK:
+    case STI_KIND_ROLE + STI_MSG_CHOICE:
         return UINT64_MAX;
     default:
         return kind < STI_KIND_ROLE + STI_MSG_PUSH ? 0
@@ -126,8 +128,9 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
     return err;
 }
 
-/* Nobody speaks for a client or a shard of another node, nor of a loop but node
- * 0 to the others and they to it. */
+/* Nobody speaks for a client, a shard or a scheduler of another node, asks a
+ * scheduler but node 0, nor of a loop but node 0 to the others and they to
+ * it. */
 static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                                uint32_t node, const sti_msg *msg)
 {
@@ -136,7 +139,9 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
         good = msg->to == STI_COORDINATOR
                    ? mesh->node == 0
                    : node == 0 && msg->to == STI_CLIENT_0 + mesh->node;
-    else if (msg->kind >= STI_MSG_PUSH)
+    else if (msg->kind == STI_MSG_ASK)
+        good = node == 0 && sti_run_node_of(run, msg->to) == mesh->node;
+    else if (msg->kind == STI_MSG_CHOICE || msg->kind >= STI_MSG_PUSH)
         good = sti_run_node_of(run, msg->from) == node &&
                sti_run_node_of(run, msg->to) == mesh->node;
     return good ? STRADS_OK

@@ -40,7 +40,7 @@ typedef struct thread {
     pthread_t handle;
     sti_inbox inbox;
     event_queue events;
-    job_queue urgent; /* the coordinator's, the scheduler's, the shard's */
+    job_queue urgent; /* the coordinator's, a scheduler's, the shard's */
     job_queue jobs;
     sti_effects effects;
     sti_msg *taken; /* spare array to swap with the inbox */
@@ -56,11 +56,12 @@ struct sti_node {
     sti_node_options options;
     thread *threads;
     sti_coordinator *coordinator;
-    sti_scheduler *scheduler;
+    sti_scheduler **schedulers; /* [run->schedulers]; NULL: another node's */
+    uint32_t *scheduler_track;
     sti_shard *shard;
     bool coordinator_ended;
     sti_job_names *names;
-    uint32_t coordinator_track, scheduler_track, shard_track;
+    uint32_t coordinator_track, shard_track;
     uint32_t spins;
     uint64_t started_ns, cpu_started_ns;
     bool told_cancel;
@@ -102,17 +103,37 @@ static strads_err make_threads(sti_node *node)
     return STRADS_OK;
 }
 
+static strads_err make_schedulers(sti_node *node)
+{
+    const sti_node_options *o = &node->options;
+    uint32_t n = o->run->schedulers;
+    node->schedulers = calloc(n, sizeof(sti_scheduler *));
+    node->scheduler_track = calloc(n, sizeof *node->scheduler_track);
+    if (!node->schedulers || !node->scheduler_track)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u schedulers", n);
+    strads_err err = STRADS_OK;
+    for (uint32_t s = 0; s < n && !err; s++) {
+        if (sti_run_node_of(o->run, STI_SCHEDULER_0 + s) != o->node)
+            continue;
+        char name[32];
+        (void)snprintf(name, sizeof name, n > 1 ? "scheduler %u" : "scheduler",
+                       s);
+        node->scheduler_track[s] = sti_trace_track(o->trace, o->node, name);
+        err = sti_scheduler_new(o->run, s, &node->schedulers[s]);
+    }
+    return err;
+}
+
 static strads_err make_roles(sti_node *node)
 {
     const sti_node_options *o = &node->options;
     if (!o->coordinates)
-        return STRADS_OK;
+        return make_schedulers(node);
     node->coordinator_track = sti_trace_track(o->trace, o->node, "coordinator");
-    node->scheduler_track = sti_trace_track(o->trace, o->node, "scheduler");
+    strads_err err = make_schedulers(node);
     node->shard_track = sti_trace_track(o->trace, o->node, "shard");
-    strads_err err = sti_coordinator_new(o->run, &node->coordinator);
     if (!err)
-        err = sti_scheduler_new(o->run, &node->scheduler);
+        err = sti_coordinator_new(o->run, &node->coordinator);
     return err ? err : sti_shard_of_run(o->run, &node->shard);
 }
 
@@ -165,7 +186,11 @@ void sti_node_free(sti_node *node)
         free_thread(&node->threads[t]);
     free(node->threads);
     sti_coordinator_free(node->coordinator);
-    sti_scheduler_free(node->scheduler);
+    for (uint32_t s = 0; node->schedulers && s < node->options.run->schedulers;
+         s++)
+        sti_scheduler_free(node->schedulers[s]);
+    free(node->schedulers);
+    free(node->scheduler_track);
     sti_shard_free(node->shard);
     sti_job_names_free(node->names);
     pthread_mutex_destroy(&node->lock);
@@ -242,9 +267,20 @@ static bool finished(const thread *th)
 
 /* ---- messages ---------------------------------------------------------- */
 
+static bool is_scheduler(sti_address role)
+{
+    return role >= STI_SCHEDULER_0 && role < STI_CLIENT_0;
+}
+
 /* The thread of this node that hosts a role; NULL: another node's. */
 static thread *thread_of(sti_node *node, sti_address to)
 {
+    const sti_run *run = node->options.run;
+    if (is_scheduler(to))
+        return sti_run_node_of(run, to) == node->options.node
+                   ? &node->threads[(to - STI_SCHEDULER_0) / run->nodes %
+                                    node->options.threads]
+                   : NULL;
     if (to < STI_WORKER_0)
         return node->coordinator ? &node->threads[0] : NULL;
     uint32_t worker = to - STI_WORKER_0;
@@ -368,8 +404,9 @@ static void step(thread *th, const waiting_event *waiting)
     const sti_event *event = &waiting->event;
     if (waiting->to == STI_COORDINATOR)
         sti_coordinator_step(node->coordinator, event, 1, &th->effects);
-    else if (waiting->to == STI_SCHEDULER)
-        sti_scheduler_step(node->scheduler, event, 1, &th->effects);
+    else if (is_scheduler(waiting->to))
+        sti_scheduler_step(node->schedulers[waiting->to - STI_SCHEDULER_0],
+                           event, 1, &th->effects);
     else if (waiting->to == STI_SHARD_0)
         sti_shard_step(node->shard, event, 1, &th->effects);
     else
@@ -396,8 +433,8 @@ static uint32_t track_of(const thread *th, sti_address role)
 {
     if (role == STI_COORDINATOR)
         return th->node->coordinator_track;
-    if (role == STI_SCHEDULER)
-        return th->node->scheduler_track;
+    if (is_scheduler(role))
+        return th->node->scheduler_track[role - STI_SCHEDULER_0];
     return role == STI_SHARD_0 ? th->node->shard_track : th->track;
 }
 

@@ -2,8 +2,9 @@
  *
  * A node drives its roles: it turns messages and finished jobs into events,
  * and effects into messages and jobs. Thread t hosts worker first_worker + t;
- * on the coordinating node thread 0 also hosts coordinator, scheduler and
- * shard, whose steps it turns between its own jobs. Thread 0 is the caller's.
+ * on the coordinating node thread 0 also hosts coordinator and shard, and the
+ * first threads of the first nodes a scheduler each, whose steps they turn
+ * between their own jobs. Thread 0 is the caller's.
  * What goes to another node is handed to `send`; without other nodes this is
  * the local runtime, and with one thread it takes no lock. */
 #ifndef STI_NODE_H

@@ -36,10 +36,11 @@ struct sti_sim {
     sti_sim_wire *wire;
     sti_job_names *names;
     sti_coordinator *coordinator;
-    sti_scheduler *scheduler;
+    sti_scheduler **schedulers; /* [run->schedulers] */
     sti_shard *shard;
     sti_worker **workers; /* [run->workers] */
-    core *cores;          /* [run->workers + 3]: the workers', and three more */
+    core *cores;          /* [n_cores]: the workers', and the others' */
+    uint32_t n_cores;
     sti_effects effects;
     XXH3_state_t *digest;
     uint64_t now, events, busy_ns, callback_ns;
@@ -51,23 +52,29 @@ struct sti_sim {
 
 static core *core_of(const sti_sim *sim, sti_address role)
 {
-    return role < STI_WORKER_0 ? &sim->cores[sim->run->workers + role]
-                               : &sim->cores[role - STI_WORKER_0];
+    core *others = sim->cores + sim->run->workers;
+    if (role >= STI_WORKER_0)
+        return &sim->cores[role - STI_WORKER_0];
+    if (role >= STI_SCHEDULER_0)
+        return &others[2 + role - STI_SCHEDULER_0];
+    return role == STI_COORDINATOR ? &others[0] : &others[1];
 }
 
 static strads_err make_roles(sti_sim *sim)
 {
     sti_run *run = sim->run;
     sim->workers = calloc(run->workers, sizeof(sti_worker *));
-    sim->cores = calloc(run->workers + (size_t)3, sizeof *sim->cores);
+    sim->n_cores = run->workers + run->schedulers + 2;
+    sim->cores = calloc(sim->n_cores, sizeof *sim->cores);
+    sim->schedulers = calloc(run->schedulers, sizeof(sti_scheduler *));
     sim->digest = XXH3_createState();
-    if (!sim->workers || !sim->cores || !sim->digest)
+    if (!sim->workers || !sim->cores || !sim->schedulers || !sim->digest)
         return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
                            run->workers);
     (void)XXH3_64bits_reset(sim->digest);
     strads_err err = sti_coordinator_new(run, &sim->coordinator);
-    if (!err)
-        err = sti_scheduler_new(run, &sim->scheduler);
+    for (uint32_t s = 0; s < run->schedulers && !err; s++)
+        err = sti_scheduler_new(run, s, &sim->schedulers[s]);
     if (!err)
         err = sti_shard_of_run(run, &sim->shard);
     for (uint32_t w = 0; w < run->workers && !err; w++)
@@ -81,8 +88,15 @@ static void make_tracks(sti_sim *sim)
     uint32_t own = sim->run->workers;
     core_of(sim, STI_COORDINATOR)->track =
         sti_trace_track(trace, own, "coordinator");
-    core_of(sim, STI_SCHEDULER)->track =
-        sti_trace_track(trace, own, "scheduler");
+    for (uint32_t s = 0; s < sim->run->schedulers; s++) {
+        sti_address role = STI_SCHEDULER_0 + s;
+        char name[32];
+        (void)snprintf(name, sizeof name,
+                       sim->run->schedulers > 1 ? "scheduler %u" : "scheduler",
+                       s);
+        core_of(sim, role)->track =
+            sti_trace_track(trace, sti_sim_node_of(sim->run, role), name);
+    }
     core_of(sim, STI_SHARD_0)->track = sti_trace_track(trace, own, "shard");
     for (uint32_t w = 0; w < sim->run->workers; w++) {
         char name[32];
@@ -134,12 +148,14 @@ void sti_sim_free(sti_sim *sim)
     sti_effects_free(&sim->effects);
     for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
         sti_worker_free(sim->workers[w]);
-    for (uint32_t k = 0; sim->cores && k < sim->run->workers + 3; k++)
+    for (uint32_t k = 0; sim->cores && k < sim->n_cores; k++)
         free(sim->cores[k].waiting);
     free(sim->workers);
     free(sim->cores);
     sti_coordinator_free(sim->coordinator);
-    sti_scheduler_free(sim->scheduler);
+    for (uint32_t s = 0; sim->schedulers && s < sim->run->schedulers; s++)
+        sti_scheduler_free(sim->schedulers[s]);
+    free(sim->schedulers);
     sti_shard_free(sim->shard);
     sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
@@ -330,13 +346,14 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
         core_of(sim, to)->running = NULL;
     if (to == STI_COORDINATOR)
         sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
-    else if (to == STI_SCHEDULER)
-        sti_scheduler_step(sim->scheduler, event, 1, &sim->effects);
-    else if (to == STI_SHARD_0)
-        sti_shard_step(sim->shard, event, 1, &sim->effects);
-    else
+    else if (to >= STI_WORKER_0)
         sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
                         &sim->effects);
+    else if (to >= STI_SCHEDULER_0)
+        sti_scheduler_step(sim->schedulers[to - STI_SCHEDULER_0], event, 1,
+                           &sim->effects);
+    else
+        sti_shard_step(sim->shard, event, 1, &sim->effects);
     return apply(sim, to);
 }
 
@@ -447,8 +464,10 @@ void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
         .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_HOP),
         .workers = sim->run->workers,
         .coordinator_busy = busy(sim, STI_COORDINATOR),
-        .scheduler_busy = busy(sim, STI_SCHEDULER),
+        .schedulers = sim->run->schedulers,
     };
     for (uint32_t w = 0; w < sim->run->workers; w++)
         out->workers_busy += busy(sim, STI_WORKER_0 + w);
+    for (uint32_t s = 0; s < sim->run->schedulers; s++)
+        out->schedulers_busy += busy(sim, STI_SCHEDULER_0 + s);
 }

@@ -73,7 +73,11 @@ uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
 {
     if (run->program->run)
         return sti_run_node_of(run, role);
-    return role < STI_WORKER_0 ? run->workers : role - STI_WORKER_0;
+    if (role >= STI_WORKER_0)
+        return role - STI_WORKER_0;
+    if (role < STI_SCHEDULER_0)
+        return run->workers;
+    return (run->workers + role - STI_SCHEDULER_0) % (run->workers + 1);
 }
 
 strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,

@@ -66,6 +66,11 @@ typedef struct strads_engine_options {
     uint32_t blocks;     /* blocks a round, 0: 1; without a plan also what a
                             RING's program is told as shape->blocks, where up
                             to 1 stands for two a partition */
+    uint32_t schedulers; /* each has a policy of its own for a range of the
+                            parameters; they choose in turn, while rounds of
+                            the others are in flight. One on each of the first
+                            nodes, and so on in turn. Another number, other
+                            draws. At most one a parameter, and 256; 0: 1 */
     double threshold;    /* dependency threshold; 0: 0.1 */
     double tolerance;    /* relative gap to stop at; 0: 1e-6 */
     uint64_t max_rounds; /* 0: no bound; of a loop: clocks */
@@ -249,8 +254,10 @@ typedef struct strads_sim_outcome {
     strads_sim_traffic dispatches, partials, hops; /* of the messages */
     strads_sim_traffic pushes, asks, rows;         /* the same, of a loop */
     uint32_t workers; /* of a loop: partitions, each with a core of its own */
-    /* Busy seconds, of all workers together and of the two others. */
-    double workers_busy, coordinator_busy, scheduler_busy;
+    /* Busy seconds: of all workers together, of the coordinator, of all
+     * schedulers together. */
+    double workers_busy, coordinator_busy, schedulers_busy;
+    uint32_t schedulers; /* of a loop: 0 */
 } strads_sim_outcome;
 
 /* Runs the program on simulated nodes; `data` must hold all partitions.

@@ -1,10 +1,12 @@
 /* strads/policy.h - what a policy is: the plug-in that a scheduler runs.
  *
  * A policy turns priorities into blocks. The scheduler tells it what moved, and
- * asks it to choose whenever a dispatch may leave. A policy never blocks, never
- * reads a clock, and draws random numbers from its request's stream alone: so a
- * run can be repeated. priority, uniform and cyclic are built in, through this
- * header as a user's own. */
+ * asks it to choose for a dispatch. Where a run has several schedulers each has
+ * an instance of the policy, for a range of the parameters that the instance
+ * numbers from 0 on; it knows of nothing beyond its range. A policy never
+ * blocks, never reads a clock, and draws random numbers from its request's
+ * stream alone: so a run can be repeated. priority, uniform and cyclic are
+ * built in, through this header as a user's own. */
 #ifndef STRADS_POLICY_H
 #define STRADS_POLICY_H
 
@@ -78,6 +80,9 @@ typedef struct strads_policy {
     size_t size; /* sizeof(strads_policy) */
     const char *name;
     const char *summary; /* one line for --help */
+    bool unchecked; /* blocks of several schedulers are in flight together even
+                       when they depend on each other; false: the later one
+                       waits */
 
     strads_err (*open)(const strads_policy_setup *setup, void **state);
     void (*close)(void *state);
@@ -85,7 +90,8 @@ typedef struct strads_policy {
     void (*prioritise)(void *state, uint32_t n, const uint32_t *param,
                        const double *priority);
     /* Chooses. A block keeps its id for as long as its members stay the same;
-     * a new set gets an id never used before. */
+     * a new set gets an id never used before (below STRADS_POLICY_BLOCK_IDS +
+     * 2^52 where a run has several schedulers). */
     strads_err (*choose)(void *state, const strads_choice_request *request,
                          strads_choice *choice);
 } strads_policy;

@@ -1,0 +1,286 @@
+/* Several schedulers, each with a range of the parameters: who is chosen, what
+ * may be in flight together, when all are at rest, and the same bits wherever
+ * they are. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/nodes_team.h"
+#include "tests/schedulers_toy.h"
+#include "tests/toy_data.h"
+#include "tests/toy_policy.h"
+
+enum { COLS = SCHEDULERS_TOY_COLS };
+
+static strads_result *run(const schedulers_toy_config *config,
+                          strads_engine_options options)
+{
+    strads_result *result = NULL;
+    options.partitions = 5;
+    strads_err err = toy_run_it(&(toy_run){.program = &schedulers_toy,
+                                           .config = config,
+                                           .rows = 23,
+                                           .cols = COLS,
+                                           .options = options},
+                                &result);
+    cr_assert_eq(err, STRADS_OK, "%u schedulers, depth %u: %s",
+                 options.schedulers, options.depth, strads_error_text());
+    return result;
+}
+
+static const schedulers_toy_state *state_of(const strads_result *result)
+{
+    return strads_result_state(result);
+}
+
+/* ---- who is chosen ----------------------------------------------------- */
+
+Test(engine_schedulers, whoever_moves_is_chosen_however_many_choose)
+{
+    const schedulers_toy_config config = {.restless = true, .threshold = 0.9};
+    for (uint32_t schedulers = 1; schedulers <= 4; schedulers *= 2)
+        for (uint32_t depth = 0; depth <= 2; depth++) {
+            strads_result *result =
+                run(&config, (strads_engine_options){.workers = 2,
+                                                     .schedulers = schedulers,
+                                                     .depth = depth,
+                                                     .threshold = 0.9,
+                                                     .deterministic = true,
+                                                     .seed = 3,
+                                                     .max_rounds = 1500});
+            for (uint32_t j = 0; j < COLS; j++)
+                cr_expect_gt(state_of(result)->chosen[j], 5,
+                             "%u schedulers, depth %u: parameter %u was "
+                             "chosen %llu times",
+                             schedulers, depth, j,
+                             (unsigned long long)state_of(result)->chosen[j]);
+            strads_result_free(result);
+        }
+}
+
+Test(engine_schedulers, who_rests_is_left_alone_by_all_of_them)
+{
+    const schedulers_toy_config config = {.restless = true,
+                                          .threshold = 0.9,
+                                          .prioritised = 5};
+    for (uint32_t schedulers = 1; schedulers <= 4; schedulers *= 2) {
+        strads_result *result =
+            run(&config, (strads_engine_options){.workers = 2,
+                                                 .schedulers = schedulers,
+                                                 .threshold = 0.9,
+                                                 .seed = 3,
+                                                 .max_rounds = 300});
+        for (uint32_t j = 0; j < COLS; j++)
+            cr_expect_eq(state_of(result)->chosen[j] > 0, j < 5,
+                         "%u schedulers: parameter %u was chosen %llu times",
+                         schedulers, j,
+                         (unsigned long long)state_of(result)->chosen[j]);
+        strads_result_free(result);
+    }
+}
+
+/* ---- what is in flight together ---------------------------------------- */
+
+Test(engine_schedulers, what_depends_on_each_other_is_not_in_flight_together)
+{
+    for (uint32_t schedulers = 1; schedulers <= 4; schedulers++)
+        for (uint32_t depth = 1; depth <= 3; depth++)
+            for (uint32_t blocks = 1; blocks <= 2; blocks++) {
+                const schedulers_toy_config config = {.threshold = 0.4};
+                strads_result *result =
+                    run(&config,
+                        (strads_engine_options){.workers = 2,
+                                                .schedulers = schedulers,
+                                                .depth = depth,
+                                                .blocks = blocks,
+                                                .threshold = 0.4,
+                                                .max_rounds = 400});
+                cr_expect_gt(state_of(result)->compared, 0,
+                             "%u schedulers, depth %u: nothing was in flight "
+                             "together",
+                             schedulers, depth);
+                strads_result_free(result);
+            }
+}
+
+/* ---- rest -------------------------------------------------------------- */
+
+Test(engine_schedulers, all_rest_when_what_is_left_sums_to_the_level)
+{
+    const schedulers_toy_config config = {.threshold = 0.9, .rest = 1e-3};
+    for (uint32_t schedulers = 1; schedulers <= 4; schedulers *= 2)
+        for (uint32_t depth = 0; depth <= 2; depth += 2) {
+            strads_result *result =
+                run(&config, (strads_engine_options){.workers = 2,
+                                                     .schedulers = schedulers,
+                                                     .depth = depth,
+                                                     .threshold = 0.9,
+                                                     .max_rounds = 3000});
+            cr_expect_gt(state_of(result)->scans, 1,
+                         "%u schedulers never came to rest", schedulers);
+            cr_expect_leq(state_of(result)->most_left, 1e-3,
+                          "%u schedulers rested with %g left", schedulers,
+                          state_of(result)->most_left);
+            strads_result_free(result);
+        }
+}
+
+Test(engine_schedulers, sweeps_go_over_all_ranges)
+{
+    const schedulers_toy_config config = {.restless = true};
+    const strads_policy *const policies[] = {strads_policy_find("cyclic"),
+                                             strads_policy_find("uniform"),
+                                             &toy_sweep_policy};
+    for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
+        for (uint32_t depth = 0; depth <= 2; depth++) {
+            strads_result *result =
+                run(&config,
+                    (strads_engine_options){.workers = 2,
+                                            .schedulers = 3,
+                                            .policy_plugin = policies[p],
+                                            .depth = depth,
+                                            .max_rounds = 900});
+            for (uint32_t j = 0; j < COLS; j++)
+                cr_expect_gt(state_of(result)->chosen[j], 5, "%s: %u",
+                             policies[p]->name, j);
+            strads_result_free(result);
+        }
+}
+
+/* ---- the same bits ----------------------------------------------------- */
+
+static void expect_same(const strads_result *a, const strads_result *b,
+                        uint32_t schedulers, const char *where)
+{
+    uint64_t n, m;
+    uint32_t width;
+    const double *x = strads_result_values(a, &n, &width);
+    const double *y = strads_result_values(b, &m, &width);
+    cr_assert_eq(n, m);
+    cr_expect_neq(x[0], 0);
+    cr_expect_eq(memcmp(x, y, sizeof *x * n * width), 0,
+                 "%u schedulers: other bits %s", schedulers, where);
+    cr_expect_eq(strads_result_progress(a)->round,
+                 strads_result_progress(b)->round, "%u schedulers: %s",
+                 schedulers, where);
+}
+
+static strads_engine_options options_of(uint32_t schedulers, uint32_t depth)
+{
+    return (strads_engine_options){.workers = 1,
+                                   .partitions = 5,
+                                   .schedulers = schedulers,
+                                   .depth = depth,
+                                   .threshold = 0.4,
+                                   .deterministic = true,
+                                   .seed = 11,
+                                   .max_rounds = 150};
+}
+
+static const schedulers_toy_config plain = {0};
+
+static strads_result *over_tcp(const strads_engine_options *options,
+                               uint32_t nodes)
+{
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    const team t = {.program = &schedulers_toy,
+                    .config = &plain,
+                    .options = *options,
+                    .nodes = nodes,
+                    .workers = {1, 2, 1, 1}};
+    team_run(&t, &result, end);
+    for (uint32_t k = 0; k < nodes; k++)
+        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+    return result;
+}
+
+Test(engine_schedulers, nodes_and_workers_do_not_change_the_bits)
+{
+    for (uint32_t schedulers = 1; schedulers <= 4; schedulers++)
+        for (uint32_t depth = 0; depth <= 2; depth += 2) {
+            strads_engine_options options = options_of(schedulers, depth);
+            strads_result *alone = run(&plain, options);
+            for (options.workers = 2; options.workers <= 4;
+                 options.workers *= 2) {
+                strads_result *many = run(&plain, options);
+                expect_same(alone, many, schedulers, "on threads");
+                strads_result_free(many);
+            }
+            for (uint32_t nodes = 2; nodes <= 4; nodes += 2) {
+                strads_result *spread = over_tcp(&options, nodes);
+                expect_same(alone, spread, schedulers, "over TCP");
+                strads_result_free(spread);
+            }
+            strads_result_free(alone);
+        }
+}
+
+Test(engine_schedulers, a_simulation_has_the_bits_of_threads)
+{
+    strads_result *alone[4];
+    for (uint32_t k = 0; k < 4; k++)
+        alone[k] = run(&plain, options_of(1 + k % 4, k));
+    toy_simulate_from_now_on();
+    for (uint32_t k = 0; k < 4; k++) {
+        strads_engine_options options = options_of(1 + k % 4, k);
+        for (options.workers = 1; options.workers <= 4; options.workers *= 2) {
+            strads_result *many = run(&plain, options);
+            expect_same(alone[k], many, 1 + k % 4, "simulated");
+            strads_result_free(many);
+        }
+        strads_result_free(alone[k]);
+    }
+}
+
+Test(engine_schedulers, another_number_of_schedulers_draws_otherwise)
+{
+    strads_result *one = run(&plain, options_of(1, 0));
+    strads_result *two = run(&plain, options_of(2, 0));
+    uint64_t n;
+    uint32_t width;
+    const double *x = strads_result_values(one, &n, &width);
+    const double *y = strads_result_values(two, &n, &width);
+    cr_expect_neq(memcmp(x, y, sizeof *x * n), 0);
+    strads_result_free(one);
+    strads_result_free(two);
+}
+
+/* ---- what is refused --------------------------------------------------- */
+
+Test(engine_schedulers, too_many_are_refused_and_surplus_ones_left_out)
+{
+    strads_err err =
+        toy_run_it(&(toy_run){.program = &schedulers_toy,
+                              .config = &plain,
+                              .options = {.workers = 1, .schedulers = 257}},
+                   NULL);
+    cr_expect_eq(err, STRADS_EINVAL);
+    cr_expect_not_null(strstr(strads_error_text(), "257 schedulers"));
+    strads_result *result = run(&plain, options_of(200, 0));
+    strads_result_free(result);
+}
+
+static strads_err far_id(void *state, const strads_choice_request *request,
+                         strads_choice *choice)
+{
+    static strads_block block = {.id = UINT64_MAX, .n = 1};
+    (void)state, (void)request;
+    *choice =
+        (strads_choice){.kind = STRADS_CHOOSE_BLOCKS, .n = 1, .blocks = &block};
+    return STRADS_OK;
+}
+
+Test(engine_schedulers, a_policy_whose_ids_are_anothers_ends_the_run)
+{
+    strads_policy policy = toy_sweep_policy;
+    policy.choose = far_id;
+    strads_err err =
+        toy_run_it(&(toy_run){.program = &schedulers_toy,
+                              .config = &plain,
+                              .options = {.workers = 1,
+                                          .schedulers = 2,
+                                          .policy_plugin = &policy}},
+                   NULL);
+    cr_expect_eq(err, STRADS_EPROGRAM);
+    cr_expect_not_null(strstr(strads_error_text(), "numbered from 2^63"));
+}
