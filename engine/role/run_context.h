@@ -156,9 +156,9 @@ static inline uint32_t sti_run_shard_host(const sti_run *run, uint32_t s)
 }
 
 /* Scheduler s is on node s, and so on in turn. Each node has the client of its
- * own number, and node 0 the one behind the last, which is the engine's. Where a
- * loop's shards are, see above; in a run of rounds shard and clients are on node
- * 0. UINT32_MAX: nobody has this address. */
+ * own number, and node 0 the one behind the last, which is the engine's. Where
+ * a loop's shards are, see above; in a run of rounds shard and clients are on
+ * node 0. UINT32_MAX: nobody has this address. */
 static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
 {
     if (a >= STI_WORKER_0)
