@@ -39,7 +39,7 @@ static void take_result(const lasso_design *d,
     const double *w = strads_result_values(result, &parameters, &width);
 
     fit->w = reserve(d->cols);
-    fit->intercept = strads_logistic_intercept(state);
+    fit->intercept = strads_logistic_intercepts(state)[0];
     if (parameters != d->cols + intercept || width != 1)
         fit->err = STRADS_EMISMATCH;
     else

@@ -78,21 +78,23 @@ Test(logistic_edge, labels_need_not_be_plus_and_minus_one)
     lasso_design_free(&d);
 }
 
-Test(logistic_edge, what_are_not_two_classes_is_refused)
+Test(logistic_edge, what_are_no_classes_is_refused)
 {
-    lasso_design d = small(4);
+    lasso_design d = logistic_design_random(&(lasso_recipe){
+        .rows = 80, .cols = 3, .seed = 4, .density = 1, .noise = 1});
     strads_logistic_options o = without;
 
     o.classes = "1,2";
-    expect_refused(&d, &o, STRADS_EINVAL, "the data has the labels -1 and 1");
+    expect_refused(&d, &o, STRADS_EINVAL, "there are rows with the label -1");
+    o.classes = "-1,0,1";
+    expect_refused(&d, &o, STRADS_EFORMAT, "there is no row with the label 0");
     o.classes = "1";
-    expect_refused(&d, &o, STRADS_EINVAL, "expected two different labels");
-    d.y[7] = 3;
-    expect_refused(&d, &without, STRADS_EFORMAT,
-                   "3 different labels (-1, 1, 3); expected two");
+    expect_refused(&d, &o, STRADS_EINVAL, "expected two labels or more");
+    o.classes = "1,-1,1";
+    expect_refused(&d, &o, STRADS_EINVAL, "2 to 64 different labels");
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = (double)i;
-    expect_refused(&d, &without, STRADS_EFORMAT, "40 different labels");
+    expect_refused(&d, &without, STRADS_EFORMAT, "than 64 different labels");
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = 4;
     expect_refused(&d, &without, STRADS_EFORMAT, "all rows have the label 4");
@@ -313,7 +315,8 @@ Test(logistic_edge, a_file_of_weights_that_does_not_fit_is_refused)
     expect_weights_refused(&d, "1\n2\n1\n1\n", "more lines than the data");
     expect_weights_refused(&d, "1\n-2\n1\n", "bad-weights.txt:2: found \"-2\"");
     expect_weights_refused(&d, "1\nx\n1\n", "bad-weights.txt:2: found \"x\"");
-    expect_weights_refused(&d, "0\n2\n1\n", "label 1 have weight 0");
+    expect_weights_refused(&d, "0\n2\n1\n",
+                           "no row has a weight above 0 with the label 1");
     o.weights = "no-such-file";
     expect_refused(&d, &o, STRADS_EINVAL, "no-such-file: cannot be opened");
     lasso_design_free(&d);

@@ -1,19 +1,23 @@
-/* Predictions of two classes: a sum over a row's entries becomes a probability,
- * a label, or is written as it is. */
+/* Predictions of classes: sums over a row's entries become probabilities, a
+ * label, or are written as they are. */
 #include "cli_classes.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli_predict.h"
 #include "command.h"
 
+enum { MOST_CLASSES = 64 };
+
 typedef struct classes {
-    const char *write; /* the option */
-    double negative, positive;
+    const char *write;          /* the option */
+    uint32_t n;                 /* two of them have one sum */
+    double label[MOST_CLASSES]; /* negative, positive; or one a sum */
 } classes;
 
 static const strads_option predict_table[] = {
@@ -26,62 +30,130 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
+/* "LABEL,LABEL,..." */
+static bool split_labels(const char *text, classes *c)
+{
+    char *end;
+    for (c->n = 0; c->n < MOST_CLASSES;) {
+        c->label[c->n] = strtod(text, &end);
+        if (end == text || (*end && *end != ',')) {
+            return false;
+        }
+        c->n++;
+        if (!*end) {
+            return c->n > 1;
+        }
+        text = end + 1;
+    }
+    return false;
+}
+
 /* The labels stand among the model's options: "negative" and "positive", or
- * "classes": "NEGATIVE,POSITIVE". */
+ * "classes". */
 static bool find_labels(const json_t *options, classes *c)
 {
     const json_t *negative = json_object_get(options, "negative");
     const json_t *positive = json_object_get(options, "positive");
-    const char *both = json_string_value(json_object_get(options, "classes"));
-    if (both) {
-        char end;
-        return sscanf(both, "%lf,%lf%c", &c->negative, &c->positive, &end) == 2;
+    const char *all = json_string_value(json_object_get(options, "classes"));
+    if (all) {
+        return split_labels(all, c);
     }
-    if (!json_is_number(negative) || !json_is_number(positive)) {
-        return false;
-    }
-    c->negative = json_number_value(negative);
-    c->positive = json_number_value(positive);
-    return true;
+    c->n = 2;
+    c->label[0] = json_number_value(negative);
+    c->label[1] = json_number_value(positive);
+    return json_is_number(negative) && json_is_number(positive);
 }
 
 static strads_err read_labels(void *arg, const char *path,
                               const strads_model *model)
 {
     json_t *options = json_loads(model->options, 0, NULL);
-    bool good = find_labels(options, arg);
+    classes *c = arg;
+    bool good =
+        find_labels(options, c) && model->width == (c->n > 2 ? c->n : 1);
     json_decref(options);
-    return good ? STRADS_OK
-                : strads_fail(STRADS_EFORMAT,
-                              "%s: its options do not name the labels, "
-                              "\"negative\" and \"positive\", or \"classes\"",
-                              path);
+    return good
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: its options do not name the labels, "
+                             "\"negative\" and \"positive\", or \"classes\" as "
+                             "many as the model has",
+                             path);
 }
 
-static double label_of(const classes *c, double sum)
+static double probability_of(double sum)
 {
-    return sum > 0 ? c->positive : c->negative;
-}
-
-static double value(const void *arg, double sum)
-{
-    const classes *c = arg;
-    if (c->write && strcmp(c->write, "label") == 0) {
-        return label_of(c, sum);
-    }
-    if (c->write && strcmp(c->write, "decision") == 0) {
-        return sum;
-    }
     return 1 / (1 + exp(-sum));
 }
 
-static void judge(const void *arg, double sum, double label, cli_tally *tally)
+static uint32_t best_of(const classes *c, const double *sum)
+{
+    uint32_t best = 0;
+    if (c->n == 2) {
+        return sum[0] > 0;
+    }
+    for (uint32_t k = 1; k < c->n; k++) {
+        best = sum[k] > sum[best] ? k : best;
+    }
+    return best;
+}
+
+/* Of two classes that of the positive one; of more, each against the rest,
+ * brought to a sum of 1. */
+static uint32_t find_probabilities(const classes *c, const double *sum,
+                                   double *out)
+{
+    double all = 0;
+    if (c->n == 2) {
+        out[0] = probability_of(sum[0]);
+        return 1;
+    }
+    for (uint32_t k = 0; k < c->n; k++) {
+        all += out[k] = probability_of(sum[k]);
+    }
+    for (uint32_t k = 0; k < c->n; k++) {
+        out[k] = all > 0 ? out[k] / all : 1. / c->n;
+    }
+    return c->n;
+}
+
+static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const classes *c = arg;
-    double margin = label == c->positive ? sum : -sum;
-    tally->right += label_of(c, sum) == label;
-    tally->loss +=
-        margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
+    if (c->write && strcmp(c->write, "label") == 0) {
+        out[0] = c->label[best_of(c, sum)];
+        return 1;
+    }
+    if (c->write && strcmp(c->write, "decision") == 0) {
+        memcpy(out, sum, (c->n > 2 ? c->n : 1) * sizeof *out);
+        return c->n > 2 ? c->n : 1;
+    }
+    return find_probabilities(c, sum, out);
+}
+
+/* Minus the logarithm of what a row's own label was given. */
+static double log_loss(const classes *c, const double *sum, double label)
+{
+    double p[MOST_CLASSES];
+    if (c->n == 2) {
+        double margin = label == c->label[1] ? sum[0] : -sum[0];
+        return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
+    }
+    (void)find_probabilities(c, sum, p);
+    for (uint32_t k = 0; k < c->n; k++) {
+        if (c->label[k] == label) {
+            return -log(fmax(p[k], DBL_MIN));
+        }
+    }
+    return -log(DBL_MIN); /* a label that the model has never seen */
+}
+
+static void judge(const void *arg, const double *sum, double label,
+                  cli_tally *tally)
+{
+    const classes *c = arg;
+    tally->right += c->label[best_of(c, sum)] == label;
+    tally->loss += log_loss(c, sum, label);
 }
 
 static void tell(const void *arg, const cli_tally *tally)
@@ -100,12 +172,13 @@ int cli_classes_predict(const char *program, const char *name, int argc,
         .program = program,
         .name = name,
         .summary = "Writes for each row of the data the probability of the "
-                   "positive label, one a line. Columns that the model does "
-                   "not know count nothing.",
+                   "positive label, or of each of several, one line a row. "
+                   "Columns that the model does not know count nothing.",
         .options = predict_table,
         .arg = &c,
         .check = read_labels,
-        .value = value,
+        .many = true,
+        .values = values,
         .judge = judge,
         .tell = tell,
     };

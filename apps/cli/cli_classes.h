@@ -1,4 +1,4 @@
-/* cli_classes.h - `predict` of programs that tell two classes apart. */
+/* cli_classes.h - `predict` of programs that tell classes apart. */
 #ifndef CLI_CLASSES_H
 #define CLI_CLASSES_H
 

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli_cost.h"
 #include "cli_options.h"
@@ -43,47 +44,73 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
-/* The model's coefficients by column; columns that only the data has get 0. */
-static strads_err spread(const strads_model *model, uint64_t columns,
-                         double **out)
+/* A model as it is used: coefficients by column, and room for a row. */
+typedef struct scorer {
+    uint32_t width;
+    double *w;    /* [columns x width]; columns that only the data has get 0 */
+    double *b;    /* [width] */
+    double *sum;  /* [width] */
+    double *told; /* [width] */
+} scorer;
+
+static void scorer_free(scorer *s)
 {
-    double *w = calloc(columns + 1, sizeof *w);
-    if (!w) {
+    free(s->w);
+    free(s->b);
+}
+
+static strads_err scorer_make(const strads_model *model, uint64_t columns,
+                              scorer *s)
+{
+    const size_t width = model->width;
+    *s = (scorer){.width = model->width};
+    s->w = calloc((columns + 1) * width, sizeof *s->w);
+    s->b = calloc(3 * width, sizeof *s->b);
+    if (!s->w || !s->b) {
         return strads_fail(STRADS_ENOMEM,
                            "%" PRIu64 " coefficients need %" PRIu64
                            " bytes, which are not there",
-                           columns, columns * (uint64_t)sizeof *w);
+                           columns * width,
+                           columns * width * (uint64_t)sizeof *s->w);
     }
+    s->sum = s->b + width;
+    s->told = s->sum + width;
     for (uint64_t k = 0; k < model->n; k++) {
-        w[model->index[k]] = model->value[k];
+        memcpy(s->w + model->index[k] * width, model->value + k * width,
+               width * sizeof *s->w);
     }
-    *out = w;
+    for (size_t c = 0; c < width; c++) {
+        s->b[c] = model->intercepts ? model->intercepts[c] : model->intercept;
+    }
     return STRADS_OK;
 }
 
-static double sum_row(const strads_sparse *rows, uint64_t i, const double *w,
-                      double intercept)
+static void add_up_row(const strads_sparse *rows, uint64_t i, scorer *s)
 {
-    double sum = intercept;
+    memcpy(s->sum, s->b, s->width * sizeof *s->sum);
     for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
-        sum += rows->f64[e] * w[rows->index[e]];
+        const double *w = s->w + (size_t)rows->index[e] * s->width;
+        for (uint32_t c = 0; c < s->width; c++) {
+            s->sum[c] += rows->f64[e] * w[c];
+        }
     }
-    return sum;
 }
 
-/* Writes a value a line. */
+/* Writes a line a row. */
 static void predict_all(const cli_predict *predict, const strads_share *share,
-                        const double *w, double intercept, FILE *out,
-                        cli_tally *tally)
+                        scorer *s, FILE *out, cli_tally *tally)
 {
     char text[STI_NUMBER_SIZE];
     for (uint64_t i = 0; i < share->by_row.lines; i++) {
-        double sum = sum_row(&share->by_row, i, w, intercept);
-        (void)sti_number_format(predict->value(predict->arg, sum), text);
-        (void)fputs(text, out);
-        (void)fputc('\n', out);
+        add_up_row(&share->by_row, i, s);
+        uint32_t n = predict->values(predict->arg, s->sum, s->told);
+        for (uint32_t k = 0; k < n; k++) {
+            (void)sti_number_format(s->told[k], text);
+            (void)fputs(text, out);
+            (void)fputc(k + 1 < n ? ' ' : '\n', out);
+        }
         if (share->label) {
-            predict->judge(predict->arg, sum, share->label[i], tally);
+            predict->judge(predict->arg, s->sum, share->label[i], tally);
         }
     }
     tally->rows = share->label ? share->by_row.lines : 0;
@@ -106,8 +133,7 @@ static strads_err read_rows(const char *path, const strads_model *model,
 /* To a file: whole or not at all. To standard output: as it comes. */
 static strads_err write_values(const cli_predict *predict,
                                const predict_options *options,
-                               const strads_share *share, const double *w,
-                               double intercept)
+                               const strads_share *share, scorer *s)
 {
     cli_tally tally = {0};
     sti_aside aside = {0};
@@ -118,8 +144,8 @@ static strads_err write_values(const cli_predict *predict,
     if (err) {
         return err;
     }
-    predict_all(predict, share, w, intercept,
-                options->output ? aside.file : stdout, &tally);
+    predict_all(predict, share, s, options->output ? aside.file : stdout,
+                &tally);
     if (options->output) {
         err = sti_aside_commit(&aside);
     }
@@ -132,7 +158,7 @@ static strads_err write_values(const cli_predict *predict,
 static strads_err check_model(const cli_predict *predict, const char *path,
                               const strads_model *model)
 {
-    if (model->width != 1) {
+    if (model->width != 1 && !predict->many) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: has %" PRIu32
                            " values for each coefficient, a %s model has one",
@@ -148,7 +174,7 @@ static strads_err run_predict(const cli_predict *predict,
 {
     strads_model *model = NULL;
     strads_data *data = NULL;
-    double *w = NULL;
+    scorer s = {0};
     strads_err err = strads_model_read(model_path, predict->program, &model);
     if (!err) {
         err = check_model(predict, model_path, model);
@@ -157,13 +183,12 @@ static strads_err run_predict(const cli_predict *predict,
         err = read_rows(data_path, model, options, &data);
     }
     if (!err) {
-        err = spread(model, strads_data_cols(data), &w);
+        err = scorer_make(model, strads_data_cols(data), &s);
     }
     if (!err) {
-        err = write_values(predict, options, strads_data_share(data, 0), w,
-                           model->intercept);
+        err = write_values(predict, options, strads_data_share(data, 0), &s);
     }
-    free(w);
+    scorer_free(&s);
     strads_data_free(data);
     strads_model_free(model);
     return err;

@@ -52,10 +52,11 @@ int cli_lasso_train(int argc, char **argv)
 
 /* ---- predict ----------------------------------------------------------- */
 
-static double value(const void *arg, double sum)
+static uint32_t values(const void *arg, const double *sum, double *out)
 {
     (void)arg;
-    return sum;
+    out[0] = sum[0];
+    return 1;
 }
 
 static void tell(const void *arg, const cli_tally *tally)
@@ -65,10 +66,11 @@ static void tell(const void *arg, const cli_tally *tally)
             tally->rows, sqrt(tally->loss / (double)tally->rows));
 }
 
-static void judge(const void *arg, double sum, double label, cli_tally *tally)
+static void judge(const void *arg, const double *sum, double label,
+                  cli_tally *tally)
 {
     (void)arg;
-    tally->loss += (sum - label) * (sum - label);
+    tally->loss += (sum[0] - label) * (sum[0] - label);
 }
 
 int cli_lasso_predict(int argc, char **argv)
@@ -79,7 +81,7 @@ int cli_lasso_predict(int argc, char **argv)
         .summary = "Writes a model's prediction for each row of the data, one "
                    "a line. Columns that the model does not know count "
                    "nothing.",
-        .value = value,
+        .values = values,
         .judge = judge,
         .tell = tell,
     };

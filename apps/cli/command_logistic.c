@@ -1,4 +1,6 @@
 /* strads logistic train, strads logistic predict. */
+#include <string.h>
+
 #include "cli_classes.h"
 #include "cli_train.h"
 #include "command.h"
@@ -12,16 +14,13 @@ static void resolve(const void *state, void *config)
     *(strads_logistic_options *)config = *strads_logistic_resolved(state);
 }
 
-/* The intercept is the parameter after the columns'. */
 static void complete(const void *state, strads_model *model)
 {
-    if (!strads_logistic_resolved(state)->intercept) {
-        return;
-    }
-    model->intercept = strads_logistic_intercept(state);
-    model->columns--;
-    if (model->n > 0 && model->index[model->n - 1] == model->columns) {
-        model->n--;
+    const double *b = strads_logistic_intercepts(state);
+    if (model->width > 1) {
+        model->intercepts = b;
+    } else {
+        model->intercept = b[0];
     }
 }
 
@@ -29,7 +28,10 @@ static void describe(const void *state)
 {
     const strads_logistic_options *o = strads_logistic_resolved(state);
     double lambda_max = strads_logistic_lambda_max(state);
-    cli_say(false, "labels %s: the second is positive", o->classes);
+    cli_say(false, "labels %s%s", o->classes,
+            strchr(strchr(o->classes, ',') + 1, ',') ? ": each against the rest"
+                                                     : ": the second is "
+                                                       "positive");
     if (lambda_max > 0) {
         cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
                 o->lambda, o->lambda / lambda_max, lambda_max);

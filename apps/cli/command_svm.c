@@ -100,18 +100,20 @@ static double label_of(const machine *m, double sum)
     return sum > 0 ? m->positive : m->negative;
 }
 
-static double value(const void *arg, double sum)
+static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const machine *m = arg;
     bool decision = m->write && strcmp(m->write, "decision") == 0;
-    return m->classifies && !decision ? label_of(m, sum) : sum;
+    out[0] = m->classifies && !decision ? label_of(m, sum[0]) : sum[0];
+    return 1;
 }
 
-static void judge(const void *arg, double sum, double label, cli_tally *tally)
+static void judge(const void *arg, const double *sum, double label,
+                  cli_tally *tally)
 {
     const machine *m = arg;
-    tally->right += m->classifies && label_of(m, sum) == label;
-    tally->loss += (sum - label) * (sum - label);
+    tally->right += m->classifies && label_of(m, sum[0]) == label;
+    tally->loss += (sum[0] - label) * (sum[0] - label);
 }
 
 static void tell(const void *arg, const cli_tally *tally)
@@ -139,7 +141,7 @@ int cli_svm_predict(int argc, char **argv)
         .options = predict_table,
         .arg = &m,
         .check = read_labels,
-        .value = value,
+        .values = values,
         .judge = judge,
         .tell = tell,
     };

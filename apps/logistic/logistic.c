@@ -26,6 +26,14 @@
 
 #include "logistic_parts.h"
 
+/* Blocks' ids: moments' tell whose problem begins; fewer and fewer columns are
+ * alive, so they have the round's; a fetch's are above 2^40. */
+enum {
+    SCALARS_ID = 0,
+    MOMENTS_ID = 1,
+    ALIVE_ID = MOMENTS_ID + LOGISTIC_LABELS_MAX
+};
+
 /* ---- workers: what is known at the start ------------------------------- */
 
 static strads_err update_labels(strads_task *task)
@@ -59,10 +67,13 @@ static strads_err update_moments(strads_task *task)
     logistic_local *local = task->local;
     const linear_kernels *kernels = local->kernels;
     const uint64_t p = local->columns;
+    const uint32_t target = (uint32_t)(task->block.id - MOMENTS_ID);
     double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
-    const double b = logistic_first_intercept(task->config, &local->classes);
+    const double b =
+        logistic_first_intercept(task->config, &local->classes, target);
     const double u = 1 / (1 + exp(b)); /* of a positive row */
 
+    logistic_take_target(local, task->share, target, b);
     for (uint64_t i = 0; i < local->rows; i++)
         local->r[i] = local->c[i] * (local->y[i] > 0 ? u : u - 1);
     for (uint64_t j = 0; j < p; j++) {
@@ -98,7 +109,8 @@ static strads_err logistic_refresh(strads_task *task,
             const uint32_t j = changes[c].param[k];
             if (local->pending[j] == 0)
                 local->touched[local->n_touched++] = j;
-            local->pending[j] += changes[c].change[k];
+            local->pending[j] +=
+                changes[c].change[(size_t)k * task->width + local->target];
             if (local->pending[j] == 0) /* so that j is not touched twice */
                 local->pending[j] = 0x1p-1022;
         }
@@ -171,29 +183,74 @@ static strads_err update_fetch(strads_task *task)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-static strads_err aggregate_labels(strads_commit *commit)
+static void write_classes(logistic_state *state)
+{
+    size_t at = 0;
+
+    for (uint32_t k = 0; k < state->classes.n; k++)
+        at += (size_t)snprintf(state->classes_text + at,
+                               sizeof(state->classes_text) - at, "%s%.17g",
+                               k ? "," : "", state->classes.label[k]);
+    state->options.classes = state->classes_text;
+}
+
+/* All b at their best where w is 0. A start value for b, which nobody has seen
+ * yet, makes no difference. */
+static strads_err set_first_intercepts(strads_commit *commit)
 {
     logistic_state *state = commit->state;
     const uint32_t last = (uint32_t)state->columns;
+    const double *value = strads_store_dense(commit->store, 0);
+    double change[LOGISTIC_LABELS_MAX];
+
+    if (!state->options.intercept)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < state->width; k++) {
+        state->b[k] =
+            logistic_first_intercept(&state->options, &state->classes, k);
+        change[k] = state->b[k] - value[(size_t)last * state->width + k];
+    }
+    return strads_commit_also(commit, 1, &last, change);
+}
+
+/* P where w is 0, for problems whose turn has not come: -sum s log s of the two
+ * shares. */
+static void note_first_values(logistic_state *state)
+{
+    const logistic_classes *classes = &state->classes;
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        const double s =
+            classes->sum[logistic_positive(classes, k)] / classes->total;
+        state->done[k].primal =
+            classes->total * (state->options.intercept
+                                  ? -s * log(s) - (1 - s) * log1p(-s)
+                                  : log(2));
+    }
+}
+
+static strads_err aggregate_labels(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
     const strads_err err = logistic_classes_of(
         &state->options, (const logistic_survey *)(const void *)commit->partial,
         &state->classes);
 
     if (err)
         return err;
-    state->weight = state->classes.sum[0] + state->classes.sum[1];
-    snprintf(state->classes_text, sizeof(state->classes_text), "%.17g,%.17g",
-             state->classes.label[0], state->classes.label[1]);
-    state->options.classes = state->classes_text;
-    state->intercept =
-        logistic_first_intercept(&state->options, &state->classes);
+    if (logistic_width(state->classes.n) != state->width)
+        return strads_fail(STRADS_EINVAL,
+                           "the data has %u labels; where no process keeps all "
+                           "rows, more than two have to be named: --classes "
+                           "LABEL,LABEL,...",
+                           state->classes.n);
+    state->weight = state->classes.total;
+    write_classes(state);
+    note_first_values(state);
+    state->surveys =
+        state->width > 1 && state->options.lambda == 0 && state->options.c == 0;
     state->next = LOGISTIC_TO_MOMENTS;
-    if (!state->options.intercept)
-        return STRADS_OK;
-    /* A start value for b, which nobody has seen yet, makes no difference. */
-    const double *value = strads_store_dense(commit->store, 0);
-    const double change = state->intercept - value[last];
-    return strads_commit_also(commit, 1, &last, &change);
+    return set_first_intercepts(commit);
 }
 
 /* The working set's model needs rows at the coordinator. */
@@ -202,22 +259,40 @@ static logistic_next after_level(const logistic_state *state)
     return state->ridge.used ? LOGISTIC_TO_SCAN : LOGISTIC_TO_ROWS;
 }
 
+/* With several problems lambda_max is known when all have been looked at. */
+static void survey_next(logistic_state *state)
+{
+    state->target++;
+    state->surveys = state->target < state->width;
+    if (!state->surveys)
+        state->target = 0;
+}
+
 /* Columns that never enter must not keep a start value either. */
 static strads_err aggregate_moments(strads_commit *commit)
 {
     logistic_state *state = commit->state;
+    const size_t width = state->width;
     bool started = false;
 
     logistic_set_moments(state, commit->partial);
-    for (uint64_t j = 0; j < state->columns; j++) {
+    for (size_t j = 0; j < state->columns; j++) {
+        const size_t at = logistic_at(state, (uint32_t)j);
         if (state->scale[j] == 0)
-            commit->change[j] = -commit->value[j];
+            commit->change[at] = -commit->value[at];
         else
-            started = started || commit->value[j] != 0;
+            started = started || commit->value[at] != 0;
         commit->priority[j] = 0;
     }
-    state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
-                                                      : after_level(state);
+    if (started && width > 1)
+        return strads_fail(STRADS_EINVAL,
+                           "a start is for two classes, and the data has %u",
+                           state->classes.n);
+    if (state->surveys)
+        survey_next(state);
+    else
+        state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
+                                                          : after_level(state);
     return STRADS_OK;
 }
 
@@ -236,14 +311,32 @@ static strads_err aggregate_level(strads_commit *commit)
     }
     if (fabs(step) > 1)
         step = copysign(1, step);
-    state->intercept += step;
-    return strads_commit_also(commit, 1, &last, &step);
+    state->b[state->target] += step;
+    return logistic_also(commit, 1, &last, &step);
 }
 
 static strads_err aggregate_rows(strads_commit *commit)
 {
     ((logistic_state *)commit->state)->next = LOGISTIC_TO_SCAN;
     return logistic_take_rows(commit);
+}
+
+/* Whether another problem's turn has come. */
+static bool is_through(const logistic_state *state, double tolerance)
+{
+    return state->target + 1 < state->width &&
+           (state->gap <= tolerance * state->primal || state->stalled);
+}
+
+static strads_err begin_next(logistic_state *state)
+{
+    state->done[state->target].primal = state->primal;
+    state->done[state->target].dual = state->dual;
+    state->done[state->target].nonzeros = state->nonzeros;
+    state->target++;
+    logistic_begin_problem(state);
+    state->next = LOGISTIC_TO_MOMENTS;
+    return STRADS_OK;
 }
 
 static strads_err aggregate_scan(strads_commit *commit)
@@ -257,6 +350,8 @@ static strads_err aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
+    if (is_through(state, commit->tolerance))
+        return begin_next(state);
     if (state->ridge.used)
         return logistic_ridge_judge(commit);
     state->next = LOGISTIC_TO_FETCH;
@@ -273,22 +368,27 @@ static strads_err aggregate_search(strads_commit *commit)
     return err;
 }
 
+/* Of all problems together. One whose turn has not come has no dual value yet
+ * but 0. */
 static strads_err logistic_objective(void *user, strads_report *report)
 {
     const logistic_state *state = user;
+    double primal = 0, gap = 0;
 
-    report->objective = state->primal / state->weight;
-    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
-    report->nonzeros = state->nonzeros;
-    report->stop = state->stalled;
+    for (uint32_t k = 0; k < state->width; k++) {
+        const bool at_hand = k == state->target && state->scans > 0;
+        primal += at_hand ? state->primal : state->done[k].primal;
+        gap +=
+            at_hand ? state->gap : state->done[k].primal - state->done[k].dual;
+        report->nonzeros += at_hand ? state->nonzeros : state->done[k].nonzeros;
+    }
+    report->objective = primal / state->weight;
+    report->gap = primal > 0 ? gap / primal : 0;
+    report->stop = state->stalled && state->target + 1 == state->width;
     return STRADS_OK;
 }
 
 /* ---- what comes next --------------------------------------------------- */
-
-/* Blocks' ids: a scan's tells which scan it is, as fewer and fewer columns are
- * scanned; a fetch's is above 2^40. */
-enum { SCALARS_ID = 0, MOMENTS_ID = 1, HESSIAN_ID = 2, SCAN_ID = 3 };
 
 static strads_err dispatch_scalars(strads_turn *turn, uint32_t phase)
 {
@@ -297,10 +397,10 @@ static strads_err dispatch_scalars(strads_turn *turn, uint32_t phase)
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
-static strads_err dispatch_alive(strads_turn *turn, uint32_t phase, uint64_t id)
+static strads_err dispatch_alive(strads_turn *turn, uint32_t phase)
 {
     const logistic_state *state = turn->state;
-    const strads_block alive = {.id = id,
+    const strads_block alive = {.id = ALIVE_ID + turn->round,
                                 .n = state->n_alive,
                                 .param = state->alive};
 
@@ -310,7 +410,7 @@ static strads_err dispatch_alive(strads_turn *turn, uint32_t phase, uint64_t id)
 static strads_err dispatch_moments(strads_turn *turn)
 {
     const logistic_state *state = turn->state;
-    const strads_block columns = {.id = MOMENTS_ID,
+    const strads_block columns = {.id = MOMENTS_ID + state->target,
                                   .n = (uint32_t)state->columns};
 
     return strads_turn_dispatch(turn, LOGISTIC_MOMENTS, 1, &columns);
@@ -349,9 +449,9 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_ROWS:
         return dispatch_scalars(turn, LOGISTIC_ROWS);
     case LOGISTIC_TO_SCAN:
-        return dispatch_alive(turn, LOGISTIC_SCAN, SCAN_ID + state->scans);
+        return dispatch_alive(turn, LOGISTIC_SCAN);
     case LOGISTIC_TO_HESSIAN:
-        return dispatch_alive(turn, LOGISTIC_HESSIAN, HESSIAN_ID);
+        return dispatch_alive(turn, LOGISTIC_HESSIAN);
     case LOGISTIC_TO_FETCH:
         if (state->set.fetched < state->set.n)
             return dispatch_fetch(turn);

@@ -126,8 +126,8 @@ void logistic_certify(logistic_state *state, const strads_block *block,
     state->level = level;
     for (uint32_t k = 0; k < block->n; k++) {
         const uint32_t j = strads_block_param(block, k);
-        take_column(state, j, merged[k] - state->mean[j] * level, drift, w[k],
-                    &sum);
+        take_column(state, j, merged[k] - state->mean[j] * level, drift,
+                    w[logistic_at(state, k)], &sum);
     }
     state->primal = sides->of[0].loss + sides->of[1].loss + state->l1 * sum.l1 +
                     state->l2 / 2 * sum.l2;

@@ -66,7 +66,7 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
         want = (uint32_t)state->columns; /* none is 0 in the end */
     for (uint32_t k = 0; k < commit->block.n && !err; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
-        const double w = commit->value[k];
+        const double w = commit->value[logistic_at(state, k)];
         state->urgency[j] = own_gain(state, j, w);
         if (set->place[j])
             continue;
@@ -102,7 +102,7 @@ static void set_targets(logistic_state *state, uint32_t violators)
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
     if (violators == 0)
         share *= state->gap / state->primal;
-    state->target = fmax(share * state->gap, ROUNDING * state->primal);
+    state->worth = fmax(share * state->gap, ROUNDING * state->primal);
 }
 
 /* Rounding ends every descent: when neither bound is better than it ever was,

@@ -140,7 +140,7 @@ static bool is_solved(const logistic_state *state)
 {
     const logistic_set *set = &state->set;
 
-    return set->left <= fmax(state->settled * set->first, .1 * state->target) ||
+    return set->left <= fmax(state->settled * set->first, .1 * state->worth) ||
            set->visits > (uint64_t)VISITS_MAX * set->n;
 }
 
@@ -207,7 +207,8 @@ strads_err logistic_solve_block(strads_commit *commit)
         if (logistic_is_intercept(state, j) || !set->place[j])
             continue;
         const logistic_member *m = &set->member[set->place[j] - 1];
-        commit->change[k] = m->w - commit->value[k];
+        const size_t at = logistic_at(state, k);
+        commit->change[at] = m->w - commit->value[at];
         commit->priority[k] = m->urgency;
     }
     return err;
@@ -314,11 +315,10 @@ static strads_err take_step(strads_commit *commit, double step)
             m->w = to;
         }
     }
-    state->intercept += shift;
-    strads_err err =
-        strads_commit_also(commit, n, state->candidate, state->told);
+    state->b[state->target] += shift;
+    strads_err err = logistic_also(commit, n, state->candidate, state->told);
     if (!err && shift != 0)
-        err = strads_commit_also(commit, 1, &last, &shift);
+        err = logistic_also(commit, 1, &last, &shift);
     return err;
 }
 
@@ -351,6 +351,6 @@ strads_err logistic_search(strads_commit *commit)
     set->open = false;
     state->solved = false;
     state->enough =
-        before - after <= state->target || ++state->searches >= SEARCHES_MAX;
+        before - after <= state->worth || ++state->searches >= SEARCHES_MAX;
     return take_step(commit, step);
 }

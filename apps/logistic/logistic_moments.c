@@ -43,6 +43,7 @@ void logistic_set_moments(logistic_state *state, const double *merged)
     strads_logistic_options *o = &state->options;
     double steepest = 0;
 
+    state->n_alive = 0;
     for (uint64_t j = 0; j < p; j++) {
         set_column(state, j, sum[j], squares[j]);
         if (state->scale[j] > 0)
@@ -51,7 +52,11 @@ void logistic_set_moments(logistic_state *state, const double *merged)
             state->alive[state->n_alive++] = (uint32_t)j;
     }
     state->lambda_max =
-        steepest / (state->weight * fmax(o->l1_ratio, LOGISTIC_L1_RATIO_MIN));
+        fmax(state->lambda_max,
+             steepest /
+                 (state->weight * fmax(o->l1_ratio, LOGISTIC_L1_RATIO_MIN)));
+    if (state->surveys)
+        return;
     o->lambda = lambda_of(state);
     o->lambda_ratio = o->c = 0;
     state->l1 = state->weight * o->lambda * o->l1_ratio;

@@ -78,24 +78,44 @@ typedef struct logistic_survey {
     double weight[LOGISTIC_LABELS_MAX + 1];
 } logistic_survey;
 
-/* What all agree on once the labels are known. */
+/* What all agree on once the labels are known. Two classes are one problem, in
+ * which the second is positive; more are as many, each against all others. */
 typedef struct logistic_classes {
-    double label[2];  /* negative, positive */
-    double weight[2]; /* what a row of the class is multiplied by */
-    double sum[2];    /* of all weights, of each class */
+    uint32_t n;
+    double label[LOGISTIC_LABELS_MAX];
+    double weight[LOGISTIC_LABELS_MAX]; /* what its rows are multiplied by */
+    double sum[LOGISTIC_LABELS_MAX];    /* of its rows' weights after that */
+    double total;                       /* of all */
 } logistic_classes;
+
+/* Numbers a parameter: one for each problem. */
+static inline uint32_t logistic_width(uint32_t classes)
+{
+    return classes > 2 ? classes : 1;
+}
+
+/* The positive class of a problem. */
+static inline uint32_t logistic_positive(const logistic_classes *classes,
+                                         uint32_t target)
+{
+    return classes->n > 2 ? target : 1;
+}
 
 /* logistic_labels.c */
 void logistic_survey_add(logistic_survey *survey, double label, double weight);
 /* into += from, as strads_phase.merge_with. */
 void logistic_survey_merge(void *into, const void *from, size_t bytes);
-/* Two classes and their weights, or a sentence why not. */
+/* The classes and their weights, or a sentence why not. */
 strads_err logistic_classes_of(const strads_logistic_options *options,
                                const logistic_survey *survey,
                                logistic_classes *out);
+/* How many there are, as far as one process can tell before a run. */
+strads_err logistic_count_classes(const strads_logistic_options *options,
+                                  const strads_data *data, uint32_t *out);
 /* log(sum+ / sum-): b where w is 0; 0 without an intercept. */
 double logistic_first_intercept(const strads_logistic_options *options,
-                                const logistic_classes *classes);
+                                const logistic_classes *classes,
+                                uint32_t target);
 /* Weights of a share's rows from options->weights, or 1, in c[]. */
 strads_err logistic_read_weights(const strads_logistic_options *options,
                                  const strads_range *rows, uint64_t total,
@@ -108,6 +128,7 @@ typedef struct logistic_local {
     const linear_kernels *kernels;
     const logistic_loops *loops;
     logistic_classes classes;
+    uint32_t target;       /* the problem that y and z belong to */
     double *y, *c, *z, *r; /* [rows] */
     double *pending;       /* [columns + 1] told and not yet in z */
     uint32_t *touched;     /* the n_touched parameters where it may not be 0 */
@@ -120,9 +141,12 @@ void logistic_close(void *opened);
 strads_err logistic_pack(const void *opened, strads_bytes *out);
 strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
                            void **out);
-/* Turns labels into y and class weights into c. */
+/* Turns class weights into c, and labels into y of the first problem. */
 void logistic_take_classes(logistic_local *local, const strads_share *share,
                            const logistic_classes *classes);
+/* Goes over to another problem, where w is 0 and b as told: y and z. */
+void logistic_take_target(logistic_local *local, const strads_share *share,
+                          uint32_t target, double b);
 
 /* ---- the coordinator --------------------------------------------------- */
 
@@ -210,7 +234,7 @@ typedef struct logistic_ridge {
 
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
-    char classes_text[64];
+    char classes_text[LOGISTIC_LABELS_MAX * 26];
     const strads_data *data;
     const linear_kernels *kernels;
     const logistic_loops *loops;
@@ -236,8 +260,17 @@ typedef struct logistic_state {
     uint32_t n_alive;
     bool started; /* some coefficients were given, so b has to be found */
 
-    double intercept; /* b of the trial point */
-    double level;     /* sum r at the last scan, with an intercept */
+    uint32_t width;                /* problems, one after the other */
+    uint32_t target;               /* the one at hand */
+    bool surveys;                  /* moments are for lambda_max alone */
+    double b[LOGISTIC_LABELS_MAX]; /* of the trial points */
+    struct {
+        double primal, dual;
+        uint64_t nonzeros;
+    } done[LOGISTIC_LABELS_MAX]; /* of problems that are not at hand */
+    double *wide;                /* [(columns + 1) x width] changes, spread */
+
+    double level; /* sum r at the last scan, with an intercept */
     double primal, dual;
     double least;  /* the best P of a scan before */
     double gap;    /* P - D */
@@ -251,7 +284,7 @@ typedef struct logistic_state {
     double shrink;  /* how far below the gap's share the target lies */
     double settled; /* a model is solved when a sweep gains this share of the
                        first one */
-    double target;  /* decrease of P at which the next scan is due */
+    double worth;   /* decrease of P at which the next scan is due */
     bool solved;    /* the quadratic model is */
     bool enough;    /* the last search gained so little that a scan is due */
 } logistic_state;
@@ -265,6 +298,12 @@ static inline bool logistic_is_intercept(const logistic_state *state,
 
 /* A model is solved when a sweep gains this share of the first one. */
 #define LOGISTIC_SETTLED 0.2
+
+/* Where the problem at hand has its number of parameter k of a block. */
+static inline size_t logistic_at(const logistic_state *state, uint32_t k)
+{
+    return (size_t)k * state->width + state->target;
+}
 
 /* The best step of coordinate j alone from w, where the smooth part (L2
  * included) slopes down by `slope` and has that curvature. */
@@ -293,6 +332,12 @@ void logistic_end(void *begun);
 /* Below it, but for 0, lambda_max says nothing any more. */
 #define LOGISTIC_L1_RATIO_MIN 1e-3
 
+/* strads_commit_also for the problem at hand. */
+strads_err logistic_also(strads_commit *commit, uint32_t n,
+                         const uint32_t *param, const double *change);
+/* Forgets all that belongs to a problem. */
+void logistic_begin_problem(logistic_state *state);
+
 /* logistic_options.c: checks a config; fills defaults in. */
 extern const strads_option logistic_option_table[];
 extern const strads_logistic_options logistic_defaults;
@@ -316,6 +361,8 @@ strads_err logistic_choose(strads_commit *commit, double dual);
 /* logistic_set.c */
 strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set);
 void logistic_set_free(logistic_set *set);
+/* Empties it, but for its memory. */
+void logistic_set_clear(logistic_set *set);
 /* Column j joins, its entries to be fetched. */
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w);
 /* How many of the next members fit one fetch, and their entries. */

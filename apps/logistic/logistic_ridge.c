@@ -149,11 +149,11 @@ static strads_err go(strads_commit *commit, double share)
 
     for (uint32_t k = 0; k <= n; k++)
         change[k] = share * state->ridge.step[k];
-    state->intercept += state->options.intercept ? change[n] : 0;
-    const strads_err err = strads_commit_also(commit, n, state->alive, change);
+    state->b[state->target] += state->options.intercept ? change[n] : 0;
+    const strads_err err = logistic_also(commit, n, state->alive, change);
     return err || !state->options.intercept
                ? err
-               : strads_commit_also(commit, 1, &last, change + n);
+               : logistic_also(commit, 1, &last, change + n);
 }
 
 strads_err logistic_ridge_judge(strads_commit *commit)

@@ -32,6 +32,16 @@ strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set)
                        (unsigned long long)rows);
 }
 
+void logistic_set_clear(logistic_set *set)
+{
+    for (uint32_t k = 0; k < set->n; k++)
+        set->place[set->member[k].column] = 0;
+    set->n = set->fetched = 0;
+    set->entries = 0;
+    set->looked = set->open = false;
+    set->spent = 0;
+}
+
 void logistic_set_free(logistic_set *set)
 {
     free(set->member);
@@ -292,7 +302,7 @@ strads_err logistic_take_rows(strads_commit *commit)
     for (uint64_t i = 0; i < set->n_rows; i++) {
         set->y[i] = copysign(1, commit->partial[i]);
         set->c[i] = fabs(commit->partial[i]);
-        set->z[i] = state->intercept;
+        set->z[i] = state->b[state->target];
     }
     return STRADS_OK;
 }

@@ -117,11 +117,29 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
                            const logistic_classes *classes)
 {
     local->classes = *classes;
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const bool positive = share->label[i] == classes->label[1];
-        local->y[i] = positive ? 1 : -1;
-        local->c[i] *= classes->weight[positive];
-    }
+    for (uint64_t i = 0; i < local->rows; i++)
+        for (uint32_t k = 0; k < classes->n; k++)
+            if (share->label[i] == classes->label[k])
+                local->c[i] *= classes->weight[k];
+    logistic_take_target(local, share, 0, 0);
+}
+
+void logistic_take_target(logistic_local *local, const strads_share *share,
+                          uint32_t target, double b)
+{
+    const logistic_classes *classes = &local->classes;
+    const double positive = classes->label[logistic_positive(classes, target)];
+
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->y[i] = share->label[i] == positive ? 1 : -1;
+    if (target == local->target)
+        return;
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->z[i] = b;
+    for (uint64_t k = 0; k < local->n_touched; k++)
+        local->pending[local->touched[k]] = 0;
+    local->n_touched = 0;
+    local->target = target;
 }
 
 /* ---- the coordinator --------------------------------------------------- */
@@ -130,14 +148,17 @@ strads_err logistic_shape(const void *config, const strads_data *data,
                           strads_shape *shape)
 {
     strads_logistic_options resolved;
-    const strads_err err = logistic_options_resolve(config, &resolved);
+    uint32_t classes;
+    strads_err err = logistic_options_resolve(config, &resolved);
 
-    (void)data;
     if (err)
         return err;
     shape->block_max = BLOCK_MAX;
+    shape->coefficients = shape->parameters;
     shape->parameters += resolved.intercept;
-    return STRADS_OK;
+    err = logistic_count_classes(&resolved, data, &classes);
+    shape->width = logistic_width(classes);
+    return err;
 }
 
 /* All arrays of a state of p columns; false when memory runs out. */
@@ -154,7 +175,8 @@ static bool reserve_state(logistic_state *state, uint64_t p)
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         if (!(*columns[i] = calloc(p + 2, sizeof(uint32_t))))
             return false;
-    return true;
+    state->wide = calloc((p + 2) * state->width, sizeof(double));
+    return state->wide != NULL;
 }
 
 strads_err logistic_begin(const void *config, const strads_data *data,
@@ -163,6 +185,8 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     logistic_state *state = calloc(1, sizeof(*state));
     strads_err err;
 
+    if (state)
+        state->width = shape->width;
     if (!state || !reserve_state(state, shape->cols)) {
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the working set of %llu columns",
@@ -182,14 +206,38 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     state->kernels = linear_kernels_choose(shape->rows);
     state->loops = logistic_loops_choose();
     state->columns = shape->cols;
-    state->shrink = 1;
-    state->settled = LOGISTIC_SETTLED;
-    state->least = INFINITY;
+    logistic_begin_problem(state);
     *out = state;
     return STRADS_OK;
 fail:
     logistic_end(state);
     return err;
+}
+
+void logistic_begin_problem(logistic_state *state)
+{
+    logistic_set_clear(&state->set);
+    state->ridge.share = 0;
+    state->dual = 0;
+    state->scans = 0;
+    state->idle = 0;
+    state->stalled = state->solved = false;
+    state->shrink = 1;
+    state->settled = LOGISTIC_SETTLED;
+    state->least = INFINITY;
+}
+
+strads_err logistic_also(strads_commit *commit, uint32_t n,
+                         const uint32_t *param, const double *change)
+{
+    const logistic_state *state = commit->state;
+
+    if (state->width == 1)
+        return strads_commit_also(commit, n, param, change);
+    memset(state->wide, 0, (size_t)n * state->width * sizeof(*state->wide));
+    for (uint32_t k = 0; k < n; k++)
+        state->wide[logistic_at(state, k)] = change[k];
+    return strads_commit_also(commit, n, param, state->wide);
 }
 
 void logistic_end(void *begun)
@@ -207,6 +255,7 @@ void logistic_end(void *begun)
     free(state->slope);
     free(state->urgency);
     free(state->told);
+    free(state->wide);
     free(state->alive);
     free(state->candidate);
     free(state);
@@ -219,9 +268,9 @@ const strads_logistic_options *strads_logistic_resolved(const void *state)
     return &((const logistic_state *)state)->options;
 }
 
-double strads_logistic_intercept(const void *state)
+const double *strads_logistic_intercepts(const void *state)
 {
-    return ((const logistic_state *)state)->intercept;
+    return ((const logistic_state *)state)->b;
 }
 
 double strads_logistic_lambda_max(const void *state)

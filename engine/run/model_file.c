@@ -20,6 +20,7 @@ void strads_model_free(strads_model *model)
         free((char *)model->options);
         free((uint32_t *)model->index);
         free((double *)model->value);
+        free(((sti_model *)model)->intercepts);
         free(model);
     }
 }
@@ -27,8 +28,9 @@ void strads_model_free(strads_model *model)
 strads_err sti_model_new(const char *program, const char *options, uint64_t n,
                          uint32_t width, strads_model **out)
 {
-    strads_model *model = calloc(1, sizeof *model);
-    if (!model) {
+    sti_model *whole = calloc(1, sizeof *whole);
+    strads_model *model = &whole->model;
+    if (!whole) {
         return strads_fail(STRADS_ENOMEM, "no memory left for a model");
     }
     model->width = width;
@@ -48,10 +50,24 @@ strads_err sti_model_new(const char *program, const char *options, uint64_t n,
     return STRADS_OK;
 }
 
+static uint32_t width_of(const strads_model *model)
+{
+    return model->width ? model->width : 1;
+}
+
+static bool has_finite_intercepts(const strads_model *model)
+{
+    bool finite = isfinite(model->intercept);
+    for (uint32_t k = 0; k < width_of(model) && model->intercepts; k++) {
+        finite = finite && isfinite(model->intercepts[k]);
+    }
+    return finite;
+}
+
 static strads_err check_coefficients(const strads_model *model)
 {
-    uint32_t width = model->width ? model->width : 1;
-    if (!isfinite(model->intercept)) {
+    uint32_t width = width_of(model);
+    if (!has_finite_intercepts(model)) {
         return strads_fail(STRADS_EINVAL,
                            "the model's intercept is not a finite number");
     }
@@ -111,6 +127,19 @@ static void write_index(FILE *file, const strads_model *model)
     }
 }
 
+static void write_intercept(FILE *file, const strads_model *model)
+{
+    if (!model->intercepts) {
+        write_number(file, model->intercept);
+        return;
+    }
+    for (uint32_t k = 0; k < width_of(model); k++) {
+        (void)fputs(k ? ", " : "[", file);
+        write_number(file, model->intercepts[k]);
+    }
+    (void)fputs("]", file);
+}
+
 static void write_values(FILE *file, const strads_model *model)
 {
     uint64_t n = model->n * (model->width ? model->width : 1);
@@ -146,7 +175,7 @@ static void write_model(FILE *file, const strads_model *model,
         (void)fprintf(file, "  \"width\": %" PRIu32 ",\n", model->width);
     }
     (void)fputs("  \"intercept\": ", file);
-    write_number(file, model->intercept);
+    write_intercept(file, model);
     (void)fputs(",\n  \"coefficients\": {\n    \"index\": [", file);
     write_index(file, model);
     (void)fputs("],\n    \"value\": [", file);

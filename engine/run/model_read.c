@@ -230,16 +230,44 @@ static strads_err find_coefficients(const char *path, const json_t *root,
     return STRADS_OK;
 }
 
+/* A number, or as many as a parameter has. */
+static strads_err read_intercept(const char *path, const json_t *root,
+                                 strads_model *model)
+{
+    const json_t *intercept = json_object_get(root, "intercept");
+    double *list;
+    if (json_is_number(intercept)) {
+        model->intercept = json_number_value(intercept);
+        return STRADS_OK;
+    }
+    if (json_array_size(intercept) != model->width || model->width < 2) {
+        return wrong_member(path, "intercept",
+                            "a number, or \"width\" numbers");
+    }
+    list = calloc(model->width, sizeof *list);
+    if (!list) {
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    }
+    ((sti_model *)model)->intercepts = list;
+    model->intercepts = list;
+    for (uint32_t k = 0; k < model->width; k++) {
+        const json_t *item = json_array_get(intercept, k);
+        if (!json_is_number(item)) {
+            return wrong_member(path, "intercept", "numbers");
+        }
+        list[k] = json_number_value(item);
+    }
+    return STRADS_OK;
+}
+
 static strads_err read_rest(const char *path, const json_t *root,
                             const coefficients *found, strads_model *model)
 {
-    const json_t *intercept = json_object_get(root, "intercept");
-    if (!json_is_number(intercept)) {
-        return wrong_member(path, "intercept", "a number");
-    }
-    model->intercept = json_number_value(intercept);
+    strads_err err = read_intercept(path, root, model);
     model->columns = (uint64_t)found->columns;
-    strads_err err = read_index(path, found->index, found->columns, model);
+    if (!err) {
+        err = read_index(path, found->index, found->columns, model);
+    }
     if (!err) {
         err = read_values(path, found->value, model);
     }

@@ -8,7 +8,10 @@
  * penalised. y_i is 1 for one of two labels and -1 for the other, c_i the
  * row's weight (1 unless told), W the sum of all weights: a row of weight 2
  * counts as two. The gap that it reports is a relative duality gap,
- * (P - D) / P. */
+ * (P - D) / P.
+ *
+ * With k > 2 labels it is k such problems, each label against all others, with
+ * one lambda; objective and gap are those of their sum. */
 #ifndef STRADS_LOGISTIC_H
 #define STRADS_LOGISTIC_H
 
@@ -33,15 +36,19 @@ typedef struct strads_logistic_options {
     bool standardize;    /* penalise as if each column had been divided by its
                             standard deviation (1/W; without an intercept: by
                             its root mean square); w stays in the data's unit */
-    const char *class_weight; /* NULL, "none": 1; "balanced": W / (2 W_class);
+    const char *class_weight; /* NULL, "none": 1; "balanced": W / (k W_class);
                                  or "LABEL=WEIGHT,..." */
     const char *weights;      /* a file with the weight of each row, one a line;
                                  NULL: 1 */
-    const char *classes; /* "NEGATIVE,POSITIVE" labels; NULL: the data's two */
+    const char *classes; /* the labels in order, "0,1,2"; of two the second is
+                            positive. NULL: the data's, ascending; more than two
+                            have to be named where a process does not keep the
+                            whole data */
 } strads_logistic_options;
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
- * one more, b; rows split, columns compressed. Needs labels of two values. */
+ * one more, b; each of 1 number, or of k for k > 2 labels, in their order. Rows
+ * split, columns compressed. Needs labels of 2 to 64 values. */
 extern STRADS_API const strads_program strads_program_logistic;
 
 /* Results, from the state that strads_result_state returns; any thread. */
@@ -50,10 +57,11 @@ extern STRADS_API const strads_program strads_program_logistic;
  * were found by left out. Valid as long as the state. */
 STRADS_API const strads_logistic_options *
 strads_logistic_resolved(const void *state);
-/* b of the model; 0 without an intercept. */
-STRADS_API double strads_logistic_intercept(const void *state);
-/* The smallest lambda at which w = 0 is the solution; where l1_ratio is 0, and
- * there is none, that of an l1_ratio of .001. */
+/* b of the model, one number or k; 0 without an intercept. Valid as long as the
+ * state. */
+STRADS_API const double *strads_logistic_intercepts(const void *state);
+/* The smallest lambda at which w = 0 is the solution, for all labels; where
+ * l1_ratio is 0, and there is none, that of an l1_ratio of .001. */
 STRADS_API double strads_logistic_lambda_max(const void *state);
 
 #ifdef __cplusplus

@@ -11,7 +11,8 @@
  *
  * Only coefficients that are not 0 are in it; indices count from 1, as in
  * LIBSVM and MatrixMarket files. A program with several numbers a parameter
- * also has "width": k, and k values for each index, row after row. */
+ * also has "width": k, and k values for each index, row after row; its
+ * intercepts are an array of k, or one 0. */
 #ifndef STRADS_MODEL_H
 #define STRADS_MODEL_H
 
@@ -39,10 +40,11 @@ typedef struct strads_model {
     uint64_t columns; /* parameters: index[k] < columns, at most 2^32 - 2 */
     uint32_t width;   /* numbers a parameter; 0 means 1 */
     double intercept; /* 0 when there is none */
-    uint64_t n;       /* parameters that are not 0 */
-    const uint32_t *index; /* [n] counted from 0, ascending */
-    const double *value;   /* [n x width] */
-    const char *options;   /* a JSON object, or NULL for {} */
+    const double *intercepts; /* [width] in its stead, or NULL */
+    uint64_t n;               /* parameters that are not 0 */
+    const uint32_t *index;    /* [n] counted from 0, ascending */
+    const double *value;      /* [n x width] */
+    const char *options;      /* a JSON object, or NULL for {} */
     strads_model_fit fit;
 } strads_model;
 

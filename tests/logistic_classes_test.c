@@ -1,0 +1,140 @@
+/* More than two classes: each against the rest is a problem of two classes, and
+ * must end where that problem ends. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/logistic_design.h"
+
+enum { ROWS = 90, COLS = 30, CLASSES = 4 };
+
+static const double label[CLASSES] = {-2, 0, 3, 10};
+
+static lasso_design design_of_classes(void)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = ROWS,
+                                                         .cols = COLS,
+                                                         .seed = 6,
+                                                         .density = 1,
+                                                         .correlation = .5,
+                                                         .noise = 1});
+
+    for (uint64_t i = 0; i < ROWS; i++) {
+        const double at = lasso_design_col(&d, 0)[i] + d.y[i] / 4;
+        d.y[i] = label[at < -.8 ? 0 : at < 0 ? 1 : at < .9 ? 2 : 3];
+    }
+    return d;
+}
+
+/* Trains and hands out the numbers [cols + intercept] x CLASSES. */
+static strads_result *train(const lasso_design *d,
+                            const strads_logistic_options *options,
+                            uint32_t workers)
+{
+    const strads_engine_options engine = {.size = sizeof(engine),
+                                          .workers = workers,
+                                          .partitions = 3,
+                                          .deterministic = true,
+                                          .tolerance = 1e-10};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+
+    cr_assert_eq(lasso_design_data(d, 3, &data), STRADS_OK);
+    cr_assert_eq(strads_run(&strads_program_logistic, options, data, &engine,
+                            &result),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_data_free(data);
+    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED);
+    return result;
+}
+
+/* The part of one class, as if it had been trained alone. */
+static logistic_fit part_of(const strads_result *result, uint32_t class)
+{
+    const void *state = strads_result_state(result);
+    static double w[COLS];
+    uint64_t parameters;
+    uint32_t width;
+    const double *value = strads_result_values(result, &parameters, &width);
+
+    cr_assert_eq(width, CLASSES);
+    for (uint32_t j = 0; j < COLS; j++)
+        w[j] = value[j * CLASSES + class];
+    return (logistic_fit){.w = w,
+                          .intercept = strads_logistic_intercepts(state)[class],
+                          .lambda = strads_logistic_resolved(state)->lambda};
+}
+
+static void expect_optimal(const lasso_design *d,
+                           const strads_logistic_options *options)
+{
+    strads_result *result = train(d, options, 2);
+    const strads_progress *last = strads_result_progress(result);
+    double sum = 0;
+
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        const logistic_view view = {.positive = label[k]};
+        const logistic_fit part = part_of(result, k);
+        cr_expect_lt(logistic_violation(d, &view, options, &part), 1e-3,
+                     "class %u", k);
+        sum += logistic_value(d, &view, options, &part);
+    }
+    cr_expect_lt(fabs(sum - last->objective), 1e-9 * sum, "%.12g for %.12g",
+                 last->objective, sum);
+    cr_expect_leq(last->gap, 1e-10);
+    strads_result_free(result);
+}
+
+Test(logistic_classes, each_against_the_rest_is_optimal)
+{
+    const strads_logistic_options cases[] = {
+        {.lambda_ratio = .05, .l1_ratio = 1},
+        {.lambda_ratio = .05, .l1_ratio = 1, .intercept = true},
+        {.lambda = .01, .l1_ratio = .5, .intercept = true, .standardize = true},
+        {.c = 1, .l1_ratio = 0, .intercept = true},
+    };
+    lasso_design d = design_of_classes();
+
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+        expect_optimal(&d, &cases[k]);
+    lasso_design_free(&d);
+}
+
+Test(logistic_classes, classes_are_in_the_order_that_was_asked_for)
+{
+    const strads_logistic_options options = {.lambda = .02,
+                                             .l1_ratio = 1,
+                                             .classes = "10,3,0,-2"};
+    const strads_logistic_options plain = {.lambda = .02, .l1_ratio = 1};
+    lasso_design d = design_of_classes();
+    strads_result *a = train(&d, &options, 1), *b = train(&d, &plain, 1);
+
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        double w[COLS];
+        memcpy(w, part_of(a, k).w, sizeof(w));
+        cr_expect_lt(lasso_distance(&d, w, part_of(b, CLASSES - 1 - k).w),
+                     1e-4);
+    }
+    strads_result_free(a);
+    strads_result_free(b);
+    lasso_design_free(&d);
+}
+
+Test(logistic_classes, the_bits_are_the_same_on_any_workers)
+{
+    const strads_logistic_options options = {.lambda_ratio = .1,
+                                             .l1_ratio = 1,
+                                             .intercept = true};
+    lasso_design d = design_of_classes();
+    strads_result *a = train(&d, &options, 1), *b = train(&d, &options, 3);
+    uint64_t parameters;
+    uint32_t width;
+    const double *v = strads_result_values(a, &parameters, &width);
+
+    cr_expect_eq(memcmp(v, strads_result_values(b, &parameters, &width),
+                        parameters * width * sizeof(*v)),
+                 0);
+    strads_result_free(a);
+    strads_result_free(b);
+    lasso_design_free(&d);
+}
