@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,18 @@ strads_err cli_log_open(const char *path, cli_log *log)
         }
     }
     return STRADS_OK;
+}
+
+/* A program may measure better what the engine knows too, its own seconds of
+ * training, say: then only that is told. */
+static bool is_measured(const cli_log *log, const char *name)
+{
+    for (size_t k = 0; log->measures && log->measures[k]; k++) {
+        if (strcmp(log->measures[k], name) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void put_number(cli_log *log, const char *name, double value)
@@ -100,8 +113,12 @@ static void put_measures(cli_log *log, const strads_progress *p)
 static void put_progress(cli_log *log, const strads_progress *p)
 {
     put_count(log, "round", p->round);
-    put_number(log, "seconds", p->seconds);
-    put_number(log, "cpu_seconds", p->cpu_seconds);
+    if (!is_measured(log, "seconds")) {
+        put_number(log, "seconds", p->seconds);
+    }
+    if (!is_measured(log, "cpu_seconds")) {
+        put_number(log, "cpu_seconds", p->cpu_seconds);
+    }
     put_number(log, "callback_seconds", p->callback_seconds);
     put_number(log, "waiting_seconds", p->waiting_seconds);
     put_number(log, "network_seconds", p->network_seconds);

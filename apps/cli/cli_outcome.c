@@ -83,14 +83,12 @@ static strads_err resolve_options(cli_job *j)
     return cli_job_keep_options(j);
 }
 
-static strads_err write_model(cli_job *j)
+static strads_err write_common_model(const cli_job *j)
 {
     strads_model *model = NULL;
-    strads_err err = resolve_options(j);
-    if (!err) {
-        err = strads_model_from_result(j->result, j->train->program->name,
-                                       j->config_text, j->engine.seed, &model);
-    }
+    strads_err err =
+        strads_model_from_result(j->result, j->train->program->name,
+                                 j->config_text, j->engine.seed, &model);
     if (err) {
         return err;
     }
@@ -99,6 +97,21 @@ static strads_err write_model(cli_job *j)
     }
     err = strads_model_write(model, j->files.model);
     strads_model_free(model);
+    return err;
+}
+
+static strads_err write_model(cli_job *j)
+{
+    strads_err err = resolve_options(j);
+    if (!err && j->train->write) {
+        const cli_trained trained = {.result = j->result,
+                                     .data = j->data,
+                                     .options = j->config_text,
+                                     .seed = j->engine.seed};
+        err = j->train->write(&trained, j->files.model);
+    } else if (!err) {
+        err = write_common_model(j);
+    }
     if (!err) {
         cli_say(j->files.quiet, "the model is in %s", j->files.model);
     }

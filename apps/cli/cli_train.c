@@ -53,7 +53,8 @@ static strads_err read_data(cli_job *j)
         .partitions = j->engine.partitions,
         .split = j->train->program->split,
         .layout = j->train->program->layout,
-        .values = j->files.f32 ? STRADS_F32 : STRADS_F64,
+        .kind = j->train->program->kind,
+        .values = j->files.f32 ? STRADS_F32 : j->train->program->values,
         .threads = j->engine.workers,
         .labels_path = j->files.labels,
     };

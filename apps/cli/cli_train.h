@@ -5,6 +5,14 @@
 
 #include "strads/strads.h"
 
+/* What a run has left for its model. */
+typedef struct cli_trained {
+    const strads_result *result;
+    const strads_data *data;
+    const char *options; /* a JSON object */
+    uint64_t seed;
+} cli_trained;
+
 typedef struct cli_train {
     const strads_program *program;
     const char *name;    /* of the command: "lasso train" */
@@ -16,6 +24,8 @@ typedef struct cli_train {
     void (*complete)(const void *state, strads_model *model);
     /* Says more about the result, for people; may be NULL. */
     void (*describe)(const void *state);
+    /* Writes the model in a format of its own; NULL: as a strads_model. */
+    strads_err (*write)(const cli_trained *trained, const char *path);
 } cli_train;
 
 /* Reads the command line, trains, writes model and log; an exit code. */

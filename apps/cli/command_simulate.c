@@ -20,7 +20,8 @@ strads_err cli_sim_read(const cli_sim *sim, uint32_t partitions,
         .partitions = partitions,
         .split = sim->program->split,
         .layout = sim->program->layout,
-        .values = sim->words.f32 ? STRADS_F32 : STRADS_F64,
+        .kind = sim->program->kind,
+        .values = sim->words.f32 ? STRADS_F32 : sim->program->values,
         .labels_path = sim->words.labels,
     };
     return strads_data_read(sim->data_path, &options, out);

@@ -126,4 +126,8 @@ void sti_reading_give_names(sti_reading *r, strads_data *data)
     give_axis(&n->col, r->options.col_names, &data->col_names,
               &data->own_col_names);
     data->unknown = n->unknown;
+    for (uint32_t k = 0; k < data->keep_count; k++) {
+        data->shares[k].row_names = data->row_names;
+        data->shares[k].col_names = data->col_names;
+    }
 }

@@ -385,6 +385,9 @@ strads_err strads_engine_keep(strads_engine *engine,
         options->keep_first = options->partitions;
     options->split = program->split;
     options->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
+    options->kind = program->kind;
+    if (program->values)
+        options->values = program->values;
     return STRADS_OK;
 }
 

@@ -95,6 +95,8 @@ typedef struct strads_share {
     strads_sparse by_col;
     strads_sparse by_row;
     const double *label; /* [rows.end - rows.begin]; NULL when there are none */
+    /* Of the whole data set, as strads_data_row_names and _col_names. */
+    const strads_names *row_names, *col_names;
 } strads_share;
 
 /* A data set, or the part of it that this process keeps. Immutable once read:

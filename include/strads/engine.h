@@ -195,7 +195,8 @@ STRADS_API const strads_program *
 strads_engine_program(const strads_engine *engine);
 
 /* Fills in what this node has to read: partitions, keep_first, keep_count,
- * split and layout. The rest of *options is left alone. On the listening node
+ * split, layout, kind, and values where the program says which. The rest of
+ * *options is left alone. On the listening node
  * this waits until all others have joined. STRADS_ECANCELED; STRADS_EINVAL:
  * fewer partitions than workers. */
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,

@@ -389,6 +389,9 @@ typedef struct strads_program {
 
     strads_split split;   /* how the data is cut */
     strads_layout layout; /* what the shares hold; 0: STRADS_LAYOUT_COLS */
+    strads_kind kind;     /* what the data are; 0: samples */
+    strads_scalar values; /* STRADS_F32: the program wants values of 4 bytes;
+                             0: as the user says */
 
     /* The program's options: a table that ends with a NULL name, the struct
      * that it describes, and its defaults (may be NULL: all zero). */
