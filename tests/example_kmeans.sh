@@ -103,6 +103,11 @@ gives 0 plan make three.json --partitions 3 --blocks 5 --planner rotation
 gives 0 run cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
     --plan three.json --model three-parts.json
 settled three-parts.json
+# Simulated by the same plan: it ends where the run has ended
+gives 0 simulate cmade/kmeans.so "$year_train" --centres 7 --workers 2 \
+    --plan plan.json
+says out "$(sed -n 's/^ *"objective": \([0-9]*\)\..*/\1/p' planned.json)."
+
 echo '{}' >broken.json
 refuses 2 'broken.json: is no plan' run cmade/kmeans.so "$year_train" \
     --plan broken.json

@@ -1,6 +1,6 @@
 /* LDA by collapsed Gibbs sampling: documents and their topics stay, blocks of
  * words travel with their counts (as in STRADS, Lee et al. 2014), the totals
- * of the topics go through the store. A word's counts are sparse: on the way
+ * of the topics are shared totals. A word's counts are sparse: on the way
  * between nodes only topics that it has take room. Compiled, not run. */
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "strads/strads.h"
 
-enum { SEED, SAMPLE, TOTALS = 1, DRAW_SEED = 1, DRAW_SAMPLE = 2 };
+enum { SEED, SAMPLE, DRAW_SEED = 1, DRAW_SAMPLE = 2 };
 
 struct lda_config {
     uint32_t topics, sweeps;
@@ -19,7 +19,6 @@ struct lda_local {
     uint32_t *place;   /* [entries + 1] where an entry's tokens begin */
     uint32_t *topic;   /* [tokens], in the order of by_col's entries */
     int64_t *document; /* [documents x topics] */
-    int64_t *total;    /* [topics], then [topics] this task's change of it */
     double *mass;      /* [topics] */
 };
 
@@ -30,8 +29,8 @@ struct lda_words {
 };
 
 struct lda_state {
-    strads_block *block;
-    uint32_t n_blocks, lap;
+    strads_cut *cut;
+    uint32_t lap;
     double likelihood;
 };
 
@@ -39,44 +38,37 @@ static strads_err lda_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
 {
     (void)data;
-    shape->width = ((const struct lda_config *)config)->topics;
+    shape->width = shape->totals = ((const struct lda_config *)config)->topics;
     shape->block_max = UINT32_MAX;
     return STRADS_OK;
 }
 
-static strads_err lda_tables(const void *config, const strads_shape *shape,
-                             strads_store *store)
+static void lda_end(void *state)
 {
-    (void)config;
-    strads_table_spec totals = {.name = "totals",
-                                .type = STRADS_I64,
-                                .rows = 1,
-                                .cols = shape->width,
-                                .staleness = 1};
-    return strads_store_create(store, &totals, &(uint32_t){0});
+    strads_cut_free(((struct lda_state *)state)->cut);
+    free(state);
 }
 
-/* A block a partition: equal ranges of words. */
+/* Frequent words and rare ones in every block. */
 static strads_err lda_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
 {
-    (void)config, (void)data;
-    uint32_t k = shape->partitions;
-    struct lda_state *s = calloc(1, sizeof *s + k * sizeof *s->block);
-    if (!s)
-        return strads_fail(STRADS_ENOMEM, "no memory for %u blocks", k);
-    s->block = (strads_block *)(s + 1);
-    s->n_blocks = k;
-    for (uint32_t b = 0; b < k; b++) {
-        uint64_t first = shape->parameters * b / k;
-        uint64_t end = shape->parameters * (b + 1) / k;
-        s->block[b] = (strads_block){.id = b,
-                                     .first = (uint32_t)first,
-                                     .n = (uint32_t)(end - first),
-                                     .owner = b};
-    }
-    *state = s;
-    return STRADS_OK;
+    (void)config;
+    uint32_t words = (uint32_t)shape->parameters;
+    struct lda_state *s = calloc(1, sizeof *s);
+    double *count = calloc(words + (size_t)1, sizeof *count);
+    strads_err err = strads_fail(STRADS_ENOMEM, "no memory for the words");
+    for (uint32_t j = 0; count && j < words; j++)
+        count[j] = strads_data_col_nnz(data, j);
+    if (s && count)
+        err = strads_cut_deal(words, count, shape->blocks, shape->partitions,
+                              &s->cut);
+    free(count);
+    if (err)
+        free(s);
+    else
+        *state = s;
+    return err;
 }
 
 static void lda_close(void *local)
@@ -85,7 +77,6 @@ static void lda_close(void *local)
     free(l->place);
     free(l->topic);
     free(l->document);
-    free(l->total);
     free(l->mass);
     free(l);
 }
@@ -105,9 +96,8 @@ static strads_err lda_open(const strads_task *task, void **local)
     l->place[x->nnz] = (uint32_t)tokens;
     l->topic = calloc(tokens + 1, sizeof *l->topic);
     l->document = calloc(documents * topics + 1, sizeof *l->document);
-    l->total = calloc(2 * topics, sizeof *l->total);
     l->mass = calloc(topics, sizeof *l->mass);
-    if (!l->topic || !l->document || !l->total || !l->mass)
+    if (!l->topic || !l->document || !l->mass)
         goto fail;
     *local = l;
     return STRADS_OK;
@@ -190,7 +180,7 @@ static double draw_topic(const strads_task *task, uint32_t token, int64_t *doc,
     for (uint32_t t = 0; t < task->width; t++) {
         sum += ((double)doc[t] + config->alpha) *
                ((double)word[t] + config->beta) /
-               ((double)l->total[t] + vocabulary * config->beta);
+               (task->total[t] + vocabulary * config->beta);
         l->mass[t] = sum;
     }
     uint64_t stream = task->round * task->shape->partitions;
@@ -206,11 +196,9 @@ static double draw_topic(const strads_task *task, uint32_t token, int64_t *doc,
 static void count_token(const strads_task *task, uint32_t topic, int by,
                         int64_t *doc, int32_t *word)
 {
-    struct lda_local *l = task->local;
     doc[topic] += by;
     word[topic] += by;
-    l->total[topic] += by;
-    l->total[task->width + topic] += by;
+    task->total[topic] += by;
 }
 
 static strads_err lda_visit(strads_task *task)
@@ -219,12 +207,6 @@ static strads_err lda_visit(strads_task *task)
     struct lda_local *l = task->local;
     struct lda_words *words = task->object;
     uint32_t topics = task->width;
-    int64_t *change = l->total + topics;
-    strads_err err =
-        strads_store_read(task->store, TOTALS, 1, &(uint32_t){0}, l->total);
-    if (err)
-        return err;
-    memset(change, 0, topics * sizeof *change);
     for (uint32_t k = 0; k < task->block.n; k++) {
         uint32_t j = strads_block_param(&task->block, k);
         int32_t *word = words->count + (size_t)k * topics;
@@ -248,8 +230,7 @@ static strads_err lda_visit(strads_task *task)
     if (task->step + 1 == task->shape->partitions)
         for (size_t i = 0; i < (size_t)task->block.n * topics; i++)
             task->value[i] = words->count[i];
-    return strads_store_inc(task->store, TOTALS, 1, &(uint32_t){0}, change,
-                            NULL);
+    return STRADS_OK;
 }
 
 static size_t lda_partial(const strads_task *task)
@@ -273,8 +254,8 @@ static strads_err lda_schedule(strads_turn *turn)
     if (s->lap > config->sweeps)
         return strads_turn_stop(turn);
     s->likelihood = 0;
-    return strads_turn_dispatch(turn, s->lap++ ? SAMPLE : SEED, s->n_blocks,
-                                s->block);
+    return strads_turn_dispatch(turn, s->lap++ ? SAMPLE : SEED, s->cut->blocks,
+                                s->cut->block);
 }
 
 static strads_err lda_objective(void *state, strads_report *report)
@@ -327,9 +308,8 @@ const strads_program lda_sketch = {
                                            .alpha = 0.1,
                                            .beta = 0.01},
     .shape = lda_shape,
-    .tables = lda_tables,
     .begin = lda_begin,
-    .end = free,
+    .end = lda_end,
     .open = lda_open,
     .close = lda_close,
     .schedule = lda_schedule,

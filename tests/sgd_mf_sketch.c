@@ -1,14 +1,15 @@
 /* Matrix factorisation by SGD (DSGD, Gemulla et al. 2011): users stay with
  * their factors, blocks of items travel with theirs. The step size follows the
  * merged loss (bold driver): it grows while the loss falls; when the loss
- * rises, the last good factors come back and it is halved. Not run. */
+ * rises, the last good factors come back and it is halved. It is a shared
+ * total, so that every update sees it. Not run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "strads/strads.h"
 
-enum { BEGIN, EPOCH, KEEP, RESTORE, STEP = 1, ITEMS = 1, USERS = 2 };
+enum { BEGIN, EPOCH, KEEP, RESTORE, STEP = 0, ITEMS = 1, USERS = 2 };
 
 struct mf_config {
     uint32_t rank, epochs;
@@ -20,12 +21,12 @@ struct mf_local {
 };
 
 struct mf_state {
-    strads_block *block;
-    uint32_t n_blocks, epoch;
+    strads_cut *cut;
+    uint32_t epoch;
     int next;
     size_t numbers;
     double *good; /* [items x rank] */
-    double loss, best, step;
+    double loss, best;
 };
 
 static strads_err mf_shape(const void *config, const strads_data *data,
@@ -34,21 +35,14 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     (void)data;
     shape->width = ((const struct mf_config *)config)->rank;
     shape->block_max = UINT32_MAX;
+    shape->totals = 1;
     return STRADS_OK;
-}
-
-static strads_err mf_tables(const void *config, const strads_shape *shape,
-                            strads_store *store)
-{
-    (void)config, (void)shape;
-    strads_table_spec step = {.name = "step", .rows = 1, .cols = 1};
-    return strads_store_create(store, &step, &(uint32_t){0});
 }
 
 static void mf_end(void *state)
 {
     struct mf_state *s = state;
-    free(s->block);
+    strads_cut_free(s->cut);
     free(s->good);
     free(s);
 }
@@ -56,29 +50,32 @@ static void mf_end(void *state)
 static strads_err mf_begin(const void *config, const strads_data *data,
                            const strads_shape *shape, void **state)
 {
-    (void)config, (void)data;
-    uint32_t k = shape->partitions;
+    (void)config;
+    uint32_t n = (uint32_t)shape->parameters;
     struct mf_state *s = calloc(1, sizeof *s);
-    if (!s)
-        return strads_fail(STRADS_ENOMEM, "no memory for the state");
-    s->numbers = (size_t)shape->parameters * shape->width;
-    s->block = calloc(k, sizeof *s->block);
-    s->good = calloc(s->numbers, sizeof *s->good);
-    if (!s->block || !s->good) {
-        mf_end(s);
-        return strads_fail(STRADS_ENOMEM, "no memory for the items");
-    }
+    double *ratings = calloc(n + (size_t)1, sizeof *ratings);
+    strads_err err = strads_fail(STRADS_ENOMEM, "no memory for the items");
+    if (!s || !ratings)
+        goto fail;
     s->best = INFINITY;
-    s->n_blocks = k;
-    for (uint32_t b = 0; b < k; b++) {
-        uint64_t first = shape->cols * b / k, end = shape->cols * (b + 1) / k;
-        s->block[b] = (strads_block){.id = b,
-                                     .first = (uint32_t)first,
-                                     .n = (uint32_t)(end - first),
-                                     .owner = b};
-    }
+    s->numbers = (size_t)n * shape->width;
+    s->good = calloc(s->numbers, sizeof *s->good);
+    if (!s->good)
+        goto fail;
+    for (uint32_t j = 0; j < n; j++)
+        ratings[j] = strads_data_col_nnz(data, j);
+    err =
+        strads_cut_deal(n, ratings, shape->blocks, shape->partitions, &s->cut);
+    if (err)
+        goto fail;
+    free(ratings);
     *state = s;
     return STRADS_OK;
+fail:
+    free(ratings);
+    if (s)
+        mf_end(s);
+    return err;
 }
 
 static strads_err mf_open(const strads_task *task, void **local)
@@ -121,13 +118,12 @@ static size_t mf_users_bytes(const strads_task *task)
 /* begin: the users are there, the items start at small random numbers. */
 static strads_err mf_begun(strads_commit *commit)
 {
-    struct mf_state *s = commit->state;
+    const struct mf_state *s = commit->state;
     const struct mf_config *config = commit->config;
     for (size_t i = 0; i < s->numbers; i++)
         commit->change[i] = 0.1 * strads_random_unit(commit->seed, ITEMS, i, 0);
-    s->step = config->step;
-    return strads_store_inc(commit->store, STEP, 1, &(uint32_t){0}, &s->step,
-                            NULL);
+    commit->total_change[STEP] = config->step;
+    return STRADS_OK;
 }
 
 static strads_err mf_keep(strads_task *task)
@@ -141,6 +137,7 @@ static strads_err mf_kept(strads_commit *commit)
 {
     struct mf_state *s = commit->state;
     memcpy(s->good, commit->value, s->numbers * sizeof *s->good);
+    commit->total_change[STEP] = 0.05 * commit->total[STEP];
     return STRADS_OK;
 }
 
@@ -156,6 +153,7 @@ static strads_err mf_restored(strads_commit *commit)
     const struct mf_state *s = commit->state;
     for (size_t i = 0; i < s->numbers; i++)
         commit->change[i] = s->good[i] - commit->value[i];
+    commit->total_change[STEP] = -0.5 * commit->total[STEP];
     return STRADS_OK;
 }
 
@@ -166,11 +164,7 @@ static strads_err mf_epoch(strads_task *task)
     const strads_sparse *x = &task->share->by_col;
     struct mf_local *l = task->local;
     uint32_t rank = task->width;
-    double step;
-    strads_err err =
-        strads_store_read(task->store, STEP, 1, &(uint32_t){0}, &step);
-    if (err)
-        return err;
+    double step = task->total[STEP];
     for (uint32_t k = 0; k < task->block.n; k++) {
         uint32_t j = strads_block_param(&task->block, k);
         double *q = task->value + (size_t)k * rank;
@@ -201,19 +195,9 @@ static strads_err mf_add_up(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err mf_set_step(strads_turn *turn, double factor)
-{
-    struct mf_state *s = turn->state;
-    double change = s->step * (factor - 1);
-    s->step *= factor;
-    return strads_store_inc(turn->store, STEP, 1, &(uint32_t){0}, &change,
-                            NULL);
-}
-
 static strads_err mf_schedule(strads_turn *turn)
 {
     struct mf_state *s = turn->state;
-    strads_err err = STRADS_OK;
     if (turn->in_flight)
         return strads_turn_wait(turn);
     switch (s->next) {
@@ -225,13 +209,10 @@ static strads_err mf_schedule(strads_turn *turn)
             return strads_turn_stop(turn);
         s->loss = 0;
         s->next = KEEP;
-        return strads_turn_dispatch(turn, EPOCH, s->n_blocks, s->block);
+        return strads_turn_dispatch(turn, EPOCH, s->cut->blocks, s->cut->block);
     default: /* the loss is known: keep these factors, or go back */
         s->next = EPOCH;
         bool better = s->loss <= s->best; /* not when it is NaN */
-        err = mf_set_step(turn, better ? 1.05 : 0.5);
-        if (err)
-            return err;
         if (better)
             s->best = s->loss;
         return strads_turn_all(turn, better ? KEEP : RESTORE);
@@ -301,7 +282,6 @@ const strads_program sgd_mf_sketch = {
                                           .lambda = 0.05,
                                           .step = 0.01},
     .shape = mf_shape,
-    .tables = mf_tables,
     .begin = mf_begin,
     .end = mf_end,
     .open = mf_open,

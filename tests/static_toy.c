@@ -33,6 +33,12 @@ static double tell(double told, uint64_t block, double partial,
                     PRIME);
 }
 
+/* What an aggregate adds to total 1. */
+static double preach(double told)
+{
+    return (double)((uint64_t)told % 13);
+}
+
 /* ---- the program ------------------------------------------------------- */
 
 typedef struct toy_state {
@@ -145,6 +151,7 @@ static strads_err toy_aggregate(strads_commit *commit)
     const static_toy_config *config = commit->config;
     s->end.told =
         tell(s->end.told, commit->block.id, commit->partial[0], commit->total);
+    commit->total_change[1] = preach(s->end.told);
     return keeps(config, commit->round) ? look_at_version(commit, s)
                                         : STRADS_OK;
 }
@@ -245,6 +252,7 @@ typedef struct walker {
     double value[MOST][STATIC_TOY_PARAMETERS], partial[MOST];
     /* By lap, 1 and up: what each partition added. */
     double added[STATIC_TOY_LAPS + 1][MOST][STATIC_TOY_TOTALS];
+    double preached[STATIC_TOY_LAPS + 1];
     double view[MOST][STATIC_TOY_TOTALS], before[MOST][STATIC_TOY_TOTALS];
 } walker;
 
@@ -253,6 +261,9 @@ typedef struct walker {
 static void look(walker *w, uint32_t K, uint32_t lap, uint32_t stale)
 {
     memset(w->view, 0, sizeof w->view);
+    for (uint32_t p = 0; p < K; p++)
+        for (uint32_t l = 1; l + stale < lap; l++)
+            w->view[p][1] += w->preached[l];
     for (uint32_t p = 0; p < K; p++)
         for (uint32_t l = 1; l < lap; l++)
             for (uint32_t q = 0; q < K; q++)
@@ -300,8 +311,10 @@ void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
         for (uint32_t l = 1; l <= lap; l++)
             for (uint32_t p = 0; p < K; p++)
                 total[0] += w->added[l][p][0];
-        for (uint32_t b = 0; b < B; b++)
+        for (uint32_t b = 0; b < B; b++) {
             end->told = tell(end->told, b, w->partial[b], total);
+            w->preached[lap] += preach(end->told);
+        }
         for (uint32_t b = 0; b < B && keeps(config, lap); b++) {
             end->object[b] = w->object[b];
             end->lap[b] = lap;

@@ -42,6 +42,7 @@ typedef struct cli_sim {
     strads_engine_options engine;
     cli_sim_words words;
     sti_config_strings strings;
+    strads_plan *plan;
     strads_sim_options net;
     strads_sim_phase *phases; /* [n_phases], of `net` */
     uint32_t n_phases;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli_options.h"
+#include "cli_plan.h"
 #include "cli_sim.h"
 #include "cli_units.h"
 #include "engine/base/aside.h"
@@ -65,13 +66,11 @@ static const strads_option file_table[] = {
 /* Of the engine's options those that a simulation has, too. */
 static const strads_option *running_table(const cli_sim *sim)
 {
-    enum { MOST = 13 };
-    static const char *const rounds[MOST] = {"partitions", "policy",
-                                             "depth",      "blocks",
-                                             "schedulers", "threshold",
-                                             "tolerance",  "max-rounds",
-                                             "seed",       "deterministic",
-                                             "time-limit", "trace"};
+    enum { MOST = 14 };
+    static const char *const rounds[MOST] = {
+        "partitions", "policy",    "depth",      "blocks", "schedulers",
+        "threshold",  "tolerance", "max-rounds", "seed",   "deterministic",
+        "time-limit", "trace",     "plan"};
     static const char *const loops[MOST] = {"partitions", "tolerance",
                                             "max-rounds", "seed",
                                             "time-limit", "shards",
@@ -84,6 +83,9 @@ static const strads_option *running_table(const cli_sim *sim)
     const strads_option *all =
         loop ? strads_engine_loop_option_table() : strads_engine_option_table();
     for (size_t k = 0; names[k]; k++) {
+        if (strcmp(names[k], "plan") == 0 && !cli_plan_fits(sim->program)) {
+            continue; /* the last one */
+        }
         table[k] = *strads_option_find(all, names[k]);
         table[k + 1] = (strads_option){.name = NULL};
     }
@@ -274,6 +276,9 @@ static strads_err understand(cli_sim *sim)
     }
     if (!err && sim->words.straggler) {
         err = read_stragglers(sim);
+    }
+    if (!err) {
+        err = cli_plan_take(sim->program, &sim->engine, &sim->plan);
     }
     return err ? err : check(sim);
 }

@@ -174,6 +174,8 @@ static strads_err measure_clocks(cli_sim *sim, uint32_t partitions,
 {
     strads_data *data = NULL;
     strads_engine_options options = sim->engine;
+    options.plan = NULL; /* it is for the partitions of the run */
+    options.plan_given = NULL;
     options.partitions = partitions;
     strads_err err = cli_sim_read(sim, partitions, &data);
     if (!err) {
@@ -216,6 +218,8 @@ static strads_err measure_rounds(cli_sim *sim)
 {
     strads_data *data = NULL;
     strads_engine_options options = sim->engine;
+    options.plan = NULL; /* it is for the partitions of the run */
+    options.plan_given = NULL;
     options.partitions = 2; /* so that there is something to merge */
     strads_err err = cli_sim_read(sim, options.partitions, &data);
     if (!err) {

@@ -8,6 +8,7 @@
 
 #include "cli_job.h"
 #include "cli_options.h"
+#include "cli_plan.h"
 #include "engine/base/aside.h"
 
 static const strads_option file_table[] = {
@@ -141,35 +142,6 @@ strads_err cli_job_keep_options(cli_job *j)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
-static bool has_ring(const strads_program *program)
-{
-    bool ring = false;
-    for (uint32_t k = 0; k < program->n_phases; k++) {
-        ring = ring || program->phases[k].to == STRADS_TO_RING;
-    }
-    return ring;
-}
-
-/* A plan says how many partitions there are: the data are cut by it. */
-static strads_err take_plan(cli_job *j)
-{
-    if (!j->engine.plan) {
-        return STRADS_OK;
-    }
-    strads_err err = strads_plan_read(j->engine.plan, &j->plan);
-    if (!err && !has_ring(j->train->program)) {
-        err = strads_fail(STRADS_EINVAL,
-                          "--plan %s: program %s has no RING phase that a plan "
-                          "could be for",
-                          j->engine.plan, j->train->program->name);
-    }
-    if (!err && j->engine.partitions == 0) {
-        j->engine.partitions = j->plan->partitions;
-    }
-    j->engine.plan_given = j->plan;
-    return err;
-}
-
 strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
 {
     static const char footer[] =
@@ -200,7 +172,7 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         return err;
     }
     j->data_path = parsed.arg[0];
-    err = take_plan(j);
+    err = cli_plan_take(j->train->program, &j->engine, &j->plan);
     if (err) {
         return err;
     }

@@ -140,6 +140,7 @@ static int simulate_program(const strads_program *program, const char *word,
                : done ? CLI_OK
                       : carry_out(sim);
     sti_config_strings_free(&sim->strings);
+    strads_plan_free(sim->plan);
     free(sim->config_text);
     free(sim->phases);
     free(sim->config);

@@ -63,6 +63,7 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->aggregate.gathered);
     free(c->aggregate.news);
     free(c->aggregate.recent);
+    free(c->aggregate.total_change);
     free(c->aggregate.also_param);
     free(c->aggregate.also_change);
     sti_object_drop(c->aggregate.push);

@@ -172,6 +172,7 @@ typedef struct sti_aggregate_job {
     /* The block that is being committed. */
     sti_buffer *scratch;  /* value, change and priority */
     sti_buffer *gathered; /* CONCAT: the pieces of its partial */
+    double *total_change; /* of the shared totals, or NULL */
     uint32_t *also_param;
     double *also_change;
     uint32_t n_also, room_also;

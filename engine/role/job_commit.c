@@ -426,6 +426,10 @@ static strads_err commit_block(sti_aggregate_job *job, strads_commit *commit,
         err = phase->aggregate(commit);
     if (!err)
         err = job->job.err; /* from a call that could not return one */
+    if (!err && commit->total_change) {
+        err = sti_totals_add(job->run, commit->total_change);
+        memset(commit->total_change, 0, sti_totals_bytes(job->run));
+    }
     if (!err && held && phase->flows)
         take_held_change(job, commit, held); /* whatever aggregate made of it */
     if (!err)
@@ -531,6 +535,7 @@ static strads_commit base_commit(sti_aggregate_job *job, uint32_t index)
         .engine = job,
         .tolerance = run->tolerance,
         .total = sti_totals_now(run),
+        .total_change = job->total_change,
     };
 }
 
@@ -605,6 +610,10 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     const strads_phase *phase = &run->phases[job->dispatch->phase];
     strads_err err = STRADS_OK;
     job->job.err = STRADS_OK;
+    if (run->shape.totals && !job->total_change)
+        job->total_change = calloc(run->shape.totals, sizeof(double));
+    if (run->shape.totals && !job->total_change)
+        return no_memory();
     if (phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);
     if (err)

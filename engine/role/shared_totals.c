@@ -102,16 +102,8 @@ const double *sti_totals_now(const sti_run *run)
                              : NULL;
 }
 
-strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial)
+strads_err sti_totals_add(sti_run *run, const double *added)
 {
-    if (run->shape.totals == 0)
-        return STRADS_OK;
-    if (partial->size < sti_totals_bytes(run))
-        return strads_fail(STRADS_EPEER,
-                           "a node sent a result of %zu bytes without its "
-                           "totals: it runs another version or is broken",
-                           partial->size);
-    const double *added = (const double *)(const void *)partial->bytes;
     bool moves = false;
     for (uint32_t k = 0; k < run->shape.totals; k++) {
         if (!isfinite(added[k]))
@@ -124,4 +116,16 @@ strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial)
     return moves ? strads_store_inc(run->store, run->totals, 1, &(uint32_t){0},
                                     added, NULL)
                  : STRADS_OK;
+}
+
+strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial)
+{
+    if (run->shape.totals == 0)
+        return STRADS_OK;
+    if (partial->size < sti_totals_bytes(run))
+        return strads_fail(STRADS_EPEER,
+                           "a node sent a result of %zu bytes without its "
+                           "totals: it runs another version or is broken",
+                           partial->size);
+    return sti_totals_add(run, (const double *)(const void *)partial->bytes);
 }

@@ -35,8 +35,10 @@ void sti_totals_merge(const sti_run *run, sti_buffer *into,
 /* Coordinator: the table, made after the program's own. */
 strads_err sti_totals_create(sti_run *run);
 const double *sti_totals_now(const sti_run *run);
-/* Commits what a dispatch added. STRADS_EPEER, STRADS_EPROGRAM: a number that
- * is not finite. */
+/* Commits what a dispatch added, at the head of its partial. STRADS_EPEER;
+ * STRADS_EPROGRAM: a number that is not finite. */
 strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial);
+/* Commits what an aggregate adds. */
+strads_err sti_totals_add(sti_run *run, const double *change);
 
 #endif

@@ -117,16 +117,18 @@ typedef struct strads_commit {
     const strads_change *since; /* commits that no partition had been told of
                                    when it computed this partial */
     uint32_t n_since;
-    double *change;      /* [n x width] out, zeroed: what to add to `value`.
+    double *change;       /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
                          START, REST, PROBE: NULL; see the calls below.
                          A blind phase has it too */
-    double *priority;    /* [n] out: how urgent each parameter is from now on;
+    double *priority;     /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
-    void *engine;        /* for the calls below */
-    double tolerance;    /* the run ends when a report's gap is at most this */
-    const double *total; /* [shape's totals] with what this dispatch added */
+    void *engine;         /* for the calls below */
+    double tolerance;     /* the run ends when a report's gap is at most this */
+    const double *total;  /* [shape's totals] with what this dispatch added */
+    double *total_change; /* [shape's totals] out, zeroed: what to add to them:
+                             a step size that all updates read, say */
 } strads_commit;
 
 /* Sets priorities of any parameters (a scan's result, say): n pairs. Within
@@ -353,7 +355,8 @@ typedef struct strads_shape {
      * dispatch, and s how many dispatches before it were in flight when it left
      * (depth at most, 0 when `schedule` waits). So whole numbers below 2^53
      * are exact. They ride with each dispatch: some thousands at most. Their
-     * table in the store is "shared totals". Not with `run`. */
+     * table in the store is "shared totals". `aggregate` may add to them, too.
+     * Not with `run`. */
     uint32_t totals;
     /* Told, not to be changed: of the whole data set, whatever of it this
      * process keeps. */
