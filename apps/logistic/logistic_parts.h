@@ -148,6 +148,29 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
 void logistic_take_target(logistic_local *local, const strads_share *share,
                           uint32_t target, double b);
 
+/* Blocks' ids: moments' tell whose problem begins; fewer and fewer columns are
+ * alive, so they have the round's; a fetch's are above 2^40. */
+enum {
+    LOGISTIC_SCALARS_ID = 0,
+    LOGISTIC_MOMENTS_ID = 1,
+    LOGISTIC_ALIVE_ID = LOGISTIC_MOMENTS_ID + LOGISTIC_LABELS_MAX
+};
+
+/* logistic.c: brings z up to what has been told. */
+void logistic_catch_up(logistic_local *local, const strads_share *share);
+logistic_rows logistic_rows_of(const logistic_local *local);
+
+/* logistic_start.c: of the phases with these names. */
+strads_err logistic_update_labels(strads_task *task);
+strads_err logistic_receive_labels(strads_task *task);
+strads_err logistic_update_moments(strads_task *task);
+strads_err logistic_update_rows(strads_task *task);
+strads_err logistic_update_level(strads_task *task);
+strads_err logistic_aggregate_labels(strads_commit *commit);
+strads_err logistic_aggregate_moments(strads_commit *commit);
+strads_err logistic_aggregate_level(strads_commit *commit);
+strads_err logistic_aggregate_rows(strads_commit *commit);
+
 /* ---- the coordinator --------------------------------------------------- */
 
 /* A member of the working set: its column over all rows, and where it stands

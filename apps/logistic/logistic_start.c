@@ -1,0 +1,224 @@
+/* What is known before the first scan: classes and their intercepts, moments of
+ * the columns, and of each row what the coordinator needs. With several classes
+ * each problem begins with its moments. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "logistic_parts.h"
+
+/* ---- workers ----------------------------------------------------------- */
+
+strads_err logistic_update_labels(strads_task *task)
+{
+    const logistic_local *local = task->local;
+    logistic_survey *survey = (logistic_survey *)(void *)task->partial;
+
+    for (uint64_t i = 0; i < local->rows; i++)
+        logistic_survey_add(survey, task->share->label[i], local->c[i]);
+    return STRADS_OK;
+}
+
+/* Whoever has the survey comes to the same classes. */
+strads_err logistic_receive_labels(strads_task *task)
+{
+    const logistic_survey *survey =
+        (const logistic_survey *)(const void *)task->partial;
+    logistic_classes classes;
+    const strads_err err = logistic_classes_of(task->config, survey, &classes);
+
+    if (err)
+        return err;
+    logistic_take_classes(task->local, task->share, &classes);
+    return STRADS_OK;
+}
+
+/* X'r where w = 0 and b is the best one: r_i = c_i (1 - share+) or
+ * -c_i share+. */
+strads_err logistic_update_moments(strads_task *task)
+{
+    logistic_local *local = task->local;
+    const linear_kernels *kernels = local->kernels;
+    const uint64_t p = local->columns;
+    const uint32_t target = (uint32_t)(task->block.id - LOGISTIC_MOMENTS_ID);
+    double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
+    const double b =
+        logistic_first_intercept(task->config, &local->classes, target);
+    const double u = 1 / (1 + exp(b)); /* of a positive row */
+
+    logistic_take_target(local, task->share, target, b);
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->r[i] = local->c[i] * (local->y[i] > 0 ? u : u - 1);
+    for (uint64_t j = 0; j < p; j++) {
+        const linear_column x = linear_column_of(task->share, j);
+        sum[j] = kernels->dot(&x, local->c);
+        squares[j] = linear_squares(&x, local->c);
+        slope[j] = kernels->dot(&x, local->r);
+    }
+    return STRADS_OK;
+}
+
+strads_err logistic_update_rows(strads_task *task)
+{
+    const logistic_local *local = task->local;
+
+    for (uint64_t i = 0; i < local->rows; i++)
+        task->partial[i] = local->y[i] * local->c[i];
+    task->partial_bytes = local->rows * sizeof(double);
+    return STRADS_OK;
+}
+
+/* sum r, and sum h: Newton's step for b. */
+strads_err logistic_update_level(strads_task *task)
+{
+    logistic_local *local = task->local;
+    const logistic_rows rows = logistic_rows_of(local);
+    logistic_sides sides = {0};
+
+    logistic_catch_up(local, task->share);
+    local->loops->look(&rows, local->r, &sides);
+    task->partial[0] = sides.of[1].sum - sides.of[0].sum;
+    for (int k = 0; k < 2; k++)
+        task->partial[1] += sides.of[k].sum - sides.of[k].squares;
+    return STRADS_OK;
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+static void write_classes(logistic_state *state)
+{
+    size_t at = 0;
+
+    for (uint32_t k = 0; k < state->classes.n; k++)
+        at += (size_t)snprintf(state->classes_text + at,
+                               sizeof(state->classes_text) - at, "%s%.17g",
+                               k ? "," : "", state->classes.label[k]);
+    state->options.classes = state->classes_text;
+}
+
+/* All b at their best where w is 0. A start value for b, which nobody has seen
+ * yet, makes no difference. */
+static strads_err set_first_intercepts(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    const uint32_t last = (uint32_t)state->columns;
+    const double *value = strads_store_dense(commit->store, 0);
+    double change[LOGISTIC_LABELS_MAX];
+
+    if (!state->options.intercept)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < state->width; k++) {
+        state->b[k] =
+            logistic_first_intercept(&state->options, &state->classes, k);
+        change[k] = state->b[k] - value[(size_t)last * state->width + k];
+    }
+    return strads_commit_also(commit, 1, &last, change);
+}
+
+/* P where w is 0, for problems whose turn has not come: -sum s log s of the two
+ * shares. */
+static void note_first_values(logistic_state *state)
+{
+    const logistic_classes *classes = &state->classes;
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        const double s =
+            classes->sum[logistic_positive(classes, k)] / classes->total;
+        state->done[k].primal =
+            classes->total * (state->options.intercept
+                                  ? -s * log(s) - (1 - s) * log1p(-s)
+                                  : log(2));
+    }
+}
+
+strads_err logistic_aggregate_labels(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    const strads_err err = logistic_classes_of(
+        &state->options, (const logistic_survey *)(const void *)commit->partial,
+        &state->classes);
+
+    if (err)
+        return err;
+    if (logistic_width(state->classes.n) != state->width)
+        return strads_fail(STRADS_EINVAL,
+                           "the data has %u labels; where no process keeps all "
+                           "rows, more than two have to be named: --classes "
+                           "LABEL,LABEL,...",
+                           state->classes.n);
+    state->weight = state->classes.total;
+    write_classes(state);
+    note_first_values(state);
+    state->surveys =
+        state->width > 1 && state->options.lambda == 0 && state->options.c == 0;
+    state->next = LOGISTIC_TO_MOMENTS;
+    return set_first_intercepts(commit);
+}
+
+/* The working set's model needs rows at the coordinator. */
+static logistic_next after_level(const logistic_state *state)
+{
+    return state->ridge.used ? LOGISTIC_TO_SCAN : LOGISTIC_TO_ROWS;
+}
+
+/* With several problems lambda_max is known when all have been looked at. */
+static void survey_next(logistic_state *state)
+{
+    state->target++;
+    state->surveys = state->target < state->width;
+    if (!state->surveys)
+        state->target = 0;
+}
+
+/* Columns that never enter must not keep a start value either. */
+strads_err logistic_aggregate_moments(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    const size_t width = state->width;
+    bool started = false;
+
+    logistic_set_moments(state, commit->partial);
+    for (size_t j = 0; j < state->columns; j++) {
+        const size_t at = logistic_at(state, (uint32_t)j);
+        if (state->scale[j] == 0)
+            commit->change[at] = -commit->value[at];
+        else
+            started = started || commit->value[at] != 0;
+        commit->priority[j] = 0;
+    }
+    if (started && width > 1)
+        return strads_fail(STRADS_EINVAL,
+                           "a start is for two classes, and the data has %u",
+                           state->classes.n);
+    if (state->surveys)
+        survey_next(state);
+    else
+        state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
+                                                          : after_level(state);
+    return STRADS_OK;
+}
+
+/* Newton's steps for b alone, none longer than 1, until sum r is rounding. */
+strads_err logistic_aggregate_level(strads_commit *commit)
+{
+    enum { LEVELS_MAX = 100 };
+    logistic_state *state = commit->state;
+    const uint32_t last = (uint32_t)state->columns;
+    const double slope = commit->partial[0], curvature = commit->partial[1];
+    double step = curvature > 0 ? slope / curvature : copysign(1, slope);
+
+    if (fabs(slope) <= 1e-9 * state->weight || ++state->levels > LEVELS_MAX) {
+        state->next = after_level(state);
+        return STRADS_OK;
+    }
+    if (fabs(step) > 1)
+        step = copysign(1, step);
+    state->b[state->target] += step;
+    return logistic_also(commit, 1, &last, &step);
+}
+
+strads_err logistic_aggregate_rows(strads_commit *commit)
+{
+    ((logistic_state *)commit->state)->next = LOGISTIC_TO_SCAN;
+    return logistic_take_rows(commit);
+}
