@@ -161,6 +161,17 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
     return err;
 }
 
+/* One block of all that moves: nothing need be drawn. */
+static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t i = 0; i < s->setup->parameters && !err; i++)
+        if (s->urn->priority[i] > 0 &&
+            !sti_sumtree_hidden(&s->urn->tree, sti_urn_item(s->urn, i)))
+            err = take(b, s, p, i);
+    return err;
+}
+
 /* Dissolves the light blocks into the pool if that makes a real difference. */
 static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
                               const progress *p)
@@ -184,6 +195,14 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
     return err;
 }
 
+static bool is_sorted(const sti_numbers *numbers)
+{
+    for (uint32_t k = 1; k < numbers->n; k++)
+        if (numbers->at[k - 1] > numbers->at[k])
+            return false;
+    return true;
+}
+
 static int ascending(const void *x, const void *y)
 {
     uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
@@ -202,7 +221,10 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     b->pool_first = false;
     if (s->due != STI_BLOCK_NONE)
         err = take_block(b, s, &p, s->due);
-    for (uint64_t k = 0; !err && !is_enough(s, &p, target); k++) {
+    bool all = !check && is_endless(s, &p);
+    if (!err && all)
+        err = take_all(b, s, &p);
+    for (uint64_t k = 0; !err && !all && !is_enough(s, &p, target); k++) {
         if (check && b->pool.n >= POOL_MAX)
             break;
         double unit = strads_random_unit(s->setup->seed, STI_PURPOSE_PRIORITY,
@@ -216,7 +238,8 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     if (!err)
         err = merge_light(b, s, &p);
     if (b->pool.n) {
-        qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, ascending);
+        if (!is_sorted(&b->pool))
+            qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, ascending);
         b->pool_id = sti_blockbook_id(s->book);
     }
     return err;

@@ -198,6 +198,11 @@ static strads_err pack(priority *p, double work, const pool_work *w,
         .work = work,
         .block_max = p->setup.block_max,
     };
+    if (!w->tie && work >= p->total && packing.n <= packing.block_max) {
+        memset(w->bin, 0, packing.n * sizeof *w->bin);
+        *bins = 1;
+        return STRADS_OK;
+    }
     return sti_packing_run(&packing, w->bin, bins);
 }
 

@@ -66,8 +66,8 @@ Test(svm_optimum, bounds_enclose_the_minimum_under_every_option)
             (void)snprintf(what, sizeof(what), "design %zu, variant %zu", i, k);
             const strads_engine_options engine = {.workers = 1,
                                                   .deterministic = true,
-                                                  .tolerance = 1e-6};
-            expect_worth(&design, &variants[k], &engine, 1e-6, what);
+                                                  .tolerance = 1e-9};
+            expect_worth(&design, &variants[k], &engine, 1e-9, what);
         }
         lasso_design_free(&design);
     }
@@ -85,10 +85,10 @@ Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
                 const strads_engine_options engine = {.workers = workers,
                                                       .partitions = 4,
                                                       .policy = policies[p],
-                                                      .tolerance = 1e-5};
+                                                      .tolerance = 1e-9};
                 (void)snprintf(what, sizeof(what), "%s, %u workers, %s",
                                policies[p], workers, variants[k].loss);
-                expect_worth(&design, &variants[k], &engine, 1e-5, what);
+                expect_worth(&design, &variants[k], &engine, 1e-9, what);
             }
     lasso_design_free(&design);
 }
@@ -102,7 +102,7 @@ Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
         const strads_engine_options engine = {.workers = 1 + 2 * k,
                                               .partitions = 3,
                                               .deterministic = true,
-                                              .tolerance = 1e-4};
+                                              .tolerance = 1e-8};
         fit[k] = svm_fit_run(&design, &variants[1], &engine);
         cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
     }
@@ -137,11 +137,11 @@ Test(svm_optimum, a_start_from_the_solution_needs_few_updates)
         svm_fit cold = svm_fit_run(&design, &variants[k], &first);
         cr_assert_eq(cold.err, STRADS_OK, "%s", strads_error_text());
         const strads_engine_options engine = {.workers = 2,
-                                              .tolerance = 1e-6,
+                                              .tolerance = 1e-9,
                                               .n_start = 101,
                                               .start_param = param,
                                               .start_value = cold.w};
-        expect_worth(&design, &variants[k], &engine, 1e-6, variants[k].loss);
+        expect_worth(&design, &variants[k], &engine, 1e-9, variants[k].loss);
         svm_fit warm = svm_fit_run(&design, &variants[k], &engine);
         cr_expect_lt(warm.updates_policy, cold.updates_policy,
                      "variant %zu: %llu updates, cold %llu", k,

@@ -20,12 +20,14 @@
 
 /* ---- what comes next --------------------------------------------------- */
 
-static strads_err dispatch_merge(strads_turn *turn, const svm_state *state)
+/* A phase of all coefficients. */
+static strads_err dispatch_all(strads_turn *turn, const svm_state *state,
+                               uint32_t phase)
 {
     const strads_block all = {.id = state->partitions,
                               .n = (uint32_t)state->columns + 2};
 
-    return strads_turn_dispatch(turn, SVM_MERGE, 1, &all);
+    return strads_turn_dispatch(turn, phase, 1, &all);
 }
 
 static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
@@ -44,13 +46,20 @@ static strads_err svm_schedule(strads_turn *turn)
     if (!state->surveyed)
         return dispatch_survey(turn, state);
     if (state->seed_due)
-        return strads_turn_dispatch(turn, SVM_SEED, state->n_own, state->own);
+        return strads_turn_dispatch(turn, SVM_SEED, state->partitions,
+                                    state->own);
     if (turn->at_rest)
         state->scan_due = state->rested = true;
     if (state->moved && (state->partitions > 1 || state->scan_due))
-        return dispatch_merge(turn, state);
+        return dispatch_all(turn, state, SVM_MERGE);
     if (state->scan_due)
-        return strads_turn_dispatch(turn, SVM_SCAN, state->n_own, state->own);
+        return strads_turn_dispatch(turn, SVM_SCAN, state->partitions,
+                                    state->own);
+    if (state->step == SVM_TAKE)
+        return strads_turn_dispatch(turn, SVM_TAKE, state->partitions,
+                                    state->own);
+    if (state->step != SVM_ASCEND)
+        return dispatch_all(turn, state, state->step);
     return strads_turn_policy(turn, SVM_ASCEND);
 }
 
@@ -103,6 +112,24 @@ static const strads_phase phases[] = {
                   .partial = svm_partial_scan,
                   .update = svm_update_scan,
                   .aggregate = svm_aggregate_scan},
+    [SVM_CURVE] = {.name = "curve",
+                   .when = STRADS_WHEN_CALLED,
+                   .blind = true,
+                   .partial = svm_partial_curve,
+                   .update = svm_update_curve,
+                   .aggregate = svm_aggregate_curve},
+    [SVM_SLOPE] = {.name = "slope",
+                   .when = STRADS_WHEN_CALLED,
+                   .blind = true,
+                   .partial = svm_partial_slope,
+                   .update = svm_update_slope,
+                   .aggregate = svm_aggregate_slope},
+    [SVM_TAKE] = {.name = "take",
+                  .when = STRADS_WHEN_CALLED,
+                  .to = STRADS_TO_OWNER,
+                  .partial = svm_partial_seed,
+                  .update = svm_update_take,
+                  .aggregate = svm_aggregate_take},
 };
 
 const strads_program strads_program_svm = {

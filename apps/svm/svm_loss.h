@@ -71,6 +71,28 @@ static inline double svm_best(const svm_sample *x, double flat, double safety,
     return fmin(fmax(best, x->low), x->high);
 }
 
+static inline bool svm_loss_squares(svm_loss_kind kind)
+{
+    return kind == SVM_SQUARED_HINGE || kind == SVM_SQUARED_EPSILON;
+}
+
+/* The b that a given z asks for when it is held to `anchor` by 1/(2 sigma)
+ * (b - anchor)^2, and how fast it changes with r. */
+static inline double svm_smooth(const svm_sample *x, double flat, double sigma,
+                                double anchor, double z, double *h)
+{
+    const double hold = 1 / sigma, bend = hold + x->ridge;
+    const double pull = x->target - z + hold * anchor;
+    const double b = pull > flat    ? (pull - flat) / bend
+                     : pull < -flat ? (pull + flat) / bend
+                                    : 0;
+
+    *h = bend > 0 && b > x->low && b < x->high && (flat == 0 || b != 0)
+             ? 1 / bend
+             : 0;
+    return fmin(fmax(b, x->low), x->high);
+}
+
 /* Where the maximum in loss(r) is taken: what b a given z asks for. */
 static inline double svm_answer(const svm_sample *x, double flat, double z)
 {

@@ -56,19 +56,26 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
 typedef struct svm_local {
     uint64_t rows, columns;
     const linear_kernels *kernels;
-    double bias, flat;  /* B, and e of the loss */
-    svm_sample *sample; /* [rows] */
-    double *weight;     /* [rows] c_i, until the survey is over */
-    double *base;       /* [columns + 1] the w that all agree on */
-    double *w;          /* [columns + 1] with what was done here since */
-    double safety;      /* s */
-    bool stale;         /* w is base, but has not been copied yet */
-    bool moved;         /* w is not base */
-    bool *rests;        /* [rows] at a bound, and far from leaving it */
-    uint32_t *order;    /* [rows] workspace of a pass */
-    double worst;       /* the largest violation of the pass before */
-    double worst_now;   /* and of this one */
-    uint64_t left;      /* rows until this pass ends */
+    double bias, flat;    /* B, and e of the loss */
+    svm_sample *sample;   /* [rows] */
+    double *weight;       /* [rows] c_i, until the survey is over */
+    double *base;         /* [columns + 1] the w that all agree on */
+    double *w;            /* [columns + 1] with what was done here since */
+    double safety;        /* s */
+    bool stale;           /* w is base, but has not been copied yet */
+    bool moved;           /* w is not base */
+    bool *rests;          /* [rows] at a bound, and far from leaving it */
+    bool squared;         /* the loss is smooth without help */
+    double cost;          /* C */
+    double *anchor;       /* [rows] b at the last scan */
+    double *z;            /* [rows] x'w where the last curve was taken */
+    double *bend, *panel; /* svm_curve.c's own */
+    double sigma;
+    uint32_t takes;   /* how often c has become b */
+    uint32_t *order;  /* [rows] workspace of a pass */
+    double worst;     /* the largest violation of the pass before */
+    double worst_now; /* and of this one */
+    uint64_t left;    /* rows until this pass ends */
 } svm_local;
 
 /* svm_state.c: what strads_program says of slots with these names. */
@@ -111,6 +118,7 @@ size_t svm_partial_scan(const strads_task *task);
 strads_err svm_update_scan(strads_task *task);
 size_t svm_partial_seed(const strads_task *task);
 strads_err svm_update_seed(strads_task *task);
+strads_err svm_update_take(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
@@ -132,8 +140,7 @@ typedef struct svm_state {
     bool *waits;       /* [rows] to be visited in this pass */
     uint32_t *told;    /* [rows] parameters on their way to the policy ... */
     double *how;       /* ... and their priorities */
-    strads_block *own; /* [partitions] the rows of each, without the empty */
-    uint32_t n_own;
+    strads_block *own; /* [partitions] the rows of each */
     uint32_t partitions;
     uint64_t columns, rows;
     double entries; /* of the whole data set */
@@ -157,6 +164,15 @@ typedef struct svm_state {
     double least, most; /* the best P and D so far */
     uint32_t idle;      /* scans in a row that bettered neither */
     double intercept;
+
+    /* svm_newton.c; `step` is the phase that comes next, or SVM_ASCEND. */
+    uint32_t step;
+    uint32_t inner, takes, vain;
+    bool gave_up;
+    double *matrix;             /* [(columns + 1)^2] */
+    double *direction;          /* [columns + 1] */
+    double slope, along, reach; /* g'd, w'd and d'd of it */
+    double nearest;             /* the least gap so far */
 } svm_state;
 
 /* svm_state.c: what strads_program says of slots with these names. */
@@ -188,6 +204,17 @@ void svm_pass_after_scan(strads_commit *commit);
 strads_err svm_aggregate_scan(strads_commit *commit);
 strads_err svm_aggregate_seed(strads_commit *commit);
 
+/* svm_curve.c, svm_newton.c */
+size_t svm_partial_curve(const strads_task *task);
+strads_err svm_update_curve(strads_task *task);
+strads_err svm_aggregate_curve(strads_commit *commit);
+size_t svm_partial_slope(const strads_task *task);
+strads_err svm_update_slope(strads_task *task);
+strads_err svm_aggregate_slope(strads_commit *commit);
+strads_err svm_aggregate_take(strads_commit *commit);
+/* After a scan: whether Newton's steps come next, or dual ascent. */
+void svm_newton_judge(svm_state *state);
+
 /* svm_merge.c: everyone's change of w. */
 size_t svm_partial_merge(const strads_task *task);
 strads_err svm_update_merge(strads_task *task);
@@ -202,6 +229,15 @@ strads_err svm_aggregate_survey(strads_commit *commit);
 strads_err svm_receive_survey(strads_task *task);
 
 /* The places of phases in the program's table. */
-enum { SVM_SURVEY, SVM_SEED, SVM_ASCEND, SVM_MERGE, SVM_SCAN };
+enum {
+    SVM_SURVEY,
+    SVM_SEED,
+    SVM_ASCEND,
+    SVM_MERGE,
+    SVM_SCAN,
+    SVM_CURVE,
+    SVM_SLOPE,
+    SVM_TAKE
+};
 
 #endif

@@ -14,9 +14,11 @@
 enum { ENTRIES_A_COLUMN = 6, MERGES_MAX = 8 };
 
 /* Entries that a block should have: a pass is cut into as many rounds as there
- * are to be merges in it. */
+ * are to be merges in it; one partition has nobody to merge with. */
 static double block_work(const svm_state *state)
 {
+    if (state->partitions == 1)
+        return INFINITY;
     const double columns = (double)state->columns + 1;
     const double merges =
         state->entries / (ENTRIES_A_COLUMN * state->partitions * columns);

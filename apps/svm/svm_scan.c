@@ -30,7 +30,7 @@ strads_err svm_update_scan(strads_task *task)
         const svm_sample *x = &local->sample[i];
         const linear_column row = svm_row_of(task->share, i);
         const double z = svm_dot(local, &row, local->base);
-        const double b = task->value[i];
+        const double b = local->anchor[i] = task->value[i];
         const double gap = svm_gap_at(x, local->flat, b, z);
         const double rise = fmax(svm_rise_up(x, local->flat, b, z),
                                  svm_rise_down(x, local->flat, b, z));
@@ -53,24 +53,43 @@ size_t svm_partial_seed(const strads_task *task)
     return 0;
 }
 
-/* The b that the start's w asks for, and the w that they make: its difference
- * to the start's is left for the next merge to tell. */
-strads_err svm_update_seed(strads_task *task)
+/* Gives each row a b, in *value, and makes the w of them; its difference to
+ * the one that all know is left for the next merge to tell. */
+static void take_over(strads_task *task, double sigma)
 {
     svm_local *local = task->local;
-    const uint64_t p = local->columns;
-    const double share = 1.0 / task->share->partitions, s = local->safety;
+    const double s = local->safety, share = s / task->share->partitions;
+    double h;
 
-    for (uint64_t j = 0; j <= p; j++)
-        local->w[j] = local->base[j] * (1 - s * share);
+    for (uint64_t j = 0; j <= local->columns; j++)
+        local->w[j] = local->base[j] * (1 - share);
     for (uint64_t i = 0; i < local->rows; i++) {
         const linear_column row = svm_row_of(task->share, i);
         const double z = svm_dot(local, &row, local->base);
-        task->value[i] = svm_answer(&local->sample[i], local->flat, z);
+        task->value[i] = sigma > 0
+                             ? svm_smooth(&local->sample[i], local->flat, sigma,
+                                          local->anchor[i], z, &h)
+                             : svm_answer(&local->sample[i], local->flat, z);
         svm_add(local, &row, s * task->value[i], local->w);
     }
     local->stale = false;
     local->moved = true;
+}
+
+/* The b that the start's w asks for. */
+strads_err svm_update_seed(strads_task *task)
+{
+    take_over(task, 0);
+    return STRADS_OK;
+}
+
+/* The c of the smooth problem. */
+strads_err svm_update_take(strads_task *task)
+{
+    svm_local *local = task->local;
+
+    take_over(task, local->sigma);
+    local->takes++;
     return STRADS_OK;
 }
 
@@ -134,6 +153,7 @@ static strads_err certify(strads_commit *commit)
                            "the sum of losses overflows: scale the columns "
                            "down, or C");
     watch(state, dual);
+    svm_newton_judge(state);
     state->enough = enough(state, commit->tolerance);
     state->scans++;
     state->scan_due = state->rested = false;
@@ -155,7 +175,7 @@ strads_err svm_aggregate_scan(strads_commit *commit)
     state->loss += sums[LOSS];
     state->dual += sums[DUAL];
     state->supports_seen += (uint64_t)sums[SUPPORTS];
-    if (++state->seen < state->n_own)
+    if (++state->seen < state->partitions)
         return STRADS_OK;
     state->seen = 0;
     return certify(commit);

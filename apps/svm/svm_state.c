@@ -36,9 +36,11 @@ static strads_err reserve(svm_local *local)
     local->base = calloc(p + 1, sizeof(double));
     local->w = calloc(p + 1, sizeof(double));
     local->rests = calloc(n + 1, sizeof(bool));
+    local->anchor = calloc(n + 1, sizeof(double));
+    local->z = calloc(n + 1, sizeof(double));
     local->order = calloc(n + 1, sizeof(uint32_t));
     if (local->sample && local->weight && local->base && local->w &&
-        local->rests && local->order)
+        local->rests && local->anchor && local->z && local->order)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the state of %llu rows and %llu columns",
@@ -63,6 +65,8 @@ strads_err svm_open(const strads_task *task, void **out)
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
     local->bias = options.bias;
+    local->cost = options.c;
+    local->squared = svm_loss_squares(svm_loss_of(&options));
     local->flat = options.epsilon;
     local->safety = share->partitions;
     local->worst = INFINITY;
@@ -93,6 +97,10 @@ void svm_close(void *opened)
     free(local->base);
     free(local->w);
     free(local->rests);
+    free(local->anchor);
+    free(local->z);
+    free(local->bend);
+    free(local->panel);
     free(local->order);
     free(local);
 }
@@ -140,12 +148,10 @@ static void take_blocks(svm_state *state, const strads_data *data,
         state->part[p] = (svm_part){.begin = own.begin - first,
                                     .end = own.end - first,
                                     .before = INFINITY};
-        if (own.begin < own.end)
-            state->own[state->n_own++] =
-                (strads_block){.id = p,
-                               .n = (uint32_t)(own.end - own.begin),
-                               .first = (uint32_t)own.begin,
-                               .owner = p};
+        state->own[p] = (strads_block){.id = p,
+                                       .n = (uint32_t)(own.end - own.begin),
+                                       .first = (uint32_t)own.begin,
+                                       .owner = p};
     }
 }
 
@@ -183,7 +189,8 @@ strads_err svm_begin(const void *config, const strads_data *data,
     state->safety = shape->partitions;
     state->next_scan = 3 * shape->rows;
     state->aim = .5;
-    state->least = INFINITY;
+    state->step = SVM_ASCEND;
+    state->least = state->nearest = INFINITY;
     state->most = -INFINITY;
     svm_begin_passes(state);
     *out = state;
@@ -205,6 +212,8 @@ void svm_end(void *begun)
     free(state->told);
     free(state->how);
     free(state->own);
+    free(state->matrix);
+    free(state->direction);
     free(state->classes_text);
     free(state);
 }

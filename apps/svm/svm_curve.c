@@ -1,0 +1,172 @@
+/* What a Newton step needs of a partition: where the losses pull, how they
+ * bend, and how far along a direction it goes downhill.
+ *
+ * With few columns the last digits come from the primal problem. The loss of a
+ * row, made smooth around the b that is known of it (the augmented Lagrangian;
+ * sigma = infinity for squared losses, which are smooth already), is
+ *
+ *     max over low <= b <= high of
+ *         b r - e |b| - d/2 b^2 - 1/(2 sigma) (b - a)^2
+ *
+ * with its maximum at c(r), so that the gradient in w is w - X'c and the
+ * generalised Hessian I + X_J' diag(h) X_J, J the rows whose c is inside its
+ * bounds. X. Li, D. Sun, K.-C. Toh, SIAM J. Optimization 28, 2018, solve the
+ * Lasso's dual so; Y. Yan, Q. Li, Optimization Methods and Software 35, 2020,
+ * SVMs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "svm_newton.h"
+
+/* Rows with fewer entries than this share of the columns are multiplied entry
+ * by entry. */
+#define DENSE .3
+
+/* sigma, told by how often b has been taken over: 4 C, times 4 each time. */
+static double sigma_of(const svm_local *local)
+{
+    return local->squared ? INFINITY
+                          : ldexp(local->cost, 2 * (int)local->takes + 2);
+}
+
+size_t svm_partial_curve(const strads_task *task)
+{
+    const size_t n = task->shape->cols + 1;
+
+    return n + n * (n + 1) / 2;
+}
+
+static strads_err reserve(svm_local *local)
+{
+    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+
+    if (local->bend)
+        return STRADS_OK;
+    local->bend = malloc(stride * stride * sizeof(double));
+    local->panel = malloc(stride * SVM_PANEL_ROWS * sizeof(double));
+    return local->bend && local->panel
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the square of %llu columns",
+                             (unsigned long long)local->columns);
+}
+
+/* H += h x x' over the entries of a sparse row, lower half. */
+static void add_sparse(const svm_local *local, const linear_column *x, double h)
+{
+    const uint32_t p = (uint32_t)local->columns;
+    const size_t stride = svm_panel_stride(p + 1);
+
+    for (uint64_t k = 0; k < x->n; k++) {
+        const double v = x->f64 ? x->f64[k] : (double)x->f32[k];
+        const uint32_t j = x->index ? x->index[k] : (uint32_t)k;
+        double *line = local->bend + j * stride;
+        linear_column before = *x;
+        before.n = k + 1;
+        local->kernels->add(&before, h * v, line);
+    }
+    double *line = local->bend + p * stride;
+    local->kernels->add(x, h * local->bias, line);
+    line[p] += h * local->bias * local->bias;
+}
+
+/* A dense row, times sqrt(h), into the panel. */
+static void put_row(const svm_local *local, const linear_column *x, double root,
+                    double *line)
+{
+    local->kernels->add(x, root, line);
+    line[local->columns] = root * local->bias;
+}
+
+static void flush(const svm_local *local, uint32_t *n)
+{
+    const uint32_t columns = (uint32_t)local->columns + 1;
+
+    if (*n)
+        svm_panel_choose()(columns, *n, local->panel, local->bend);
+    memset(local->panel, 0,
+           svm_panel_stride(columns) * (size_t)*n * sizeof(double));
+    *n = 0;
+}
+
+static void pack(const svm_local *local, double *out)
+{
+    const size_t n = local->columns + 1;
+    const size_t stride = svm_panel_stride((uint32_t)n);
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(out, local->bend + i * stride, (i + 1) * sizeof(double));
+        out += i + 1;
+    }
+}
+
+/* X'c, and X_J' diag(h) X_J, lower half, line by line. */
+strads_err svm_update_curve(strads_task *task)
+{
+    svm_local *local = task->local;
+    const uint64_t p = local->columns;
+    const size_t stride = svm_panel_stride((uint32_t)p + 1);
+    const strads_err err = reserve(local);
+    uint32_t n = 0;
+
+    if (err)
+        return err;
+    memset(local->bend, 0, stride * stride * sizeof(double));
+    memset(local->panel, 0, stride * SVM_PANEL_ROWS * sizeof(double));
+    local->sigma = sigma_of(local);
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const linear_column x = svm_row_of(task->share, i);
+        double h;
+        local->z[i] = svm_dot(local, &x, local->base);
+        const double c =
+            svm_smooth(&local->sample[i], local->flat, local->sigma,
+                       local->anchor[i], local->z[i], &h);
+        if (c != 0)
+            svm_add(local, &x, c, task->partial);
+        if (h == 0)
+            continue;
+        if ((double)x.n < DENSE * (double)p) {
+            add_sparse(local, &x, h);
+            continue;
+        }
+        put_row(local, &x, sqrt(h), local->panel + stride * n);
+        if (++n == SVM_PANEL_ROWS)
+            flush(local, &n);
+    }
+    flush(local, &n);
+    pack(local, task->partial + p + 1);
+    return STRADS_OK;
+}
+
+/* ---- along a direction ------------------------------------------------- */
+
+size_t svm_partial_slope(const strads_task *task)
+{
+    (void)task;
+    return SVM_STEPS;
+}
+
+/* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
+ * taken at its beginning. */
+strads_err svm_update_slope(strads_task *task)
+{
+    svm_local *local = task->local;
+    double step[SVM_STEPS];
+
+    for (int t = 0; t < SVM_STEPS; t++)
+        step[t] = svm_step(t);
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const linear_column x = svm_row_of(task->share, i);
+        const double along = svm_dot(local, &x, local->base) - local->z[i];
+        if (along == 0)
+            continue;
+        for (int t = 0; t < SVM_STEPS; t++) {
+            double h;
+            task->partial[t] +=
+                along * svm_smooth(&local->sample[i], local->flat, local->sigma,
+                                   local->anchor[i],
+                                   local->z[i] + step[t] * along, &h);
+        }
+    }
+    return STRADS_OK;
+}

@@ -1,0 +1,155 @@
+/* The coordinator's part of Newton's steps: solve, go, and look how far it went
+ * downhill. When the gradient is small, the rows' c are taken over as their b,
+ * and a scan says what they are worth; then sigma grows. */
+#include "svm_newton.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_cholesky.h"
+
+/* Steps of one smooth problem; scans in vain before dual ascent goes on; scans
+ * that come before the first step, so many passes apart as docs/svm.md says. */
+enum { INNER_MAX = 200, VAIN_MAX = 12, SCANS_SMOOTH = 1, SCANS = 3 };
+
+static strads_err reserve(svm_state *state)
+{
+    const size_t n = state->columns + 1;
+
+    if (state->matrix)
+        return STRADS_OK;
+    state->matrix = malloc(n * n * sizeof(double));
+    state->direction = malloc(n * sizeof(double));
+    return state->matrix && state->direction
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the square of %llu columns",
+                             (unsigned long long)state->columns);
+}
+
+/* |w - X'c| that is small enough: the gap of squared losses is half its
+ * square. */
+static double gradient_wanted(const svm_state *state, double tolerance)
+{
+    const double enough = sqrt(.02 * tolerance * state->primal);
+    const double size = sqrt((double)state->rows * state->options.c);
+
+    return fmax(enough, svm_loss_squares(svm_loss_of(&state->options))
+                            ? 0
+                            : size * pow(.1, 2 + (double)state->takes));
+}
+
+static void unpack(const svm_state *state, const double *packed)
+{
+    const size_t n = state->columns + 1;
+
+    for (size_t i = 0; i < n; i++) {
+        memcpy(state->matrix + i * n, packed, (i + 1) * sizeof(double));
+        state->matrix[i * n + i]++;
+        packed += i + 1;
+    }
+}
+
+strads_err svm_aggregate_curve(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const linear_kernels *kernels = linear_kernels_choose(0);
+    const strads_err err = reserve(state);
+    double *d = state->direction, square = 0;
+
+    if (err)
+        return err;
+    for (uint32_t j = 0; j < n; j++) {
+        d[j] = commit->partial[j] - commit->value[j];
+        square += d[j] * d[j];
+    }
+    if (!(sqrt(square) > gradient_wanted(state, commit->tolerance)) ||
+        ++state->inner > INNER_MAX) {
+        state->inner = 0;
+        state->step = SVM_TAKE;
+        return STRADS_OK;
+    }
+    unpack(state, commit->partial + n);
+    linear_factor(kernels, n, state->matrix);
+    state->slope = state->along = state->reach = 0;
+    linear_solve(kernels, n, state->matrix, d);
+    for (uint32_t j = 0; j < n; j++) {
+        state->slope += d[j] * (commit->value[j] - commit->partial[j]);
+        state->along += d[j] * commit->value[j];
+        state->reach += d[j] * d[j];
+        commit->change[j] = d[j];
+    }
+    state->step = SVM_SLOPE;
+    return STRADS_OK;
+}
+
+/* The slope after a step t: it rises with t, from below 0. */
+static double slope_at(const svm_state *state, const double *merged, int t)
+{
+    return state->along + svm_step(t) * state->reach - merged[t];
+}
+
+/* The whole step if it does not lead far uphill again; otherwise the lowest
+ * point along it, as the slopes on both sides tell. */
+static double choose_step(const svm_state *state, const double *merged)
+{
+    double above = slope_at(state, merged, 0);
+
+    if (above <= -.3 * state->slope)
+        return 1;
+    for (int t = 1; t < SVM_STEPS; t++) {
+        const double below = slope_at(state, merged, t);
+        if (below <= 0)
+            return svm_step(t) +
+                   (svm_step(t - 1) - svm_step(t)) * -below / (above - below);
+        above = below;
+    }
+    return svm_step(SVM_STEPS - 1) * state->slope / (state->slope - above);
+}
+
+strads_err svm_aggregate_slope(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const double step = choose_step(state, commit->partial);
+
+    for (uint64_t j = 0; j <= state->columns && step < 1; j++)
+        commit->change[j] = (step - 1) * state->direction[j];
+    state->step = SVM_CURVE;
+    return STRADS_OK;
+}
+
+strads_err svm_aggregate_take(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    if (commit->block.owner != state->partitions - 1)
+        return STRADS_OK;
+    state->takes++;
+    state->moved = state->scan_due = true;
+    state->step = SVM_CURVE;
+    return STRADS_OK;
+}
+
+/* Few columns, and a start that is not too far off: where losses have kinks,
+ * steps from afar lead nowhere. */
+static bool suits(const svm_state *state)
+{
+    const bool smooth = svm_loss_squares(svm_loss_of(&state->options));
+
+    return state->columns < SVM_NEWTON_COLUMNS && !state->gave_up &&
+           state->scans >= (smooth ? SCANS_SMOOTH : SCANS);
+}
+
+void svm_newton_judge(svm_state *state)
+{
+    if (state->step != SVM_ASCEND) {
+        if (state->gap < .9 * state->nearest)
+            state->vain = 0;
+        else if (++state->vain >= VAIN_MAX)
+            state->gave_up = true;
+        state->nearest = fmin(state->nearest, state->gap);
+    }
+    state->step = suits(state) ? SVM_CURVE : SVM_ASCEND;
+}
