@@ -158,6 +158,7 @@ void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
     pthread_mutex_lock(&mesh->lock);
     mesh->run = run;
     mesh->loops = run->program->run != NULL;
+    mesh->asks = run->schedulers > 1;
     mesh->host = *host;
     mesh->attached = true;
     mesh->trace = trace;

@@ -28,6 +28,15 @@ static uint64_t limit_of_store(sti_mesh *mesh, uint16_t kind)
     }
 }
 
+/* Questions and choices; an only scheduler's stay on node 0. */
+static uint64_t limit_of_choices(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool asks = mesh->asks;
+    pthread_mutex_unlock(&mesh->lock);
+    return asks ? UINT64_MAX : 0;
+}
+
 uint64_t sti_mesh_limit(void *arg, uint16_t kind)
 {
     switch (kind) {
@@ -42,9 +51,10 @@ uint64_t sti_mesh_limit(void *arg, uint16_t kind)
     case STI_KIND_ROLE + STI_MSG_DISPATCH:
     case STI_KIND_ROLE + STI_MSG_PARTIAL:
     case STI_KIND_ROLE + STI_MSG_HOP:
+        return UINT64_MAX;
     case STI_KIND_ROLE + STI_MSG_ASK:
     case STI_KIND_ROLE + STI_MSG_CHOICE:
-        return UINT64_MAX;
+        return limit_of_choices(arg);
     default:
         return kind < STI_KIND_ROLE + STI_MSG_PUSH ? 0
                                                    : limit_of_store(arg, kind);

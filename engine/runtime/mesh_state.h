@@ -111,6 +111,7 @@ struct sti_mesh {
     bool settled; /* who takes part is known for good */
     bool closing; /* node 0 has sent CLOSE: others may be through */
     bool loops;   /* a data-parallel program was attached */
+    bool asks;    /* a run with several schedulers was */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */
     char failure_text[1024];
