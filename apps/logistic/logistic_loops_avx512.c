@@ -58,7 +58,9 @@ static const double exp_series[] = {1.6059043836821613e-10,
 static inline wide exp_minus(wide t)
 {
     const wide x = _mm512_max_pd(_mm512_sub_pd(all(0), t), all(-708));
-    const wide k = _mm512_roundscale_pd(mul(x, all(1.4426950408889634)), 0);
+    /* Added to 1.5 x 2^52 a number loses what is behind its point. */
+    const wide big = all(0x1.8p52);
+    const wide k = _mm512_sub_pd(mul_add(x, all(1.4426950408889634), big), big);
     wide g = mul_add(k, all(-0x1.62e42fefa0000p-1), x);
     g = mul_add(k, all(-0x1.cf79abc9e3b39p-40), g);
     wide p = all(exp_series[0]);
