@@ -221,7 +221,9 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     b->pool_first = false;
     if (s->due != STI_BLOCK_NONE)
         err = take_block(b, s, &p, s->due);
-    bool all = !check && is_endless(s, &p);
+    /* More than one block may hold are drawn, so that none of them starves. */
+    bool all =
+        !check && is_endless(s, &p) && s->urn->positive <= s->setup->block_max;
     if (!err && all)
         err = take_all(b, s, &p);
     for (uint64_t k = 0; !err && !all && !is_enough(s, &p, target); k++) {
