@@ -87,7 +87,7 @@ static strads_err write_common_model(const cli_job *j)
 {
     strads_model *model = NULL;
     strads_err err =
-        strads_model_from_result(j->result, j->train->program->name,
+        strads_model_from_result(j->result, cli_train_model(j->train),
                                  j->config_text, j->engine.seed, &model);
     if (err) {
         return err;
@@ -126,6 +126,9 @@ int cli_job_conclude(cli_job *j)
     summarise(j, &end);
     if (j->files.model) {
         err = write_model(j);
+    }
+    if (!err && j->train->finish) {
+        err = j->train->finish(j->train->arg, j->result);
     }
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));

@@ -123,7 +123,7 @@ static strads_err use_start(cli_job *j, const strads_shape *shape)
 static strads_err read_start(cli_job *j)
 {
     strads_err err =
-        strads_model_read(j->files.start, j->train->program->name, &j->start);
+        strads_model_read(j->files.start, cli_train_model(j->train), &j->start);
     if (!err) {
         j->engine.n_start = j->start->n;
         j->engine.start_param = j->start->index;
@@ -137,6 +137,9 @@ static void on_progress(void *arg, const strads_progress *progress)
     cli_job *j = arg;
     cli_log_round(&j->log, progress);
     cli_progress_show(&j->line, progress);
+    if (j->train->note) {
+        j->train->note(j->train->arg, progress);
+    }
 }
 
 static strads_err prepare(cli_job *j)
@@ -162,6 +165,9 @@ static strads_err prepare(cli_job *j)
     }
     if (!err) {
         err = check_shape(j, &shape);
+    }
+    if (!err && j->train->look) {
+        err = j->train->look(j->train->arg, j->data);
     }
     if (!err && j->start) {
         err = use_start(j, &shape);

@@ -15,6 +15,7 @@ typedef struct cli_trained {
 
 typedef struct cli_train {
     const strads_program *program;
+    const char *model;   /* the program that models name; NULL: this one */
     const char *name;    /* of the command: "lasso train" */
     const char *summary; /* for --help */
     const char *options; /* the heading of the program's options */
@@ -26,7 +27,23 @@ typedef struct cli_train {
     void (*describe)(const void *state);
     /* Writes the model in a format of its own; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
+
+    /* A command that gives more than a model; each may be NULL. */
+    const strads_option *more; /* options of its own, of *arg */
+    void *arg;
+    /* Before data are read; once they are; after each report; when the run has
+     * ended without an error. */
+    strads_err (*check)(void *arg);
+    strads_err (*look)(void *arg, const strads_data *data);
+    void (*note)(void *arg, const strads_progress *progress);
+    strads_err (*finish)(void *arg, const strads_result *result);
 } cli_train;
+
+/* The program that its models name. */
+static inline const char *cli_train_model(const cli_train *train)
+{
+    return train->model ? train->model : train->program->name;
+}
 
 /* Reads the command line, trains, writes model and log; an exit code. */
 int cli_train_main(const cli_train *train, int argc, char **argv);

@@ -166,6 +166,9 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
     }
     syntax.groups[g++] = (cli_group){"Running:", running_table(j), &j->engine};
     syntax.groups[g++] = (cli_group){"Files:", file_table, &j->files};
+    if (j->train->more) {
+        syntax.groups[g++] = (cli_group){NULL, j->train->more, j->train->arg};
+    }
     err = cli_parse(&syntax, argc, argv, &j->strings, &parsed);
     *done = parsed.done;
     if (err || parsed.done) {
@@ -180,5 +183,8 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         j->engine.partitions = j->engine.workers;
     }
     err = check_options(j);
+    if (!err && j->train->check) {
+        err = j->train->check(j->train->arg);
+    }
     return err ? err : cli_job_keep_options(j);
 }

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "lasso_gram.h"
+#include "lasso_path.h"
 
 /* ---- workers ----------------------------------------------------------- */
 
@@ -153,7 +154,8 @@ static strads_err lasso_aggregate_moments(strads_commit *commit)
 static strads_err lasso_aggregate_scan(strads_commit *commit)
 {
     lasso_state *state = commit->state;
-    const double dual = state->dual;
+    double dual = state->dual;
+    strads_err err = STRADS_OK;
 
     state->scans++;
     lasso_certify(state, commit->partial, commit->value);
@@ -161,6 +163,10 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of squared residuals overflows: scale the "
                            "labels and columns down");
+    if (state->path)
+        err = lasso_path_advance(commit, &dual);
+    if (err || (state->path && lasso_path_is_over(state->path)))
+        return err;
     return lasso_choose(commit, dual);
 }
 
@@ -235,23 +241,36 @@ static const strads_phase phases[] = {
                      .aggregate = lasso_gram_solve},
 };
 
+/* What one lambda and a path have in common: all that is computed. A path's
+ * config begins with a fit's. */
+#define COMPUTED                                                        \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,         \
+    .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open, \
+    .close = lasso_close, .refresh = lasso_refresh, .pack = lasso_pack, \
+    .unpack = lasso_unpack, .phases = phases,                           \
+    .n_phases = sizeof(phases) / sizeof(phases[0])
+
 const strads_program strads_program_lasso = {
-    .size = sizeof(strads_program),
+    COMPUTED,
     .name = "lasso",
     .summary = "least squares with an L1 penalty, or the elastic net",
-    .split = STRADS_SPLIT_ROWS,
-    .layout = STRADS_LAYOUT_COLS,
     .options = lasso_option_table,
     .config_size = sizeof(strads_lasso_options),
     .defaults = &lasso_defaults,
     .shape = lasso_shape,
     .begin = lasso_begin,
-    .end = lasso_end,
-    .open = lasso_open,
-    .close = lasso_close,
-    .refresh = lasso_refresh,
-    .pack = lasso_pack,
-    .unpack = lasso_unpack,
-    .phases = phases,
-    .n_phases = sizeof(phases) / sizeof(phases[0]),
     .objective = lasso_objective};
+
+static const char *const path_measures[] = {"points", "lambda", NULL};
+
+const strads_program strads_program_lasso_path = {
+    COMPUTED,
+    .name = "lasso-path",
+    .summary = "the same for one lambda after the other",
+    .options = lasso_path_option_table,
+    .config_size = sizeof(strads_lasso_path_options),
+    .defaults = &lasso_path_defaults,
+    .shape = lasso_path_shape,
+    .begin = lasso_path_begin,
+    .objective = lasso_path_objective,
+    .measures = path_measures};

@@ -10,11 +10,18 @@
 
 #include "apps/linear/linear_steps.h"
 #include "lasso_gram.h"
+#include "lasso_path.h"
 
 /* Gains below this share of P are rounding: no policy need chase them. */
 #define ROUNDING 1e-28
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6, PASSES_MAX = 100 };
+enum {
+    FIRST_MIN = 16,
+    FIRST_MAX = 128,
+    SEED_MAX = 512,
+    IDLE_MAX = 6,
+    PASSES_MAX = 100
+};
 
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
 static double own_gain(const lasso_state *state, uint64_t j, double w)
@@ -28,7 +35,7 @@ static double own_gain(const lasso_state *state, uint64_t j, double w)
     return curvature / 2 * step * step;
 }
 
-static void join(lasso_state *state, uint32_t j)
+void lasso_join(lasso_state *state, uint32_t j)
 {
     state->set[state->n_set++] = j;
     state->in_set[j] = true;
@@ -49,14 +56,16 @@ static uint32_t grow_set(lasso_state *state, const double *w)
         if (state->in_set[j])
             continue;
         if (w[j] != 0)
-            join(state, j);
+            lasso_join(state, j);
         else if (state->urgency[j] > 0)
             state->candidate[n++] = j;
     }
     if (n > want)
         linear_select(state->urgency, state->candidate, n, want);
     for (uint32_t k = 0; k < n && k < want; k++)
-        join(state, state->candidate[k]);
+        lasso_join(state, state->candidate[k]);
+    if (state->path)
+        lasso_path_seed(state, SEED_MAX);
     return n;
 }
 
@@ -126,6 +135,8 @@ static double gap_within(const strads_commit *commit, uint32_t violators)
     const lasso_state *state = commit->state;
     const double enough = .3 * commit->tolerance * state->primal;
 
+    if (state->path)
+        return enough;
     if (violators == 0)
         return fmax(.01 * state->gap, enough);
     return fmax((state->scans > 1 ? .3 : 1) * state->shrink * state->gap,

@@ -4,7 +4,7 @@
  * imitate that, so it never enters. */
 #include <math.h>
 
-#include "lasso_parts.h"
+#include "lasso_path.h"
 
 /* |x|^2 - |x|^2 of the mean: below this share of |x|^2 it is rounding. */
 #define ROUNDING 1e-12
@@ -90,6 +90,10 @@ void lasso_set_moments(lasso_state *state, const double *merged)
     }
     const double n = state->rows > 0 ? state->rows : 1;
     state->lambda_max = steepest / (n * o->l1_ratio);
+    if (state->path) {
+        lasso_path_start(state);
+        return;
+    }
     state->lambda =
         o->lambda > 0 ? o->lambda : o->lambda_ratio * state->lambda_max;
     state->l1 = n * state->lambda * o->l1_ratio;

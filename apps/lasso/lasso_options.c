@@ -7,8 +7,6 @@
 
 #include "lasso_parts.h"
 
-#define L1_RATIO_MIN 1e-3 /* below it lambda_max says nothing any more */
-
 const strads_lasso_options lasso_defaults = {.l1_ratio = 1};
 
 const strads_option lasso_option_table[] = {
@@ -31,7 +29,7 @@ const strads_option lasso_option_table[] = {
      .offset = offsetof(strads_lasso_options, l1_ratio),
      .metavar = "A",
      .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
-     .min = L1_RATIO_MIN,
+     .min = LASSO_L1_RATIO_MIN,
      .max = 1},
     {.name = "intercept",
      .kind = STRADS_OPTION_BOOL,
@@ -72,11 +70,11 @@ strads_err lasso_options_resolve(const strads_lasso_options *given,
                            "both lambda (%g) and lambda-ratio (%g) are given; "
                            "give one of them",
                            o.lambda, o.lambda_ratio);
-    if (o.l1_ratio > 0 && o.l1_ratio < L1_RATIO_MIN)
+    if (o.l1_ratio > 0 && o.l1_ratio < LASSO_L1_RATIO_MIN)
         return strads_fail(STRADS_EINVAL,
                            "l1-ratio is %g; it must be at least %g (a ridge "
                            "regression is not a Lasso)",
-                           o.l1_ratio, L1_RATIO_MIN);
+                           o.l1_ratio, LASSO_L1_RATIO_MIN);
     if (o.l1_ratio == 0)
         o.l1_ratio = 1;
     if (o.lambda == 0 && o.lambda_ratio == 0)

@@ -68,11 +68,13 @@ strads_err lasso_pairs(strads_task *task);
 /* ---- the coordinator --------------------------------------------------- */
 
 typedef struct lasso_gram lasso_gram; /* lasso_gram.h */
+typedef struct lasso_path lasso_path; /* lasso_path.h */
 
 typedef struct lasso_state {
     strads_lasso_options options; /* defaults filled in */
     const strads_data *data;
     lasso_gram *gram;
+    lasso_path *path; /* NULL: one lambda */
     const linear_kernels *kernels;
     uint64_t columns;
     double rows;               /* n */
@@ -139,6 +141,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
 void lasso_end(void *begun);
 
 /* lasso_options.c: checks a config; fills defaults in. */
+#define LASSO_L1_RATIO_MIN 1e-3 /* below it lambda_max says nothing */
 extern const strads_option lasso_option_table[];
 extern const strads_lasso_options lasso_defaults;
 strads_err lasso_options_resolve(const strads_lasso_options *given,
@@ -159,6 +162,9 @@ double lasso_gap_within(const lasso_state *state);
  * members is, and where the policy is to rest. `dual` is the best of the scans
  * before. */
 strads_err lasso_choose(strads_commit *commit, double dual);
+
+/* Lets column j join the working set. */
+void lasso_join(lasso_state *state, uint32_t j);
 
 /* Counts a block; true when its set has had so many that only a scan can tell
  * whether they still bring anything. */

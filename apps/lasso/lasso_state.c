@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lasso_gram.h"
+#include "lasso_path.h"
 
 /* A working set solved through its pairs is one block, if the policy likes;
  * where the data is needed for a block, its work keeps it far smaller. */
@@ -184,6 +185,7 @@ void lasso_end(void *begun)
     if (!state)
         return;
     lasso_gram_free(state->gram);
+    lasso_path_free(state->path);
     free(state->mean);
     free(state->xy);
     free(state->norm);

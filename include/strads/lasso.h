@@ -34,6 +34,40 @@ typedef struct strads_lasso_options {
  * compressed. Needs labels. */
 extern STRADS_API const strads_program strads_program_lasso;
 
+/* ---- a path ------------------------------------------------------------ */
+
+/* One fit after the other, in one run that keeps what it knows: points lambdas,
+ * evenly spaced in their logarithm. */
+typedef struct strads_lasso_path_options {
+    strads_lasso_options fit; /* lambda and lambda_ratio stay 0 */
+    uint32_t points;          /* 1 .. 10000; 0: 100 */
+    double ratio; /* the last lambda / the first, at most 1; 0: .01 */
+    double first; /* the first lambda; 0: lambda_max */
+} strads_lasso_path_options;
+
+/* A point of the path, at its own certified gap: at most the run's tolerance,
+ * unless the arithmetic ended before. */
+typedef struct strads_lasso_point {
+    double lambda, objective, gap, intercept;
+    uint64_t nonzeros;
+    uint64_t round;        /* at whose commit it was reached */
+    const uint32_t *index; /* [nonzeros] columns, ascending */
+    const double *value;   /* [nonzeros] */
+} strads_lasso_point;
+
+/* The program: name "lasso-path"; data as for "lasso". The gap that it reports
+ * is the worst of all points, 1 until the last one is reached, when the run
+ * ends; its coefficients are the last point's. Measures: "points" reached, and
+ * the "lambda" at hand. */
+extern STRADS_API const strads_program strads_program_lasso_path;
+
+/* The points reached, *n of them, in the order of the path; NULL, 0 for other
+ * programs' states. They live as long as the state. */
+STRADS_API const strads_lasso_point *strads_lasso_path(const void *state,
+                                                       uint32_t *n);
+
+/* ---- results ----------------------------------------------------------- */
+
 /* Results, from the state that strads_result_state returns; any thread. */
 
 /* b of the coefficients committed last; 0 without an intercept. */
