@@ -31,9 +31,9 @@ typedef struct cli_train {
     /* A command that gives more than a model; each may be NULL. */
     const strads_option *more; /* options of its own, of *arg */
     void *arg;
-    /* Before data are read; once they are; after each report; when the run has
+    /* Before data are read, may change the program's options; once they are; after each report; when the run has
      * ended without an error. */
-    strads_err (*check)(void *arg);
+    strads_err (*check)(void *arg, void *config);
     strads_err (*look)(void *arg, const strads_data *data);
     void (*note)(void *arg, const strads_progress *progress);
     strads_err (*finish)(void *arg, const strads_result *result);

@@ -184,7 +184,7 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
     }
     err = check_options(j);
     if (!err && j->train->check) {
-        err = j->train->check(j->train->arg);
+        err = j->train->check(j->train->arg, j->config);
     }
     return err ? err : cli_job_keep_options(j);
 }

@@ -53,8 +53,9 @@ static const strads_option output_table[] = {
 
 /* ---- while it runs ----------------------------------------------------- */
 
-static strads_err check(void *arg)
+static strads_err check(void *arg, void *config)
 {
+    (void)config;
     path_job *job = arg;
     const char *files[] = {job->table, job->coefficients, job->svg};
     strads_err err = STRADS_OK;

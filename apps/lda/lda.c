@@ -1,0 +1,249 @@
+/* Latent Dirichlet allocation by collapsed Gibbs sampling.
+ *
+ * Blocks of words travel on a ring and are sampled by each partition in turn;
+ * who holds a block is the only one who changes its words' counts, and a
+ * document's counts are changed by its partition alone, so a draw sees both as
+ * they are. The topics' totals are shared: a partition sees its own changes at
+ * once, the others' at the end of the sweep. */
+#include "lda_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+static double wall_now(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0)
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- shape and blocks -------------------------------------------------- */
+
+static strads_err lda_shape(const void *config, const strads_data *data,
+                            strads_shape *shape)
+{
+    const strads_lda_options *options = config;
+
+    (void)data;
+    shape->block_max = UINT32_MAX;
+    shape->totals = options->topics;
+    return lda_options_check(options);
+}
+
+static void lda_end(void *state)
+{
+    lda_state *s = state;
+
+    if (!s)
+        return;
+    for (uint32_t p = 0; s->assignments && p < s->partitions; p++)
+        free(s->assignments[p].at);
+    free(s->assignments);
+    free(s->counts.at);
+    strads_cut_free(s->cut);
+    lda_prior_free(&s->prior);
+    strads_lda_model_free(s->model);
+    free(s);
+}
+
+/* Words are dealt by the number of documents that have them. */
+static strads_err deal_words(lda_state *s, const strads_data *data,
+                             const strads_shape *shape)
+{
+    const uint32_t words = (uint32_t)shape->parameters;
+    double *weight = malloc(((size_t)words + 1) * sizeof *weight);
+
+    if (!weight)
+        return strads_fail(STRADS_ENOMEM, "no memory left for %u words", words);
+    for (uint32_t w = 0; w < words; w++)
+        weight[w] = strads_data_col_nnz(data, w);
+    strads_err err = strads_cut_deal(words, weight, shape->blocks,
+                                     shape->partitions, &s->cut);
+    free(weight);
+    return err;
+}
+
+static strads_err lda_begin(const void *config, const strads_data *data,
+                            const strads_shape *shape, void **state)
+{
+    lda_state *s = calloc(1, sizeof *s);
+
+    if (!s)
+        return strads_fail(STRADS_ENOMEM, "no memory left for the model");
+    s->partitions = shape->partitions;
+    s->words = shape->parameters;
+    s->documents = shape->rows;
+    s->told = (strads_block){.id = shape->blocks};
+    s->assignments = calloc(shape->partitions, sizeof *s->assignments);
+    strads_err err = s->assignments
+                         ? lda_prior_new(&s->prior, config)
+                         : strads_fail(STRADS_ENOMEM, "no memory left");
+    if (!err)
+        err = deal_words(s, data, shape);
+    if (err) {
+        lda_end(s);
+        return err;
+    }
+    *state = s;
+    return STRADS_OK;
+}
+
+/* ---- what comes next --------------------------------------------------- */
+
+static strads_err lda_schedule(strads_turn *turn)
+{
+    const strads_lda_options *options = turn->config;
+    lda_state *s = turn->state;
+
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    if (s->began > 0) {
+        s->seconds += wall_now() - s->began;
+        s->began = 0;
+    }
+    if (s->evaluated < s->sweep && lda_is_evaluated(options, s->sweep)) {
+        s->evaluated = s->sweep;
+        return strads_turn_all(turn, LDA_EVALUATE);
+    }
+    if (s->sweep < options->sweeps) {
+        s->sweep++;
+        s->began = wall_now();
+        return strads_turn_dispatch(turn, LDA_SAMPLE, s->cut->blocks,
+                                    s->cut->block);
+    }
+    if (!s->all_told)
+        return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->told);
+    return strads_turn_stop(turn);
+}
+
+static size_t sample_partial(const strads_task *task)
+{
+    (void)task;
+    return LDA_SAMPLE_SUMS;
+}
+
+static size_t evaluate_partial(const strads_task *task)
+{
+    return lda_sums(task->config);
+}
+
+static size_t gather_partial(const strads_task *task)
+{
+    (void)task;
+    return LDA_PIECE;
+}
+
+static strads_err sampled(strads_commit *commit)
+{
+    lda_state *s = commit->state;
+
+    s->cpu_seconds += commit->partial[LDA_CPU];
+    s->tokens_drawn += commit->partial[LDA_DRAWN];
+    return STRADS_OK;
+}
+
+static strads_err evaluated(strads_commit *commit)
+{
+    lda_state *s = commit->state;
+    const double *sums = commit->partial;
+
+    s->log_likelihood =
+        sums[LDA_LOG_DOCUMENTS] + sums[LDA_LOG_WORDS] + sums[LDA_LOG_TOTALS];
+    s->tokens = sums[LDA_TOKENS];
+    lda_prior_learn(&s->prior, commit->config, s->words, sums);
+    return STRADS_OK;
+}
+
+/* ---- progress ---------------------------------------------------------- */
+
+static const char *const lda_measures[] = {
+    "sweep",
+    "seconds",
+    "cpu_seconds",
+    "log_likelihood",
+    "log_likelihood_per_token",
+    "tokens_per_second",
+    "alpha_sum",
+    "beta",
+    NULL,
+};
+
+static strads_err lda_objective(void *state, strads_report *report)
+{
+    lda_state *s = state;
+    const double seconds = s->seconds - s->last_seconds;
+    const double drawn = s->tokens_drawn - s->last_tokens;
+    const double figure[] = {
+        (double)s->sweep,
+        s->seconds,
+        s->cpu_seconds,
+        s->log_likelihood,
+        s->tokens > 0 ? s->log_likelihood / s->tokens : 0,
+        seconds > 0 ? drawn / seconds : NAN,
+        s->prior.alpha_sum,
+        s->prior.beta,
+    };
+
+    for (size_t k = 0; k < sizeof figure / sizeof *figure; k++)
+        report->measure[k] = figure[k];
+    report->objective = -s->log_likelihood;
+    report->gap = NAN;
+    s->last_seconds = s->seconds;
+    s->last_tokens = s->tokens_drawn;
+    return STRADS_OK;
+}
+
+/* ---- the program ------------------------------------------------------- */
+
+static const strads_phase lda_phases[] = {
+    [LDA_SAMPLE] = {.name = "sample",
+                    .to = STRADS_TO_RING,
+                    .when = STRADS_WHEN_CALLED,
+                    .blind = true,
+                    .partial = sample_partial,
+                    .update = lda_sample,
+                    .aggregate = sampled},
+    [LDA_EVALUATE] = {.name = "evaluate",
+                      .to = STRADS_TO_ALL,
+                      .when = STRADS_WHEN_CALLED,
+                      .result = STRADS_RESULT_WORKERS,
+                      .blind = true,
+                      .reports = true,
+                      .partial = evaluate_partial,
+                      .update = lda_evaluate,
+                      .aggregate = evaluated,
+                      .receive = lda_learn},
+    [LDA_GATHER] = {.name = "gather",
+                    .to = STRADS_TO_ALL,
+                    .merge = STRADS_MERGE_CONCAT,
+                    .when = STRADS_WHEN_CALLED,
+                    .blind = true,
+                    .partial = gather_partial,
+                    .update = lda_tell,
+                    .aggregate = lda_gathered},
+};
+
+const strads_program strads_program_lda = {
+    .size = sizeof(strads_program),
+    .name = "lda",
+    .summary = "topics of documents by collapsed Gibbs sampling",
+    .options = lda_option_table,
+    .config_size = sizeof(strads_lda_options),
+    .defaults = &lda_defaults,
+    .shape = lda_shape,
+    .begin = lda_begin,
+    .end = lda_end,
+    .open = lda_open,
+    .close = lda_close,
+    .schedule = lda_schedule,
+    .phases = lda_phases,
+    .n_phases = sizeof lda_phases / sizeof *lda_phases,
+    .objective = lda_objective,
+    .measures = lda_measures,
+    .payload = &lda_payload,
+    .kind = STRADS_KIND_CORPUS,
+    .values = STRADS_F32,
+};

@@ -1,0 +1,295 @@
+/* At the end the coordinator asks the partitions for their counts, and for
+ * their tokens' topics if they are wanted, a piece at a time from each, until
+ * all has been told. A piece is numbers of 32 bits: how many follow of the
+ * counts, and of the tokens, and whether that is all; then these.
+ *
+ * Counts are (word, topic, tokens) of the partition's own, words ascending.
+ * Tokens go document by document: N, the words, two topics to a number. */
+#include "lda_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD = 3, PIECE = LDA_PIECE / 4 };
+
+/* ---- partitions tell --------------------------------------------------- */
+
+/* As many words as surely fit. */
+static uint32_t tell_counts(lda_local *l, const strads_share *share,
+                            uint32_t *out, uint32_t room)
+{
+    const uint64_t words = share->by_col.lines;
+    uint32_t at = 0;
+
+    for (; l->told_word < words; l->told_word++) {
+        const uint64_t w = l->told_word;
+        const uint64_t begin = l->token[w], n = l->token[w + 1] - begin;
+        const uint64_t most = n < l->site.topics ? n : l->site.topics;
+        if (at + 3 * most > room)
+            break;
+        for (uint64_t i = 0; i < n; i++)
+            l->empty[l->topic[begin + i]]++;
+        for (uint64_t i = 0; i < n; i++) {
+            const uint32_t k = l->topic[begin + i];
+            if (l->empty[k] == 0)
+                continue;
+            out[at++] = (uint32_t)w;
+            out[at++] = k;
+            out[at++] = (uint32_t)l->empty[k];
+            l->empty[k] = 0;
+        }
+    }
+    return at;
+}
+
+/* The tokens document by document: they are kept word by word. */
+static strads_err turn_round(lda_local *l, const strads_share *share)
+{
+    const strads_sparse *x = &share->by_col;
+    const uint64_t tokens = l->token[x->lines];
+
+    l->document_start =
+        calloc((size_t)l->documents.n + 2, sizeof *l->document_start);
+    l->by_document = malloc((tokens + 1) * sizeof *l->by_document);
+    l->by_document_topic = malloc((tokens + 1) * sizeof *l->by_document_topic);
+    if (!l->document_start || !l->by_document || !l->by_document_topic)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory left to tell %" PRIu64 " assignments",
+                           tokens);
+    /* start[d + 1] is where document d goes on, and at last where it ends. */
+    for (uint32_t d = 0; d + 1 < l->documents.n; d++)
+        l->document_start[d + 2] = l->document_start[d + 1] + l->length[d];
+    for (uint32_t w = 0; w < x->lines; w++) {
+        const lda_tokens t = lda_tokens_of(l, share, w);
+        const uint16_t *z = t.topic;
+        for (uint64_t e = 0; e < t.n; e++) {
+            for (uint32_t n = lda_count(&t, e); n; n--) {
+                uint64_t to = l->document_start[t.index[e] + 1]++;
+                l->by_document[to] = w;
+                l->by_document_topic[to] = *z++;
+            }
+        }
+    }
+    return STRADS_OK;
+}
+
+static uint32_t tell_tokens(lda_local *l, uint32_t *out, uint32_t room)
+{
+    uint32_t at = 0;
+
+    for (; l->told_document < l->documents.n; l->told_document++) {
+        const uint64_t d = l->told_document, from = l->document_start[d];
+        const uint32_t n = l->length[d], halves = (n + 1) / 2;
+        if (at + 1 + n + halves > room)
+            break;
+        out[at] = n;
+        memcpy(out + at + 1, l->by_document + from, n * sizeof *out);
+        if (n)
+            out[at + n + halves] = 0;
+        memcpy(out + at + 1 + n, l->by_document_topic + from,
+               n * sizeof *l->by_document_topic);
+        at += 1 + n + halves;
+    }
+    return at;
+}
+
+strads_err lda_tell(strads_task *task)
+{
+    const strads_lda_options *options = task->config;
+    lda_local *l = task->local;
+    uint32_t *out = (uint32_t *)(void *)task->partial;
+    const bool keeps = options->keep_assignments;
+    strads_err err = STRADS_OK;
+
+    if (keeps && !l->by_document)
+        err = turn_round(l, task->share);
+    if (err)
+        return err;
+    out[0] = tell_counts(l, task->share, out + HEAD, PIECE - HEAD);
+    out[1] = 0;
+    bool all = l->told_word == task->share->by_col.lines;
+    if (all && keeps) {
+        out[1] = tell_tokens(l, out + HEAD + out[0], PIECE - HEAD - out[0]);
+        all = l->told_document == l->documents.n;
+    }
+    out[2] = all;
+    task->partial_bytes = sizeof *out * (HEAD + (size_t)out[0] + out[1]);
+    return STRADS_OK;
+}
+
+/* ---- the coordinator takes it ------------------------------------------ */
+
+static strads_err keep(lda_stream *stream, const uint32_t *from, size_t n)
+{
+    if (stream->n + n > stream->room) {
+        size_t room = 2 * stream->room + n;
+        uint32_t *more = realloc(stream->at, room * sizeof *more);
+        if (!more)
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory left for what was sampled");
+        stream->at = more;
+        stream->room = room;
+    }
+    if (n)
+        memcpy(stream->at + stream->n, from, n * sizeof *from);
+    stream->n += n;
+    return STRADS_OK;
+}
+
+strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
+                         strads_lda_model **out)
+{
+    strads_lda_model *m = calloc(1, sizeof *m);
+
+    if (!m)
+        goto fail;
+    m->topics = topics;
+    m->words = words;
+    m->alpha = calloc(topics, sizeof *m->alpha);
+    m->total = calloc(topics, sizeof *m->total);
+    m->start = calloc(words + 2, sizeof *m->start);
+    m->topic = calloc(pairs + 1, sizeof *m->topic);
+    m->count = calloc(pairs + 1, sizeof *m->count);
+    if (!m->alpha || !m->total || !m->start || !m->topic || !m->count)
+        goto fail;
+    *out = m;
+    return STRADS_OK;
+fail:
+    strads_lda_model_free(m);
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory left for a model of %u topics and %" PRIu64
+                       " words",
+                       topics, words);
+}
+
+/* Merges the partitions' counts: sorted by topic, then by word, each time in
+ * buckets, so that equal pairs stand together. */
+static strads_err sort_counts(const lda_stream *in, uint32_t topics,
+                              uint64_t words, uint32_t *out)
+{
+    const uint64_t n = in->n / 3;
+    uint64_t *to = calloc((topics > words ? topics : words) + 2, sizeof *to);
+    uint32_t *half = malloc((in->n + 1) * sizeof *half);
+
+    if (!to || !half) {
+        free(to);
+        free(half);
+        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
+    }
+    for (int field = 1; field >= 0; field--) {
+        const uint64_t buckets = field ? topics : words;
+        const uint32_t *from = field ? in->at : half;
+        memset(to, 0, (buckets + 2) * sizeof *to);
+        for (uint64_t i = 0; i < n; i++)
+            to[from[3 * i + (size_t)field] + 1]++;
+        for (uint64_t b = 0; b < buckets; b++)
+            to[b + 1] += to[b];
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t at = to[from[3 * i + (size_t)field]]++;
+            memcpy((field ? half : out) + 3 * at, from + 3 * i,
+                   3 * sizeof *from);
+        }
+    }
+    free(to);
+    free(half);
+    return STRADS_OK;
+}
+
+static void fill_counts(strads_lda_model *m, const uint32_t *sorted, uint64_t n)
+{
+    uint64_t pairs = 0;
+    const uint32_t *last = NULL;
+
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t *x = sorted + 3 * i;
+        if (last && last[0] == x[0] && last[1] == x[1]) {
+            m->count[pairs - 1] += x[2];
+        } else {
+            m->topic[pairs] = x[1];
+            m->count[pairs++] = x[2];
+            m->start[x[0] + 1] = pairs;
+        }
+        m->total[x[1]] += x[2];
+        m->tokens += x[2];
+        last = x;
+    }
+    for (uint64_t w = 0; w < m->words; w++) {
+        if (m->start[w + 1] < m->start[w])
+            m->start[w + 1] = m->start[w];
+    }
+}
+
+/* What was counted anew from the tokens has to be what the run has counted. */
+static strads_err check_totals(const strads_lda_model *m, const double *total)
+{
+    for (uint32_t k = 0; k < m->topics; k++) {
+        if ((double)m->total[k] != total[k])
+            return strads_fail(STRADS_EPROGRAM,
+                               "topic %u has %" PRIu64
+                               " tokens and was counted "
+                               "to have %.0f: this is an error of the program",
+                               k, m->total[k], total[k]);
+    }
+    return STRADS_OK;
+}
+
+static strads_err make_model(lda_state *s, const double *total)
+{
+    const uint32_t topics = s->prior.topics;
+    const uint64_t n = s->counts.n / 3;
+    uint32_t *sorted = malloc((s->counts.n + 1) * sizeof *sorted);
+
+    if (!sorted)
+        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
+    strads_err err = sort_counts(&s->counts, topics, s->words, sorted);
+    free(s->counts.at);
+    s->counts = (lda_stream){0};
+    if (!err)
+        err = lda_model_new(topics, s->words, n, &s->model);
+    if (!err) {
+        fill_counts(s->model, sorted, n);
+        memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
+        s->model->beta = s->prior.beta;
+        s->model->documents = s->documents;
+        s->model->log_likelihood = s->log_likelihood;
+        err = check_totals(s->model, total);
+    }
+    free(sorted);
+    return err;
+}
+
+static bool fits(const lda_state *s, const uint32_t *at, size_t left)
+{
+    if (left < HEAD || left - HEAD < (size_t)at[0] + at[1] || at[0] % 3 != 0)
+        return false;
+    for (uint32_t i = 0; i < at[0]; i += 3) {
+        if (at[HEAD + i] >= s->words || at[HEAD + i + 1] >= s->prior.topics)
+            return false;
+    }
+    return true;
+}
+
+strads_err lda_gathered(strads_commit *commit)
+{
+    lda_state *s = commit->state;
+    const uint32_t *at = (const uint32_t *)(const void *)commit->partial;
+    size_t left = commit->partial_bytes / sizeof *at;
+    strads_err err = STRADS_OK;
+
+    s->all_told = true;
+    for (uint32_t p = 0; p < s->partitions && !err; p++) {
+        if (!fits(s, at, left))
+            return strads_fail(STRADS_EPEER,
+                               "a node told counts that are none: it runs "
+                               "another version or is broken");
+        const size_t n = HEAD + (size_t)at[0] + at[1];
+        err = keep(&s->counts, at + HEAD, at[0]);
+        if (!err)
+            err = keep(&s->assignments[p], at + HEAD + at[0], at[1]);
+        s->all_told = s->all_told && at[2];
+        at += n;
+        left -= n;
+    }
+    return err || !s->all_told ? err : make_model(s, commit->total);
+}

@@ -1,0 +1,228 @@
+/* The portable inner loops, and the choice among all of them. */
+#include "lda_kernels.h"
+
+#include <string.h>
+
+#include <strads/version.h>
+
+/* p becomes its running sums, added up as lanes of a vector are: by 1, 2, 4
+ * and 8 places. */
+static void prefix(float p[LDA_LANES])
+{
+    for (int by = 1; by < LDA_LANES; by *= 2) {
+        for (int l = LDA_LANES - 1; l >= by; l--)
+            p[l] += p[l - by];
+    }
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+static uint32_t lane_of(const float p[LDA_LANES], float *u)
+{
+    uint32_t lane = 0;
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        lane += p[l] <= *u;
+    if (lane > LDA_LANES - 1)
+        lane = LDA_LANES - 1;
+    if (lane > 0)
+        *u -= p[lane - 1];
+    return lane;
+}
+
+/* How many of the n running sums of a lane are at most u. */
+static uint32_t rank_of(const float *sums, uint32_t n, uint32_t lane, float u)
+{
+    uint32_t rank = 0;
+
+    for (uint32_t v = 0; v < n; v++)
+        rank += sums[v * LDA_LANES + lane] <= u;
+    return rank;
+}
+
+/* ---- q ----------------------------------------------------------------- */
+
+static void build(lda_site *s)
+{
+    float all[LDA_LANES] = {0};
+
+    for (uint32_t group = 0; group < s->padded; group += 256) {
+        uint32_t end = group + 256 < s->padded ? group + 256 : s->padded;
+        float sum[LDA_LANES] = {0};
+        for (uint32_t k = group; k < end; k += LDA_LANES) {
+            for (uint32_t l = 0; l < LDA_LANES; l++) {
+                float q = ((float)s->word[k + l] + s->beta) * s->inverse[k + l];
+                s->q[k + l] = q;
+                sum[l] += s->alpha[k + l] * q;
+            }
+        }
+        memcpy(s->sums + lda_sum_of(group), sum, sizeof sum);
+        for (uint32_t l = 0; l < LDA_LANES; l++)
+            all[l] += sum[l];
+    }
+    prefix(all);
+    s->mass = all[LDA_LANES - 1];
+}
+
+/* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
+static uint32_t draw_smooth(const lda_site *s, float u)
+{
+    uint32_t groups = (s->padded + 255) / 256;
+    float p[LDA_LANES] = {0};
+
+    for (uint32_t g = 0; g < groups; g++) {
+        for (uint32_t l = 0; l < LDA_LANES; l++)
+            p[l] += s->sums[g * LDA_LANES + l];
+    }
+    prefix(p);
+    uint32_t lane = lane_of(p, &u), g = 0;
+    for (; g + 1 < groups && s->sums[g * LDA_LANES + lane] <= u; g++)
+        u -= s->sums[g * LDA_LANES + lane];
+    for (uint32_t v = 0; v < LDA_LANES; v++) {
+        uint32_t k = 256 * g + LDA_LANES * v + lane;
+        p[v] = k < s->padded ? s->alpha[k] * s->q[k] : 0;
+    }
+    prefix(p);
+    return 256 * g + LDA_LANES * lane_of(p, &u) + lane;
+}
+
+/* ---- full rows --------------------------------------------------------- */
+
+static uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from)
+{
+    float own = from < s->topics ? ((float)(row[from] - 1) + s->alpha[from]) *
+                                       lda_own_q(s, from)
+                                 : 0;
+    float p[LDA_LANES] = {0};
+    uint32_t k;
+
+    for (uint32_t j = 0; j < s->padded; j += LDA_LANES) {
+        for (uint32_t l = 0; l < LDA_LANES; l++) {
+            float w = ((float)row[j + l] + s->alpha[j + l]) * s->q[j + l];
+            p[l] += j + l == from ? own : w;
+        }
+        memcpy(s->scratch + j, p, sizeof p);
+    }
+    prefix(p);
+    do {
+        float u = lda_uniform(s) * p[LDA_LANES - 1];
+        uint32_t lane = lane_of(p, &u);
+        k = rank_of(s->scratch, s->padded / LDA_LANES, lane, u) * LDA_LANES +
+            lane;
+    } while (k >= s->topics);
+    return k;
+}
+
+static void token_in_row(lda_site *s, uint16_t *row, uint16_t *z)
+{
+    const uint32_t from = lda_topic_of(s, *z);
+    const uint32_t to = draw_row(s, row, from);
+
+    if (to == from)
+        return;
+    *z = (uint16_t)to;
+    row[to]++;
+    if (from < s->topics)
+        row[from]--;
+    lda_move(s, from, to);
+}
+
+/* ---- lists ------------------------------------------------------------- */
+
+/* Fills in c->to and c->to_at; u is below the list's sum. False: rounding has
+ * hit what is not there. */
+static bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
+                        const float p[LDA_LANES], float u, lda_change *c)
+{
+    uint32_t lane = lane_of(p, &u);
+    uint32_t line = rank_of(s->scratch, lines, lane, u);
+
+    if (line >= lines || list[line * LDA_LANES + lane] >> 16 == 0)
+        return false;
+    c->to_at = line * LDA_LANES + lane;
+    c->to = list[c->to_at] & 0xFFFF;
+    return true;
+}
+
+static void draw_list(lda_site *s, const uint32_t *list, uint32_t lines,
+                      lda_change *c)
+{
+    const float own = lda_own_q(s, c->from);
+    float p[LDA_LANES] = {0};
+
+    for (uint32_t j = 0; j < lines * LDA_LANES; j += LDA_LANES) {
+        for (uint32_t l = 0; l < LDA_LANES; l++) {
+            const uint32_t k = list[j + l] & 0xFFFF, n = list[j + l] >> 16;
+            const bool is_own = k == c->from;
+            if (is_own)
+                c->from_at = j + l;
+            p[l] += is_own ? (float)(n - 1) * own : (float)n * s->q[k];
+        }
+        memcpy(s->scratch + j, p, sizeof p);
+    }
+    prefix(p);
+    const float listed = p[LDA_LANES - 1];
+    for (;;) {
+        float u = lda_uniform(s) * (listed + s->mass);
+        if (u < listed) {
+            if (pick_listed(s, list, lines, p, u, c))
+                return;
+            continue;
+        }
+        c->to = draw_smooth(s, u - listed);
+        c->to_at = -1;
+        if (c->to < s->topics &&
+            (c->to != c->from || lda_uniform(s) * s->q[c->from] < own))
+            return;
+    }
+}
+
+static void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
+                          uint16_t *z)
+{
+    lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
+    const uint32_t lines = *used ? (*used + LDA_LANES - 1) / LDA_LANES : 1;
+
+    draw_list(s, list, lines, &c);
+    if (c.to == c.from)
+        return;
+    if (c.to_at < 0) {
+        for (uint32_t i = 0; i < *used; i++) {
+            if ((list[i] & 0xFFFF) == c.to)
+                c.to_at = i;
+        }
+    }
+    *z = (uint16_t)c.to;
+    lda_change_list(s, list, used, c);
+    lda_move(s, c.from, c.to);
+}
+
+static void draw(lda_site *s, const lda_documents *documents,
+                 const lda_tokens *tokens)
+{
+    uint16_t *z = tokens->topic;
+
+    for (uint64_t e = 0; e < tokens->n; e++) {
+        const uint32_t d = tokens->index[e];
+        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
+            if (documents->row)
+                token_in_row(s, documents->row + (uint64_t)d * s->padded, z);
+            else
+                token_in_list(s,
+                              documents->list +
+                                  (uint64_t)documents->line[d] * LDA_LANES,
+                              &documents->used[d], z);
+        }
+    }
+}
+
+const lda_kernels lda_kernels_portable = {.name = "portable",
+                                          .build = build,
+                                          .draw = draw};
+
+const lda_kernels *lda_kernels_choose(void)
+{
+    const lda_kernels *fast =
+        strads_kernels() == STRADS_KERNELS_AVX512 ? lda_kernels_avx512() : NULL;
+
+    return fast ? fast : &lda_kernels_portable;
+}

@@ -1,0 +1,386 @@
+/* The inner loops for AVX-512. The build compiles this file for such
+ * processors, and without fused products, so that it makes the draws of the
+ * portable ones; it is entered on them alone. */
+#include "lda_kernels.h"
+
+#ifndef __AVX512F__
+
+const lda_kernels *lda_kernels_avx512(void)
+{
+    return NULL;
+}
+
+#else
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    AHEAD = 6,    /* entries that documents are fetched before */
+    UNROLLED = 8, /* vectors of a document that fit into registers */
+    LINE = 64     /* bytes */
+};
+
+/* Running sums over the lanes, by 1, 2, 4 and 8 places. */
+INLINE __m512 prefix(__m512 p)
+{
+    const __m512i zero = _mm512_setzero_si512();
+
+#define STEP(by)                                                               \
+    p = _mm512_add_ps(p, _mm512_castsi512_ps(                                  \
+                             _mm512_alignr_epi32(_mm512_castps_si512(p), zero, \
+                                                 16 - (by))))
+    STEP(1);
+    STEP(2);
+    STEP(4);
+    STEP(8);
+#undef STEP
+    return p;
+}
+
+INLINE float lane_at(__m512 p, uint32_t lane)
+{
+    return _mm512_cvtss_f32(
+        _mm512_permutexvar_ps(_mm512_set1_epi32((int)lane), p));
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+INLINE uint32_t lane_of(__m512 p, float *u)
+{
+    const __m512 all = _mm512_set1_ps(*u);
+    uint32_t lane =
+        (uint32_t)__builtin_popcount(_mm512_cmp_ps_mask(p, all, _CMP_LE_OQ));
+
+    lane = lane > 15 ? 15 : lane;
+    const __m512 before =
+        _mm512_maskz_permutexvar_ps(lane ? 0xFFFF : 0,
+                                    _mm512_set1_epi32((int)lane - 1), p);
+    *u = _mm512_cvtss_f32(_mm512_sub_ps(all, before));
+    return lane;
+}
+
+INLINE uint32_t at_most(__m512 sums, __m512 u, uint32_t lane)
+{
+    return (uint32_t)_mm512_cmp_ps_mask(sums, u, _CMP_LE_OQ) >> lane & 1;
+}
+
+/* ---- q ----------------------------------------------------------------- */
+
+static void build(lda_site *s)
+{
+    const __m512 beta = _mm512_set1_ps(s->beta);
+    __m512 all = _mm512_setzero_ps();
+
+    for (uint32_t group = 0; group < s->padded; group += 256) {
+        uint32_t end = group + 256 < s->padded ? group + 256 : s->padded;
+        __m512 sum = _mm512_setzero_ps();
+        for (uint32_t k = group; k < end; k += LDA_LANES) {
+            __m512 n = _mm512_cvtepi32_ps(_mm512_loadu_si512(s->word + k));
+            __m512 q = _mm512_mul_ps(_mm512_add_ps(n, beta),
+                                     _mm512_loadu_ps(s->inverse + k));
+            _mm512_storeu_ps(s->q + k, q);
+            sum =
+                _mm512_add_ps(sum,
+                              _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), q));
+        }
+        _mm512_storeu_ps(s->sums + lda_sum_of(group), sum);
+        all = _mm512_add_ps(all, sum);
+    }
+    s->mass = lane_at(prefix(all), 15);
+}
+
+/* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
+static uint32_t draw_smooth(const lda_site *s, float u)
+{
+    const uint32_t groups = (s->padded + 255) / 256;
+    __m512 p = _mm512_setzero_ps();
+
+    for (uint32_t g = 0; g < groups; g++)
+        p = _mm512_add_ps(p, _mm512_loadu_ps(s->sums + g * LDA_LANES));
+    uint32_t lane = lane_of(prefix(p), &u), g = 0;
+    for (; g + 1 < groups && s->sums[g * LDA_LANES + lane] <= u; g++)
+        u -= s->sums[g * LDA_LANES + lane];
+
+    const __m512i step = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128,
+                                           144, 160, 176, 192, 208, 224, 240);
+    const __m512i at =
+        _mm512_add_epi32(step, _mm512_set1_epi32((int)(256 * g + lane)));
+    const __mmask16 there =
+        _mm512_cmplt_epi32_mask(at, _mm512_set1_epi32((int)s->padded));
+    const __m512 zero = _mm512_setzero_ps();
+    p = _mm512_mul_ps(_mm512_mask_i32gather_ps(zero, there, at, s->alpha, 4),
+                      _mm512_mask_i32gather_ps(zero, there, at, s->q, 4));
+    return 256 * g + LDA_LANES * lane_of(prefix(p), &u) + lane;
+}
+
+/* ---- full rows --------------------------------------------------------- */
+
+/* With a number of vectors that the compiler knows all weights stay in
+ * registers. */
+INLINE uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from,
+                         const uint32_t vectors)
+{
+    const __m512i lanes =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const float own_p =
+        from < s->topics
+            ? ((float)(row[from] - 1) + s->alpha[from]) * lda_own_q(s, from)
+            : 0;
+    const __m512 own = _mm512_set1_ps(own_p);
+    const __m512i vfrom = _mm512_sub_epi32(_mm512_set1_epi32((int)from), lanes);
+    __m512 sum[UNROLLED], p = _mm512_setzero_ps();
+    uint32_t k;
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++) {
+        const __m256i n =
+            _mm256_loadu_si256((const void *)(row + v * LDA_LANES));
+        __m512 w = _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(n));
+        w = _mm512_add_ps(w, _mm512_loadu_ps(s->alpha + v * LDA_LANES));
+        w = _mm512_mul_ps(w, _mm512_loadu_ps(s->q + v * LDA_LANES));
+        w = _mm512_mask_mov_ps(
+            w,
+            _mm512_cmpeq_epi32_mask(vfrom,
+                                    _mm512_set1_epi32((int)(v * LDA_LANES))),
+            own);
+        p = _mm512_add_ps(p, w);
+        sum[v] = p;
+    }
+    p = prefix(p);
+    const float all = lane_at(p, 15);
+    do {
+        float u = lda_uniform(s) * all;
+        uint32_t lane = lane_of(p, &u), rank = 0;
+        const __m512 vu = _mm512_set1_ps(u);
+#pragma GCC unroll 8
+        for (uint32_t v = 0; v < vectors; v++)
+            rank += at_most(sum[v], vu, lane);
+        k = rank * LDA_LANES + lane;
+    } while (__builtin_expect(k >= s->topics, 0));
+    return k;
+}
+
+INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
+                      const lda_tokens *tokens, const uint32_t vectors)
+{
+    lda_site here = *shared, *s = &here; /* a copy may stay in registers */
+    const size_t width = (size_t)vectors * LDA_LANES;
+    uint16_t *z = tokens->topic;
+
+    for (uint64_t e = 0; e < tokens->n; e++) {
+        uint64_t next = e + AHEAD < tokens->n ? e + AHEAD : tokens->n - 1;
+        const char *soon =
+            (const char *)(documents->row + tokens->index[next] * width);
+        for (size_t at = 0; at < 2 * width; at += LINE)
+            _mm_prefetch(soon + at, _MM_HINT_T0);
+        uint16_t *row = documents->row + tokens->index[e] * width;
+        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
+            const uint32_t from = lda_topic_of(s, *z);
+            const uint32_t to = draw_row(s, row, from, vectors);
+            if (to == from)
+                continue;
+            *z = (uint16_t)to;
+            row[to]++;
+            if (from < s->topics)
+                row[from]--;
+            lda_move(s, from, to);
+        }
+    }
+    *shared = here;
+}
+
+/* ---- lists ------------------------------------------------------------- */
+
+/* A list as it is summed up. */
+typedef struct listed {
+    __m512 p; /* running sums over the lanes of all lines together */
+    float sum;
+} listed;
+
+/* vectors: known to the compiler, or 0 and sums go to s->scratch. */
+INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
+                       float own, lda_change *c, __m512 sum[UNROLLED],
+                       const uint32_t vectors)
+{
+    const __m512i low = _mm512_set1_epi32(0xFFFF), one = _mm512_set1_epi32(1);
+    const __m512i vfrom = _mm512_set1_epi32((int)c->from);
+    const __m512 vown = _mm512_set1_ps(own);
+    __m512 p = _mm512_setzero_ps();
+    uint64_t found[2] = {0, 0};
+
+    for (uint32_t v = 0; v < (vectors ? vectors : lines); v++) {
+        const __m512i x = _mm512_loadu_si512(list + v * LDA_LANES);
+        const __m512i k = _mm512_and_si512(x, low);
+        const __mmask16 is_own = _mm512_cmpeq_epi32_mask(k, vfrom);
+        __m512i n = _mm512_srli_epi32(x, 16);
+        n = _mm512_mask_sub_epi32(n, is_own, n, one);
+        const __m512 q =
+            _mm512_mask_mov_ps(_mm512_mask_i32gather_ps(_mm512_setzero_ps(),
+                                                        0xFFFF, k, s->q, 4),
+                               is_own, vown);
+        p = _mm512_add_ps(p, _mm512_mul_ps(_mm512_cvtepi32_ps(n), q));
+        if (vectors) {
+            sum[v] = p;
+            found[v / 4] |= (uint64_t)is_own << (v % 4 * LDA_LANES);
+        } else {
+            _mm512_storeu_ps(s->scratch + v * LDA_LANES, p);
+            if (is_own)
+                c->from_at =
+                    v * LDA_LANES + (uint32_t)__builtin_ctz((uint32_t)is_own);
+        }
+    }
+    if (vectors && (found[0] || found[1]))
+        c->from_at = found[0] ? (uint32_t)__builtin_ctzll(found[0])
+                              : 64 + (uint32_t)__builtin_ctzll(found[1]);
+    p = prefix(p);
+    return (listed){p, lane_at(p, 15)};
+}
+
+INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
+                        __m512 p, float u, const __m512 sum[UNROLLED],
+                        lda_change *c, const uint32_t vectors)
+{
+    const uint32_t lane = lane_of(p, &u);
+    const __m512 vu = _mm512_set1_ps(u);
+    const uint32_t n = vectors ? vectors : lines;
+    uint32_t line = 0;
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < n; v++)
+        line += at_most(vectors ? sum[v]
+                                : _mm512_loadu_ps(s->scratch + v * LDA_LANES),
+                        vu, lane);
+    if (line >= n || list[line * LDA_LANES + lane] >> 16 == 0)
+        return false;
+    c->to_at = line * LDA_LANES + lane;
+    c->to = list[c->to_at] & 0xFFFF;
+    return true;
+}
+
+static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
+{
+    const __m512i low = _mm512_set1_epi32(0xFFFF);
+    const __m512i want = _mm512_set1_epi32((int)topic);
+
+    for (uint32_t at = 0; at < used; at += LDA_LANES) {
+        __mmask16 m = _mm512_cmpeq_epi32_mask(
+            _mm512_and_si512(_mm512_loadu_si512(list + at), low), want);
+        if (m)
+            return at + (uint32_t)__builtin_ctz((uint32_t)m);
+    }
+    return -1;
+}
+
+INLINE void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
+                          uint16_t *z, const uint32_t vectors)
+{
+    lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
+    const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
+    const float own = lda_own_q(s, c.from);
+    __m512 sum[UNROLLED];
+    const listed l = sum_list(s, list, lines, own, &c, sum, vectors);
+
+    for (;;) {
+        const float u = lda_uniform(s) * (l.sum + s->mass);
+        if (__builtin_expect(u < l.sum, 1)) {
+            if (pick_listed(s, list, lines, l.p, u, sum, &c, vectors))
+                break;
+            continue;
+        }
+        c.to = draw_smooth(s, u - l.sum);
+        c.to_at = -1;
+        if (c.to < s->topics &&
+            (c.to != c.from || lda_uniform(s) * s->q[c.from] < own))
+            break;
+    }
+    if (c.to == c.from)
+        return;
+    if (c.to_at < 0)
+        c.to_at = place_in(list, *used, c.to);
+    *z = (uint16_t)c.to;
+    lda_change_list(s, list, used, c);
+    lda_move(s, c.from, c.to);
+}
+
+INLINE void fetch_list(const lda_documents *documents, uint32_t d)
+{
+    const char *list = (const char *)(documents->list +
+                                      (uint64_t)documents->line[d] * LDA_LANES);
+
+    for (uint32_t at = 0; at < documents->used[d]; at += LDA_LANES)
+        _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T0);
+}
+
+static void draw_lists(lda_site *shared, const lda_documents *documents,
+                       const lda_tokens *tokens)
+{
+    lda_site here = *shared, *s = &here;
+    uint16_t *z = tokens->topic;
+
+    for (uint64_t e = 0; e < tokens->n; e++) {
+        const uint32_t d = tokens->index[e];
+        uint64_t next = e + AHEAD < tokens->n ? e + AHEAD : tokens->n - 1;
+        fetch_list(documents, tokens->index[next]);
+        uint32_t *list =
+            documents->list + (uint64_t)documents->line[d] * LDA_LANES;
+        uint32_t *used = &documents->used[d];
+        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
+            switch ((*used + LDA_LANES - 1) / LDA_LANES) {
+#define CASE(v)                             \
+    case v:                                 \
+        token_in_list(s, list, used, z, v); \
+        break
+            case 0:
+                CASE(1);
+                CASE(2);
+                CASE(3);
+                CASE(4);
+                CASE(5);
+                CASE(6);
+                CASE(7);
+                CASE(8);
+#undef CASE
+            default:
+                token_in_list(s, list, used, z, 0);
+            }
+        }
+    }
+    *shared = here;
+}
+
+static void draw(lda_site *s, const lda_documents *documents,
+                 const lda_tokens *tokens)
+{
+    if (!documents->row) {
+        draw_lists(s, documents, tokens);
+        return;
+    }
+    switch (s->padded / LDA_LANES) {
+#define CASE(v)                             \
+    case v:                                 \
+        draw_rows(s, documents, tokens, v); \
+        break
+        CASE(1);
+        CASE(2);
+        CASE(3);
+        CASE(4);
+        CASE(5);
+        CASE(6);
+        CASE(7);
+        CASE(8);
+#undef CASE
+    default:
+        break;
+    }
+}
+
+const lda_kernels *lda_kernels_avx512(void)
+{
+    static const lda_kernels table = {.name = "avx512",
+                                      .build = build,
+                                      .draw = draw};
+    return &table;
+}
+
+#endif

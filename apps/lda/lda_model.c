@@ -1,0 +1,365 @@
+/* Model files: JSON for people, and the counts beside it as NPY, which numpy
+ * reads at once. The totals in the JSON must be the sums of the counts, so that
+ * files of two runs are not taken for one model. */
+#include <strads/lda.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lda_parts.h"
+
+enum { VERSION = 1, NPY_HEAD = 128, FIELDS = 3 };
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory left for a model");
+}
+
+static strads_err broken(const char *path, const char *why)
+{
+    return strads_fail(STRADS_EFORMAT, "%s: %s", path, why);
+}
+
+static strads_err cannot(const char *path, const char *verb)
+{
+    return strads_fail(STRADS_EIO, "%s: cannot be %s: %s", path, verb,
+                       strerror(errno ? errno : ENOSPC));
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+typedef strads_err (*writer)(const void *what, FILE *file);
+
+/* Writes beside the path, then renames. */
+static strads_err write_aside(const char *path, writer write, const void *what)
+{
+    char *aside = NULL;
+
+    if (asprintf(&aside, "%s.part", path) < 0)
+        return no_memory();
+    errno = 0;
+    FILE *file = fopen(aside, "we");
+    strads_err err = file ? write(what, file) : cannot(path, "written");
+    if (file) {
+        bool bad =
+            ferror(file) != 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
+        bad = fclose(file) != 0 || bad;
+        if (!err && (bad || rename(aside, path) != 0))
+            err = cannot(path, "written");
+        if (err)
+            (void)unlink(aside);
+    }
+    free(aside);
+    return err;
+}
+
+/* The head of an NPY file, format 1.0, padded to 128 bytes. */
+static void write_npy_head(FILE *file, uint64_t rows)
+{
+    char head[NPY_HEAD + 1];
+    const uint16_t length = NPY_HEAD - 10;
+    int n = snprintf(head, sizeof head,
+                     "{'descr': '<u4', 'fortran_order': False, 'shape': "
+                     "(%" PRIu64 ", %d), }",
+                     rows, FIELDS);
+
+    memset(head + n, ' ', sizeof head - (size_t)n);
+    head[length - 1] = '\n';
+    (void)fwrite("\x93NUMPY\x01\x00", 1, 8, file);
+    (void)fputc(length & 0xFF, file);
+    (void)fputc(length >> 8, file);
+    (void)fwrite(head, 1, length, file);
+}
+
+static strads_err write_counts(const void *what, FILE *file)
+{
+    const strads_lda_model *m = what;
+
+    write_npy_head(file, m->start[m->words]);
+    for (uint64_t w = 0; w < m->words; w++) {
+        for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
+            const uint32_t line[FIELDS] = {(uint32_t)w, m->topic[i],
+                                           m->count[i]};
+            (void)fwrite(line, sizeof *line, FIELDS, file);
+        }
+    }
+    return STRADS_OK;
+}
+
+static strads_err write_json(const void *what, FILE *file)
+{
+    return json_dumpf(what, file, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0
+               ? STRADS_OK
+               : STRADS_EIO;
+}
+
+static int put_integer(json_t *into, const char *name, uint64_t value)
+{
+    return json_object_set_new(into, name, json_integer((json_int_t)value));
+}
+
+static int put_numbers(json_t *into, const strads_lda_model *m)
+{
+    json_t *alpha = json_array(), *total = json_array();
+    int bad = !alpha || !total;
+
+    for (uint32_t k = 0; k < m->topics && !bad; k++) {
+        bad |= json_array_append_new(alpha, json_real(m->alpha[k]));
+        bad |=
+            json_array_append_new(total, json_integer((json_int_t)m->total[k]));
+    }
+    bad |= json_object_set_new(into, "alpha", alpha);
+    bad |= json_object_set_new(into, "topic-tokens", total);
+    return bad;
+}
+
+static int put_names(json_t *into, const strads_names *names)
+{
+    json_t *list = names ? json_array() : NULL;
+    int bad = names && !list;
+
+    for (uint32_t w = 0; names && w < strads_names_count(names) && !bad; w++)
+        bad |=
+            json_array_append_new(list, json_string(strads_names_at(names, w)));
+    return names ? bad | json_object_set_new(into, "vocabulary", list) : 0;
+}
+
+static json_t *describe(const strads_lda_model *m, json_t *options)
+{
+    json_t *all = json_object();
+    int bad = !all;
+
+    bad |= json_object_set_new(all, "format", json_string("strads-lda-model"));
+    bad |= put_integer(all, "version", VERSION);
+    bad |= put_integer(all, "topics", m->topics);
+    bad |= put_integer(all, "words", m->words);
+    bad |= put_integer(all, "documents", m->documents);
+    bad |= put_integer(all, "tokens", m->tokens);
+    bad |= json_object_set_new(all, "beta", json_real(m->beta));
+    bad |= json_object_set_new(all, "log-likelihood",
+                               json_real(m->log_likelihood));
+    bad |= json_object_set(all, "options", options);
+    bad |= put_numbers(all, m);
+    bad |= put_names(all, m->names);
+    if (!bad)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
+strads_err strads_lda_model_write(const strads_lda_model *m,
+                                  const char *options, const char *path)
+{
+    json_t *known = json_loads(options ? options : "{}", 0, NULL);
+    char *counts = NULL;
+    strads_err err = STRADS_OK;
+
+    if (!json_is_object(known)) {
+        json_decref(known);
+        return strads_fail(STRADS_EINVAL, "the options are no JSON object");
+    }
+    json_t *all = describe(m, known);
+    if (!all || asprintf(&counts, "%s.npy", path) < 0)
+        err = no_memory();
+    if (!err)
+        err = write_aside(counts, write_counts, m);
+    if (!err)
+        err = write_aside(path, write_json, all);
+    json_decref(all);
+    json_decref(known);
+    free(counts);
+    return err;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static strads_err read_names(const char *path, const json_t *list,
+                             strads_lda_model *m)
+{
+    if (!list)
+        return STRADS_OK;
+    if (!json_is_array(list) || json_array_size(list) != m->words)
+        return broken(path, "\"vocabulary\" must have a name for each word");
+    strads_err err = strads_names_new(&m->names);
+    for (size_t w = 0; w < m->words && !err; w++) {
+        const json_t *name = json_array_get(list, w);
+        uint32_t number = 0;
+        if (!json_is_string(name))
+            return broken(path, "\"vocabulary\" has a name that is no string");
+        err = strads_names_add(m->names, json_string_value(name),
+                               json_string_length(name), &number);
+        if (!err && number != w)
+            return broken(path, "\"vocabulary\" has a name twice");
+    }
+    return err;
+}
+
+static strads_err read_arrays(const char *path, const json_t *alpha,
+                              const json_t *total, strads_lda_model *m)
+{
+    if (json_array_size(alpha) != m->topics ||
+        json_array_size(total) != m->topics)
+        return broken(path, "\"alpha\" and \"topic-tokens\" must have a number "
+                            "for each topic");
+    for (uint32_t k = 0; k < m->topics; k++) {
+        const double a = json_number_value(json_array_get(alpha, k));
+        const json_int_t n = json_integer_value(json_array_get(total, k));
+        if (!(a > 0 && a <= 1e6) || n < 0)
+            return broken(path, "\"alpha\" must be above 0, \"topic-tokens\" "
+                                "not below");
+        m->alpha[k] = a;
+        m->total[k] = (uint64_t)n;
+    }
+    return STRADS_OK;
+}
+
+typedef struct head {
+    json_int_t version, topics, words, documents, tokens;
+    double beta, log_likelihood;
+    json_t *alpha, *total, *names;
+} head;
+
+static strads_err take_head(const char *path, json_t *all, head *h)
+{
+    const char *format = "";
+    json_t *options = NULL;
+    json_error_t why;
+
+    (void)json_unpack(all, "{s:s}", "format", &format);
+    if (strcmp(format, "strads-lda-model") != 0)
+        return broken(path, "is no topic model: \"format\" is not "
+                            "\"strads-lda-model\"");
+    if (json_unpack_ex(all, &why, JSON_STRICT,
+                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s:F,s:o,s:o,s:o,s?o}",
+                       "format", &format, "version", &h->version, "topics",
+                       &h->topics, "words", &h->words, "documents",
+                       &h->documents, "tokens", &h->tokens, "beta", &h->beta,
+                       "log-likelihood", &h->log_likelihood, "options",
+                       &options, "alpha", &h->alpha, "topic-tokens", &h->total,
+                       "vocabulary", &h->names) != 0)
+        return broken(path, why.text);
+    if (h->version != VERSION)
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: is of version %d, this program reads %d", path,
+                           (int)h->version, VERSION);
+    if (h->topics < 2 || h->topics > 65535 || h->words < 1 ||
+        h->words > (json_int_t)UINT32_MAX - 2 || h->documents < 0 ||
+        h->tokens < 0 || !(h->beta > 0 && h->beta <= 1e6))
+        return broken(path, "a number is out of its range");
+    return STRADS_OK;
+}
+
+/* The rows that the head of an NPY file announces. */
+static strads_err read_npy_head(const char *path, FILE *file, uint64_t *rows)
+{
+    char text[NPY_HEAD + 1] = {0};
+    int end = 0;
+
+    if (fread(text, 1, NPY_HEAD, file) != NPY_HEAD ||
+        memcmp(text, "\x93NUMPY\x01\x00\x76\x00", 10) != 0 ||
+        sscanf(text + 10,
+               "{'descr': '<u4', 'fortran_order': False, 'shape': "
+               "(%" SCNu64 ", 3), }%n",
+               rows, &end) != 1 ||
+        end == 0)
+        return broken(path, "has no counts as `strads lda train` writes them");
+    return STRADS_OK;
+}
+
+static strads_err read_pairs(const char *path, FILE *file, strads_lda_model *m,
+                             uint64_t rows)
+{
+    uint64_t *total = calloc(m->topics, sizeof *total);
+    uint64_t last = 0;
+    strads_err err = total ? STRADS_OK : no_memory();
+
+    for (uint64_t i = 0; i < rows && !err; i++) {
+        uint32_t x[FIELDS];
+        if (fread(x, sizeof *x, FIELDS, file) != FIELDS) {
+            err = broken(path, "ends too early");
+            break;
+        }
+        const uint64_t place = (uint64_t)x[0] << 16 | x[1];
+        if (x[0] >= m->words || x[1] >= m->topics || x[2] == 0 ||
+            (i > 0 && place <= last)) {
+            err = broken(path, "has a count out of its place");
+            break;
+        }
+        last = place;
+        m->topic[i] = x[1];
+        m->count[i] = x[2];
+        m->start[x[0] + 1] = i + 1;
+        total[x[1]] += x[2];
+    }
+    for (uint64_t w = 0; w < m->words; w++) {
+        if (m->start[w + 1] < m->start[w])
+            m->start[w + 1] = m->start[w];
+    }
+    if (!err && memcmp(total, m->total, m->topics * sizeof *total) != 0)
+        err = broken(path, "has other totals than the model: it belongs to "
+                           "another one");
+    free(total);
+    return err;
+}
+
+static strads_err read_counts(const char *path, const head *h,
+                              strads_lda_model **out)
+{
+    char *counts = NULL;
+    uint64_t rows = 0;
+
+    if (asprintf(&counts, "%s.npy", path) < 0)
+        return no_memory();
+    FILE *file = fopen(counts, "re");
+    strads_err err =
+        file ? read_npy_head(counts, file, &rows) : cannot(counts, "read");
+    if (!err && rows > (uint64_t)h->tokens)
+        err = broken(counts, "has more counts than there are tokens");
+    if (!err)
+        err = lda_model_new((uint32_t)h->topics, (uint64_t)h->words, rows, out);
+    if (!err)
+        err = read_arrays(path, h->alpha, h->total, *out);
+    if (!err)
+        err = read_pairs(counts, file, *out, rows);
+    if (file)
+        (void)fclose(file);
+    free(counts);
+    return err;
+}
+
+strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
+{
+    json_error_t why;
+    head h = {0};
+    strads_lda_model *m = NULL;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return cannot(path, "read");
+    json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+    (void)fclose(file);
+    strads_err err =
+        all ? take_head(path, all, &h)
+            : strads_fail(STRADS_EFORMAT, "%s: line %d: is no JSON: %s", path,
+                          why.line, why.text);
+    if (!err)
+        err = read_counts(path, &h, &m);
+    if (!err)
+        err = read_names(path, h.names, m);
+    json_decref(all);
+    if (err) {
+        strads_lda_model_free(m);
+        return err;
+    }
+    m->documents = (uint64_t)h.documents;
+    m->tokens = (uint64_t)h.tokens;
+    m->beta = h.beta;
+    m->log_likelihood = h.log_likelihood;
+    *out = m;
+    return STRADS_OK;
+}

@@ -1,0 +1,159 @@
+/* lda_parts.h - what the files of this program share. */
+#ifndef LDA_PARTS_H
+#define LDA_PARTS_H
+
+#include <strads/lda.h>
+
+#include "lda_kernels.h"
+
+/* ---- options ----------------------------------------------------------- */
+
+extern const strads_option lda_option_table[];
+extern const strads_lda_options lda_defaults;
+strads_err lda_options_check(const strads_lda_options *options);
+bool lda_fits_alpha(const strads_lda_options *options);
+/* Whether a report follows this sweep, 1 .. sweeps. */
+bool lda_is_evaluated(const strads_lda_options *options, uint64_t sweep);
+
+/* ---- priors ------------------------------------------------------------ */
+
+/* log Gamma(a + n) - log Gamma(a), and the same of digamma, for small n. */
+enum { LDA_RISES = 4096 };
+typedef struct lda_rise {
+    double a, log_gamma, digamma; /* of a itself */
+    double *log_by, *psi_by;      /* [LDA_RISES] */
+} lda_rise;
+
+strads_err lda_rise_new(lda_rise *rise);
+void lda_rise_free(lda_rise *rise);
+/* Fills in the tables for another a. */
+void lda_rise_set(lda_rise *rise, double a);
+double lda_rise_log(const lda_rise *rise, uint64_t n);
+double lda_rise_psi(const lda_rise *rise, uint64_t n);
+double lda_digamma(double x);
+double lda_log_gamma(double x);
+
+/* alpha and beta, which all partitions and the coordinator have alike. */
+typedef struct lda_prior {
+    uint32_t topics;
+    double *alpha; /* [topics] */
+    double alpha_sum, beta;
+    uint64_t sweep; /* of the last report */
+} lda_prior;
+
+strads_err lda_prior_new(lda_prior *prior, const strads_lda_options *options);
+void lda_prior_free(lda_prior *prior);
+
+/* What a report sums up over partitions. */
+enum {
+    LDA_LOG_DOCUMENTS = 0, /* parts of log p(words, topics) */
+    LDA_LOG_WORDS = 1,
+    LDA_LOG_TOTALS = 2,
+    LDA_TOKENS = 3,
+    LDA_PSI_DOCUMENTS = 4, /* sum_d psi(N_d + A) - psi(A), A = sum alpha */
+    LDA_PSI_WORDS = 5,     /* sum_wk psi(n_wk + beta) - psi(beta) */
+    LDA_PSI_TOTALS = 6,    /* sum_k psi(n_k + V beta) - psi(V beta) */
+    LDA_PSI_TOPICS = 7     /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
+};
+size_t lda_sums(const strads_lda_options *options);
+/* The next priors from merged sums: the same everywhere. */
+void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
+                     uint64_t words, const double *sums);
+
+/* ---- words: what travels ----------------------------------------------- */
+
+/* A word's counts: pairs topic | count << 16, a count beyond 65,535 in several
+ * of them; or, with n = LDA_FULL, a place for each topic. */
+#define LDA_FULL UINT32_MAX
+typedef struct lda_row {
+    uint32_t n, room;
+    void *at;
+} lda_row;
+
+typedef struct lda_words {
+    uint32_t n, topics, padded;
+    lda_row row[];
+} lda_words;
+
+extern const strads_payload lda_payload;
+/* The counts as a full row: the word's own, or `empty` (all 0) filled in. */
+int32_t *lda_row_load(const lda_row *row, int32_t *empty);
+/* Keeps the counts that stand in `word`, and empties it if it is not the row's
+ * own. The topics are those that the row has had and those of z[n]. */
+strads_err lda_row_store(lda_row *row, const lda_words *words, int32_t *word,
+                         const uint16_t *z, uint64_t n);
+/* Adds up log Gamma and digamma over a word's counts, by rise. */
+void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
+                 double *log_sum, double *psi_sum);
+
+/* ---- a partition ------------------------------------------------------- */
+
+typedef struct lda_local {
+    const lda_kernels *kernels;
+    lda_site site;
+    lda_documents documents;
+    uint32_t *length; /* [documents] tokens */
+    uint64_t *token;  /* [V + 1] where a word's tokens begin */
+    uint16_t *topic;  /* [tokens] z */
+    int32_t *empty;   /* a full row of 0 */
+    float *alpha;     /* site.alpha */
+    bool flat;        /* q is that of a word without tokens */
+    lda_prior prior;
+    lda_rise beta, even;         /* of beta; of alpha where all are equal */
+    uint64_t visits;             /* of blocks */
+    double log_words, psi_words; /* of blocks whose lap has ended here */
+    /* What has been told of the counts and topics, see lda_gather.c. */
+    uint64_t told_word, told_document;
+    uint32_t *by_document; /* words, document by document, then topics */
+    uint16_t *by_document_topic;
+    uint64_t *document_start;
+} lda_local;
+
+strads_err lda_open(const strads_task *task, void **local);
+void lda_close(void *local);
+/* Takes the priors over into the site. */
+void lda_use_prior(lda_local *l, uint64_t words);
+lda_tokens lda_tokens_of(const lda_local *l, const strads_share *share,
+                         uint32_t word);
+
+/* ---- phases ------------------------------------------------------------ */
+
+enum { LDA_SAMPLE = 0, LDA_EVALUATE = 1, LDA_GATHER = 2 };
+enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
+
+strads_err lda_sample(strads_task *task);
+strads_err lda_evaluate(strads_task *task);
+strads_err lda_learn(strads_task *task);
+
+enum { LDA_PIECE = 1 << 20 }; /* bytes that a partition tells at once */
+strads_err lda_tell(strads_task *task);
+
+/* ---- the coordinator --------------------------------------------------- */
+
+typedef struct lda_stream {
+    uint32_t *at;
+    size_t n, room;
+} lda_stream;
+
+typedef struct lda_state {
+    strads_cut *cut;
+    uint32_t partitions;
+    uint64_t words, documents;
+    lda_prior prior;
+    uint64_t sweep, evaluated;
+    double began, seconds, cpu_seconds; /* of sweeps alone */
+    double last_seconds, last_tokens, tokens_drawn;
+    double log_likelihood, tokens;
+    strads_block told; /* the block of LDA_GATHER */
+    bool all_told;
+    lda_stream counts;       /* word, topic, count */
+    lda_stream *assignments; /* [partitions] N, words, topics */
+    strads_lda_model *model;
+} lda_state;
+
+strads_err lda_gathered(strads_commit *commit);
+/* A model of those sizes, all counts to be filled in. */
+strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
+                         strads_lda_model **out);
+
+#endif

@@ -1,0 +1,171 @@
+/* A block's visit to a partition: all tokens of its words here are drawn anew,
+ * word by word. A visit's draws are a stream of their own, named by round,
+ * word and partition, so they do not depend on who makes them. */
+#include "lda_parts.h"
+
+#include <string.h>
+#include <time.h>
+
+#include <strads/policy.h>
+
+enum {
+    DRAWS = 0x6C6461,  /* the purpose of the streams */
+    FEW_TOKENS = 24,   /* words that change q in places ... */
+    FEW_TOPICS = 24,   /* ... instead of building it, if their list is short */
+    MOST_AT_ONCE = 256 /* of them before it is built anew: roundings add up */
+};
+
+typedef struct visit {
+    lda_local *local;
+    strads_task *task;
+    lda_words *words;
+    uint32_t changed; /* words since q was built */
+} visit;
+
+static double cpu_now(void)
+{
+    struct timespec t;
+
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void name_stream(const visit *v, uint32_t word)
+{
+    const strads_task *task = v->task;
+    const uint64_t index =
+        task->round * task->share->partitions + task->share->partition;
+
+    v->local->site.random = strads_random_bits(task->seed, DRAWS, index, word);
+}
+
+/* A word with many tokens: q is built for it. */
+static strads_err draw_built(visit *v, lda_row *row, const lda_tokens *tokens,
+                             uint64_t n)
+{
+    lda_local *l = v->local;
+
+    l->flat = false;
+    l->site.word = lda_row_load(row, l->empty);
+    l->kernels->build(&l->site);
+    l->kernels->draw(&l->site, &l->documents, tokens);
+    return lda_row_store(row, v->words, l->site.word, tokens->topic, n);
+}
+
+static void be_flat(visit *v)
+{
+    lda_local *l = v->local;
+
+    if (l->flat && v->changed++ < MOST_AT_ONCE)
+        return;
+    l->site.word = l->empty;
+    l->kernels->build(&l->site);
+    l->flat = true;
+    v->changed = 0;
+}
+
+/* q without the word again, in those places where it was changed. */
+static void undo_places(lda_local *l, const uint32_t *pair, uint32_t n_pairs,
+                        const uint16_t *z, uint64_t n)
+{
+    lda_site *s = &l->site;
+
+    s->word = l->empty;
+    for (uint32_t i = 0; i < n_pairs; i++)
+        lda_set_q(s, pair[i] & 0xFFFF);
+    for (uint64_t i = 0; i < n; i++)
+        lda_set_q(s, z[i]);
+}
+
+static strads_err draw_in_places(visit *v, lda_row *row,
+                                 const lda_tokens *tokens, uint64_t n)
+{
+    lda_local *l = v->local;
+    uint32_t had[FEW_TOPICS];
+    const uint32_t n_had = row->n;
+
+    be_flat(v);
+    if (n_had)
+        memcpy(had, row->at, n_had * sizeof *had);
+    l->site.word = lda_row_load(row, l->empty);
+    for (uint32_t i = 0; i < n_had; i++)
+        lda_set_q(&l->site, had[i] & 0xFFFF);
+    l->kernels->draw(&l->site, &l->documents, tokens);
+    strads_err err =
+        lda_row_store(row, v->words, l->site.word, tokens->topic, n);
+    if (!err && row->n != LDA_FULL)
+        undo_places(l, had, n_had, tokens->topic, n);
+    else
+        l->flat = false;
+    return err;
+}
+
+static strads_err visit_word(visit *v, uint32_t k, bool few)
+{
+    lda_local *l = v->local;
+    const uint32_t word = strads_block_param(&v->task->block, k);
+    const uint64_t n = l->token[word + 1] - l->token[word];
+    lda_row *row = &v->words->row[k];
+
+    if (n == 0 || few != (n < FEW_TOKENS))
+        return STRADS_OK;
+    lda_tokens tokens = lda_tokens_of(l, v->task->share, word);
+    name_stream(v, word);
+    return few && row->n <= FEW_TOPICS ? draw_in_places(v, row, &tokens, n)
+                                       : draw_built(v, row, &tokens, n);
+}
+
+static void take_totals(lda_local *l, const strads_task *task)
+{
+    for (uint32_t k = 0; k < l->site.topics; k++)
+        lda_set_total(&l->site, k, (int32_t)task->total[k]);
+    l->flat = false;
+}
+
+static void give_totals(const lda_local *l, strads_task *task)
+{
+    for (uint32_t k = 0; k < l->site.topics; k++)
+        task->total[k] = l->site.total[k];
+}
+
+/* After a block's last visit of a lap its counts are those of a report. */
+static void sum_words(lda_local *l, const lda_words *words)
+{
+    lda_rise_set(&l->beta, l->prior.beta);
+    for (uint32_t k = 0; k < words->n; k++)
+        lda_row_sum(&words->row[k], words->topics, &l->beta, &l->log_words,
+                    &l->psi_words);
+}
+
+strads_err lda_sample(strads_task *task)
+{
+    lda_local *l = task->local;
+    visit v = {.local = l, .task = task, .words = task->object};
+    const double began = cpu_now();
+    strads_err err = STRADS_OK;
+    double drawn = 0;
+
+    if (!v.words || v.words->n != task->block.n)
+        return strads_fail(STRADS_EPEER,
+                           "a block came without its words' counts");
+    take_totals(l, task);
+    for (int few = 0; few < 2; few++) {
+        for (uint32_t k = 0; k < task->block.n && !err; k++)
+            err = visit_word(&v, k, few);
+    }
+    if (err)
+        return err;
+    give_totals(l, task);
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const uint32_t word = strads_block_param(&task->block, k);
+        drawn += (double)(l->token[word + 1] - l->token[word]);
+    }
+    task->partial[LDA_DRAWN] = drawn;
+    task->partial[LDA_CPU] = cpu_now() - began;
+    const uint64_t sweep = l->visits++ / task->shape->blocks + 1;
+    if (task->step + 1 == task->share->partitions &&
+        lda_is_evaluated(task->config, sweep))
+        sum_words(l, v.words);
+    return STRADS_OK;
+}

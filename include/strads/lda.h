@@ -1,0 +1,95 @@
+/* strads/lda.h - topic models by collapsed Gibbs sampling, a built-in program.
+ *
+ * Latent Dirichlet allocation (Blei, Ng, Jordan, JMLR 2003): document d mixes
+ * K topics by theta_d ~ Dirichlet(alpha), topic k is a distribution of words
+ * phi_k ~ Dirichlet(beta), and each token has a topic z. With theta and phi
+ * integrated out, what is sampled is
+ *
+ *     p(z | rest) ~ (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta)
+ *
+ * (Griffiths and Steyvers, PNAS 2004). Blocks of words travel round the
+ * partitions with their counts, documents and their tokens' topics stay; see
+ * docs/lda.md. */
+#ifndef STRADS_LDA_H
+#define STRADS_LDA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "strads/engine.h"
+#include "strads/error.h"
+#include "strads/program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What `config` points to; defaults are told by the options table. */
+typedef struct strads_lda_options {
+    uint32_t topics;       /* K, 2 .. 65,535; default 100 */
+    double alpha;          /* of each topic, > 0; default 0.1 */
+    double beta;           /* of each word, > 0; default 0.01 */
+    uint32_t sweeps;       /* draws of every token; default 100 */
+    uint32_t evaluate;     /* sweeps from one report to the next; default 1 */
+    const char *fit_alpha; /* "no", "symmetric" or "asymmetric": learn alpha
+                              from the counts (Minka 2000, by his fixed point,
+                              one step a report); NULL: "no" */
+    bool fit_beta;         /* learn beta in the same way */
+    uint32_t burn_in;      /* sweeps before either is learned; default 10 */
+    bool keep_assignments; /* keep each token's topic in the result */
+} strads_lda_options;
+
+/* The program: name "lda", documents by words (STRADS_KIND_CORPUS or _TEXT),
+ * rows split, columns compressed; f32 values take less memory. A document has
+ * at most 65,535 tokens, a data set less than 2^31. Its model is not in table
+ * 0, but in its state, below. A run that a bound cuts short has none. */
+extern STRADS_API const strads_program strads_program_lda;
+
+/* A topic model: how many tokens of each word have which topic. */
+typedef struct strads_lda_model {
+    uint32_t topics;            /* K */
+    uint64_t words;             /* V */
+    uint64_t documents, tokens; /* that it was trained on */
+    double *alpha;              /* [K] */
+    double beta;
+    double log_likelihood; /* log p(words, topics) at the end */
+    uint64_t *total;       /* [K] tokens of each topic */
+    /* Word w has topic[k] count[k] times, start[w] <= k < start[w + 1]; topics
+     * ascend, counts are not 0. */
+    uint64_t *start; /* [V + 1] */
+    uint32_t *topic, *count;
+    strads_names *names; /* of the words, or NULL */
+} strads_lda_model;
+
+/* The model of a run's result, a copy without names; *out is the caller's to
+ * free by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
+ * its last sweep. STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
+                                                   strads_lda_model **out);
+/* NULL is fine. */
+STRADS_API void strads_lda_model_free(strads_lda_model *model);
+
+/* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and
+ * its counts beside it, in the NPY file `path`.npy: [n x 3] of u32, which are
+ * word, topic, tokens, all from 0. docs/lda.md has the members. Both files are
+ * whole or not there. STRADS_EINVAL: the options. STRADS_EIO. Blocks. */
+STRADS_API strads_err strads_lda_model_write(const strads_lda_model *model,
+                                             const char *options,
+                                             const char *path);
+
+/* Reads such a model. STRADS_EIO; STRADS_EFORMAT: a file that is none, or not
+ * one of the model. STRADS_EMISMATCH: another version. STRADS_ENOMEM. */
+STRADS_API strads_err strads_lda_model_read(const char *path,
+                                            strads_lda_model **out);
+
+/* With keep_assignments: a line for each document, `N word:topic ...`, words
+ * and topics from 0, words ascending. The file is whole or not there.
+ * STRADS_ESTATE: they were not kept. STRADS_EIO. Blocks. */
+STRADS_API strads_err strads_lda_assignments_write(const strads_result *result,
+                                                   const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

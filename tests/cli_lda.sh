@@ -1,0 +1,63 @@
+#!/bin/sh
+# strads lda train from the command line: alone, and by three processes.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+
+# One process: the log has what it should, files agree with each other.
+common="--sweeps 4 --partitions 3 --seed 7"
+for topics in 20 150; do
+    gives 0 lda train "$corpus" $common --topics $topics --model one.json \
+        --log one.jsonl --assignments one.txt
+    says err "the model is in one.json"
+    same "$(grep -c '"event": "round"' one.jsonl)" 4 "reports"
+    grep '"event": "round"' one.jsonl | tail -1 >last
+    for name in sweep seconds cpu_seconds log_likelihood \
+        log_likelihood_per_token tokens_per_second; do
+        grep -q "\"$name\": [-0-9]" last || fail "the log has no $name"
+    done
+    same "$(grep -o '"seconds"' last | wc -l)" 1 "times in a line"
+    same "$(member last sweep)" 4 "the last sweep"
+    near "$(member last log_likelihood)" "$(member one.json log-likelihood)" \
+        1e-12 "the likelihood of log and model"
+    same "$(wc -l <one.txt)" "$(sed -n 1p "$corpus")" "lines of assignments"
+    same "$(member one.json tokens)" \
+        "$(awk '{ n += $1 } END { print n }' one.txt)" "tokens"
+    same "$(awk 'NR > 3 { n += $3 } END { print n }' "$corpus")" \
+        "$(member one.json tokens)" "tokens of the corpus"
+
+    # Three processes: the same topics.
+    rm -f first.err
+    start first lda train "$corpus" $common --topics $topics --workers 1 \
+        --nodes 3 --listen tcp://127.0.0.1:0 --assignments three.txt \
+        --model three.json
+    first=$child
+    url=$(url_of first)
+    start second join "$url" --workers 1
+    second=$child
+    start third join "$url" --workers 1
+    third=$child
+    ends first "$first" 0
+    ends second "$second" 0
+    ends third "$third" 0
+    cmp -s one.txt three.txt || fail "$topics topics: other assignments"
+    cmp -s one.json.npy three.json.npy || fail "$topics topics: other counts"
+done
+
+# What is wrong is said before anything is run.
+refuses 2 "expected" lda train "$corpus" --topics 1
+refuses 2 "expected" lda train "$corpus" --topics 65536
+refuses 2 "expected" lda train "$corpus" --alpha 0
+refuses 2 "no-such" lda train no-such
+refuses 2 "no-such" lda train "$corpus" --assignments no-such/folder.txt
+
+# Documents that are empty, and one that is too long.
+printf '3\n2\n1\n2 1 3\n' >empty.txt
+gives 0 lda train empty.txt --topics 2 --sweeps 2 --assignments empty.out \
+    --workers 2
+same "$(cut -d' ' -f1 empty.out | tr '\n' ' ')" "0 3 0 " "empty documents"
+printf '2\n2\n2\n2 1 65535\n2 2 1\n' >long.txt
+refuses 2 "document 2 has 65536 tokens" lda train long.txt --topics 2 --quiet
+finish

@@ -1,0 +1,29 @@
+/* tests/lda_corpus.h - small corpora, runs on them, and the likelihood of an
+ * assignment computed without any of the program's code. */
+#ifndef TESTS_LDA_CORPUS_H
+#define TESTS_LDA_CORPUS_H
+
+#include "strads/lda.h"
+#include "strads/strads.h"
+
+/* A corpus in P partitions: word w is in document d lda_corpus_count(d, w)
+ * times, about one word in four; document 3 is empty. NULL: no memory. */
+strads_data *lda_corpus(uint32_t documents, uint32_t words,
+                        uint32_t partitions);
+uint32_t lda_corpus_count(uint32_t document, uint32_t word);
+
+/* A token with its topic. */
+typedef struct lda_token {
+    uint32_t document, word, topic;
+} lda_token;
+
+/* The tokens of a file of assignments; *out is the caller's to free. 0: it is
+ * no such file. */
+size_t lda_read_assignments(const char *path, lda_token **out);
+
+/* log p(words, topics), term by term through GSL's lngamma. */
+double lda_oracle(const lda_token *token, size_t n, uint32_t documents,
+                  uint32_t words, uint32_t topics, const double *alpha,
+                  double beta);
+
+#endif
