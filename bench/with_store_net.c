@@ -1,8 +1,9 @@
 /* What a store on another node costs, over loopback tcp: one shard in one
  * process, one worker in another, rows of 1024 f32. Push: every row is added to
  * and its clock ended, again and again, until the shard has all. Pull: every
- * row is read anew each clock. Floor, in the same run and in turn: a raw tcp
- * stream of as many bytes, which the receiver adds (push) or copies (pull).
+ * row is read anew each clock. Floors, in the same run and in turn: a raw tcp
+ * stream of as many bytes, which the receiver adds (push) or copies (pull), and
+ * a bare nng_stream of them (bare_streams.h), the bound of what travels so.
  * Then what a cached read of one row and an inc of one value cost, and get +
  * inc of 64 rows x 16,384 a clock, with the store in this process.
  *
@@ -15,12 +16,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/bare_streams.h"
 #include "strads/strads.h"
 
 enum { COLS = 1024, ROUNDS = 5, SIZES = 3, MOST_ROWS = 10240 };
@@ -39,8 +40,10 @@ typedef struct pace {
     double values, cpu;
 } pace;
 
+enum { PUSH, PULL, WAYS };
+
 typedef struct figures {
-    pace push[SIZES], pull[SIZES], raw_push[SIZES], raw_pull[SIZES];
+    pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
     double read_ns, inc_ns;
 } figures;
 
@@ -112,96 +115,26 @@ static void must(bool good, const char *what)
     exit(1);
 }
 
-static pid_t floor_pid; /* the far end of the floor */
-
 /* ---- the floor --------------------------------------------------------- */
 
-static void move_all(int fd, char *bytes, size_t n, bool out)
-{
-    while (n) {
-        ssize_t k = out ? write(fd, bytes, n) : read(fd, bytes, n);
-        must(k > 0, "a raw stream");
-        bytes += k;
-        n -= (size_t)k;
-    }
-}
+static pid_t floor_pid; /* the far end of the floor */
+static bare_streams *bare;
 
-static __attribute__((noinline)) void add(float *restrict to,
-                                          const float *restrict from, size_t n)
-{
-    for (size_t k = 0; k < n; k++)
-        to[k] += from[k];
-}
-
-enum { CHUNK = 65536 };
-
-static bool read_two(int fd, char what[2])
-{
-    ssize_t k = read(fd, what, 2);
-    if (k == 1)
-        k += read(fd, what + 1, 1);
-    return k == 2;
-}
-
-/* As much as fits a cache is received, then added or copied. */
-static void receive(int fd, char *to, size_t n, bool adds)
-{
-    static _Alignas(64) char chunk[CHUNK];
-    for (size_t at = 0; at < n; at += CHUNK) {
-        size_t k = n - at < CHUNK ? n - at : CHUNK;
-        move_all(fd, chunk, k, false);
-        if (adds)
-            add((float *)(void *)(to + at), (const float *)(void *)chunk,
-                k / sizeof(float));
-        else
-            memcpy(to + at, chunk, k);
-    }
-}
-
-/* The far end: takes pushes and says when it has the last one, or sends what is
- * asked for. */
-static void serve_raw(int fd)
-{
-    char *array = calloc(MOST_ROWS, COLS * sizeof(float)), what[2];
-    int taken = 0;
-    while (read_two(fd, what)) {
-        int size = what[1];
-        size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
-        if (what[0] == 'p') {
-            receive(fd, array, n, true);
-            if (++taken % turns(size) == 0) {
-                move_all(fd, what, 1, true);
-                taken = 0;
-            }
-        } else {
-            move_all(fd, array, n, true);
-        }
-    }
-    free(array);
-    close(fd);
-}
-
-static pace time_raw(int fd, int size, bool pull, char *array)
+static pace time_bare(bare_kind kind, int size, bool pull, char *array)
 {
     size_t n = (size_t)rows_of[size] * COLS * sizeof(float);
     stretch s = begin_stretch(floor_pid);
     for (int k = 0; k < turns(size); k++) {
-        char what[2] = {pull ? 'g' : 'p', (char)size};
-        move_all(fd, what, 2, true);
-        if (pull) {
-            receive(fd, array, n, false);
-        } else {
-            move_all(fd, array, n, true);
-            if (k + 1 == turns(size)) /* as the store settles in the end */
-                move_all(fd, what, 1, false);
-        }
+        if (pull)
+            bare_pull(bare, kind, array, n);
+        else /* in the end all is in, as the store settles */
+            bare_push(bare, kind, array, n, k + 1 == turns(size));
     }
     return end_stretch(&s, size);
 }
 
 /* ---- the store --------------------------------------------------------- */
 
-static int raw_fd;      /* of the measuring process */
 static pid_t shard_pid; /* the process with the shard */
 
 static strads_err tables(const void *config, const strads_shape *shape,
@@ -285,29 +218,37 @@ static strads_err time_small(strads_session *s, uint32_t table, double *read_ns,
 
 static figures result;
 
+/* The store and the floors in turn. */
+static strads_err time_size(strads_session *s, int way, int size, float *values)
+{
+    pace store[ROUNDS], floor[BARE_KINDS][ROUNDS];
+    strads_err err = STRADS_OK;
+    for (int r = 0; !err && r < ROUNDS; r++) {
+        for (int k = 0; k < BARE_KINDS; k++)
+            floor[k][r] =
+                time_bare((bare_kind)k, size, way == PULL, (char *)values);
+        err = way == PULL ? time_pull(s, size, values, &store[r])
+                          : time_push(s, size, values, &store[r]);
+    }
+    if (err)
+        return err;
+    result.store[way][size] = median_pace(store);
+    for (int k = 0; k < BARE_KINDS; k++)
+        result.bare[way][k][size] = median_pace(floor[k]);
+    return STRADS_OK;
+}
+
 /* Partition 0 is beside the shard and leaves at once; partition 1 measures. */
 static strads_err run(strads_task *task, strads_session *s)
 {
-    pace push[ROUNDS], pull[ROUNDS], raw[ROUNDS], rawp[ROUNDS];
-    strads_err err = STRADS_OK;
     if (task->share->partition == 0)
         return STRADS_OK;
     float *values = calloc((size_t)MOST_ROWS * COLS, sizeof *values);
     must(values != NULL, "memory");
-    err = strads_session_clock(s);
-    for (int size = 0; size < SIZES; size++) {
-        for (int r = 0; !err && r < ROUNDS; r++) {
-            raw[r] = time_raw(raw_fd, size, false, (char *)values);
-            err = time_push(s, size, values, &push[r]);
-            rawp[r] = time_raw(raw_fd, size, true, (char *)values);
-            if (!err)
-                err = time_pull(s, size, values, &pull[r]);
-        }
-        result.push[size] = median_pace(push);
-        result.pull[size] = median_pace(pull);
-        result.raw_push[size] = median_pace(raw);
-        result.raw_pull[size] = median_pace(rawp);
-    }
+    strads_err err = strads_session_clock(s);
+    for (int way = 0; way < WAYS; way++)
+        for (int size = 0; !err && size < SIZES; size++)
+            err = time_size(s, way, size, values);
     free(values);
     return err ? err : time_small(s, 0, &result.read_ns, &result.inc_ns);
 }
@@ -367,7 +308,7 @@ static void keep_shard(int fd)
     char url[200] = "";
     must(!strads_engine_listen(&program, NULL, &options, &engine), "listen");
     (void)snprintf(url, sizeof url, "%s", strads_engine_url(engine));
-    move_all(fd, url, sizeof url, true);
+    bare_move(fd, url, sizeof url, true);
     take_part(engine);
 }
 
@@ -378,7 +319,7 @@ static void measure_nodes(int fd)
                                          .workers = 1,
                                          .find = find};
     strads_engine *engine;
-    move_all(fd, url, sizeof url, false);
+    bare_move(fd, url, sizeof url, false);
     must(!strads_engine_join(url, &options, &engine), "join");
     take_part(engine);
 }
@@ -428,22 +369,23 @@ static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
     free(values);
 }
 
-static void print_size(int values, const pace *push, const pace *raw_push,
-                       const pace *pull, const pace *raw_pull)
+static void print_size(int way, int size)
 {
-    printf("%-9d %5.0f (%5.2f) %5.0f (%5.2f) %6.2f %5.0f (%5.2f) "
-           "%5.0f (%5.2f) %6.2f\n",
-           values, 1e-6 * push->values, push->cpu, 1e-6 * raw_push->values,
-           raw_push->cpu, push->values / raw_push->values, 1e-6 * pull->values,
-           pull->cpu, 1e-6 * raw_pull->values, raw_pull->cpu,
-           pull->values / raw_pull->values);
-    printf("{\"bench\": \"store-net\", \"values\": %d, \"push\": %.4g, "
-           "\"raw_push\": %.4g, \"pull\": %.4g, \"raw_pull\": %.4g, "
-           "\"push_cpu_ns\": %.3g, \"raw_push_cpu_ns\": %.3g, "
-           "\"pull_cpu_ns\": %.3g, \"raw_pull_cpu_ns\": %.3g}\n",
-           values, push->values, raw_push->values, pull->values,
-           raw_pull->values, push->cpu, raw_push->cpu, pull->cpu,
-           raw_pull->cpu);
+    const char *name = way == PULL ? "pull" : "push";
+    int values = (int)rows_of[size] * COLS;
+    const pace *store = &result.store[way][size];
+    const pace *nng = &result.bare[way][BARE_NNG][size];
+    const pace *raw = &result.bare[way][BARE_SOCKET][size];
+    printf("%s %-9d %5.0f (%5.2f) %5.0f (%5.2f) %5.0f (%5.2f) %7.2f %7.2f\n",
+           name, values, 1e-6 * store->values, store->cpu, 1e-6 * nng->values,
+           nng->cpu, 1e-6 * raw->values, raw->cpu, store->values / raw->values,
+           nng->values / raw->values);
+    printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
+           "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
+           "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
+           "\"raw_cpu_ns\": %.3g}\n",
+           name, values, store->values, nng->values, raw->values, store->cpu,
+           nng->cpu, raw->cpu);
 }
 
 static void print(void)
@@ -454,11 +396,11 @@ static void print(void)
            "load %.1f\n",
            COLS, load[0]);
     printf("and in brackets ns of processor a value, of both ends\n");
-    printf("%-9s %13s %13s %6s %13s %13s %6s\n", "values", "push", "raw",
-           "ratio", "pull", "raw", "ratio");
-    for (int k = 0; k < SIZES; k++)
-        print_size((int)rows_of[k] * COLS, &result.push[k], &result.raw_push[k],
-                   &result.pull[k], &result.raw_pull[k]);
+    printf("%-14s %13s %13s %13s %7s %7s\n", "values", "store", "nng_stream",
+           "raw", "of raw", "nng's");
+    for (int way = 0; way < WAYS; way++)
+        for (int size = 0; size < SIZES; size++)
+            print_size(way, size);
     measure_here(&wide, &read_ns, &inc_ns);
     printf("a cached read of 2 numbers: %.0f ns over nodes, %.0f in process; "
            "an inc: %.0f and %.0f ns\n",
@@ -498,7 +440,7 @@ int main(void)
     floor_pid = fork();
     if (floor_pid == 0) {
         close(raw[0]);
-        serve_raw(raw[1]);
+        bare_streams_serve(raw[1], (size_t)MOST_ROWS * COLS * sizeof(float));
         _exit(0);
     }
     shard_pid = fork();
@@ -509,9 +451,9 @@ int main(void)
         _exit(0);
     }
     close(raw[1]);
-    raw_fd = raw[0];
+    bare = bare_streams_open(raw[0]);
     measure_nodes(url[0]);
-    close(raw_fd);
+    bare_streams_close(bare);
     (void)waitpid(shard_pid, NULL, 0);
     (void)waitpid(floor_pid, NULL, 0);
     print();

@@ -1,0 +1,199 @@
+/* Owns one end of the two streams. A receiver takes as much as fits a cache,
+ * then adds or copies it. */
+#include "bench/bare_streams.h"
+
+#include <errno.h>
+#include <nng/nng.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CHUNK = 65536 };
+
+struct bare_streams {
+    int fd;
+    nng_stream *stream;
+    nng_aio *aio;
+    _Alignas(64) char chunk[CHUNK];
+};
+
+/* What the near end tells the far one, over the socket. */
+typedef struct order {
+    size_t n;
+    bare_kind kind;
+    bool pull, last;
+} order;
+
+static void must(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "bare_streams: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void must_nng(int rv, const char *what)
+{
+    if (rv == 0)
+        return;
+    fprintf(stderr, "bare_streams: %s: %s\n", what, nng_strerror(rv));
+    exit(1);
+}
+
+void bare_move(int fd, void *bytes, size_t n, bool out)
+{
+    char *at = bytes;
+    while (n) {
+        ssize_t k = out ? write(fd, at, n) : read(fd, at, n);
+        must(k > 0, "a plain stream");
+        at += k;
+        n -= (size_t)k;
+    }
+}
+
+/* One operation at a time: it may do less than was asked, and only then is it
+ * known where the next one begins. */
+static void move_nng(bare_streams *s, char *bytes, size_t n, bool out)
+{
+    while (n) {
+        nng_iov iov = {bytes, n};
+        must_nng(nng_aio_set_iov(s->aio, 1, &iov), "an iov");
+        if (out)
+            nng_stream_send(s->stream, s->aio);
+        else
+            nng_stream_recv(s->stream, s->aio);
+        nng_aio_wait(s->aio);
+        must_nng(nng_aio_result(s->aio), "a stream");
+        bytes += nng_aio_count(s->aio);
+        n -= nng_aio_count(s->aio);
+    }
+}
+
+static void move(bare_streams *s, bare_kind kind, char *bytes, size_t n,
+                 bool out)
+{
+    if (kind == BARE_NNG)
+        move_nng(s, bytes, n, out);
+    else
+        bare_move(s->fd, bytes, n, out);
+}
+
+static __attribute__((noinline)) void add(float *restrict to,
+                                          const float *restrict from, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        to[k] += from[k];
+}
+
+static void receive(bare_streams *s, bare_kind kind, char *to, size_t n,
+                    bool adds)
+{
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t k = n - at < CHUNK ? n - at : CHUNK;
+        move(s, kind, s->chunk, k, false);
+        if (adds)
+            add((float *)(void *)(to + at), (const float *)(void *)s->chunk,
+                k / sizeof(float));
+        else
+            memcpy(to + at, s->chunk, k);
+    }
+}
+
+static bare_streams *new_end(int fd)
+{
+    bare_streams *s = aligned_alloc(64, sizeof *s);
+    must(s != NULL, "memory");
+    *s = (bare_streams){.fd = fd};
+    must_nng(nng_aio_alloc(&s->aio, NULL, NULL), "an aio");
+    return s;
+}
+
+void bare_streams_close(bare_streams *s)
+{
+    close(s->fd);
+    nng_stream_free(s->stream);
+    nng_aio_free(s->aio);
+    free(s);
+}
+
+/* ---- the far end ------------------------------------------------------- */
+
+static void accept_one(bare_streams *s)
+{
+    nng_stream_listener *door;
+    int port;
+    must_nng(nng_stream_listener_alloc(&door, "tcp://127.0.0.1:0"), "a door");
+    must_nng(nng_stream_listener_listen(door), "listening");
+    must_nng(nng_stream_listener_get_int(door, NNG_OPT_TCP_BOUND_PORT, &port),
+             "a port");
+    bare_move(s->fd, &port, sizeof port, true);
+    nng_stream_listener_accept(door, s->aio);
+    nng_aio_wait(s->aio);
+    must_nng(nng_aio_result(s->aio), "accepting");
+    s->stream = nng_aio_get_output(s->aio, 0);
+    nng_stream_listener_free(door);
+}
+
+static bool take_order(int fd, order *o)
+{
+    return recv(fd, o, sizeof *o, MSG_WAITALL) == (ssize_t)sizeof *o;
+}
+
+void bare_streams_serve(int fd, size_t most)
+{
+    char *array = calloc(1, most), done = 1;
+    must(array != NULL, "memory");
+    bare_streams *s = new_end(fd);
+    accept_one(s);
+    for (order o; take_order(fd, &o);) {
+        if (o.pull)
+            move(s, o.kind, array, o.n, true);
+        else
+            receive(s, o.kind, array, o.n, true);
+        if (o.last)
+            bare_move(fd, &done, 1, true);
+    }
+    bare_streams_close(s);
+    free(array);
+}
+
+/* ---- the near end ------------------------------------------------------ */
+
+bare_streams *bare_streams_open(int fd)
+{
+    bare_streams *s = new_end(fd);
+    nng_stream_dialer *dialer;
+    char url[64];
+    int port;
+    bare_move(fd, &port, sizeof port, false);
+    (void)snprintf(url, sizeof url, "tcp://127.0.0.1:%d", port);
+    must_nng(nng_stream_dialer_alloc(&dialer, url), "a dialer");
+    nng_stream_dialer_dial(dialer, s->aio);
+    nng_aio_wait(s->aio);
+    must_nng(nng_aio_result(s->aio), "dialling");
+    s->stream = nng_aio_get_output(s->aio, 0);
+    nng_stream_dialer_free(dialer);
+    must_nng(nng_stream_set_bool(s->stream, NNG_OPT_TCP_NODELAY, true),
+             "no delay");
+    return s;
+}
+
+void bare_push(bare_streams *s, bare_kind kind, char *bytes, size_t n,
+               bool last)
+{
+    order o = {.n = n, .kind = kind, .last = last};
+    char done;
+    bare_move(s->fd, &o, sizeof o, true);
+    move(s, kind, bytes, n, true);
+    if (last)
+        bare_move(s->fd, &done, 1, false);
+}
+
+void bare_pull(bare_streams *s, bare_kind kind, char *bytes, size_t n)
+{
+    order o = {.n = n, .kind = kind, .pull = true};
+    bare_move(s->fd, &o, sizeof o, true);
+    receive(s, kind, bytes, n, false);
+}
