@@ -20,8 +20,10 @@ for command in "lasso train" "lasso predict" run join "data info"; do
     gives 0 help $command
     cmp -s out asked || fail "help $command differs from $command --help"
 done
-gives 0 lasso path --help
-[ "$(wc -l <out)" -le 52 ] || fail "a path's --help is longer than a page"
+for command in "lasso path" "lasso cv"; do
+    gives 0 $command --help
+    [ "$(wc -l <out)" -le 52 ] || fail "$command --help is longer than a page"
+done
 # A loop has options of its own, and none of those that rounds have.
 gives 0 sgd-logistic train --help
 [ "$(wc -l <out)" -le 50 ] || fail "a loop's --help is longer than a page"

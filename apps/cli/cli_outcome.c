@@ -83,6 +83,18 @@ static strads_err resolve_options(cli_job *j)
     return cli_job_keep_options(j);
 }
 
+static cli_trained look_back(const cli_job *j)
+{
+    return (cli_trained){.result = j->result,
+                         .data = j->data,
+                         .options = j->config_text,
+                         .seed = j->engine.seed,
+                         .config = j->config,
+                         .engine = &j->engine,
+                         .quiet = j->files.quiet,
+                         .arg = j->train->arg};
+}
+
 static strads_err write_common_model(const cli_job *j)
 {
     strads_model *model = NULL;
@@ -104,10 +116,7 @@ static strads_err write_model(cli_job *j)
 {
     strads_err err = resolve_options(j);
     if (!err && j->train->write) {
-        const cli_trained trained = {.result = j->result,
-                                     .data = j->data,
-                                     .options = j->config_text,
-                                     .seed = j->engine.seed};
+        const cli_trained trained = look_back(j);
         err = j->train->write(&trained, j->files.model);
     } else if (!err) {
         err = write_common_model(j);
@@ -124,11 +133,12 @@ int cli_job_conclude(cli_job *j)
     outcome end = judge(j);
     strads_err err = STRADS_OK;
     summarise(j, &end);
-    if (j->files.model) {
-        err = write_model(j);
+    if (j->train->finish) {
+        const cli_trained trained = look_back(j);
+        err = j->train->finish(j->train->arg, &trained);
     }
-    if (!err && j->train->finish) {
-        err = j->train->finish(j->train->arg, j->result);
+    if (!err && j->files.model) {
+        err = write_model(j);
     }
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));

@@ -11,6 +11,10 @@ typedef struct cli_trained {
     const strads_data *data;
     const char *options; /* a JSON object */
     uint64_t seed;
+    const void *config; /* the program's options */
+    const strads_engine_options *engine;
+    bool quiet;
+    void *arg; /* the command's own */
 } cli_trained;
 
 typedef struct cli_train {
@@ -31,12 +35,13 @@ typedef struct cli_train {
     /* A command that gives more than a model; each may be NULL. */
     const strads_option *more; /* options of its own, of *arg */
     void *arg;
-    /* Before data are read, may change the program's options; once they are; after each report; when the run has
-     * ended without an error. */
+    /* Before data are read (it may change the program's options); once they
+     * are; after each report; when the run has ended without an error, before
+     * its model is written. */
     strads_err (*check)(void *arg, void *config);
     strads_err (*look)(void *arg, const strads_data *data);
     void (*note)(void *arg, const strads_progress *progress);
-    strads_err (*finish)(void *arg, const strads_result *result);
+    strads_err (*finish)(void *arg, const cli_trained *trained);
 } cli_train;
 
 /* The program that its models name. */

@@ -266,12 +266,12 @@ static strads_err put(const path_job *job, const char *path, writer write,
     return sti_aside_commit(&aside);
 }
 
-static strads_err finish(void *arg, const strads_result *result)
+static strads_err finish(void *arg, const cli_trained *trained)
 {
     const path_job *job = arg;
     uint32_t n;
     const strads_lasso_point *point =
-        strads_lasso_path(strads_result_state(result), &n);
+        strads_lasso_path(strads_result_state(trained->result), &n);
     strads_err err = put(job, job->table, write_table, point, n);
     if (!err && job->coefficients) {
         err = put(job, job->coefficients, write_coefficients, point, n);

@@ -41,11 +41,12 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     return err;
 }
 
-static strads_err write_assignments(void *files, const strads_result *result)
+static strads_err write_assignments(void *files, const cli_trained *trained)
 {
     const lda_files *f = files;
-    return f->assignments ? strads_lda_assignments_write(result, f->assignments)
-                          : STRADS_OK;
+    return f->assignments
+               ? strads_lda_assignments_write(trained->result, f->assignments)
+               : STRADS_OK;
 }
 
 int cli_lda_train(int argc, char **argv)

@@ -66,6 +66,39 @@ extern STRADS_API const strads_program strads_program_lasso_path;
 STRADS_API const strads_lasso_point *strads_lasso_path(const void *state,
                                                        uint32_t *n);
 
+/* ---- cross-validation -------------------------------------------------- */
+
+typedef struct strads_lasso_cv_options {
+    strads_lasso_path_options path; /* first: all folds use the same lambdas;
+                                       needed */
+    uint32_t folds;                 /* 2 .. rows; 0: 10 */
+    uint32_t threads;               /* folds at once; 0: 1 */
+    uint64_t seed;                  /* who is in which fold */
+    double tolerance;               /* of each fold's points; 0: 1e-6 */
+    const volatile bool *stop;      /* as in strads_engine_options */
+} strads_lasso_cv_options;
+
+/* The squared error on rows that a fit has not seen, at one lambda. */
+typedef struct strads_lasso_cv_point {
+    double lambda;
+    double error;     /* mean over rows */
+    double deviation; /* its standard error: that of the folds' means */
+} strads_lasso_cv_point;
+
+/* Fits the path once for each fold, on the rows of the others, and judges it by
+ * the fold's. Folds are as equal as can be, and drawn by `seed`. Fills in
+ * points[path.points]; *best is the place of the least error, *simplest that of
+ * the largest lambda whose error is within one standard error of it (Breiman et
+ * al., "Classification and Regression Trees", 1984, section 3.4.3). The same
+ * options give the same bits, whatever `threads` is. `data` has columns, rows
+ * split, labels, and all its partitions are in this process. STRADS_EINVAL: an
+ * option, or data without labels. STRADS_ENOMEM. STRADS_ECANCELED: stopped.
+ * Blocks. */
+STRADS_API strads_err strads_lasso_cv(const strads_data *data,
+                                      const strads_lasso_cv_options *options,
+                                      strads_lasso_cv_point *points,
+                                      uint32_t *best, uint32_t *simplest);
+
 /* ---- results ----------------------------------------------------------- */
 
 /* Results, from the state that strads_result_state returns; any thread. */

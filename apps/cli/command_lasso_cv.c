@@ -1,0 +1,291 @@
+/* strads lasso cv DATA: a path on all rows, its error on rows left out, and the
+ * model at the lambda that the errors choose. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_names.h"
+#include "cli_plot.h"
+#include "cli_train.h"
+#include "command.h"
+#include "engine/base/aside.h"
+#include "strads/lasso.h"
+
+typedef struct cv_job {
+    const char *table, *svg, *choice;
+    uint32_t folds;
+    bool json;
+    strads_lasso_cv_point *error; /* [n] */
+    const strads_lasso_point *point;
+    uint32_t n, best, simplest, chosen;
+} cv_job;
+
+static const strads_option output_table[] = {
+    {.name = "folds",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(cv_job, folds),
+     .metavar = "K",
+     .help = "parts of the rows, each left out once (default 10)",
+     .min = 2,
+     .max = 1e6},
+    {.name = "choose",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cv_job, choice),
+     .metavar = "WHICH",
+     .help = "the model's lambda: best or 1se (default 1se)",
+     .choices = "best|1se"},
+    {.name = "output",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cv_job, table),
+     .metavar = "FILE",
+     .help = "write the table there (default: standard output)"},
+    {.name = "json",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(cv_job, json),
+     .help = "the table as JSON lines (default: as CSV)"},
+    {.name = "svg",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cv_job, svg),
+     .metavar = "FILE",
+     .help = "draw errors and nonzeros (default: no)"},
+    {.name = NULL},
+};
+
+static strads_err check(void *arg, void *config)
+{
+    (void)config;
+    const cv_job *job = arg;
+    strads_err err = job->table ? sti_aside_check(job->table) : STRADS_OK;
+    if (!err && job->svg) {
+        err = sti_aside_check(job->svg);
+    }
+    return err;
+}
+
+static strads_err look(void *arg, const strads_data *data)
+{
+    const cv_job *job = arg;
+    const strads_share *first = strads_data_share(data, 0);
+    for (uint32_t k = 0; first && k < first->partitions; k++) {
+        if (!strads_data_share(data, k)) {
+            first = NULL;
+        }
+    }
+    if (!first) {
+        return strads_fail(STRADS_EINVAL,
+                           "lasso cv needs all rows in one process; leave "
+                           "--listen and --nodes out");
+    }
+    if (job->folds > strads_data_rows(data)) {
+        return strads_fail(STRADS_EINVAL,
+                           "--folds %" PRIu32 ": the data has %" PRIu64
+                           " rows, and each fold needs one",
+                           job->folds, strads_data_rows(data));
+    }
+    return STRADS_OK;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static void write_table(const cv_job *job, FILE *out)
+{
+    static const char *const keys[] = {"lambda", "nonzeros", "error",
+                                       "deviation"};
+    if (!job->json) {
+        (void)fputs("lambda,nonzeros,error,deviation,choice\n", out);
+    }
+    for (uint32_t k = 0; k < job->n; k++) {
+        const double values[] = {job->error[k].lambda,
+                                 (double)job->point[k].nonzeros,
+                                 job->error[k].error, job->error[k].deviation};
+        const char *choice = k == job->best ? "best" : "";
+        if (k == job->simplest) {
+            choice = k == job->best ? "best 1se" : "1se";
+        }
+        for (size_t c = 0; c < 4; c++) {
+            if (job->json) {
+                (void)fprintf(out, "%s\"%s\": ", c ? ", " : "{", keys[c]);
+            }
+            cli_csv_number(out, values[c]);
+            (void)fputs(job->json ? "" : ",", out);
+        }
+        (void)fprintf(out, job->json ? ", \"choice\": \"%s\"}\n" : "%s\n",
+                      choice);
+    }
+}
+
+/* ---- the drawing ------------------------------------------------------- */
+
+static void draw_errors(const cv_job *job, cli_plot plot, const double *x)
+{
+    plot.title = "squared error on rows left out";
+    plot.low = INFINITY;
+    plot.high = -INFINITY;
+    for (uint32_t k = 0; k < job->n; k++) {
+        const strads_lasso_cv_point *e = &job->error[k];
+        plot.low = fmin(plot.low, e->error - e->deviation);
+        plot.high = fmax(plot.high, e->error + e->deviation);
+    }
+    cli_plot_frame(&plot);
+    for (uint32_t k = 0; k < job->n; k++) {
+        const strads_lasso_cv_point *e = &job->error[k];
+        cli_plot_bar(&plot, x[k], e->error, e->error - e->deviation,
+                     e->error + e->deviation);
+    }
+    cli_plot_mark(&plot, x[job->best],
+                  job->best == job->simplest ? "best, 1se" : "best");
+    if (job->best != job->simplest) {
+        cli_plot_mark(&plot, x[job->simplest], "1se");
+    }
+}
+
+static strads_err draw(const cv_job *job, FILE *out)
+{
+    double *x = calloc(2 * (size_t)job->n + 1, sizeof *x);
+    if (!x) {
+        return strads_fail(STRADS_ENOMEM, "no memory left to draw the errors");
+    }
+    double *nonzeros = x + job->n;
+    cli_plot plot = {.out = out, .across = "lambda"};
+    for (uint32_t k = 0; k < job->n; k++) {
+        x[k] = log10(fmax(job->error[k].lambda, 1e-300));
+        nonzeros[k] = (double)job->point[k].nonzeros;
+        plot.high = fmax(plot.high, nonzeros[k]);
+    }
+    plot.x_first = x[0];
+    plot.x_last = x[job->n - 1];
+    cli_plot_begin(out, 2);
+    draw_errors(job, plot, x);
+    plot.place = 1;
+    plot.title = "coefficients that are not 0, on all rows";
+    cli_plot_frame(&plot);
+    cli_plot_line(&plot, job->n, x, nonzeros, 0);
+    cli_plot_end(out);
+    free(x);
+    return STRADS_OK;
+}
+
+/* ---- after the path on all rows ---------------------------------------- */
+
+static strads_err put_table(const cv_job *job)
+{
+    sti_aside aside = {0};
+    if (!job->table) {
+        write_table(job, stdout);
+        return STRADS_OK;
+    }
+    strads_err err = sti_aside_open(job->table, &aside);
+    if (err) {
+        return err;
+    }
+    write_table(job, aside.file);
+    return sti_aside_commit(&aside);
+}
+
+static strads_err put_drawing(const cv_job *job)
+{
+    sti_aside aside = {0};
+    strads_err err = sti_aside_open(job->svg, &aside);
+    if (!err) {
+        err = draw(job, aside.file);
+    }
+    if (err) {
+        sti_aside_abandon(&aside);
+        return err;
+    }
+    return sti_aside_commit(&aside);
+}
+
+static strads_err validate(cv_job *job, const cli_trained *trained)
+{
+    const strads_lasso_path_options *path = trained->config;
+    strads_lasso_cv_options options = {.path = *path,
+                                       .folds = job->folds,
+                                       .threads = trained->engine->workers,
+                                       .seed = trained->seed,
+                                       .tolerance = trained->engine->tolerance,
+                                       .stop = trained->engine->stop};
+    job->point =
+        strads_lasso_path(strads_result_state(trained->result), &job->n);
+    if (job->n < path->points) {
+        return strads_fail(STRADS_ECANCELED,
+                           "the path on all rows ended at %" PRIu32
+                           " of %" PRIu32 " points, and has no errors",
+                           job->n, path->points);
+    }
+    job->error = calloc(job->n, sizeof *job->error);
+    if (!job->error) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for the errors");
+    }
+    options.path.first = job->point[0].lambda;
+    return strads_lasso_cv(trained->data, &options, job->error, &job->best,
+                           &job->simplest);
+}
+
+static strads_err finish(void *arg, const cli_trained *trained)
+{
+    cv_job *job = arg;
+    strads_err err = validate(job, trained);
+    if (err) {
+        return err;
+    }
+    bool best = job->choice && strcmp(job->choice, "best") == 0;
+    job->chosen = best ? job->best : job->simplest;
+    const uint32_t places[] = {job->best, job->simplest};
+    for (size_t k = 0; k < 2; k++) {
+        cli_say(trained->quiet,
+                "%s: lambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros",
+                k ? "within one standard error" : "best",
+                job->error[places[k]].lambda, job->error[places[k]].error,
+                job->error[places[k]].deviation,
+                job->point[places[k]].nonzeros);
+    }
+    err = put_table(job);
+    return !err && job->svg ? put_drawing(job) : err;
+}
+
+/* The model is the path's point at the choice: fitted on all rows. */
+static strads_err write(const cli_trained *trained, const char *path)
+{
+    const cv_job *job = trained->arg;
+    const strads_lasso_point *point = &job->point[job->chosen];
+    const strads_progress *p = strads_result_progress(trained->result);
+    const strads_model model = {.program = "lasso",
+                                .columns = strads_data_cols(trained->data),
+                                .width = 1,
+                                .intercept = point->intercept,
+                                .n = point->nonzeros,
+                                .index = point->index,
+                                .value = point->value,
+                                .options = trained->options,
+                                .fit = {.objective = point->objective,
+                                        .gap = point->gap,
+                                        .rounds = point->round,
+                                        .seconds = p->seconds,
+                                        .seed = trained->seed,
+                                        .partitions = strads_result_partitions(
+                                            trained->result)}};
+    return strads_model_write(&model, path);
+}
+
+int cli_lasso_cv(int argc, char **argv)
+{
+    cv_job job = {.folds = 10};
+    const cli_train train = {
+        .program = &strads_program_lasso_path,
+        .model = "lasso",
+        .name = "lasso cv",
+        .summary = "Chooses a Lasso's lambda by its error on rows left out.",
+        .options = "Path:",
+        .write = write,
+        .more = output_table,
+        .arg = &job,
+        .check = check,
+        .look = look,
+        .finish = finish,
+    };
+    const int code = cli_train_main(&train, argc, argv);
+    free(job.error);
+    return code;
+}

@@ -1,0 +1,41 @@
+#!/bin/sh
+# strads lasso cv on a century of speeches: its table, its choices, its model.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+head -n 200 "$year_train" >some.svm
+gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
+    --output t.csv --svg cv.svg --model m.json --workers 2
+same "$(head -n 1 t.csv)" "lambda,nonzeros,error,deviation,choice" "its head"
+same "$(wc -l <t.csv | tr -d ' ')" 9 "lines of the table"
+says cv.svg '<svg xmlns=' '</svg>' 'best'
+says err "best: lambda" "within one standard error: lambda"
+awk -F, 'NR > 1 {
+    e[++n] = $3; s[n] = $4
+    if ($5 ~ /best/) best = n
+    if ($5 ~ /1se/) one = n }
+END {
+    for (k = 1; k <= n; k++) if (e[k] < e[best]) exit 1
+    for (k = 1; k <= one; k++)
+        if ((e[k] <= e[best] + s[best]) != (k == one)) exit 1
+}' t.csv || fail "the choices: $(cat t.csv)"
+
+# The model is the fit of all rows at the choice
+lambda=$(awk -F, '$5 ~ /1se/ { print $1 }' t.csv)
+gives 0 lasso train some.svm --intercept --lambda "$lambda" --model one.json
+near "$(member m.json objective)" "$(member one.json objective)" 2e-6 \
+    "the model at the choice"
+says m.json '"program": "lasso"'
+gives 0 lasso predict m.json "$year_test"
+
+# Who computes does not matter
+gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
+    --output again.csv --workers 1 --partitions 2 --choose best --quiet
+cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
+gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --json --quiet
+same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
+
+refuses 2 "201: the data has 200 rows" lasso cv some.svm --folds 201
+refuses 2 "--folds 1" lasso cv some.svm --folds 1
+refuses 2 "--choose" lasso cv some.svm --choose worst
+refuses 2 "nowhere" lasso cv some.svm --svg nowhere/p.svg
+finish

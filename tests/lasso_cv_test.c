@@ -1,0 +1,137 @@
+/* Cross-validation of a path, held against a loop that leaves rows out one by
+ * one and fits by single runs. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/lasso_design.h"
+
+enum { POINTS = 5 };
+
+static const lasso_recipe recipe = {
+    .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
+
+/* The design without one row. */
+static lasso_design without(const lasso_design *d, uint64_t row)
+{
+    lasso_design out = lasso_design_zero(d->rows - 1, d->cols);
+
+    for (uint64_t i = 0; i < out.rows; i++) {
+        const uint64_t from = i < row ? i : i + 1;
+        out.y[i] = d->y[from];
+        for (uint64_t j = 0; j < d->cols; j++)
+            lasso_design_col(&out, j)[i] = lasso_design_col(d, j)[from];
+    }
+    return out;
+}
+
+/* The squared error at row `row` of a fit without it. */
+static double error_at(const lasso_design *d, uint64_t row,
+                       const strads_lasso_options *options)
+{
+    lasso_design rest = without(d, row);
+    lasso_fit fit = lasso_design_fit(&rest, options, NULL);
+    double sum = fit.intercept;
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    for (uint64_t j = 0; j < d->cols; j++)
+        sum += fit.w[j] * lasso_design_col(d, j)[row];
+    lasso_fit_free(&fit);
+    lasso_design_free(&rest);
+    return (d->y[row] - sum) * (d->y[row] - sum);
+}
+
+static strads_lasso_cv_options leave_one_out(void)
+{
+    return (strads_lasso_cv_options){.path = {.fit = {.l1_ratio = 1,
+                                                      .intercept = true},
+                                              .points = POINTS,
+                                              .ratio = .1,
+                                              .first = .8},
+                                     .folds = (uint32_t)recipe.rows,
+                                     .threads = 2,
+                                     .tolerance = 1e-11};
+}
+
+Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
+{
+    const strads_lasso_cv_options options = leave_one_out();
+    strads_lasso_cv_point points[POINTS];
+    uint32_t best, simplest, least = 0;
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+    const double n = (double)d.rows;
+
+    cr_assert_eq(lasso_design_data(&d, 3, &data), STRADS_OK);
+    cr_assert_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_OK, "%s", strads_error_text());
+    for (uint32_t k = 0; k < POINTS; k++) {
+        const strads_lasso_options alone = {.lambda = .8 * pow(.1, k / 4.),
+                                            .intercept = true};
+        double error[32], mean = 0, spread = 0;
+        for (uint64_t i = 0; i < d.rows; i++) {
+            error[i] = error_at(&d, i, &alone);
+            mean += error[i] / n;
+        }
+        for (uint64_t i = 0; i < d.rows; i++)
+            spread += (error[i] - mean) * (error[i] - mean) / n;
+        cr_expect_float_eq(points[k].lambda, alone.lambda, 1e-12);
+        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
+        cr_expect_float_eq(points[k].deviation, sqrt(spread / (n - 1)),
+                           1e-4 * mean);
+        least = points[k].error < points[least].error ? k : least;
+    }
+    cr_expect_eq(best, least);
+    for (uint32_t k = 0; k <= simplest; k++)
+        cr_expect_eq(points[k].error <=
+                         points[best].error + points[best].deviation,
+                     k == simplest, "point %u", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(lasso_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
+{
+    strads_lasso_cv_options options = leave_one_out();
+    strads_lasso_cv_point points[3][POINTS];
+    uint32_t best[3], simplest[3];
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    options.folds = 4;
+    for (uint32_t k = 0; k < 3; k++) {
+        options.threads = k < 2 ? 3 * k + 1 : 1;
+        options.seed = k / 2;
+        cr_assert_eq(strads_lasso_cv(data, &options, points[k], &best[k],
+                                     &simplest[k]),
+                     STRADS_OK);
+    }
+    cr_expect_arr_eq(points[0], points[1], sizeof(points[0]));
+    cr_expect_arr_neq(points[0], points[2], sizeof(points[0]),
+                      "another seed deals rows to other folds");
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(lasso_cv, what_cannot_be_done_is_refused)
+{
+    strads_lasso_cv_options wrong[4];
+    strads_lasso_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+
+    for (size_t k = 0; k < 4; k++)
+        wrong[k] = leave_one_out();
+    wrong[0].folds = 1;
+    wrong[1].folds = (uint32_t)recipe.rows + 1;
+    wrong[2].path.first = 0;
+    wrong[3].path.ratio = 2;
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    for (size_t k = 0; k < 4; k++)
+        cr_expect_eq(strads_lasso_cv(data, &wrong[k], points, &best, &simplest),
+                     STRADS_EINVAL, "%zu", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
