@@ -46,6 +46,34 @@ for topics in 20 150; do
     cmp -s one.json.npy three.json.npy || fail "$topics topics: other counts"
 done
 
+# Topics: as many lines, by name, and the probabilities of each within 1.
+vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
+gives 0 lda train "$corpus" --topics 12 --sweeps 60 --evaluate 60 --seed 1 \
+    --partitions 2 --model m.json --quiet
+gives 0 lda topics m.json --vocab "$vocab"
+same "$(wc -l <out)" 12 "lines of topics"
+# A word of a topic that every reader of these speeches expects.
+says out soviet health
+gives 0 lda topics m.json --vocab "$vocab" --words 2000 --format csv
+tail -n +2 out | awk -F, '{
+    if ($1 != topic) { topic = $1; last = 1; sum[topic] = 0 }
+    if ($5 > last) { print "a score out of its order in line " NR; exit 1 }
+    last = $5; sum[topic] += exp($5)
+} END { for (k in sum) if (!(sum[k] > 0.9 && sum[k] <= 1.000001)) {
+    print "topic " k " sums to " sum[k]; exit 1 } }' >sums ||
+    fail "probabilities: $(cat sums)"
+gives 0 lda topics m.json --format json --relevance 0.3 --output topics.jsonl
+same "$(grep -c '"scores"' topics.jsonl)" 12 "lines of JSON"
+head -3 "$vocab" >three.txt
+refuses 2 "three.txt: has 3 names, the model has 2000 words" \
+    lda topics m.json --vocab three.txt
+printf '{"format": "strads-model"}' >other.json
+refuses 2 "is no topic model" lda topics other.json
+cp one.json.npy m.json.npy
+refuses 2 "m.json.npy" lda topics m.json
+printf 'nonsense' >m.json.npy
+refuses 2 "m.json.npy: has no counts" lda topics m.json
+
 # What is wrong is said before anything is run.
 refuses 2 "expected" lda train "$corpus" --topics 1
 refuses 2 "expected" lda train "$corpus" --topics 65536

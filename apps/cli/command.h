@@ -35,6 +35,7 @@ int cli_sgd_logistic_predict(int argc, char **argv);
 int cli_svm_train(int argc, char **argv);
 int cli_svm_predict(int argc, char **argv);
 int cli_lda_train(int argc, char **argv);
+int cli_lda_topics(int argc, char **argv);
 int cli_run_program(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_join(int argc, char **argv);

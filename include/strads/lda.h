@@ -82,6 +82,17 @@ STRADS_API strads_err strads_lda_model_write(const strads_lda_model *model,
 STRADS_API strads_err strads_lda_model_read(const char *path,
                                             strads_lda_model **out);
 
+/* A place of a topic that has fewer words than were asked for. */
+#define STRADS_LDA_NO_WORD UINT32_MAX
+
+/* The first n words of each topic by relevance lambda log phi + (1 - lambda)
+ * log (phi / p), 0 <= lambda <= 1 (Sievert and Shirley 2014); 1: by log phi.
+ * word and score [topics x n], the caller's; words that the topic does not have
+ * are left out. STRADS_EINVAL: n is 0, or lambda out of its range. */
+STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
+                                           double lambda, uint32_t n,
+                                           uint32_t *word, double *score);
+
 /* With keep_assignments: a line for each document, `N word:topic ...`, words
  * and topics from 0, words ascending. The file is whole or not there.
  * STRADS_ESTATE: they were not kept. STRADS_EIO. Blocks. */
