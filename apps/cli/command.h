@@ -26,6 +26,9 @@ typedef struct cli_command {
 
 int cli_lasso_train(int argc, char **argv);
 int cli_lasso_cv(int argc, char **argv);
+int cli_lasso_show(int argc, char **argv);
+int cli_logistic_show(int argc, char **argv);
+int cli_svm_show(int argc, char **argv);
 int cli_lasso_path(int argc, char **argv);
 int cli_lasso_predict(int argc, char **argv);
 int cli_logistic_train(int argc, char **argv);
