@@ -160,7 +160,8 @@ Test(svm_edge, labels_may_be_any_two_numbers)
         cr_expect_float_eq(plain.w[j], -turn.w[j], 1e-4);
     }
     const strads_svm_options wrong = {.loss = "hinge", .classes = "3,4"};
-    expect_refused(&d, &wrong, STRADS_EINVAL, "the labels 3 and 12.5");
+    expect_refused(&d, &wrong, STRADS_EINVAL,
+                   "there are rows with the label 12.5");
     svm_fit_free(&plain);
     svm_fit_free(&other);
     svm_fit_free(&turn);
@@ -266,6 +267,6 @@ Test(svm_edge, options_that_are_none_are_refused)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         expect_refused(&d, &cases[k].options, STRADS_EINVAL, cases[k].says);
     const strads_svm_options absent = {.weights = "/nowhere/at/all"};
-    expect_refused(&d, &absent, STRADS_EIO, "cannot be opened");
+    expect_refused(&d, &absent, STRADS_EINVAL, "cannot be opened");
     lasso_design_free(&d);
 }

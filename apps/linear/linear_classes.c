@@ -57,18 +57,43 @@ static bool read_number(const char **text, const char *ends, double *out)
     return true;
 }
 
-static strads_err read_classes(const char *text, linear_classes *out)
+static bool is_given(const char *text)
+{
+    return text && *text;
+}
+
+strads_err linear_classes_read(const char *text, linear_classes *out)
 {
     const char *at = text;
 
-    if (!read_number(&at, ",", &out->label[0]) || *at++ != ',' ||
-        !read_number(&at, "", &out->label[1]) || *at ||
-        out->label[0] == out->label[1])
-        return strads_fail(STRADS_EINVAL,
-                           "--classes %s: expected two different labels, "
-                           "NEGATIVE,POSITIVE",
-                           text);
-    return STRADS_OK;
+    for (out->n = 0; out->n < LINEAR_LABELS_MAX;) {
+        double *label = &out->label[out->n];
+        bool good = read_number(&at, ",", label);
+        for (uint32_t k = 0; k < out->n && good; k++)
+            good = out->label[k] != *label;
+        if (!good)
+            break;
+        out->n++;
+        if (!*at++)
+            return out->n > 1 ? STRADS_OK
+                              : strads_fail(STRADS_EINVAL,
+                                            "--classes %s: expected two labels "
+                                            "or more",
+                                            text);
+    }
+    return strads_fail(STRADS_EINVAL,
+                       "--classes %s: expected 2 to %d different labels, "
+                       "LABEL,LABEL,...",
+                       text, LINEAR_LABELS_MAX);
+}
+
+static bool find_class(const linear_classes *classes, double label,
+                       uint32_t *out)
+{
+    for (*out = 0; *out < classes->n; ++*out)
+        if (classes->label[*out] == label)
+            return true;
+    return false;
 }
 
 /* "LABEL=WEIGHT,...": each label a class, each weight above 0. */
@@ -78,18 +103,18 @@ static strads_err read_class_weights(const char *text, linear_classes *out)
 
     for (;;) {
         double label, weight;
+        uint32_t k;
         if (!read_number(&at, "=", &label) || *at++ != '=' ||
             !read_number(&at, ",", &weight) || !(weight > 0))
             return strads_fail(STRADS_EINVAL,
                                "--class-weight %s: expected balanced, none, or "
                                "LABEL=WEIGHT,... with weights above 0",
                                text);
-        if (label != out->label[0] && label != out->label[1])
+        if (!find_class(out, label, &k))
             return strads_fail(STRADS_EINVAL,
-                               "--class-weight %s: no row has the label %g; "
-                               "the labels are %g and %g",
-                               text, label, out->label[0], out->label[1]);
-        out->weight[label == out->label[1]] = weight;
+                               "--class-weight %s: no row has the label %g",
+                               text, label);
+        out->weight[k] = weight;
         if (!*at++)
             return STRADS_OK;
     }
@@ -110,66 +135,67 @@ static strads_err check_labels(const linear_survey *survey)
     if (n > LINEAR_LABELS_MAX)
         return strads_fail(STRADS_EFORMAT,
                            "there are more than %d different labels (%g, %g, "
-                           "%g, ...); expected two: for numbers use strads "
+                           "%g, ...); expected classes: for numbers use strads "
                            "lasso",
                            LINEAR_LABELS_MAX, survey->label[0],
                            survey->label[1], survey->label[2]);
-    if (n > 2)
-        return strads_fail(STRADS_EFORMAT,
-                           "there are %d different labels (%g, %g, %g%s); "
-                           "expected two",
-                           n, survey->label[0], survey->label[1],
-                           survey->label[2], n > 3 ? ", ..." : "");
     return STRADS_OK;
 }
 
-/* Classes of the options against labels of the data. */
+/* Every label of the data is one of the classes, and the other way round. */
 static strads_err match(const linear_class_options *options,
                         const linear_survey *survey, linear_classes *out)
 {
-    const double *label = survey->label;
-    strads_err err;
+    const uint32_t n = (uint32_t)survey->n;
+    uint32_t k;
 
-    if (!options->classes || !*options->classes) {
-        out->label[0] = label[0];
-        out->label[1] = label[1];
-        return STRADS_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!find_class(out, survey->label[i], &k))
+            return strads_fail(STRADS_EINVAL,
+                               "--classes %s: there are rows with the label %g",
+                               options->classes, survey->label[i]);
+        out->sum[k] = survey->weight[i];
     }
-    err = read_classes(options->classes, out);
-    if (!err && !(out->label[0] == label[0] && out->label[1] == label[1]) &&
-        !(out->label[0] == label[1] && out->label[1] == label[0]))
-        return strads_fail(STRADS_EINVAL,
-                           "--classes %s: the data has the labels %g and %g",
-                           options->classes, label[0], label[1]);
-    return err;
+    for (k = 0; k < out->n; k++)
+        if (!(out->sum[k] > 0))
+            return strads_fail(STRADS_EFORMAT,
+                               "%s with the label %g; expected rows of each "
+                               "class",
+                               is_given(options->weights)
+                                   ? "no row has a weight above 0"
+                                   : "there is no row",
+                               out->label[k]);
+    return STRADS_OK;
 }
 
 strads_err linear_classes_of(const linear_class_options *options,
                              const linear_survey *survey, linear_classes *out)
 {
     const char *weights = options->class_weight;
+    double sum = 0;
     strads_err err = check_labels(survey);
 
-    *out = (linear_classes){.weight = {1, 1}};
+    *out = (linear_classes){.n = (uint32_t)survey->n};
+    for (uint32_t k = 0; k < out->n && !err; k++)
+        out->label[k] = survey->label[k];
+    if (!err && is_given(options->classes))
+        err = linear_classes_read(options->classes, out);
     if (!err)
         err = match(options, survey, out);
     if (err)
         return err;
-    const bool swapped = out->label[0] == survey->label[1];
-    const double sum[2] = {survey->weight[swapped], survey->weight[!swapped]};
-    for (int k = 0; k < 2; k++)
-        if (!(sum[k] > 0))
-            return strads_fail(STRADS_EFORMAT,
-                               "all rows with the label %g have weight 0; "
-                               "expected rows of two classes",
-                               out->label[k]);
-    if (weights && strcmp(weights, "balanced") == 0)
-        for (int k = 0; k < 2; k++)
-            out->weight[k] = (sum[0] + sum[1]) / (2 * sum[k]);
-    else if (weights && *weights && strcmp(weights, "none") != 0)
+    for (uint32_t k = 0; k < out->n; k++) {
+        out->weight[k] = 1;
+        sum += out->sum[k];
+    }
+    if (is_given(weights) && strcmp(weights, "balanced") == 0)
+        for (uint32_t k = 0; k < out->n; k++)
+            out->weight[k] = sum / (out->n * out->sum[k]);
+    else if (is_given(weights) && strcmp(weights, "none") != 0)
         err = read_class_weights(weights, out);
-    for (int k = 0; k < 2; k++)
-        out->sum[k] = sum[k] * out->weight[k];
+    out->total = 0;
+    for (uint32_t k = 0; k < out->n; k++)
+        out->total += out->sum[k] *= out->weight[k];
     return err;
 }
 
@@ -230,8 +256,8 @@ strads_err linear_read_weights(const char *path, const strads_range *rows,
         return STRADS_OK;
     file = fopen(path, "re");
     if (!file)
-        return strads_fail(STRADS_EIO, "%s: cannot be opened: %s", path,
-                           strerror(errno));
+        return strads_fail(STRADS_EINVAL, "--weights %s: cannot be opened: %s",
+                           path, strerror(errno));
     err = read_lines(file, path, rows, total, weight);
     (void)fclose(file);
     return err;

@@ -25,24 +25,33 @@ void linear_survey_merge(void *into, const void *from, size_t bytes);
 
 /* As users write them; NULL or "" where they did not. */
 typedef struct linear_class_options {
-    const char *classes;      /* "NEGATIVE,POSITIVE"; NULL: lower and higher */
+    const char *classes; /* "LABEL,LABEL,..."; NULL: the data's, ascending */
     const char *class_weight; /* "none", "balanced" or "LABEL=WEIGHT,..." */
+    const char *weights;      /* the file of rows' weights, for sentences */
 } linear_class_options;
 
-/* What all agree on once the labels are known. */
+/* What all agree on once the labels are known. Of two the second is the
+ * positive one. */
 typedef struct linear_classes {
-    double label[2];  /* negative, positive */
-    double weight[2]; /* what a row of the class is multiplied by */
-    double sum[2];    /* of all weights, of each class */
+    uint32_t n;
+    double label[LINEAR_LABELS_MAX];
+    double weight[LINEAR_LABELS_MAX]; /* what rows of the class are multiplied
+                                         by */
+    double sum[LINEAR_LABELS_MAX];    /* of its rows' weights after that */
+    double total;                     /* of all */
 } linear_classes;
 
-/* Two classes and their weights. STRADS_EINVAL, STRADS_EFORMAT: a sentence why
+/* Labels and n from text, at least two and all different. STRADS_EINVAL. */
+strads_err linear_classes_read(const char *text, linear_classes *out);
+
+/* Classes and their weights. STRADS_EINVAL, STRADS_EFORMAT: a sentence why
  * not. */
 strads_err linear_classes_of(const linear_class_options *options,
                              const linear_survey *survey, linear_classes *out);
 
 /* The weights of the rows `rows` of `total`, from a file with one a line (NULL
- * or "": all are 1), in weight[]. STRADS_EIO, STRADS_EFORMAT. */
+ * or "": all are 1), in weight[]. STRADS_EINVAL: there is no such file.
+ * STRADS_EIO, STRADS_EFORMAT. */
 strads_err linear_read_weights(const char *path, const strads_range *rows,
                                uint64_t total, double *weight);
 

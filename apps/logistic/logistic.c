@@ -247,7 +247,7 @@ static strads_err logistic_schedule(strads_turn *turn)
 static size_t partial_labels(const strads_task *task)
 {
     (void)task;
-    return sizeof(logistic_survey);
+    return sizeof(linear_survey);
 }
 
 static size_t partial_moments(const strads_task *task)
@@ -290,7 +290,7 @@ static const strads_phase phases[] = {
                          .blind = true,
                          .partial = partial_labels,
                          .update = logistic_update_labels,
-                         .merge_with = logistic_survey_merge,
+                         .merge_with = linear_survey_merge,
                          .aggregate = logistic_aggregate_labels,
                          .receive = logistic_receive_labels},
     [LOGISTIC_MOMENTS] = {.name = "moments",

@@ -1,204 +1,21 @@
-/* What all partitions have to agree on before they look at a row's loss: which
- * labels there are, which of them is positive, and what a row weighs. */
-#include <ctype.h>
-#include <errno.h>
-#include <float.h>
+/* What the classes of a fit are, and where its intercepts start. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "logistic_parts.h"
 
-/* ---- which labels there are -------------------------------------------- */
-
-void logistic_survey_add(logistic_survey *survey, double label, double weight)
+static linear_class_options given(const strads_logistic_options *options)
 {
-    int n = (int)survey->n, k = 0;
-
-    while (k < n && survey->label[k] < label)
-        k++;
-    if (k < n && survey->label[k] == label) {
-        survey->weight[k] += weight;
-        return;
-    }
-    if (n > LOGISTIC_LABELS_MAX)
-        return;
-    memmove(survey->label + k + 1, survey->label + k,
-            (size_t)(n - k) * sizeof(double));
-    memmove(survey->weight + k + 1, survey->weight + k,
-            (size_t)(n - k) * sizeof(double));
-    survey->label[k] = label;
-    survey->weight[k] = weight;
-    survey->n++;
-}
-
-void logistic_survey_merge(void *into, const void *from, size_t bytes)
-{
-    const logistic_survey *other = from;
-
-    (void)bytes;
-    for (int k = 0; k < (int)other->n; k++)
-        logistic_survey_add(into, other->label[k], other->weight[k]);
-}
-
-/* ---- which of them are the classes ------------------------------------- */
-
-/* The number at *text, and what follows it must be one of `ends`. */
-static bool read_number(const char **text, const char *ends, double *out)
-{
-    char *end;
-
-    errno = 0;
-    *out = strtod(*text, &end);
-    if (end == *text || errno || !isfinite(*out) || !strchr(ends, *end))
-        return false;
-    *text = end;
-    return true;
-}
-
-/* "LABEL,LABEL,...": at least two, all different. */
-static strads_err read_classes(const char *text, logistic_classes *out)
-{
-    const char *at = text;
-
-    for (out->n = 0; out->n < LOGISTIC_LABELS_MAX;) {
-        double *label = &out->label[out->n];
-        bool good = read_number(&at, ",", label);
-        for (uint32_t k = 0; k < out->n && good; k++)
-            good = out->label[k] != *label;
-        if (!good)
-            break;
-        out->n++;
-        if (!*at++)
-            return out->n > 1 ? STRADS_OK
-                              : strads_fail(STRADS_EINVAL,
-                                            "--classes %s: expected two labels "
-                                            "or more",
-                                            text);
-    }
-    return strads_fail(STRADS_EINVAL,
-                       "--classes %s: expected 2 to %d different labels, "
-                       "LABEL,LABEL,...",
-                       text, LOGISTIC_LABELS_MAX);
-}
-
-static bool find_class(const logistic_classes *classes, double label,
-                       uint32_t *out)
-{
-    for (*out = 0; *out < classes->n; ++*out)
-        if (classes->label[*out] == label)
-            return true;
-    return false;
-}
-
-/* "LABEL=WEIGHT,...": each label a class, each weight above 0. */
-static strads_err read_class_weights(const char *text, logistic_classes *out)
-{
-    const char *at = text;
-
-    for (;;) {
-        double label, weight;
-        uint32_t k;
-        if (!read_number(&at, "=", &label) || *at++ != '=' ||
-            !read_number(&at, ",", &weight) || !(weight > 0))
-            return strads_fail(STRADS_EINVAL,
-                               "--class-weight %s: expected balanced, none, or "
-                               "LABEL=WEIGHT,... with weights above 0",
-                               text);
-        if (!find_class(out, label, &k))
-            return strads_fail(STRADS_EINVAL,
-                               "--class-weight %s: no row has the label %g",
-                               text, label);
-        out->weight[k] = weight;
-        if (!*at++)
-            return STRADS_OK;
-    }
-}
-
-static strads_err check_labels(const logistic_survey *survey)
-{
-    const int n = (int)survey->n;
-
-    if (n == 0)
-        return strads_fail(STRADS_EFORMAT,
-                           "there are no rows; expected rows of two classes");
-    if (n == 1)
-        return strads_fail(STRADS_EFORMAT,
-                           "all rows have the label %g; expected labels of two "
-                           "values",
-                           survey->label[0]);
-    if (n > LOGISTIC_LABELS_MAX)
-        return strads_fail(STRADS_EFORMAT,
-                           "there are more than %d different labels (%g, %g, "
-                           "%g, ...); expected classes: for numbers use strads "
-                           "lasso",
-                           LOGISTIC_LABELS_MAX, survey->label[0],
-                           survey->label[1], survey->label[2]);
-    return STRADS_OK;
-}
-
-/* Every label of the data is one of the classes, and the other way round. */
-static strads_err match(const strads_logistic_options *options,
-                        const logistic_survey *survey, logistic_classes *out)
-{
-    const uint32_t n = (uint32_t)survey->n;
-    uint32_t k;
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (!find_class(out, survey->label[i], &k))
-            return strads_fail(STRADS_EINVAL,
-                               "--classes %s: there are rows with the label %g",
-                               options->classes, survey->label[i]);
-        out->sum[k] = survey->weight[i];
-    }
-    for (k = 0; k < out->n; k++)
-        if (!(out->sum[k] > 0))
-            return strads_fail(STRADS_EFORMAT,
-                               "%s with the label %g; expected rows of each "
-                               "class",
-                               options->weights && *options->weights
-                                   ? "no row has a weight above 0"
-                                   : "there is no row",
-                               out->label[k]);
-    return STRADS_OK;
-}
-
-static bool is_given(const char *text)
-{
-    return text && *text;
+    return (linear_class_options){.classes = options->classes,
+                                  .class_weight = options->class_weight,
+                                  .weights = options->weights};
 }
 
 strads_err logistic_classes_of(const strads_logistic_options *options,
-                               const logistic_survey *survey,
-                               logistic_classes *out)
+                               const linear_survey *survey, linear_classes *out)
 {
-    const char *weights = options->class_weight;
-    double sum = 0;
-    strads_err err = check_labels(survey);
+    const linear_class_options wanted = given(options);
 
-    *out = (logistic_classes){.n = (uint32_t)survey->n};
-    for (uint32_t k = 0; k < out->n && !err; k++)
-        out->label[k] = survey->label[k];
-    if (!err && is_given(options->classes))
-        err = read_classes(options->classes, out);
-    if (!err)
-        err = match(options, survey, out);
-    if (err)
-        return err;
-    for (uint32_t k = 0; k < out->n; k++) {
-        out->weight[k] = 1;
-        sum += out->sum[k];
-    }
-    if (is_given(weights) && strcmp(weights, "balanced") == 0)
-        for (uint32_t k = 0; k < out->n; k++)
-            out->weight[k] = sum / (out->n * out->sum[k]);
-    else if (is_given(weights) && strcmp(weights, "none") != 0)
-        err = read_class_weights(weights, out);
-    out->total = 0;
-    for (uint32_t k = 0; k < out->n; k++)
-        out->total += out->sum[k] *= out->weight[k];
-    return err;
+    return linear_classes_of(&wanted, survey, out);
 }
 
 /* Where the whole data is here, its labels tell. */
@@ -206,20 +23,20 @@ strads_err logistic_count_classes(const strads_logistic_options *options,
                                   const strads_data *data, uint32_t *out)
 {
     const strads_share *share;
-    logistic_survey survey = {0};
+    linear_survey survey = {0};
     uint64_t rows = 0;
 
     *out = 2;
-    if (is_given(options->classes)) {
-        logistic_classes classes;
-        const strads_err err = read_classes(options->classes, &classes);
+    if (options->classes && *options->classes) {
+        linear_classes classes;
+        const strads_err err = linear_classes_read(options->classes, &classes);
         *out = err ? 2 : classes.n;
         return err;
     }
     for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
         const uint64_t n = share->rows.end - share->rows.begin;
         for (uint64_t i = 0; i < n && share->label; i++)
-            logistic_survey_add(&survey, share->label[i], 1);
+            linear_survey_add(&survey, share->label[i], 1);
         rows += n;
     }
     if (rows == strads_data_rows(data) && survey.n > 2)
@@ -228,75 +45,9 @@ strads_err logistic_count_classes(const strads_logistic_options *options,
 }
 
 double logistic_first_intercept(const strads_logistic_options *options,
-                                const logistic_classes *classes,
-                                uint32_t target)
+                                const linear_classes *classes, uint32_t target)
 {
     const double positive = classes->sum[logistic_positive(classes, target)];
 
     return options->intercept ? log(positive / (classes->total - positive)) : 0;
-}
-
-/* ---- weights of rows --------------------------------------------------- */
-
-static strads_err bad_weight(const char *path, uint64_t line, const char *text)
-{
-    return strads_fail(STRADS_EFORMAT,
-                       "%s:%llu: found \"%.40s\"; expected the weight of a "
-                       "row, a number from 0 up",
-                       path, (unsigned long long)line, text);
-}
-
-static strads_err read_lines(FILE *file, const char *path,
-                             const strads_range *rows, uint64_t total,
-                             double *c)
-{
-    char text[128];
-    uint64_t line = 0;
-
-    while (fgets(text, sizeof(text), file)) {
-        const char *at = text;
-        double weight;
-        text[strcspn(text, "\r\n")] = '\0';
-        if (line >= total)
-            return strads_fail(STRADS_EFORMAT,
-                               "%s: has more lines than the data has rows "
-                               "(%llu); expected a weight for each row",
-                               path, (unsigned long long)total);
-        if (!read_number(&at, " \t", &weight) || at[strspn(at, " \t")] ||
-            !(weight >= 0))
-            return bad_weight(path, line + 1, text);
-        if (line >= rows->begin && line < rows->end)
-            c[line - rows->begin] = weight;
-        line++;
-    }
-    if (ferror(file))
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
-    if (line < total)
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: has %llu lines and the data %llu rows; "
-                           "expected a weight for each row",
-                           path, (unsigned long long)line,
-                           (unsigned long long)total);
-    return STRADS_OK;
-}
-
-strads_err logistic_read_weights(const strads_logistic_options *options,
-                                 const strads_range *rows, uint64_t total,
-                                 double *c)
-{
-    FILE *file;
-    strads_err err;
-
-    for (uint64_t i = 0; i < rows->end - rows->begin; i++)
-        c[i] = 1;
-    if (!options->weights || !*options->weights)
-        return STRADS_OK;
-    file = fopen(options->weights, "re");
-    if (!file)
-        return strads_fail(STRADS_EINVAL, "--weights %s: cannot be opened: %s",
-                           options->weights, strerror(errno));
-    err = read_lines(file, options->weights, rows, total, c);
-    (void)fclose(file);
-    return err;
 }

@@ -21,6 +21,7 @@
 
 #include <strads/logistic.h>
 
+#include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_kernels.h"
 
 /* ---- rows -------------------------------------------------------------- */
@@ -67,26 +68,8 @@ const logistic_loops *logistic_loops_choose(void);
 
 /* ---- labels ------------------------------------------------------------ */
 
-enum { LOGISTIC_LABELS_MAX = 64 };
-
-/* The distinct labels of some rows, ascending, and the sum of the weights of
- * each. Of more labels than there is room for, the first are kept and `n` is
- * one above. */
-typedef struct logistic_survey {
-    double n;
-    double label[LOGISTIC_LABELS_MAX + 1];
-    double weight[LOGISTIC_LABELS_MAX + 1];
-} logistic_survey;
-
-/* What all agree on once the labels are known. Two classes are one problem, in
- * which the second is positive; more are as many, each against all others. */
-typedef struct logistic_classes {
-    uint32_t n;
-    double label[LOGISTIC_LABELS_MAX];
-    double weight[LOGISTIC_LABELS_MAX]; /* what its rows are multiplied by */
-    double sum[LOGISTIC_LABELS_MAX];    /* of its rows' weights after that */
-    double total;                       /* of all */
-} logistic_classes;
+/* Two classes are one problem, in which the second is positive; more are as
+ * many, each against all others. */
 
 /* Numbers a parameter: one for each problem. */
 static inline uint32_t logistic_width(uint32_t classes)
@@ -95,31 +78,23 @@ static inline uint32_t logistic_width(uint32_t classes)
 }
 
 /* The positive class of a problem. */
-static inline uint32_t logistic_positive(const logistic_classes *classes,
+static inline uint32_t logistic_positive(const linear_classes *classes,
                                          uint32_t target)
 {
     return classes->n > 2 ? target : 1;
 }
 
 /* logistic_labels.c */
-void logistic_survey_add(logistic_survey *survey, double label, double weight);
-/* into += from, as strads_phase.merge_with. */
-void logistic_survey_merge(void *into, const void *from, size_t bytes);
 /* The classes and their weights, or a sentence why not. */
 strads_err logistic_classes_of(const strads_logistic_options *options,
-                               const logistic_survey *survey,
-                               logistic_classes *out);
+                               const linear_survey *survey,
+                               linear_classes *out);
 /* How many there are, as far as one process can tell before a run. */
 strads_err logistic_count_classes(const strads_logistic_options *options,
                                   const strads_data *data, uint32_t *out);
 /* log(sum+ / sum-): b where w is 0; 0 without an intercept. */
 double logistic_first_intercept(const strads_logistic_options *options,
-                                const logistic_classes *classes,
-                                uint32_t target);
-/* Weights of a share's rows from options->weights, or 1, in c[]. */
-strads_err logistic_read_weights(const strads_logistic_options *options,
-                                 const strads_range *rows, uint64_t total,
-                                 double *c);
+                                const linear_classes *classes, uint32_t target);
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -127,7 +102,7 @@ typedef struct logistic_local {
     uint64_t rows, columns;
     const linear_kernels *kernels;
     const logistic_loops *loops;
-    logistic_classes classes;
+    linear_classes classes;
     uint32_t target;       /* the problem that y and z belong to */
     double *y, *c, *z, *r; /* [rows] */
     double *pending;       /* [columns + 1] told and not yet in z */
@@ -143,7 +118,7 @@ strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
                            void **out);
 /* Turns class weights into c, and labels into y of the first problem. */
 void logistic_take_classes(logistic_local *local, const strads_share *share,
-                           const logistic_classes *classes);
+                           const linear_classes *classes);
 /* Goes over to another problem, where w is 0 and b as told: y and z. */
 void logistic_take_target(logistic_local *local, const strads_share *share,
                           uint32_t target, double b);
@@ -153,7 +128,7 @@ void logistic_take_target(logistic_local *local, const strads_share *share,
 enum {
     LOGISTIC_SCALARS_ID = 0,
     LOGISTIC_MOMENTS_ID = 1,
-    LOGISTIC_ALIVE_ID = LOGISTIC_MOMENTS_ID + LOGISTIC_LABELS_MAX
+    LOGISTIC_ALIVE_ID = LOGISTIC_MOMENTS_ID + LINEAR_LABELS_MAX
 };
 
 /* logistic.c: brings z up to what has been told. */
@@ -257,11 +232,11 @@ typedef struct logistic_ridge {
 
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
-    char classes_text[LOGISTIC_LABELS_MAX * 26];
+    char classes_text[LINEAR_LABELS_MAX * 26];
     const strads_data *data;
     const linear_kernels *kernels;
     const logistic_loops *loops;
-    logistic_classes classes;
+    linear_classes classes;
     logistic_set set;
     logistic_ridge ridge;
     logistic_next next;
@@ -283,15 +258,15 @@ typedef struct logistic_state {
     uint32_t n_alive;
     bool started; /* some coefficients were given, so b has to be found */
 
-    uint32_t width;                /* problems, one after the other */
-    uint32_t target;               /* the one at hand */
-    bool surveys;                  /* moments are for lambda_max alone */
-    double b[LOGISTIC_LABELS_MAX]; /* of the trial points */
+    uint32_t width;              /* problems, one after the other */
+    uint32_t target;             /* the one at hand */
+    bool surveys;                /* moments are for lambda_max alone */
+    double b[LINEAR_LABELS_MAX]; /* of the trial points */
     struct {
         double primal, dual;
         uint64_t nonzeros;
-    } done[LOGISTIC_LABELS_MAX]; /* of problems that are not at hand */
-    double *wide;                /* [(columns + 1) x width] changes, spread */
+    } done[LINEAR_LABELS_MAX]; /* of problems that are not at hand */
+    double *wide;              /* [(columns + 1) x width] changes, spread */
 
     double level; /* sum r at the last scan, with an intercept */
     double primal, dual;

@@ -12,19 +12,19 @@
 strads_err logistic_update_labels(strads_task *task)
 {
     const logistic_local *local = task->local;
-    logistic_survey *survey = (logistic_survey *)(void *)task->partial;
+    linear_survey *survey = (linear_survey *)(void *)task->partial;
 
     for (uint64_t i = 0; i < local->rows; i++)
-        logistic_survey_add(survey, task->share->label[i], local->c[i]);
+        linear_survey_add(survey, task->share->label[i], local->c[i]);
     return STRADS_OK;
 }
 
 /* Whoever has the survey comes to the same classes. */
 strads_err logistic_receive_labels(strads_task *task)
 {
-    const logistic_survey *survey =
-        (const logistic_survey *)(const void *)task->partial;
-    logistic_classes classes;
+    const linear_survey *survey =
+        (const linear_survey *)(const void *)task->partial;
+    linear_classes classes;
     const strads_err err = logistic_classes_of(task->config, survey, &classes);
 
     if (err)
@@ -103,7 +103,7 @@ static strads_err set_first_intercepts(strads_commit *commit)
     logistic_state *state = commit->state;
     const uint32_t last = (uint32_t)state->columns;
     const double *value = strads_store_dense(commit->store, 0);
-    double change[LOGISTIC_LABELS_MAX];
+    double change[LINEAR_LABELS_MAX];
 
     if (!state->options.intercept)
         return STRADS_OK;
@@ -119,7 +119,7 @@ static strads_err set_first_intercepts(strads_commit *commit)
  * shares. */
 static void note_first_values(logistic_state *state)
 {
-    const logistic_classes *classes = &state->classes;
+    const linear_classes *classes = &state->classes;
 
     for (uint32_t k = 0; k < state->width; k++) {
         const double s =
@@ -135,7 +135,7 @@ strads_err logistic_aggregate_labels(strads_commit *commit)
 {
     logistic_state *state = commit->state;
     const strads_err err = logistic_classes_of(
-        &state->options, (const logistic_survey *)(const void *)commit->partial,
+        &state->options, (const linear_survey *)(const void *)commit->partial,
         &state->classes);
 
     if (err)

@@ -36,6 +36,7 @@ static bool reserve_local(logistic_local *local)
 
 strads_err logistic_open(const strads_task *task, void **out)
 {
+    const strads_logistic_options *options = task->config;
     const strads_share *share = task->share;
     const uint64_t rows = share->rows.end - share->rows.begin;
     logistic_local *local;
@@ -52,8 +53,8 @@ strads_err logistic_open(const strads_task *task, void **out)
     local->loops = logistic_loops_choose();
     if (!reserve_local(local))
         goto no_memory;
-    err = logistic_read_weights(task->config, &share->rows, task->shape->rows,
-                                local->c);
+    err = linear_read_weights(options->weights, &share->rows, task->shape->rows,
+                              local->c);
     if (err)
         goto fail;
     *out = local;
@@ -95,7 +96,7 @@ strads_err logistic_pack(const void *opened, strads_bytes *out)
 strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
                            void **out)
 {
-    logistic_classes classes;
+    linear_classes classes;
     const strads_err err = logistic_open(task, out);
 
     if (err)
@@ -114,7 +115,7 @@ strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
 }
 
 void logistic_take_classes(logistic_local *local, const strads_share *share,
-                           const logistic_classes *classes)
+                           const linear_classes *classes)
 {
     local->classes = *classes;
     for (uint64_t i = 0; i < local->rows; i++)
@@ -127,7 +128,7 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
 void logistic_take_target(logistic_local *local, const strads_share *share,
                           uint32_t target, double b)
 {
-    const logistic_classes *classes = &local->classes;
+    const linear_classes *classes = &local->classes;
     const double positive = classes->label[logistic_positive(classes, target)];
 
     for (uint64_t i = 0; i < local->rows; i++)

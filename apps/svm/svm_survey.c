@@ -25,12 +25,21 @@ static strads_err classes_of(const strads_svm_options *options,
                              const linear_survey *survey, linear_classes *out)
 {
     const linear_class_options given = {.classes = options->classes,
-                                        .class_weight = options->class_weight};
+                                        .class_weight = options->class_weight,
+                                        .weights = options->weights};
+    strads_err err;
 
     *out = (linear_classes){.weight = {1, 1}};
     if (!svm_loss_classifies(svm_loss_of(options)))
         return STRADS_OK;
-    return linear_classes_of(&given, survey, out);
+    err = linear_classes_of(&given, survey, out);
+    if (!err && out->n > 2)
+        err = strads_fail(STRADS_EFORMAT,
+                          "there are %u different labels (%g, %g, %g%s); "
+                          "expected two",
+                          out->n, out->label[0], out->label[1], out->label[2],
+                          out->n > 3 ? ", ..." : "");
+    return err;
 }
 
 static bool has_start(const svm_state *state, const double *w)
