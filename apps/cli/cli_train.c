@@ -202,6 +202,13 @@ static void announce(cli_job *j)
             strads_data_cols(j->data), strads_data_nnz(j->data),
             cli_bytes(strads_data_bytes(j->data), held), j->engine.workers,
             j->engine.seed);
+    if (j->train->program->kind == STRADS_KIND_RATINGS &&
+        strads_data_repeated(j->data) > 0) {
+        cli_say(j->files.quiet,
+                "%" PRIu64 " of the ratings are of a pair that comes again: of "
+                "each pair the last one counts",
+                strads_data_repeated(j->data));
+    }
 }
 
 static strads_err run(cli_job *j)

@@ -1,0 +1,317 @@
+/* See cli_mf_model.h. */
+#include "cli_mf_model.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "engine/base/aside.h"
+#include "strads/mf.h"
+
+enum { VERSION = 1, NPY_HEADER = 128, PATH_SIZE = 4096 };
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory left for the model");
+}
+
+static strads_err beside(const char *path, const char *what,
+                         char out[PATH_SIZE])
+{
+    int n = snprintf(out, PATH_SIZE, "%s.%s.npy", path, what);
+    return n < PATH_SIZE
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL, "%s: the path is too long", path);
+}
+
+static void checksum_text(const void *bytes, size_t size, char out[17])
+{
+    (void)snprintf(out, 17, "%016" PRIx64, (uint64_t)XXH3_64bits(bytes, size));
+}
+
+/* ---- NPY --------------------------------------------------------------- */
+
+/* Version 1.0 of numpy's format, with a header of 128 bytes. */
+static void npy_header(uint64_t rows, uint32_t width, char out[NPY_HEADER + 1])
+{
+    char text[NPY_HEADER];
+    (void)snprintf(text, sizeof text,
+                   "{'descr': '<f4', 'fortran_order': False, "
+                   "'shape': (%" PRIu64 ", %" PRIu32 "), }",
+                   rows, width);
+    (void)snprintf(out, NPY_HEADER + 1, "%-*s\n", NPY_HEADER - 1, "");
+    memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(out + 10, text, strlen(text));
+}
+
+static strads_err write_array(const char *path, const char *what,
+                              const float *x, uint64_t rows, uint32_t width)
+{
+    char name[PATH_SIZE];
+    char header[NPY_HEADER + 1];
+    sti_aside aside = {0};
+    strads_err err = beside(path, what, name);
+    if (!err) {
+        err = sti_aside_open(name, &aside);
+    }
+    if (err) {
+        return err;
+    }
+    npy_header(rows, width, header);
+    /* What does not get there is noticed by the commit. */
+    (void)fwrite(header, 1, NPY_HEADER, aside.file);
+    (void)fwrite(x, sizeof *x * width, rows, aside.file);
+    return sti_aside_commit(&aside);
+}
+
+static strads_err read_array(const char *path, const char *what, uint64_t rows,
+                             uint32_t width, const char *checksum, float **out)
+{
+    char name[PATH_SIZE];
+    char header[NPY_HEADER + 1];
+    char found[NPY_HEADER + 1] = "";
+    char sum[17] = "";
+    strads_err err = beside(path, what, name);
+    if (err) {
+        return err;
+    }
+    FILE *file = fopen(name, "re");
+    if (!file) {
+        return strads_fail(STRADS_EIO,
+                           "%s: cannot be read: %s; it belongs to the model %s",
+                           name, strerror(errno), path);
+    }
+    float *x = calloc(rows * width + 1, sizeof *x);
+    size_t n = fread(found, 1, NPY_HEADER, file);
+    npy_header(rows, width, header);
+    if (x && n == NPY_HEADER && memcmp(header, found, NPY_HEADER) == 0 &&
+        fread(x, sizeof *x * width, rows, file) == rows) {
+        checksum_text(x, sizeof *x * width * rows, sum);
+    }
+    (void)fclose(file);
+    if (!x || strcmp(sum, checksum) != 0) {
+        free(x);
+        return x ? strads_fail(STRADS_EMISMATCH,
+                               "%s: is not what the model %s was written with "
+                               "(%" PRIu64 " rows of %" PRIu32
+                               " f32, checksum %s): keep its files together",
+                               name, path, rows, width, checksum)
+                 : no_memory();
+    }
+    *out = x;
+    return STRADS_OK;
+}
+
+/* ---- names ------------------------------------------------------------- */
+
+static json_t *names_json(const strads_names *names)
+{
+    if (!names) {
+        return json_null();
+    }
+    json_t *list = json_array();
+    for (uint32_t k = 0; k < strads_names_count(names); k++) {
+        const char *name = strads_names_at(names, k);
+        if (json_array_append_new(list, json_string(name))) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static strads_err names_from(const json_t *list, uint64_t n, const char *path,
+                             strads_names **out)
+{
+    if (json_is_null(list)) {
+        return STRADS_OK;
+    }
+    strads_err err = strads_names_new(out);
+    for (size_t k = 0; k < json_array_size(list) && !err; k++) {
+        const char *name = json_string_value(json_array_get(list, k));
+        uint32_t number = 0;
+        err = strads_names_add(*out, name ? name : "", name ? strlen(name) : 0,
+                               &number);
+    }
+    if (!err && strads_names_count(*out) != n) {
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: has %" PRIu32 " different names for %" PRIu64
+                          " users or items",
+                          path, strads_names_count(*out), n);
+    }
+    return err;
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+/* Items as the model has them: f32. */
+static float *item_array(const strads_result *result, uint64_t *items,
+                         uint32_t *width)
+{
+    const double *value = strads_result_values(result, items, width);
+    float *x = malloc(sizeof *x * *items * *width + 1);
+    for (size_t k = 0; x && k < *items * *width; k++) {
+        x[k] = (float)value[k];
+    }
+    return x;
+}
+
+static strads_err write_json(const cli_trained *t, const char *path,
+                             const cli_mf_model *m)
+{
+    char user_sum[17];
+    char item_sum[17];
+    sti_aside aside = {0};
+    size_t row = sizeof(float) * (m->rank + 1);
+    checksum_text(m->user, row * m->users, user_sum);
+    checksum_text(m->item, row * m->items, item_sum);
+    json_t *json = json_pack(
+        "{s:s, s:i, s:i, s:I, s:I, s:f, s:I, s:s, s:s, s:o, s:o, s:o, s:I}",
+        "format", "strads-mf", "version", VERSION, "rank", (int)m->rank,
+        "users", (json_int_t)m->users, "items", (json_int_t)m->items, "mean",
+        m->mean, "index_base", (json_int_t)m->index_base, "users_checksum",
+        user_sum, "items_checksum", item_sum, "options",
+        json_loads(t->options, 0, NULL), "user_names",
+        names_json(strads_data_row_names(t->data)), "item_names",
+        names_json(strads_data_col_names(t->data)), "seed",
+        (json_int_t)t->seed);
+    if (!json) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: a name is no UTF-8 text, which JSON needs",
+                           path);
+    }
+    strads_err err = sti_aside_open(path, &aside);
+    if (!err) {
+        (void)json_dumpf(json, aside.file, JSON_INDENT(1));
+        (void)fputc('\n', aside.file);
+        err = sti_aside_commit(&aside);
+    }
+    json_decref(json);
+    return err;
+}
+
+strads_err cli_mf_model_write(const cli_trained *t, const char *path)
+{
+    const void *state = strads_result_state(t->result);
+    const float *user = strads_mf_users(state);
+    uint32_t width = 0;
+    cli_mf_model m = {.users = strads_data_rows(t->data),
+                      .mean = strads_mf_mean(state),
+                      .index_base = strads_data_index_base(t->data)};
+    if (!user) {
+        return strads_fail(STRADS_ESTATE,
+                           "%s: not written: the run was cut short before the "
+                           "factors were brought together; bound it by "
+                           "--sweeps",
+                           path);
+    }
+    m.item = item_array(t->result, &m.items, &width);
+    m.rank = width - 1;
+    m.user = (float *)(uintptr_t)user;
+    strads_err err = m.item ? STRADS_OK : no_memory();
+    if (!err) {
+        err = write_array(path, "users", user, m.users, width);
+    }
+    if (!err) {
+        err = write_array(path, "items", m.item, m.items, width);
+    }
+    if (!err) {
+        err = write_json(t, path, &m);
+    }
+    free(m.item);
+    return err;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static strads_err take_json(const json_t *json, const char *path,
+                            cli_mf_model *m)
+{
+    const char *format = NULL, *user_sum = NULL, *item_sum = NULL;
+    const json_t *user_names = NULL, *item_names = NULL;
+    json_int_t users = 0, items = 0, base = 0;
+    int version = 0, rank = 0;
+    json_error_t error;
+    if (json_unpack_ex((json_t *)(uintptr_t)json, &error, 0,
+                       "{s:s, s:i, s:i, s:I, s:I, s:F, s:I, s:s, s:s, s:o, "
+                       "s:o}",
+                       "format", &format, "version", &version, "rank", &rank,
+                       "users", &users, "items", &items, "mean", &m->mean,
+                       "index_base", &base, "users_checksum", &user_sum,
+                       "items_checksum", &item_sum, "user_names", &user_names,
+                       "item_names", &item_names)) {
+        return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
+                           error.text);
+    }
+    if (strcmp(format, "strads-mf") != 0 || version != VERSION) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: has format %s, version %d; expected strads-mf, "
+                           "version %d",
+                           path, format, version, VERSION);
+    }
+    if (rank < 1 || rank > 1024 || users < 0 || items < 0 ||
+        users > UINT32_MAX || items > UINT32_MAX || base < 0 || base > 1) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: its sizes are out of their ranges", path);
+    }
+    m->rank = (uint32_t)rank;
+    m->users = (uint64_t)users;
+    m->items = (uint64_t)items;
+    m->index_base = (uint64_t)base;
+    strads_err err =
+        read_array(path, "users", m->users, m->rank + 1, user_sum, &m->user);
+    if (!err) {
+        err = read_array(path, "items", m->items, m->rank + 1, item_sum,
+                         &m->item);
+    }
+    if (!err) {
+        err = names_from(user_names, m->users, path, &m->user_names);
+    }
+    if (!err) {
+        err = names_from(item_names, m->items, path, &m->item_names);
+    }
+    return err;
+}
+
+strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
+{
+    json_error_t error;
+    *out = (cli_mf_model){0};
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    (void)fclose(file);
+    if (!json) {
+        return strads_fail(STRADS_EFORMAT, "%s:%d: is no model of mf: %s", path,
+                           error.line, error.text);
+    }
+    strads_err err = take_json(json, path, out);
+    json_decref(json);
+    return err;
+}
+
+void cli_mf_model_free(cli_mf_model *m)
+{
+    free(m->user);
+    free(m->item);
+    strads_names_free(m->user_names);
+    strads_names_free(m->item_names);
+}
+
+double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
+{
+    size_t width = m->rank + 1;
+    const float *p = user < m->users ? m->user + user * width : NULL;
+    const float *q = item < m->items ? m->item + item * width : NULL;
+    double sum = m->mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
+    for (size_t k = 1; k < width && p && q; k++) {
+        sum += (double)p[k] * (double)q[k];
+    }
+    return sum;
+}

@@ -1,0 +1,32 @@
+/* cli_mf_model.h - models of matrix factorisation: OUT, a JSON file, and beside
+ * it OUT.users.npy and OUT.items.npy, arrays of f32 with a row for each user
+ * and item: the bias, then the factors. The JSON has their checksums. */
+#ifndef CLI_MF_MODEL_H
+#define CLI_MF_MODEL_H
+
+#include "cli_train.h"
+
+typedef struct cli_mf_model {
+    uint32_t rank;
+    uint64_t users, items;
+    double mean;
+    uint64_t index_base;      /* what to add to a number that people see */
+    float *user, *item;       /* [x (1 + rank)] */
+    strads_names *user_names; /* NULL: numbers */
+    strads_names *item_names;
+} cli_mf_model;
+
+/* Writes what a run of `mf` has left. The JSON file is renamed last.
+ * STRADS_ESTATE: the run was cut short. STRADS_EIO, STRADS_ENOMEM. */
+strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
+
+/* STRADS_EIO, STRADS_EFORMAT, STRADS_EMISMATCH: another version, or arrays that
+ * are not this model's. STRADS_ENOMEM. */
+strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
+void cli_mf_model_free(cli_mf_model *model);
+
+/* mean + b_u + c_i + p_u'q_i; what is not known counts nothing. */
+double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
+                            uint64_t item);
+
+#endif

@@ -1,0 +1,405 @@
+/* Matrix factorisation as a program: what is computed where, phase by phase.
+ *
+ *     count    how many ratings there are     -> which are held out
+ *     survey   sums by item                   -> mean, deviation, first biases
+ *     bias     sums by item, users' biases out -> biases
+ *     build    ratings into cells              -> errors of the biases alone
+ *     epoch    RING: one pass of SGD           -> does the sweep stand?
+ *     test     RING: errors on --test
+ *     report   to nobody: progress
+ *     items    RING: factors into the table
+ *     users    factors to the coordinator, a piece at a time
+ *
+ * Items are dealt to the blocks by how often they are rated, on every node
+ * alike, when the survey is merged. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "mf_parts.h"
+
+/* ---- sizes ------------------------------------------------------------- */
+
+/* Blocks whose factors fit the second cache, and enough of them that laps
+ * overlap; places in a block have 16 bits. */
+static uint64_t wanted_blocks(uint64_t items, uint32_t stride,
+                              uint32_t partitions)
+{
+    const uint64_t bytes = items * stride * sizeof(float);
+    const uint64_t most = stride > 64 ? 1 << 20 : 1 << 19;
+    uint64_t blocks = (bytes + most - 1) / most;
+
+    if (blocks < items / 60000 + 1)
+        blocks = items / 60000 + 1;
+    if (partitions > 1 && blocks < 4 * (uint64_t)partitions)
+        blocks = 4 * (uint64_t)partitions;
+    return blocks;
+}
+
+/* Before others are asked to come, and anything is read. */
+static strads_err check_test(const strads_mf_options *o)
+{
+    FILE *file = o->test ? fopen(o->test, "re") : NULL;
+
+    if (o->test && !file)
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", o->test,
+                           strerror(errno));
+    if (file)
+        (void)fclose(file);
+    return STRADS_OK;
+}
+
+static strads_err mf_shape(const void *config, const strads_data *data,
+                           strads_shape *shape)
+{
+    strads_mf_options o;
+    strads_err err = mf_options_resolve(config, &o);
+    const uint64_t items = strads_data_cols(data);
+
+    if (!err)
+        err = check_test(&o);
+    if (err)
+        return err;
+    shape->parameters = items;
+    shape->width = 1 + o.rank;
+    shape->block_max = UINT32_MAX;
+    if (shape->blocks == 2 * shape->partitions) /* nobody asked for a number */
+        shape->blocks = (uint32_t)wanted_blocks(items, mf_stride(o.rank),
+                                                shape->partitions);
+    if (shape->blocks && items / shape->blocks >= UINT16_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "%llu items in %u blocks: a block has up to %d, "
+                           "make more of them",
+                           (unsigned long long)items, shape->blocks,
+                           UINT16_MAX);
+    return STRADS_OK;
+}
+
+/* ---- what comes next --------------------------------------------------- */
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
+                                enum mf_phase phase)
+{
+    const strads_block none = {.id = s->blocks};
+
+    return strads_turn_dispatch(turn, phase, 1, &none);
+}
+
+static strads_err dispatch_lap(strads_turn *turn, mf_state *s,
+                               enum mf_phase phase)
+{
+    s->added = 0;
+    memset(s->sum, 0, sizeof(s->sum[0]) * MF_HELD_N);
+    memset(s->test, 0, sizeof(s->test));
+    s->wall_from = now(CLOCK_MONOTONIC);
+    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+    return strads_turn_dispatch(turn, phase, s->blocks, s->cut->block);
+}
+
+static strads_err dispatch_users(strads_turn *turn, mf_state *s)
+{
+    const strads_block piece = {.id = s->blocks + s->piece++};
+
+    return strads_turn_dispatch(turn, MF_USERS, 1, &piece);
+}
+
+static strads_err mf_schedule(strads_turn *turn)
+{
+    mf_state *s = turn->state;
+
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    switch (s->next) {
+    case MF_COUNT:
+    case MF_SURVEY:
+    case MF_BIAS:
+    case MF_BUILD:
+    case MF_REPORT:
+        return dispatch_none(turn, s, s->next);
+    case MF_EPOCH:
+    case MF_TEST:
+    case MF_ITEMS:
+        return dispatch_lap(turn, s, s->next);
+    case MF_USERS:
+        break;
+    }
+    return s->piece < s->pieces ? dispatch_users(turn, s)
+                                : strads_turn_stop(turn);
+}
+
+/* ---- what came back ---------------------------------------------------- */
+
+static strads_err mf_counted(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    s->next = MF_SURVEY;
+    return STRADS_OK;
+}
+
+static strads_err mf_surveyed(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+    strads_err err = mf_scale_take(commit->partial, &s->scale);
+
+    s->next = s->options.no_biases ? MF_BUILD : MF_BIAS;
+    return err ? err
+               : strads_cut_deal(s->items, commit->partial + MF_SUMS, s->blocks,
+                                 s->partitions, &s->cut);
+}
+
+static strads_err mf_biased(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    s->next = MF_BUILD;
+    return STRADS_OK;
+}
+
+static strads_err mf_built(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+    const double held = commit->partial[MF_HELD_N];
+
+    s->sum[MF_HELD_N] = held;
+    s->test_rmse = NAN;
+    mf_course_begin(&s->course, commit->partial[MF_LOSS] / s->scale.n,
+                    held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
+    s->next = MF_EPOCH;
+    return STRADS_OK;
+}
+
+static strads_err mf_swept(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    for (size_t k = 0; k < MF_HELD_N; k++)
+        s->sum[k] += commit->partial[k];
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    s->lap_seconds = now(CLOCK_MONOTONIC) - s->wall_from;
+    s->seconds += s->lap_seconds;
+    s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+    const bool stands = mf_sweep_judge(&s->course, s->sum, &s->scale);
+    s->next = stands && s->options.test ? MF_TEST : MF_REPORT;
+    return STRADS_OK;
+}
+
+static strads_err mf_tested(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    for (size_t k = 0; k < MF_TESTS; k++)
+        s->test[k] += commit->partial[k];
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    s->test_rmse =
+        s->scale.sd * sqrt(s->test[MF_TEST_SQUARES] / s->test[MF_TEST_N]);
+    s->next = MF_REPORT;
+    return STRADS_OK;
+}
+
+static strads_err mf_told(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    s->next = mf_course_over(&s->course) ? MF_ITEMS : MF_EPOCH;
+    return STRADS_OK;
+}
+
+static strads_err mf_items_home(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    s->next = MF_USERS;
+    s->user = calloc(s->users * (s->options.rank + 1) + 1, sizeof(float));
+    return s->user ? STRADS_OK
+                   : mf_no_memory("users' factors",
+                                  4 * s->users * (s->options.rank + 1));
+}
+
+static strads_err mf_users_home(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+    const uint64_t row = sizeof(float) * (s->options.rank + 1);
+    const uint64_t n = commit->partial_bytes / row;
+
+    if (s->users_home + n > s->users)
+        return strads_fail(STRADS_EPROGRAM, "more users came than there are");
+    memcpy((char *)s->user + s->users_home * row, commit->partial, n * row);
+    s->users_home += n;
+    return STRADS_OK;
+}
+
+/* ---- progress ---------------------------------------------------------- */
+
+static const char *const measures[] = {"sweep",
+                                       "seconds",
+                                       "cpu_seconds",
+                                       "train_rmse",
+                                       "validation_rmse",
+                                       "test_rmse",
+                                       "ratings_per_second",
+                                       "step",
+                                       NULL};
+
+static strads_err mf_objective(void *state, strads_report *report)
+{
+    const mf_state *s = state;
+    const mf_course *c = &s->course;
+    const double figure[] = {
+        c->done,
+        s->seconds,
+        s->cpu_seconds,
+        c->exploded ? NAN : s->scale.sd * sqrt(c->train),
+        c->exploded ? NAN : s->scale.sd * sqrt(c->held),
+        c->exploded ? NAN : s->test_rmse,
+        s->scale.n / s->lap_seconds,
+        mf_course_step(c),
+    };
+
+    memcpy(report->measure, figure, sizeof(figure));
+    report->objective = figure[3];
+    report->gap = NAN;
+    return STRADS_OK;
+}
+
+const float *strads_mf_users(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->users_home == s->users ? s->user : NULL;
+}
+
+double strads_mf_mean(const void *state)
+{
+    return ((const mf_state *)state)->scale.mean;
+}
+
+const strads_mf_options *strads_mf_resolved(const void *state)
+{
+    return &((const mf_state *)state)->options;
+}
+
+uint32_t strads_mf_undone(const void *state)
+{
+    return ((const mf_state *)state)->course.undone;
+}
+
+void strads_mf_errors(const void *state, double *train, double *validation,
+                      double *test)
+{
+    const mf_state *s = state;
+
+    *train = s->scale.sd * sqrt(s->course.train);
+    *validation = s->scale.sd * sqrt(s->course.held);
+    *test = s->test_rmse;
+}
+
+/* ---- the table --------------------------------------------------------- */
+
+static const strads_phase phases[] = {
+    [MF_COUNT] = {.name = "count",
+                  .when = STRADS_WHEN_CALLED,
+                  .result = STRADS_RESULT_WORKERS,
+                  .blind = true,
+                  .partial = mf_partial_count,
+                  .update = mf_update_count,
+                  .aggregate = mf_counted,
+                  .receive = mf_receive_count},
+    [MF_SURVEY] = {.name = "survey",
+                   .when = STRADS_WHEN_CALLED,
+                   .result = STRADS_RESULT_WORKERS,
+                   .blind = true,
+                   .partial = mf_partial_survey,
+                   .update = mf_update_survey,
+                   .aggregate = mf_surveyed,
+                   .receive = mf_receive_survey},
+    [MF_BIAS] = {.name = "bias",
+                 .when = STRADS_WHEN_CALLED,
+                 .result = STRADS_RESULT_WORKERS,
+                 .blind = true,
+                 .partial = mf_partial_bias,
+                 .update = mf_update_bias,
+                 .aggregate = mf_biased,
+                 .receive = mf_receive_bias},
+    [MF_BUILD] = {.name = "build",
+                  .when = STRADS_WHEN_CALLED,
+                  .result = STRADS_RESULT_WORKERS,
+                  .blind = true,
+                  .partial = mf_partial_losses,
+                  .update = mf_update_build,
+                  .aggregate = mf_built,
+                  .receive = mf_receive_build},
+    [MF_EPOCH] = {.name = "epoch",
+                  .to = STRADS_TO_RING,
+                  .when = STRADS_WHEN_CALLED,
+                  .result = STRADS_RESULT_WORKERS,
+                  .blind = true,
+                  .partial = mf_partial_losses,
+                  .update = mf_update_epoch,
+                  .aggregate = mf_swept,
+                  .receive = mf_receive_epoch},
+    [MF_TEST] = {.name = "test",
+                 .to = STRADS_TO_RING,
+                 .when = STRADS_WHEN_CALLED,
+                 .blind = true,
+                 .partial = mf_partial_test,
+                 .update = mf_update_test,
+                 .aggregate = mf_tested},
+    [MF_REPORT] = {.name = "report",
+                   .to = STRADS_TO_NOBODY,
+                   .when = STRADS_WHEN_CALLED,
+                   .reports = true,
+                   .blind = true,
+                   .aggregate = mf_told},
+    [MF_ITEMS] = {.name = "items",
+                  .to = STRADS_TO_RING,
+                  .when = STRADS_WHEN_CALLED,
+                  .partial = mf_partial_none,
+                  .update = mf_update_items,
+                  .aggregate = mf_items_home},
+    [MF_USERS] = {.name = "users",
+                  .when = STRADS_WHEN_CALLED,
+                  .merge = STRADS_MERGE_CONCAT,
+                  .blind = true,
+                  .partial = mf_partial_users,
+                  .update = mf_update_users,
+                  .aggregate = mf_users_home},
+};
+
+const strads_program strads_program_mf = {.size = sizeof(strads_program),
+                                          .name = "mf",
+                                          .summary = "matrix factorisation",
+                                          .split = STRADS_SPLIT_ROWS,
+                                          .layout = STRADS_LAYOUT_ROWS,
+                                          .kind = STRADS_KIND_RATINGS,
+                                          .values = STRADS_F32,
+                                          .options = mf_option_table,
+                                          .config_size =
+                                              sizeof(strads_mf_options),
+                                          .defaults = &mf_defaults,
+                                          .shape = mf_shape,
+                                          .begin = mf_begin,
+                                          .end = mf_end,
+                                          .open = mf_open,
+                                          .close = mf_close,
+                                          .schedule = mf_schedule,
+                                          .phases = phases,
+                                          .n_phases = sizeof(phases) /
+                                                      sizeof(phases[0]),
+                                          .objective = mf_objective,
+                                          .measures = measures,
+                                          .payload = &mf_payload};

@@ -1,0 +1,237 @@
+/* A partition's ratings as the sweeps want them: 8 bytes each, by block, within
+ * it by micro-block of users, within that in random order. A micro-block's
+ * factors fit the first cache, a block's the second. */
+#include <math.h>
+#include <string.h>
+
+#include "mf_parts.h"
+
+enum { MICRO_BYTES = 20 * 1024, CELL_MIN = 64, MICRO_MAX = 16 };
+
+strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks)
+{
+    const uint64_t n = samples->start[blocks];
+
+    samples->sample = malloc(sizeof(*samples->sample) * (n + 1));
+    return samples->sample ? STRADS_OK
+                           : mf_no_memory("ratings to be measured",
+                                          n * sizeof(*samples->sample));
+}
+
+/* ---- sizes ------------------------------------------------------------- */
+
+/* The most users, a power of two, whose factors fit; more where cells would
+ * have next to nothing in them. */
+static void choose_micro(mf_local *l, uint64_t ratings)
+{
+    const uint64_t row = sizeof(float) * l->stride;
+    const double per_user =
+        (double)ratings / (double)(l->users + 1) / (double)l->blocks;
+    uint32_t m = 0;
+
+    while (m < MICRO_MAX && (row << (m + 1)) <= MICRO_BYTES)
+        m++;
+    while (m < MICRO_MAX && per_user * (double)(UINT64_C(1) << m) < CELL_MIN)
+        m++;
+    l->micro = m;
+    l->micros = (uint32_t)((l->users + (UINT64_C(1) << m) - 1) >> m);
+}
+
+static void place_items(mf_local *l)
+{
+    for (uint32_t b = 0; b < l->blocks; b++) {
+        const strads_block *block = &l->cut->block[b];
+        for (uint32_t k = 0; k < block->n; k++) {
+            l->item_block[strads_block_param(block, k)] = b;
+            l->item_at[strads_block_param(block, k)] = k;
+        }
+    }
+}
+
+static strads_err make_room(mf_local *l, uint64_t ratings)
+{
+    const uint64_t cells = (uint64_t)l->blocks * (l->micros + 1);
+
+    l->first = calloc(l->blocks + 1, sizeof(*l->first));
+    l->held.start = calloc(l->blocks + 1, sizeof(*l->held.start));
+    l->cell = calloc(cells + 1, sizeof(*l->cell));
+    l->order = malloc(sizeof(*l->order) * (l->micros + 1));
+    l->rating = malloc(sizeof(*l->rating) * (ratings + 1));
+    l->p = mf_floats(l->users * l->stride);
+    l->p_good = mf_floats(l->users * l->stride);
+    if (!l->first || !l->held.start || !l->cell || !l->order || !l->rating ||
+        !l->p || !l->p_good)
+        return mf_no_memory("the ratings and the users' factors",
+                            8 * (ratings + l->users * l->stride) + 4 * cells);
+    for (uint32_t m = 0; m < l->micros; m++)
+        l->order[m] = m;
+    return STRADS_OK;
+}
+
+/* ---- counting ---------------------------------------------------------- */
+
+/* Afterwards cell[b (micros + 1) + m + 1] is the end of cell m, and `first`
+ * and held.start begin each block. */
+static void count_cells(mf_local *l, const strads_task *task)
+{
+    const strads_sparse *x = &task->share->by_row;
+
+    for (uint64_t u = 0; u < l->users; u++) {
+        const uint64_t salt =
+            mf_hold_salt(task->seed, task->share->rows.begin + u);
+        const uint64_t next = (u >> l->micro) + 1;
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+            const uint32_t b = l->item_block[x->index[e]];
+            if (mf_is_held(salt, x->index[e], l->held_below))
+                l->held.start[b + 1]++;
+            else
+                l->cell[(uint64_t)b * (l->micros + 1) + next]++;
+        }
+    }
+    for (uint32_t b = 0; b < l->blocks; b++) {
+        uint32_t *cell = l->cell + (uint64_t)b * (l->micros + 1);
+        for (uint32_t m = 0; m < l->micros; m++)
+            cell[m + 1] += cell[m];
+        l->first[b + 1] = l->first[b] + cell[l->micros];
+        l->held.start[b + 1] += l->held.start[b];
+    }
+}
+
+/* ---- filling ----------------------------------------------------------- */
+
+/* Where the next rating of each block goes. Users come in order, so each
+ * block's ratings grow from its front to its end. */
+typedef struct filling {
+    uint64_t *rating, *held; /* [blocks] */
+    double *losses;
+} filling;
+
+static void fill_user(mf_local *l, const strads_task *task, uint64_t u,
+                      filling *f)
+{
+    const strads_sparse *x = &task->share->by_row;
+    const uint64_t salt = mf_hold_salt(task->seed, task->share->rows.begin + u);
+    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const float bias = mf_user_bias(l, task->share, task->seed, u);
+    const uint16_t place = (uint16_t)(u & ((UINT64_C(1) << l->micro) - 1));
+
+    l->user_bias[u] = bias;
+    for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+        const uint32_t i = x->index[e], b = l->item_block[i];
+        const float value =
+            (mf_value(x, e) - mean) * per - bias - l->item_bias[i];
+        const double square = (double)value * (double)value;
+        if (mf_is_held(salt, i, l->held_below)) {
+            l->held.sample[f->held[b]++] =
+                (mf_sample){(uint32_t)u, l->item_at[i], value};
+            f->losses[MF_HELD_LOSS] += square;
+            f->losses[MF_HELD_N]++;
+        } else {
+            l->rating[f->rating[b]++] =
+                (mf_rating){place, (uint16_t)l->item_at[i], value};
+            f->losses[MF_LOSS] += square;
+        }
+    }
+}
+
+static strads_err fill(mf_local *l, strads_task *task)
+{
+    filling f = {.rating = malloc(sizeof(uint64_t) * l->blocks),
+                 .held = malloc(sizeof(uint64_t) * l->blocks),
+                 .losses = task->partial};
+
+    if (f.rating && f.held) {
+        memcpy(f.rating, l->first, sizeof(uint64_t) * l->blocks);
+        memcpy(f.held, l->held.start, sizeof(uint64_t) * l->blocks);
+        for (uint64_t u = 0; u < l->users; u++)
+            fill_user(l, task, u, &f);
+    }
+    const bool filled = f.rating && f.held;
+    free(f.rating);
+    free(f.held);
+    return filled ? STRADS_OK : mf_no_memory("blocks", 16ULL * l->blocks);
+}
+
+/* splitmix64 (Steele et al. 2014), from a draw of the run's. */
+static uint64_t next_bits(uint64_t *s)
+{
+    uint64_t z = (*s += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void shuffle(mf_rating *x, uint32_t n, uint64_t s)
+{
+    for (uint32_t k = n; k > 1; k--) {
+        const uint32_t j = (uint32_t)((next_bits(&s) >> 32) * k >> 32);
+        const mf_rating kept = x[k - 1];
+        x[k - 1] = x[j];
+        x[j] = kept;
+    }
+}
+
+static void shuffle_cells(mf_local *l, const strads_task *task)
+{
+    for (uint32_t b = 0; b < l->blocks; b++) {
+        const uint32_t *cell = l->cell + (uint64_t)b * (l->micros + 1);
+        const uint64_t s = strads_random_bits(task->seed, MF_DRAW_ORDER,
+                                              task->share->partition, b);
+        for (uint32_t m = 0; m < l->micros; m++)
+            shuffle(l->rating + l->first[b] + cell[m], cell[m + 1] - cell[m],
+                    s + m);
+    }
+}
+
+/* ---- factors ----------------------------------------------------------- */
+
+/* Users without a rating stay at 0: nothing is known of them. */
+static void draw_users(mf_local *l, const strads_task *task)
+{
+    const uint32_t rank = l->options.rank;
+    const uint64_t first = task->share->rows.begin;
+    const double most = sqrt(.3 / sqrt(rank)); /* p'q has deviation 0.1 */
+
+    for (uint64_t u = 0; u < l->users; u++) {
+        if (task->share->by_row.start[u] == task->share->by_row.start[u + 1])
+            continue;
+        for (uint32_t k = 0; k < rank; k++)
+            l->p[u * l->stride + k] =
+                (float)(most * (2 * strads_random_unit(task->seed, MF_DRAW_USER,
+                                                       first + u, k) -
+                                1));
+    }
+}
+
+strads_err mf_update_build(strads_task *task)
+{
+    mf_local *l = task->local;
+    const uint64_t ratings = task->share->by_row.nnz;
+
+    choose_micro(l, ratings);
+    place_items(l);
+    strads_err err = make_room(l, ratings);
+    if (err)
+        return err;
+    count_cells(l, task);
+    err = mf_samples_alloc(&l->held, l->blocks);
+    if (!err)
+        err = fill(l, task);
+    if (err)
+        return err;
+    shuffle_cells(l, task);
+    draw_users(l, task);
+    return l->options.test ? mf_test_read(l, task->share) : STRADS_OK;
+}
+
+strads_err mf_receive_build(strads_task *task)
+{
+    mf_local *l = task->local;
+    const double held = task->partial[MF_HELD_N];
+
+    l->sum[MF_HELD_N] = held;
+    mf_course_begin(&l->course, task->partial[MF_LOSS] / l->scale.n,
+                    held > 0 ? task->partial[MF_HELD_LOSS] / held : NAN);
+    return STRADS_OK;
+}

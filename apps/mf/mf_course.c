@@ -1,0 +1,62 @@
+/* See mf_course.h. Step: linear in the sweep, to 1/50 (a fixed number of sweeps
+ * needs no better rule); lambda: a tenth of the held-out error, which is the
+ * noise that a rating has for this model. */
+#include "mf_course.h"
+
+#include <math.h>
+
+static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
+static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
+static const double WORSE = 1.005; /* held-out error, beyond its noise */
+enum { UNDO_MAX = 40 };
+
+static void set_lambda(mf_course *c)
+{
+    const double error = isnan(c->held) ? c->train : c->held;
+
+    c->lambda = c->fixed_lambda > 0 ? c->fixed_lambda : LAMBDA * fmin(1, error);
+}
+
+void mf_course_begin(mf_course *c, double train, double held)
+{
+    c->scale = 1;
+    c->train = train;
+    c->held = held;
+    c->best = INFINITY;
+    set_lambda(c);
+}
+
+double mf_course_step(const mf_course *c)
+{
+    const double through = (double)c->done / c->sweeps;
+
+    return c->first_step * c->scale * (1 - through * (1 - LAST_STEP));
+}
+
+bool mf_course_take(mf_course *c, double train, double held)
+{
+    /* A NaN compares false. The first factors are noise, so the first sweep may
+     * be worse than none. */
+    const double bound = (c->done ? RISE : FIRST_RISE) * c->train;
+
+    c->exploded = !(train <= bound) || isinf(held);
+    if (c->exploded) {
+        c->scale /= 2;
+        c->undone++;
+        return false;
+    }
+    c->done++;
+    c->train = train;
+    c->held = held;
+    c->stale = held > WORSE * c->best ? c->stale + 1 : 0;
+    c->best = fmin(c->best, held);
+    set_lambda(c);
+    return true;
+}
+
+bool mf_course_over(const mf_course *c)
+{
+    const bool stale = !isnan(c->held) && c->stale >= c->patience;
+
+    return c->done >= c->sweeps || c->undone >= UNDO_MAX || stale;
+}

@@ -1,0 +1,44 @@
+/* The inner loop of SGD: one cell, which is the ratings that a micro-block of
+ * users gave to a block of items. */
+#ifndef MF_KERNELS_H
+#define MF_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A rating, scaled, with biases taken out; places within micro-block and
+ * block. */
+typedef struct mf_rating {
+    uint16_t user, item;
+    float value;
+} mf_rating;
+
+/* How many ratings are predicted before their rows are updated. */
+enum { MF_BATCH = 16, MF_LANES = 16, MF_ALIGN = 64 };
+
+typedef struct mf_step {
+    float *p, *q; /* rows of `stride` floats, a multiple of MF_LANES, at
+                        addresses that are multiples of MF_ALIGN */
+    uint32_t stride;
+    float size;        /* of the step */
+    float decay;       /* 1 - size lambda */
+    const char *ahead; /* [ahead_bytes] to be fetched meanwhile */
+    size_t ahead_bytes;
+} mf_step;
+
+/* For each rating (u, i, r), MF_BATCH of them at a time:
+ *     e = r - p_u'q_i           for all of the batch, then, one by one,
+ *     p_u, q_i = decay p_u + size e q_i, decay q_i + size e p_u
+ * (Gemulla et al. 2011, with the penalty of a row by its ratings). Returns
+ * sum e^2. */
+typedef double (*mf_kernel)(const mf_rating *rating, size_t n,
+                            const mf_step *step);
+
+double mf_kernel_portable(const mf_rating *rating, size_t n,
+                          const mf_step *step);
+/* NULL where this build or processor has no AVX-512. */
+mf_kernel mf_kernel_avx512(uint32_t stride);
+/* The fastest that runs here. */
+mf_kernel mf_kernel_choose(uint32_t stride);
+
+#endif

@@ -1,0 +1,163 @@
+/* The inner loop for AVX-512. The build compiles this file for such
+ * processors; it is entered on them alone. */
+#include "mf_kernels.h"
+
+#ifndef __AVX512F__
+
+mf_kernel mf_kernel_avx512(uint32_t stride)
+{
+    (void)stride;
+    return NULL;
+}
+
+#else
+
+#include <immintrin.h>
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Three levels of a tree that adds up the lanes of sixteen vectors at once and
+ * leaves sum j in lane j. */
+INLINE __m512 add_1(__m512 a, __m512 b)
+{
+    return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+}
+
+INLINE __m512 add_2(__m512 a, __m512 b)
+{
+    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
+
+INLINE __m512 add_4(__m512 a, __m512 b)
+{
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88),
+                         _mm512_shuffle_f32x4(a, b, 0xdd));
+}
+
+/* p_u q_i, lane by lane; their sum is the product. */
+INLINE __m512 product(const mf_step *s, mf_rating x, const uint32_t vectors)
+{
+    const float *p = s->p + (size_t)x.user * vectors * MF_LANES;
+    const float *q = s->q + (size_t)x.item * vectors * MF_LANES;
+    __m512 a = _mm512_mul_ps(_mm512_load_ps(p), _mm512_load_ps(q));
+
+#pragma GCC unroll 8
+    for (uint32_t v = 1; v < vectors; v++)
+        a = _mm512_fmadd_ps(_mm512_load_ps(p + (size_t)v * MF_LANES),
+                            _mm512_load_ps(q + (size_t)v * MF_LANES), a);
+    return a;
+}
+
+/* The sixteen products of a batch. */
+INLINE __m512 products(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
+{
+    __m512 w[4];
+
+#pragma GCC unroll 4
+    for (uint32_t g = 0; g < 4; g++) {
+        __m512 a[4];
+#pragma GCC unroll 4
+        for (uint32_t j = 0; j < 4; j++)
+            a[j] = product(s, x[4 * g + j], vectors);
+        w[g] = add_2(add_1(a[0], a[1]), add_1(a[2], a[3]));
+    }
+    return add_4(add_4(w[0], w[1]), add_4(w[2], w[3]));
+}
+
+INLINE __m512 values(const mf_rating *x)
+{
+    const __m512i odd = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13,
+                                         11, 9, 7, 5, 3, 1);
+
+    return _mm512_castsi512_ps(
+        _mm512_permutex2var_epi32(_mm512_loadu_si512(x), odd,
+                                  _mm512_loadu_si512(x + 8)));
+}
+
+INLINE void move(const mf_step *s, mf_rating x, float g, __m512 decay,
+                 const uint32_t vectors)
+{
+    float *p = s->p + (size_t)x.user * vectors * MF_LANES;
+    float *q = s->q + (size_t)x.item * vectors * MF_LANES;
+    const __m512 f = _mm512_set1_ps(g);
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++, p += MF_LANES, q += MF_LANES) {
+        const __m512 a = _mm512_load_ps(p), b = _mm512_load_ps(q);
+        _mm512_store_ps(p, _mm512_fmadd_ps(f, b, _mm512_mul_ps(a, decay)));
+        _mm512_store_ps(q, _mm512_fmadd_ps(f, a, _mm512_mul_ps(b, decay)));
+    }
+}
+
+INLINE double pass(const mf_rating *rating, size_t n, const mf_step *s,
+                   const uint32_t vectors)
+{
+    const __m512 decay = _mm512_set1_ps(s->decay);
+    const __m512 size = _mm512_set1_ps(s->size);
+    const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
+    const size_t lines = (s->ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
+    const size_t each = batches ? (lines + batches - 1) / batches : 0;
+    const char *ahead = s->ahead, *end = s->ahead + lines * MF_ALIGN;
+    __m512 loss = _mm512_setzero_ps();
+
+    for (size_t at = 0; at < n; at += MF_BATCH) {
+        const size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
+        const mf_rating *x = rating + at;
+        mf_rating last[MF_BATCH] = {{0, 0, 0}};
+        _Alignas(MF_ALIGN) float g[MF_BATCH];
+        if (m < MF_BATCH)
+            x = memcpy(last, x, sizeof(*x) * m);
+        for (size_t k = 0; k < each && ahead < end; k++, ahead += MF_ALIGN)
+            _mm_prefetch(ahead, _MM_HINT_T1);
+        const __m512 e =
+            _mm512_maskz_sub_ps((__mmask16)((1U << m) - 1), values(x),
+                                products(s, x, vectors));
+        loss = _mm512_fmadd_ps(e, e, loss);
+        _mm512_store_ps(g, _mm512_mul_ps(e, size));
+        for (size_t k = 0; k < m; k++)
+            move(s, x[k], g[k], decay, vectors);
+    }
+    return (double)_mm512_reduce_add_ps(loss);
+}
+
+#define DEFINE_KERNEL(vectors)                                   \
+    static double kernel_##vectors(const mf_rating *x, size_t n, \
+                                   const mf_step *s)             \
+    {                                                            \
+        return pass(x, n, s, vectors);                           \
+    }
+DEFINE_KERNEL(1)
+DEFINE_KERNEL(2)
+DEFINE_KERNEL(3)
+DEFINE_KERNEL(4)
+DEFINE_KERNEL(5)
+DEFINE_KERNEL(6)
+DEFINE_KERNEL(7)
+DEFINE_KERNEL(8)
+
+static double kernel_any(const mf_rating *x, size_t n, const mf_step *s)
+{
+    return pass(x, n, s, s->stride / MF_LANES);
+}
+
+mf_kernel mf_kernel_avx512(uint32_t stride)
+{
+    static const mf_kernel kernel[] = {kernel_any, kernel_1, kernel_2,
+                                       kernel_3,   kernel_4, kernel_5,
+                                       kernel_6,   kernel_7, kernel_8};
+    const uint32_t vectors = stride / MF_LANES;
+
+    if (!__builtin_cpu_supports("avx512f") ||
+        !__builtin_cpu_supports("avx512dq") ||
+        !__builtin_cpu_supports("avx512vl") ||
+        !__builtin_cpu_supports("avx512bw"))
+        return NULL;
+    return kernel[vectors < sizeof(kernel) / sizeof(kernel[0]) ? vectors : 0];
+}
+
+#endif

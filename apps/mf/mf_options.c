@@ -1,0 +1,126 @@
+/* The options of matrix factorisation: their table, their defaults, and what
+ * must hold. The table checks what the command line and JSON say; structs
+ * filled in by programs are checked here. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "mf_parts.h"
+
+enum { RANK_MAX = 1024 };
+
+const strads_mf_options mf_defaults = {.method = "sgd",
+                                       .rank = 16,
+                                       .sweeps = 20,
+                                       .step = .08,
+                                       .holdout = .02,
+                                       .patience = 3};
+
+#define FIELD(name) offsetof(strads_mf_options, name)
+
+const strads_option mf_option_table[] = {
+    {.name = "rank",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(rank),
+     .metavar = "K",
+     .help = "factors of a user and an item (default 16)",
+     .min = 1,
+     .max = RANK_MAX},
+    {.name = "sweeps",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(sweeps),
+     .metavar = "N",
+     .help = "passes over the ratings at most (default 20)",
+     .min = 1,
+     .max = 1e6},
+    {.name = "test",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(test),
+     .metavar = "FILE",
+     .help = "ratings to measure the error on (default: none)"},
+    {.name = "method",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(method),
+     .metavar = "M",
+     .help = "sgd: stochastic gradient descent (default)",
+     .choices = "sgd"},
+    {.name = "step",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(step),
+     .metavar = "S",
+     .help = "first step, falls linearly to 1/50 of it (default 0.08)",
+     .min = FLT_MIN,
+     .max = 1e6},
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda),
+     .metavar = "L",
+     .help = "penalty a rating (default 0: 0.1 x held-out error)",
+     .max = 1e6},
+    {.name = "holdout",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(holdout),
+     .metavar = "H",
+     .help = "share of ratings for that, up to 100,000 (default 0.02)",
+     .min = 1e-9,
+     .max = .9},
+    {.name = "patience",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(patience),
+     .metavar = "N",
+     .help = "sweeps in a row that get worse on them: enough (default 3)",
+     .min = 1,
+     .max = 1e6},
+    {.name = "no-biases",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = FIELD(no_biases),
+     .help = "leave out means of users and items (default: no)"},
+    {.name = NULL}};
+
+uint32_t mf_stride(uint32_t rank)
+{
+    return (rank + MF_LANES - 1) / MF_LANES * MF_LANES;
+}
+
+static void fill_in(strads_mf_options *o)
+{
+    if (!o->method)
+        o->method = mf_defaults.method;
+    if (o->rank == 0)
+        o->rank = mf_defaults.rank;
+    if (o->sweeps == 0)
+        o->sweeps = mf_defaults.sweeps;
+    if (o->step == 0)
+        o->step = mf_defaults.step;
+    if (o->holdout == 0)
+        o->holdout = mf_defaults.holdout;
+    if (o->patience == 0)
+        o->patience = mf_defaults.patience;
+}
+
+strads_err mf_options_resolve(const strads_mf_options *given,
+                              strads_mf_options *out)
+{
+    strads_mf_options o = *given;
+
+    fill_in(&o);
+    if (strcmp(o.method, "sgd") != 0)
+        return strads_fail(STRADS_EINVAL, "method is \"%s\"; expected sgd",
+                           o.method);
+    if (o.rank > RANK_MAX)
+        return strads_fail(STRADS_EINVAL, "rank is %u; expected 1 to %d",
+                           o.rank, RANK_MAX);
+    if (!(o.step > 0) || !isfinite(o.step) || !(o.lambda >= 0) ||
+        !isfinite(o.lambda))
+        return strads_fail(STRADS_EINVAL,
+                           "step is %g, lambda %g; expected a finite number "
+                           "above 0, and one from 0 up",
+                           o.step, o.lambda);
+    if (!(o.holdout > 0) || !(o.holdout < 1))
+        return strads_fail(STRADS_EINVAL,
+                           "holdout is %g; expected a number between 0 and 1",
+                           o.holdout);
+    *out = o;
+    return STRADS_OK;
+}

@@ -1,0 +1,188 @@
+/* What the files of matrix factorisation hand to each other.
+ *
+ * Ratings are scaled: x = (r - mean) / sd - b_u - c_i, with biases in the same
+ * unit, and p_u'q_i is to be x. Results are in the ratings' own unit: biases
+ * times sd, factors times sqrt(sd). */
+#ifndef MF_PARTS_H
+#define MF_PARTS_H
+
+#include <stdlib.h>
+
+#include <strads/mf.h>
+#include <strads/plan.h>
+#include <strads/policy.h>
+
+#include "mf_course.h"
+#include "mf_kernels.h"
+
+enum mf_phase {
+    MF_COUNT,
+    MF_SURVEY,
+    MF_BIAS,
+    MF_BUILD,
+    MF_EPOCH,
+    MF_TEST,
+    MF_REPORT,
+    MF_ITEMS,
+    MF_USERS
+};
+
+/* Streams of random numbers. */
+enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
+
+/* Places of the sums in partials. */
+enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* survey; then per item */
+enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
+enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS };        /* test */
+
+/* What merging the surveys has told: the same on all partitions. */
+typedef struct mf_scale {
+    double ratings;     /* of the whole data set, held out or not */
+    double n, mean, sd; /* of those trained on */
+} mf_scale;
+
+/* A rating that is only measured. */
+typedef struct mf_sample {
+    uint32_t user; /* of this partition */
+    uint32_t item; /* place in its block */
+    float value;   /* scaled, without biases */
+} mf_sample;
+
+/* Samples by block: those of block b are from start[b] to start[b + 1]. */
+typedef struct mf_samples {
+    uint64_t *start;
+    mf_sample *sample;
+} mf_samples;
+
+/* One partition. */
+typedef struct mf_local {
+    strads_mf_options options; /* resolved */
+    uint32_t stride;           /* floats a row */
+    uint64_t users;
+    uint32_t items, blocks;
+    uint32_t held_below; /* a hash below that is held out */
+    mf_scale scale;
+    mf_course course;
+
+    float *item_bias, *user_bias;
+    double *item_n; /* ratings trained on */
+    strads_cut *cut;
+    uint32_t *item_block, *item_at; /* where an item is: block, place */
+
+    /* The ratings, by block, and within it by micro-block of 2^micro users:
+     * cell (b, m) is rating[first[b] + cell[b (micros + 1) + m]] up to
+     * [.. m + 1], in random order. */
+    uint32_t micro, micros;
+    mf_rating *rating;
+    uint64_t *first; /* [blocks + 1] */
+    uint32_t *cell;
+    uint32_t *order; /* [micros] of this sweep */
+    mf_samples held, test;
+    double unknown_squares, unknown_n; /* test ratings of unknown items */
+
+    float *p, *p_good; /* [users x stride] now, and when the sweep began */
+    float **q_good;    /* [blocks] of blocks that are at home here */
+    mf_kernel kernel;
+    uint64_t round; /* of the sweep that is going on */
+    bool undo;      /* items are to go back to q_good */
+    double sum[MF_LOSSES];
+    uint32_t told; /* blocks of this sweep whose sums are in */
+} mf_local;
+
+/* A block's object: the factors of its items. */
+typedef struct mf_items {
+    uint64_t floats;
+    float *q; /* [items of the block x stride] */
+} mf_items;
+
+/* The coordinator. */
+typedef struct mf_state {
+    strads_mf_options options;
+    uint64_t users;
+    uint32_t items, blocks, partitions, pieces;
+    mf_scale scale;
+    mf_course course;
+    strads_cut *cut;
+    enum mf_phase next;
+    double sum[MF_LOSSES], test[MF_TESTS];
+    double test_rmse;
+    uint32_t added; /* blocks of this lap whose sums are in */
+    double seconds, cpu_seconds, lap_seconds; /* of training; of the last lap */
+    double wall_from, cpu_from;
+    float *user; /* [users x (1 + rank)] */
+    uint64_t users_home;
+    uint32_t piece; /* of users, the next to ask for */
+} mf_state;
+
+/* mf_options.c */
+extern const strads_mf_options mf_defaults;
+extern const strads_option mf_option_table[];
+strads_err mf_options_resolve(const strads_mf_options *given,
+                              strads_mf_options *out);
+uint32_t mf_stride(uint32_t rank);
+
+/* mf_survey.c: counts, scale, biases. */
+size_t mf_partial_count(const strads_task *task);
+strads_err mf_update_count(strads_task *task);
+strads_err mf_receive_count(strads_task *task);
+size_t mf_partial_survey(const strads_task *task);
+strads_err mf_update_survey(strads_task *task);
+strads_err mf_receive_survey(strads_task *task);
+size_t mf_partial_bias(const strads_task *task);
+strads_err mf_update_bias(strads_task *task);
+strads_err mf_receive_bias(strads_task *task);
+/* Scale from the merged sums; STRADS_EFORMAT: there is nothing to train on. */
+strads_err mf_scale_take(const double *sums, mf_scale *scale);
+float mf_user_bias(const mf_local *l, const strads_share *share, uint64_t seed,
+                   uint64_t row);
+/* Entries of a row, one by one: value, and whether it is held out. */
+uint64_t mf_hold_salt(uint64_t seed, uint64_t user);
+static inline bool mf_is_held(uint64_t salt, uint32_t item, uint32_t below)
+{
+    uint64_t x = salt + item * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return (uint32_t)(x >> 32) < below;
+}
+static inline float mf_value(const strads_sparse *x, uint64_t e)
+{
+    return x->f32 ? x->f32[e] : (float)x->f64[e];
+}
+
+/* mf_cells.c: ratings into cells, users' first factors. */
+strads_err mf_update_build(strads_task *task);
+strads_err mf_receive_build(strads_task *task);
+strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
+
+/* mf_measure.c: the ratings of --test. */
+strads_err mf_test_read(mf_local *l, const strads_share *share);
+size_t mf_partial_test(const strads_task *task);
+strads_err mf_update_test(strads_task *task);
+double mf_samples_loss(const mf_local *l, const mf_samples *samples,
+                       const strads_task *task);
+
+/* mf_epoch.c: sweeps, and bringing the factors together. */
+extern const strads_payload mf_payload;
+size_t mf_partial_losses(const strads_task *task);
+strads_err mf_update_epoch(strads_task *task);
+strads_err mf_receive_epoch(strads_task *task);
+/* Whether the sweep of these sums stands; 0 / 0 where nothing is held out. */
+bool mf_sweep_judge(mf_course *course, const double *sum,
+                    const mf_scale *scale);
+size_t mf_partial_none(const strads_task *task);
+strads_err mf_update_items(strads_task *task);
+size_t mf_partial_users(const strads_task *task);
+strads_err mf_update_users(strads_task *task);
+/* Users of a piece, but for the last one. */
+uint64_t mf_piece_users(uint32_t rank);
+
+/* mf_state.c */
+strads_err mf_open(const strads_task *task, void **local);
+void mf_close(void *local);
+strads_err mf_begin(const void *config, const strads_data *data,
+                    const strads_shape *shape, void **state);
+void mf_end(void *state);
+strads_err mf_no_memory(const char *what, uint64_t bytes);
+/* Zeroed rows of floats at MF_ALIGN, to be freed by free. */
+float *mf_floats(uint64_t n);
+
+#endif

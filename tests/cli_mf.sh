@@ -1,0 +1,86 @@
+#!/bin/sh
+# strads mf on countries' votes: train, predict, evaluate, whose figures are
+# computed again by awk; names; what is wrong with the input.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+awk '(NR * 7919) % 10 == 3' "$votes" >votes.test
+awk '(NR * 7919) % 10 != 3' "$votes" >votes.train
+
+gives 0 mf train votes.train --test votes.test --workers 2 --model m.json \
+    --log run.jsonl
+says err "root mean squared error: training" "test 0." "the model is in m.json"
+says run.jsonl '"sweep": 20' '"train_rmse": 0.' '"test_rmse": 0.' \
+    '"ratings_per_second": ' '"seconds": ' '"cpu_seconds": '
+same "$(grep -c '"event": "round"' run.jsonl)" 20 "reports"
+same "$(tail -n 1 run.jsonl | grep -o '"seconds"' | wc -l)" 1 "seconds told"
+
+# The test error of the log, of evaluate, and from the predictions
+test_rmse=$(tail -n 1 run.jsonl | sed 's/.*"test_rmse": \([^,]*\).*/\1/')
+gives 0 mf evaluate m.json votes.test
+near "$(member out rmse)" "$test_rmse" 1e-5 "evaluate against the log"
+says out '"ratings": 6675' '"rmse_95": [' '"mae_95": ['
+gives 0 mf predict m.json votes.test --output predictions
+same "$(wc -l <predictions)" 6675 "predictions"
+near "$(awk 'FNR == NR { p[$1, $2] = $3; next }
+    { d = $3 - p[$1, $2]; s += d * d; n++ }
+    END { printf "%.9g", sqrt(s / n) }' predictions votes.test)" "$test_rmse" \
+    1e-5 "the error of the predictions"
+# Far below what the mean alone does, which is the deviation
+near "$(awk -v t="$test_rmse" '{ n++; s += $3; q += $3 * $3 }
+    END { print (q / n - (s / n) ^ 2 > 4 * t * t) }' votes.test)" 1 0 \
+    "the test error against the deviation"
+
+# Names, with a header: the same factors as numbers, and names in and out
+awk 'BEGIN { print "country,resolution,vote" }
+    { print "c" $1 ",r" $2 "," $3 }' votes.train >named.csv
+awk 'BEGIN { print "country,resolution,vote" }
+    { print "c" $1 ",r" $2 "," $3 }
+    END { print "atlantis,r1,1" }' votes.test >named.test.csv
+gives 0 mf train named.csv --test named.test.csv --workers 2 --model named.json
+gives 0 mf evaluate named.json named.test.csv
+says err "1 ratings are of users or items that the model does not know"
+near "$(member out rmse)" "$test_rmse" 0.03 "the error with names"
+gives 0 mf predict named.json named.test.csv --quiet
+same "$(head -n 1 out | cut -c 1)" c "a name"
+refuses 2 "have names" mf evaluate m.json named.test.csv --quiet
+
+# Over TCP: the model of one process
+start first mf train votes.train --workers 1 --nodes 2 --sweeps 3 \
+    --listen tcp://127.0.0.1:0 --model nodes.json
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 0
+ends first "$first" 0
+gives 0 mf train votes.train --workers 1 --partitions 2 --sweeps 3 \
+    --model alone.json
+cmp -s nodes.json.items.npy alone.json.items.npy || fail "other items over TCP"
+cmp -s nodes.json.users.npy alone.json.users.npy || fail "other users over TCP"
+gives 0 simulate mf votes.train --workers 4 --cost 2
+
+# What is wrong with the input
+refuses 2 "rank" mf train votes.train --rank 0
+refuses 2 "rank" mf train votes.train --rank 1025
+refuses 2 "expected" mf train votes.train --method bold
+printf '0 0 1\n0 1 nan\n' >nan.txt
+refuses 2 "line 2: found 'nan'" mf train nan.txt --quiet
+printf 'user,item,rating\na,b,1\nc,d\ne\n' >ragged.csv
+refuses 2 "line 3: found 'c,d'" mf train ragged.csv --quiet
+printf '\357\273\277user,item,rating\na,x,1\nb,x,2\na,y,3\nb,y,3\n' >bom.csv
+gives 0 mf train bom.csv --workers 1 --rank 1 --quiet
+printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
+gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
+says err "1 of the ratings are of a pair that comes again"
+refuses 2 "cannot be read" mf train votes.train --test nowhere --quiet
+gives 0 mf train votes.train --max-rounds 9 --workers 1
+refuses 1 "cut short" mf train votes.train --max-rounds 9 --workers 1 \
+    --model short.json --quiet
+[ ! -e short.json ] || fail "a model of a run that was cut short"
+printf 'x' >>m.json.users.npy
+gives 0 mf evaluate m.json votes.test
+head -c 5000 alone.json.users.npy >m.json.users.npy
+refuses 2 "is not what the model" mf evaluate m.json votes.test
+refuses 2 "no model of mf" mf evaluate run.jsonl votes.test
+finish

@@ -1,0 +1,124 @@
+/* The inner loop of matrix factorisation: the portable one against a plain loop
+ * in f64, all others against the portable one. */
+#include "apps/mf/mf_kernels.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strads/policy.h"
+
+enum { ROWS = 40, RATINGS = 1003, STRIDE_MAX = 1024 };
+
+typedef struct trial {
+    uint32_t stride;
+    float *p, *q;
+    mf_rating rating[RATINGS];
+} trial;
+
+static float draw(uint64_t what, uint64_t k)
+{
+    return (float)(strads_random_unit(3, what, k, 0) - .5);
+}
+
+static trial *new_trial(uint32_t stride)
+{
+    trial *t = calloc(1, sizeof *t);
+    size_t n = (size_t)ROWS * stride;
+    t->stride = stride;
+    t->p = aligned_alloc(MF_ALIGN, sizeof(float) * n);
+    t->q = aligned_alloc(MF_ALIGN, sizeof(float) * n);
+    for (size_t k = 0; k < n; k++) {
+        t->p[k] = draw(1, k);
+        t->q[k] = draw(2, k);
+    }
+    for (size_t k = 0; k < RATINGS; k++)
+        t->rating[k] =
+            (mf_rating){.user = (uint16_t)((draw(3, k) + .5F) * ROWS),
+                        .item = (uint16_t)((draw(4, k) + .5F) * ROWS),
+                        .value = draw(5, k)};
+    return t;
+}
+
+static void free_trial(trial *t)
+{
+    free(t->p);
+    free(t->q);
+    free(t);
+}
+
+static double run(trial *t, mf_kernel kernel, size_t n)
+{
+    const mf_step step = {.p = t->p,
+                          .q = t->q,
+                          .stride = t->stride,
+                          .size = .01F,
+                          .decay = .999F,
+                          .ahead = (const char *)t->p,
+                          .ahead_bytes = sizeof(float) * t->stride * ROWS};
+    return kernel(t->rating, n, &step);
+}
+
+/* The definition in mf_kernels.h, word for word. */
+static double plain(const mf_rating *x, size_t n, const mf_step *s)
+{
+    double loss = 0;
+    for (size_t at = 0; at < n; at += MF_BATCH) {
+        size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
+        double e[MF_BATCH];
+        for (size_t j = 0; j < m; j++) {
+            e[j] = (double)x[at + j].value;
+            for (uint32_t k = 0; k < s->stride; k++)
+                e[j] -= (double)s->p[x[at + j].user * s->stride + k] *
+                        (double)s->q[x[at + j].item * s->stride + k];
+            loss += e[j] * e[j];
+        }
+        for (size_t j = 0; j < m; j++) {
+            for (uint32_t k = 0; k < s->stride; k++) {
+                float *p = &s->p[x[at + j].user * s->stride + k];
+                float *q = &s->q[x[at + j].item * s->stride + k];
+                double a = (double)*p, b = (double)*q, g = e[j] * .01;
+                *p = (float)(.999 * a + g * b);
+                *q = (float)(.999 * b + g * a);
+            }
+        }
+    }
+    return loss;
+}
+
+static void compare(uint32_t stride, mf_kernel one, mf_kernel two, size_t n)
+{
+    trial *a = new_trial(stride), *b = new_trial(stride);
+    double x = run(a, one, n), y = run(b, two, n);
+    cr_expect_float_eq(x, y, 1e-4 * y + 1e-9, "%u floats, %zu ratings: %g, %g",
+                       stride, n, x, y);
+    for (size_t k = 0; k < (size_t)ROWS * stride; k++) {
+        cr_assert_float_eq((double)a->p[k], (double)b->p[k], 2e-4);
+        cr_assert_float_eq((double)a->q[k], (double)b->q[k], 2e-4);
+    }
+    free_trial(a);
+    free_trial(b);
+}
+
+static const size_t lengths[] = {0, 1, 15, 16, 17, RATINGS};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+Test(mf_kernels, the_portable_loop_does_what_is_written_above_it)
+{
+    for (size_t k = 0; k < LENGTHS; k++)
+        compare(48, mf_kernel_portable, plain, lengths[k]);
+}
+
+Test(mf_kernels, avx512_agrees_with_the_portable_loop_at_every_width)
+{
+    if (!mf_kernel_avx512(MF_LANES))
+        cr_skip_test("this processor has no AVX-512");
+    for (uint32_t stride = MF_LANES; stride <= 10 * MF_LANES;
+         stride += MF_LANES)
+        for (size_t k = 0; k < LENGTHS; k++)
+            compare(stride, mf_kernel_avx512(stride), mf_kernel_portable,
+                    lengths[k]);
+    compare(STRIDE_MAX, mf_kernel_avx512(STRIDE_MAX), mf_kernel_portable,
+            RATINGS);
+}

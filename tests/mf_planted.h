@@ -1,0 +1,15 @@
+/* tests/mf_planted.h - ratings of known origin, for a part of all pairs:
+ * r_ui = 3 + b_u + c_i + p_u'q_i + noise, as lines `user item rating`. */
+#ifndef TESTS_MF_PLANTED_H
+#define TESTS_MF_PLANTED_H
+
+#include <stdint.h>
+
+enum { PLANTED_USERS = 400, PLANTED_ITEMS = 300, PLANTED_RANK = 3 };
+
+#define PLANTED_NOISE 0.2
+
+/* Pairs whose draw lies in [from, to): disjoint ranges, disjoint files. */
+int mf_planted_write(const char *path, double from, double to);
+
+#endif
