@@ -279,10 +279,9 @@ typedef enum strads_merge {
 /* Who gets the merged partial. It always goes through `aggregate` first. */
 typedef enum strads_route {
     STRADS_RESULT_COORDINATOR = 0, /* aggregate, and nobody else */
-    STRADS_RESULT_SCHEDULERS = 1,  /* meant for priorities: what its aggregate
-                                      says of them is dealt out to the
-                                      schedulers by their ranges. In this version
-                                      the coordinator aggregates it, as above */
+    STRADS_RESULT_SCHEDULERS = 1,  /* meant for priorities, which are dealt out
+                                      to the schedulers by range. In this
+                                      version aggregated as above */
     STRADS_RESULT_WORKERS = 2      /* also every partition's `receive` */
 } strads_route;
 
