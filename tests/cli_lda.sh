@@ -74,6 +74,19 @@ refuses 2 "m.json.npy" lda topics m.json
 printf 'nonsense' >m.json.npy
 refuses 2 "m.json.npy: has no counts" lda topics m.json
 
+# New documents: the same shares in any company, which sum up to 1.
+printf '2\n2\n2\n1 1 3\n2 2 3\n' >two.txt
+gives 0 lda train two.txt --topics 2 --sweeps 30 --model pair.json --quiet
+gives 0 lda infer pair.json two.txt --output both.csv
+printf '2\n3\n2\n2 2 3\n2 3 5\n' >second.txt
+gives 0 lda infer pair.json second.txt --output second.csv
+same "$(sed -n 2p second.csv)" "$(sed -n 2p both.csv)" "shares in company"
+same "$(sed -n 1p second.csv)" "0.5,0.5" "an empty document"
+awk -F, '{ if ($1 + $2 < 0.999999 || $1 + $2 > 1.000001) exit 1 }
+    NR == 1 { first = $1 > 0.5 } NR == 2 { if (($1 > 0.5) == first) exit 1 }
+    ' both.csv || fail "two documents of two topics: $(cat both.csv)"
+refuses 2 "expected fewer" lda infer pair.json two.txt --burn-in 50
+
 # What is wrong is said before anything is run.
 refuses 2 "expected" lda train "$corpus" --topics 1
 refuses 2 "expected" lda train "$corpus" --topics 65536

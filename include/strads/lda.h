@@ -93,6 +93,17 @@ STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
                                            double lambda, uint32_t n,
                                            uint32_t *word, double *score);
 
+/* The shares theta[topics] of the model's topics in a document that has word[i]
+ * count[i] times, by Gibbs sampling with the model fixed, as the mean of the
+ * sweeps after the first burn_in. The same document and seed, the same answer.
+ * STRADS_EINVAL: a word that the model does not have, burn_in not below sweeps.
+ * STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_lda_infer(const strads_lda_model *model,
+                                       uint32_t sweeps, uint32_t burn_in,
+                                       uint64_t seed, uint32_t n,
+                                       const uint32_t *word,
+                                       const uint32_t *count, double *theta);
+
 /* With keep_assignments: a line for each document, `N word:topic ...`, words
  * and topics from 0, words ascending. The file is whole or not there.
  * STRADS_ESTATE: they were not kept. STRADS_EIO. Blocks. */
