@@ -184,3 +184,24 @@ int cli_classes_predict(const char *program, const char *name, int argc,
     };
     return cli_predict_main(&predict, argc, argv);
 }
+
+static cli_kind kind(const void *arg)
+{
+    const classes *c = arg;
+    return (cli_kind){.n = c->n, .label = c->label, .probabilities = true};
+}
+
+int cli_classes_evaluate(const char *program, const char *name, int argc,
+                         char **argv)
+{
+    classes c = {0};
+    const cli_predict predict = {
+        .program = program,
+        .arg = &c,
+        .check = read_labels,
+        .many = true,
+        .judge = judge,
+        .kind = kind,
+    };
+    return cli_evaluate_main(&predict, name, argc, argv);
+}

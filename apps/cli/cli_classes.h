@@ -6,5 +6,8 @@
  * `name` is the command's. */
 int cli_classes_predict(const char *program, const char *name, int argc,
                         char **argv);
+/* `evaluate` of the same. */
+int cli_classes_evaluate(const char *program, const char *name, int argc,
+                         char **argv);
 
 #endif

@@ -168,29 +168,84 @@ static strads_err check_model(const cli_predict *predict, const char *path,
                           : STRADS_OK;
 }
 
+/* Model, data, and a scorer of them; all to be freed, after an error too. */
+typedef struct pair {
+    strads_model *model;
+    strads_data *data;
+    scorer s;
+} pair;
+
+static void pair_free(pair *p)
+{
+    scorer_free(&p->s);
+    strads_data_free(p->data);
+    strads_model_free(p->model);
+}
+
+static strads_err pair_read(const cli_predict *predict, const char *model_path,
+                            const char *data_path,
+                            const predict_options *options, pair *p)
+{
+    strads_err err = strads_model_read(model_path, predict->program, &p->model);
+    if (!err) {
+        err = check_model(predict, model_path, p->model);
+    }
+    if (!err) {
+        err = read_rows(data_path, p->model, options, &p->data);
+    }
+    return err ? err : scorer_make(p->model, strads_data_cols(p->data), &p->s);
+}
+
 static strads_err run_predict(const cli_predict *predict,
                               const char *model_path, const char *data_path,
                               const predict_options *options)
 {
-    strads_model *model = NULL;
-    strads_data *data = NULL;
-    scorer s = {0};
-    strads_err err = strads_model_read(model_path, predict->program, &model);
+    pair p = {0};
+    strads_err err = pair_read(predict, model_path, data_path, options, &p);
     if (!err) {
-        err = check_model(predict, model_path, model);
+        err =
+            write_values(predict, options, strads_data_share(p.data, 0), &p.s);
     }
+    pair_free(&p);
+    return err;
+}
+
+static strads_err take_scores(const cli_predict *predict,
+                              const strads_share *share, scorer *s,
+                              cli_scores *out)
+{
+    const uint64_t rows = share->label ? share->by_row.lines : 0;
+    out->width = s->width;
+    out->sum = calloc(rows * s->width + 1, sizeof *out->sum);
+    out->label = calloc(rows + 1, sizeof *out->label);
+    if (!out->sum || !out->label) {
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory left for the sums of %" PRIu64 " rows",
+                           rows);
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        add_up_row(&share->by_row, i, s);
+        memcpy(out->sum + i * s->width, s->sum, s->width * sizeof *s->sum);
+        out->label[i] = share->label[i];
+        predict->judge(predict->arg, s->sum, share->label[i], &out->tally);
+    }
+    out->rows = rows;
+    return STRADS_OK;
+}
+
+strads_err cli_predict_scores(const cli_predict *predict, const char *model,
+                              const char *data, const char *labels,
+                              uint32_t workers, cli_scores *out)
+{
+    const predict_options options = {.labels = labels,
+                                     .workers = workers,
+                                     .quiet = true};
+    pair p = {0};
+    strads_err err = pair_read(predict, model, data, &options, &p);
     if (!err) {
-        err = read_rows(data_path, model, options, &data);
+        err = take_scores(predict, strads_data_share(p.data, 0), &p.s, out);
     }
-    if (!err) {
-        err = scorer_make(model, strads_data_cols(data), &s);
-    }
-    if (!err) {
-        err = write_values(predict, options, strads_data_share(data, 0), &s);
-    }
-    scorer_free(&s);
-    strads_data_free(data);
-    strads_model_free(model);
+    pair_free(&p);
     return err;
 }
 

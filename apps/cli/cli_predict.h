@@ -11,6 +11,14 @@ typedef struct cli_tally {
     double loss;
 } cli_tally;
 
+/* What a model's sums mean. */
+typedef struct cli_kind {
+    uint32_t n;          /* classes; 0: the sum is the number predicted */
+    const double *label; /* [n]; of two the second where the sum is above 0,
+                            of more the one with the largest sum */
+    bool probabilities;  /* the tally's loss is a log loss */
+} cli_kind;
+
 typedef struct cli_predict {
     const char *program;          /* whose models it takes */
     const char *name;             /* of the command: "lasso predict" */
@@ -27,9 +35,30 @@ typedef struct cli_predict {
     void (*judge)(const void *arg, const double *sum, double label,
                   cli_tally *tally);
     void (*tell)(const void *arg, const cli_tally *tally);
+    /* After `check`; NULL: numbers. */
+    cli_kind (*kind)(const void *arg);
 } cli_predict;
 
 /* Reads the command line, the model and the data, writes; an exit code. */
 int cli_predict_main(const cli_predict *predict, int argc, char **argv);
+
+/* The sums of all rows that have labels; sum and label are the caller's to
+ * free, after an error too. */
+typedef struct cli_scores {
+    uint64_t rows;
+    uint32_t width;
+    double *sum;   /* [rows x width] */
+    double *label; /* [rows] */
+    cli_tally tally;
+} cli_scores;
+
+strads_err cli_predict_scores(const cli_predict *predict, const char *model,
+                              const char *data, const char *labels,
+                              uint32_t workers, cli_scores *out);
+
+/* cli_evaluate.c: `evaluate` of the same models, under that name; an exit
+ * code. */
+int cli_evaluate_main(const cli_predict *predict, const char *name, int argc,
+                      char **argv);
 
 #endif

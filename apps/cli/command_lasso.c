@@ -87,3 +87,9 @@ int cli_lasso_predict(int argc, char **argv)
     };
     return cli_predict_main(&predict, argc, argv);
 }
+
+int cli_lasso_evaluate(int argc, char **argv)
+{
+    static const cli_predict predict = {.program = "lasso", .judge = judge};
+    return cli_evaluate_main(&predict, "lasso evaluate", argc, argv);
+}

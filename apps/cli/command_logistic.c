@@ -62,3 +62,8 @@ int cli_logistic_predict(int argc, char **argv)
 {
     return cli_classes_predict("logistic", "logistic predict", argc, argv);
 }
+
+int cli_logistic_evaluate(int argc, char **argv)
+{
+    return cli_classes_evaluate("logistic", "logistic evaluate", argc, argv);
+}

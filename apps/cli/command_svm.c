@@ -57,7 +57,7 @@ int cli_svm_train(int argc, char **argv)
 typedef struct machine {
     const char *write; /* the option */
     bool classifies;
-    double negative, positive;
+    double label[2]; /* negative, positive */
 } machine;
 
 static const strads_option predict_table[] = {
@@ -82,11 +82,11 @@ static strads_err read_labels(void *arg, const char *path,
     char *comma = NULL;
     m->classifies = loss && strstr(loss, "hinge");
     if (m->classifies && classes) {
-        m->negative = strtod(classes, &comma);
-        m->positive = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+        m->label[0] = strtod(classes, &comma);
+        m->label[1] = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
     }
     bool good = loss && (!m->classifies ||
-                         (comma && *comma == ',' && isfinite(m->positive)));
+                         (comma && *comma == ',' && isfinite(m->label[1])));
     json_decref(options);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
@@ -97,7 +97,7 @@ static strads_err read_labels(void *arg, const char *path,
 
 static double label_of(const machine *m, double sum)
 {
-    return sum > 0 ? m->positive : m->negative;
+    return sum > 0 ? m->label[1] : m->label[0];
 }
 
 static uint32_t values(const void *arg, const double *sum, double *out)
@@ -146,4 +146,23 @@ int cli_svm_predict(int argc, char **argv)
         .tell = tell,
     };
     return cli_predict_main(&predict, argc, argv);
+}
+
+static cli_kind kind(const void *arg)
+{
+    const machine *m = arg;
+    return (cli_kind){.n = m->classifies ? 2 : 0, .label = m->label};
+}
+
+int cli_svm_evaluate(int argc, char **argv)
+{
+    machine m = {0};
+    const cli_predict predict = {
+        .program = "svm",
+        .arg = &m,
+        .check = read_labels,
+        .judge = judge,
+        .kind = kind,
+    };
+    return cli_evaluate_main(&predict, "svm evaluate", argc, argv);
 }

@@ -1,0 +1,220 @@
+/* How good a linear model's predictions are on rows with labels: for numbers
+ * R2 and errors, for classes accuracy, AUC, and each class by itself. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/linear/linear_evaluate.h"
+#include "cli_options.h"
+#include "cli_predict.h"
+#include "command.h"
+
+typedef struct evaluate_options {
+    const char *labels;
+    uint32_t workers;
+    bool json;
+} evaluate_options;
+
+static const strads_option evaluate_table[] = {
+    {.name = "json",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(evaluate_options, json),
+     .help = "print one JSON object (default: for people)"},
+    {.name = "labels",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(evaluate_options, labels),
+     .metavar = "FILE",
+     .help = "labels of MatrixMarket data, one a line"},
+    {.name = "workers",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(evaluate_options, workers),
+     .metavar = "N",
+     .help = "threads that read (default: one per core)",
+     .min = 1,
+     .max = 1024},
+    {.name = NULL},
+};
+
+/* A class by itself: how many rows have it, were given it, and both. */
+typedef struct class_tally {
+    uint64_t rows, given, both;
+} class_tally;
+
+static void print_interval(bool json, const char *key, const char *words,
+                           linear_interval v)
+{
+    if (!json) {
+        (void)printf("%-12s %.6g (95 %%: %.6g to %.6g)\n", words, v.value,
+                     v.low, v.high);
+    } else if (isfinite(v.value) && isfinite(v.low)) {
+        (void)printf(", \"%s\": [%.9g, %.9g, %.9g]", key, v.value, v.low,
+                     v.high);
+    } else {
+        (void)printf(", \"%s\": null", key);
+    }
+}
+
+static void print_number(bool json, const char *key, const char *words,
+                         double v)
+{
+    if (!json) {
+        (void)printf("%-12s %.6g\n", words, v);
+    } else if (isfinite(v)) {
+        (void)printf(", \"%s\": %.9g", key, v);
+    } else {
+        (void)printf(", \"%s\": null", key);
+    }
+}
+
+static void evaluate_numbers(const cli_scores *s, bool json)
+{
+    linear_errors e = linear_evaluate_numbers(s->rows, s->sum, s->label);
+    print_interval(json, "r2", "R2", e.r2);
+    print_interval(json, "rmse", "RMSE", e.rmse);
+    print_number(json, "mae", "mean |error|", e.absolute);
+}
+
+static uint32_t given_class(const cli_kind *kind, const double *sum)
+{
+    uint32_t best = 0;
+    if (kind->n == 2) {
+        return sum[0] > 0;
+    }
+    for (uint32_t c = 1; c < kind->n; c++) {
+        best = sum[c] > sum[best] ? c : best;
+    }
+    return best;
+}
+
+/* Of two classes that of the second; of more the mean, each against the rest,
+ * of those that rows have. */
+static double find_auc(const cli_scores *s, const cli_kind *kind, double *score,
+                       unsigned char *is_class)
+{
+    double sum = 0;
+    uint32_t n = 0;
+    for (uint32_t c = kind->n == 2; c < kind->n; c++) {
+        for (uint64_t i = 0; i < s->rows; i++) {
+            score[i] = s->sum[i * s->width + (kind->n == 2 ? 0 : c)];
+            is_class[i] = s->label[i] == kind->label[c];
+        }
+        double auc = linear_evaluate_auc(s->rows, score, is_class);
+        if (isfinite(auc)) {
+            sum += auc;
+            n++;
+        }
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+static double share(uint64_t part, uint64_t all)
+{
+    return all > 0 ? (double)part / (double)all : 0;
+}
+
+static void print_class(bool json, bool first, double label,
+                        const class_tally *t)
+{
+    double precision = share(t->both, t->given),
+           recall = share(t->both, t->rows);
+    double f1 = share(2 * t->both, t->given + t->rows);
+    (void)printf(json ? "%s{\"label\": %.17g, \"rows\": %" PRIu64
+                        ", \"precision\": %.9g, \"recall\": %.9g, \"f1\": "
+                        "%.9g}"
+                      : "%sclass %-6g %" PRIu64 " rows, precision %.4g, recall "
+                        "%.4g, F1 %.4g\n",
+                 json && !first ? ", " : "", label, t->rows, precision, recall,
+                 f1);
+}
+
+static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
+                                   bool json)
+{
+    class_tally *tally = calloc(kind->n, sizeof *tally);
+    double *score = calloc(s->rows + 1, sizeof *score);
+    unsigned char *is_class = calloc(s->rows + 1, 1);
+    uint64_t right = 0;
+    strads_err err = STRADS_OK;
+    if (!tally || !score || !is_class) {
+        err = strads_fail(STRADS_ENOMEM, "no memory left to rank the rows");
+        goto done;
+    }
+    for (uint64_t i = 0; i < s->rows; i++) {
+        uint32_t given = given_class(kind, s->sum + i * s->width);
+        bool good = s->label[i] == kind->label[given];
+        for (uint32_t c = 0; c < kind->n; c++) {
+            tally[c].rows += s->label[i] == kind->label[c];
+        }
+        tally[given].given++;
+        tally[given].both += good;
+        right += good;
+    }
+    print_interval(json, "accuracy", "accuracy",
+                   linear_evaluate_share(right, s->rows));
+    print_number(json, "auc", "AUC", find_auc(s, kind, score, is_class));
+    if (kind->probabilities) {
+        print_number(json, "log_loss", "log loss",
+                     s->tally.loss / (double)s->rows);
+    }
+    (void)fputs(json ? ", \"classes\": [" : "", stdout);
+    for (uint32_t c = 0; c < kind->n; c++) {
+        print_class(json, c == 0, kind->label[c], &tally[c]);
+    }
+    (void)fputs(json ? "]" : "", stdout);
+done:
+    free(tally);
+    free(score);
+    free(is_class);
+    return err;
+}
+
+static strads_err evaluate(const cli_predict *predict, const char *model,
+                           const char *data, const evaluate_options *options)
+{
+    cli_scores scores = {0};
+    strads_err err = cli_predict_scores(predict, model, data, options->labels,
+                                        options->workers, &scores);
+    if (!err && scores.rows == 0) {
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: has no rows with labels to judge the model by",
+                          data);
+    }
+    if (!err) {
+        cli_kind kind =
+            predict->kind ? predict->kind(predict->arg) : (cli_kind){0};
+        (void)printf(options->json ? "{\"rows\": %" PRIu64
+                                   : "rows         %" PRIu64 "\n",
+                     scores.rows);
+        if (kind.n > 0) {
+            err = evaluate_classes(&scores, &kind, options->json);
+        } else {
+            evaluate_numbers(&scores, options->json);
+        }
+        (void)fputs(options->json ? "}\n" : "", stdout);
+    }
+    free(scores.sum);
+    free(scores.label);
+    return err;
+}
+
+int cli_evaluate_main(const cli_predict *predict, const char *name, int argc,
+                      char **argv)
+{
+    evaluate_options options = {0};
+    cli_syntax syntax = {
+        .name = name,
+        .args = "MODEL DATA",
+        .summary = "Tells how good a model's predictions are on rows with "
+                   "labels.",
+        .groups = {{NULL, evaluate_table, &options}},
+    };
+    cli_parsed parsed;
+    sti_config_strings strings = {0};
+    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
+    if (!err && !parsed.done) {
+        err = evaluate(predict, parsed.arg[0], parsed.arg[1], &options);
+    }
+    sti_config_strings_free(&strings);
+    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# strads lasso evaluate, and the same of the other linear models, against awk.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+gives 0 lasso train "$year_train" --lambda-ratio 0.1 --intercept \
+    --model m.json --quiet
+gives 0 lasso predict m.json "$year_test" --quiet
+cut -d' ' -f1 "$year_test" | paste - out >pairs
+gives 0 lasso evaluate m.json "$year_test" --json
+awk '{ n++; s += $1; q += $1 * $1; e += ($1 - $2) ^ 2 }
+    END { printf "%.12g %.12g\n", 1 - e / (q - s * s / n), sqrt(e / n) }' \
+    pairs >want
+got() { sed -n "s/.*\"$1\": \[*\([^],}]*\).*/\1/p" out; }
+near "$(got r2)" "$(cut -d' ' -f1 want)" 1e-7 R2
+near "$(got rmse)" "$(cut -d' ' -f2 want)" 1e-7 RMSE
+gives 0 lasso evaluate m.json "$year_test"
+says out "R2" "RMSE" "95 %" "rows         373"
+
+# Classes: accuracy, log loss and AUC, pair by pair
+for part in train test; do
+    awk '{ $1 = $1 > 5.3 ? 1 : -1; print }' \
+        "$STRADS_SOURCE/data/sotu-tiny-year.$part.svm" >"$part.svm"
+done
+gives 0 logistic train train.svm --lambda-ratio 0.1 --model l.json --quiet
+gives 0 logistic predict l.json test.svm --quiet
+cut -d' ' -f1 test.svm | paste - out >pairs
+gives 0 logistic evaluate l.json test.svm --json
+awk '{ y[NR] = $1; p[NR] = $2
+       right += ($2 > .5) == ($1 > 0); loss -= log($1 > 0 ? $2 : 1 - $2)
+       both += $2 > .5 && $1 > 0; given += $2 > .5; has += $1 > 0 }
+    END { for (i = 1; i <= NR; i++) for (k = 1; k <= NR; k++)
+              if (y[i] > 0 && y[k] < 0) { pairs++
+                  good += p[i] > p[k] ? 1 : p[i] == p[k] ? .5 : 0 }
+          printf "%.9g %.9g %.9g %.9g\n", right / NR, loss / NR,
+              good / pairs, 2 * both / (given + has) }' pairs >want
+near "$(got accuracy)" "$(cut -d' ' -f1 want)" 1e-7 accuracy
+near "$(got log_loss)" "$(cut -d' ' -f2 want)" 1e-6 "log loss"
+near "$(got auc)" "$(cut -d' ' -f3 want)" 1e-7 AUC
+near "$(got f1)" "$(cut -d' ' -f4 want)" 1e-7 "F1 of the last class"
+
+gives 0 svm train train.svm --model s.json --quiet
+gives 0 svm evaluate s.json test.svm
+says out accuracy AUC "class -1" "class 1" F1
+! grep -q "log loss" out || fail "a machine has no probabilities"
+refuses 2 "s.json" lasso evaluate s.json test.svm
+refuses 2 "nothing.svm" svm evaluate s.json nothing.svm
+finish

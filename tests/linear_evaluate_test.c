@@ -1,0 +1,86 @@
+/* Figures of quality, held against pairs counted one by one, values worked out
+ * by hand, and how often intervals hold in repeated draws. */
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "apps/linear/linear_evaluate.h"
+#include "strads/policy.h"
+
+Test(linear_evaluate, errors_are_what_a_hand_gets)
+{
+    const double predicted[] = {1, 2, 4, 3}, label[] = {1, 3, 3, 5};
+    const linear_errors e = linear_evaluate_numbers(4, predicted, label);
+
+    cr_expect_float_eq(e.rmse.value, sqrt(1.5), 1e-15);
+    cr_expect_float_eq(e.absolute, 1, 1e-15);
+    cr_expect_float_eq(e.r2.value, 1 - 6. / 8, 1e-15);
+    cr_expect(e.rmse.low < e.rmse.value && e.rmse.value < e.rmse.high);
+    cr_expect(e.r2.low < e.r2.value && e.r2.value < e.r2.high);
+}
+
+Test(linear_evaluate, equal_labels_have_no_r2)
+{
+    const double predicted[] = {1, 2}, label[] = {3, 3};
+
+    cr_expect(isnan(linear_evaluate_numbers(2, predicted, label).r2.value));
+}
+
+/* y = x + e, both uniform on [-1/2, 1/2]: MSE 1/12, R2 1/2. */
+Test(linear_evaluate, intervals_hold_nineteen_times_in_twenty)
+{
+    enum { TRIALS = 400, N = 500 };
+    double x[N], y[N];
+    int rmse = 0, r2 = 0, share = 0;
+
+    for (uint64_t t = 0; t < TRIALS; t++) {
+        uint64_t right = 0;
+        for (uint64_t i = 0; i < N; i++) {
+            x[i] = strads_random_unit(1, t, i, 0) - .5;
+            y[i] = x[i] + strads_random_unit(1, t, i, 1) - .5;
+            right += strads_random_unit(1, t, i, 2) < .9;
+        }
+        const linear_errors e = linear_evaluate_numbers(N, x, y);
+        const linear_interval p = linear_evaluate_share(right, N);
+        rmse += e.rmse.low <= sqrt(1. / 12) && sqrt(1. / 12) <= e.rmse.high;
+        r2 += e.r2.low <= .5 && .5 <= e.r2.high;
+        share += p.low <= .9 && .9 <= p.high;
+    }
+    const int counts[] = {rmse, r2, share};
+    for (int k = 0; k < 3; k++)
+        cr_expect(counts[k] >= .91 * TRIALS && counts[k] <= .985 * TRIALS,
+                  "%d: %d of %d", k, counts[k], TRIALS);
+}
+
+Test(linear_evaluate, wilsons_interval_stays_within_0_and_1)
+{
+    const linear_interval none = linear_evaluate_share(0, 10);
+    const linear_interval all = linear_evaluate_share(10, 10);
+
+    cr_expect_float_eq(none.low, 0, 1e-15);
+    cr_expect_float_eq(none.high, .2775, 1e-4); /* z^2 / (n + z^2) */
+    cr_expect_float_eq(all.low, 1 - .2775, 1e-4);
+    cr_expect_float_eq(all.high, 1, 1e-15);
+}
+
+Test(linear_evaluate, the_area_is_the_share_of_pairs_in_order)
+{
+    enum { N = 60 };
+    double score[N], ordered = 0, pairs = 0;
+    unsigned char is_class[N];
+
+    for (uint64_t i = 0; i < N; i++) {
+        is_class[i] = strads_random_unit(2, 0, i, 0) < .4;
+        score[i] = floor(8 * strads_random_unit(2, 1, i, 0)) + is_class[i];
+    }
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++)
+            if (is_class[i] && !is_class[k]) {
+                pairs++;
+                ordered += score[i] > score[k]    ? 1
+                           : score[i] == score[k] ? .5
+                                                  : 0;
+            }
+    cr_expect_float_eq(linear_evaluate_auc(N, score, is_class), ordered / pairs,
+                       1e-14);
+    cr_expect(isnan(linear_evaluate_auc(0, score, is_class)));
+}
