@@ -1,7 +1,7 @@
 /* Runs on 1, 2 and 4 threads at depth 0 to 4, for a race detector to watch: a
- * ridge regression with probes and pipelined rounds, blocks that travel with
- * an object, results that every worker receives, failures and stops in the
- * middle. Exits with 1 when a result is wrong. */
+ * ridge regression with probes, pipelined rounds and up to three schedulers,
+ * blocks that travel with an object, results that every worker receives,
+ * failures and stops in the middle. Exits with 1 when a result is wrong. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,7 @@ static void train(const double *solution, uint32_t workers, uint32_t depth,
                               .options = {.workers = workers,
                                           .partitions = PARTITIONS,
                                           .blocks = 2,
+                                          .schedulers = 1 + depth % 3,
                                           .depth = depth,
                                           .tolerance = 1e-8,
                                           .max_rounds = 100000,
