@@ -26,7 +26,10 @@ svm_panel_add svm_panel_add_portable;
 svm_panel_add *svm_panel_avx512(void);
 svm_panel_add *svm_panel_choose(void);
 
-typedef double svm_lanes __attribute__((vector_size(64), aligned(8)));
+typedef double svm_lanes __attribute__((vector_size(64)));
+/* In memory, where lanes stand anywhere; locals of this type would be moved as
+ * if they were aligned. */
+typedef double svm_loose __attribute__((vector_size(64), aligned(8)));
 
 static inline void svm_panel_tile(uint32_t stride, uint32_t rows,
                                   const double *line, const double *column,
@@ -35,7 +38,7 @@ static inline void svm_panel_tile(uint32_t stride, uint32_t rows,
     svm_lanes sum[SVM_PANEL_LINES][3] = {{{0}}};
 
     for (uint32_t k = 0; k < rows; k++) {
-        const svm_lanes *b = (const svm_lanes *)(column + (size_t)k * stride);
+        const svm_loose *b = (const svm_loose *)(column + (size_t)k * stride);
         const double *a = line + (size_t)k * stride;
         const svm_lanes b0 = b[0], b1 = b[1], b2 = b[2];
         for (int x = 0; x < SVM_PANEL_LINES; x++) {
@@ -45,7 +48,7 @@ static inline void svm_panel_tile(uint32_t stride, uint32_t rows,
         }
     }
     for (int x = 0; x < SVM_PANEL_LINES; x++) {
-        svm_lanes *to = (svm_lanes *)(h + (size_t)x * stride);
+        svm_loose *to = (svm_loose *)(h + (size_t)x * stride);
         to[0] += sum[x][0];
         to[1] += sum[x][1];
         to[2] += sum[x][2];

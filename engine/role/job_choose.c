@@ -208,6 +208,22 @@ static void trim(const view *v, sti_choose_job *job)
     job->probed = false;
 }
 
+static strads_err answer_choice(const view *v, sti_choose_job *job,
+                                const strads_choice *choice)
+{
+    switch (choice->kind) {
+    case STRADS_CHOOSE_BLOCKS:
+        return answer_blocks(v, job, choice);
+    case STRADS_CHOOSE_PROBE:
+        return answer_probe(v, job, choice);
+    case STRADS_CHOOSE_WAIT:
+    case STRADS_CHOOSE_REST:
+        return answer(v, job, choice->kind, 0, NULL);
+    }
+    return strads_fail(STRADS_EPROGRAM, "policy %s gave an unknown answer %d",
+                       v->run->policy->name, (int)choice->kind);
+}
+
 static strads_err ask_policy(const view *v, sti_choose_job *job)
 {
     uint32_t n = job->ask->n_in_flight;
@@ -232,20 +248,11 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
     err = v->run->owned
               ? sti_owned_choose(v->run->owned, &request, &choice)
               : v->run->policy->choose(v->range->policy, &request, &choice);
+    /* A probe may name blocks that the policy was given as in flight. */
+    if (!err)
+        err = answer_choice(v, job, &choice);
     free(own);
-    if (err)
-        return err;
-    switch (choice.kind) {
-    case STRADS_CHOOSE_BLOCKS:
-        return answer_blocks(v, job, &choice);
-    case STRADS_CHOOSE_PROBE:
-        return answer_probe(v, job, &choice);
-    case STRADS_CHOOSE_WAIT:
-    case STRADS_CHOOSE_REST:
-        return answer(v, job, choice.kind, 0, NULL);
-    }
-    return strads_fail(STRADS_EPROGRAM, "policy %s gave an unknown answer %d",
-                       v->run->policy->name, (int)choice.kind);
+    return err;
 }
 
 /* ---- opening ------------------------------------------------------------ */
