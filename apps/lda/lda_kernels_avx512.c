@@ -39,6 +39,22 @@ INLINE __m512 prefix(__m512 p)
     return p;
 }
 
+/* Without optimisation gcc's gather is a macro with a conversion of its own. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+/* from[at] in the lanes of `mask`, the others 0. */
+INLINE __m512 gather(__mmask16 mask, __m512i at, const float *from)
+{
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, at, from, 4);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
 INLINE float lane_at(__m512 p, uint32_t lane)
 {
     return _mm512_cvtss_f32(
@@ -108,9 +124,7 @@ static uint32_t draw_smooth(const lda_site *s, float u)
         _mm512_add_epi32(step, _mm512_set1_epi32((int)(256 * g + lane)));
     const __mmask16 there =
         _mm512_cmplt_epi32_mask(at, _mm512_set1_epi32((int)s->padded));
-    const __m512 zero = _mm512_setzero_ps();
-    p = _mm512_mul_ps(_mm512_mask_i32gather_ps(zero, there, at, s->alpha, 4),
-                      _mm512_mask_i32gather_ps(zero, there, at, s->q, 4));
+    p = _mm512_mul_ps(gather(there, at, s->alpha), gather(there, at, s->q));
     return 256 * g + LDA_LANES * lane_of(prefix(p), &u) + lane;
 }
 
@@ -216,9 +230,7 @@ INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
         __m512i n = _mm512_srli_epi32(x, 16);
         n = _mm512_mask_sub_epi32(n, is_own, n, one);
         const __m512 q =
-            _mm512_mask_mov_ps(_mm512_mask_i32gather_ps(_mm512_setzero_ps(),
-                                                        0xFFFF, k, s->q, 4),
-                               is_own, vown);
+            _mm512_mask_mov_ps(gather(0xFFFF, k, s->q), is_own, vown);
         p = _mm512_add_ps(p, _mm512_mul_ps(_mm512_cvtepi32_ps(n), q));
         if (vectors) {
             sum[v] = p;
