@@ -177,7 +177,7 @@ static strads_err lasso_objective(void *user, strads_report *report)
     report->objective = state->primal / (state->rows > 0 ? state->rows : 1);
     report->gap = state->primal > 0 ? state->gap / state->primal : 0;
     report->nonzeros = state->nonzeros;
-    report->stop = state->stalled;
+    report->stop = state->watch.stalled;
     return STRADS_OK;
 }
 

@@ -15,13 +15,7 @@
 /* Gains below this share of P are rounding: no policy need chase them. */
 #define ROUNDING 1e-28
 
-enum {
-    FIRST_MIN = 16,
-    FIRST_MAX = 128,
-    SEED_MAX = 512,
-    IDLE_MAX = 6,
-    PASSES_MAX = 100
-};
+enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512, PASSES_MAX = 100 };
 
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
 static double own_gain(const lasso_state *state, uint64_t j, double w)
@@ -84,20 +78,6 @@ static double rest_level(lasso_state *state, uint32_t violators, double urgent)
     const double level =
         share * (violators ? .03 : .01) * state->shrink * state->gap;
     return fmax(fmin(level, urgent / 10), ROUNDING * state->primal);
-}
-
-/* Rounding ends every descent: when neither bound is better than it ever was,
- * scan after scan, the gap that is left is the arithmetic's. Against the scan
- * before alone, a P that goes up and down would seem to fall for ever. */
-static void watch(lasso_state *state, double dual)
-{
-    const double unit = 1e-16 * state->primal;
-
-    if (state->least - state->primal > unit || state->dual - dual > unit)
-        state->idle = 0;
-    else if (++state->idle >= IDLE_MAX)
-        state->stalled = true;
-    state->least = fmin(state->least, state->primal);
 }
 
 /* Tells the policy the priorities of all parameters after the first scan, of
@@ -173,7 +153,7 @@ strads_err lasso_choose(strads_commit *commit, double dual)
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, state->left);
-    watch(state, dual);
+    linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
     return lasso_gram_pays(state->n_set, entries, dense)
                ? use_pairs(commit, violators)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "apps/linear/linear_options.h"
 #include "lasso_parts.h"
 
 const strads_lasso_options lasso_defaults = {.l1_ratio = 1};
@@ -31,29 +32,13 @@ const strads_option lasso_option_table[] = {
      .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
      .min = LASSO_L1_RATIO_MIN,
      .max = 1},
-    {.name = "intercept",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_options, intercept),
-     .help = "fit an intercept, which is not penalised"},
-    {.name = "standardize",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_options, standardize),
-     .help = "penalise columns as if their deviation were 1"},
+    LINEAR_OPTION_INTERCEPT(offsetof(strads_lasso_options, intercept)),
+    LINEAR_OPTION_STANDARDIZE(offsetof(strads_lasso_options, standardize)),
     {.name = "positive",
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(strads_lasso_options, positive),
      .help = "keep all coefficients at or above 0"},
     {.name = NULL}};
-
-/* A number that a program gave: finite and not negative. */
-static strads_err check(const char *name, double value, double max)
-{
-    if (value >= 0 && value <= max)
-        return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "%s is %g; it must be a number from 0 to %g", name,
-                       value, max);
-}
 
 strads_err lasso_options_resolve(const strads_lasso_options *given,
                                  strads_lasso_options *out)
@@ -61,9 +46,9 @@ strads_err lasso_options_resolve(const strads_lasso_options *given,
     strads_lasso_options o = *given;
     strads_err err;
 
-    if ((err = check("lambda", o.lambda, DBL_MAX)) ||
-        (err = check("lambda-ratio", o.lambda_ratio, DBL_MAX)) ||
-        (err = check("l1-ratio", o.l1_ratio, 1)))
+    if ((err = linear_check_number("lambda", o.lambda, DBL_MAX)) ||
+        (err = linear_check_number("lambda-ratio", o.lambda_ratio, DBL_MAX)) ||
+        (err = linear_check_number("l1-ratio", o.l1_ratio, 1)))
         return err;
     if (o.lambda > 0 && o.lambda_ratio > 0)
         return strads_fail(STRADS_EINVAL,

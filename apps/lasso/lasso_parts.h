@@ -18,6 +18,7 @@
 #include <strads/lasso.h>
 
 #include "apps/linear/linear_kernels.h"
+#include "apps/linear/linear_steps.h"
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -101,18 +102,16 @@ typedef struct lasso_state {
     double response;     /* y_c' r_c at the last scan */
     double intercept;    /* b of the committed w */
     double primal, dual; /* P at the last scan, the best D so far */
-    double least;        /* the best P of a scan before it */
     double gap;          /* P - D */
     uint64_t nonzeros;
     uint64_t scans, blocks;
     uint64_t visits; /* columns that blocks have had since the last scan */
-    uint32_t idle;   /* scans in a row that improved nothing */
-    bool stalled;    /* nothing more to gain in this arithmetic */
-    double left;     /* sum of the members' priorities */
-    double rest;     /* below it the policy rests */
-    double gained;   /* by blocks in this pass */
-    double shrink;   /* how far below the gap's share the next rest lies */
-    double *block;   /* [room_block] workspace of a block */
+    linear_watch watch;
+    double left;   /* sum of the members' priorities */
+    double rest;   /* below it the policy rests */
+    double gained; /* by blocks in this pass */
+    double shrink; /* how far below the gap's share the next rest lies */
+    double *block; /* [room_block] workspace of a block */
     size_t room_block;
 } lasso_state;
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "apps/linear/linear_options.h"
 #include "apps/linear/linear_steps.h"
 
 enum { POINTS_MAX = 10000 };
@@ -45,14 +46,9 @@ const strads_option lasso_path_option_table[] = {
      .help = "share of |w|_1 in the penalty, 1: Lasso (default 1)",
      .min = LASSO_L1_RATIO_MIN,
      .max = 1},
-    {.name = "intercept",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_path_options, fit.intercept),
-     .help = "fit an intercept, which is not penalised"},
-    {.name = "standardize",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(strads_lasso_path_options, fit.standardize),
-     .help = "penalise columns as if their deviation were 1"},
+    LINEAR_OPTION_INTERCEPT(offsetof(strads_lasso_path_options, fit.intercept)),
+    LINEAR_OPTION_STANDARDIZE(
+        offsetof(strads_lasso_path_options, fit.standardize)),
     {.name = "positive",
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(strads_lasso_path_options, fit.positive),
@@ -146,9 +142,9 @@ static void go_to(lasso_state *state, double lambda)
     state->l1 = n * lambda * state->options.l1_ratio;
     state->l2 = n * lambda * (1 - state->options.l1_ratio);
     state->dual = 0;
-    state->least = INFINITY;
-    state->idle = 0;
-    state->stalled = false;
+    state->watch.least = INFINITY;
+    state->watch.idle = 0;
+    state->watch.stalled = false;
     state->shrink = 1;
 }
 
@@ -221,7 +217,8 @@ static bool is_reached(const strads_commit *commit)
 {
     const lasso_state *state = commit->state;
 
-    return state->stalled || state->gap <= commit->tolerance * state->primal;
+    return state->watch.stalled ||
+           state->gap <= commit->tolerance * state->primal;
 }
 
 strads_err lasso_path_advance(strads_commit *commit, double *dual)

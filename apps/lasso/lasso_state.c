@@ -168,7 +168,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     state->kernels = linear_kernels_choose(0);
     state->columns = p;
     state->shrink = 1;
-    state->least = INFINITY;
+    state->watch.least = INFINITY;
     for (uint64_t j = 0; j < p; j++)
         state->all[j] = (uint32_t)j;
     *out = state;

@@ -77,3 +77,15 @@ bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
         c[i] /= sum;
     return true;
 }
+
+void linear_watch_scan(linear_watch *watch, double primal, double dual_gain)
+{
+    enum { IDLE_MAX = 6 };
+    const double unit = 1e-16 * primal;
+
+    if (watch->least - primal > unit || dual_gain > unit)
+        watch->idle = 0;
+    else if (++watch->idle >= IDLE_MAX)
+        watch->stalled = true;
+    watch->least = fmin(watch->least, primal);
+}

@@ -23,4 +23,17 @@ enum { LINEAR_STEPS = 5 };
 bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
                         double c[LINEAR_STEPS]);
 
+/* Whether a descent is still getting anywhere. Rounding ends every one: when
+ * neither bound is better than it ever was, scan after scan, the gap that is
+ * left is the arithmetic's. Against the scan before alone, a P that goes up
+ * and down would seem to fall for ever. */
+typedef struct linear_watch {
+    double least;  /* the best P of a scan so far; INFINITY at first */
+    uint32_t idle; /* scans in a row that improved nothing */
+    bool stalled;  /* nothing more to gain in this arithmetic */
+} linear_watch;
+
+/* After a scan: P, and by how much the best D has become better. */
+void linear_watch_scan(linear_watch *watch, double primal, double dual_gain);
+
 #endif

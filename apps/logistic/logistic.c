@@ -102,7 +102,7 @@ static strads_err update_fetch(strads_task *task)
 static bool is_through(const logistic_state *state, double tolerance)
 {
     return state->target + 1 < state->width &&
-           (state->gap <= tolerance * state->primal || state->stalled);
+           (state->gap <= tolerance * state->primal || state->watch.stalled);
 }
 
 static strads_err begin_next(logistic_state *state)
@@ -161,7 +161,7 @@ static strads_err logistic_objective(void *user, strads_report *report)
     }
     report->objective = primal / state->weight;
     report->gap = primal > 0 ? gap / primal : 0;
-    report->stop = state->stalled && state->target + 1 == state->width;
+    report->stop = state->watch.stalled && state->target + 1 == state->width;
     return STRADS_OK;
 }
 

@@ -11,7 +11,7 @@
 /* Gains below this share of P are rounding. */
 #define ROUNDING 1e-24
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128, IDLE_MAX = 6 };
+enum { FIRST_MIN = 16, FIRST_MAX = 128 };
 
 /* The loss curves by at most c/4 along z. */
 static double own_gain(const logistic_state *state, uint32_t j, double w)
@@ -105,19 +105,6 @@ static void set_targets(logistic_state *state, uint32_t violators)
     state->worth = fmax(share * state->gap, ROUNDING * state->primal);
 }
 
-/* Rounding ends every descent: when neither bound is better than it ever was,
- * scan after scan, the gap that is left is the arithmetic's. */
-static void watch(logistic_state *state, double dual)
-{
-    const double unit = 1e-16 * state->primal;
-
-    if (state->least - state->primal > unit || state->dual - dual > unit)
-        state->idle = 0;
-    else if (++state->idle >= IDLE_MAX)
-        state->stalled = true;
-    state->least = fmin(state->least, state->primal);
-}
-
 /* Tells the policy the priorities of all parameters after the first scan, of
  * members later on: those of the others stay at 0. */
 static void tell_priorities(strads_commit *commit)
@@ -157,7 +144,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     tell_priorities(commit);
     screen(state);
     set_targets(state, violators);
-    watch(state, dual);
+    linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->searches = 0;
     state->solved = false;
     state->set.visits = 0;

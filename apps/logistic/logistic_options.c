@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "apps/linear/linear_options.h"
 #include "logistic_parts.h"
 
 const strads_logistic_options logistic_defaults = {.l1_ratio = 1};
@@ -36,40 +37,12 @@ const strads_option logistic_option_table[] = {
      .metavar = "A",
      .help = "share of |w|_1 in the penalty; 0: L2 alone (default 1)",
      .max = 1},
-    {.name = "intercept",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = FIELD(intercept),
-     .help = "fit an intercept, which is not penalised"},
-    {.name = "standardize",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = FIELD(standardize),
-     .help = "penalise columns as if their deviation were 1"},
-    {.name = "class-weight",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(class_weight),
-     .metavar = "W",
-     .help = "balanced, or LABEL=WEIGHT,... (default none)"},
-    {.name = "weights",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(weights),
-     .metavar = "FILE",
-     .help = "a weight for each row, one a line (default 1)"},
-    {.name = "classes",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(classes),
-     .metavar = "N,P",
-     .help = "negative and positive label (default: the lower, the higher)"},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
-
-/* A number that a program gave: finite and not negative. */
-static strads_err check(const char *name, double value, double max)
-{
-    if (value >= 0 && value <= max)
-        return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "%s is %g; it must be a number from 0 to %g", name,
-                       value, max);
-}
 
 strads_err logistic_options_resolve(const strads_logistic_options *given,
                                     strads_logistic_options *out)
@@ -77,10 +50,10 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
     strads_logistic_options o = *given;
     strads_err err;
 
-    if ((err = check("lambda", o.lambda, DBL_MAX)) ||
-        (err = check("lambda-ratio", o.lambda_ratio, DBL_MAX)) ||
-        (err = check("c", o.c, DBL_MAX)) ||
-        (err = check("l1-ratio", o.l1_ratio, 1)))
+    if ((err = linear_check_number("lambda", o.lambda, DBL_MAX)) ||
+        (err = linear_check_number("lambda-ratio", o.lambda_ratio, DBL_MAX)) ||
+        (err = linear_check_number("c", o.c, DBL_MAX)) ||
+        (err = linear_check_number("l1-ratio", o.l1_ratio, 1)))
         return err;
     if ((o.lambda > 0) + (o.lambda_ratio > 0) + (o.c > 0) > 1)
         return strads_fail(STRADS_EINVAL,

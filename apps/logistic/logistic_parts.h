@@ -23,6 +23,7 @@
 
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_kernels.h"
+#include "apps/linear/linear_steps.h"
 
 /* ---- rows -------------------------------------------------------------- */
 
@@ -270,15 +271,13 @@ typedef struct logistic_state {
 
     double level; /* sum r at the last scan, with an intercept */
     double primal, dual;
-    double least;  /* the best P of a scan before */
     double gap;    /* P - D */
     double share;  /* of the slopes that the last dual point has */
     double sphere; /* how far, at most, the best dual point is from it */
     uint64_t nonzeros;
     uint64_t scans, levels, fetches;
     uint32_t searches; /* since the last scan */
-    uint32_t idle;     /* scans in a row that improved nothing */
-    bool stalled;
+    linear_watch watch;
     double shrink;  /* how far below the gap's share the target lies */
     double settled; /* a model is solved when a sweep gains this share of the
                        first one */

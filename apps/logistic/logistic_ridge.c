@@ -169,8 +169,8 @@ strads_err logistic_ridge_judge(strads_commit *commit)
     }
     if (ridge->share > 0 &&
         ridge->before - state->primal <= 1e-16 * state->primal &&
-        ++state->idle >= 3)
-        state->stalled = true;
+        ++state->watch.idle >= 3)
+        state->watch.stalled = true;
     ridge->before = state->primal;
     ridge->level = state->level;
     state->next = LOGISTIC_TO_HESSIAN;

@@ -221,11 +221,11 @@ void logistic_begin_problem(logistic_state *state)
     state->ridge.share = 0;
     state->dual = 0;
     state->scans = 0;
-    state->idle = 0;
-    state->stalled = state->solved = false;
+    state->watch.idle = 0;
+    state->watch.stalled = state->solved = false;
     state->shrink = 1;
     state->settled = LOGISTIC_SETTLED;
-    state->least = INFINITY;
+    state->watch.least = INFINITY;
 }
 
 strads_err logistic_also(strads_commit *commit, uint32_t n,

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "apps/linear/linear_options.h"
 #include "svm_parts.h"
 
 const strads_svm_options svm_defaults = {.loss = "squared-hinge",
@@ -45,21 +46,9 @@ const strads_option svm_option_table[] = {
      .metavar = "E",
      .help = "how far a number may be off for nothing (default 0.1)",
      .max = DBL_MAX},
-    {.name = "class-weight",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(class_weight),
-     .metavar = "W",
-     .help = "balanced, or LABEL=WEIGHT,... (default none)"},
-    {.name = "weights",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(weights),
-     .metavar = "FILE",
-     .help = "a weight for each row, one a line (default 1)"},
-    {.name = "classes",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(classes),
-     .metavar = "N,P",
-     .help = "negative and positive label (default: the lower, the higher)"},
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
 
 svm_loss_kind svm_loss_of(const strads_svm_options *resolved)
@@ -79,16 +68,6 @@ static bool is_loss(const char *name)
     return false;
 }
 
-/* A number that a program gave: finite and not negative. */
-static strads_err check(const char *name, double value)
-{
-    if (value >= 0 && isfinite(value))
-        return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "%s is %g; it must be a finite number from 0 up", name,
-                       value);
-}
-
 strads_err svm_options_resolve(const strads_svm_options *given,
                                strads_svm_options *out)
 {
@@ -104,8 +83,9 @@ strads_err svm_options_resolve(const strads_svm_options *given,
                            "loss is \"%s\"; expected hinge, squared-hinge, "
                            "epsilon or squared-epsilon",
                            o.loss);
-    if ((err = check("c", o.c)) || (err = check("bias", o.bias)) ||
-        (err = check("epsilon", o.epsilon)))
+    if ((err = linear_check_number("c", o.c, DBL_MAX)) ||
+        (err = linear_check_number("bias", o.bias, DBL_MAX)) ||
+        (err = linear_check_number("epsilon", o.epsilon, DBL_MAX)))
         return err;
     if (svm_loss_classifies(svm_loss_of(&o)))
         o.epsilon = 0;
