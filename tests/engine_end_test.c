@@ -45,7 +45,7 @@ static strads_err counter_aggregate(strads_commit *commit)
         commit->change[k] = 1;
     c->updates += commit->block.n;
     if (c->stop && c->updates >= c->stop_at)
-        *c->stop = true;
+        __atomic_store_n(c->stop, true, __ATOMIC_RELAXED);
     return STRADS_OK;
 }
 

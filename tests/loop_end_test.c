@@ -31,7 +31,7 @@ static strads_err look(strads_task *task, strads_session *session, uint32_t c)
                                      .gap = c + 1 == p->converges ? 0 : NAN,
                                  });
     if (first && p->stop && c == 5)
-        *p->stop = true;
+        __atomic_store_n(p->stop, true, __ATOMIC_RELAXED);
     if (!first && p->fails && c + 1 == p->fails)
         return strads_fail(STRADS_EPROGRAM, "partition 1 gave up");
     return strads_session_read_row(session, 0, 0, p->staleness, &row);

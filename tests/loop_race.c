@@ -45,7 +45,7 @@ static void on_progress(void *arg, const strads_progress *progress)
     uint32_t *told = arg;
     (void)progress;
     if (++*told == 100)
-        stop = true;
+        __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 }
 
 static strads_data *make_data(void)

@@ -102,7 +102,7 @@ static strads_err do_as_planned(const reader *r, uint64_t c)
                                                        ? 0
                                                        : NAN});
     if (p == 0 && tally.stops && c + 1 == tally.stops)
-        *tally.stop = true;
+        __atomic_store_n(tally.stop, true, __ATOMIC_RELAXED);
     if (p + 1 == r->partitions && tally.fails && c + 1 == tally.fails)
         return strads_fail(STRADS_EPROGRAM, "the last partition gave up");
     if (p == 0 && tally.slow_us)

@@ -153,7 +153,7 @@ static void tell_to_stop(void *arg, const strads_progress *progress)
 {
     quitter *q = arg;
     if (progress->round > 20)
-        q->stop = true;
+        __atomic_store_n(&q->stop, true, __ATOMIC_RELAXED);
 }
 
 Test(nodes_loss, a_node_that_its_user_stops_ends_the_run_and_says_why)

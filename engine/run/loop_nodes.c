@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/base/stop_flag.h"
 #include "engine/role/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
@@ -239,8 +240,7 @@ static void wait_locked(struct sti_loop_nodes *nodes)
 /* Another node cannot end the run with a model: its leaving ends it for all. */
 static void look_at_user(struct sti_loop_nodes *nodes)
 {
-    const volatile bool *stop = nodes->setup->setup->options.stop;
-    if (nodes->node && stop && *stop)
+    if (nodes->node && sti_stop_is_asked(nodes->setup->setup->options.stop))
         note_failure(nodes, STRADS_ECANCELED, "stopped by its user", true);
 }
 

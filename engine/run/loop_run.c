@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/stop_flag.h"
 #include "engine/role/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
@@ -78,10 +79,9 @@ void sti_loops_sum_locked(sti_loops *all)
 void sti_loops_look_locked(sti_loops *all)
 {
     const double limit = all->setup->run.time_limit;
-    const volatile bool *stop = all->setup->options.stop;
     if (sti_loop_nodes_is_told(all->nodes))
         return;
-    if (stop && *stop)
+    if (sti_stop_is_asked(all->setup->options.stop))
         sti_loops_end_locked(all, STRADS_END_CANCELED);
     else if (limit > 0 && now_of(all) - all->wall >= limit)
         sti_loops_end_locked(all, STRADS_END_TIME);

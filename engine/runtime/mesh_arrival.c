@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/base/stop_flag.h"
 #include "engine/role/message_codec.h"
 
 /* Messages of the store; a run without loops keeps them on node 0. */
@@ -89,7 +90,7 @@ bool sti_mesh_gives_up(void *arg)
     pthread_mutex_lock(&mesh->lock);
     bool failed = mesh->failure != STRADS_OK;
     pthread_mutex_unlock(&mesh->lock);
-    return failed || (mesh->stop && *mesh->stop);
+    return failed || sti_stop_is_asked(mesh->stop);
 }
 
 static void take_failure(sti_mesh *mesh, const sti_failure *failure)
@@ -281,7 +282,7 @@ strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
     strads_err err = STRADS_OK;
     *out = NULL;
     while (!err && !*out) {
-        if (mesh->stop && *mesh->stop)
+        if (sti_stop_is_asked(mesh->stop))
             return strads_fail(STRADS_ECANCELED,
                                "stopped while waiting for the other nodes");
         *out = next_arrival(mesh, STI_SECOND / 20);

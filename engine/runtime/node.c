@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/stop_flag.h"
 #include "engine/runtime/inbox.h"
 #include "engine/runtime/job_names.h"
 
@@ -486,8 +487,8 @@ static void take_inbox(thread *th)
 static void look_at_stop(thread *th)
 {
     sti_node *node = th->node;
-    if (th->index || node->told_cancel || !node->options.stop ||
-        !*node->options.stop)
+    if (th->index || node->told_cancel ||
+        !sti_stop_is_asked(node->options.stop))
         return;
     node->told_cancel = true;
     if (!node->coordinator) {

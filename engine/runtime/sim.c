@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "engine/base/stop_flag.h"
 #include "engine/role/coordinator.h"
 #include "engine/role/scheduler.h"
 #include "engine/role/shard.h"
@@ -370,8 +371,7 @@ static strads_err receive(sti_sim *sim, sti_parcel *parcel)
 
 static strads_err look_at_stop(sti_sim *sim)
 {
-    const volatile bool *stop = sim->options.stop;
-    if (sim->told_cancel || !stop || !*stop)
+    if (sim->told_cancel || !sti_stop_is_asked(sim->options.stop))
         return STRADS_OK;
     sim->told_cancel = true;
     return push_role(sim, sim->now, STI_COORDINATOR,

@@ -112,8 +112,9 @@ typedef struct strads_engine_options {
     /* Called on the thread that called run, never twice at once. */
     void (*progress)(void *arg, const strads_progress *progress);
     void *progress_arg;
-    /* Set to true from anywhere (a signal handler, say): the run ends at the
-     * next commit, with the model so far. May be NULL. */
+    /* Set to true from anywhere: the run ends at the next commit, with the
+     * model so far. A signal handler just sets it; a thread of its own stores
+     * it atomically. May be NULL. */
     const volatile bool *stop;
 } strads_engine_options;
 
