@@ -14,10 +14,26 @@ void cli_progress_begin(cli_progress *line, bool quiet)
                            .last = -SECONDS_APART};
 }
 
+static bool is_due(const cli_progress *line, double seconds)
+{
+    return line->shown && seconds - line->last >= SECONDS_APART;
+}
+
+void cli_progress_note(cli_progress *line, double seconds, const char *text)
+{
+    if (!is_due(line, seconds)) {
+        return;
+    }
+    (void)fprintf(stderr, "\r%s\033[K", text);
+    (void)fflush(stderr);
+    line->last = seconds;
+    line->open = true;
+}
+
 void cli_progress_show(cli_progress *line, const strads_progress *progress)
 {
     char text[80]; /* a terminal's line: a longer one could not be rewritten */
-    if (!line->shown || progress->seconds - line->last < SECONDS_APART) {
+    if (!is_due(line, progress->seconds)) {
         return;
     }
     int at = snprintf(text, sizeof text, "round %" PRIu64 "  %.1f s",
@@ -34,10 +50,7 @@ void cli_progress_show(cli_progress *line, const strads_progress *progress)
         (void)snprintf(text + at, sizeof text - (size_t)at,
                        "  nonzeros %" PRIu64, progress->nonzeros);
     }
-    (void)fprintf(stderr, "\r%s\033[K", text);
-    (void)fflush(stderr);
-    line->last = progress->seconds;
-    line->open = true;
+    cli_progress_note(line, progress->seconds, text);
 }
 
 void cli_progress_end(cli_progress *line)

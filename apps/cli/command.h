@@ -53,6 +53,7 @@ int cli_plan_make(int argc, char **argv);
 int cli_plan_check(int argc, char **argv);
 int cli_plan_show(int argc, char **argv);
 int cli_data_info(int argc, char **argv);
+int cli_data_synth_lasso(int argc, char **argv);
 
 /* When an error came up: the same code means bad input before a run, and a
  * failure during it. */

@@ -122,6 +122,10 @@ static const cli_command commands[] = {
      .args = "FILE",
      .summary = "what a data file holds",
      .run = cli_data_info},
+    {.name = "data synth lasso",
+     .args = "OUT",
+     .summary = "data of known origin for linear models",
+     .run = cli_data_synth_lasso},
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 

@@ -1,0 +1,125 @@
+#!/bin/sh
+# strads data synth lasso: the designs are what their options say.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+synth() {
+    gives 0 data synth lasso "$@" --quiet
+}
+
+# measure TRUTH DATA: "KEY VALUE" lines: entries, the mean square of values,
+# the correlation of columns 1 and 4 apart, |Xb|^2 by |y - Xb|^2.
+measure() {
+    awk '
+        FNR == NR { b[$1] = $2; next }
+        {
+            m = 0
+            for (k = 2; k <= NF; k++) {
+                split($k, e, ":")
+                x[FNR, e[1]] = e[2]
+                entries++
+                squares += e[2] * e[2]
+                m += b[e[1]] * e[2]
+                if ((FNR, e[1] - 1) in x) near += e[2] * x[FNR, e[1] - 1]
+                if ((FNR, e[1] - 4) in x) far += e[2] * x[FNR, e[1] - 4]
+            }
+            signal += m * m
+            noise += ($1 - m) * ($1 - m)
+        }
+        END {
+            print "entries", entries
+            print "square", squares / entries
+            print "near", near / squares
+            print "far", far / squares
+            print "snr", signal / noise
+        }' "$1" "$2" >measured
+}
+
+of() {
+    awk -v key="$1" '$1 == key { print $2 }' measured
+}
+
+# A sparse design. 40 slots of 400 rows fill 38.1 rows on average.
+sizes='--rows 400 --columns 600 --entries 40 --support 30 --correlation 0.8'
+sizes="$sizes --snr 4 --seed 7"
+# shellcheck disable=SC2086 # a list of words
+synth a.svm --truth a.truth $sizes
+measure a.truth a.svm
+near "$(of entries)" 22884 0.01 "entries of a sparse design"
+near "$(of square)" 1 0.1 "the values' mean square"
+near "$(of near)" 0.8 0.05 "the correlation of neighbours"
+near "$(of far)" 0.4096 0.15 "the correlation of columns 4 apart"
+near "$(of snr)" 4 1e-4 "the signal by the noise"
+same "$(wc -l <a.truth)" 30 "lines of the truth"
+gives 0 data info a.svm --json
+same "$(member out rows)" 400 "rows"
+same "$(member out columns)" 600 "columns"
+
+# The engine's scan and the text agree: without noise a small lambda finds b
+# shellcheck disable=SC2086
+synth clean.svm --truth clean.truth $sizes --snr 1e12 --support 5
+gives 0 lasso train clean.svm --lambda 1e-6 --model clean.json --quiet
+while read -r column value; do
+    awk "$read_model"'END { printf "%.12g\n", w['"$column"'] }' clean.json \
+        a.svm >found
+    near "$(cat found)" "$value" 1e-3 "the weight of column $column"
+done <clean.truth
+
+# Same seed, same bytes, packed or not; another seed, others
+# shellcheck disable=SC2086
+synth again.svm $sizes
+cmp -s a.svm again.svm || fail "the same seed gave other bytes"
+# shellcheck disable=SC2086
+synth a.svm.zst $sizes
+gives 0 data info a.svm --json
+plain=$(member out entries) text=$(member out text_bytes)
+gives 0 data info a.svm.zst --json
+same "$(member out compression)" '"zstd"' "compression"
+same "$(member out entries) $(member out text_bytes)" "$plain $text" \
+    "a packed design"
+# shellcheck disable=SC2086
+synth other.svm $sizes --seed 8
+! cmp -s a.svm other.svm || fail "another seed gave the same bytes"
+
+# Signs are those of the labels, and nothing else changes
+# shellcheck disable=SC2086
+synth signs.svm $sizes --signs
+awk '{ $1 = ($1 >= 0 ? "+1" : "-1"); print }' a.svm | cmp -s - signs.svm ||
+    fail "--signs changed more than the labels"
+
+# Dense: an AR(1) process in each row
+synth dense.svm --dense --truth dense.truth --rows 100 --columns 300 \
+    --support 10 --correlation 0.6 --snr 9 --seed 3
+measure dense.truth dense.svm
+near "$(of entries)" 30000 0.002 "entries of a dense design"
+near "$(of square)" 1 0.05 "a dense design's mean square"
+near "$(of near)" 0.6 0.05 "a dense design's correlation of neighbours"
+near "$(of far)" 0.1296 0.25 "a dense design's correlation 4 apart"
+near "$(of snr)" 9 1e-4 "a dense design's signal by its noise"
+
+# Uniform values, and columns that do not correlate
+synth flat.svm --uniform --truth flat.truth --rows 50 --columns 400 \
+    --entries 5 --support 5 --correlation 0
+measure flat.truth flat.svm
+near "$(of square)" 0.3333 0.1 "the mean square of uniform values"
+gives 0 data info flat.svm --json
+awk -v a="$(member out value_min)" -v b="$(member out value_max)" \
+    'BEGIN { exit !(a > 0 && b <= 1) }' || fail "uniform values are not"
+
+# A preset, with sizes of one's own
+synth ssp.svm --preset ssp500 --columns 1000
+gives 0 data info ssp.svm --json
+same "$(member out rows) $(member out columns)" "500 1000" "preset ssp500"
+gives 0 data synth lasso dense2.svm --preset dense_ar --columns 50
+says err 'dense2.svm: 200 rows, 50 columns,' 'seed 4'
+
+# What cannot be is said, and nothing is left behind
+refuses 2 'no room for 9 entries' data synth lasso b.svm --rows 8 --entries 9
+refuses 2 '--support is 9, but there are 8 columns' \
+    data synth lasso b.svm --columns 8 --support 9
+refuses 2 'give one of them' data synth lasso b.svm --dense --entries 3
+refuses 2 'not as .gz' data synth lasso b.svm.gz --columns 200
+refuses 2 'no/such' data synth lasso no/such/b.svm
+refuses 2 'no/such' data synth lasso b.svm --truth no/such/b
+refuses 2 'preset' data synth lasso b.svm --preset huge
+[ ! -e b.svm ] && [ ! -e b.svm.gz ] || fail "a refused design left a file"
+finish
