@@ -10,7 +10,8 @@ says out "strads lasso train DATA" "strads join URL" "Exit codes" " 130 "
 gives 0 --help
 gives 2
 says err "Usage: strads COMMAND"
-for command in "lasso train" "lasso predict" run join "data info" "data synth lasso"; do
+for command in "lasso train" "lasso predict" run join "data info" \
+    "data synth lasso"; do
     gives 0 $command --help
     says out "Usage: strads $command"
     [ "$(wc -l <out)" -le 46 ] || fail "$command --help is longer than a page"
