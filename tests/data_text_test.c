@@ -164,3 +164,52 @@ Test(data_text, names_of_a_corpus_are_as_many_as_its_words)
     }
     strads_names_free(words);
 }
+
+/* ---- counts or text ---------------------------------------------------- */
+
+static void check_kind(const char *text, strads_kind want)
+{
+    strads_kind found = STRADS_KIND_RATINGS;
+    const char *path = oracle_text("documents", text);
+    const char *paths[] = {path, oracle_gzip(path, 1), oracle_zstd(path, 1)};
+    for (size_t k = 0; k < 3; k++) {
+        cr_assert_eq(strads_data_find_kind(paths[k], &found), STRADS_OK, "%s",
+                     strads_error_text());
+        cr_assert_eq(found, want, "\"%s\" is of kind %d", text, (int)found);
+    }
+}
+
+Test(data_text, is_told_from_counts_by_the_first_line)
+{
+    check_kind("2\n3\n1\n1 1 1\n", STRADS_KIND_CORPUS);
+    check_kind("-2\n3\n1\n1 1 1\n", STRADS_KIND_CORPUS);
+    check_kind("\n 2 0:1 4:2\n1 1:1\n", STRADS_KIND_CORPUS);
+    check_kind("2 x:1 4:2\n", STRADS_KIND_CORPUS);
+    check_kind("0\n1 1:1", STRADS_KIND_CORPUS);
+    check_kind("%%MatrixMarket matrix coordinate integer general\n1 1 1\n"
+               "1 1 1\n",
+               STRADS_KIND_CORPUS);
+    check_kind("four score and seven\n", STRADS_KIND_TEXT);
+    check_kind("7 years ago\n", STRADS_KIND_TEXT);
+    check_kind("1st of May: 2\n", STRADS_KIND_TEXT);
+    check_kind("no", STRADS_KIND_TEXT);
+}
+
+Test(data_text, of_documents_is_read_as_what_it_is)
+{
+    strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_DOCUMENTS};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(oracle_text("a", "2 0:1 4:2\n1 1:1\n"), &o,
+                                  &data),
+                 STRADS_OK);
+    cr_assert_eq(strads_data_cols(data), 5);
+    cr_assert_null(strads_data_col_names(data));
+    strads_data_free(data);
+    cr_assert_eq(strads_data_read(oracle_text("b", sample), &o, &data),
+                 STRADS_OK);
+    cr_assert_str_eq(strads_names_at(strads_data_col_names(data), 1), "cat");
+    strads_data_free(data);
+    o.min_df = 2;
+    cr_assert_eq(strads_data_read(oracle_path("a"), &o, &data), STRADS_EINVAL);
+    cr_assert_not_null(strstr(strads_error_text(), "is no plain text"));
+}

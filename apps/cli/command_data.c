@@ -25,8 +25,8 @@ static const strads_option info_table[] = {
      .offset = offsetof(info_options, kind),
      .metavar = "KIND",
      .help = "samples (LIBSVM), corpus (bag of words, ldac), text (a document "
-             "a line) or ratings; MatrixMarket is any but text (default: "
-             "samples)"},
+             "a line), documents (either) or ratings; MatrixMarket is any "
+             "but text (default: samples)"},
     {.name = "labels",
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(info_options, labels),
@@ -143,6 +143,7 @@ static strads_err find_kind(const char *name, strads_kind *kind)
         [STRADS_KIND_CORPUS] = "corpus",
         [STRADS_KIND_TEXT] = "text",
         [STRADS_KIND_RATINGS] = "ratings",
+        [STRADS_KIND_DOCUMENTS] = "documents",
     };
     for (size_t k = 0; name && k < sizeof names / sizeof *names; k++) {
         if (strcmp(name, names[k]) == 0) {
@@ -152,7 +153,8 @@ static strads_err find_kind(const char *name, strads_kind *kind)
     }
     return name ? strads_fail(
                       STRADS_EINVAL,
-                      "--kind %s: expected samples, corpus, text or ratings",
+                      "--kind %s: expected samples, corpus, text, documents "
+                      "or ratings",
                       name)
                 : STRADS_OK;
 }

@@ -10,10 +10,10 @@
 
 static strads_err check_options(const strads_data_options *o)
 {
-    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_RATINGS)
+    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_DOCUMENTS)
         return strads_fail(STRADS_EINVAL,
-                           "kind is %d, expected samples, corpus, text or "
-                           "ratings",
+                           "kind is %d, expected samples, corpus, text, "
+                           "ratings or documents",
                            (int)o->kind);
     if (o->split < STRADS_SPLIT_ROWS || o->split > STRADS_SPLIT_BOTH)
         return strads_fail(STRADS_EINVAL,

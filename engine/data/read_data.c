@@ -85,6 +85,17 @@ static strads_err check_labels(const sti_reading *r)
     return STRADS_OK;
 }
 
+static strads_err check_words(const sti_reading *r)
+{
+    if (r->format.parser == &sti_words_parser ||
+        (r->options.stop_words == NULL && r->options.min_df <= 1))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "%s: is no plain text: stop words and words of few "
+                       "documents can be left out of plain text only",
+                       r->text.path);
+}
+
 strads_err sti_reading_open(sti_reading *r, const char *path,
                             const strads_data_options *options)
 {
@@ -98,6 +109,8 @@ strads_err sti_reading_open(sti_reading *r, const char *path,
         err = prepare(r);
     if (err == STRADS_OK)
         err = check_labels(r);
+    if (err == STRADS_OK)
+        err = check_words(r);
     if (err != STRADS_OK)
         sti_reading_close(r);
     return err;

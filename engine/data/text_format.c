@@ -3,12 +3,15 @@
  * taken for the kind's other format, whose parser says what it misses. */
 #include "engine/data/text_format.h"
 
+#include "engine/data/memory_room.h"
+
 static const char *expected(strads_kind kind)
 {
     switch (kind) {
     case STRADS_KIND_CORPUS:
         return "a bag of words, ldac or MatrixMarket text";
     case STRADS_KIND_TEXT:
+    case STRADS_KIND_DOCUMENTS:
         return "a document in each line";
     case STRADS_KIND_RATINGS:
         return "ratings";
@@ -50,13 +53,50 @@ static strads_err look_at_ratings(const char *path, const sti_piece *piece,
     return err;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* A first line of counts is one number (a bag of words, an empty document of
+ * ldac), or a number and then a pair with a colon. Signs and points are let
+ * pass: a number that is wrong deserves a sentence about numbers. */
+static bool opens_with_counts(const char *p, const char *end)
+{
+    while (p < end && (is_blank(*p) || *p == '\n'))
+        p++;
+    const char *number = p;
+    while (p < end &&
+           ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.'))
+        p++;
+    if (p == number || (p < end && !is_blank(*p) && *p != '\n'))
+        return false;
+    while (p < end && is_blank(*p))
+        p++;
+    const char *pair = p;
+    while (p < end && *p != '\n' && !is_blank(*p) && *p != ':')
+        p++;
+    return p == pair || (p < end && *p == ':');
+}
+
+static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
+{
+    if (kind != STRADS_KIND_DOCUMENTS)
+        return kind;
+    return sti_market_is(piece->begin, piece->end) ||
+                   opens_with_counts(piece->begin, piece->end)
+               ? STRADS_KIND_CORPUS
+               : STRADS_KIND_TEXT;
+}
+
 static strads_err look(const sti_text *text, const sti_piece *piece,
-                       strads_kind kind, sti_format *out)
+                       strads_kind wanted, sti_format *out)
 {
     if (piece->begin == piece->end)
         return strads_fail(STRADS_EFORMAT,
                            "%s: is empty when decompressed, expected %s",
-                           text->path, expected(kind));
+                           text->path, expected(wanted));
+    const strads_kind kind = kind_of(piece, wanted);
     if (kind == STRADS_KIND_TEXT) {
         *out = (sti_format){.parser = &sti_words_parser,
                             .by_row = true,
@@ -77,19 +117,44 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
     return STRADS_OK;
 }
 
+/* The first piece, kept by *stream where the text is compressed. */
+static strads_err begin_text(const sti_text *text, sti_stream **stream,
+                             sti_piece *piece)
+{
+    *stream = NULL;
+    *piece = (sti_piece){text->bytes, text->bytes + text->size, 1};
+    if (text->codec == STI_CODEC_NONE)
+        return STRADS_OK;
+    strads_err err = sti_stream_open(text, '\n', stream);
+    return err == STRADS_OK ? sti_stream_next(*stream, piece) : err;
+}
+
 strads_err sti_format_find(const sti_text *text, strads_kind kind,
                            sti_format *out)
 {
-    sti_piece piece = {text->bytes, text->bytes + text->size, 1};
-    if (text->codec == STI_CODEC_NONE)
-        return look(text, &piece, kind, out);
     sti_stream *stream;
-    strads_err err = sti_stream_open(text, '\n', &stream);
-    if (err != STRADS_OK)
-        return err;
-    err = sti_stream_next(stream, &piece);
+    sti_piece piece;
+    strads_err err = begin_text(text, &stream, &piece);
     if (err == STRADS_OK)
         err = look(text, &piece, kind, out);
     sti_stream_close(stream);
+    return err;
+}
+
+strads_err strads_data_find_kind(const char *path, strads_kind *found)
+{
+    sti_text text;
+    sti_stream *stream = NULL;
+    sti_piece piece;
+    if (path == NULL)
+        return strads_fail(STRADS_EINVAL, "no data file was named");
+    strads_err err = sti_text_open(&text, path, sti_memory_room());
+    if (err != STRADS_OK)
+        return err;
+    err = begin_text(&text, &stream, &piece);
+    if (err == STRADS_OK)
+        *found = kind_of(&piece, STRADS_KIND_DOCUMENTS);
+    sti_stream_close(stream);
+    sti_text_close(&text);
     return err;
 }

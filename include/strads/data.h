@@ -53,12 +53,14 @@ typedef enum strads_kind {
     STRADS_KIND_TEXT = 2,    /* plain text, a document a line: a corpus whose
                                 words are named. Words are runs of two or more
                                 letters, digits and `_`, in lower case */
-    STRADS_KIND_RATINGS = 3  /* users by items: lines `user item rating`, parted
+    STRADS_KIND_RATINGS = 3, /* users by items: lines `user item rating`, parted
                                 by blanks, tabs, `,`, `;` or `::`, more fields
                                 are not looked at, without a rating it is 1; or
                                 MatrixMarket. Users and items are numbers from
                                 0, or behind a header line names. Of a pair
                                 that is there more than once the last counts */
+    STRADS_KIND_DOCUMENTS = 4 /* a corpus where the file begins like one, or
+                                 else text: see strads_data_find_kind */
 } strads_kind;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */
@@ -231,6 +233,14 @@ STRADS_API uint64_t strads_data_repeated(const strads_data *data);
  * long as `data`. */
 STRADS_API const strads_share *strads_data_share(const strads_data *data,
                                                  uint32_t partition);
+
+/* Which of the two a file of STRADS_KIND_DOCUMENTS is, by its beginning:
+ * STRADS_KIND_CORPUS where that is MatrixMarket's banner, or a first line that
+ * is one number, or a number and then `word:count`; STRADS_KIND_TEXT otherwise.
+ * STRADS_EIO, STRADS_EFORMAT, STRADS_ENOMEM as strads_data_read. Blocks. Any
+ * thread. */
+STRADS_API strads_err strads_data_find_kind(const char *path,
+                                            strads_kind *found);
 
 /* Looks a file over without keeping it; errors as strads_data_read. */
 STRADS_API strads_err strads_data_summarize(const char *path,
