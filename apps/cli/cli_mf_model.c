@@ -203,9 +203,8 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
                       .index_base = strads_data_index_base(t->data)};
     if (!user) {
         return strads_fail(STRADS_ESTATE,
-                           "%s: not written: the run was cut short before the "
-                           "factors were brought together; bound it by "
-                           "--sweeps",
+                           "%s: not written: the run was cut short before its "
+                           "first sweep",
                            path);
     }
     m.item = item_array(t->result, &m.items, &width);

@@ -108,13 +108,13 @@ static strads_err lda_schedule(strads_turn *turn)
         s->evaluated = s->sweep;
         return strads_turn_all(turn, LDA_EVALUATE);
     }
-    if (s->sweep < options->sweeps) {
+    if (s->sweep < options->sweeps && !turn->ends) {
         s->sweep++;
         s->began = wall_now();
         return strads_turn_dispatch(turn, LDA_SAMPLE, s->cut->blocks,
                                     s->cut->block);
     }
-    if (!s->all_told)
+    if (!s->all_told && s->sweep > 0)
         return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->told);
     return strads_turn_stop(turn);
 }
@@ -239,6 +239,7 @@ const strads_program strads_program_lda = {
     .open = lda_open,
     .close = lda_close,
     .schedule = lda_schedule,
+    .winds_up = true,
     .phases = lda_phases,
     .n_phases = sizeof lda_phases / sizeof *lda_phases,
     .objective = lda_objective,

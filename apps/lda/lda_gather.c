@@ -8,6 +8,7 @@
 #include "lda_parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,7 +253,8 @@ static strads_err make_model(lda_state *s, const double *total)
         memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
         s->model->beta = s->prior.beta;
         s->model->documents = s->documents;
-        s->model->log_likelihood = s->log_likelihood;
+        s->model->log_likelihood =
+            s->evaluated == s->sweep ? s->log_likelihood : NAN;
         err = check_totals(s->model, total);
     }
     free(sorted);

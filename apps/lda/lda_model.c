@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +142,9 @@ static json_t *describe(const strads_lda_model *m, json_t *options)
     bad |= put_integer(all, "documents", m->documents);
     bad |= put_integer(all, "tokens", m->tokens);
     bad |= json_object_set_new(all, "beta", json_real(m->beta));
-    bad |= json_object_set_new(all, "log-likelihood",
-                               json_real(m->log_likelihood));
+    if (!isnan(m->log_likelihood))
+        bad |= json_object_set_new(all, "log-likelihood",
+                                   json_real(m->log_likelihood));
     bad |= json_object_set(all, "options", options);
     bad |= put_numbers(all, m);
     bad |= put_names(all, m->names);
@@ -235,7 +237,7 @@ static strads_err take_head(const char *path, json_t *all, head *h)
         return broken(path, "is no topic model: \"format\" is not "
                             "\"strads-lda-model\"");
     if (json_unpack_ex(all, &why, JSON_STRICT,
-                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s:F,s:o,s:o,s:o,s?o}",
+                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o}",
                        "format", &format, "version", &h->version, "topics",
                        &h->topics, "words", &h->words, "documents",
                        &h->documents, "tokens", &h->tokens, "beta", &h->beta,
@@ -335,7 +337,7 @@ static strads_err read_counts(const char *path, const head *h,
 strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
 {
     json_error_t why;
-    head h = {0};
+    head h = {.log_likelihood = NAN};
     strads_lda_model *m = NULL;
     FILE *file = fopen(path, "re");
 

@@ -32,8 +32,8 @@ strads_err strads_lda_model_from_result(const strads_result *result,
 
     if (!from)
         return strads_fail(STRADS_ESTATE,
-                           "the run was ended before its last sweep: its "
-                           "counts are not there");
+                           "the run was ended before its first sweep: there "
+                           "is no model");
     const uint64_t pairs = from->start[from->words];
     strads_err err = lda_model_new(from->topics, from->words, pairs, &m);
     if (err)

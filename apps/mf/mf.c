@@ -119,6 +119,10 @@ static strads_err mf_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
+    if (turn->ends && s->next == MF_EPOCH)
+        s->next = MF_ITEMS;
+    if (turn->ends && s->course.done == 0)
+        return strads_turn_stop(turn);
     switch (s->next) {
     case MF_COUNT:
     case MF_SURVEY:
@@ -397,6 +401,7 @@ const strads_program strads_program_mf = {.size = sizeof(strads_program),
                                           .open = mf_open,
                                           .close = mf_close,
                                           .schedule = mf_schedule,
+                                          .winds_up = true,
                                           .phases = phases,
                                           .n_phases = sizeof(phases) /
                                                       sizeof(phases[0]),

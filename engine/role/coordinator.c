@@ -262,9 +262,9 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     }
 }
 
-/* Everything has landed and nothing more is wanted: a last look when the run
- * was cut short, so that the report describes the model; then CLOSE; and the
- * end, when the shard has all. */
+/* Everything has landed, what a program winds up included, and nothing more is
+ * wanted: a last look when the run was cut short, so that the report describes
+ * the model; then CLOSE; and the end, when the shard has all. */
 static bool wind_up(sti_coordinator *c, sti_effects *out)
 {
     if (c->stage == STI_STAGE_SETTLING) {
@@ -273,7 +273,7 @@ static bool wind_up(sti_coordinator *c, sti_effects *out)
         return false;
     }
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
-        sti_coord_is_asking(c))
+        sti_coord_is_asking(c) || sti_coord_winds_up(c))
         return false;
     if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
         c->looked_last = true; /* what it changes is not looked at again */

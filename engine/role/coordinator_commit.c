@@ -25,6 +25,8 @@ static sti_flight *next_arrived(sti_coordinator *c)
 
 static void land(sti_coordinator *c, sti_flight *f)
 {
+    if (!c->final_report && !f->winds_up) /* the last look is no round either */
+        c->progress.round++;
     sti_coord_wake(c, f);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);
@@ -32,8 +34,6 @@ static void land(sti_coordinator *c, sti_flight *f)
         c->in_flight--;
     *f = (sti_flight){0};
     c->waiting = false;
-    if (!c->final_report) /* the last look is not one of the user's rounds */
-        c->progress.round++;
 }
 
 void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out)

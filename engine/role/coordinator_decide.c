@@ -45,12 +45,29 @@ static uint32_t next_automatic(sti_coordinator *c)
     return run->n_phases;
 }
 
+bool sti_coord_winds_up(const sti_coordinator *c)
+{
+    return c->stopping && c->run->program->winds_up && !c->wound_up;
+}
+
 static void ask_program(sti_coordinator *c, sti_effects *out)
 {
+    if (c->stopping && c->wind_up_turns++ == STRADS_WIND_UP_TURNS) {
+        sti_coord_end(c,
+                      strads_fail(STRADS_EPROGRAM,
+                                  "schedule of program %s was told %u times "
+                                  "that the run ends and has not stopped: "
+                                  "return strads_turn_stop(turn) once the "
+                                  "model is together",
+                                  c->run->program->name, STRADS_WIND_UP_TURNS),
+                      out);
+        return;
+    }
     c->schedule.turn = (strads_turn){
         .round = c->next_round,
         .in_flight = c->in_flight,
         .at_rest = c->at_rest,
+        .ends = c->stopping,
     };
     c->at_rest = false;
     sti_coord_start_job(c, &c->schedule.job, STI_CALL_SCHEDULE, c->next_round,
@@ -112,7 +129,13 @@ bool sti_coord_decide(sti_coordinator *c, sti_effects *out)
     bool due;
     if (plan_automatic(c, &due, out))
         return true;
-    if (due || c->stopping || c->waiting)
+    if (due || c->waiting)
+        return false;
+    if (sti_coord_winds_up(c)) {
+        ask_program(c, out);
+        return true;
+    }
+    if (c->stopping)
         return false;
     if (c->kept.set) {
         c->plan = c->kept;
@@ -173,6 +196,7 @@ void sti_coord_scheduled(sti_coordinator *c, sti_effects *out)
             .phase = job->decided_phase,
             .n_blocks = job->n_blocks,
             .blocks = job->blocks,
+            .winds_up = job->turn.ends,
         };
         job->blocks = NULL;
         break;
@@ -185,6 +209,7 @@ void sti_coord_scheduled(sti_coordinator *c, sti_effects *out)
         break;
     case STI_DECIDE_STOP:
     case STI_DECIDE_NOTHING:
+        c->wound_up = true;
         sti_coord_stop(c, STRADS_END_STOPPED);
         break;
     }

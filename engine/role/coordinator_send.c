@@ -217,6 +217,7 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         .used = true,
         .by_policy = c->plan.by_policy,
         .wished = c->plan.wished,
+        .winds_up = c->plan.winds_up,
         .chooser = c->plan.chooser,
         .alone = sti_coord_runs_alone(c->run, d->phase),
         .dispatch = d,

@@ -11,7 +11,8 @@
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
     bool used, arrived, by_policy, alone;
-    bool wished;      /* a probe that a commit asked for */
+    bool wished;   /* a probe that a commit asked for */
+    bool winds_up; /* dispatched after the run's end: no round of the user's */
     uint32_t chooser; /* by_policy, and a probe that one asked for: whose */
     sti_dispatch *dispatch;
     sti_buffer *partial;
@@ -29,6 +30,7 @@ typedef struct sti_plan {
     uint64_t follows;     /* 1 + the seq of the lap that it comes after */
     bool probe, wished;
     bool again; /* after a probe, for what was not known of it */
+    bool winds_up;
     uint32_t chooser;
 } sti_plan;
 
@@ -99,6 +101,8 @@ struct sti_coordinator {
     bool stopping, final_report;
     bool fresh_report; /* nothing was committed after it */
     bool looked_last;  /* the REST phases have run once more, for the report */
+    bool wound_up;     /* the program's schedule has stopped the run */
+    uint32_t wind_up_turns; /* how often it was asked after the run's end */
     strads_end end;
     /* News for the next dispatch, and changes not known to all in flight. */
     sti_news **news;
@@ -138,6 +142,8 @@ void sti_coord_drop_news(sti_news **news, size_t n);
 /* A dispatch of the engine's own: OPEN or CLOSE. */
 void sti_coord_plan_internal(sti_coordinator *c, uint32_t phase);
 bool sti_coord_may_decide(sti_coordinator *c);
+/* The run is to end, and its program has yet to bring the model together. */
+bool sti_coord_winds_up(const sti_coordinator *c);
 /* Starts to choose the next dispatch; false when nothing can be chosen now. */
 bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
 /* All REST phases are due; of a simple program, its objective. */

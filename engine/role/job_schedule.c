@@ -102,6 +102,11 @@ strads_err strads_turn_policy(strads_turn *turn, uint32_t phase)
 {
     sti_schedule_job *job = turn->engine;
     strads_err err = check_phase(job->run, phase);
+    if (!err && turn->ends)
+        err = strads_fail(STRADS_ESTATE,
+                          "schedule asks the policy for blocks although the "
+                          "run ends: dispatch what brings the model together, "
+                          "or stop");
     if (!err)
         err = decide(job, STI_DECIDE_POLICY);
     if (!err)

@@ -114,6 +114,11 @@ strads_err sti_setup_check_program(const strads_program *program)
                            "program %s has both phases and an update, partial "
                            "or aggregate of its own: leave one of them out",
                            program->name);
+    if (program->winds_up && !program->schedule)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s winds up, but has no schedule that "
+                           "could: leave winds_up out",
+                           program->name);
     return check_phases(program);
 }
 

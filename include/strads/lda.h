@@ -52,7 +52,8 @@ typedef struct strads_lda_model {
     uint64_t documents, tokens; /* that it was trained on */
     double *alpha;              /* [K] */
     double beta;
-    double log_likelihood; /* log p(words, topics) at the end */
+    double log_likelihood; /* log p(words, topics) at the end; NaN: the run was
+                              cut short after a sweep without a report */
     uint64_t *total;       /* [K] tokens of each topic */
     /* Word w has topic[k] count[k] times, start[w] <= k < start[w + 1]; topics
      * ascend, counts are not 0. */

@@ -203,8 +203,14 @@ typedef struct strads_turn {
     uint64_t round;     /* the number that the next dispatch gets */
     uint32_t in_flight; /* dispatches not yet committed */
     bool at_rest;       /* the policy said that nothing is left to choose */
-    void *engine;       /* for the calls below */
+    bool ends; /* the run has been cut short, see `winds_up`: dispatch what is
+                  left to bring the model together, then stop */
+    void *engine; /* for the calls below */
 } strads_turn;
+
+/* Calls of `schedule` with `ends` set, at most; a program that has not stopped
+ * by then ends with STRADS_EPROGRAM. */
+#define STRADS_WIND_UP_TURNS (1U << 17)
 
 /* Dispatch these blocks to this phase. Copied: the arrays are the caller's. */
 STRADS_API strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase,
@@ -213,7 +219,7 @@ STRADS_API strads_err strads_turn_dispatch(strads_turn *turn, uint32_t phase,
 /* Dispatch one block of all parameters to this phase. */
 STRADS_API strads_err strads_turn_all(strads_turn *turn, uint32_t phase);
 /* Dispatch what the policy chooses to this phase; when it is at rest,
- * `schedule` is asked again with at_rest set. */
+ * `schedule` is asked again with at_rest set. STRADS_ESTATE: the run ends. */
 STRADS_API strads_err strads_turn_policy(strads_turn *turn, uint32_t phase);
 /* Nothing before something in flight has been committed (and at least one is;
  * otherwise STRADS_ESTATE). */
@@ -442,6 +448,11 @@ typedef struct strads_program {
      * probes alone run by themselves, START and REST phases do not; and a run
      * that a bound cuts short ends without a last report. */
     strads_err (*schedule)(strads_turn *turn);
+    /* With `schedule`: a run that a bound, `stop` or a report cuts short goes
+     * on asking it, with turn->ends set, until it stops: a model that is spread
+     * over the partitions can then be brought together. These dispatches do not
+     * count as rounds; a bound does not end them, a failure does. */
+    bool winds_up;
 
     /* A simple program: one phase to ALL, sums merged, policy's blocks. */
     size_t (*partial)(const strads_task *task);
