@@ -1,16 +1,21 @@
-# One Lasso by glmnet: with_glmnet.R DIR LAMBDA SETTING OUT.
+# glmnet as a peer: with_glmnet.R DIR KIND.
 #
-# DIR is what with_yardstick left. SETTING is single/THRESH or path/THRESH: the
-# one lambda at once, or ten from lambda_max down to it, each from the last.
-# Prints the seconds of the fit alone; OUT gets a line "COLUMN VALUE" a nonzero.
+# DIR is what with_yardstick left, KIND lasso, path or l1-logistic. Says "ready"
+# when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
+# answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
+# nonzero, of a path "POINT COLUMN VALUE".
+#
+# WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it.
+# SETTING is single/THRESH or path/THRESH: the one lambda at once, or ten from
+# lambda_max down to it, each from the last.
 suppressMessages(library(Matrix))
 suppressMessages(library(glmnet))
 DENSE <- 0.25 # from here on a dense matrix is the faster form
+POINTS <- 100
 
 argument <- commandArgs(trailingOnly = TRUE)
 folder <- argument[1]
-penalty <- as.numeric(argument[2])
-how <- strsplit(argument[3], "/")[[1]]
+kind <- argument[2]
 
 numbers <- function(name, what, size) {
     path <- file.path(folder, name)
@@ -21,20 +26,48 @@ y <- numbers("label.f8", "double", 8)
 x <- new("dgCMatrix", p = start, i = numbers("index.i4", "integer", 4),
          x = numbers("value.f8", "double", 8),
          Dim = c(length(y), length(start) - 1L))
-if (length(x@x) > DENSE * prod(dim(x))) x <- as.matrix(x)
-
-lambda <- penalty
-if (how[1] == "path") {
-    most <- max(abs(crossprod(x, y))) / length(y)
-    lambda <- exp(seq(log(most), log(penalty), length.out = 10))
+most <- max(abs(crossprod(x, y))) / length(y)
+if (kind == "l1-logistic") {
+    most <- most / 2
+    y <- as.numeric(y > 0)
 }
+family <- if (kind == "l1-logistic") "binomial" else "gaussian"
+if (length(x@x) > DENSE * prod(dim(x))) x <- as.matrix(x)
 glmnet.control(fdev = 0, devmax = 1)
-begun <- proc.time()[["elapsed"]]
-fit <- glmnet(x, y, lambda = lambda, standardize = FALSE, intercept = FALSE,
-              thresh = as.numeric(how[2]), maxit = 1e9)
-cat(sprintf("%.6f\n", proc.time()[["elapsed"]] - begun))
-w <- fit$beta[, ncol(fit$beta)]
-w <- w[w != 0]
-names(w) <- NULL
-at <- which(fit$beta[, ncol(fit$beta)] != 0)
-writeLines(sprintf("%d %.17g", at, w), argument[4])
+
+lambdas <- function(weight, how) {
+    if (kind == "path") return(weight * 0.01^((seq(POINTS) - 1) / (POINTS - 1)))
+    if (how == "single") return(weight)
+    exp(seq(log(most), log(weight), length.out = 10))
+}
+
+# glmnet says what it could not do, and stops there: shorter paths are told by
+# their missing points.
+fit <- function(weight, setting, out) {
+    how <- strsplit(setting, "/")[[1]]
+    lambda <- lambdas(weight, how[1])
+    begun <- Sys.time()
+    model <- suppressWarnings(
+        glmnet(x, y, family = family, lambda = lambda, standardize = FALSE,
+               intercept = FALSE, thresh = as.numeric(how[2]), maxit = 1e9))
+    seconds <- as.numeric(Sys.time() - begun, units = "secs")
+    w <- as(model$beta, "CsparseMatrix")
+    if (kind == "path") {
+        at <- summary(w)
+        writeLines(sprintf("%d %d %.17g", at$j - 1L, at$i, at$x), out)
+    } else {
+        last <- w[, ncol(w)]
+        at <- which(last != 0)
+        writeLines(sprintf("%d %.17g", at, last[at]), out)
+    }
+    seconds
+}
+
+asked <- file("stdin", open = "r")
+cat("ready\n")
+flush(stdout())
+while (length(line <- readLines(asked, n = 1)) > 0) {
+    word <- strsplit(line, " ")[[1]]
+    cat(sprintf("%.6f\n", fit(as.numeric(word[1]), word[2], word[3])))
+    flush(stdout())
+}

@@ -1,13 +1,23 @@
 /* The yardstick that all solvers are held to: reads LIBSVM text and evaluates
- * 1/(2n)|y - Xw|^2 + lambda |w|_1 for coefficients that solvers wrote. Uses
- * nothing of strads, so that a mistake there cannot hide here.
+ * objectives for coefficients that solvers wrote. Uses nothing of strads, so
+ * that a mistake there cannot hide here.
  *
  *     with_yardstick dump FILE DIR
  *         leaves X by columns and y as plain binary numbers in DIR, for the
- *         peers, and prints "ROWS COLUMNS ENTRIES LAMBDA_MAX"
- *     with_yardstick objective DIR LAMBDA COEFFICIENTS...
+ *         peers, and prints "ROWS COLUMNS ENTRIES |X'y|_inf/ROWS"
+ *     with_yardstick objective DIR KIND WEIGHT COEFFICIENTS...
  *         prints an objective a line; COEFFICIENTS has a line "COLUMN VALUE"
- *         for each nonzero, columns from 1 */
+ *         for each nonzero, columns from 1
+ *     with_yardstick path DIR MAX RATIO POINTS COEFFICIENTS
+ *         prints a Lasso's objective for each of POINTS lambdas from MAX down
+ *         to RATIO of it; lines are "POINT COLUMN VALUE", points from 0
+ *
+ * KIND, and what WEIGHT is in it:
+ *     lasso          1/(2n)|y - Xw|^2 + WEIGHT |w|_1
+ *     l1-logistic    1/n sum log(1 + exp(-y x'w)) + WEIGHT |w|_1
+ *     l2-logistic    1/2 |w|^2 + WEIGHT sum log(1 + exp(-y x'w))
+ *     squared-hinge  1/2 |w|^2 + WEIGHT sum max(0, 1 - y x'w)^2
+ *     hinge          1/2 |w|^2 + WEIGHT sum max(0, 1 - y x'w) */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -170,32 +180,105 @@ static void dump(const char *path, const char *folder)
     printf("%d %d %zu %.17g\n", x.rows, x.cols, n, lambda_max(&x));
 }
 
+/* ---- losses of a row --------------------------------------------------- */
+
+static double half_square(double y, double z)
+{
+    return (y - z) * (y - z) / 2;
+}
+
+static double logistic(double y, double z)
+{
+    const double m = y * z;
+    return m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m;
+}
+
+static double hinge(double y, double z)
+{
+    return fmax(0, 1 - y * z);
+}
+
+static double squared_hinge(double y, double z)
+{
+    return hinge(y, z) * hinge(y, z);
+}
+
+typedef struct kind {
+    const char *name;
+    double (*loss)(double y, double z);
+    int sparse; /* 1: mean loss + WEIGHT |w|_1; 0: 1/2 |w|^2 + WEIGHT sum */
+} kind;
+
+static const kind kinds[] = {{"lasso", half_square, 1},
+                             {"l1-logistic", logistic, 1},
+                             {"l2-logistic", logistic, 0},
+                             {"squared-hinge", squared_hinge, 0},
+                             {"hinge", hinge, 0}};
+
+static const kind *find_kind(const char *name)
+{
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(kinds[k].name, name) == 0)
+            return &kinds[k];
+    give_up("no kind of objective", name);
+}
+
 /* ---- the objective ----------------------------------------------------- */
 
-static double objective(const matrix *x, double lambda, const char *path)
+/* Coefficients at work: X w, and the norms of w. */
+typedef struct point {
+    double *scores; /* [rows] */
+    double l1, l2;
+} point;
+
+static void clear(const matrix *x, point *at)
 {
-    double *left = grown(NULL, (size_t)x->rows * sizeof(double));
-    double norm = 0, squares = 0, w;
-    long col;
+    memset(at->scores, 0, (size_t)x->rows * sizeof(double));
+    at->l1 = at->l2 = 0;
+}
+
+static void add(const matrix *x, long col, double w, point *at)
+{
+    if (col < 1 || col > x->cols)
+        give_up("a coefficient of no column", "in a model");
+    for (int32_t k = x->start[col - 1]; k < x->start[col]; k++)
+        at->scores[x->index[k]] += w * x->value[k];
+    at->l1 += fabs(w);
+    at->l2 += w * w;
+}
+
+static double value_at(const matrix *x, const kind *of, double weight,
+                       const point *at)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < x->rows; i++)
+        sum += of->loss(x->label[i], at->scores[i]);
+    return of->sparse ? sum / x->rows + weight * at->l1
+                      : at->l2 / 2 + weight * sum;
+}
+
+static FILE *open_coefficients(const char *path)
+{
     FILE *f = fopen(path, "r");
     if (!f)
         give_up("cannot read", path);
-    memcpy(left, x->label, (size_t)x->rows * sizeof(double));
-    while (fscanf(f, "%ld %lf", &col, &w) == 2) {
-        if (col < 1 || col > x->cols)
-            give_up("a coefficient of no column", path);
-        for (int32_t k = x->start[col - 1]; k < x->start[col]; k++)
-            left[x->index[k]] -= w * x->value[k];
-        norm += fabs(w);
-    }
-    fclose(f);
-    for (int32_t i = 0; i < x->rows; i++)
-        squares += left[i] * left[i];
-    free(left);
-    return squares / (2 * (double)x->rows) + lambda * norm;
+    return f;
 }
 
-static void measure(const char *folder, double lambda, int n, char **path)
+static double objective(const matrix *x, const kind *of, double weight,
+                        const char *path, point *at)
+{
+    long col;
+    double w;
+    FILE *f = open_coefficients(path);
+    clear(x, at);
+    while (fscanf(f, "%ld %lf", &col, &w) == 2)
+        add(x, col, w, at);
+    fclose(f);
+    return value_at(x, of, weight, at);
+}
+
+static matrix read_parts(const char *folder)
 {
     matrix x = {0};
     int32_t entries_read = 0;
@@ -204,8 +287,50 @@ static void measure(const char *folder, double lambda, int n, char **path)
     x.value = read_part(folder, "value.f8", sizeof(double), &entries_read);
     x.label = read_part(folder, "label.f8", sizeof(double), &x.rows);
     x.cols--;
+    return x;
+}
+
+static void measure(const char *folder, const kind *of, double weight, int n,
+                    char **path)
+{
+    const matrix x = read_parts(folder);
+    point at = {.scores = grown(NULL, (size_t)x.rows * sizeof(double))};
     for (int k = 0; k < n; k++)
-        printf("%.17g\n", objective(&x, lambda, path[k]));
+        printf("%.17g\n", objective(&x, of, weight, path[k], &at));
+}
+
+/* Points come in any order, a point's lines together; one without lines has
+ * only zeros. */
+static void measure_path(const char *folder, double most, double ratio,
+                         long points, const char *path)
+{
+    const matrix x = read_parts(folder);
+    point at = {.scores = grown(NULL, (size_t)x.rows * sizeof(double))};
+    double *value = grown(NULL, (size_t)points * sizeof(double));
+    double *lambda = grown(NULL, (size_t)points * sizeof(double)), w;
+    long col, of, last = -1;
+    FILE *f = open_coefficients(path);
+
+    clear(&x, &at);
+    for (long k = 0; k < points; k++) {
+        lambda[k] = most * pow(ratio, (double)k / (double)(points - 1));
+        value[k] = value_at(&x, &kinds[0], lambda[k], &at);
+    }
+    while (fscanf(f, "%ld %ld %lf", &of, &col, &w) == 3) {
+        if (of < 0 || of >= points)
+            give_up("a point that is none of the path's", path);
+        if (of != last && last >= 0)
+            value[last] = value_at(&x, &kinds[0], lambda[last], &at);
+        if (of != last)
+            clear(&x, &at);
+        add(&x, col, w, &at);
+        last = of;
+    }
+    if (last >= 0)
+        value[last] = value_at(&x, &kinds[0], lambda[last], &at);
+    fclose(f);
+    for (long k = 0; k < points; k++)
+        printf("%.17g\n", value[k]);
 }
 
 int main(int argc, char **argv)
@@ -214,11 +339,18 @@ int main(int argc, char **argv)
         dump(argv[2], argv[3]);
         return 0;
     }
-    if (argc > 4 && strcmp(argv[1], "objective") == 0) {
-        measure(argv[2], strtod(argv[3], NULL), argc - 4, argv + 4);
+    if (argc > 5 && strcmp(argv[1], "objective") == 0) {
+        measure(argv[2], find_kind(argv[3]), strtod(argv[4], NULL), argc - 5,
+                argv + 5);
         return 0;
     }
-    fprintf(stderr, "with_yardstick: dump FILE DIR, or objective DIR LAMBDA "
-                    "COEFFICIENTS...\n");
+    if (argc == 7 && strcmp(argv[1], "path") == 0) {
+        measure_path(argv[2], strtod(argv[3], NULL), strtod(argv[4], NULL),
+                     strtol(argv[5], NULL, 10), argv[6]);
+        return 0;
+    }
+    fprintf(stderr, "with_yardstick: dump FILE DIR, objective DIR KIND WEIGHT "
+                    "COEFFICIENTS...,\nor path DIR MAX RATIO POINTS "
+                    "COEFFICIENTS\n");
     return 2;
 }

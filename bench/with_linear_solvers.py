@@ -1,0 +1,316 @@
+"""Who takes part in `bench linear`: strads, the peers and programs of one's
+own. A solver has settings from loose to tight for a problem, fits it with one
+of them, and leaves coefficients as with_yardstick reads them."""
+import json
+import math
+import os
+import re
+import select
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+POINTS = 100
+STARTUP = 60  # seconds a peer may take to read its data
+
+
+def powers(first, last):
+    return ["1e-%d" % k for k in range(first, last + 1)]
+
+
+class Solver:
+    """What solvers share. `families` lists settings, a list for each way to
+    use the solver; fit() returns seconds, or None when they were too many."""
+
+    mine = False  # strads itself, or a program given by --prototypes
+
+    def families(self, problem):
+        raise NotImplementedError
+
+    def fit(self, problem, setting, out, cap):
+        raise NotImplementedError
+
+    def shell(self, problem, setting, out, cap):
+        """Seconds of a whole command, loading included; None: has none."""
+        return None
+
+    def close(self):
+        pass
+
+
+def timed(command, cap):
+    """Seconds that a command takes; None when too many, or it fails."""
+    begun = time.perf_counter()
+    try:
+        subprocess.run(command, check=True, timeout=cap,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None
+    return time.perf_counter() - begun
+
+
+# ---- strads -----------------------------------------------------------------
+
+class Strads(Solver):
+    mine = True
+
+    def __init__(self, binary, scratch, workers):
+        self.name = "strads-%d" % workers
+        self.binary = binary
+        self.workers = workers
+        self.model = os.path.join(scratch, "model.json")
+        self.log = os.path.join(scratch, "log.jsonl")
+
+    def families(self, problem):
+        return [["1e-1", "3e-2", "1e-2", "3e-3"] + powers(3, 9)]
+
+    def command(self, problem, tolerance, cap):
+        weight = "%.17g" % problem.weight
+        words = {
+            "lasso": ["lasso", "train", "--lambda", weight],
+            "path": ["lasso", "path", "--points", str(POINTS), "--ratio",
+                     "0.01", "--coefficients", self.model],
+            "l1-logistic": ["logistic", "train", "--lambda", weight],
+            "l2-logistic": ["logistic", "train", "--l1-ratio", "0", "--c",
+                            weight],
+            "squared-hinge": ["svm", "train", "--c", weight],
+            "hinge": ["svm", "train", "--loss", "hinge", "--c", weight],
+        }[problem.kind]
+        if problem.kind != "path":
+            words += ["--model", self.model]
+        return [self.binary] + words + [
+            "--workers", str(self.workers), "--tolerance", tolerance,
+            "--log", self.log, "--time-limit", str(cap), "--quiet",
+            problem.file]
+
+    def run(self, problem, tolerance, cap):
+        """Exit code 3 is a run that a bound ended, and is measured as well."""
+        code = subprocess.run(self.command(problem, tolerance, cap),
+                              stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL).returncode
+        if code not in (0, 3):
+            sys.exit("strads ended with exit code %d" % code)
+        with open(self.log) as lines:
+            return json.loads(lines.readlines()[-1])
+
+    def fit(self, problem, setting, out, cap):
+        end = self.run(problem, setting, cap)
+        if problem.kind == "path":
+            self.write_path(problem, out)
+        else:
+            self.write_model(out)
+        return end["seconds"] if end["reason"] != "time-limit" else None
+
+    def write_model(self, out):
+        with open(self.model) as f:
+            w = json.load(f)["coefficients"]
+        with open(out, "w") as lines:
+            for j, value in zip(w["index"], w["value"]):
+                lines.write("%d %.17g\n" % (j, value))
+
+    def write_path(self, problem, out):
+        with open(self.model) as csv, open(out, "w") as lines:
+            next(csv)
+            for line in csv:
+                words = line.rstrip("\n").split(",")
+                down = math.log(problem.weight / float(words[0]))
+                point = round(down / math.log(100) * (POINTS - 1))
+                if words[1] != "0":
+                    lines.write("%d %s %s\n" % (point, words[1], words[-1]))
+
+    def shell(self, problem, setting, out, cap):
+        return timed(self.command(problem, setting, cap), cap + STARTUP)
+
+
+# ---- peers ------------------------------------------------------------------
+
+class Server(Solver):
+    """A peer whose process keeps the data and answers a line a fit."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.command = command
+        self.process = None
+        self.problem = None
+
+    def start(self, problem):
+        self.close()
+        self.problem = problem
+        self.process = subprocess.Popen(
+            self.command + [problem.parts, problem.kind],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, bufsize=0)
+        if self.answer(STARTUP) != "ready":
+            sys.exit("%s does not start; is it installed?" % self.name)
+
+    def answer(self, cap):
+        """Its next line; None when it takes longer, or has ended."""
+        pipe = self.process.stdout
+        text = b""
+        end = time.monotonic() + cap
+        while not text.endswith(b"\n"):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([pipe], [], [], left)[0]:
+                return None
+            got = os.read(pipe.fileno(), 4096)
+            if not got:
+                return None
+            text += got
+        return text.decode().strip()
+
+    def fit(self, problem, setting, out, cap):
+        if self.problem is not problem or self.process is None:
+            self.start(problem)
+        line = "%.17g %s %s\n" % (problem.weight, setting, out)
+        self.process.stdin.write(line.encode())
+        seconds = self.answer(cap)
+        if seconds is None:
+            self.close()
+            return None
+        return float(seconds)
+
+    def close(self):
+        if self.process:
+            self.process.kill()
+            self.process.communicate()
+        self.process = self.problem = None
+
+
+class Glmnet(Server):
+    def __init__(self):
+        super().__init__("glmnet", ["Rscript", "--vanilla",
+                                    HERE + "/with_glmnet.R"])
+
+    def families(self, problem):
+        tolerances = ["1e-%d" % k for k in (3, 5, 7, 9, 11, 13, 15)]
+        if problem.kind == "path":
+            return [["path/" + t for t in tolerances]]
+        if problem.kind in ("lasso", "l1-logistic"):
+            return [["single/" + t for t in tolerances],
+                    ["path/" + t for t in tolerances]]
+        return []
+
+
+class Sklearn(Server):
+    def __init__(self):
+        super().__init__("sklearn", [sys.executable,
+                                     HERE + "/with_sklearn.py"])
+
+    def families(self, problem):
+        ways = {"lasso": ["single", "path"], "path": ["path"],
+                "l1-logistic": ["liblinear", "saga"],
+                "l2-logistic": ["lbfgs", "newton-cg", "liblinear"],
+                "squared-hinge": ["dual", "primal"], "hinge": ["dual"]}
+        return [[way + "/" + t for t in powers(1, 10)]
+                for way in ways[problem.kind]]
+
+    def shell(self, problem, setting, out, cap):
+        return timed(self.command + ["--shell", problem.file, problem.kind,
+                                     "%.17g" % problem.weight, setting, out],
+                     cap + STARTUP)
+
+
+class Liblinear(Server):
+    def __init__(self):
+        super().__init__("liblinear", [sys.executable,
+                                       HERE + "/with_liblinear.py"])
+
+    def families(self, problem):
+        solvers = {"l1-logistic": "6", "l2-logistic": "07",
+                   "squared-hinge": "12", "hinge": "3"}
+        return [[s + "/" + t for t in powers(1, 10)]
+                for s in solvers.get(problem.kind, "")]
+
+    def shell(self, problem, setting, out, cap):
+        solver, eps = setting.split("/")
+        c = problem.weight
+        if problem.kind == "l1-logistic":
+            c = 1 / (problem.rows * c)
+        return timed(["liblinear-train", "-q", "-s", solver, "-e", eps, "-c",
+                      "%.17g" % c, problem.file, out], cap + STARTUP)
+
+
+# ---- programs of one's own --------------------------------------------------
+
+class Prototypes(Solver):
+    """Programs whose sources are in a folder: lasso_ws.c and l1log_ws.c, called
+    FILE RATIO|path THREADS GAP, print "obj P ... wall SECONDS"; svm_dual.c and
+    primal_newton.c print the seconds to 1e-3 and 1e-6 of what -p names."""
+
+    mine = True
+    name = "prototypes"
+    sparse = {"lasso": "lasso_ws", "path": "lasso_ws",
+              "l1-logistic": "l1log_ws"}
+
+    def __init__(self, folder, scratch, threads):
+        self.threads = str(threads)
+        self.scratch = scratch
+        for name in ("lasso_ws", "l1log_ws", "svm_dual", "primal_newton"):
+            source = os.path.join(folder, name + ".c")
+            if os.path.exists(source):
+                subprocess.run(
+                    ["cc", "-O3", "-march=native", "-ffast-math", "-fopenmp",
+                     "-pthread", source, "-o", self.place(name), "-lm"],
+                    check=True, stderr=subprocess.DEVNULL)
+
+    def place(self, name):
+        return os.path.join(self.scratch, name)
+
+    def output(self, command, cap):
+        if not os.path.exists(command[0]):
+            return ""
+        try:
+            return subprocess.run(command, timeout=cap + STARTUP,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True).stdout
+        except subprocess.TimeoutExpired:
+            return ""
+
+    def seconds_to(self, problem, targets, optimum, cap):
+        """{target: seconds} of those that it reaches."""
+        if problem.kind in self.sparse:
+            return self.by_gap(problem, targets, optimum, cap)
+        return self.by_clock(problem, targets, optimum, cap)
+
+    def by_gap(self, problem, targets, optimum, cap):
+        found = {}
+        out = self.place("objectives")
+        ratio = "path" if problem.kind == "path" else str(problem.ratio)
+        for gap in ["1e-1", "1e-2"] + powers(3, 9):
+            text = self.output([self.place(self.sparse[problem.kind]),
+                                problem.file, ratio, self.threads, gap,
+                                "reps=3", "out=" + out], cap)
+            said = re.findall(r"obj (\S+) .*?wall (\S+)", text)
+            if not said:
+                break
+            values = [float(said[-1][0])]
+            if problem.kind == "path":
+                with open(out) as lines:
+                    values = [float(line) for line in lines]
+            off = max(v / best - 1 for v, best in zip(values, optimum))
+            seconds = sorted(float(s) for _, s in said)[len(said) // 2]
+            for target in targets:
+                if off <= target and target not in found:
+                    found[target] = seconds
+            if len(found) == len(targets) or seconds > cap:
+                break
+        return found
+
+    def by_clock(self, problem, targets, optimum, cap):
+        loss = {"l2-logistic": "0", "squared-hinge": "1", "hinge": "2"}
+        known = ["-l", loss[problem.kind], "-c", "%.17g" % problem.weight, "-t",
+                 self.threads, "-p", "%.17g" % optimum[0]]
+        mode = "cocoa" if self.threads != "1" else "seq"
+        found = {}
+        for name, more in (("svm_dual", ["-m", mode]), ("primal_newton", [])):
+            text = self.output([self.place(name), problem.file] + known + more,
+                               cap)
+            for target in targets:
+                said = re.search(r"1e-%d (\S+)" % -round(math.log10(target)),
+                                 text)
+                seconds = float(said.group(1)) if said else math.nan
+                if seconds > 0:
+                    found[target] = min(seconds, found.get(target, seconds))
+        return found
