@@ -62,6 +62,9 @@ static strads_err read_data(cli_job *j)
     if (j->nodes) {
         err = strads_engine_keep(j->nodes, &options);
     }
+    if (!err && j->train->read) {
+        err = j->train->read(j->train->arg, &options);
+    }
     if (!err) {
         cli_cost_tell(j->files.quiet, j->data_path, &options);
         err = strads_data_read(j->data_path, &options, &j->data);

@@ -35,10 +35,12 @@ typedef struct cli_train {
     /* A command that gives more than a model; each may be NULL. */
     const strads_option *more; /* options of its own, of *arg */
     void *arg;
-    /* Before data are read (it may change the program's options); once they
-     * are; after each report; when the run has ended without an error, before
+    /* Before data are read (it may change the program's options); what they are
+     * read with, where that is more than the program says; once they are there;
+     * after each report; when the run has ended without an error, before
      * its model is written. */
     strads_err (*check)(void *arg, void *config);
+    strads_err (*read)(void *arg, strads_data_options *options);
     strads_err (*look)(void *arg, const strads_data *data);
     void (*note)(void *arg, const strads_progress *progress);
     strads_err (*finish)(void *arg, const cli_trained *trained);

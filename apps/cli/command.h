@@ -43,6 +43,7 @@ int cli_svm_predict(int argc, char **argv);
 int cli_lda_train(int argc, char **argv);
 int cli_lda_topics(int argc, char **argv);
 int cli_lda_infer(int argc, char **argv);
+int cli_lda_evaluate(int argc, char **argv);
 int cli_mf_train(int argc, char **argv);
 int cli_mf_predict(int argc, char **argv);
 int cli_mf_evaluate(int argc, char **argv);

@@ -8,11 +8,13 @@
 #include "cli_plugin.h"
 #include "cli_programs.h"
 #include "cli_signal.h"
+#include "cli_words.h"
 #include "command.h"
 
 typedef struct join_options {
     const char *data, *program, *labels;
     strads_join_options engine;
+    cli_words words;
     bool f32, quiet;
 } join_options;
 
@@ -73,6 +75,7 @@ static const strads_option join_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(join_options, quiet),
      .help = "print errors only (default: no)"},
+    CLI_WORDS_OPTIONS(join_options, words),
     {.name = NULL},
 };
 
@@ -85,7 +88,7 @@ static const strads_program *find_program(void *arg, const char *name)
     return cli_built_in(name);
 }
 
-static strads_err read_share(strads_engine *engine, const join_options *options,
+static strads_err read_share(strads_engine *engine, join_options *options,
                              strads_data **out)
 {
     strads_data_options wanted = {
@@ -102,6 +105,9 @@ static strads_err read_share(strads_engine *engine, const join_options *options,
     }
     strads_err err = strads_engine_keep(engine, &wanted);
     if (!err) {
+        err = cli_words_use(&options->words, &wanted);
+    }
+    if (!err) {
         cli_cost_tell(options->quiet, path, &wanted);
         err = strads_data_read(path, &wanted, out);
     }
@@ -114,7 +120,7 @@ static strads_err read_share(strads_engine *engine, const join_options *options,
 }
 
 /* *stage tells a wrong input from a run that broke. */
-static strads_err take_part(const char *url, const join_options *options,
+static strads_err take_part(const char *url, join_options *options,
                             cli_stage *stage)
 {
     strads_engine *engine = NULL;
@@ -180,6 +186,7 @@ int cli_join(int argc, char **argv)
     } else if (!parsed.done) {
         code = join(parsed.arg[0], &options);
     }
+    cli_words_free(&options.words);
     sti_config_strings_free(&strings);
     return code;
 }

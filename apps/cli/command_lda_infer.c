@@ -2,16 +2,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cli_corpus.h"
+#include "cli_names.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
 #include "engine/base/aside.h"
-#include "strads/lda.h"
 
 typedef struct infer_options {
     uint32_t sweeps, burn_in;
     uint64_t seed;
-    const char *output;
+    const char *format, *output, *documents;
+    bool quiet;
 } infer_options;
 
 static const strads_option infer_table[] = {
@@ -33,116 +37,171 @@ static const strads_option infer_table[] = {
      .offset = offsetof(infer_options, seed),
      .metavar = "S",
      .help = "of the draws (default: 0)"},
+    {.name = "format",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(infer_options, format),
+     .metavar = "F",
+     .help = "csv, json (a line a document) or npy (default: csv)",
+     .choices = "csv|json|npy"},
     {.name = "output",
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(infer_options, output),
      .metavar = "FILE",
      .help = "write there (default: standard output)"},
+    {.name = "documents",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(infer_options, documents),
+     .metavar = "FILE",
+     .help = "names of the documents, one a line, for csv and json (none)"},
+    {.name = "quiet",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = offsetof(infer_options, quiet),
+     .help = "print errors only (default: no)"},
     {.name = NULL},
 };
 
 typedef struct inference {
     infer_options options;
+    cli_corpus_options read;
     strads_lda_model *model;
-    strads_data *data;
+    cli_corpus corpus;
+    strads_names *documents; /* their names, or NULL */
     double *theta;
     uint32_t *word, *count; /* of the longest document */
 } inference;
 
-static strads_err make_room(inference *f, const strads_sparse *rows)
+static void inference_free(inference *f)
 {
-    uint64_t most = 0;
-    for (uint64_t d = 0; d < rows->lines; d++) {
-        uint64_t n = rows->start[d + 1] - rows->start[d];
-        most = n > most ? n : most;
-    }
+    strads_lda_model_free(f->model);
+    cli_corpus_free(&f->corpus);
+    strads_names_free(f->documents);
+    free(f->theta);
+    free(f->word);
+    free(f->count);
+}
+
+static strads_err make_room(inference *f)
+{
     f->theta = calloc(f->model->topics, sizeof *f->theta);
-    f->word = calloc(most + 1, sizeof *f->word);
-    f->count = calloc(most + 1, sizeof *f->count);
+    f->word = calloc(f->corpus.longest + 1, sizeof *f->word);
+    f->count = calloc(f->corpus.longest + 1, sizeof *f->count);
     return f->theta && f->word && f->count
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM, "no memory left for a document");
 }
 
-/* Words that the model does not know are left out. */
-static strads_err infer_one(inference *f, const strads_sparse *rows, uint64_t d,
-                            FILE *out)
+/* ---- formats ----------------------------------------------------------- */
+
+static void put_csv(const inference *f, uint32_t d, FILE *out)
 {
-    uint32_t n = 0;
-    for (uint64_t e = rows->start[d]; e < rows->start[d + 1]; e++) {
-        if (rows->index[e] < f->model->words) {
-            f->word[n] = rows->index[e];
-            f->count[n++] = (uint32_t)rows->f32[e];
-        }
+    if (f->documents) {
+        cli_csv_text(out, strads_names_at(f->documents, d));
     }
-    strads_err err =
-        strads_lda_infer(f->model, f->options.sweeps, f->options.burn_in,
-                         f->options.seed, n, f->word, f->count, f->theta);
-    for (uint32_t k = 0; k < f->model->topics && !err; k++) {
-        (void)fprintf(out, "%s%.9g", k ? "," : "", f->theta[k]);
+    for (uint32_t k = 0; k < f->model->topics; k++) {
+        (void)fprintf(out, "%s%.9g", k || f->documents ? "," : "", f->theta[k]);
     }
     (void)fputc('\n', out);
+}
+
+static void put_json(const inference *f, uint32_t d, FILE *out)
+{
+    (void)fprintf(out, "{\"document\": ");
+    if (f->documents) {
+        cli_json_text(out, strads_names_at(f->documents, d));
+    } else {
+        (void)fprintf(out, "%" PRIu32, d);
+    }
+    for (uint32_t k = 0; k < f->model->topics; k++) {
+        (void)fprintf(out, "%s%.9g", k ? ", " : ", \"topics\": [", f->theta[k]);
+    }
+    (void)fputs("]}\n", out);
+}
+
+static strads_err infer_all(void *arg, FILE *out)
+{
+    inference *f = arg;
+    const uint32_t topics = f->model->topics;
+    const uint64_t documents = strads_data_rows(f->corpus.data);
+    const strads_lda_draws draws = {.sweeps = f->options.sweeps,
+                                    .burn_in = f->options.burn_in,
+                                    .seed = f->options.seed};
+    const bool npy = strcmp(f->options.format, "npy") == 0;
+    const bool json = strcmp(f->options.format, "json") == 0;
+    strads_err err = STRADS_OK;
+    if (npy) {
+        cli_npy_header(out, "<f8", documents, topics);
+    }
+    for (uint32_t d = 0; d < documents && !err; d++) {
+        strads_lda_words words =
+            cli_corpus_words(&f->corpus, d, f->word, f->count);
+        err = strads_lda_infer(f->model, &draws, &words, f->theta);
+        if (err) {
+            break;
+        }
+        if (npy) {
+            (void)fwrite(f->theta, sizeof *f->theta, topics, out);
+        } else {
+            (json ? put_json : put_csv)(f, d, out);
+        }
+    }
     return err;
 }
 
-static strads_err infer_all(inference *f, FILE *out)
-{
-    const strads_sparse *rows = &strads_data_share(f->data, 0)->by_row;
-    strads_err err = make_room(f, rows);
-    for (uint64_t d = 0; d < rows->lines && !err; d++) {
-        err = infer_one(f, rows, d, out);
-    }
-    return err;
-}
+/* ---- the command ------------------------------------------------------- */
 
-static strads_err write_all(inference *f)
+static strads_err name_documents(inference *f)
 {
-    sti_aside aside = {0};
-    if (!f->options.output) {
-        return infer_all(f, stdout);
+    const uint64_t rows = strads_data_rows(f->corpus.data);
+    strads_err err = strads_names_read(f->options.documents, &f->documents);
+    if (!err && strads_names_count(f->documents) != rows) {
+        err = strads_fail(STRADS_EMISMATCH,
+                          "--documents %s: has %" PRIu32
+                          " names, there are %" PRIu64 " documents",
+                          f->options.documents,
+                          strads_names_count(f->documents), rows);
     }
-    strads_err err = sti_aside_open(f->options.output, &aside);
-    if (!err) {
-        err = infer_all(f, aside.file);
-    }
-    if (!err) {
-        return sti_aside_commit(&aside);
-    }
-    sti_aside_abandon(&aside);
     return err;
 }
 
 static strads_err infer(inference *f, const char *model, const char *data)
 {
-    const strads_data_options options = {
-        .size = sizeof options,
-        .layout = STRADS_LAYOUT_ROWS,
-        .kind = STRADS_KIND_CORPUS,
-        .values = STRADS_F32,
-    };
     if (f->options.burn_in >= f->options.sweeps) {
         return strads_fail(STRADS_EINVAL,
                            "--burn-in %" PRIu32 ": expected fewer than "
                            "--sweeps %" PRIu32,
                            f->options.burn_in, f->options.sweeps);
     }
-    strads_err err = strads_lda_model_read(model, &f->model);
+    strads_err err =
+        f->options.output ? sti_aside_check(f->options.output) : STRADS_OK;
     if (!err) {
-        err = strads_data_read(data, &options, &f->data);
+        err = strads_lda_model_read(model, &f->model);
     }
-    return err ? err : write_all(f);
+    if (!err) {
+        err = cli_corpus_read(f->model, data, &f->read, &f->corpus);
+    }
+    if (!err && f->options.documents) {
+        err = name_documents(f);
+    }
+    if (!err) {
+        err = make_room(f);
+    }
+    if (err) {
+        return err;
+    }
+    cli_corpus_tell(&f->corpus, f->options.quiet);
+    return cli_output(f->options.output, infer_all, f);
 }
 
 int cli_lda_infer(int argc, char **argv)
 {
-    inference f = {.options = {.sweeps = 50, .burn_in = 10}};
+    inference f = {.options = {.sweeps = 50, .burn_in = 10, .format = "csv"}};
     cli_syntax syntax = {
         .name = "lda infer",
         .args = "MODEL DATA",
-        .summary = "Writes the shares of the model's topics in each document, "
-                   "a line of CSV each. Words that the model does not know "
-                   "count nothing.",
-        .groups = {{NULL, infer_table, &f.options}},
+        .summary = "Writes the shares of the model's topics in each document. "
+                   "Words that the model does not have count nothing.",
+        .groups = {{NULL, infer_table, &f.options},
+                   {"Data:", cli_corpus_table, &f.read}},
     };
     cli_parsed parsed;
     sti_config_strings strings = {0};
@@ -151,11 +210,7 @@ int cli_lda_infer(int argc, char **argv)
         err = infer(&f, parsed.arg[0], parsed.arg[1]);
     }
     int code = err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-    strads_lda_model_free(f.model);
-    strads_data_free(f.data);
-    free(f.theta);
-    free(f.word);
-    free(f.count);
+    inference_free(&f);
     sti_config_strings_free(&strings);
     return code;
 }

@@ -6,15 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_corpus.h"
+#include "cli_lda_matrix.h"
+#include "cli_names.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "strads/lda.h"
 
 typedef struct topics_options {
     uint32_t words;
     double relevance;
-    const char *vocab, *format, *output;
+    const char *vocab, *format, *output, *matrix;
 } topics_options;
 
 static const strads_option topics_table[] = {
@@ -48,6 +51,11 @@ static const strads_option topics_table[] = {
      .offset = offsetof(topics_options, output),
      .metavar = "FILE",
      .help = "write there (default: standard output)"},
+    {.name = "matrix",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(topics_options, matrix),
+     .metavar = "FILE",
+     .help = "all probabilities, topics x words: .npy, .csv or .json (none)"},
     {.name = NULL},
 };
 
@@ -56,17 +64,8 @@ typedef struct topics {
     strads_lda_model *model;
     uint32_t *word; /* [topics x options.words] */
     double *score;
-    char number[16]; /* a name for a word without one */
+    char number[CLI_WORD_SIZE]; /* a name for a word without one */
 } topics;
-
-static const char *name_of(topics *t, uint32_t word)
-{
-    if (t->model->names) {
-        return strads_names_at(t->model->names, word);
-    }
-    (void)snprintf(t->number, sizeof t->number, "%" PRIu32, word);
-    return t->number;
-}
 
 static uint32_t found(const topics *t, uint32_t topic)
 {
@@ -88,21 +87,10 @@ static void print_text(topics *t, uint32_t topic, FILE *out)
                   100 * (double)t->model->total[topic] /
                       (double)t->model->tokens);
     for (uint32_t i = 0; i < found(t, topic); i++) {
-        (void)fprintf(out, " %s", name_of(t, word[i]));
+        (void)fprintf(out, " %s",
+                      cli_corpus_name(t->model, word[i], t->number));
     }
     (void)fputc('\n', out);
-}
-
-static void print_quoted(const char *text, FILE *out)
-{
-    (void)fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"') {
-            (void)fputc('"', out);
-        }
-        (void)fputc(*text, out);
-    }
-    (void)fputc('"', out);
 }
 
 static void print_csv(topics *t, uint32_t topic, FILE *out)
@@ -111,7 +99,8 @@ static void print_csv(topics *t, uint32_t topic, FILE *out)
     for (uint32_t i = 0; i < found(t, topic); i++) {
         (void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",", topic, i,
                       t->word[first + i]);
-        print_quoted(name_of(t, t->word[first + i]), out);
+        cli_csv_text(out,
+                     cli_corpus_name(t->model, t->word[first + i], t->number));
         (void)fprintf(out, ",%.9g\n", t->score[first + i]);
     }
 }
@@ -122,9 +111,9 @@ static strads_err print_json(topics *t, uint32_t topic, FILE *out)
     json_t *line = json_object(), *words = json_array(), *scores = json_array();
     int bad = !line || !words || !scores;
     for (uint32_t i = 0; i < found(t, topic) && !bad; i++) {
-        bad |=
-            json_array_append_new(words,
-                                  json_string(name_of(t, t->word[first + i])));
+        bad |= json_array_append_new(
+            words, json_string(cli_corpus_name(t->model, t->word[first + i],
+                                               t->number)));
         bad |= json_array_append_new(scores, json_real(t->score[first + i]));
     }
     bad |= json_object_set_new(line, "topic", json_integer(topic));
@@ -140,8 +129,9 @@ static strads_err print_json(topics *t, uint32_t topic, FILE *out)
                : STRADS_OK;
 }
 
-static strads_err print(topics *t, FILE *out)
+static strads_err print(void *arg, FILE *out)
 {
+    topics *t = arg;
     strads_err err = STRADS_OK;
     const bool csv = strcmp(t->options.format, "csv") == 0;
     const bool json = strcmp(t->options.format, "json") == 0;
@@ -180,23 +170,6 @@ static strads_err read_vocab(topics *t)
                              t->model->words);
 }
 
-static strads_err write_topics(topics *t)
-{
-    sti_aside aside = {0};
-    if (!t->options.output) {
-        return print(t, stdout);
-    }
-    strads_err err = sti_aside_open(t->options.output, &aside);
-    if (!err) {
-        err = print(t, aside.file);
-    }
-    if (!err) {
-        return sti_aside_commit(&aside);
-    }
-    sti_aside_abandon(&aside);
-    return err;
-}
-
 static strads_err show(topics *t, const char *path)
 {
     strads_err err = strads_lda_model_read(path, &t->model);
@@ -214,7 +187,10 @@ static strads_err show(topics *t, const char *path)
     }
     err = strads_lda_top_words(t->model, t->options.relevance, t->options.words,
                                t->word, t->score);
-    return err ? err : write_topics(t);
+    if (!err && t->options.matrix) {
+        err = cli_lda_matrix_write(t->model, t->options.matrix);
+    }
+    return err ? err : cli_output(t->options.output, print, t);
 }
 
 int cli_lda_topics(int argc, char **argv)

@@ -245,6 +245,6 @@ const strads_program strads_program_lda = {
     .objective = lda_objective,
     .measures = lda_measures,
     .payload = &lda_payload,
-    .kind = STRADS_KIND_CORPUS,
+    .kind = STRADS_KIND_DOCUMENTS,
     .values = STRADS_F32,
 };

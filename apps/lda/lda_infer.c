@@ -1,143 +1,114 @@
-/* Topics of a new document, the model's being fixed: Gibbs sampling of
+/* Topics of new documents, and how well a model predicts them.
  *
- *     p(z | rest) ~ (n_dk + alpha_k) phi_kw
+ * Completion (Wallach et al., ICML 2009, section 5.2): theta is found from one
+ * half of a document's tokens, the other half is predicted by
  *
- * and theta as the mean of (n_dk + alpha_k) / (N_d + A) over the sweeps after
- * the first. Draws are named by the document's content, so the answer does not
- * depend on what else is asked for. */
-#include <strads/lda.h>
-#include <strads/policy.h>
+ *     p(w) = sum_k theta_k phi_kw.
+ *
+ * From left to right: with z_<n drawn by a Gibbs sweep over what is already
+ * there, and then z_n from what is left,
+ *
+ *     p(w_n | z_<n) = sum_k (n_k + alpha_k) / (n - 1 + A) phi_k,w_n
+ *
+ * are factors whose product is an unbiased estimate of p(w_1 .. w_N): each
+ * sweep keeps p(z_<n | w_<n), and the factor is the ratio of what follows to it
+ * (Neal's annealed importance sampling, 2001). The mean over particles of the
+ * products is unbiased, too, as Buntine (ACML 2009) wants it; Wallach et al.
+ * take the product of means. */
+#include "lda_document.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-enum { INFERENCE = 0x6C6469 }; /* the purpose of the stream */
-
-typedef struct document {
-    uint32_t n, topics;
-    uint64_t tokens;
-    double *phi;     /* [n x topics] */
-    uint32_t *topic; /* [tokens] */
-    double *count;   /* [topics] n_dk */
-    double *sum;     /* [topics] */
-    uint64_t name, draws;
-} document;
-
-static void document_free(document *d)
+strads_err strads_lda_infer(const strads_lda_model *m,
+                            const strads_lda_draws *draws,
+                            const strads_lda_words *words, double *theta)
 {
-    free(d->phi);
-    free(d->topic);
-    free(d->count);
-    free(d->sum);
+    lda_document d = {0};
+    strads_err err = lda_document_make(m, draws->seed, words, &d);
+
+    if (!err)
+        err = lda_document_mix(&d, m, draws->sweeps, draws->burn_in, d.tokens,
+                               theta);
+    lda_document_free(&d);
+    return err;
 }
 
-/* Fowler, Noll and Vo's hash (FNV-1a) of words and counts. */
-static uint64_t name_of(uint32_t n, const uint32_t *word, const uint32_t *count)
+strads_err strads_lda_complete(const strads_lda_model *m,
+                               const strads_lda_draws *draws,
+                               const strads_lda_words *words,
+                               strads_lda_score *out)
 {
-    uint64_t h = UINT64_C(0xCBF29CE484222325);
+    lda_document d = {0};
+    strads_lda_score score = {0};
+    strads_err err = lda_document_make(m, draws->seed, words, &d);
 
-    for (uint32_t i = 0; i < n; i++) {
-        h = (h ^ word[i]) * UINT64_C(0x100000001B3);
-        h = (h ^ count[i]) * UINT64_C(0x100000001B3);
+    if (err)
+        goto done;
+    const uint64_t first = (d.tokens + 1) / 2;
+    lda_document_shuffle(&d);
+    double *theta = calloc(d.topics, sizeof *theta);
+    err = theta ? lda_document_mix(&d, m, draws->sweeps, draws->burn_in, first,
+                                   theta)
+                : strads_fail(STRADS_ENOMEM, "no memory left for a document");
+    if (!err) {
+        for (uint32_t k = 0; k < d.topics; k++)
+            d.weight[k] = theta[k];
+        for (uint64_t i = first; i < d.tokens; i++)
+            score.log_likelihood += log(lda_document_mass(&d, i));
+        score.tokens = d.tokens - first;
+        *out = score;
     }
-    return h;
+    free(theta);
+done:
+    lda_document_free(&d);
+    return err;
 }
 
-static void fill_phi(const strads_lda_model *m, uint32_t w, double *phi)
+/* log of the product of one particle's factors. */
+static double follow_particle(const strads_lda_model *m, lda_document *d)
 {
-    const double words = (double)m->words * m->beta;
+    double log_product = 0;
 
-    for (uint32_t k = 0; k < m->topics; k++)
-        phi[k] = m->beta / ((double)m->total[k] + words);
-    for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
-        const uint32_t k = m->topic[i];
-        phi[k] = (m->count[i] + m->beta) / ((double)m->total[k] + words);
-    }
-}
-
-static strads_err document_make(const strads_lda_model *m, uint32_t n,
-                                const uint32_t *word, const uint32_t *count,
-                                document *d)
-{
-    d->n = n;
-    d->topics = m->topics;
-    d->name = name_of(n, word, count);
-    for (uint32_t i = 0; i < n; i++)
-        d->tokens += count[i];
-    d->phi = malloc(((size_t)n * m->topics + 1) * sizeof *d->phi);
-    d->topic = malloc((d->tokens + 1) * sizeof *d->topic);
-    d->count = calloc(m->topics, sizeof *d->count);
-    d->sum = calloc(m->topics, sizeof *d->sum);
-    if (!d->phi || !d->topic || !d->count || !d->sum)
-        return strads_fail(STRADS_ENOMEM, "no memory left for a document");
-    for (uint32_t i = 0; i < n; i++)
-        fill_phi(m, word[i], d->phi + (size_t)i * m->topics);
-    return STRADS_OK;
-}
-
-static uint32_t draw(const strads_lda_model *m, document *d, const double *phi,
-                     uint64_t seed)
-{
-    double all = 0;
-    uint32_t k = 0;
-
-    for (uint32_t j = 0; j < d->topics; j++)
-        d->sum[j] = all += (d->count[j] + m->alpha[j]) * phi[j];
-    const double u =
-        all * strads_random_unit(seed, INFERENCE, d->name, d->draws++);
-    while (k + 1 < d->topics && d->sum[k] <= u)
-        k++;
-    return k;
-}
-
-static void sweep(const strads_lda_model *m, document *d, const uint32_t *count,
-                  uint64_t seed, bool first)
-{
-    uint32_t *z = d->topic;
-
-    for (uint32_t i = 0; i < d->n; i++) {
-        const double *phi = d->phi + (size_t)i * d->topics;
-        for (uint32_t c = 0; c < count[i]; c++, z++) {
-            if (!first)
-                d->count[*z]--;
-            *z = draw(m, d, phi, seed);
-            d->count[*z]++;
+    lda_document_clear(d, m);
+    for (uint64_t n = 0; n < d->tokens; n++) {
+        for (uint64_t i = 0; i < n; i++) {
+            lda_document_take(d, i);
+            lda_document_draw(d, i);
         }
+        log_product +=
+            log(lda_document_mass(d, n) / ((double)n + d->alpha_sum));
+        lda_document_draw(d, n);
     }
+    return log_product;
 }
 
-strads_err strads_lda_infer(const strads_lda_model *m, uint32_t sweeps,
-                            uint32_t burn_in, uint64_t seed, uint32_t n,
-                            const uint32_t *word, const uint32_t *count,
-                            double *theta)
+/* log (e^a + e^b). */
+static double log_add(double a, double b)
 {
-    document d = {0};
-    double alpha_sum = 0;
+    const double more = a > b ? a : b, less = a > b ? b : a;
 
-    if (burn_in >= sweeps)
-        return strads_fail(STRADS_EINVAL,
-                           "burn-in is %u of %u sweeps: expected fewer",
-                           burn_in, sweeps);
-    for (uint32_t i = 0; i < n; i++) {
-        if (word[i] >= m->words)
-            return strads_fail(STRADS_EINVAL, "the model has no word %u",
-                               word[i]);
+    return isinf(more) ? more : more + log1p(exp(less - more));
+}
+
+strads_err strads_lda_left_to_right(const strads_lda_model *m,
+                                    uint32_t particles, uint64_t seed,
+                                    const strads_lda_words *words,
+                                    strads_lda_score *out)
+{
+    lda_document d = {0};
+    double all = -INFINITY;
+
+    if (particles == 0)
+        return strads_fail(STRADS_EINVAL, "particles is 0: expected 1 or more");
+    strads_err err = lda_document_make(m, seed, words, &d);
+    if (!err) {
+        lda_document_shuffle(&d);
+        for (uint32_t p = 0; p < particles; p++)
+            all = log_add(all, follow_particle(m, &d));
+        *out = (strads_lda_score){.tokens = d.tokens,
+                                  .log_likelihood = all - log(particles)};
     }
-    strads_err err = document_make(m, n, word, count, &d);
-    if (err) {
-        document_free(&d);
-        return err;
-    }
-    for (uint32_t k = 0; k < m->topics; k++) {
-        alpha_sum += m->alpha[k];
-        theta[k] = 0;
-    }
-    for (uint32_t s = 0; s < sweeps; s++) {
-        sweep(m, &d, count, seed, s == 0);
-        for (uint32_t k = 0; s >= burn_in && k < m->topics; k++)
-            theta[k] += (d.count[k] + m->alpha[k]) /
-                        ((double)d.tokens + alpha_sum) /
-                        (double)(sweeps - burn_in);
-    }
-    document_free(&d);
-    return STRADS_OK;
+    lda_document_free(&d);
+    return err;
 }

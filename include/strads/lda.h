@@ -39,7 +39,7 @@ typedef struct strads_lda_options {
     bool keep_assignments; /* keep each token's topic in the result */
 } strads_lda_options;
 
-/* The program: name "lda", documents by words (STRADS_KIND_CORPUS or _TEXT),
+/* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
  * rows split, columns compressed; f32 values take less memory. A document has
  * at most 65,535 tokens, a data set less than 2^31. Its model is not in table
  * 0, but in its state, below. A run that a bound cuts short has none. */
@@ -94,16 +94,81 @@ STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
                                            double lambda, uint32_t n,
                                            uint32_t *word, double *score);
 
-/* The shares theta[topics] of the model's topics in a document that has word[i]
- * count[i] times, by Gibbs sampling with the model fixed, as the mean of the
- * sweeps after the first burn_in. The same document and seed, the same answer.
- * STRADS_EINVAL: a word that the model does not have, burn_in not below sweeps.
- * STRADS_ENOMEM. Any thread. */
+/* ---- new documents ----------------------------------------------------- */
+
+/* A document: word[i], of the model's, count[i] times. The same words in
+ * another order are another name for the draws: give them ascending. */
+typedef struct strads_lda_words {
+    uint32_t n;
+    const uint32_t *word, *count; /* [n] */
+} strads_lda_words;
+
+/* Gibbs sampling of a document with the model fixed: the mean of the sweeps
+ * after the first burn_in. Draws are named by the seed and the document, so it
+ * gets the same answer whatever else is asked for. */
+typedef struct strads_lda_draws {
+    uint32_t sweeps, burn_in; /* burn_in < sweeps */
+    uint64_t seed;
+} strads_lda_draws;
+
+/* The shares theta[topics] of the model's topics in a document, by its tokens'
+ * topics and alpha. STRADS_EINVAL: a word that the model does not have, burn_in
+ * not below sweeps. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_infer(const strads_lda_model *model,
-                                       uint32_t sweeps, uint32_t burn_in,
-                                       uint64_t seed, uint32_t n,
-                                       const uint32_t *word,
-                                       const uint32_t *count, double *theta);
+                                       const strads_lda_draws *draws,
+                                       const strads_lda_words *words,
+                                       double *theta);
+
+/* ---- how good a model is ----------------------------------------------- */
+
+/* What a model says of some tokens: perplexity is exp(-log_likelihood /
+ * tokens). */
+typedef struct strads_lda_score {
+    uint64_t tokens;
+    double log_likelihood; /* natural logarithm */
+} strads_lda_score;
+
+/* Document completion (Wallach et al., ICML 2009): half of the tokens, drawn,
+ * tell the document's shares of topics, by which the others are scored. Errors
+ * as strads_lda_infer. */
+STRADS_API strads_err strads_lda_complete(const strads_lda_model *model,
+                                          const strads_lda_draws *draws,
+                                          const strads_lda_words *words,
+                                          strads_lda_score *out);
+
+/* log p(words | model) of a whole document from left to right (Wallach et al.
+ * 2009), as the logarithm of the particles' mean, which is an unbiased estimate
+ * of p (Buntine, ACML 2009). Time grows with the square of the tokens. Errors
+ * as strads_lda_infer; STRADS_EINVAL: no particles. */
+STRADS_API strads_err strads_lda_left_to_right(const strads_lda_model *model,
+                                               uint32_t particles,
+                                               uint64_t seed,
+                                               const strads_lda_words *words,
+                                               strads_lda_score *out);
+
+/* How well the n words of each topic, in falling order, go together in the
+ * documents of `data`, kept by row: umass[topics] (Mimno et al., EMNLP 2011:
+ * the sum over pairs) and npmi[topics] (normalised pointwise mutual
+ * information, the mean over pairs, -1 to 1). Windows are whole documents. Pairs of a word
+ * that no document has are left out; NAN: no pair is left. word [topics x n] as
+ * from strads_lda_top_words. STRADS_EINVAL: n is 0, or data by column only.
+ * STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
+                                           const uint32_t *word,
+                                           const strads_data *data,
+                                           double *umass, double *npmi);
+
+typedef struct strads_lda_joint {
+    uint64_t documents, tokens;
+    double log_likelihood; /* log p(words, topics) */
+} strads_lda_joint;
+
+/* The likelihood of assignments by the model's alpha and beta alone; its counts
+ * are not looked at. The file has a line `N word:topic ...` a document, from 0.
+ * STRADS_EIO. STRADS_EFORMAT: the sentence has the line. STRADS_ENOMEM. */
+STRADS_API strads_err strads_lda_joint_of(const strads_lda_model *model,
+                                          const char *path,
+                                          strads_lda_joint *out);
 
 /* With keep_assignments: a line for each document, `N word:topic ...`, words
  * and topics from 0, words ascending. The file is whole or not there.

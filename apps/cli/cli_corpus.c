@@ -1,0 +1,271 @@
+/* Words by name or number: what the model does not have is left out, and its
+ * tokens are counted. */
+#include "cli_corpus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+const strads_option cli_corpus_table[] = {
+    {.name = "vocab",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_corpus_options, vocab),
+     .metavar = "FILE",
+     .help = "names of DATA's words, one a line: words go by name, not by "
+             "number"},
+    {.name = "kind",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(cli_corpus_options, kind),
+     .metavar = "KIND",
+     .help = "corpus (counts), text, documents: either, by its first line "
+             "(default: documents)"},
+    {.name = NULL},
+};
+
+strads_err cli_corpus_kind(const char *name, strads_kind *kind)
+{
+    *kind = STRADS_KIND_DOCUMENTS;
+    if (!name || strcmp(name, "documents") == 0) {
+        return STRADS_OK;
+    }
+    if (strcmp(name, "corpus") == 0) {
+        *kind = STRADS_KIND_CORPUS;
+    } else if (strcmp(name, "text") == 0) {
+        *kind = STRADS_KIND_TEXT;
+    } else {
+        return strads_fail(STRADS_EINVAL,
+                           "--kind %s: expected documents, corpus or text",
+                           name);
+    }
+    return STRADS_OK;
+}
+
+void cli_corpus_free(cli_corpus *corpus)
+{
+    strads_data_free(corpus->data);
+    *corpus = (cli_corpus){0};
+}
+
+static const strads_sparse *rows_of(const cli_corpus *corpus)
+{
+    return &strads_data_share(corpus->data, 0)->by_row;
+}
+
+/* ---- text -------------------------------------------------------------- */
+
+static strads_err read_text(const strads_lda_model *model, const char *path,
+                            const cli_corpus_options *options, cli_corpus *out)
+{
+    const strads_data_options wanted = {
+        .size = sizeof wanted,
+        .layout = STRADS_LAYOUT_ROWS,
+        .kind = STRADS_KIND_TEXT,
+        .values = STRADS_F32,
+        .col_names = model->names,
+    };
+    if (options->vocab) {
+        return strads_fail(STRADS_EINVAL,
+                           "--vocab %s: names words of counts, and %s is text",
+                           options->vocab, path);
+    }
+    if (!model->names) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is text, and the model has no names of words: "
+                           "train it on text or with --vocab",
+                           path);
+    }
+    strads_err err = strads_data_read(path, &wanted, &out->data);
+    if (!err) {
+        out->unknown = strads_data_unknown(out->data);
+    }
+    return err;
+}
+
+/* ---- counts ------------------------------------------------------------ */
+
+/* Where the model's words are in the data: from[word] is a column, or NONE. */
+enum { NONE = UINT32_MAX };
+
+static strads_err map_names(const strads_lda_model *model, const char *path,
+                            const char *vocab, uint64_t cols, uint32_t *from)
+{
+    strads_names *names = NULL;
+    if (!model->names) {
+        return strads_fail(STRADS_EINVAL,
+                           "--vocab %s: the model has no names of words: train "
+                           "it on text or with --vocab",
+                           vocab);
+    }
+    strads_err err = strads_names_read(vocab, &names);
+    if (!err && strads_names_count(names) != cols) {
+        err = strads_fail(STRADS_EMISMATCH,
+                          "--vocab %s: has %" PRIu32 " names, %s has %" PRIu64
+                          " words",
+                          vocab, strads_names_count(names), path, cols);
+    }
+    for (uint32_t c = 0; c < cols && !err; c++) {
+        const char *name = strads_names_at(names, c);
+        uint32_t word;
+        if (strads_names_find(model->names, name, strlen(name), &word)) {
+            from[word] = c;
+        }
+    }
+    strads_names_free(names);
+    return err;
+}
+
+static uint64_t tokens_of(const strads_sparse *x, uint64_t line)
+{
+    uint64_t tokens = 0;
+    for (uint64_t e = x->start[line]; e < x->start[line + 1]; e++) {
+        tokens += (uint64_t)x->f64[e];
+    }
+    return tokens;
+}
+
+/* The data's columns in the model's order. */
+static strads_err rearrange(const strads_lda_model *model,
+                            const strads_data *data, const uint32_t *from,
+                            cli_corpus *out)
+{
+    const strads_sparse *x = &strads_data_share(data, 0)->by_col;
+    const strads_data_options wanted = {
+        .size = sizeof wanted,
+        .layout = STRADS_LAYOUT_ROWS,
+        .kind = STRADS_KIND_CORPUS,
+        .values = STRADS_F32,
+    };
+    uint64_t *start = calloc(model->words + 1, sizeof *start);
+    uint32_t *index = malloc((x->nnz + 1) * sizeof *index);
+    double *value = malloc((x->nnz + 1) * sizeof *value);
+    uint64_t n = 0, all = 0, known = 0;
+    strads_err err = strads_fail(STRADS_ENOMEM, "no memory left for documents");
+    if (!start || !index || !value) {
+        goto done;
+    }
+    for (uint64_t c = 0; c < x->lines; c++) {
+        all += tokens_of(x, c);
+    }
+    for (uint64_t w = 0; w < model->words; w++) {
+        if (from[w] != NONE) {
+            const uint64_t at = x->start[from[w]];
+            const uint64_t size = x->start[from[w] + 1] - at;
+            memcpy(index + n, x->index + at, size * sizeof *index);
+            memcpy(value + n, x->f64 + at, size * sizeof *value);
+            n += size;
+            known += tokens_of(x, from[w]);
+        }
+        start[w + 1] = n;
+    }
+    out->unknown = all - known;
+    err = strads_data_from_columns(&(strads_columns){.rows =
+                                                         strads_data_rows(data),
+                                                     .cols = model->words,
+                                                     .start = start,
+                                                     .index = index,
+                                                     .value = value},
+                                   &wanted, &out->data);
+done:
+    free(start);
+    free(index);
+    free(value);
+    return err;
+}
+
+static strads_err read_counts(const strads_lda_model *model, const char *path,
+                              const cli_corpus_options *options,
+                              cli_corpus *out)
+{
+    const strads_data_options wanted = {
+        .size = sizeof wanted,
+        .layout = STRADS_LAYOUT_COLS,
+        .kind = STRADS_KIND_CORPUS,
+    };
+    strads_data *data = NULL;
+    uint32_t *from = malloc(model->words * sizeof *from);
+    strads_err err =
+        from ? strads_data_read(path, &wanted, &data)
+             : strads_fail(STRADS_ENOMEM, "no memory left for documents");
+    const uint64_t cols = err ? 0 : strads_data_cols(data);
+    for (uint64_t w = 0; w < model->words && !err; w++) {
+        from[w] = options->vocab || w >= cols ? NONE : (uint32_t)w;
+    }
+    if (!err && options->vocab) {
+        err = map_names(model, path, options->vocab, cols, from);
+    }
+    if (!err) {
+        err = rearrange(model, data, from, out);
+    }
+    strads_data_free(data);
+    free(from);
+    return err;
+}
+
+/* ---- either ------------------------------------------------------------ */
+
+static void measure(cli_corpus *corpus)
+{
+    const strads_sparse *rows = rows_of(corpus);
+    for (uint64_t d = 0; d < rows->lines; d++) {
+        const uint64_t n = rows->start[d + 1] - rows->start[d];
+        corpus->longest = n > corpus->longest ? n : corpus->longest;
+    }
+    for (uint64_t e = 0; e < rows->nnz; e++) {
+        corpus->tokens += (uint64_t)rows->f32[e];
+    }
+}
+
+strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
+                           const cli_corpus_options *options, cli_corpus *out)
+{
+    strads_kind kind;
+    strads_err err = cli_corpus_kind(options->kind, &kind);
+    if (!err && kind == STRADS_KIND_DOCUMENTS) {
+        err = strads_data_find_kind(path, &kind);
+    }
+    if (err) {
+        return err;
+    }
+    err = kind == STRADS_KIND_TEXT ? read_text(model, path, options, out)
+                                   : read_counts(model, path, options, out);
+    if (!err) {
+        measure(out);
+    }
+    return err;
+}
+
+strads_lda_words cli_corpus_words(const cli_corpus *corpus, uint64_t d,
+                                  uint32_t *word, uint32_t *count)
+{
+    const strads_sparse *rows = rows_of(corpus);
+    const uint64_t at = rows->start[d];
+    const uint32_t n = (uint32_t)(rows->start[d + 1] - at);
+    for (uint32_t i = 0; i < n; i++) {
+        word[i] = rows->index[at + i];
+        count[i] = (uint32_t)rows->f32[at + i];
+    }
+    return (strads_lda_words){.n = n, .word = word, .count = count};
+}
+
+const char *cli_corpus_name(const strads_lda_model *model, uint32_t word,
+                            char room[CLI_WORD_SIZE])
+{
+    if (model->names) {
+        return strads_names_at(model->names, word);
+    }
+    (void)snprintf(room, CLI_WORD_SIZE, "%" PRIu32, word);
+    return room;
+}
+
+void cli_corpus_tell(const cli_corpus *corpus, bool quiet)
+{
+    if (corpus->unknown > 0) {
+        cli_say(quiet,
+                "%" PRIu64 " of %" PRIu64 " tokens are of words that the model "
+                "does not have: they are left out",
+                corpus->unknown, corpus->unknown + corpus->tokens);
+    }
+}

@@ -1,0 +1,50 @@
+/* cli_words.h - what makes the words of documents that a topic model is
+ * trained on: options of `lda train` and of `join`. */
+#ifndef CLI_WORDS_H
+#define CLI_WORDS_H
+
+#include <stddef.h>
+
+#include "strads/strads.h"
+
+typedef struct cli_words {
+    const char *kind, *vocab, *stop;
+    uint32_t min_df;
+    strads_names *vocab_names, *stop_names; /* once they were read */
+} cli_words;
+
+/* Lines of a table of options, of a struct `type` that has such a member. */
+#define CLI_WORDS_OPTIONS(type, member)                                     \
+    {.name = "stop-words",                                                  \
+     .kind = STRADS_OPTION_STRING,                                          \
+     .offset = offsetof(type, member.stop),                                 \
+     .metavar = "FILE",                                                     \
+     .help = "text: words to leave out, one a line (none)"},                \
+        {.name = "min-df",                                                  \
+         .kind = STRADS_OPTION_U32,                                         \
+         .offset = offsetof(type, member.min_df),                           \
+         .metavar = "N",                                                    \
+         .help = "text: leave out words in fewer documents (default: 1)",   \
+         .min = 1,                                                          \
+         .max = 4e9},                                                       \
+        {.name = "vocab",                                                   \
+         .kind = STRADS_OPTION_STRING,                                      \
+         .offset = offsetof(type, member.vocab),                            \
+         .metavar = "FILE",                                                 \
+         .help = "the words' names, one a line; text: these words alone"},  \
+    {                                                                       \
+        .name = "kind", .kind = STRADS_OPTION_STRING,                       \
+        .offset = offsetof(type, member.kind), .metavar = "KIND",           \
+        .help = "corpus, text, documents: tell by the first line (default)" \
+    }
+
+/* Reads the files and sets what data are read with; an option that was not
+ * given leaves it as it is. STRADS_EINVAL, and as strads_names_read. */
+strads_err cli_words_use(cli_words *words, strads_data_options *options);
+void cli_words_free(cli_words *words);
+
+/* The names of the data's words, copied; *out is NULL where there are none.
+ * STRADS_EFORMAT: a name that is no UTF-8, which no model can keep. */
+strads_err cli_words_names(const strads_data *data, strads_names **out);
+
+#endif

@@ -1,0 +1,167 @@
+/* How well the top words of a topic go together, by the documents of a corpus
+ * that have them: with D(w) documents that have w, D(v, w) that have both, of D
+ * in all,
+ *
+ *     UMass = sum_{i=2..M} sum_{j<i} log (D(w_i, w_j) + 1) / D(w_j)
+ *     NPMI  = mean over pairs of log (p_ij / (p_i p_j)) / -log p_ij
+ *
+ * with w_1 .. w_M in falling order, p = D(.) / D (Mimno et al., EMNLP 2011,
+ * equation 1; Lau, Newman and Baldwin, EACL 2014, with whole documents as
+ * windows). Pairs of a word that no document has are left out of both. */
+#include <strads/lda.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct counting {
+    uint32_t topics, n;
+    uint64_t words;
+    uint64_t *start;   /* [words + 1] where a word's places begin */
+    uint64_t *place;   /* topic x n + rank */
+    double *both;      /* [topics x n x n] documents that have both */
+    uint32_t *found;   /* [topics x n] ranks that the document at hand has */
+    uint32_t *n_found; /* [topics] */
+    uint32_t *touched; /* [topics] topics with such ranks */
+} counting;
+
+static void counting_free(counting *c)
+{
+    free(c->start);
+    free(c->place);
+    free(c->both);
+    free(c->found);
+    free(c->n_found);
+    free(c->touched);
+}
+
+static strads_err counting_make(counting *c)
+{
+    const size_t places = (size_t)c->topics * c->n;
+
+    c->start = calloc(c->words + 2, sizeof *c->start);
+    c->place = calloc(places + 1, sizeof *c->place);
+    c->both = calloc(places * c->n + 1, sizeof *c->both);
+    c->found = calloc(places + 1, sizeof *c->found);
+    c->n_found = calloc((size_t)c->topics + 1, sizeof *c->n_found);
+    c->touched = calloc((size_t)c->topics + 1, sizeof *c->touched);
+    return c->start && c->place && c->both && c->found && c->n_found &&
+                   c->touched
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory left to count words of %u topics",
+                             c->topics);
+}
+
+/* Turns `word` round: from a word to its places among the top words. */
+static void find_places(counting *c, const uint32_t *word)
+{
+    const size_t places = (size_t)c->topics * c->n;
+
+    for (size_t i = 0; i < places; i++) {
+        if (word[i] < c->words)
+            c->start[word[i] + 2]++;
+    }
+    for (uint64_t w = 1; w <= c->words; w++)
+        c->start[w + 1] += c->start[w];
+    for (size_t i = 0; i < places; i++) {
+        if (word[i] < c->words)
+            c->place[c->start[word[i] + 1]++] = i;
+    }
+}
+
+static void count_topic(counting *c, uint32_t topic)
+{
+    const uint32_t *found = c->found + (size_t)topic * c->n;
+    double *both = c->both + (size_t)topic * c->n * c->n;
+
+    for (uint32_t a = 0; a < c->n_found[topic]; a++) {
+        for (uint32_t b = 0; b < c->n_found[topic]; b++)
+            both[(size_t)found[a] * c->n + found[b]]++;
+    }
+    c->n_found[topic] = 0;
+}
+
+static void count_document(counting *c, const uint32_t *word, uint64_t n)
+{
+    uint32_t topics = 0;
+
+    for (uint64_t e = 0; e < n; e++) {
+        if (word[e] >= c->words)
+            continue;
+        for (uint64_t i = c->start[word[e]]; i < c->start[word[e] + 1]; i++) {
+            const uint32_t k = (uint32_t)(c->place[i] / c->n);
+            if (c->n_found[k] == 0)
+                c->touched[topics++] = k;
+            c->found[(size_t)k * c->n + c->n_found[k]++] =
+                (uint32_t)(c->place[i] % c->n);
+        }
+    }
+    while (topics > 0)
+        count_topic(c, c->touched[--topics]);
+}
+
+static double npmi_of(double both, double a, double b, double documents)
+{
+    if (both == 0)
+        return -1;
+    if (both == documents)
+        return 0; /* both are everywhere, which tells nothing */
+    return log(both * documents / (a * b)) / -log(both / documents);
+}
+
+/* Sums over the pairs of a topic whose words occur. */
+static void judge(const counting *c, uint32_t topic, double documents,
+                  double *umass, double *npmi)
+{
+    const double *both = c->both + (size_t)topic * c->n * c->n;
+    double pairs = 0, npmi_sum = 0;
+
+    *umass = 0;
+    for (uint32_t i = 1; i < c->n; i++) {
+        const double has_i = both[(size_t)i * c->n + i];
+        for (uint32_t j = 0; j < i && has_i > 0; j++) {
+            const double has_j = both[(size_t)j * c->n + j];
+            const double has_both = both[(size_t)i * c->n + j];
+            if (has_j == 0)
+                continue;
+            *umass += log((has_both + 1) / has_j);
+            npmi_sum += npmi_of(has_both, has_i, has_j, documents);
+            pairs++;
+        }
+    }
+    if (pairs == 0)
+        *umass = NAN;
+    *npmi = pairs > 0 ? npmi_sum / pairs : NAN;
+}
+
+strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
+                                const uint32_t *word, const strads_data *data,
+                                double *umass, double *npmi)
+{
+    counting c = {.topics = topics, .n = n, .words = strads_data_cols(data)};
+    const strads_share *share;
+
+    if (n == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "coherence: expected 1 or more words of a topic");
+    strads_err err = counting_make(&c);
+    if (err)
+        goto done;
+    find_places(&c, word);
+    for (uint32_t p = 0; (share = strads_data_share(data, p)); p++) {
+        const strads_sparse *rows = &share->by_row;
+        if (!rows->start) {
+            err = strads_fail(STRADS_EINVAL,
+                              "coherence: the data must be kept by row");
+            goto done;
+        }
+        for (uint64_t d = 0; d < rows->lines; d++)
+            count_document(&c, rows->index + rows->start[d],
+                           rows->start[d + 1] - rows->start[d]);
+    }
+    for (uint32_t k = 0; k < topics; k++)
+        judge(&c, k, (double)strads_data_rows(data), &umass[k], &npmi[k]);
+done:
+    counting_free(&c);
+    return err;
+}

@@ -1,0 +1,114 @@
+#!/bin/sh
+# Topic models of plain text and of counts whose words have names: the same
+# corpus in each format gives the same model, and new documents go by name.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+counts=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
+common="--topics 8 --sweeps 3 --partitions 1 --seed 3 --quiet"
+
+# The speeches again as text and as ldac, in the same order of words.
+awk -v text=speeches.txt -v ldac=speeches.ldac '
+FNR == NR { name[FNR] = $1; next }
+FNR == 1 { documents = $1 }
+FNR > 3 {
+    n[$1]++
+    pairs[$1] = pairs[$1] " " $2 - 1 ":" $3
+    for (k = 0; k < $3; k++) words[$1] = words[$1] " " name[$2]
+}
+END {
+    for (d = 1; d <= documents; d++) {
+        print words[d] >text
+        print n[d] + 0 pairs[d] >ldac
+    }
+}' "$vocab" "$counts"
+gzip -k speeches.txt
+gives 0 lda train "$counts" $common --vocab "$vocab" --model uci.json
+for data in txt txt.gz ldac; do
+    gives 0 lda train speeches.$data $common --vocab "$vocab" \
+        --model $data.json
+    grep -q '"soviet"' $data.json || fail "$data: the model has no names"
+done
+cmp -s uci.json.npy ldac.json.npy || fail "ldac: another model"
+cmp -s txt.json.npy txt.gz.json.npy || fail "compressed: another model"
+# Text deals its words in another order, but has as many tokens of each.
+for model in uci txt; do
+    tail -c +129 $model.json.npy | od -An -v -t u4 -w12 |
+        awk '{ n[$1] += $3 } END { for (w = 0; w < 2000; w++) print n[w] }' \
+            >$model.tokens
+done
+cmp -s uci.tokens txt.tokens || fail "text: other tokens"
+
+# Words that are made from the text: stop words and rare ones are left out.
+printf 'The cat and the dog\nA CAT sat\n\nthe dog, the dog ran\n' >tiny.txt
+printf 'the\nand\n' >stop.txt
+gives 0 lda train tiny.txt --topics 2 --sweeps 2 --stop-words stop.txt \
+    --min-df 2 --model tiny.json --assignments tiny.txt.topics
+says err "2 tokens of words that are not in the vocabulary are left out"
+tr -d ' \n' <tiny.json >flat
+says flat '"vocabulary":["cat","dog"]'
+same "$(cut -d' ' -f1 tiny.txt.topics | tr '\n' ' ')" "2 1 0 2 " \
+    "tokens of documents"
+gives 0 lda topics tiny.json
+says out cat dog
+
+# New text: words go by name, unknown ones are counted and said.
+printf 'dog bird cat dog\ncat\n' >new.txt
+gives 0 lda infer tiny.json new.txt --output new.csv
+says err "1 of 5 tokens are of words that the model does not have"
+same "$(wc -l <new.csv)" 2 "documents"
+gives 0 lda infer tiny.json new.txt --quiet
+same "$(wc -c <err)" 0 "said in quiet"
+cmp -s out new.csv || fail "other shares on standard output"
+
+# Counts with names in another order are the same documents.
+tac "$vocab" >reversed.vocab
+awk 'NR <= 3 { if (NR == 2) words = $1; print; next }
+    { print $1, words + 1 - $2, $3 }' "$counts" >reversed.txt
+gives 0 lda infer uci.json "$counts" --sweeps 4 --burn-in 1 --output by.csv
+gives 0 lda infer uci.json reversed.txt --vocab reversed.vocab --sweeps 4 \
+    --burn-in 1 --output reversed.csv
+cmp -s by.csv reversed.csv || fail "words in another order: other shares"
+gives 0 lda infer uci.json speeches.txt.gz --sweeps 4 --burn-in 1 \
+    --output text.csv
+cmp -s by.csv text.csv || fail "as text: other shares"
+
+# Three processes read the text, each its share.
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+words="--stop-words stop.txt --min-df 2"
+gives 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
+    --model one.json --quiet
+rm -f first.err
+start first lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
+    --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 --model two.json
+first=$child
+start second join "$(url_of first)" --workers 1 $words
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+cmp -s one.json.npy two.json.npy || fail "two processes: another model"
+
+# What is wrong is said.
+refuses 2 "is no plain text" lda train "$counts" --stop-words stop.txt
+refuses 2 "is no plain text" lda train "$counts" --min-df 2
+refuses 2 "expected documents, corpus or text" lda train "$counts" --kind box
+refuses 2 "tiny.txt: line 3: found an empty line" \
+    lda train "$counts" --vocab tiny.txt
+head -3 "$vocab" >three.txt
+refuses 2 "found 2000 words, expected 3, as many as have names" \
+    lda train "$counts" --vocab three.txt
+refuses 2 "names, reversed.txt has 2000 words" \
+    lda infer uci.json reversed.txt --vocab three.txt
+gives 0 lda train "$counts" $common --model bare.json
+refuses 2 "the model has no names of words" lda infer bare.json new.txt
+refuses 2 "the model has no names of words" \
+    lda infer bare.json "$counts" --vocab "$vocab"
+refuses 2 "names words of counts" \
+    lda infer uci.json new.txt --vocab "$vocab"
+printf 'caf\351 au lait\n' >latin.txt
+refuses 2 "is not in UTF-8" lda train latin.txt --topics 2 --quiet
+: >nothing.txt
+refuses 2 "nothing.txt" lda train nothing.txt --topics 2
+printf 'the and\n' >stopped.txt
+refuses 2 "stopped.txt" lda train stopped.txt --stop-words stop.txt --quiet
+finish
