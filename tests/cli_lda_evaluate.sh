@@ -38,7 +38,7 @@ same "$(value documents tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' \
     test.txt)" "tokens"
 same "$(value left_to_right tokens)" "$(value documents tokens)" "scored tokens"
 near "$(value assignments log_likelihood)" \
-    "$(member good.json log-likelihood)" 1e-9 "the likelihood of the assignments"
+    "$(member good.json log-likelihood)" 1e-9 "likelihoods"
 awk -v good="$(value completion perplexity)" -v poor="$poor" \
     -v right="$(value left_to_right perplexity)" \
     -v poor_right="$poor_right" 'BEGIN {

@@ -149,10 +149,10 @@ STRADS_API strads_err strads_lda_left_to_right(const strads_lda_model *model,
 /* How well the n words of each topic, in falling order, go together in the
  * documents of `data`, kept by row: umass[topics] (Mimno et al., EMNLP 2011:
  * the sum over pairs) and npmi[topics] (normalised pointwise mutual
- * information, the mean over pairs, -1 to 1). Windows are whole documents. Pairs of a word
- * that no document has are left out; NAN: no pair is left. word [topics x n] as
- * from strads_lda_top_words. STRADS_EINVAL: n is 0, or data by column only.
- * STRADS_ENOMEM. Any thread. */
+ * information, the mean over pairs, -1 to 1). Windows are whole documents.
+ * Pairs of a word that no document has are left out; NAN: no pair is left.
+ * word [topics x n] as from strads_lda_top_words. STRADS_EINVAL: n is 0, or
+ * data by column only. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
                                            const uint32_t *word,
                                            const strads_data *data,
