@@ -207,9 +207,11 @@ Test(role_client, what_is_not_acknowledged_is_sent_again_in_order)
     cr_assert_eq(h.timer, 1 + RESEND);
     forget_sent(&h);
     tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 1});
-    cr_assert_eq(h.n_sent, 2);
-    cr_assert_eq(h.sent[0].round, 2);
-    cr_assert_eq(h.sent[1].round, 3);
+    cr_assert_eq(h.n_sent, 3);
+    cr_assert_eq(h.sent[0].kind, STI_MSG_SETTLED);
+    cr_assert_eq(h.sent[0].round, 1);
+    cr_assert_eq(h.sent[1].round, 2);
+    cr_assert_eq(h.sent[2].round, 3);
     forget_sent(&h);
     const sti_event timer = {.kind = STI_EVENT_TIMER, .now = 2 * RESEND};
     sti_client_step(h.client, &timer, 1, &h.effects);
@@ -217,6 +219,23 @@ Test(role_client, what_is_not_acknowledged_is_sent_again_in_order)
     cr_assert_eq(h.n_sent, 2);
     cr_assert_eq(h.sent[0].round, 2);
     cr_assert_eq(h.timer, 3 * RESEND);
+    close_hand(&h);
+}
+
+/* What was acknowledged is not kept here: the shard has to find out itself. */
+Test(role_client, a_shard_that_tells_of_less_than_before_hears_what_it_told)
+{
+    hand h;
+    open_hand(&h, 0, 0);
+    for (uint32_t k = 0; k < 3; k++)
+        cr_assert(push(&h, STI_PUSH_CLOCK));
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 3});
+    forget_sent(&h);
+    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 1});
+    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent[0].kind, STI_MSG_SETTLED);
+    cr_assert_eq(h.sent[0].round, 3);
+    cr_assert_eq(sti_client_acknowledged(h.client, 0), 3);
     close_hand(&h);
 }
 
@@ -244,8 +263,10 @@ Test(role_client, one_that_comes_back_goes_on_where_its_stream_stands)
     forget_sent(&h);
     tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 7, .life = LIFE});
     cr_assert(push(&h, STI_PUSH_CLOCK));
-    cr_assert_eq(h.n_sent, 1);
-    cr_assert_eq(h.sent[0].round, 8);
+    cr_assert_eq(h.n_sent, 2);
+    cr_assert_eq(h.sent[0].kind, STI_MSG_SETTLED);
+    cr_assert_eq(h.sent[0].round, 7);
+    cr_assert_eq(h.sent[1].round, 8);
     cr_assert_eq(sti_client_clock(h.client, 8), clock + 1);
     close_hand(&h);
 }

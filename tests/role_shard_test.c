@@ -166,6 +166,7 @@ typedef struct two {
     sti_msg sent[32];
     uint32_t n_sent;
     uint64_t number[2];
+    uint64_t timer;
 } two;
 
 static void open_two(two *t)
@@ -206,6 +207,10 @@ static void tell_two(two *t, sti_event event)
         const sti_effect e = effects.at[k];
         if (e.kind == STI_EFFECT_SEND) {
             t->sent[t->n_sent++] = e.msg;
+            continue;
+        }
+        if (e.kind == STI_EFFECT_TIMER) {
+            t->timer = e.at;
             continue;
         }
         sti_job_run(NULL, e.job);
@@ -344,6 +349,51 @@ Test(role_shard, after_a_restart_each_client_is_told_where_it_stands)
         cr_assert_eq(t.sent[before + c].to, STI_CLIENT_0 + c);
         cr_assert_eq(t.sent[before + c].round, c);
     }
+    close_two(&t);
+}
+
+/* Until they have said what they were told, in a network that loses that. */
+Test(role_shard, after_a_restart_those_who_are_silent_are_told_again)
+{
+    two t;
+    open_two(&t);
+    end_clock(&t, 1, 5);
+    tell_two(&t, (sti_event){.kind = STI_EVENT_START, .now = 7});
+    cr_assert_gt(t.timer, 7);
+    tell_two(&t, (sti_event){.msg = {.kind = STI_MSG_SETTLED,
+                                     .from = STI_CLIENT_0 + 1,
+                                     .round = 1}});
+    uint32_t before = t.n_sent;
+    tell_two(&t, (sti_event){.kind = STI_EVENT_TIMER, .now = t.timer});
+    cr_assert_eq(t.n_sent, before + 1);
+    cr_assert_eq(t.sent[before].kind, STI_MSG_ATTACHED);
+    cr_assert_eq(t.sent[before].to, STI_CLIENT_0);
+    tell_two(&t, (sti_event){
+                     .msg = {.kind = STI_MSG_SETTLED, .from = STI_CLIENT_0}});
+    tell_two(&t, (sti_event){.kind = STI_EVENT_TIMER, .now = t.timer});
+    cr_assert_eq(t.n_sent, before + 1);
+    close_two(&t);
+}
+
+Test(role_shard, who_was_told_of_more_than_there_is_ends_the_run)
+{
+    two t;
+    open_two(&t);
+    end_clock(&t, 1, 5);
+    tell_two(&t, (sti_event){.kind = STI_EVENT_START});
+    tell_two(&t, (sti_event){.msg = {.kind = STI_MSG_SETTLED,
+                                     .from = STI_CLIENT_0 + 1,
+                                     .round = 3}});
+    const sti_msg *last = &t.sent[t.n_sent - 1];
+    cr_assert_eq(last->kind, STI_MSG_FAIL);
+    cr_assert_eq(last->to, STI_COORDINATOR);
+    const sti_failure *failure = (const sti_failure *)last->object;
+    cr_assert_eq(failure->err, STRADS_EIO);
+    cr_expect(strstr(failure->text,
+                     "shard 1 has lost what its disk had said was synced: "
+                     "client 1 was told that its pushes up to 3 are kept, the "
+                     "journal ends at 1 (clock 0)"),
+              "%s", failure->text);
     close_two(&t);
 }
 

@@ -66,6 +66,10 @@ void checker_barrier(checker *c, uint32_t worker);
  * left has left at some shards, and its next life only leaves again. */
 void checker_died(checker *c, uint32_t client);
 
+/* A shard's disk has lost what was synced: from now on nothing is promised of
+ * what it tells and of its rows, until the end. */
+void checker_forgets(checker *c, uint32_t shard);
+
 /* ---- what workers see -------------------------------------------------- */
 
 typedef struct checker_read {

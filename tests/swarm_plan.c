@@ -127,6 +127,22 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     s->limit_ns = UINT64_C(100) * (s->calm_at + 100 * s->resend_ns);
 }
 
+void swarm_plan_lose(uint64_t seed, swarm_plan *plan)
+{
+    sti_random r = sti_random_stream(seed, PURPOSE, 1);
+    sti_sim_store_setup *s = &plan->setup;
+    for (uint32_t k = 0; k < s->n_faults; k++)
+        if (plan->faults[k].kind == STI_SIM_KILL &&
+            plan->faults[k].node >= s->shards)
+            plan->faults[k].kind = STI_SIM_PAUSE;
+    s->n_faults = s->n_faults < SWARM_FAULTS ? s->n_faults + 1 : SWARM_FAULTS;
+    plan->faults[s->n_faults - 1] =
+        (sti_sim_fault){.kind = STI_SIM_LYING_DISK,
+                        .node = below(&r, s->shards),
+                        .at = sti_random_below(&r, s->calm_at - 3000 * US),
+                        .lasts = ONE_OF(&r, 50, 500, 3000) * US + 1};
+}
+
 /* ---- in words ---------------------------------------------------------- */
 
 static const char *staleness_text(uint32_t staleness, char *text, size_t size)
@@ -156,9 +172,11 @@ static void print_table(const strads_table_spec *t, uint32_t number, FILE *to)
 
 static void print_fault(const sti_sim_fault *f, FILE *to)
 {
-    static const char *const kind[] = {"kill",      "pause",     "slow",
-                                       "cut",       "isolate",   "break",
-                                       "fill disk", "break disk"};
+    static const char *const kind[] = {"kill",         "pause",
+                                       "slow",         "cut",
+                                       "isolate",      "break",
+                                       "fill disk",    "break disk",
+                                       "lying disk of"};
     (void)fprintf(to, "  %9.3f us %s node %u", 1e-3 * (double)f->at,
                   kind[f->kind], f->node);
     if (f->kind == STI_SIM_SLOW)

@@ -21,6 +21,10 @@ typedef struct swarm_plan {
  * points into *plan. */
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan);
 
+/* One disk loses what it had synced, some time while the work goes on; clients
+ * that were to be killed pause instead. */
+void swarm_plan_lose(uint64_t seed, swarm_plan *plan);
+
 void swarm_plan_print(const swarm_plan *plan, FILE *to);
 
 #endif

@@ -73,6 +73,11 @@ static void died(void *arg, uint32_t client)
     checker_died(((swarm *)arg)->checker, client);
 }
 
+static void forgets(void *arg, uint32_t shard)
+{
+    checker_forgets(((swarm *)arg)->checker, shard);
+}
+
 /* ---- what a worker does ------------------------------------------------ */
 
 static strads_err increment(life *l)
@@ -308,34 +313,43 @@ static void finish(swarm *s, strads_err err)
     sti_sim_store_outcome_of(s->sim, &result->outcome);
 }
 
+/* A swarm whose plan is drawn. */
+static void run_plan(swarm *s, FILE *tell, uint64_t tell_from)
+{
+    swarm_result *result = s->result;
+    *result = (swarm_result){0};
+    sti_sim_store_setup setup = s->plan.setup;
+    setup.body = body;
+    setup.sends = watch;
+    setup.dies = died;
+    setup.forgets = forgets;
+    setup.arg = s;
+    setup.tell = tell;
+    setup.tell_from = tell_from;
+    s->checker =
+        checker_new(&(checker_setup){.shards = setup.shards,
+                                     .clients = setup.clients,
+                                     .workers_each = setup.workers_each,
+                                     .tables = setup.tables,
+                                     .n_tables = setup.n_tables,
+                                     .clocks = s->plan.clocks});
+    strads_err err = s->checker ? sti_sim_store_new(&setup, &s->sim)
+                                : strads_fail(STRADS_ENOMEM, "no memory");
+    if (!err)
+        finish(s, sti_sim_store_run(s->sim));
+    else
+        (void)snprintf(result->breach, sizeof result->breach, "%s",
+                       strads_error_text());
+    sti_sim_store_free(s->sim);
+    checker_free(s->checker);
+}
+
 static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
                      uint64_t tell_from, swarm_result *result)
 {
     swarm s = {.lie = lie, .result = result};
-    *result = (swarm_result){0};
     swarm_plan_draw(seed, &s.plan);
-    sti_sim_store_setup setup = s.plan.setup;
-    setup.body = body;
-    setup.sends = watch;
-    setup.dies = died;
-    setup.arg = &s;
-    setup.tell = tell;
-    setup.tell_from = tell_from;
-    s.checker = checker_new(&(checker_setup){.shards = setup.shards,
-                                             .clients = setup.clients,
-                                             .workers_each = setup.workers_each,
-                                             .tables = setup.tables,
-                                             .n_tables = setup.n_tables,
-                                             .clocks = s.plan.clocks});
-    strads_err err = s.checker ? sti_sim_store_new(&setup, &s.sim)
-                               : strads_fail(STRADS_ENOMEM, "no memory");
-    if (!err)
-        finish(&s, sti_sim_store_run(s.sim));
-    else
-        (void)snprintf(result->breach, sizeof result->breach, "%s",
-                       strads_error_text());
-    sti_sim_store_free(s.sim);
-    checker_free(s.checker);
+    run_plan(&s, tell, tell_from);
 }
 
 void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
@@ -347,4 +361,12 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
 void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result)
 {
     run_seed(seed, lie, NULL, 0, result);
+}
+
+void swarm_seed_of_loss(uint64_t seed, FILE *tell, swarm_result *result)
+{
+    swarm s = {.result = result};
+    swarm_plan_draw(seed, &s.plan);
+    swarm_plan_lose(seed, &s.plan);
+    run_plan(&s, tell, 0);
 }

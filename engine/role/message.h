@@ -37,7 +37,9 @@ typedef enum sti_msg_kind {
     STI_MSG_ATTACH = 11,   /* client to shard: where do you stand? */
     STI_MSG_ATTACHED = 12, /* shard to client: pushes up to `round` are in, and
                               what else was asked of it is forgotten */
-    STI_MSG_LOOP = 13      /* between the nodes of a data-parallel program:
+    STI_MSG_SETTLED = 13,  /* client to shard, after ATTACHED: it was told that
+                              pushes up to `round` are in */
+    STI_MSG_LOOP = 14      /* between the nodes of a data-parallel program:
                               sti_loop_note */
 } sti_msg_kind;
 

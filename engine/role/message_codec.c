@@ -385,6 +385,7 @@ static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
     case STI_MSG_ROWS:
     case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
+    case STI_MSG_SETTLED:
         sti_store_encode(msg, w, rest);
         return w->err;
     case STI_MSG_LOOP:
@@ -432,6 +433,7 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
     case STI_MSG_ROWS:
     case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
+    case STI_MSG_SETTLED:
         return sti_store_decode(&r, backing, msg);
     case STI_MSG_LOOP:
         return sti_loop_decode(&r, msg);

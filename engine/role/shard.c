@@ -24,6 +24,7 @@ typedef struct stream_state {
     bool attaching;     /* ATTACH came, and is answered */
     uint64_t attach_at; /* once this is applied, */
     uint64_t life;      /* to that life of the client */
+    bool silent;        /* since the restart */
 } stream_state;
 
 /* A worker's ask whose clock has not come; ids only grow. */
@@ -36,6 +37,7 @@ typedef struct parked_ask {
 } parked_ask;
 
 static const uint64_t default_piece = UINT64_C(256) << 10;
+static const uint64_t default_retell_ns = 500000000;
 
 struct sti_shard {
     sti_kept *kept;
@@ -50,6 +52,7 @@ struct sti_shard {
     uint32_t durable; /* of at_work: in the journal, not yet applied */
     bool busy, failed;
     uint64_t now; /* of the last event */
+    uint64_t retell_ns;
     sti_apply_job apply;
     sti_serve_job serve;
 };
@@ -68,6 +71,7 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
     shard->clock = sti_kept_clock(setup->kept);
     shard->serve.piece_bytes =
         setup->piece_bytes ? setup->piece_bytes : default_piece;
+    shard->retell_ns = setup->retell_ns ? setup->retell_ns : default_retell_ns;
     shard->stream = calloc(shard->streams + 1, sizeof *shard->stream);
     shard->parked = calloc(shard->workers + 1, sizeof *shard->parked);
     shard->serve.asks = calloc(shard->workers + 1, sizeof *shard->serve.asks);
@@ -243,6 +247,27 @@ static void answer_attach(sti_shard *shard, uint32_t stream, sti_effects *out)
     tell(shard, STI_MSG_ATTACHED, stream, s->life, out);
 }
 
+/* S6 COMPARE: what a client was told is in is in. Otherwise the disk has lost
+ * what it had said was synced, and no client keeps it any more. */
+static void compare(sti_shard *shard, uint32_t stream, uint64_t settled,
+                    sti_effects *out)
+{
+    stream_state *s = &shard->stream[stream];
+    s->silent = false;
+    if (settled <= s->applied)
+        return;
+    strads_err err = strads_fail(
+        STRADS_EIO,
+        "shard %u has lost what its disk had said was synced: client %u was "
+        "told that its pushes up to %llu are kept, the journal ends at %llu "
+        "(clock %llu): run again with a journal on another disk, and never put "
+        "back an older copy of its directory",
+        (unsigned)(shard->address - STI_SHARD_0), (unsigned)stream,
+        (unsigned long long)settled, (unsigned long long)s->applied,
+        (unsigned long long)shard->clock);
+    fail(shard, err, strads_error_text(), out);
+}
+
 static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
 {
     uint32_t stream = msg->from - shard->first_client;
@@ -264,10 +289,27 @@ static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
         shard->stream[stream].attach_at = shard->stream[stream].accepted;
         answer_attach(shard, stream, out);
         break;
+    case STI_MSG_SETTLED:
+        compare(shard, stream, msg->round, out);
+        break;
     default:
         sti_object_drop(msg->object);
         break;
     }
+}
+
+/* Again and again to those who have not answered. */
+static void tell_silent(sti_shard *shard, sti_effects *out)
+{
+    uint32_t silent = 0;
+    for (uint32_t c = 0; c < shard->streams; c++) {
+        if (!shard->stream[c].silent)
+            continue;
+        tell(shard, STI_MSG_ATTACHED, c, 0, out);
+        silent++;
+    }
+    if (silent)
+        sti_effect_timer(out, shard->now + shard->retell_ns);
 }
 
 /* S5 RESTART: before anything else came. */
@@ -275,7 +317,8 @@ static void restart(sti_shard *shard, sti_effects *out)
 {
     sti_kept_restarted(shard->kept);
     for (uint32_t c = 0; c < shard->streams; c++)
-        tell(shard, STI_MSG_ATTACHED, c, 0, out);
+        shard->stream[c].silent = true;
+    tell_silent(shard, out);
 }
 
 /* ---- jobs -------------------------------------------------------------- */
@@ -438,8 +481,11 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
         case STI_EVENT_START:
             restart(shard, out);
             break;
-        case STI_EVENT_CANCEL:
         case STI_EVENT_TIMER:
+            if (!shard->failed)
+                tell_silent(shard, out);
+            break;
+        case STI_EVENT_CANCEL:
             break;
         }
     }

@@ -1,6 +1,6 @@
 /* engine/role/shard.h - the role that keeps rows: it takes in pushes of each
  * client in the order of their numbers, each once, says how far it is, and
- * answers who asks for rows (S1 to S5 of the store's protocol).
+ * answers who asks for rows (S1 to S6 of the store's protocol).
  *
  * Clients are streams (push_stream.h): the coordinator of a run, or one
  * store_client.h on each node of a data-parallel program. */
@@ -18,6 +18,7 @@ typedef struct sti_shard_setup {
     sti_journal *journal;     /* S2; recovered (S5: sti_kept_recover); NULL:
                                  nothing is persisted */
     uint64_t piece_bytes;     /* of an answer, about; 0: 256 KB */
+    uint64_t retell_ns;       /* S6; 0: 0.5 s */
 } sti_shard_setup;
 
 /* STRADS_ENOMEM. `kept` and `journal` outlive the role; its jobs alone touch
@@ -29,12 +30,13 @@ strads_err sti_shard_of_run(sti_run *run, sti_shard **out);
 
 void sti_shard_free(sti_shard *shard);
 
-/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, ATTACH),
- * DONE, and START after a restart (S5): each client is told where it stands.
+/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, ATTACH,
+ * SETTLED), DONE, and START after a restart (S5): each client is told where it
+ * stands, and again, by TIMER, until it has said what it was told before (S6).
  * It sends ACK, ROWS, ATTACHED, and FAIL to the coordinator when a job has
- * failed or a client broke a rule; then it goes no further. COMPUTE: one job
- * at a time, whatever thread carries it out. It ends when the run does: there
- * is no END of its own. No TIMER: clients ask again. */
+ * failed, a client broke a rule, or a client was told of more than there is;
+ * then it goes no further. COMPUTE: one job at a time, whatever thread carries
+ * it out. It ends when the run does: there is no END of its own. */
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
                     sti_effects *out);
 

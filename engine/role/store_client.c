@@ -140,6 +140,11 @@ uint32_t sti_client_staleness(const sti_client *client, uint32_t worker,
         &client->tables[table]);
 }
 
+uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard)
+{
+    return client->streams[shard].acknowledged;
+}
+
 bool sti_client_settled(const sti_client *client)
 {
     for (uint32_t s = 0; s < client->shards; s++)
@@ -214,10 +219,16 @@ static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
     }
 }
 
-/* C4 RESEND to one shard, and what was asked of it. */
+/* C4 RESEND to one shard, and what was asked of it. First what it has told
+ * before: a shard that has less now finds out (S6). */
 static void attached(sti_client *client, uint32_t shard, uint64_t now,
                      sti_effects *out)
 {
+    sti_effect_send(out,
+                    (sti_msg){.kind = STI_MSG_SETTLED,
+                              .from = STI_CLIENT_0 + client->client,
+                              .to = STI_SHARD_0 + shard,
+                              .round = client->streams[shard].acknowledged});
     sti_stream_resend(&client->streams[shard], now, out);
     for (uint32_t w = 0; w < client->n_workers; w++)
         sti_call_resend(client, &client->workers[w], shard, now, out);

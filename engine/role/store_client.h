@@ -50,8 +50,8 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out);
 void sti_client_free(sti_client *client);
 
 /* Takes n events in order, appends effects: MESSAGE (ACK, ROWS, ATTACHED of
- * any shard), TIMER. It emits SEND (PUSH, ASK_ROWS, ATTACH; FAIL to the
- * coordinator when a shard broke a rule or memory ran out), TIMER, WAKE. */
+ * any shard), TIMER. It emits SEND (PUSH, ASK_ROWS, ATTACH, SETTLED; FAIL to
+ * the coordinator when a shard broke a rule or memory ran out), TIMER, WAKE. */
 void sti_client_step(sti_client *client, const sti_event *events, size_t n,
                      sti_effects *out);
 
@@ -119,6 +119,9 @@ uint64_t sti_client_clock(const sti_client *client, uint32_t worker);
 /* What STRADS_STALENESS_ADAPTIVE is for this worker and table now. */
 uint32_t sti_client_staleness(const sti_client *client, uint32_t worker,
                               uint32_t table);
+
+/* The last push that a shard has said to be in. */
+uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard);
 
 /* Have all pushes been acknowledged? */
 bool sti_client_settled(const sti_client *client);

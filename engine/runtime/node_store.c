@@ -224,6 +224,8 @@ static void step_shard(sti_node_store *store, sti_store_shard *shard,
         const sti_msg *msg = &effect->msg;
         if (effect->kind == STI_EFFECT_COMPUTE)
             shard->job = effect->job;
+        else if (effect->kind == STI_EFFECT_TIMER)
+            shard->timer_at = effect->at;
         else if (msg->kind != STI_MSG_FAIL && is_here(store, msg->to))
             step_client(end_of(store, msg->to),
                         &(sti_event){.now = event->now, .msg = *msg});
@@ -243,6 +245,15 @@ static void run_job(sti_node_store *store, const sti_store_shard *shard,
     sti_job_run(NULL, job);
     sti_trace_span(store->setup.trace, shard->track, sti_job_name(NULL, job),
                    from + begin, from + sti_node_store_now(store), 0);
+}
+
+static void look_at_shards_timer(sti_node_store *store, sti_store_shard *shard,
+                                 uint64_t now)
+{
+    if (now < shard->timer_at)
+        return;
+    shard->timer_at = UINT64_MAX;
+    step_shard(store, shard, &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
 }
 
 /* One job of the shards, in turn. */
@@ -298,6 +309,8 @@ static bool take_inbox(sti_node_store *store)
     }
     for (uint32_t k = 0; k < store->n_ends; k++)
         look_at_timer(&store->end[k], now);
+    for (uint32_t k = 0; k < store->n_shards; k++)
+        look_at_shards_timer(store, &store->shards[k], now);
     return n > 0;
 }
 
@@ -427,13 +440,15 @@ static strads_err open_shard(sti_node_store *store, uint32_t number)
         .n_tables = store->n_tables,
     };
     (void)snprintf(name, sizeof name, "shard %u", number);
+    shard->timer_at = UINT64_MAX;
     shard->track = sti_trace_track(store->setup.trace, store->setup.node, name);
     strads_err err = sti_kept_open(&kept, &shard->kept);
     if (!err && store->setup.journal)
         err = open_journal(store, number, shard);
     const sti_shard_setup setup = {.kept = shard->kept,
                                    .first_client = STI_CLIENT_0,
-                                   .journal = shard->journal};
+                                   .journal = shard->journal,
+                                   .retell_ns = resend_ns};
     return err ? err : sti_shard_new(&setup, &shard->role);
 }
 

@@ -36,7 +36,8 @@ typedef struct sti_store_shard {
     sti_kept *kept;
     sti_journal *journal; /* NULL: none */
     sti_shard *role;
-    sti_job *job; /* to be run; NULL: none */
+    sti_job *job;      /* to be run; NULL: none */
+    uint64_t timer_at; /* UINT64_MAX: none */
     uint32_t track;
 } sti_store_shard;
 

@@ -283,7 +283,8 @@ static bool at_end(const sti_sim_store *sim)
         if (!sim->clients[c] || !sti_client_settled(sim->clients[c]))
             return false;
     for (uint32_t k = 0; k < sim->setup.shards; k++)
-        if (!sim->shards[k].role)
+        if (!sim->shards[k].role ||
+            sti_shard_clock(sim->shards[k].role) != STI_CLOCK_GONE)
             return false;
     return true;
 }

@@ -33,7 +33,10 @@ typedef enum sti_sim_fault_kind {
     STI_SIM_FULL_DISK = 6, /* shard `node` cannot write much more, */
     STI_SIM_BAD_DISK = 7,  /* or sync: it fails, and restarts when the disk is
                               mended */
-    STI_SIM_FAULTS
+    STI_SIM_FAULTS, /* so many are survived; and, which ends the run unless
+                       nobody had been told of what is lost: */
+    STI_SIM_LYING_DISK = STI_SIM_FAULTS /* as KILL, of shard `node`, and the
+                          end of its log is gone, synced or not */
 } sti_sim_fault_kind;
 
 typedef struct sti_sim_fault {
@@ -67,6 +70,8 @@ typedef struct sti_sim_store_setup {
     void (*body)(void *arg, sti_sim_worker *worker);
     /* NULL, or: a client is killed. */
     void (*dies)(void *arg, uint32_t client);
+    /* NULL, or: a shard's disk has lost what was synced. */
+    void (*forgets)(void *arg, uint32_t shard);
     /* NULL, or: what a role sends, as it does; it may be changed on its way. */
     void (*sends)(void *arg, sti_msg *msg);
     void *arg;
@@ -81,6 +86,9 @@ typedef struct sti_sim_store_outcome {
     uint64_t restarts, resent; /* resent: pushes, more than once */
     uint64_t deaths;           /* of clients */
     uint64_t disk_failures;    /* that a shard found out */
+    uint64_t lies;             /* disks that lost what was synced, */
+    uint64_t forgotten; /* and how many clients had been told of what then was
+                           not there when the shard came up */
 } sti_sim_store_outcome;
 
 /* STRADS_ENOMEM, STRADS_EINVAL. What the setup points to outlives the
@@ -90,7 +98,7 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
 void sti_sim_store_free(sti_sim_store *sim);
 
 /* Runs until all workers have left, all pushes are acknowledged and all shards
- * are up. Its error
+ * are up and know that all have left. Its error
  * is a role's, or what sti_sim_store_stop was told; STRADS_ELIMIT: stuck. */
 strads_err sti_sim_store_run(sti_sim_store *sim);
 

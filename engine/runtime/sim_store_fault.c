@@ -20,6 +20,7 @@ void sti_sim_store_shard_up(sti_sim_store *sim, uint32_t number)
                                   .memory_limit = UINT64_C(1) << 26};
     sim->shards[number].log_room = s->log_room;
     sim->shards[number].piece_bytes = s->piece_bytes;
+    sim->shards[number].retell_ns = s->resend_ns;
     sti_sim_store_stop(sim, sti_sim_shard_up(&sim->shards[number], &setup));
 }
 
@@ -29,6 +30,18 @@ void sti_sim_store_shard_down(sti_sim_store *sim, uint32_t number)
         return;
     sim->life[number]++;
     sti_sim_shard_kill(&sim->shards[number], &sim->random);
+}
+
+/* Whose pushes are gone that it was told are in. */
+static uint64_t count_forgotten(const sti_sim_store *sim, uint32_t number)
+{
+    const sti_kept *kept = sim->shards[number].kept;
+    uint64_t n = 0;
+    for (uint32_t c = 0; c < sim->setup.clients; c++)
+        n += sim->clients[c] &&
+             sti_client_acknowledged(sim->clients[c], number) >
+                 sti_kept_applied(kept, c);
+    return n;
 }
 
 static void restart_shard(sti_sim_store *sim, uint32_t number)
@@ -42,6 +55,7 @@ static void restart_shard(sti_sim_store *sim, uint32_t number)
                        number, shard->life - 1);
     if (sim->over)
         return;
+    sim->outcome.forgotten += count_forgotten(sim, number);
     const sti_event start = {.kind = STI_EVENT_START, .now = sim->now};
     sti_shard_step(shard->role, &start, 1, &sim->effects);
     sti_sim_store_apply(sim, STI_SHARD_0 + number);
@@ -129,6 +143,18 @@ static void begin_disk_fault(sti_sim_store *sim, const sti_sim_fault *f)
         sti_sim_shard_break_disk(shard);
 }
 
+static void lie(sti_sim_store *sim, uint32_t number)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    sti_sim_store_tell(sim, "shard %u is killed, and its disk has lied",
+                       number);
+    sti_sim_store_shard_down(sim, number);
+    sti_sim_shard_forget(&sim->shards[number], &sim->random);
+    sim->outcome.lies++;
+    if (s->forgets)
+        s->forgets(s->arg, number);
+}
+
 static void kill_node(sti_sim_store *sim, const sti_sim_fault *f,
                       uint64_t until)
 {
@@ -180,7 +206,8 @@ static void begin_fault(sti_sim_store *sim, const sti_sim_fault *f)
     case STI_SIM_BAD_DISK:
         begin_disk_fault(sim, f);
         break;
-    case STI_SIM_FAULTS:
+    case STI_SIM_LYING_DISK:
+        lie(sim, f->node);
         break;
     }
 }
@@ -191,7 +218,8 @@ static void end_fault(sti_sim_store *sim, const sti_sim_fault *f)
     if (f->kind == STI_SIM_FULL_DISK || f->kind == STI_SIM_BAD_DISK) {
         sti_sim_shard_mend_disk(&sim->shards[f->node]);
         restart_shard(sim, f->node);
-    } else if (f->kind == STI_SIM_KILL && f->node < shards) {
+    } else if (f->kind == STI_SIM_LYING_DISK ||
+               (f->kind == STI_SIM_KILL && f->node < shards)) {
         restart_shard(sim, f->node);
     } else if (f->kind == STI_SIM_KILL) {
         return_client(sim, f->node - shards);

@@ -1,6 +1,6 @@
 /* A shard and its disk. Invariant: what the role has told anybody is on the
- * disk and synced; what is not synced is lost at a kill, the last bytes first.
- */
+ * disk and synced, unless the disk lies; what is not synced is lost at a kill,
+ * the last bytes first. */
 #include "engine/runtime/sim_store_shard.h"
 
 #include <stdio.h>
@@ -62,7 +62,8 @@ strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
     const sti_shard_setup role = {.kept = shard->kept,
                                   .first_client = STI_CLIENT_0,
                                   .journal = shard->journal,
-                                  .piece_bytes = shard->piece_bytes};
+                                  .piece_bytes = shard->piece_bytes,
+                                  .retell_ns = shard->retell_ns};
     return err ? err : sti_shard_new(&role, &shard->role);
 }
 
@@ -76,6 +77,13 @@ void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random)
     go_down(shard);
     uint64_t loose = sti_memory_disk_unsynced(shard->disk);
     sti_memory_disk_lose(shard->disk, sti_random_below(random, loose + 1));
+}
+
+void sti_sim_shard_forget(sti_sim_shard *shard, sti_random *random)
+{
+    uint64_t log;
+    (void)sti_memory_disk_log(shard->disk, &log);
+    sti_memory_disk_forget(shard->disk, sti_random_below(random, log + 1));
 }
 
 /* ---- disks ------------------------------------------------------------- */

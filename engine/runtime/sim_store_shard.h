@@ -21,6 +21,7 @@ typedef struct sti_sim_shard {
     bool disk_ill;        /* that, or it is full */
     uint64_t log_room;    /* as in journal.h */
     uint64_t piece_bytes; /* as in shard.h */
+    uint64_t retell_ns;   /* the same */
     sti_job *job;  /* under way; it is carried out when its time is over */
     uint64_t life; /* 1, 2, ...: how often it came up */
 } sti_sim_shard;
@@ -32,6 +33,9 @@ strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup);
 /* Power is lost. A job under way has not begun, or is through and nobody was
  * told, or has written and not synced: then any part of that is kept. */
 void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random);
+
+/* While it is down: the end of the log is gone, though it was synced. */
+void sti_sim_shard_forget(sti_sim_shard *shard, sti_random *random);
 
 /* The disk is full but for `room` bytes, or fails to sync; until it is mended.
  * A shard that finds out says FAIL, and has to be killed. */

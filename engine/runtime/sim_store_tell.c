@@ -38,6 +38,8 @@ static const char *name_of(sti_msg_kind kind)
         return "ATTACH";
     case STI_MSG_ATTACHED:
         return "ATTACHED";
+    case STI_MSG_SETTLED:
+        return "SETTLED";
     default:
         return "another message";
     }

@@ -69,6 +69,14 @@ void sti_memory_disk_lose(sti_memory_disk *disk, uint64_t keep)
     disk->synced = size_of(disk->log);
 }
 
+void sti_memory_disk_forget(sti_memory_disk *disk, uint64_t keep)
+{
+    uint64_t least = keep > STI_JOURNAL_HEAD ? keep : STI_JOURNAL_HEAD;
+    if (size_of(disk->log) > least)
+        disk->log->size = least;
+    disk->synced = size_of(disk->log);
+}
+
 static unsigned char *bytes_of(sti_buffer *file, uint64_t *size)
 {
     *size = size_of(file);

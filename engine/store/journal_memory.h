@@ -25,6 +25,10 @@ uint64_t sti_memory_disk_unsynced(const sti_memory_disk *disk);
  * nothing). */
 void sti_memory_disk_lose(sti_memory_disk *disk, uint64_t keep);
 
+/* A disk that said that it had synced and had not: of the log's bytes the first
+ * `keep` stay, and its head at least. While no journal is open on it. */
+void sti_memory_disk_forget(sti_memory_disk *disk, uint64_t keep);
+
 /* The bytes of the log, or of the checkpoint (*size 0: there is none), to
  * damage them. Valid until the next call with the disk or its journal. */
 unsigned char *sti_memory_disk_log(sti_memory_disk *disk, uint64_t *size);

@@ -1,0 +1,243 @@
+/* What is added and what is sent: in which push each increment leaves, what
+ * filters may hold back, and what a client that dies takes with it. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/store/number_cells.h"
+#include "engine/store/row_shard.h"
+#include "tests/store_checker_state.h"
+
+/* ---- what workers do --------------------------------------------------- */
+
+bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
+                 uint32_t *col, double *value)
+{
+    *col = checker_col(c, worker, c->worker[worker].clock);
+    checker_cell *at = &checker_row(c, table, row)[*col];
+    if (at->made == CHECKER_INCS)
+        return false;
+    *value = (double)(1u << 2 * at->made++);
+    return true;
+}
+/* ---- filters ----------------------------------------------------------- */
+
+/* What increments from..to - 1 of a clock add up to. */
+static double sum_of(uint32_t from, uint32_t to)
+{
+    double sum = 0;
+    for (uint32_t k = from; k < to; k++)
+        sum += (double)(1u << 2 * k);
+    return sum;
+}
+
+static checker_found find_row(const checker *c, uint32_t worker, uint32_t t,
+                              uint32_t row, const sti_pending *pending)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    const checker_cell *cells =
+        &checker_row(c, t, row)[checker_col(c, worker, 0)];
+    checker_found found = {0};
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < c->setup.clocks; k++) {
+        double change = sum_of(cells[k].pushed, cells[k].made);
+        n += change > 0;
+        if (change > found.largest)
+            found.largest = change;
+    }
+    found.bytes = sti_cell_size(spec->type) * (spec->sparse ? n : spec->cols);
+    for (uint32_t i = 0; pending && i < pending->n; i++)
+        found.stays |= pending->rows[i] == row;
+    return found;
+}
+
+static void held_wrongly(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                         const char *how)
+{
+    checker_break(c, "filters: worker %u, table %u, row %u: %s", worker, t, row,
+                  how);
+}
+
+/* Rows that leave are large enough, and within the bound together. The least
+ * change of them; INFINITY: nothing left. */
+static double check_leaving(checker *c, uint32_t worker, uint32_t t,
+                            const checker_found *found, bool all)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    double least = INFINITY;
+    uint64_t bytes = 0;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < spec->rows; r++) {
+        if (found[r].stays || found[r].largest == 0)
+            continue;
+        n++;
+        bytes += found[r].bytes;
+        if (found[r].largest < least)
+            least = found[r].largest;
+        if (!all && found[r].largest < spec->hold_below)
+            held_wrongly(c, worker, t, r, "a small change is not held back");
+    }
+    if (!all && spec->push_bytes && n > 1 && bytes > spec->push_bytes)
+        held_wrongly(c, worker, t, 0, "more was pushed than its bound");
+    return least;
+}
+
+/* A row that stays is small, or no larger than all that left. */
+static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                          const checker_found *found, bool all, double least)
+{
+    const strads_table_spec *spec = &c->setup.tables[t];
+    c->held++;
+    if (all)
+        held_wrongly(c, worker, t, row,
+                     "held back by a flush, or by one who leaves");
+    else if (found->largest == 0)
+        held_wrongly(c, worker, t, row, "held back though it was pushed");
+    else if (found->largest >= spec->hold_below &&
+             (!spec->push_bytes || found->largest > least || isinf(least)))
+        held_wrongly(c, worker, t, row, "a large change is held back");
+}
+/* ---- pushes ------------------------------------------------------------ */
+
+/* A row is sent, with push `number`: what was held back of earlier clocks
+ * counts to this one. */
+static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                        uint64_t number)
+{
+    uint64_t now = c->worker[worker].clock;
+    checker_cell *cells = &checker_row(c, t, row)[checker_col(c, worker, 0)];
+    for (uint64_t k = 0; k <= now && k < c->setup.clocks; k++) {
+        checker_cell *at = &cells[k];
+        if (k == now)
+            at->on_time = at->made;
+        else if (at->sent < at->made)
+            at->late = (uint8_t)(1 + now);
+        for (; at->sent < at->made; at->sent++)
+            checker_sent(c, t, at)[at->sent] = (uint16_t)number;
+    }
+}
+
+/* A call is through: what does not stay with the worker was sent. */
+static void row_is_pushed(checker *c, uint32_t worker, uint32_t t, uint32_t row)
+{
+    checker_cell *cells = &checker_row(c, t, row)[checker_col(c, worker, 0)];
+    for (uint32_t k = 0; k < c->setup.clocks; k++) {
+        if (cells[k].sent < cells[k].made)
+            checker_break(
+                c,
+                "P3 once: worker %u, table %u, row %u: an increment was "
+                "neither sent nor held back",
+                worker, t, row);
+        cells[k].pushed = cells[k].made;
+    }
+}
+
+/* The rows of a push that is sent for the first time. */
+static void rows_are_sent(checker *c, const sti_msg *msg)
+{
+    uint32_t worker = UINT32_MAX;
+    sti_push_part part;
+    strads_err err;
+    for (size_t at = 0;
+         sti_push_next((const sti_buffer *)msg->object, &at, &part, &err);) {
+        if (part.kind == STI_PUSH_MARK)
+            worker = part.worker;
+        for (uint32_t k = 0; part.kind == STI_PUSH_ROWS && k < part.n; k++)
+            row_is_sent(c, worker, part.table, part.places[k], msg->round);
+        if (part.kind == STI_PUSH_COLS)
+            row_is_sent(c, worker, part.table, part.row, msg->round);
+    }
+}
+
+static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
+                         const sti_pending *pending)
+{
+    uint32_t rows = (uint32_t)c->setup.tables[t].rows;
+    for (uint32_t r = 0; !pending && r < rows; r++)
+        row_is_sent(c, worker, t, r, 0);
+    for (uint32_t r = 0; r < rows; r++)
+        c->found[r] = find_row(c, worker, t, r, pending);
+    double least = check_leaving(c, worker, t, c->found, all);
+    for (uint32_t r = 0; r < rows; r++)
+        if (c->found[r].stays)
+            check_staying(c, worker, t, r, &c->found[r], all, least);
+        else
+            row_is_pushed(c, worker, t, r);
+}
+
+void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
+                    const sti_pending *pending)
+{
+    checker_life *w = &c->worker[worker];
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        table_pushed(c, worker, t, end != STI_PUSH_CLOCK,
+                     pending ? &pending[t] : NULL);
+    w->clock += end == STI_PUSH_CLOCK;
+    w->left = end == STI_PUSH_LEAVE;
+}
+uint64_t checker_held(const checker *c)
+{
+    return c->held;
+}
+
+/* ---- clients that die -------------------------------------------------- */
+
+/* Of a cell the increments of pushes below `number` are left. */
+static void cut_cell(const checker *c, uint32_t table, checker_cell *at,
+                     uint64_t number)
+{
+    uint32_t n = 0;
+    while (n < at->sent && checker_sent(c, table, at)[n] < number)
+        n++;
+    at->made = at->pushed = at->sent = (uint8_t)n;
+    if (n <= at->on_time) {
+        at->on_time = (uint8_t)n;
+        at->late = 0;
+    }
+}
+
+/* All cells of a client's workers that a shard holds. */
+static void cut(checker *c, uint32_t shard, uint32_t client, uint64_t number)
+{
+    uint32_t each = c->setup.workers_each;
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        for (uint32_t r = 0; r < c->setup.tables[t].rows; r++) {
+            checker_cell *cells =
+                &checker_row(c, t, r)[checker_col(c, client * each, 0)];
+            if (sti_row_shard(t, r, c->setup.shards) != shard)
+                continue;
+            for (uint32_t k = 0; k < each * c->setup.clocks; k++)
+                cut_cell(c, t, &cells[k], number);
+        }
+}
+
+void checker_died(checker *c, uint32_t client)
+{
+    for (uint32_t s = 0; s < c->setup.shards; s++) {
+        cut(c, s, client, UINT64_MAX);
+        checker_tale_of(c, s, client)->cut = true;
+    }
+    for (uint32_t t = 0; t < c->setup.n_tables; t++)
+        memset(&c->as_of[t][client * c->setup.tables[t].rows], 0,
+               sizeof(uint64_t) * c->setup.tables[t].rows);
+}
+/* A next life leaves out no number that was used, and uses none again that is
+ * in. */
+void checker_saw_push(checker *c, const sti_msg *msg)
+{
+    uint32_t shard = msg->to - STI_SHARD_0, client = msg->from - STI_CLIENT_0;
+    checker_tale *t = checker_tale_of(c, shard, client);
+    if (t->cut && (msg->round <= t->acknowledged || msg->round > t->sent + 1))
+        checker_break(
+            c,
+            "P3 once: client %u comes back with push %llu to shard %u, which "
+            "has acknowledged %llu of the %llu before",
+            client, (unsigned long long)msg->round, shard,
+            (unsigned long long)t->acknowledged, (unsigned long long)t->sent);
+    if (t->cut)
+        cut(c, shard, client, msg->round);
+    if (!t->cut && msg->round <= t->sent) /* again */
+        return;
+    t->cut = false;
+    t->sent = msg->round;
+    rows_are_sent(c, msg);
+}
