@@ -42,3 +42,22 @@ int mf_planted_write(const char *path, double from, double to)
     }
     return fclose(file);
 }
+
+int mf_planted_counts_write(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return -1;
+    for (uint64_t u = 0; u < COUNTED_USERS; u++) {
+        for (uint64_t i = 0; i < COUNTED_ITEMS; i++) {
+            double r = .1;
+            if (strads_random_unit(SEED, PAIR, u * COUNTED_ITEMS + i, 1) > .4)
+                continue;
+            for (uint64_t k = 0; k < 2; k++)
+                r += fabs(normal(USER, u, k) * normal(ITEM, i, k));
+            (void)fprintf(file, "%llu %llu %.4f\n", (unsigned long long)u,
+                          (unsigned long long)i, r);
+        }
+    }
+    return fclose(file);
+}

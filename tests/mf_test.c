@@ -9,7 +9,7 @@
 
 #include "strads/mf.h"
 #include "tests/mf_planted.h"
-#include "tests/nodes_team.h"
+#include "tests/mf_trial.h"
 
 static char folder[] = "/tmp/strads-mf-XXXXXX";
 static char train_path[64], test_path[64];
@@ -32,42 +32,10 @@ static void remove_files(void)
 
 TestSuite(mf, .init = make_files, .fini = remove_files);
 
-static strads_data *read_train(uint32_t partitions)
-{
-    strads_data *data = NULL;
-    const strads_data_options options = {.size = sizeof options,
-                                         .partitions = partitions,
-                                         .layout = STRADS_LAYOUT_ROWS,
-                                         .values = STRADS_F32,
-                                         .kind = STRADS_KIND_RATINGS};
-    cr_assert_eq(strads_data_read(train_path, &options, &data), STRADS_OK, "%s",
-                 strads_error_text());
-    return data;
-}
-
 static strads_result *train(const strads_mf_options *config, uint32_t workers,
-                            uint32_t partitions, bool simulated)
+                            uint32_t partitions)
 {
-    const strads_engine_options options = {.size = sizeof options,
-                                           .workers = workers,
-                                           .partitions = partitions,
-                                           .seed = 5};
-    const strads_sim_options sim = {.size = sizeof sim,
-                                    .nodes = workers,
-                                    .latency = 1e-5,
-                                    .bandwidth = 1e9,
-                                    .update_cost = 1e-5,
-                                    .jitter = 2};
-    strads_data *data = read_train(partitions);
-    strads_result *result = NULL;
-    strads_err err =
-        simulated
-            ? strads_simulate(&strads_program_mf, config, data, &options, &sim,
-                              &result, NULL)
-            : strads_run(&strads_program_mf, config, data, &options, &result);
-    strads_data_free(data);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
-    return result;
+    return mf_trial_run(train_path, config, workers, partitions, false);
 }
 
 static double test_error(const strads_result *result)
@@ -110,7 +78,7 @@ static const strads_mf_options planted = {.rank = PLANTED_RANK + 2,
 Test(mf, a_planted_matrix_is_found_to_its_noise)
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        strads_result *result = train(&planted, workers, workers, false);
+        strads_result *result = train(&planted, workers, workers);
         double error = test_error(result);
         cr_expect_gt(error, .97 * PLANTED_NOISE, "%g", error);
         cr_expect_lt(error, 1.06 * PLANTED_NOISE, "%u workers: %g", workers,
@@ -121,49 +89,12 @@ Test(mf, a_planted_matrix_is_found_to_its_noise)
     }
 }
 
-static void expect_same(const strads_result *a, const strads_result *b)
-{
-    uint64_t n, m;
-    uint32_t width;
-    const double *x = strads_result_values(a, &n, &width);
-    const double *y = strads_result_values(b, &m, &width);
-    const float *p = strads_mf_users(strads_result_state(a));
-    const float *q = strads_mf_users(strads_result_state(b));
-    cr_assert_eq(n, m);
-    cr_expect_eq(memcmp(x, y, sizeof *x * n * width), 0, "other items");
-    cr_assert(p && q);
-    cr_expect_eq(memcmp(p, q, sizeof *p * PLANTED_USERS * width), 0,
-                 "other users");
-}
-
 Test(mf, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
 {
     const strads_mf_options config = {.rank = 20,
                                       .sweeps = 4,
                                       .test = test_path};
-    strads_result *alone = train(&config, 1, 4, false);
-    for (uint32_t workers = 2; workers <= 4; workers += 2) {
-        strads_result *others = train(&config, workers, 4, false);
-        expect_same(alone, others);
-        strads_result_free(others);
-        others = train(&config, workers, 4, true);
-        expect_same(alone, others);
-        strads_result_free(others);
-    }
-    team t = {.program = &strads_program_mf,
-              .config = &config,
-              .options = {.partitions = 4, .seed = 5},
-              .nodes = 2,
-              .workers = {1, 2},
-              .path = train_path};
-    team_end end[TEAM_MAX];
-    strads_result *spread;
-    team_run(&t, &spread, end);
-    cr_assert_eq(end[0].err, STRADS_OK, "%s", end[0].text);
-    cr_assert_eq(end[1].err, STRADS_OK, "%s", end[1].text);
-    expect_same(alone, spread);
-    strads_result_free(spread);
-    strads_result_free(alone);
+    mf_trial_expect_same_everywhere(train_path, &config, PLANTED_USERS);
 }
 
 Test(mf, what_is_held_out_does_not_depend_on_partitions)
@@ -171,7 +102,7 @@ Test(mf, what_is_held_out_does_not_depend_on_partitions)
     const strads_mf_options config = {.rank = 4, .sweeps = 1};
     double mean[3];
     for (uint32_t k = 0; k < 3; k++) {
-        strads_result *result = train(&config, 1, 2 * k + 1, false);
+        strads_result *result = train(&config, 1, 2 * k + 1);
         mean[k] = strads_mf_mean(strads_result_state(result));
         strads_result_free(result);
     }
@@ -184,7 +115,7 @@ Test(mf, a_step_that_explodes_is_undone_and_halved_until_it_holds)
     strads_mf_options config = planted;
     config.step = 200;
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        strads_result *result = train(&config, workers, 2, false);
+        strads_result *result = train(&config, workers, 2);
         double error = error_of_factors(result);
         cr_expect_geq(strads_mf_undone(strads_result_state(result)), 3);
         cr_expect_lt(error, 1.15 * PLANTED_NOISE, "%g", error);
@@ -196,9 +127,9 @@ Test(mf, biases_alone_are_worth_leaving_in)
 {
     strads_mf_options config = planted;
     config.sweeps = 3;
-    strads_result *with = train(&config, 1, 1, false);
+    strads_result *with = train(&config, 1, 1);
     config.no_biases = true;
-    strads_result *without = train(&config, 1, 1, false);
+    strads_result *without = train(&config, 1, 1);
     cr_expect_lt(test_error(with), test_error(without));
     strads_result_free(with);
     strads_result_free(without);
@@ -208,7 +139,7 @@ Test(mf, biases_alone_are_worth_leaving_in)
 
 static void refuse(const strads_mf_options *config, const char *says)
 {
-    strads_data *data = read_train(1);
+    strads_data *data = mf_trial_read(train_path, 1);
     strads_result *result = NULL;
     const strads_engine_options options = {.size = sizeof options,
                                            .workers = 1};
@@ -226,6 +157,10 @@ Test(mf, options_out_of_their_range_and_files_that_are_not_there_are_refused)
     refuse(&(strads_mf_options){.step = -1}, "step is -1");
     refuse(&(strads_mf_options){.lambda = NAN}, "lambda nan");
     refuse(&(strads_mf_options){.holdout = 1}, "holdout is 1");
-    refuse(&(strads_mf_options){.method = "als"}, "method is \"als\"");
+    refuse(&(strads_mf_options){.method = "newton"}, "method is \"newton\"");
+    refuse(&(strads_mf_options){.method = "cd", .implicit = true}, "not cd");
+    refuse(&(strads_mf_options){.method = "sgd", .nonnegative = true},
+           "not sgd");
+    refuse(&(strads_mf_options){.implicit = true, .alpha = -1}, "alpha is -1");
     refuse(&(strads_mf_options){.test = "/nowhere/test"}, "/nowhere/test");
 }

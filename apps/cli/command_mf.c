@@ -28,13 +28,19 @@ static void describe(const void *state)
     size_t at = 0;
     uint32_t undone = strads_mf_undone(state);
     strads_mf_errors(state, &train, &validation, &test);
-    if (!isnan(validation)) {
-        at = (size_t)snprintf(more, sizeof more, ", held out %.6g", validation);
+    const struct {
+        const char *what;
+        double error;
+    } part[] = {{"training", train}, {"held out", validation}, {"test", test}};
+    for (size_t k = 0; k < 3; k++) {
+        if (!isnan(part[k].error)) {
+            at += (size_t)snprintf(more + at, sizeof more - at, "%s%s %.6g",
+                                   at ? ", " : "", part[k].what, part[k].error);
+        }
     }
-    if (!isnan(test)) {
-        (void)snprintf(more + at, sizeof more - at, ", test %.6g", test);
+    if (at) {
+        cli_say(false, "root mean squared error: %s", more);
     }
-    cli_say(false, "root mean squared error: training %.6g%s", train, more);
     if (undone > 0) {
         cli_say(false,
                 "%" PRIu32 " sweeps were undone because their loss exploded, "

@@ -5,6 +5,7 @@
  *     bias     sums by item, users' biases out -> biases
  *     build    ratings into cells              -> errors of the biases alone
  *     epoch    RING: one pass of SGD           -> does the sweep stand?
+ *     meet, spread, solve                      instead of it: see mf_rows.c
  *     test     RING: errors on --test
  *     report   to nobody: progress
  *     items    RING: factors into the table
@@ -24,9 +25,10 @@
 
 /* Blocks whose factors fit the second cache, and enough of them that laps
  * overlap; places in a block have 16 bits. */
-static uint64_t wanted_blocks(uint64_t items, uint32_t stride,
+static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
                               uint32_t partitions)
 {
+    const uint32_t stride = mf_stride(o->rank);
     const uint64_t bytes = items * stride * sizeof(float);
     const uint64_t most = stride > 64 ? 1 << 20 : 1 << 19;
     uint64_t blocks = (bytes + most - 1) / most;
@@ -35,7 +37,9 @@ static uint64_t wanted_blocks(uint64_t items, uint32_t stride,
         blocks = items / 60000 + 1;
     if (partitions > 1 && blocks < 4 * (uint64_t)partitions)
         blocks = 4 * (uint64_t)partitions;
-    return blocks;
+    if (mf_by_rows(o) && blocks < mf_rows_blocks(o, items, partitions))
+        blocks = mf_rows_blocks(o, items, partitions);
+    return blocks < items || items == 0 ? blocks : items;
 }
 
 /* Before others are asked to come, and anything is read. */
@@ -66,8 +70,7 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     shape->width = 1 + o.rank;
     shape->block_max = UINT32_MAX;
     if (shape->blocks == 2 * shape->partitions) /* nobody asked for a number */
-        shape->blocks = (uint32_t)wanted_blocks(items, mf_stride(o.rank),
-                                                shape->partitions);
+        shape->blocks = (uint32_t)wanted_blocks(&o, items, shape->partitions);
     if (shape->blocks && items / shape->blocks >= UINT16_MAX)
         return strads_fail(STRADS_EINVAL,
                            "%llu items in %u blocks: a block has up to %d, "
@@ -95,14 +98,36 @@ static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
+static bool sweep_begins(const mf_state *s)
+{
+    return s->next == MF_EPOCH ||
+           (s->next == MF_MEET && s->sent == 0 && s->slab == 0);
+}
+
+void mf_lap_begins(mf_state *s)
+{
+    if (sweep_begins(s))
+        s->sweep_seconds = 0;
+    s->wall_from = now(CLOCK_MONOTONIC);
+    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void mf_lap_ends(mf_state *s)
+{
+    const double wall = now(CLOCK_MONOTONIC) - s->wall_from;
+
+    s->sweep_seconds += wall;
+    s->seconds += wall;
+    s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+}
+
 static strads_err dispatch_lap(strads_turn *turn, mf_state *s,
                                enum mf_phase phase)
 {
     s->added = 0;
     memset(s->sum, 0, sizeof(s->sum[0]) * MF_HELD_N);
     memset(s->test, 0, sizeof(s->test));
-    s->wall_from = now(CLOCK_MONOTONIC);
-    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+    mf_lap_begins(s);
     return strads_turn_dispatch(turn, phase, s->blocks, s->cut->block);
 }
 
@@ -119,7 +144,7 @@ static strads_err mf_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
-    if (turn->ends && s->next == MF_EPOCH)
+    if (turn->ends && sweep_begins(s))
         s->next = MF_ITEMS;
     if (turn->ends && s->course.done == 0)
         return strads_turn_stop(turn);
@@ -134,6 +159,10 @@ static strads_err mf_schedule(strads_turn *turn)
     case MF_TEST:
     case MF_ITEMS:
         return dispatch_lap(turn, s, s->next);
+    case MF_SPREAD:
+    case MF_SOLVE:
+    case MF_MEET:
+        return mf_rows_dispatch(turn, s);
     case MF_USERS:
         break;
     }
@@ -154,7 +183,7 @@ static strads_err mf_counted(strads_commit *commit)
 static strads_err mf_surveyed(strads_commit *commit)
 {
     mf_state *s = commit->state;
-    strads_err err = mf_scale_take(commit->partial, &s->scale);
+    strads_err err = mf_scale_take(&s->options, commit->partial, &s->scale);
 
     s->next = s->options.no_biases ? MF_BUILD : MF_BIAS;
     return err ? err
@@ -179,7 +208,8 @@ static strads_err mf_built(strads_commit *commit)
     s->test_rmse = NAN;
     mf_course_begin(&s->course, commit->partial[MF_LOSS] / s->scale.n,
                     held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
-    s->next = MF_EPOCH;
+    s->objective = NAN;
+    s->next = mf_by_rows(&s->options) ? MF_SPREAD : MF_EPOCH;
     return STRADS_OK;
 }
 
@@ -191,9 +221,7 @@ static strads_err mf_swept(strads_commit *commit)
         s->sum[k] += commit->partial[k];
     if (++s->added < s->blocks)
         return STRADS_OK;
-    s->lap_seconds = now(CLOCK_MONOTONIC) - s->wall_from;
-    s->seconds += s->lap_seconds;
-    s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+    mf_lap_ends(s);
     const bool stands = mf_sweep_judge(&s->course, s->sum, &s->scale);
     s->next = stands && s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;
@@ -217,7 +245,10 @@ static strads_err mf_told(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
-    s->next = mf_course_over(&s->course) ? MF_ITEMS : MF_EPOCH;
+    s->added = 0;
+    s->next = mf_by_rows(&s->options) ? MF_MEET : MF_EPOCH;
+    if (mf_course_over(&s->course))
+        s->next = MF_ITEMS;
     return STRADS_OK;
 }
 
@@ -259,23 +290,30 @@ static const char *const measures[] = {"sweep",
                                        "step",
                                        NULL};
 
+/* Implicit feedback has no ratings to miss. */
+static double train_rmse(const mf_state *s)
+{
+    return s->options.implicit ? NAN : s->scale.sd * sqrt(s->course.train);
+}
+
 static strads_err mf_objective(void *state, strads_report *report)
 {
     const mf_state *s = state;
     const mf_course *c = &s->course;
+    const bool by_rows = mf_by_rows(&s->options);
     const double figure[] = {
         c->done,
         s->seconds,
         s->cpu_seconds,
-        c->exploded ? NAN : s->scale.sd * sqrt(c->train),
+        c->exploded ? NAN : train_rmse(s),
         c->exploded ? NAN : s->scale.sd * sqrt(c->held),
         c->exploded ? NAN : s->test_rmse,
-        s->scale.n / s->lap_seconds,
-        mf_course_step(c),
+        s->scale.n / s->sweep_seconds,
+        by_rows ? NAN : mf_course_step(c),
     };
 
     memcpy(report->measure, figure, sizeof(figure));
-    report->objective = figure[3];
+    report->objective = by_rows ? s->objective : figure[3];
     report->gap = NAN;
     return STRADS_OK;
 }
@@ -307,7 +345,7 @@ void strads_mf_errors(const void *state, double *train, double *validation,
 {
     const mf_state *s = state;
 
-    *train = s->scale.sd * sqrt(s->course.train);
+    *train = train_rmse(s);
     *validation = s->scale.sd * sqrt(s->course.held);
     *test = s->test_rmse;
 }
@@ -356,6 +394,28 @@ static const strads_phase phases[] = {
                   .update = mf_update_epoch,
                   .aggregate = mf_swept,
                   .receive = mf_receive_epoch},
+    [MF_SPREAD] = {.name = "spread",
+                   .to = STRADS_TO_RING,
+                   .when = STRADS_WHEN_CALLED,
+                   .blind = true,
+                   .partial = mf_partial_none,
+                   .update = mf_update_spread,
+                   .aggregate = mf_spread_done},
+    [MF_SOLVE] = {.name = "solve",
+                  .when = STRADS_WHEN_CALLED,
+                  .result = STRADS_RESULT_WORKERS,
+                  .blind = true,
+                  .partial = mf_partial_solve,
+                  .update = mf_update_solve,
+                  .aggregate = mf_solved,
+                  .receive = mf_receive_solve},
+    [MF_MEET] = {.name = "meet",
+                 .to = STRADS_TO_RING,
+                 .when = STRADS_WHEN_CALLED,
+                 .blind = true,
+                 .partial = mf_partial_none,
+                 .update = mf_update_meet,
+                 .aggregate = mf_met},
     [MF_TEST] = {.name = "test",
                  .to = STRADS_TO_RING,
                  .when = STRADS_WHEN_CALLED,

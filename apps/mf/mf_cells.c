@@ -37,7 +37,7 @@ static void choose_micro(mf_local *l, uint64_t ratings)
     l->micros = (uint32_t)((l->users + (UINT64_C(1) << m) - 1) >> m);
 }
 
-static void place_items(mf_local *l)
+void mf_place_items(mf_local *l)
 {
     for (uint32_t b = 0; b < l->blocks; b++) {
         const strads_block *block = &l->cut->block[b];
@@ -184,24 +184,17 @@ static void shuffle_cells(mf_local *l, const strads_task *task)
     }
 }
 
-/* ---- factors ----------------------------------------------------------- */
+/* ---- building ---------------------------------------------------------- */
 
 /* Users without a rating stay at 0: nothing is known of them. */
-static void draw_users(mf_local *l, const strads_task *task)
+void mf_draw_users(mf_local *l, const strads_task *task)
 {
-    const uint32_t rank = l->options.rank;
-    const uint64_t first = task->share->rows.begin;
-    const double most = sqrt(.3 / sqrt(rank)); /* p'q has deviation 0.1 */
+    const uint64_t *start = task->share->by_row.start;
 
-    for (uint64_t u = 0; u < l->users; u++) {
-        if (task->share->by_row.start[u] == task->share->by_row.start[u + 1])
-            continue;
-        for (uint32_t k = 0; k < rank; k++)
-            l->p[u * l->stride + k] =
-                (float)(most * (2 * strads_random_unit(task->seed, MF_DRAW_USER,
-                                                       first + u, k) -
-                                1));
-    }
+    for (uint64_t u = 0; u < l->users; u++)
+        if (start[u] < start[u + 1])
+            mf_draw(&l->options, task->seed, MF_DRAW_USER,
+                    task->share->rows.begin + u, l->p + u * l->stride);
 }
 
 strads_err mf_update_build(strads_task *task)
@@ -209,8 +202,10 @@ strads_err mf_update_build(strads_task *task)
     mf_local *l = task->local;
     const uint64_t ratings = task->share->by_row.nnz;
 
+    if (mf_by_rows(&l->options))
+        return mf_rows_build(task);
     choose_micro(l, ratings);
-    place_items(l);
+    mf_place_items(l);
     strads_err err = make_room(l, ratings);
     if (err)
         return err;
@@ -221,7 +216,7 @@ strads_err mf_update_build(strads_task *task)
     if (err)
         return err;
     shuffle_cells(l, task);
-    draw_users(l, task);
+    mf_draw_users(l, task);
     return l->options.test ? mf_test_read(l, task->share) : STRADS_OK;
 }
 

@@ -7,7 +7,8 @@
 
 static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
 static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
-static const double WORSE = 1.005; /* held-out error, beyond its noise */
+static const double WORSE = 1.005;    /* held-out error, beyond its noise */
+static const double NO_BETTER = .999; /* where nothing but descent is left */
 enum { UNDO_MAX = 40 };
 
 static void set_lambda(mf_course *c)
@@ -45,18 +46,25 @@ bool mf_course_take(mf_course *c, double train, double held)
         c->undone++;
         return false;
     }
+    mf_course_follow(c, train, held);
+    return true;
+}
+
+void mf_course_follow(mf_course *c, double train, double held)
+{
+    const double error = isnan(held) && c->descends ? train : held;
+    const double bound = c->descends ? NO_BETTER : WORSE;
+
     c->done++;
     c->train = train;
     c->held = held;
-    c->stale = held > WORSE * c->best ? c->stale + 1 : 0;
-    c->best = fmin(c->best, held);
+    c->stale = error > bound * c->best ? c->stale + 1 : 0;
+    c->best = fmin(c->best, error);
     set_lambda(c);
-    return true;
 }
 
 bool mf_course_over(const mf_course *c)
 {
-    const bool stale = !isnan(c->held) && c->stale >= c->patience;
-
-    return c->done >= c->sweeps || c->undone >= UNDO_MAX || stale;
+    return c->done >= c->sweeps || c->undone >= UNDO_MAX ||
+           c->stale >= c->patience;
 }

@@ -11,6 +11,7 @@ typedef struct mf_course {
     double first_step;
     double fixed_lambda; /* 0: follows the held-out error */
     uint32_t sweeps, patience;
+    bool descends; /* the objective falls from sweep to sweep */
 
     uint32_t done, undone; /* sweeps */
     uint32_t stale;        /* sweeps in a row with a worse held-out error */
@@ -27,6 +28,8 @@ void mf_course_begin(mf_course *c, double train, double held);
 double mf_course_step(const mf_course *c);
 /* Takes a sweep's errors; false: it is to be undone. */
 bool mf_course_take(mf_course *c, double train, double held);
+/* Takes the errors of a sweep that descends: it always stands. */
+void mf_course_follow(mf_course *c, double train, double held);
 bool mf_course_over(const mf_course *c);
 
 #endif

@@ -63,6 +63,9 @@ static void count(mf_local *l, uint64_t user, uint32_t item, float rating,
 static void keep(mf_local *l, uint64_t user, uint32_t item, float rating,
                  uint64_t *at)
 {
+    /* Implicit feedback says that the user had the item: 1. */
+    if (l->options.implicit)
+        rating = 1;
     const float scaled = (rating - (float)l->scale.mean) / (float)l->scale.sd -
                          (user < l->users ? l->user_bias[user] : 0) -
                          (item < l->items ? l->item_bias[item] : 0);

@@ -9,13 +9,14 @@
 #include "mf_parts.h"
 
 enum { RANK_MAX = 1024 };
+static const double IMPLICIT_LAMBDA = 1;
 
-const strads_mf_options mf_defaults = {.method = "sgd",
-                                       .rank = 16,
+const strads_mf_options mf_defaults = {.rank = 16,
                                        .sweeps = 20,
                                        .step = .08,
                                        .holdout = .02,
-                                       .patience = 3};
+                                       .patience = 3,
+                                       .alpha = 40};
 
 #define FIELD(name) offsetof(strads_mf_options, name)
 
@@ -43,8 +44,23 @@ const strads_option mf_option_table[] = {
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(method),
      .metavar = "M",
-     .help = "sgd: stochastic gradient descent (default)",
-     .choices = "sgd"},
+     .help = "sgd, or whole rows: als, cd (default sgd; als for the next two)",
+     .choices = "sgd|als|cd"},
+    {.name = "implicit",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = FIELD(implicit),
+     .help = "ratings are counts of what was seen (default: no)"},
+    {.name = "nonnegative",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = FIELD(nonnegative),
+     .help = "factors from 0 up, no mean, no biases (default: no)"},
+    {.name = "alpha",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(alpha),
+     .metavar = "A",
+     .help = "implicit: confidence 1 + A x rating (default 40)",
+     .min = FLT_MIN,
+     .max = 1e6},
     {.name = "step",
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(step),
@@ -83,10 +99,25 @@ uint32_t mf_stride(uint32_t rank)
     return (rank + MF_LANES - 1) / MF_LANES * MF_LANES;
 }
 
+bool mf_by_rows(const strads_mf_options *o)
+{
+    return strcmp(o->method, "sgd") != 0;
+}
+
+uint32_t mf_slab(const strads_mf_options *o)
+{
+    return strcmp(o->method, "cd") == 0 ? MF_TILE : mf_stride(o->rank);
+}
+
 static void fill_in(strads_mf_options *o)
 {
     if (!o->method)
-        o->method = mf_defaults.method;
+        o->method = o->implicit || o->nonnegative ? "als" : "sgd";
+    o->no_biases |= o->implicit || o->nonnegative;
+    if (o->alpha == 0)
+        o->alpha = mf_defaults.alpha;
+    if (o->implicit && o->lambda == 0)
+        o->lambda = IMPLICIT_LAMBDA;
     if (o->rank == 0)
         o->rank = mf_defaults.rank;
     if (o->sweeps == 0)
@@ -99,15 +130,33 @@ static void fill_in(strads_mf_options *o)
         o->patience = mf_defaults.patience;
 }
 
+static strads_err check_method(const strads_mf_options *o)
+{
+    if (strcmp(o->method, "sgd") != 0 && strcmp(o->method, "als") != 0 &&
+        strcmp(o->method, "cd") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "method is \"%s\"; expected sgd, als or cd",
+                           o->method);
+    if (o->implicit && strcmp(o->method, "als") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "implicit feedback has equations over all pairs, "
+                           "which method als alone solves, not %s",
+                           o->method);
+    if (o->nonnegative && !mf_by_rows(o))
+        return strads_fail(STRADS_EINVAL,
+                           "factors from 0 up need method als or cd, not sgd");
+    return STRADS_OK;
+}
+
 strads_err mf_options_resolve(const strads_mf_options *given,
                               strads_mf_options *out)
 {
     strads_mf_options o = *given;
 
     fill_in(&o);
-    if (strcmp(o.method, "sgd") != 0)
-        return strads_fail(STRADS_EINVAL, "method is \"%s\"; expected sgd",
-                           o.method);
+    strads_err err = check_method(&o);
+    if (err)
+        return err;
     if (o.rank > RANK_MAX)
         return strads_fail(STRADS_EINVAL, "rank is %u; expected 1 to %d",
                            o.rank, RANK_MAX);
@@ -117,6 +166,10 @@ strads_err mf_options_resolve(const strads_mf_options *given,
                            "step is %g, lambda %g; expected a finite number "
                            "above 0, and one from 0 up",
                            o.step, o.lambda);
+    if (!(o.alpha > 0) || !isfinite(o.alpha))
+        return strads_fail(STRADS_EINVAL,
+                           "alpha is %g; expected a finite number above 0",
+                           o.alpha);
     if (!(o.holdout > 0) || !(o.holdout < 1))
         return strads_fail(STRADS_EINVAL,
                            "holdout is %g; expected a number between 0 and 1",

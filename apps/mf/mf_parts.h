@@ -13,6 +13,7 @@
 #include <strads/policy.h>
 
 #include "mf_course.h"
+#include "mf_equations.h"
 #include "mf_kernels.h"
 
 enum mf_phase {
@@ -21,6 +22,9 @@ enum mf_phase {
     MF_BIAS,
     MF_BUILD,
     MF_EPOCH,
+    MF_SPREAD,
+    MF_SOLVE,
+    MF_MEET,
     MF_TEST,
     MF_REPORT,
     MF_ITEMS,
@@ -33,6 +37,7 @@ enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
 /* Places of the sums in partials. */
 enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* survey; then per item */
 enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
+enum { MF_PENALTY = MF_HELD_N, MF_SOLVED };           /* solve; then a Gram */
 enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS };        /* test */
 
 /* What merging the surveys has told: the same on all partitions. */
@@ -53,6 +58,25 @@ typedef struct mf_samples {
     uint64_t *start;
     mf_sample *sample;
 } mf_samples;
+
+/* Solving for whole rows, see mf_rows.c. */
+typedef struct mf_rows {
+    const mf_equations *equations;
+    uint32_t slab; /* factors that are solved for at once */
+    /* Ratings by item: the users are this partition's. With those by user,
+     * which the share has, 16 bytes a rating. */
+    uint64_t *item_start; /* [items + 1] */
+    uint32_t *item_user;
+    float *item_value; /* x, or r where feedback is implicit */
+    float *q;          /* [items x stride] as they are when users are solved */
+    float *gram;       /* [stride x stride] of users; implicit feedback only */
+    bool began;        /* users have been solved for once */
+    /* Room for one row: [most ratings] and [slab] or [slab x slab]. */
+    uint32_t *index;
+    float *target, *weight, *error;
+    float *matrix, *side, *right, *step, *slope;
+    float *items_gram; /* [stride x stride]; implicit feedback only */
+} mf_rows;
 
 /* One partition. */
 typedef struct mf_local {
@@ -87,12 +111,17 @@ typedef struct mf_local {
     bool undo;      /* items are to go back to q_good */
     double sum[MF_LOSSES];
     uint32_t told; /* blocks of this sweep whose sums are in */
+    mf_rows rows;
 } mf_local;
 
 /* A block's object: the factors of its items. */
 typedef struct mf_items {
     uint64_t floats;
     float *q; /* [items of the block x stride] */
+    /* Between the partitions of a lap: a matrix and a side for each item. */
+    uint64_t system_floats;
+    float *system;
+    uint32_t slab; /* of factors that comes next */
 } mf_items;
 
 /* The coordinator. */
@@ -107,9 +136,13 @@ typedef struct mf_state {
     double sum[MF_LOSSES], test[MF_TESTS];
     double test_rmse;
     uint32_t added; /* blocks of this lap whose sums are in */
-    double seconds, cpu_seconds, lap_seconds; /* of training; of the last lap */
+    double seconds, cpu_seconds, sweep_seconds; /* of training */
     double wall_from, cpu_from;
-    float *user; /* [users x (1 + rank)] */
+    double objective; /* by rows: what is minimised; otherwise NaN */
+    uint32_t sent;    /* by rows: blocks of this lap that have been sent out */
+    uint32_t slab;    /* by rows: laps of this sweep that are done */
+    bool began;       /* by rows: users have been solved for once */
+    float *user;      /* [users x (1 + rank)] */
     uint64_t users_home;
     uint32_t piece; /* of users, the next to ask for */
 } mf_state;
@@ -120,6 +153,10 @@ extern const strads_option mf_option_table[];
 strads_err mf_options_resolve(const strads_mf_options *given,
                               strads_mf_options *out);
 uint32_t mf_stride(uint32_t rank);
+/* Whether whole rows are solved for: als, cd. */
+bool mf_by_rows(const strads_mf_options *o);
+/* Factors that are solved for at once. */
+uint32_t mf_slab(const strads_mf_options *o);
 
 /* mf_survey.c: counts, scale, biases. */
 size_t mf_partial_count(const strads_task *task);
@@ -132,7 +169,8 @@ size_t mf_partial_bias(const strads_task *task);
 strads_err mf_update_bias(strads_task *task);
 strads_err mf_receive_bias(strads_task *task);
 /* Scale from the merged sums; STRADS_EFORMAT: there is nothing to train on. */
-strads_err mf_scale_take(const double *sums, mf_scale *scale);
+strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
+                         mf_scale *scale);
 float mf_user_bias(const mf_local *l, const strads_share *share, uint64_t seed,
                    uint64_t row);
 /* Entries of a row, one by one: value, and whether it is held out. */
@@ -148,10 +186,41 @@ static inline float mf_value(const strads_sparse *x, uint64_t e)
     return x->f32 ? x->f32[e] : (float)x->f64[e];
 }
 
+/* mf_items.c: what travels; first factors. */
+extern const strads_payload mf_payload;
+strads_err mf_items_equations(mf_items *items, uint64_t floats);
+void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
+             uint64_t row, float *out);
+
 /* mf_cells.c: ratings into cells, users' first factors. */
 strads_err mf_update_build(strads_task *task);
 strads_err mf_receive_build(strads_task *task);
 strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
+void mf_place_items(mf_local *l);
+void mf_draw_users(mf_local *l, const strads_task *task);
+
+/* mf_rows_build.c: ratings by item, and room for a row. */
+strads_err mf_rows_build(strads_task *task);
+void mf_rows_free(mf_rows *rows);
+
+/* mf_rows.c: solving for whole rows. */
+strads_err mf_update_spread(strads_task *task);
+size_t mf_partial_solve(const strads_task *task);
+strads_err mf_update_solve(strads_task *task);
+strads_err mf_receive_solve(strads_task *task);
+strads_err mf_update_meet(strads_task *task);
+
+/* mf_rows_turns.c: what the coordinator does for that. */
+strads_err mf_rows_dispatch(strads_turn *turn, mf_state *s);
+strads_err mf_spread_done(strads_commit *commit);
+strads_err mf_solved(strads_commit *commit);
+strads_err mf_met(strads_commit *commit);
+uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
+                        uint32_t partitions);
+
+/* mf.c: the clocks of training. */
+void mf_lap_begins(mf_state *s);
+void mf_lap_ends(mf_state *s);
 
 /* mf_measure.c: the ratings of --test. */
 strads_err mf_test_read(mf_local *l, const strads_share *share);
@@ -161,7 +230,6 @@ double mf_samples_loss(const mf_local *l, const mf_samples *samples,
                        const strads_task *task);
 
 /* mf_epoch.c: sweeps, and bringing the factors together. */
-extern const strads_payload mf_payload;
 size_t mf_partial_losses(const strads_task *task);
 strads_err mf_update_epoch(strads_task *task);
 strads_err mf_receive_epoch(strads_task *task);

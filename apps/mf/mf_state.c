@@ -24,6 +24,7 @@ static mf_course course_of(const strads_mf_options *o)
     return (mf_course){.first_step = o->step,
                        .fixed_lambda = o->lambda,
                        .sweeps = o->sweeps,
+                       .descends = mf_by_rows(o),
                        .patience = o->patience};
 }
 
@@ -84,6 +85,7 @@ void mf_close(void *local)
     free(l->item_n);
     free(l->item_bias);
     free(l->user_bias);
+    mf_rows_free(&l->rows);
     strads_cut_free(l->cut);
     free(l);
 }

@@ -31,7 +31,9 @@ strads_err mf_receive_count(strads_task *task)
 {
     mf_local *l = task->local;
     const double n = task->partial[0];
-    const double share = fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
+    const double share = l->options.implicit
+                             ? 0 /* there is no error that would tell more */
+                             : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
 
     l->scale.ratings = n;
     l->held_below = (uint32_t)(share * 4294967295.0);
@@ -50,10 +52,26 @@ size_t mf_partial_survey(const strads_task *task)
     return MF_SUMS + 2 * (size_t)task->shape->cols;
 }
 
+static strads_err refuse_negative(const strads_task *task, uint64_t user,
+                                  uint32_t item, double rating)
+{
+    const mf_local *l = task->local;
+    const uint64_t row = task->share->rows.begin + user;
+
+    return strads_fail(STRADS_EFORMAT,
+                       "user %llu gives item %u a rating of %g (both counted "
+                       "from 0, as read): %s needs ratings from 0 up",
+                       (unsigned long long)row, item, rating,
+                       l->options.implicit
+                           ? "implicit feedback"
+                           : "a model without negative factors");
+}
+
 strads_err mf_update_survey(strads_task *task)
 {
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
+    const bool no_negatives = l->options.implicit || l->options.nonnegative;
     double *count = task->partial + MF_SUMS, *sum = count + l->items;
 
     for (uint64_t u = 0; u < x->lines; u++) {
@@ -63,6 +81,8 @@ strads_err mf_update_survey(strads_task *task)
             const double r = (double)mf_value(x, e);
             if (mf_is_held(salt, x->index[e], l->held_below))
                 continue;
+            if (no_negatives && !(r >= 0))
+                return refuse_negative(task, u, x->index[e], r);
             task->partial[MF_N]++;
             task->partial[MF_SUM] += r;
             task->partial[MF_SQUARES] += r * r;
@@ -73,7 +93,8 @@ strads_err mf_update_survey(strads_task *task)
     return STRADS_OK;
 }
 
-strads_err mf_scale_take(const double *sums, mf_scale *scale)
+strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
+                         mf_scale *scale)
 {
     const double n = sums[MF_N], mean = sums[MF_SUM] / n;
     const double variance = sums[MF_SQUARES] / n - mean * mean;
@@ -86,7 +107,13 @@ strads_err mf_scale_take(const double *sums, mf_scale *scale)
         return strads_fail(STRADS_ELIMIT,
                            "the ratings are so large that their squares have "
                            "no sum: scale them down");
-    scale->n = n;
+    *scale = (mf_scale){.ratings = scale->ratings, .n = n, .sd = 1};
+    if (o->implicit)
+        return STRADS_OK;
+    if (o->nonnegative) { /* the mean is for the factors to make */
+        scale->sd = sums[MF_SQUARES] > 0 ? sqrt(sums[MF_SQUARES] / n) : 1;
+        return STRADS_OK;
+    }
     scale->mean = mean;
     /* Equal ratings: rounding alone would be blown up. */
     scale->sd = variance > 1e-12 * mean * mean ? sqrt(variance) : 1;
@@ -97,7 +124,7 @@ strads_err mf_receive_survey(strads_task *task)
 {
     mf_local *l = task->local;
     const double *count = task->partial + MF_SUMS, *sum = count + l->items;
-    strads_err err = mf_scale_take(task->partial, &l->scale);
+    strads_err err = mf_scale_take(&l->options, task->partial, &l->scale);
 
     if (err)
         return err;

@@ -2,9 +2,9 @@
  *
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
- * by stochastic gradient descent: users are split over the partitions and stay
- * there with their factors, blocks of items travel with theirs (DSGD: Gemulla
- * et al., KDD 2011). The biases are damped means that are taken out before.
+ * by stochastic gradient descent, alternating least squares or descent by row:
+ * users are split over the partitions and stay there with their factors, blocks
+ * of items travel with theirs (DSGD: Gemulla et al., KDD 2011). The biases are damped means that are taken out before.
  * Needs no tuning: ratings are scaled to mean 0 and deviation 1, the penalty
  * follows the error on ratings that are held out, and a sweep whose loss
  * explodes is undone and goes on with half the step. */
@@ -23,7 +23,9 @@ extern "C" {
 
 /* What `config` points to; NULL: all defaults. */
 typedef struct strads_mf_options {
-    const char *method; /* NULL: "sgd" */
+    const char *method; /* "sgd"; "als": whole rows by least squares, "cd": by
+                           16 factors at a time; NULL: "als" for implicit and
+                           nonnegative, else "sgd" */
     uint32_t rank;      /* factors of a user and an item, 1 .. 1024; 0: 16 */
     uint32_t sweeps;    /* passes over the ratings at most; 0: 20 */
     const char *test;   /* ratings to measure the error on after each sweep, not
@@ -37,6 +39,11 @@ typedef struct strads_mf_options {
     uint32_t patience;  /* sweeps in a row whose held-out squared error is 0.5 %
                            above the best one: they end the run; 0: 3 */
     bool no_biases;     /* b_u and c_i stay 0 */
+    bool implicit;      /* ratings are how often, from 0 up: p_u'q_i is to be 1
+                           where it is above 0 and 0 everywhere else, with
+                           confidence 1 + alpha r (Hu, Koren, Volinsky 2008) */
+    bool nonnegative;   /* p_u, q_i >= 0; mean, b_u and c_i are 0 */
+    double alpha;       /* > 0; 0: 40 */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, rows split, rows compressed, f32. Its

@@ -1,0 +1,26 @@
+/* Normal equations for AVX-512. The build compiles this file for such
+ * processors; it is entered on them alone. */
+#include "mf_equations.h"
+
+#ifndef __AVX512F__
+
+const mf_equations *mf_equations_avx512(void)
+{
+    return NULL;
+}
+
+#else
+
+#include "mf_equations_loops.h"
+
+const mf_equations *mf_equations_avx512(void)
+{
+    static const mf_equations table = {.gather = gather,
+                                       .subtract = subtract,
+                                       .solve = solve,
+                                       .solve_nonnegative = solve_nonnegative};
+
+    return &table;
+}
+
+#endif

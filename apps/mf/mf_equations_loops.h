@@ -1,0 +1,208 @@
+/* The loops of mf_equations.h, which are compiled once for any processor and
+ * once for AVX-512: a tile is then sixteen registers. Includes mf_equations.h;
+ * included by the files that hold the two tables. */
+#ifndef MF_EQUATIONS_LOOPS_H
+#define MF_EQUATIONS_LOOPS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "mf_equations.h"
+
+typedef float lanes __attribute__((vector_size(64)));
+
+/* Ratings at a time: their rows stay in the second cache while one tile after
+ * the other is summed, and sums of many are made of sums of few. */
+enum { GATHER_PANEL = 256, AHEAD = 20 };
+
+static inline const lanes *lanes_at(const float *x)
+{
+    return (const lanes *)(const void *)x;
+}
+
+static inline lanes *lanes_in(float *x)
+{
+    return (lanes *)(void *)x;
+}
+
+/* ---- sums -------------------------------------------------------------- */
+
+/* One tile over the ratings [begin, end): of the factors `down` x `across` of
+ * their rows. Whether there are weights, and a side to sum as well, is known
+ * when this is compiled. */
+typedef struct tile {
+    uint32_t begin, end, down, across, width;
+    float *matrix, *side;
+} tile;
+
+static inline __attribute__((always_inline)) void
+gather_tile(const mf_line *line, const tile *t, bool weighted, bool sided)
+{
+    const float *down = line->factor + t->down;
+    const float *across = line->factor + t->across;
+    const size_t stride = line->stride;
+    const uint32_t last = line->n - 1;
+    lanes sum[MF_TILE], right;
+
+    memset(sum, 0, sizeof(sum));
+    memset(&right, 0, sizeof(right));
+    for (uint32_t k = t->begin; k < t->end; k++) {
+        const float *q = down + line->index[k] * stride;
+        const uint32_t next = k + AHEAD < last ? k + AHEAD : last;
+        lanes v = *lanes_at(across + line->index[k] * stride);
+        __builtin_prefetch(down + line->index[next] * stride);
+        if (sided)
+            right += line->target[k] * v;
+        if (weighted)
+            v *= line->weight[k];
+#pragma GCC unroll 16
+        for (uint32_t j = 0; j < MF_TILE; j++)
+            sum[j] += q[j] * v;
+    }
+#pragma GCC unroll 16
+    for (uint32_t j = 0; j < MF_TILE; j++)
+        *lanes_in(t->matrix + (size_t)j * t->width) += sum[j];
+    if (sided)
+        *lanes_in(t->side) += right;
+}
+
+static void gather(const mf_line *line, uint32_t from, uint32_t width,
+                   float *matrix, float *side)
+{
+    for (uint32_t begin = 0; begin < line->n; begin += GATHER_PANEL) {
+        const uint32_t left = line->n - begin;
+        tile t = {.begin = begin,
+                  .end = begin + (left < GATHER_PANEL ? left : GATHER_PANEL),
+                  .width = width};
+        for (uint32_t i = 0; i < width; i += MF_TILE)
+            for (uint32_t j = 0; j <= i; j += MF_TILE) {
+                t.down = from + i;
+                t.across = from + j;
+                t.matrix = matrix + (size_t)i * width + j;
+                t.side = side + i;
+                if (i == j && line->weight)
+                    gather_tile(line, &t, true, true);
+                else if (i == j)
+                    gather_tile(line, &t, false, true);
+                else
+                    gather_tile(line, &t, line->weight, false);
+            }
+    }
+}
+
+/* Halves, then quarters, are added. */
+static inline float sum_lanes(const lanes *x)
+{
+    typedef float half __attribute__((vector_size(32)));
+    typedef float quarter __attribute__((vector_size(16)));
+    half h[2];
+    quarter q[2];
+
+    memcpy(h, x, sizeof(h));
+    h[0] += h[1];
+    memcpy(q, h, sizeof(q));
+    q[0] += q[1];
+    return (q[0][0] + q[0][2]) + (q[0][1] + q[0][3]);
+}
+
+static void subtract(const mf_line *line, uint32_t from, uint32_t width,
+                     const float *row, float *error)
+{
+    for (uint32_t k = 0; k < line->n; k++) {
+        const float *q =
+            line->factor + (size_t)line->index[k] * line->stride + from;
+        lanes sum = *lanes_at(q) * *lanes_at(row);
+        for (uint32_t j = MF_TILE; j < width; j += MF_TILE)
+            sum += *lanes_at(q + j) * *lanes_at(row + j);
+        error[k] -= (line->weight ? line->weight[k] : 1) * sum_lanes(&sum);
+    }
+}
+
+/* ---- solutions --------------------------------------------------------- */
+
+/* U'U = matrix, line by line: U takes the matrix's place, with 0 on and before
+ * its diagonal as far as the tile goes. per[j] is 1 / U_jj, or 0 where rounding
+ * alone is left of it. x becomes U'^-1 x. */
+static inline __attribute__((always_inline)) void
+factorise(uint32_t width, float *matrix, float *x, float *per)
+{
+    for (uint32_t j = 0; j < width; j++)
+        per[j] = 1e-6F * matrix[(size_t)j * width + j];
+    for (uint32_t j = 0; j < width; j++) {
+        float *u = matrix + (size_t)j * width;
+        const uint32_t first = j / MF_TILE * MF_TILE;
+        per[j] = u[j] > per[j] ? 1 / sqrtf(u[j]) : 0;
+        for (uint32_t k = first; k < width; k += MF_TILE)
+            *lanes_in(u + k) *= per[j];
+        x[j] *= per[j];
+        for (uint32_t i = j + 1; i < width; i++) {
+            float *w = matrix + (size_t)i * width;
+            for (uint32_t k = i / MF_TILE * MF_TILE; k < width; k += MF_TILE)
+                *lanes_in(w + k) -= u[i] * *lanes_at(u + k);
+            x[i] -= u[i] * x[j];
+        }
+        memset(u + first, 0, sizeof(*u) * (j + 1 - first));
+    }
+}
+
+static inline __attribute__((always_inline)) void
+solve_of(uint32_t width, float *matrix, float *x)
+{
+    float per[MF_WIDTH_MAX];
+
+    mf_equations_mirror(width, matrix);
+    factorise(width, matrix, x, per);
+    for (uint32_t j = width; j-- > 0;) {
+        const float *u = matrix + (size_t)j * width;
+        const uint32_t first = j / MF_TILE * MF_TILE;
+        lanes sum = *lanes_at(u + first) * *lanes_at(x + first);
+        for (uint32_t k = first + MF_TILE; k < width; k += MF_TILE)
+            sum += *lanes_at(u + k) * *lanes_at(x + k);
+        x[j] = (x[j] - sum_lanes(&sum)) * per[j];
+    }
+}
+
+/* One tile is what most rows are solved in. */
+static void solve(uint32_t width, float *matrix, float *x)
+{
+    if (width == MF_TILE)
+        solve_of(MF_TILE, matrix, x);
+    else
+        solve_of(width, matrix, x);
+}
+
+/* Lee and Seung's problem by the descent of Franc et al. 2005: coordinate j
+ * goes to max(0, x_j - slope_j / matrix_jj). */
+static void solve_nonnegative(uint32_t width, const float *matrix,
+                              const float *side, float *slope, float *x)
+{
+    enum { PASSES = 500 };
+    float most = INFINITY, largest = 0;
+
+    for (uint32_t j = 0; j < width; j += MF_TILE)
+        *lanes_in(slope + j) = -*lanes_at(side + j);
+    for (uint32_t i = 0; i < width; i++)
+        for (uint32_t j = 0; j < width; j += MF_TILE)
+            *lanes_in(slope + j) +=
+                x[i] * *lanes_at(matrix + (size_t)i * width + j);
+    for (uint32_t pass = 0; pass < PASSES && most > 1e-6F * largest; pass++) {
+        most = largest = 0;
+        for (uint32_t i = 0; i < width; i++) {
+            const float *line = matrix + (size_t)i * width;
+            if (!(line[i] > 0))
+                continue;
+            const float to = fmaxf(x[i] - slope[i] / line[i], 0);
+            const float by = to - x[i];
+            largest = fmaxf(largest, to);
+            if (by == 0)
+                continue;
+            most = fmaxf(most, fabsf(by));
+            x[i] = to;
+            for (uint32_t j = 0; j < width; j += MF_TILE)
+                *lanes_in(slope + j) += by * *lanes_at(line + j);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* The loops of normal equations: against sums and solutions in f64, on every
+ * kind of processor that this one can be. */
+#include "apps/mf/mf_equations.h"
+
+#include <criterion/criterion.h>
+#include <gsl/gsl_linalg.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strads/policy.h"
+
+enum { ROWS = 50, RATINGS = 700, STRIDE = 48, ALIGN = 64 };
+
+static float *floats(size_t n)
+{
+    float *x = aligned_alloc(ALIGN, (sizeof *x * n + ALIGN) / ALIGN * ALIGN);
+    return memset(x, 0, sizeof *x * n);
+}
+
+static float draw(uint64_t what, uint64_t k)
+{
+    return (float)(strads_random_unit(3, what, k, 0) - .5);
+}
+
+/* Ratings of one row. */
+typedef struct trial {
+    mf_line line;
+    float *factor, *target, *weight;
+    uint32_t index[RATINGS];
+} trial;
+
+static trial *new_trial(uint32_t n, bool weighted)
+{
+    trial *t = calloc(1, sizeof *t);
+    t->factor = floats(ROWS * STRIDE);
+    t->target = floats(RATINGS);
+    t->weight = floats(RATINGS);
+    for (size_t k = 0; k < ROWS * STRIDE; k++)
+        t->factor[k] = draw(1, k);
+    for (size_t k = 0; k < RATINGS; k++) {
+        t->index[k] = (uint32_t)((draw(2, k) + .5F) * ROWS);
+        t->target[k] = draw(3, k);
+        t->weight[k] = draw(4, k) + 1;
+    }
+    t->line = (mf_line){.factor = t->factor,
+                        .stride = STRIDE,
+                        .n = n,
+                        .index = t->index,
+                        .target = t->target,
+                        .weight = weighted ? t->weight : NULL};
+    return t;
+}
+
+static void free_trial(trial *t)
+{
+    free(t->factor);
+    free(t->target);
+    free(t->weight);
+    free(t);
+}
+
+static double weight_of(const mf_line *line, uint32_t k)
+{
+    return line->weight ? (double)line->weight[k] : 1;
+}
+
+static void check_gather(const mf_equations *eq, const mf_line *line,
+                         uint32_t from, uint32_t width)
+{
+    float *matrix = floats((size_t)width * width), *side = floats(width);
+    eq->gather(line, from, width, matrix, side);
+    mf_equations_mirror(width, matrix);
+    for (uint32_t i = 0; i < width; i++) {
+        double right = 0;
+        for (uint32_t j = 0; j < width; j++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < line->n; k++) {
+                const float *q = line->factor + line->index[k] * STRIDE + from;
+                sum += weight_of(line, k) * (double)q[i] * (double)q[j];
+                if (j == 0)
+                    right += (double)line->target[k] * (double)q[i];
+            }
+            cr_assert_float_eq((double)matrix[i * width + j], sum,
+                               1e-5 * (1 + line->n / 10.));
+        }
+        cr_assert_float_eq((double)side[i], right, 1e-5 * (1 + line->n / 10.));
+    }
+    free(matrix);
+    free(side);
+}
+
+static void check_subtract(const mf_equations *eq, const mf_line *line,
+                           uint32_t from, uint32_t width)
+{
+    float *row = floats(width), *error = floats(RATINGS);
+    for (uint32_t k = 0; k < width; k++)
+        row[k] = draw(5, k);
+    memcpy(error, line->target, sizeof *error * line->n);
+    eq->subtract(line, from, width, row, error);
+    for (uint32_t k = 0; k < line->n; k++) {
+        const float *q = line->factor + line->index[k] * STRIDE + from;
+        double sum = 0;
+        for (uint32_t j = 0; j < width; j++)
+            sum += (double)q[j] * (double)row[j];
+        cr_assert_float_eq((double)error[k],
+                           (double)line->target[k] - weight_of(line, k) * sum,
+                           1e-5);
+    }
+    free(row);
+    free(error);
+}
+
+static void check_sums(const mf_equations *eq)
+{
+    const uint32_t lengths[] = {0, 1, 15, 17, 256, 257, RATINGS};
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        for (int weighted = 0; weighted < 2; weighted++) {
+            trial *t = new_trial(lengths[k], weighted);
+            check_gather(eq, &t->line, 0, STRIDE);
+            check_gather(eq, &t->line, MF_TILE, MF_TILE);
+            check_subtract(eq, &t->line, 0, STRIDE);
+            check_subtract(eq, &t->line, 2 * MF_TILE, MF_TILE);
+            free_trial(t);
+        }
+    }
+}
+
+/* A matrix of width n from as many ratings as `line` has, penalty added. */
+static float *matrix_of(const mf_equations *eq, uint32_t ratings, float penalty,
+                        float *side)
+{
+    trial *t = new_trial(ratings, false);
+    float *matrix = floats(STRIDE * STRIDE);
+    eq->gather(&t->line, 0, STRIDE, matrix, side);
+    for (uint32_t k = 0; k < STRIDE; k++)
+        matrix[k * (STRIDE + 1)] += penalty;
+    free_trial(t);
+    return matrix;
+}
+
+static void check_solve(const mf_equations *eq)
+{
+    float *side = floats(STRIDE);
+    float *matrix = matrix_of(eq, RATINGS, .5F, side);
+    gsl_matrix *a = gsl_matrix_alloc(STRIDE, STRIDE);
+    gsl_vector *b = gsl_vector_alloc(STRIDE);
+    mf_equations_mirror(STRIDE, matrix);
+    for (size_t i = 0; i < STRIDE; i++) {
+        gsl_vector_set(b, i, (double)side[i]);
+        for (size_t j = 0; j < STRIDE; j++)
+            gsl_matrix_set(a, i, j, (double)matrix[i * STRIDE + j]);
+    }
+    cr_assert_eq(gsl_linalg_cholesky_decomp1(a), 0);
+    cr_assert_eq(gsl_linalg_cholesky_svx(a, b), 0);
+    eq->solve(STRIDE, matrix, side);
+    for (size_t i = 0; i < STRIDE; i++)
+        cr_assert_float_eq((double)side[i], gsl_vector_get(b, i), 2e-5);
+    gsl_matrix_free(a);
+    gsl_vector_free(b);
+    free(matrix);
+    free(side);
+}
+
+/* Fewer ratings than factors, and no penalty: some solution, and no NaN. */
+static void check_singular(const mf_equations *eq)
+{
+    float *side = floats(STRIDE), *x = floats(STRIDE);
+    float *matrix = matrix_of(eq, 20, 0, side);
+    float *kept = floats(STRIDE * STRIDE);
+    mf_equations_mirror(STRIDE, matrix);
+    memcpy(kept, matrix, sizeof *kept * STRIDE * STRIDE);
+    memcpy(x, side, sizeof *x * STRIDE);
+    eq->solve(STRIDE, matrix, x);
+    for (size_t i = 0; i < STRIDE; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < STRIDE; j++)
+            sum += (double)kept[i * STRIDE + j] * (double)x[j];
+        cr_assert_float_eq(sum, (double)side[i], 2e-2);
+    }
+    free(kept);
+    free(matrix);
+    free(side);
+    free(x);
+}
+
+/* The conditions of Karush, Kuhn and Tucker: x >= 0, slope >= 0, and one of
+ * both is 0. */
+static void check_nonnegative(const mf_equations *eq)
+{
+    float *side = floats(STRIDE), *slope = floats(STRIDE), *x = floats(STRIDE);
+    float *matrix = matrix_of(eq, RATINGS, .5F, side);
+    uint32_t zeros = 0;
+    mf_equations_mirror(STRIDE, matrix);
+    eq->solve_nonnegative(STRIDE, matrix, side, slope, x);
+    for (size_t i = 0; i < STRIDE; i++) {
+        double sum = -(double)side[i];
+        for (size_t j = 0; j < STRIDE; j++)
+            sum += (double)matrix[i * STRIDE + j] * (double)x[j];
+        cr_assert_float_eq((double)slope[i], sum, 1e-4, "the slope itself");
+        cr_assert_geq(x[i], 0);
+        cr_assert_geq(sum, -1e-4);
+        if (x[i] > 0)
+            cr_assert_float_eq(sum, 0, 1e-4);
+        else
+            zeros++;
+    }
+    cr_expect(zeros > 0 && zeros < STRIDE, "%u zeros: no trial", zeros);
+    free(matrix);
+    free(side);
+    free(slope);
+    free(x);
+}
+
+static void check_all(const mf_equations *eq)
+{
+    check_sums(eq);
+    check_solve(eq);
+    check_singular(eq);
+    check_nonnegative(eq);
+}
+
+Test(mf_equations, the_portable_loops_agree_with_sums_and_solutions_in_f64)
+{
+    check_all(&mf_equations_portable);
+}
+
+Test(mf_equations, those_for_avx512_do_as_well)
+{
+    if (mf_equations_choose() == &mf_equations_portable)
+        cr_skip_test("this processor has no AVX-512");
+    check_all(mf_equations_avx512());
+}
