@@ -4,10 +4,11 @@
  *
  * by stochastic gradient descent, alternating least squares or descent by row:
  * users are split over the partitions and stay there with their factors, blocks
- * of items travel with theirs (DSGD: Gemulla et al., KDD 2011). The biases are damped means that are taken out before.
- * Needs no tuning: ratings are scaled to mean 0 and deviation 1, the penalty
- * follows the error on ratings that are held out, and a sweep whose loss
- * explodes is undone and goes on with half the step. */
+ * of items travel with theirs (DSGD: Gemulla et al., KDD 2011). The biases are
+ * damped means that are taken out before. Needs no tuning: ratings are scaled
+ * to mean 0 and deviation 1, the penalty follows the error on ratings that are
+ * held out, and a sweep of SGD whose loss explodes is undone and goes on with
+ * half the step. */
 #ifndef STRADS_MF_H
 #define STRADS_MF_H
 
