@@ -2,10 +2,26 @@
  * hands out. */
 #include "engine/base/object.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/spare_memory.h"
+
+/* Few bytes lie behind their buffer, in the same allocation: most messages
+ * are small. */
+enum { ALIGN = 64, NEAR_BYTES = 448 };
+
+typedef struct near_buffer {
+    sti_buffer head;
+    _Alignas(ALIGN) unsigned char bytes[];
+} near_buffer;
+
+static void give_bytes(sti_buffer *buffer)
+{
+    if (!buffer->near)
+        sti_spare_give(buffer->bytes, buffer->room);
+}
 
 static void buffer_destroy(sti_object *object)
 {
@@ -13,7 +29,7 @@ static void buffer_destroy(sti_object *object)
     if (buffer->backing)
         sti_object_drop(buffer->backing);
     else
-        sti_spare_give(buffer->bytes, buffer->room);
+        give_bytes(buffer);
     free(buffer);
 }
 
@@ -25,13 +41,27 @@ static strads_err no_memory(size_t size)
                        size);
 }
 
+static sti_buffer *new_near(size_t size)
+{
+    const size_t room = (size + ALIGN - 1) / ALIGN * ALIGN;
+    near_buffer *buffer = aligned_alloc(ALIGN, sizeof *buffer + room);
+    if (!buffer)
+        return NULL;
+    buffer->head = (sti_buffer){.size = size,
+                                .room = room,
+                                .bytes = buffer->bytes,
+                                .near = true};
+    return &buffer->head;
+}
+
 strads_err sti_buffer_new(size_t size, sti_buffer **out)
 {
-    sti_buffer *buffer = calloc(1, sizeof *buffer);
+    const bool near = size > 0 && size <= NEAR_BYTES;
+    sti_buffer *buffer = near ? new_near(size) : calloc(1, sizeof *buffer);
     if (!buffer)
         return no_memory(size);
     sti_object_init(&buffer->head, buffer_destroy);
-    strads_err err = sti_buffer_resize(buffer, size);
+    strads_err err = near ? STRADS_OK : sti_buffer_resize(buffer, size);
     if (err) {
         free(buffer);
         return err;
@@ -63,7 +93,8 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
             return no_memory(size);
         if (buffer->size)
             memcpy(bytes, buffer->bytes, buffer->size);
-        sti_spare_give(buffer->bytes, buffer->room);
+        give_bytes(buffer);
+        buffer->near = false;
         buffer->bytes = bytes;
         buffer->room = room;
     }

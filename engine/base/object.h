@@ -6,6 +6,7 @@
 #define STI_OBJECT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,6 +46,7 @@ typedef struct sti_buffer {
     size_t size; /* in use */
     size_t room;
     unsigned char *bytes;
+    bool near;           /* `bytes` lie behind the buffer, in its allocation */
     sti_object *backing; /* what `bytes` lies in, when not its own */
 } sti_buffer;
 

@@ -105,7 +105,7 @@ void sti_coord_end(sti_coordinator *c, strads_err err, sti_effects *out)
 void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
                         sti_effects *out)
 {
-    sti_coord_end(c, strads_fail(job->err, "%s", job->text), out);
+    sti_coord_end(c, strads_fail(job->err, "%s", job->said->text), out);
 }
 
 void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
@@ -116,6 +116,7 @@ void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
     job->role = STI_COORDINATOR;
     job->round = round;
     job->phase = phase;
+    job->said = &c->said;
     sti_effect_compute(out, job);
 }
 

@@ -115,6 +115,7 @@ struct sti_coordinator {
     uint64_t since_report;
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
+    sti_job_text said;
     sti_begin_job begin;
     sti_settle_job settle;
     sti_schedule_job schedule;

@@ -40,8 +40,9 @@ static strads_err carry_out(sti_run *run, sti_job *job)
 void sti_job_run(sti_run *run, sti_job *job)
 {
     job->err = carry_out(run, job);
-    if (job->err)
-        (void)snprintf(job->text, sizeof job->text, "%s", strads_error_text());
+    if (job->err && job->said)
+        (void)snprintf(job->said->text, sizeof job->said->text, "%s",
+                       strads_error_text());
 }
 
 /* ---- what a phase says of its partials --------------------------------- */

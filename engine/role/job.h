@@ -31,7 +31,14 @@ typedef enum sti_call {
     STI_CALL_SERVE = 13     /* shard: rows for those who asked */
 } sti_call;
 
-/* What the runtime knows of every job. After it ran, `err` tells, and `text`
+/* A failed job's sentence. It is kept by the role, not by each of its jobs: a
+ * job is cleared and looked at every round, and is to be a few lines of cache.
+ */
+typedef struct sti_job_text {
+    char text[1024];
+} sti_job_text;
+
+/* What the runtime knows of every job. After it ran, `err` tells, and `said`
  * has the sentence when it failed. */
 typedef struct sti_job {
     sti_call call;
@@ -40,7 +47,7 @@ typedef struct sti_job {
     uint64_t round;
     uint64_t elapsed_ns; /* set by the runtime */
     strads_err err;
-    char text[1024];
+    sti_job_text *said; /* the role's; until its next job fails */
 } sti_job;
 
 /* ---- worker's jobs ----------------------------------------------------- */

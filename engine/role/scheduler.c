@@ -8,6 +8,7 @@
 struct sti_scheduler {
     sti_run *run;
     sti_choose_job job; /* its `ask` is the open question */
+    sti_job_text said;
 };
 
 strads_err sti_scheduler_new(sti_run *run, uint32_t number, sti_scheduler **out)
@@ -33,7 +34,8 @@ void sti_scheduler_free(sti_scheduler *s)
 static void start(sti_scheduler *s, sti_ask *ask, sti_effects *out)
 {
     s->job.job = (sti_job){.call = STI_CALL_CHOOSE,
-                           .role = STI_SCHEDULER_0 + s->job.scheduler};
+                           .role = STI_SCHEDULER_0 + s->job.scheduler,
+                           .said = &s->said};
     s->job.ask = ask;
     s->job.draw++;
     sti_effect_compute(out, &s->job.job);
@@ -49,7 +51,7 @@ static void finish(sti_scheduler *s, sti_effects *out)
                       .to = STI_COORDINATOR};
     if (s->job.job.err) {
         answer.kind = STI_MSG_FAIL;
-        answer.object = sti_failure_object(s->job.job.err, s->job.job.text);
+        answer.object = sti_failure_object(s->job.job.err, s->said.text);
     } else {
         answer.object = &s->job.choice->head;
         s->job.choice = NULL;

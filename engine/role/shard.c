@@ -55,6 +55,7 @@ struct sti_shard {
     uint64_t retell_ns;
     sti_apply_job apply;
     sti_serve_job serve;
+    sti_job_text said;
 };
 
 strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
@@ -335,7 +336,8 @@ static void start_apply(sti_shard *shard, sti_effects *out)
     shard->apply =
         (sti_apply_job){.job = {.call = STI_CALL_APPLY,
                                 .role = shard->address,
-                                .round = work->at[work->n - 1].number},
+                                .round = work->at[work->n - 1].number,
+                                .said = &shard->said},
                         .kept = shard->kept,
                         .journal = shard->journal,
                         .n = work->n,
@@ -386,7 +388,8 @@ static void start_serve(sti_shard *shard, sti_effects *out)
     shard->busy = true;
     job->job = (sti_job){.call = STI_CALL_SERVE,
                          .role = shard->address,
-                         .round = shard->clock};
+                         .round = shard->clock,
+                         .said = &shard->said};
     job->kept = shard->kept;
     job->tell = shard->tell;
     shard->tell = false;
@@ -450,7 +453,7 @@ static void finish(sti_shard *shard, const sti_job *job, sti_effects *out)
     else
         served(shard, out);
     if (job->err)
-        fail(shard, job->err, job->text, out);
+        fail(shard, job->err, job->said->text, out);
 }
 
 /* Who waits for a clock is served before the next pushes, piece by piece: so a

@@ -30,23 +30,44 @@ sti_tree sti_tree_of_dispatches(uint32_t workers)
     return (sti_tree){.n = workers, .levels = levels};
 }
 
+/* S(r, 0) .. S(r, LEVELS) of one r, from 0 on. */
+typedef struct stretch {
+    uint64_t s[LEVELS + 1];
+} stretch;
+
+/* S(r + 1, d) = S(r, d) + S(r, d - 1), as binomials do. */
+static void next_child(stretch *of)
+{
+    for (uint32_t d = LEVELS; d > 0; d--)
+        of->s[d] += of->s[d - 1];
+}
+
 sti_place sti_tree_find(const sti_tree *tree, uint32_t index)
 {
+    static const stretch first = {{1, 1, 1, 1}};
     sti_place place = {.levels = tree->levels};
     uint64_t at = 0, end = tree->n;
     while (at != index) {
-        uint32_t rank = 0;
-        while (at + reach(rank + UINT64_C(1), place.levels) <= index)
-            rank++;
-        uint64_t next = at + reach(rank + UINT64_C(1), place.levels);
-        end = next < end ? next : end;
+        stretch next = first;
+        uint64_t begins;
         place.parent = (uint32_t)at;
-        place.rank = rank;
-        at += reach(rank, place.levels);
+        place.rank = 0;
+        for (;; place.rank++) {
+            begins = next.s[place.levels];
+            next_child(&next);
+            if (at + next.s[place.levels] > index)
+                break;
+        }
+        if (at + next.s[place.levels] < end)
+            end = at + next.s[place.levels];
+        at += begins;
         place.levels--;
     }
-    while (place.levels > 0 && at + reach(place.n_children, place.levels) < end)
+    stretch child = first;
+    while (place.levels > 0 && at + child.s[place.levels] < end) {
         place.n_children++;
+        next_child(&child);
+    }
     return place;
 }
 

@@ -14,6 +14,8 @@
 
 static bool make_places(sti_worker *w)
 {
+    const sti_tree down = sti_tree_of_dispatches(w->run->workers);
+    w->down = sti_tree_find(&down, w->index);
     w->up = sti_tree_of_partials(w->run->partitions);
     w->place = calloc(w->n + (size_t)1, sizeof *w->place);
     for (uint32_t k = 0; w->place && k < w->n; k++)
@@ -180,6 +182,7 @@ void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
     seat->job.job.role = STI_WORKER_0 + w->index;
     seat->job.job.phase = s->dispatch->phase;
     seat->job.job.round = s->dispatch->round;
+    seat->job.job.said = &w->said;
     seat->job.seq = s->seq;
     seat->job.partition = w->first + k;
     seat->job.dispatch = s->dispatch;
@@ -319,12 +322,10 @@ static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
 /* Those with the most below them first: they have the longest way to go. */
 static void pass_on(const sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
-    const sti_tree down = sti_tree_of_dispatches(w->run->workers);
-    const sti_place place = sti_tree_find(&down, w->index);
-    for (uint32_t rank = place.n_children; rank-- > 0;) {
+    for (uint32_t rank = w->down.n_children; rank-- > 0;) {
         sti_msg copy = *msg;
         copy.from = STI_WORKER_0 + w->index;
-        copy.to = STI_WORKER_0 + sti_tree_child(w->index, &place, rank);
+        copy.to = STI_WORKER_0 + sti_tree_child(w->index, &w->down, rank);
         sti_object_keep(copy.object);
         sti_effect_send(out, copy);
     }
@@ -356,7 +357,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     seat->busy = false;
     seat->busy_ns += job->job.elapsed_ns;
     if (job->job.err) {
-        sti_worker_fail(w, job->job.err, job->job.text, out);
+        sti_worker_fail(w, job->job.err, w->said.text, out);
         return;
     }
     switch (job->job.call) {

@@ -43,11 +43,13 @@ struct sti_worker {
     uint32_t first, n; /* partitions hosted */
     sti_tree up;       /* of partials */
     sti_place *place;  /* [n]: in that tree */
+    sti_place down;    /* in the tree of dispatches */
     uint32_t window;
     uint64_t next;          /* round to be taken up next */
     uint64_t *turn;         /* [n] the round that a partition is at */
     struct sti_slot *slots; /* [window] */
     bool failed;
+    sti_job_text said;
 };
 
 /* ---- worker.c ---------------------------------------------------------- */

@@ -134,7 +134,7 @@ static void free_queue(sti_sim *sim)
     sti_sim_item item;
     while (sti_sim_queue_pop(&sim->queue, &item)) {
         if (item.what != STI_SIM_ROLE)
-            sti_parcel_free(item.parcel);
+            sti_sim_wire_lose(sim->wire, item.parcel);
         else if (item.event.kind == STI_EVENT_MESSAGE)
             sti_object_drop(item.event.msg.object);
     }
@@ -242,7 +242,7 @@ static strads_err send_away(sti_sim *sim, const sti_msg *msg)
                                .parcel = parcel};
     err = sti_sim_queue_push(&sim->queue, &item);
     if (err)
-        sti_parcel_free(parcel);
+        sti_sim_wire_lose(sim->wire, parcel);
     return err;
 }
 
@@ -272,7 +272,7 @@ static strads_err reach(sti_sim *sim, sti_parcel *parcel)
                                .parcel = parcel};
     strads_err err = sti_sim_queue_push(&sim->queue, &item);
     if (err)
-        sti_parcel_free(parcel);
+        sti_sim_wire_lose(sim->wire, parcel);
     return err;
 }
 

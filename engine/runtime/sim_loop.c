@@ -35,7 +35,7 @@ static void push_item(sti_sim_loop *sim, const sti_sim_item *item)
 {
     strads_err err = sti_sim_queue_push(&sim->queue, item);
     if (err && item->what != STI_SIM_ROLE)
-        sti_parcel_free(item->parcel);
+        sti_sim_wire_lose(sim->wire, item->parcel);
     else if (err && item->event.kind == STI_EVENT_MESSAGE)
         sti_object_drop(item->event.msg.object);
     sti_sim_loop_stop(sim, err);
@@ -211,10 +211,10 @@ static uint32_t take(sti_sim_loop *sim, sti_sim_item *item)
     return sim->setup.run->partitions;
 }
 
-static void drop_item(const sti_sim_item *item)
+static void drop_item(sti_sim_loop *sim, const sti_sim_item *item)
 {
     if (item->what != STI_SIM_ROLE)
-        sti_parcel_free(item->parcel);
+        sti_sim_wire_lose(sim->wire, item->parcel);
     else if (item->event.kind == STI_EVENT_MESSAGE)
         sti_object_drop(item->event.msg.object);
 }
@@ -242,7 +242,7 @@ uint32_t sti_sim_loop_next(sti_sim_loop *sim)
         bool some = sti_sim_queue_pop(&sim->queue, &item);
         if (!some || item.time >= never_ns) {
             if (some)
-                drop_item(&item);
+                drop_item(sim, &item);
             sti_sim_loop_stop(
                 sim, strads_fail(STRADS_ESTATE,
                                  "simulation: %u of %u loops have ended, the "
@@ -357,7 +357,7 @@ void sti_sim_loop_free(sti_sim_loop *sim)
     const sti_run *run = sim->setup.run;
     sti_sim_item item;
     while (sti_sim_queue_pop(&sim->queue, &item))
-        drop_item(&item);
+        drop_item(sim, &item);
     sti_sim_queue_free(&sim->queue);
     for (uint32_t s = 0; s < run->shards; s++) {
         if (sim->shards)

@@ -78,8 +78,10 @@ bool sti_sim_queue_pop(sti_sim_queue *queue, sti_sim_item *out)
     uint32_t place = queue->heap[0].place;
     *out = queue->at[place];
     queue->idle[--queue->n] = place;
-    if (queue->n > 0)
+    if (queue->n > 0) {
         sift_down(queue);
+        __builtin_prefetch(&queue->at[queue->heap[0].place]);
+    }
     return true;
 }
 

@@ -29,6 +29,7 @@ struct sti_sim_wire {
     sti_trace *trace;
     port *ports;                       /* [workers + 1] */
     sti_writer writer;                 /* kept for its memory */
+    sti_parcel *spare;                 /* the same */
     strads_sim_traffic traffic[KINDS]; /* by kind; 0: of all */
 };
 
@@ -56,17 +57,31 @@ void sti_sim_wire_free(sti_sim_wire *wire)
 {
     if (!wire)
         return;
+    while (wire->spare) {
+        sti_parcel *parcel = wire->spare;
+        wire->spare = parcel->next;
+        free(parcel);
+    }
     sti_writer_free(&wire->writer);
     free(wire->ports);
     free(wire);
 }
 
-void sti_parcel_free(sti_parcel *parcel)
+static sti_parcel *take_parcel(sti_sim_wire *wire)
 {
+    sti_parcel *parcel = wire->spare;
     if (!parcel)
-        return;
+        return calloc(1, sizeof *parcel);
+    wire->spare = parcel->next;
+    *parcel = (sti_parcel){0};
+    return parcel;
+}
+
+void sti_sim_wire_lose(sti_sim_wire *wire, sti_parcel *parcel)
+{
     sti_object_drop(parcel->payload);
-    free(parcel);
+    parcel->next = wire->spare;
+    wire->spare = parcel;
 }
 
 uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
@@ -169,12 +184,12 @@ static uint64_t size_of(const sti_parcel *parcel)
 strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
                              uint64_t now, sti_parcel **out, uint64_t *reaches)
 {
-    sti_parcel *parcel = calloc(1, sizeof *parcel);
+    sti_parcel *parcel = take_parcel(wire);
     if (!parcel)
         return strads_fail(STRADS_ENOMEM, "no memory for a message");
     strads_err err = pack(wire, msg, parcel);
     if (err) {
-        sti_parcel_free(parcel);
+        sti_sim_wire_lose(wire, parcel);
         return err;
     }
     parcel->from = sti_sim_node_of(wire->run, msg->from);
@@ -222,6 +237,6 @@ strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
     strads_err err =
         sti_msg_decode(wire->run, parcel->payload->bytes, parcel->payload->size,
                        &parcel->payload->head, msg);
-    sti_parcel_free(parcel);
+    sti_sim_wire_lose(wire, parcel);
     return err;
 }

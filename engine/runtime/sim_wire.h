@@ -20,10 +20,11 @@ typedef struct sti_sim_wire sti_sim_wire;
 typedef struct sti_parcel {
     sti_msg msg; /* without its object */
     sti_buffer *payload;
-    uint32_t from, to; /* nodes */
-    uint32_t lane;     /* of the sender's, on the trace */
-    uint64_t number;   /* 0, 1, 2, ... over all messages */
-    uint64_t left;     /* when the sender's port took it up */
+    uint32_t from, to;       /* nodes */
+    uint32_t lane;           /* of the sender's, on the trace */
+    uint64_t number;         /* 0, 1, 2, ... over all messages */
+    uint64_t left;           /* when the sender's port took it up */
+    struct sti_parcel *next; /* of the wire's spare ones */
 } sti_parcel;
 
 /* Nodes 0 .. workers - 1 have a worker each, node `workers` has the others; of
@@ -50,7 +51,8 @@ uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_parcel *parcel,
 strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
                                 uint64_t now, sti_msg *msg);
 
-void sti_parcel_free(sti_parcel *parcel);
+/* Of a parcel that nobody will receive. */
+void sti_sim_wire_lose(sti_sim_wire *wire, sti_parcel *parcel);
 
 /* Messages and bytes (headers too) sent so far: of one kind; 0: of all. */
 strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,
