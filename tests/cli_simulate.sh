@@ -147,7 +147,8 @@ says loop.jsonl '"waiting_seconds"' '"network_seconds"' '"pushes": {"messages"'
 gives 0 simulate sgd-logistic "$party" --epochs 2 --curve 1..4 --svg loop.svg
 same "$(awk 'NR > 1 { printf "%s ", $1 }' out)" "1 2 4 " "a loop's curve"
 same "$(grep -c '<circle' loop.svg)" 6 "a loop's points drawn"
-refuses 2 'unknown option --trace' simulate sgd-logistic "$party" --trace t.json
+gives 0 simulate sgd-logistic "$party" --epochs 2 --trace t.json
+says t.json '"name":"clock"' '"name":"commit"' '"name":"transfer"'
 
 # The curve, as text and drawn
 sweeps --curve 1..64 --svg curve.svg

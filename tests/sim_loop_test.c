@@ -286,10 +286,6 @@ Test(sim_loop, a_failure_is_told_with_its_sentence)
     cr_expect_eq(tally_with((strads_engine_options){0}, &end, &p),
                  STRADS_EPROGRAM);
     cr_expect_str_eq(strads_error_text(), "the last partition gave up");
-    tally = (tally_plan){.clocks = 3};
-    cr_expect_eq(tally_with((strads_engine_options){.trace = "t.json"}, &end,
-                            &p),
-                 STRADS_EINVAL);
 }
 
 Test(sim_loop, what_a_clock_takes_can_be_measured)

@@ -71,12 +71,12 @@ static const strads_option *running_table(const cli_sim *sim)
         "partitions", "policy",    "depth",      "blocks", "schedulers",
         "threshold",  "tolerance", "max-rounds", "seed",   "deterministic",
         "time-limit", "trace",     "plan"};
-    static const char *const loops[MOST] = {"partitions", "tolerance",
-                                            "max-rounds", "seed",
-                                            "time-limit", "shards",
-                                            "eager",      "hold-below",
-                                            "push-bytes", "window",
-                                            "cache-bytes"};
+    static const char *const loops[MOST] = {"partitions",  "tolerance",
+                                            "max-rounds",  "seed",
+                                            "time-limit",  "shards",
+                                            "eager",       "hold-below",
+                                            "push-bytes",  "window",
+                                            "cache-bytes", "trace"};
     static strads_option table[MOST + 1];
     const bool loop = sim->program->run != NULL;
     const char *const *names = loop ? loops : rounds;

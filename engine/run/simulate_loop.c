@@ -55,6 +55,7 @@ static strads_err simulate(sti_loops *all, const strads_sim_options *costs,
                                       .costs = costs,
                                       .tables = specs,
                                       .n_tables = n,
+                                      .trace = all->trace,
                                       .body = live,
                                       .visit = tell,
                                       .arg = all};
@@ -62,6 +63,7 @@ static strads_err simulate(sti_loops *all, const strads_sim_options *costs,
     if (err)
         return err;
     all->wall = 0;
+    all->zero_ns = 0;
     err = run_all(all);
     if (!all->ends && all->counted)
         all->end = STRADS_END_ROUNDS;
@@ -96,11 +98,6 @@ strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
     sti_begin_job begin = {0};
     strads_table_spec *specs = NULL;
     uint32_t n = 0;
-    if (setup->options.trace)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s is a data-parallel loop, whose "
-                           "simulation has no trace: leave trace out",
-                           run->program->name);
     strads_err err = sti_loops_open(&all);
     if (!err)
         err = sti_job_begin(run, &begin);
@@ -114,7 +111,8 @@ strads_err sti_simulate_loop(sti_setup *setup, const strads_sim_options *costs,
     if (!err && spent)
         *spent = 1e-9 * (double)sti_sim_loop_spent(all.sim) /
                  (double)(clocks_of(&all) ? clocks_of(&all) : 1);
+    err = sti_loops_close(&all, err); /* its trace, too */
     sti_sim_loop_free(all.sim);
     free(specs);
-    return sti_loops_close(&all, err);
+    return err;
 }

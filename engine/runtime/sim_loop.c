@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "engine/role/store_message.h"
+#include "engine/runtime/job_names.h"
 #include "engine/runtime/sim_loop_state.h"
 
 /* Nothing is lost, so nothing is sent again. */
@@ -126,7 +127,10 @@ static void start_job(sti_sim_loop *sim, sti_address role, sti_job *job)
             bytes += (double)apply->pushes[k].push->size;
     }
     const double seconds = sim->setup.costs->merge_cost * bytes;
-    push_event(sim, sti_sim_after(sim->now, (uint64_t)(1e9 * seconds)), role,
+    const uint64_t until = sti_sim_after(sim->now, (uint64_t)(1e9 * seconds));
+    sti_trace_span(sim->setup.trace, sim->tracks[role - STI_SHARD_0],
+                   sti_job_name(NULL, job), sim->now, until, 0);
+    push_event(sim, until, role,
                (sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
@@ -262,12 +266,17 @@ uint32_t sti_sim_loop_next(sti_sim_loop *sim)
 static strads_err open_shard(sti_sim_loop *sim, uint32_t s)
 {
     const sti_run *run = sim->setup.run;
+    char name[32];
     const sti_kept_setup kept = {.shard = s,
                                  .shards = run->shards,
                                  .streams = run->nodes + 1,
                                  .workers = run->partitions,
                                  .tables = sim->setup.tables,
                                  .n_tables = sim->setup.n_tables};
+    (void)snprintf(name, sizeof name, "shard %u", s);
+    sim->tracks[s] =
+        sti_trace_track(sim->setup.trace, sti_run_node_of(run, STI_SHARD_0 + s),
+                        name);
     return sti_kept_open(&kept, &sim->kept[s]);
 }
 
@@ -329,20 +338,21 @@ strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
     sti_sim_cost_init(&sim->cost, run, setup->costs);
     sim->kept = calloc(run->shards, sizeof(sti_kept *));
     sim->shards = calloc(run->shards, sizeof(sti_shard *));
+    sim->tracks = calloc(run->shards, sizeof *sim->tracks);
     sim->clients = calloc(run->nodes, sizeof(sti_client *));
     sim->loopers = calloc(run->partitions, sizeof *sim->loopers);
     sim->last_there =
         calloc((size_t)run->nodes * run->shards * 2, sizeof *sim->last_there);
     sim->digest = XXH3_createState();
     strads_err err = STRADS_OK;
-    if (!sim->last_there || !sim->kept || !sim->shards || !sim->clients ||
-        !sim->loopers || !sim->digest ||
+    if (!sim->last_there || !sim->kept || !sim->shards || !sim->tracks ||
+        !sim->clients || !sim->loopers || !sim->digest ||
         XXH3_64bits_reset(sim->digest) != XXH_OK)
         err = no_memory();
     if (!err)
         err = open_roles(sim, start);
     if (!err)
-        err = sti_sim_wire_new(run, &sim->cost, NULL, &sim->wire);
+        err = sti_sim_wire_new(run, &sim->cost, setup->trace, &sim->wire);
     if (err)
         sti_sim_loop_free(sim);
     else
@@ -373,6 +383,7 @@ void sti_sim_loop_free(sti_sim_loop *sim)
     XXH3_freeState(sim->digest);
     free(sim->kept);
     free(sim->shards);
+    free(sim->tracks);
     free(sim->clients);
     free(sim->loopers);
     free(sim->last_there);

@@ -8,6 +8,7 @@
 #ifndef STI_SIM_LOOP_H
 #define STI_SIM_LOOP_H
 
+#include "engine/base/trace.h"
 #include "engine/role/run_context.h"
 
 typedef struct sti_sim_loop sti_sim_loop;
@@ -17,6 +18,8 @@ typedef struct sti_sim_loop_setup {
     const strads_sim_options *costs; /* a clock costs what an update does */
     const strads_table_spec *tables; /* [n_tables], outlive the simulation */
     uint32_t n_tables;
+    sti_trace *trace; /* of messages and shards' jobs, in virtual time, or NULL;
+                         outlives the simulation */
     void (*body)(void *arg, uint32_t partition); /* a partition's life */
     void (*visit)(void *arg); /* on the caller's thread: see _visit */
     void *arg;

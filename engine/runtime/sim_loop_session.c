@@ -181,6 +181,11 @@ static void leave(strads_session *session)
     (void)push(session, STI_PUSH_LEAVE);
 }
 
+static uint64_t now_of(const void *behind)
+{
+    return ((const sti_sim_looper *)behind)->sim->now;
+}
+
 static const sti_session_ops simulated = {
     .tables = count_tables,
     .spec = spec_of,
@@ -190,6 +195,7 @@ static const sti_session_ops simulated = {
     .advance = advance,
     .barrier = barrier,
     .leave = leave,
+    .now = now_of,
 };
 
 strads_err sti_sim_loop_session(sti_sim_loop *sim, uint32_t partition,

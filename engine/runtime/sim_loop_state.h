@@ -32,6 +32,7 @@ struct sti_sim_loop {
     sti_sim_wire *wire;
     sti_kept **kept; /* [shards] */
     sti_shard **shards;
+    uint32_t *tracks;         /* [shards] on the trace */
     sti_client **clients;     /* [nodes] */
     sti_sim_looper *loopers;  /* [partitions] */
     uint32_t n_left, visitor; /* visitor: partitions when there is none */

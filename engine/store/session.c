@@ -46,6 +46,12 @@ uint64_t sti_session_clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t now_of(const strads_session *session)
+{
+    return session->ops->now ? session->ops->now(session->behind)
+                             : sti_session_clock_ns();
+}
+
 static void span(const strads_session *session, const char *name,
                  uint64_t begin_ns, uint64_t end_ns)
 {
@@ -58,7 +64,7 @@ static void span(const strads_session *session, const char *name,
 void sti_session_traced(strads_session *session, const sti_session_track *track)
 {
     session->track = *track;
-    session->clock_ns = session->computing_ns = sti_session_clock_ns();
+    session->clock_ns = session->computing_ns = now_of(session);
 }
 
 /* It is not told when an answer waited for clocks: amid its travel, say. */
@@ -82,7 +88,7 @@ static void end_clock_span(strads_session *session)
 {
     if (!session->track.trace)
         return;
-    uint64_t now = sti_session_clock_ns();
+    uint64_t now = now_of(session);
     span(session, "compute", session->computing_ns, now);
     span(session, "clock", session->clock_ns, now);
     session->clock_ns = session->computing_ns = now;

@@ -42,6 +42,8 @@ typedef struct sti_session_ops {
     strads_err (*barrier)(strads_session *session);
     /* The same as flush, and nobody waits for this worker any more. */
     void (*leave)(strads_session *session);
+    /* ns, as sti_session_waited is told. NULL: sti_session_clock_ns. */
+    uint64_t (*now)(const void *behind);
 } sti_session_ops;
 
 struct strads_session {
