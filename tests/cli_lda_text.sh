@@ -44,7 +44,7 @@ printf 'The cat and the dog\nA CAT sat\n\nthe dog, the dog ran\n' >tiny.txt
 printf 'the\nand\n' >stop.txt
 gives 0 lda train tiny.txt --topics 2 --sweeps 2 --stop-words stop.txt \
     --min-df 2 --model tiny.json --assignments tiny.txt.topics
-says err "2 tokens of words that are not in the vocabulary are left out"
+says err "2 tokens of words that are not in the vocabulary were left out"
 tr -d ' \n' <tiny.json >flat
 says flat '"vocabulary":["cat","dog"]'
 same "$(cut -d' ' -f1 tiny.txt.topics | tr '\n' ' ')" "2 1 0 2 " \

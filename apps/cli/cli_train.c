@@ -63,7 +63,7 @@ static strads_err read_data(cli_job *j)
         err = strads_engine_keep(j->nodes, &options);
     }
     if (!err && j->train->read) {
-        err = j->train->read(j->train->arg, &options);
+        err = j->train->read(j->train->arg, j->data_path, &options);
     }
     if (!err) {
         cli_cost_tell(j->files.quiet, j->data_path, &options);

@@ -40,7 +40,8 @@ typedef struct cli_train {
      * after each report; when the run has ended without an error, before
      * its model is written. */
     strads_err (*check)(void *arg, void *config);
-    strads_err (*read)(void *arg, strads_data_options *options);
+    strads_err (*read)(void *arg, const char *path,
+                       strads_data_options *options);
     strads_err (*look)(void *arg, const strads_data *data);
     void (*note)(void *arg, const strads_progress *progress);
     strads_err (*finish)(void *arg, const cli_trained *trained);

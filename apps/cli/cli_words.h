@@ -5,12 +5,14 @@
 
 #include <stddef.h>
 
+#include "strads/lda.h"
 #include "strads/strads.h"
 
 typedef struct cli_words {
     const char *kind, *vocab, *stop;
     uint32_t min_df;
     strads_names *vocab_names, *stop_names; /* once they were read */
+    strads_names *all_names;                /* an older model's, and new ones */
 } cli_words;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
@@ -43,8 +45,19 @@ typedef struct cli_words {
 strads_err cli_words_use(cli_words *words, strads_data_options *options);
 void cli_words_free(cli_words *words);
 
-/* The names of the data's words, copied; *out is NULL where there are none.
- * STRADS_EFORMAT: a name that is no UTF-8, which no model can keep. */
-strads_err cli_words_names(const strads_data *data, strads_names **out);
+/* After cli_words_use, where `old` is to be trained on: its words keep their
+ * numbers, new ones come behind them. Of text that means its names, and then
+ * the vocabulary's or all of the text, which is read for that; a vocabulary of
+ * counts has to begin with them. STRADS_EINVAL, STRADS_EMISMATCH, and as
+ * strads_data_read. */
+strads_err cli_words_extend(cli_words *words, const strads_lda_model *old,
+                            const char *path, strads_data_options *options);
+
+/* The names of the data's words, or the old model's (NULL: none) where the data
+ * has none, copied; *out is NULL where there are none. STRADS_EFORMAT: a name
+ * that is no UTF-8, which no model can keep. STRADS_EMISMATCH: words without a
+ * name behind the old ones. */
+strads_err cli_words_names(const strads_data *data, const strads_lda_model *old,
+                           strads_names **out);
 
 #endif

@@ -46,6 +46,7 @@ static void lda_end(void *state)
     strads_cut_free(s->cut);
     lda_prior_free(&s->prior);
     strads_lda_model_free(s->model);
+    strads_lda_model_free(s->base);
     free(s);
 }
 
@@ -82,6 +83,8 @@ static strads_err lda_begin(const void *config, const strads_data *data,
                          ? lda_prior_new(&s->prior, config)
                          : strads_fail(STRADS_ENOMEM, "no memory left");
     if (!err)
+        err = lda_base_read(config, shape->parameters, &s->prior, &s->base);
+    if (!err)
         err = deal_words(s, data, shape);
     if (err) {
         lda_end(s);
@@ -103,6 +106,10 @@ static strads_err lda_schedule(strads_turn *turn)
     if (s->began > 0) {
         s->seconds += wall_now() - s->began;
         s->began = 0;
+    }
+    if (s->base && !s->has_base) {
+        s->has_base = true;
+        return strads_turn_dispatch(turn, LDA_BASE, 1, &s->told);
     }
     if (s->evaluated < s->sweep && lda_is_evaluated(options, s->sweep)) {
         s->evaluated = s->sweep;
@@ -150,8 +157,8 @@ static strads_err evaluated(strads_commit *commit)
     lda_state *s = commit->state;
     const double *sums = commit->partial;
 
-    s->log_likelihood =
-        sums[LDA_LOG_DOCUMENTS] + sums[LDA_LOG_WORDS] + sums[LDA_LOG_TOTALS];
+    s->log_likelihood = sums[LDA_LOG_DOCUMENTS] + sums[LDA_LOG_WORDS] +
+                        sums[LDA_LOG_TOTALS] - lda_base_log(s);
     s->tokens = sums[LDA_TOKENS];
     lda_prior_learn(&s->prior, commit->config, s->words, sums);
     return STRADS_OK;
@@ -224,6 +231,11 @@ static const strads_phase lda_phases[] = {
                     .partial = gather_partial,
                     .update = lda_tell,
                     .aggregate = lda_gathered},
+    [LDA_BASE] = {.name = "base",
+                  .to = STRADS_TO_NOBODY,
+                  .when = STRADS_WHEN_CALLED,
+                  .blind = true,
+                  .aggregate = lda_base_total},
 };
 
 const strads_program strads_program_lda = {

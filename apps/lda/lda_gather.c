@@ -221,6 +221,21 @@ static void fill_counts(strads_lda_model *m, const uint32_t *sorted, uint64_t n)
     }
 }
 
+/* What the run has gone on from is part of what comes of it. */
+static strads_err keep_base(lda_state *s)
+{
+    const strads_lda_model *m = s->base;
+    strads_err err = STRADS_OK;
+
+    for (uint64_t w = 0; m && w < m->words && !err; w++) {
+        for (uint64_t i = m->start[w]; i < m->start[w + 1] && !err; i++) {
+            const uint32_t count[] = {(uint32_t)w, m->topic[i], m->count[i]};
+            err = keep(&s->counts, count, 3);
+        }
+    }
+    return err;
+}
+
 /* What was counted anew from the tokens has to be what the run has counted. */
 static strads_err check_totals(const strads_lda_model *m, const double *total)
 {
@@ -252,7 +267,7 @@ static strads_err make_model(lda_state *s, const double *total)
         fill_counts(s->model, sorted, n);
         memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
         s->model->beta = s->prior.beta;
-        s->model->documents = s->documents;
+        s->model->documents = s->documents + (s->base ? s->base->documents : 0);
         s->model->log_likelihood =
             s->evaluated == s->sweep ? s->log_likelihood : NAN;
         err = check_totals(s->model, total);
@@ -293,5 +308,7 @@ strads_err lda_gathered(strads_commit *commit)
         at += n;
         left -= n;
     }
+    if (!err && s->all_told)
+        err = keep_base(s);
     return err || !s->all_told ? err : make_model(s, commit->total);
 }

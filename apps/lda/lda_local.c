@@ -39,6 +39,7 @@ void lda_close(void *local)
     free(l->by_document);
     free(l->by_document_topic);
     free(l->document_start);
+    strads_lda_model_free(l->base);
     free(l);
 }
 
@@ -228,6 +229,9 @@ strads_err lda_open(const strads_task *task, void **local)
         err = lay_tokens(l, task->share);
     if (!err)
         err = make_documents(l);
+    if (!err)
+        err = lda_base_read(options, task->share->by_col.lines, &l->prior,
+                            &l->base);
     if (err) {
         lda_close(l);
         return err;

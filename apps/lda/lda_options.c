@@ -32,6 +32,8 @@ const strads_option lda_option_table[] = {
     OPTION(burn_in, STRADS_OPTION_U32, .name = "burn-in", .metavar = "N",
            .help = "sweeps before priors are learned (default: 10)", .min = 1,
            .max = 1e9),
+    OPTION(from, STRADS_OPTION_STRING, .name = "from", .metavar = "MODEL",
+           .help = "go on from its counts, with new documents (none)"),
     OPTION(keep_assignments, STRADS_OPTION_BOOL, .name = "keep-assignments",
            .help = "keep tokens' topics in the result (default: no)"),
     {.name = NULL},

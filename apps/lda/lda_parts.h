@@ -107,6 +107,7 @@ typedef struct lda_local {
     uint32_t *by_document; /* words, document by document, then topics */
     uint16_t *by_document_topic;
     uint64_t *document_start;
+    strads_lda_model *base; /* what the run goes on from, or NULL */
 } lda_local;
 
 strads_err lda_open(const strads_task *task, void **local);
@@ -118,7 +119,7 @@ lda_tokens lda_tokens_of(const lda_local *l, const strads_share *share,
 
 /* ---- phases ------------------------------------------------------------ */
 
-enum { LDA_SAMPLE = 0, LDA_EVALUATE = 1, LDA_GATHER = 2 };
+enum { LDA_SAMPLE = 0, LDA_EVALUATE = 1, LDA_GATHER = 2, LDA_BASE = 3 };
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
@@ -149,9 +150,25 @@ typedef struct lda_state {
     lda_stream counts;       /* word, topic, count */
     lda_stream *assignments; /* [partitions] N, words, topics */
     strads_lda_model *model;
+    strads_lda_model *base; /* what the run goes on from, or NULL */
+    bool has_base;          /* its totals are in the shared ones */
+    double base_log, base_beta;
 } lda_state;
 
 strads_err lda_gathered(strads_commit *commit);
+/* ---- going on from a model: lda_base.c --------------------------------- */
+
+/* Without options->from nothing. Reads that model, which has to fit data of so
+ * many words, and takes its priors. */
+strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
+                         lda_prior *prior, strads_lda_model **out);
+/* Its counts of a block's words, when the block is made. */
+strads_err lda_base_fill(const strads_task *task, lda_words *words);
+/* An aggregate that adds its totals. */
+strads_err lda_base_total(strads_commit *commit);
+/* The part of a report's sum that is its words' alone, by the priors of now. */
+double lda_base_log(lda_state *state);
+
 /* A model of those sizes, all counts to be filled in. */
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
                          strads_lda_model **out);

@@ -42,7 +42,7 @@ static strads_err words_open(strads_task *task, void **object)
     strads_err err = words_new(task->block.n, options->topics, &words);
 
     *object = words;
-    return err;
+    return err ? err : lda_base_fill(task, words);
 }
 
 /* ---- rows -------------------------------------------------------------- */

@@ -37,6 +37,11 @@ typedef struct strads_lda_options {
     bool fit_beta;         /* learn beta in the same way */
     uint32_t burn_in;      /* sweeps before either is learned; default 10 */
     bool keep_assignments; /* keep each token's topic in the result */
+    const char *from; /* file of a model whose counts are there from the start
+                         and stay, with `topics` topics and no more words than
+                         the data; its alpha and beta are taken, too. The
+                         result's model has its counts and the new ones. NULL:
+                         none. Every partition reads the file */
 } strads_lda_options;
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
