@@ -168,6 +168,47 @@ paste -d ' ' out decisions | awk '{ d = $1 - $4; if (d < 0) d = -d
 refuses 2 'a start is for two classes' logistic train three.svm \
     --start three.json --quiet
 
+# An L2 penalty alone: in the dual, with the same model as by columns, in one
+# process, on two, and simulated; by columns where that cannot be
+trains rows "$party" --l1-ratio 0 --tolerance 1e-9 --workers 2
+says rows.json '"program": "logistic"' '"l1-ratio": 0' '"classes": "-1,1"'
+says rows.err "solved in the dual" "labels -1,1: the second is positive"
+trains steep "$party" --l1-ratio 0 --lambda-ratio 1
+ratio=$(awk -v l="$(member rows.json lambda)" \
+    '/of lambda_max/ { printf "%.17g", l / $NF }' steep.err)
+trains columns "$party" --l1-ratio 0 --tolerance 1e-9 --lambda-ratio "$ratio"
+near "$(member columns.json objective)" "$(member rows.json objective)" 1e-4 \
+    "by rows and by columns"
+gives 0 logistic predict rows.json "$party_test"
+says err "% of labels right"
+bits="--l1-ratio 0 --classes -1,1 --deterministic --partitions 4 --seed 3"
+for workers in 1 2; do
+    # shellcheck disable=SC2086 # words
+    gives 0 logistic train "$party" $bits --workers $workers \
+        --model "bits$workers.json"
+done
+"$STRADS_BIN" join "ipc://$PWD/dual" --workers 1 --quiet >join.out 2>&1 &
+joined=$!
+# shellcheck disable=SC2086 # words
+gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
+    --listen "ipc://$PWD/dual" --model bits3.json
+wait $joined || fail "the joined process: $(cat join.out)"
+for k in 1 2 3; do
+    grep -E '"(index|value|intercept)"' "bits$k.json" >"bits$k"
+done
+cmp -s bits1 bits2 || fail "the dual: 1 and 2 workers differ"
+cmp -s bits1 bits3 || fail "the dual: 1 and 2 processes differ"
+gives 0 simulate logistic-dual "$party" --partitions 4 --workers 4 \
+    --cost 2ns --seed 3 --log sim.jsonl
+tail -n 1 sim.jsonl >last
+near "$(member last objective)" "$(member rows.json objective)" 2e-6 \
+    "the dual, simulated"
+trains three_l2 three.svm --l1-ratio 0 --c 0.01
+says three_l2.json '"width": 3'
+trains again three.svm --l1-ratio 0 --c 0.01 --workers 1
+near "$(member again.json objective)" "$(member three_l2.json objective)" 2e-6 \
+    "three classes, L2 alone"
+
 # Bounds and bad input
 gives 3 logistic train "$party" --lambda-ratio 0.001 --max-rounds 20 \
     --model bound.json

@@ -75,11 +75,18 @@ lasso_design lasso_design_random(const lasso_recipe *recipe)
 strads_err lasso_design_data(const lasso_design *d, uint32_t partitions,
                              strads_data **out)
 {
+    return lasso_design_lay(d, partitions, STRADS_LAYOUT_COLS, out);
+}
+
+strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
+                            strads_layout layout, strads_data **out)
+{
     uint64_t *start = reserve(d->cols + 1, sizeof(*start));
     uint32_t *index = reserve(d->rows * d->cols, sizeof(*index));
     double *value = reserve(d->rows * d->cols, sizeof(*value));
     const strads_data_options options = {.size = sizeof(options),
-                                         .partitions = partitions};
+                                         .partitions = partitions,
+                                         .layout = layout};
     uint64_t n = 0;
 
     for (uint64_t j = 0; j < d->cols; j++) {

@@ -27,9 +27,12 @@ lasso_design lasso_design_zero(uint64_t rows, uint64_t cols);
 lasso_design lasso_design_random(const lasso_recipe *recipe);
 void lasso_design_free(lasso_design *design);
 
-/* The design as a data set, y its labels; to be freed. */
+/* The design as a data set, y its labels; by columns, or as asked for; to be
+ * freed. */
 strads_err lasso_design_data(const lasso_design *design, uint32_t partitions,
                              strads_data **out);
+strads_err lasso_design_lay(const lasso_design *design, uint32_t partitions,
+                            strads_layout layout, strads_data **out);
 
 static inline double *lasso_design_col(const lasso_design *design, uint64_t j)
 {

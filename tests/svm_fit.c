@@ -8,37 +8,6 @@
 
 /* ---- fits -------------------------------------------------------------- */
 
-static strads_data *data_of(const lasso_design *d, uint32_t partitions)
-{
-    uint64_t *start = calloc(d->cols + 1, sizeof *start);
-    uint32_t *index = calloc(d->cols * d->rows + 1, sizeof *index);
-    double *value = calloc(d->cols * d->rows + 1, sizeof *value);
-    strads_data *data = NULL;
-    for (uint64_t j = 0; j < d->cols; j++) {
-        start[j + 1] = start[j];
-        for (uint64_t i = 0; i < d->rows; i++) {
-            if (lasso_design_col(d, j)[i] == 0)
-                continue;
-            index[start[j + 1]] = (uint32_t)i;
-            value[start[j + 1]++] = lasso_design_col(d, j)[i];
-        }
-    }
-    const strads_columns columns = {.rows = d->rows,
-                                    .cols = d->cols,
-                                    .start = start,
-                                    .index = index,
-                                    .value = value,
-                                    .label = d->y};
-    const strads_data_options options = {.size = sizeof options,
-                                         .partitions = partitions,
-                                         .layout = STRADS_LAYOUT_ROWS};
-    (void)strads_data_from_columns(&columns, &options, &data);
-    free(start);
-    free(index);
-    free(value);
-    return data;
-}
-
 static void take(svm_fit *fit, const lasso_design *d,
                  const strads_result *result)
 {
@@ -75,9 +44,10 @@ svm_fit svm_fit_run(const lasso_design *design,
     e.size = sizeof e;
     e.partitions = e.partitions ? e.partitions : 2;
     e.tolerance = e.tolerance > 0 ? e.tolerance : 1e-10;
-    strads_data *data = data_of(design, e.partitions);
-    fit.err = data ? strads_run(&strads_program_svm, options, data, &e, &result)
-                   : STRADS_EINVAL;
+    strads_data *data = NULL;
+    fit.err = lasso_design_lay(design, e.partitions, STRADS_LAYOUT_ROWS, &data);
+    if (!fit.err)
+        fit.err = strads_run(&strads_program_svm, options, data, &e, &result);
     if (!fit.err)
         take(&fit, design, result);
     strads_result_free(result);

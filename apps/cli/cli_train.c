@@ -72,6 +72,26 @@ static strads_err read_data(cli_job *j)
     return err;
 }
 
+static const cli_train *choose(const cli_job *j, const cli_train *asked)
+{
+    const cli_train *other =
+        asked->instead ? asked->instead(j->config, &j->engine, j->data) : NULL;
+    return other ? other : asked;
+}
+
+/* Reads the data for the program that suits them. */
+static strads_err read_for(cli_job *j, const cli_train *asked)
+{
+    strads_err err = read_data(j);
+    if (err || j->nodes || choose(j, asked) == j->train) {
+        return err;
+    }
+    j->train = choose(j, asked);
+    strads_data_free(j->data);
+    j->data = NULL;
+    return read_data(j);
+}
+
 /* The parameters that the run will have: the program may want others than one
  * a column. */
 static strads_err find_shape(const cli_job *j, strads_shape *shape)
@@ -148,7 +168,9 @@ static void on_progress(void *arg, const strads_progress *progress)
 static strads_err prepare(cli_job *j)
 {
     strads_shape shape;
+    const cli_train *const asked = j->train;
     strads_err err = STRADS_OK;
+    j->train = choose(j, asked);
     j->engine.stop = cli_signal_catch();
     j->engine.progress = on_progress;
     j->engine.progress_arg = j;
@@ -164,7 +186,7 @@ static strads_err prepare(cli_job *j)
         err = listen_for_nodes(j);
     }
     if (!err) {
-        err = read_data(j);
+        err = read_for(j, asked);
     }
     if (!err) {
         err = check_shape(j, &shape);

@@ -32,6 +32,14 @@ typedef struct cli_train {
     /* Writes the model in a format of its own; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
+    /* Who trains with these options instead, or NULL; `data` is NULL before
+     * they are read. One process asks again when they are, and where the
+     * answer is another then, reads them anew. Both programs take the same
+     * struct of options. */
+    const struct cli_train *(*instead)(const void *config,
+                                       const strads_engine_options *engine,
+                                       const strads_data *data);
+
     /* A command that gives more than a model; each may be NULL. */
     const strads_option *more; /* options of its own, of *arg */
     void *arg;

@@ -6,8 +6,6 @@
 #include "command.h"
 #include "strads/logistic.h"
 
-/* ---- train ------------------------------------------------------------- */
-
 /* A model tells its labels, and its lambda, not how it was found. */
 static void resolve(const void *state, void *config)
 {
@@ -24,14 +22,24 @@ static void complete(const void *state, strads_model *model)
     }
 }
 
+static bool names_two(const char *classes)
+{
+    const char *comma = classes ? strchr(classes, ',') : NULL;
+    return comma && !strchr(comma + 1, ',');
+}
+
+static void describe_labels(const char *classes)
+{
+    cli_say(false, "labels %s%s", classes,
+            names_two(classes) ? ": the second is positive"
+                               : ": each against the rest");
+}
+
 static void describe(const void *state)
 {
     const strads_logistic_options *o = strads_logistic_resolved(state);
     double lambda_max = strads_logistic_lambda_max(state);
-    cli_say(false, "labels %s%s", o->classes,
-            strchr(strchr(o->classes, ',') + 1, ',') ? ": each against the rest"
-                                                     : ": the second is "
-                                                       "positive");
+    describe_labels(o->classes);
     if (lambda_max > 0) {
         cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
                 o->lambda, o->lambda / lambda_max, lambda_max);
@@ -41,17 +49,58 @@ static void describe(const void *state)
     }
 }
 
+/* ---- an L2 penalty alone ----------------------------------------------- */
+
+static void resolve_dual(const void *state, void *config)
+{
+    *(strads_logistic_options *)config = strads_logistic_dual_resolved(state);
+}
+
+static void describe_dual(const void *state)
+{
+    const strads_logistic_options o = strads_logistic_dual_resolved(state);
+    describe_labels(o.classes);
+    cli_say(false, "lambda %.6g, an L2 penalty alone, solved in the dual",
+            o.lambda);
+}
+
+static const char summary[] =
+    "Trains a logistic regression with an L1 or L2 penalty or both on LIBSVM "
+    "or MatrixMarket data.";
+
+static const cli_train dual = {
+    .program = &strads_program_logistic_dual,
+    .model = "logistic",
+    .name = "logistic train",
+    .summary = summary,
+    .options = "Logistic regression:",
+    .resolve = resolve_dual,
+    .describe = describe_dual,
+};
+
+/* The dual program is for two labels: several processes must be told so. */
+static const cli_train *instead(const void *config,
+                                const strads_engine_options *engine,
+                                const strads_data *data)
+{
+    const strads_logistic_options *o = config;
+    bool two = o->classes ? names_two(o->classes) : engine->nodes < 2;
+    return two && strads_logistic_suits_dual(o, data) ? &dual : NULL;
+}
+
+/* ---- train ------------------------------------------------------------- */
+
 int cli_logistic_train(int argc, char **argv)
 {
     static const cli_train train = {
         .program = &strads_program_logistic,
         .name = "logistic train",
-        .summary = "Trains a logistic regression with an L1 or L2 penalty or "
-                   "both on LIBSVM or MatrixMarket data.",
+        .summary = summary,
         .options = "Logistic regression:",
         .resolve = resolve,
         .complete = complete,
         .describe = describe,
+        .instead = instead,
     };
     return cli_train_main(&train, argc, argv);
 }

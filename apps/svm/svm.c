@@ -37,7 +37,7 @@ static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
     return strads_turn_dispatch(turn, SVM_SURVEY, 1, &none);
 }
 
-static strads_err svm_schedule(strads_turn *turn)
+strads_err svm_schedule(strads_turn *turn)
 {
     svm_state *state = turn->state;
 
@@ -76,7 +76,7 @@ static strads_err svm_objective(void *user, strads_report *report)
 
 /* ---- the table --------------------------------------------------------- */
 
-static const strads_phase phases[] = {
+const strads_phase svm_phases[SVM_PHASES] = {
     [SVM_SURVEY] = {.name = "survey",
                     .when = STRADS_WHEN_CALLED,
                     .merge = STRADS_MERGE_OWN,
@@ -132,24 +132,51 @@ static const strads_phase phases[] = {
                   .aggregate = svm_aggregate_take},
 };
 
-const strads_program strads_program_svm = {
-    .size = sizeof(strads_program),
-    .name = "svm",
-    .summary = "linear support vector machine",
-    .split = STRADS_SPLIT_ROWS,
-    .layout = STRADS_LAYOUT_ROWS,
-    .options = svm_option_table,
-    .config_size = sizeof(strads_svm_options),
-    .defaults = &svm_defaults,
-    .shape = svm_shape,
-    .weight = svm_weight,
-    .begin = svm_begin,
-    .end = svm_end,
-    .open = svm_open,
-    .close = svm_close,
-    .refresh = svm_refresh,
-    .schedule = svm_schedule,
-    .phases = phases,
-    .n_phases = sizeof(phases) / sizeof(phases[0]),
-    .objective = svm_objective,
-    .owned = svm_owned};
+static strads_err shape(const void *config, const strads_data *data,
+                        strads_shape *out)
+{
+    svm_problem problem;
+
+    svm_shape(data, out);
+    return svm_options_resolve(config, &problem);
+}
+
+static strads_err begin(const void *config, const strads_data *data,
+                        const strads_shape *sizes, void **out)
+{
+    svm_problem problem;
+    const strads_err err = svm_options_resolve(config, &problem);
+
+    return err ? err : svm_begin(&problem, data, sizes, out);
+}
+
+static strads_err open(const strads_task *task, void **out)
+{
+    svm_problem problem;
+    const strads_err err = svm_options_resolve(task->config, &problem);
+
+    return err ? err : svm_open(task, &problem, out);
+}
+
+const strads_program strads_program_svm = {.size = sizeof(strads_program),
+                                           .name = "svm",
+                                           .summary =
+                                               "linear support vector machine",
+                                           .split = STRADS_SPLIT_ROWS,
+                                           .layout = STRADS_LAYOUT_ROWS,
+                                           .options = svm_option_table,
+                                           .config_size =
+                                               sizeof(strads_svm_options),
+                                           .defaults = &svm_defaults,
+                                           .shape = shape,
+                                           .weight = svm_weight,
+                                           .begin = begin,
+                                           .end = svm_end,
+                                           .open = open,
+                                           .close = svm_close,
+                                           .refresh = svm_refresh,
+                                           .schedule = svm_schedule,
+                                           .phases = svm_phases,
+                                           .n_phases = SVM_PHASES,
+                                           .objective = svm_objective,
+                                           .owned = svm_owned};

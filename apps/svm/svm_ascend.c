@@ -16,7 +16,7 @@
 /* Rows that are neither wrong nor far from it: not at rest. */
 #define AWAKE 1e-200
 
-enum { AHEAD = 4 };
+enum { AHEAD = 4, RUN = 32 };
 
 /* The numbers behind the n priorities. */
 enum { VISITS, N_MORE };
@@ -34,25 +34,33 @@ static uint64_t next_random(uint64_t *s)
     return *s;
 }
 
-/* The places of rows that do not rest, shuffled; returns how many. */
+static uint32_t draw(uint64_t *s, uint32_t n)
+{
+    return (uint32_t)(((next_random(s) >> 32) * n) >> 32);
+}
+
+/* The places of rows that do not rest, in runs of neighbours that are shuffled:
+ * as good as an order that is drawn row by row, and rows are read as they lie.
+ * Returns how many. */
 static uint32_t draw_order(const strads_task *task, uint32_t first)
 {
     svm_local *local = task->local;
     uint64_t s = strads_random_bits(task->seed, UINT64_C(0x73766d6f72646572),
                                     task->round, task->share->partition) |
                  1;
-    uint32_t n = 0;
+    uint32_t *order = local->order, n = 0;
 
-    for (uint32_t k = 0; k < task->block.n; k++)
-        if (!local->rests[strads_block_param(&task->block, k) - first])
-            local->order[n++] = k;
-    for (uint32_t k = 0; k + 1 < n; k++) {
-        const uint32_t left = n - k;
-        const uint32_t other =
-            k + (uint32_t)(((next_random(&s) >> 32) * left) >> 32);
-        const uint32_t swap = local->order[k];
-        local->order[k] = local->order[other];
-        local->order[other] = swap;
+    const uint32_t runs = (task->block.n + RUN - 1) / RUN;
+    for (uint32_t k = 0; k < runs; k++)
+        local->run[k] = k;
+    for (uint32_t k = 0; k < runs; k++) {
+        const uint32_t other = k + draw(&s, runs - k), held = local->run[other];
+        local->run[other] = local->run[k];
+        const uint64_t begin = (uint64_t)held * RUN;
+        for (uint64_t at = begin; at < begin + RUN && at < task->block.n; at++)
+            if (!local->rests[strads_block_param(&task->block, (uint32_t)at) -
+                              first])
+                order[n++] = (uint32_t)at;
     }
     return n;
 }
@@ -88,9 +96,8 @@ static double visit(svm_local *local, const strads_share *share, uint64_t i,
     const svm_sample *x = &local->sample[i];
     const linear_column row = svm_row_of(share, i);
     const double z = svm_dot(local, &row, local->w);
-    const double up = svm_rise_up(x, local->flat, *b, z);
-    const double down = svm_rise_down(x, local->flat, *b, z);
-    const double rise = fmax(up, down);
+    const double rise = svm_rise(x, local->flat, *b, z);
+    double best, priority;
 
     if (rise < -local->worst) {
         local->rests[i] = true;
@@ -99,8 +106,14 @@ static double visit(svm_local *local, const strads_share *share, uint64_t i,
     if (!(rise > 0))
         return AWAKE;
     local->worst_now = fmax(local->worst_now, rise);
-    const double best = svm_best(x, local->flat, local->safety, *b, z);
-    const double priority = svm_gap_at(x, local->flat, *b, z);
+    if (svm_has_entropy(x)) {
+        const double part = x->target * *b;
+        best = x->target * svm_entropy_best(x->cost, local->safety * x->square,
+                                            part, x->target * z, &priority);
+    } else {
+        best = svm_best(x, local->flat, local->safety, *b, z);
+        priority = svm_gap_at(x, local->flat, *b, z);
+    }
     if (best != *b)
         svm_add(local, &row, local->safety * (best - *b), local->w);
     *b = best;

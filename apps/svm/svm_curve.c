@@ -3,7 +3,7 @@
  *
  * With few columns the last digits come from the primal problem. The loss of a
  * row, made smooth around the b that is known of it (the augmented Lagrangian;
- * sigma = infinity for squared losses, which are smooth already), is
+ * sigma = infinity for losses that are smooth already), is
  *
  *     max over low <= b <= high of
  *         b r - e |b| - d/2 b^2 - 1/(2 sigma) (b - a)^2
@@ -25,8 +25,8 @@
 /* sigma, told by how often b has been taken over: 4 C, times 4 each time. */
 static double sigma_of(const svm_local *local)
 {
-    return local->squared ? INFINITY
-                          : ldexp(local->cost, 2 * (int)local->takes + 2);
+    return local->smooth ? INFINITY
+                         : ldexp(local->cost, 2 * (int)local->takes + 2);
 }
 
 size_t svm_partial_curve(const strads_task *task)

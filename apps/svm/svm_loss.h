@@ -8,23 +8,28 @@
  *     epsilon           y        -C c, C c          0        epsilon
  *     squared epsilon   y        -inf, inf          1/(2Cc)  epsilon
  *
- * so they differ in numbers only. */
+ * so they differ in numbers only. The logistic loss has an entropy in the place
+ * of e |b| + d/2 b^2; svm_entropy.h has its formulas. */
 #ifndef SVM_LOSS_H
 #define SVM_LOSS_H
 
 #include <math.h>
 #include <stdbool.h>
 
+#include "svm_entropy.h"
+
 typedef enum svm_loss_kind {
     SVM_HINGE,
     SVM_SQUARED_HINGE,
     SVM_EPSILON,
-    SVM_SQUARED_EPSILON
+    SVM_SQUARED_EPSILON,
+    SVM_LOGISTIC /* of the program in svm_logistic.c alone */
 } svm_loss_kind;
 
 static inline bool svm_loss_classifies(svm_loss_kind kind)
 {
-    return kind == SVM_HINGE || kind == SVM_SQUARED_HINGE;
+    return kind == SVM_HINGE || kind == SVM_SQUARED_HINGE ||
+           kind == SVM_LOGISTIC;
 }
 
 typedef struct svm_sample {
@@ -32,6 +37,7 @@ typedef struct svm_sample {
     double low, high;
     double ridge;  /* d */
     double square; /* |x|^2, with the bias */
+    double cost;   /* logistic: C c; 0 for the other losses */
 } svm_sample;
 
 /* The sample of a row with that target (+-1 of a class) and weight C c; one
@@ -47,7 +53,14 @@ static inline svm_sample svm_sample_of(svm_loss_kind kind, double target,
     return (svm_sample){.target = target,
                         .low = classes && target > 0 ? 0 : -most,
                         .high = classes && target < 0 ? 0 : most,
-                        .ridge = squared && cost > 0 ? .5 / cost : 0};
+                        .ridge = squared && cost > 0 ? .5 / cost : 0,
+                        .cost = kind == SVM_LOGISTIC ? cost : 0};
+}
+
+/* Whether the row's loss is the logistic one. */
+static inline bool svm_has_entropy(const svm_sample *x)
+{
+    return x->cost > 0;
 }
 
 /* The b that is best for this row alone, s times as curved as it is:
@@ -71,16 +84,24 @@ static inline double svm_best(const svm_sample *x, double flat, double safety,
     return fmin(fmax(best, x->low), x->high);
 }
 
-static inline bool svm_loss_squares(svm_loss_kind kind)
+/* Whether the loss has no kinks. */
+static inline bool svm_loss_is_smooth(svm_loss_kind kind)
 {
-    return kind == SVM_SQUARED_HINGE || kind == SVM_SQUARED_EPSILON;
+    return kind == SVM_SQUARED_HINGE || kind == SVM_SQUARED_EPSILON ||
+           kind == SVM_LOGISTIC;
 }
 
 /* The b that a given z asks for when it is held to `anchor` by 1/(2 sigma)
- * (b - anchor)^2, and how fast it changes with r. */
+ * (b - anchor)^2, which smooth losses need not be, and how fast it changes with
+ * r. */
 static inline double svm_smooth(const svm_sample *x, double flat, double sigma,
                                 double anchor, double z, double *h)
 {
+    if (svm_has_entropy(x)) {
+        const double a = svm_logistic(-x->target * z);
+        *h = x->cost * a * (1 - a);
+        return x->target * x->cost * a;
+    }
     const double hold = 1 / sigma, bend = hold + x->ridge;
     const double pull = x->target - z + hold * anchor;
     const double b = pull > flat    ? (pull - flat) / bend
@@ -96,6 +117,8 @@ static inline double svm_smooth(const svm_sample *x, double flat, double sigma,
 /* Where the maximum in loss(r) is taken: what b a given z asks for. */
 static inline double svm_answer(const svm_sample *x, double flat, double z)
 {
+    if (svm_has_entropy(x))
+        return x->target * x->cost * svm_logistic(-x->target * z);
     const double r = x->target - z;
     const double t = fabs(r) - flat;
     double b = t > 0 ? copysign(x->ridge > 0 ? t / x->ridge : INFINITY, r) : 0;
@@ -119,6 +142,16 @@ static inline double svm_rise_down(const svm_sample *x, double flat, double b,
                       : -INFINITY;
 }
 
+/* The steeper of the two; where there is an entropy D has no corner to rest in,
+ * and every row may always move. */
+static inline double svm_rise(const svm_sample *x, double flat, double b,
+                              double z)
+{
+    return svm_has_entropy(x)
+               ? INFINITY
+               : fmax(svm_rise_up(x, flat, b, z), svm_rise_down(x, flat, b, z));
+}
+
 /* One side of the loss: the largest b (t - d/2 b) for 0 <= b <= most. */
 static inline double svm_side(double t, double most, double ridge)
 {
@@ -129,6 +162,8 @@ static inline double svm_side(double t, double most, double ridge)
 
 static inline double svm_loss_at(const svm_sample *x, double flat, double z)
 {
+    if (svm_has_entropy(x))
+        return svm_entropy_loss(x->cost, x->target * z);
     const double r = x->target - z;
 
     return r > 0 ? svm_side(r - flat, x->high, x->ridge)
@@ -138,6 +173,8 @@ static inline double svm_loss_at(const svm_sample *x, double flat, double z)
 /* The row's part of D, but for 1/2 |w|^2. */
 static inline double svm_dual_at(const svm_sample *x, double flat, double b)
 {
+    if (svm_has_entropy(x))
+        return svm_entropy_dual(x->cost, x->target * b);
     return b * (x->target - x->ridge / 2 * b) - flat * fabs(b);
 }
 

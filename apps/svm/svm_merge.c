@@ -58,8 +58,8 @@ strads_err svm_aggregate_merge(strads_commit *commit)
     commit->change[safety] = s - state->partitions - commit->value[safety];
     state->safety = s;
     state->moved = false;
-    state->intercept =
-        state->options.bias * (commit->value[bias] + commit->change[bias]);
+    state->intercept = state->problem.options.bias *
+                       (commit->value[bias] + commit->change[bias]);
     return STRADS_OK;
 }
 

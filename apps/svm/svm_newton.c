@@ -28,14 +28,14 @@ static strads_err reserve(svm_state *state)
                              (unsigned long long)state->columns);
 }
 
-/* |w - X'c| that is small enough: the gap of squared losses is half its
+/* |w - X'c| that is small enough: the gap of smooth losses is half its
  * square. */
 static double gradient_wanted(const svm_state *state, double tolerance)
 {
     const double enough = sqrt(.02 * tolerance * state->primal);
-    const double size = sqrt((double)state->rows * state->options.c);
+    const double size = sqrt((double)state->rows * state->problem.options.c);
 
-    return fmax(enough, svm_loss_squares(svm_loss_of(&state->options))
+    return fmax(enough, svm_loss_is_smooth(state->problem.loss)
                             ? 0
                             : size * pow(.1, 2 + (double)state->takes));
 }
@@ -136,7 +136,7 @@ strads_err svm_aggregate_take(strads_commit *commit)
  * steps from afar lead nowhere. */
 static bool suits(const svm_state *state)
 {
-    const bool smooth = svm_loss_squares(svm_loss_of(&state->options));
+    const bool smooth = svm_loss_is_smooth(state->problem.loss);
 
     return state->columns < SVM_NEWTON_COLUMNS && !state->gave_up &&
            state->scans >= (smooth ? SCANS_SMOOTH : SCANS);

@@ -51,44 +51,37 @@ const strads_option svm_option_table[] = {
     LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
 
-svm_loss_kind svm_loss_of(const strads_svm_options *resolved)
+static strads_err find_loss(const char *name, svm_loss_kind *out)
 {
-    svm_loss_kind kind = SVM_HINGE;
-
-    while (strcmp(losses[kind], resolved->loss) != 0)
-        kind++;
-    return kind;
-}
-
-static bool is_loss(const char *name)
-{
-    for (size_t k = 0; k < sizeof(losses) / sizeof(losses[0]); k++)
-        if (strcmp(losses[k], name) == 0)
-            return true;
-    return false;
+    for (int k = SVM_HINGE; k <= SVM_SQUARED_EPSILON; k++)
+        if (strcmp(losses[k], name) == 0) {
+            *out = (svm_loss_kind)k;
+            return STRADS_OK;
+        }
+    return strads_fail(STRADS_EINVAL,
+                       "loss is \"%s\"; expected hinge, squared-hinge, "
+                       "epsilon or squared-epsilon",
+                       name);
 }
 
 strads_err svm_options_resolve(const strads_svm_options *given,
-                               strads_svm_options *out)
+                               svm_problem *out)
 {
     strads_svm_options o = *given;
+    svm_loss_kind loss = SVM_HINGE;
     strads_err err;
 
     if (!o.loss)
         o.loss = svm_defaults.loss;
     if (o.c == 0)
         o.c = svm_defaults.c;
-    if (!is_loss(o.loss))
-        return strads_fail(STRADS_EINVAL,
-                           "loss is \"%s\"; expected hinge, squared-hinge, "
-                           "epsilon or squared-epsilon",
-                           o.loss);
-    if ((err = linear_check_number("c", o.c, DBL_MAX)) ||
+    if ((err = find_loss(o.loss, &loss)) ||
+        (err = linear_check_number("c", o.c, DBL_MAX)) ||
         (err = linear_check_number("bias", o.bias, DBL_MAX)) ||
         (err = linear_check_number("epsilon", o.epsilon, DBL_MAX)))
         return err;
-    if (svm_loss_classifies(svm_loss_of(&o)))
+    if (svm_loss_classifies(loss))
         o.epsilon = 0;
-    *out = o;
+    *out = (svm_problem){.options = o, .loss = loss};
     return STRADS_OK;
 }

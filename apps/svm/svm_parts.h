@@ -51,9 +51,20 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
     return shape->cols + 2;
 }
 
+/* ---- the problem ------------------------------------------------------- */
+
+/* What a program's options come to. */
+typedef struct svm_problem {
+    strads_svm_options options; /* defaults filled in; c is 0 until the survey
+                                   where lambda tells it */
+    svm_loss_kind loss;
+    double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
+} svm_problem;
+
 /* ---- one partition ----------------------------------------------------- */
 
 typedef struct svm_local {
+    svm_problem problem;
     uint64_t rows, columns;
     const linear_kernels *kernels;
     double bias, flat;    /* B, and e of the loss */
@@ -65,7 +76,7 @@ typedef struct svm_local {
     bool stale;           /* w is base, but has not been copied yet */
     bool moved;           /* w is not base */
     bool *rests;          /* [rows] at a bound, and far from leaving it */
-    bool squared;         /* the loss is smooth without help */
+    bool smooth;          /* the loss is, without help */
     double cost;          /* C */
     double *anchor;       /* [rows] b at the last scan */
     double *z;            /* [rows] x'w where the last curve was taken */
@@ -73,13 +84,16 @@ typedef struct svm_local {
     double sigma;
     uint32_t takes;   /* how often c has become b */
     uint32_t *order;  /* [rows] workspace of a pass */
+    uint32_t *run;    /* [rows] and of drawing its order */
     double worst;     /* the largest violation of the pass before */
     double worst_now; /* and of this one */
     uint64_t left;    /* rows until this pass ends */
 } svm_local;
 
-/* svm_state.c: what strads_program says of slots with these names. */
-strads_err svm_open(const strads_task *task, void **out);
+/* svm_state.c: what strads_program says of slots with these names, but for the
+ * problem, which is the program's. */
+strads_err svm_open(const strads_task *task, const svm_problem *problem,
+                    void **out);
 void svm_close(void *opened);
 
 /* Row i of a share. */
@@ -128,12 +142,13 @@ typedef struct svm_part {
     uint64_t begin, end;
     uint64_t left; /* rows yet to be visited in this pass */
     double sum;    /* of the gaps found in this pass, */
-    double before; /* and in the one before */
+    double before; /* and in the one before, */
+    double falls;  /* which is this share of what another pass before had */
 } svm_part;
 
 typedef struct svm_state {
-    strads_svm_options options; /* defaults filled in */
-    char *classes_text;         /* what options.classes points to */
+    svm_problem problem;
+    char *classes_text; /* what options.classes points to */
     linear_classes classes;
     svm_part *part;    /* [partitions] */
     double *urgency;   /* [rows] share of the gap when last looked at */
@@ -159,6 +174,7 @@ typedef struct svm_state {
     double enough;     /* that share of P: see svm_pass.c */
     double loss, dual; /* of the scan, without 1/2 |w|^2 */
     uint64_t supports, supports_seen;
+    uint64_t nonzeros;  /* of w */
     uint32_t seen;      /* blocks of the scan that have come in */
     double primal, gap; /* P and P - D of the last scan */
     double least, most; /* the best P and D so far */
@@ -176,12 +192,11 @@ typedef struct svm_state {
 } svm_state;
 
 /* svm_state.c: what strads_program says of slots with these names. */
-strads_err svm_shape(const void *config, const strads_data *data,
-                     strads_shape *shape);
+void svm_shape(const strads_data *data, strads_shape *shape);
 strads_range svm_owned(const void *config, const strads_data *data,
                        const strads_shape *shape, uint32_t partition);
 double svm_weight(const void *config, const strads_data *data, uint32_t j);
-strads_err svm_begin(const void *config, const strads_data *data,
+strads_err svm_begin(const svm_problem *problem, const strads_data *data,
                      const strads_shape *shape, void **out);
 void svm_end(void *begun);
 
@@ -190,8 +205,11 @@ extern const strads_option svm_option_table[];
 extern const strads_svm_options svm_defaults;
 /* Checks a config; fills defaults in. */
 strads_err svm_options_resolve(const strads_svm_options *given,
-                               strads_svm_options *out);
-svm_loss_kind svm_loss_of(const strads_svm_options *resolved);
+                               svm_problem *out);
+
+/* svm.c: how a run goes, and its phases, whatever the loss. */
+strads_err svm_schedule(strads_turn *turn);
+extern const strads_phase svm_phases[];
 
 /* svm_pass.c: what the policy is told, so that it chooses each row that does
  * not rest once a pass. The first pass; a block's end; a partition's scan. */
@@ -237,7 +255,8 @@ enum {
     SVM_SCAN,
     SVM_CURVE,
     SVM_SLOPE,
-    SVM_TAKE
+    SVM_TAKE,
+    SVM_PHASES
 };
 
 #endif

@@ -5,6 +5,7 @@
  * none. So the policy draws blocks without putting them back, and when none is
  * left the next pass begins. Each partition has passes of its own. A row at
  * rest is in none, until a scan says otherwise. */
+#include <math.h>
 #include <string.h>
 
 #include "svm_parts.h"
@@ -64,13 +65,14 @@ static void tell(strads_commit *commit, const svm_part *part)
     strads_commit_prioritise(commit, n, state->told, state->how);
 }
 
-/* What passes have found of late is an estimate of the gap. */
+/* What passes have found of late is an estimate of the gap. They found it on
+ * their way, so that each has taken off its own share of it since. */
 static double left_to_gain(const svm_state *state)
 {
     double sum = 0;
 
     for (uint32_t p = 0; p < state->partitions; p++)
-        sum += state->part[p].before;
+        sum += state->part[p].before * state->part[p].falls;
     return sum;
 }
 
@@ -78,6 +80,9 @@ static void end_pass(strads_commit *commit, svm_part *part)
 {
     svm_state *state = commit->state;
 
+    part->falls = isfinite(part->before) && part->sum < part->before
+                      ? part->sum / part->before
+                      : 1;
     part->before = part->sum;
     part->sum = 0;
     begin_pass(state, part);
@@ -121,5 +126,6 @@ void svm_pass_after_scan(strads_commit *commit)
     memcpy(commit->priority, commit->partial, commit->block.n * sizeof(double));
     part->sum = 0;
     part->before = INFINITY;
+    part->falls = 1;
     begin_pass(state, part);
 }

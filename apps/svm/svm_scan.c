@@ -32,8 +32,7 @@ strads_err svm_update_scan(strads_task *task)
         const double z = svm_dot(local, &row, local->base);
         const double b = local->anchor[i] = task->value[i];
         const double gap = svm_gap_at(x, local->flat, b, z);
-        const double rise = fmax(svm_rise_up(x, local->flat, b, z),
-                                 svm_rise_down(x, local->flat, b, z));
+        const double rise = svm_rise(x, local->flat, b, z);
         local->rests[i] = rise < -local->worst;
         local->left += !local->rests[i];
         task->partial[i] = local->rests[i] ? 0 : fmax(gap, AWAKE);
@@ -104,13 +103,16 @@ strads_err svm_aggregate_seed(strads_commit *commit)
 
 /* ---- coordinator ------------------------------------------------------- */
 
-static double half_square(const svm_state *state, const strads_commit *commit)
+static double half_square(svm_state *state, const strads_commit *commit)
 {
     const double *w = strads_store_dense(commit->store, 0);
     double sum = 0;
 
-    for (uint64_t j = 0; j <= state->columns; j++)
+    state->nonzeros = 0;
+    for (uint64_t j = 0; j <= state->columns; j++) {
         sum += w[j] * w[j];
+        state->nonzeros += w[j] != 0;
+    }
     return sum / 2;
 }
 

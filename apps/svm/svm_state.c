@@ -39,40 +39,41 @@ static strads_err reserve(svm_local *local)
     local->anchor = calloc(n + 1, sizeof(double));
     local->z = calloc(n + 1, sizeof(double));
     local->order = calloc(n + 1, sizeof(uint32_t));
+    local->run = calloc(n + 1, sizeof(uint32_t));
     if (local->sample && local->weight && local->base && local->w &&
-        local->rests && local->anchor && local->z && local->order)
+        local->rests && local->anchor && local->z && local->order && local->run)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the state of %llu rows and %llu columns",
                        (unsigned long long)n, (unsigned long long)p);
 }
 
-strads_err svm_open(const strads_task *task, void **out)
+strads_err svm_open(const strads_task *task, const svm_problem *problem,
+                    void **out)
 {
     const strads_share *share = task->share;
-    strads_svm_options options;
+    const strads_svm_options *options = &problem->options;
     svm_local *local = NULL;
-    strads_err err = svm_options_resolve(task->config, &options);
+    strads_err err = check_labels(share, share->by_row.lines);
 
-    if (!err)
-        err = check_labels(share, share->by_row.lines);
     if (err)
         return err;
     local = calloc(1, sizeof(*local));
     if (!local)
         return strads_fail(STRADS_ENOMEM, "no memory for a partition");
+    local->problem = *problem;
     local->rows = local->left = share->by_row.lines;
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
-    local->bias = options.bias;
-    local->cost = options.c;
-    local->squared = svm_loss_squares(svm_loss_of(&options));
-    local->flat = options.epsilon;
+    local->bias = options->bias;
+    local->cost = options->c;
+    local->smooth = svm_loss_is_smooth(problem->loss);
+    local->flat = options->epsilon;
     local->safety = share->partitions;
     local->worst = INFINITY;
     err = reserve(local);
     if (!err)
-        err = linear_read_weights(options.weights, &share->rows,
+        err = linear_read_weights(options->weights, &share->rows,
                                   task->shape->rows, local->weight);
     if (err) {
         svm_close(local);
@@ -80,7 +81,7 @@ strads_err svm_open(const strads_task *task, void **out)
     }
     for (uint64_t i = 0; i < local->rows; i++) {
         const linear_column x = svm_row_of(share, i);
-        local->sample[i].square = square_of(&x) + options.bias * options.bias;
+        local->sample[i].square = square_of(&x) + options->bias * options->bias;
     }
     *out = local;
     return STRADS_OK;
@@ -102,22 +103,20 @@ void svm_close(void *opened)
     free(local->bend);
     free(local->panel);
     free(local->order);
+    free(local->run);
     free(local);
 }
 
 /* ---- the coordinator --------------------------------------------------- */
 
-strads_err svm_shape(const void *config, const strads_data *data,
-                     strads_shape *shape)
+void svm_shape(const strads_data *data, strads_shape *shape)
 {
     const uint64_t rows = strads_data_rows(data);
     const uint64_t cols = strads_data_cols(data);
-    strads_svm_options resolved;
 
     shape->coefficients = cols;
     shape->parameters = cols + 2 + rows;
     shape->block_max = UINT32_MAX;
-    return svm_options_resolve(config, &resolved);
 }
 
 strads_range svm_owned(const void *config, const strads_data *data,
@@ -147,7 +146,8 @@ static void take_blocks(svm_state *state, const strads_data *data,
         const uint64_t first = svm_first_sample(shape);
         state->part[p] = (svm_part){.begin = own.begin - first,
                                     .end = own.end - first,
-                                    .before = INFINITY};
+                                    .before = INFINITY,
+                                    .falls = 1};
         state->own[p] = (strads_block){.id = p,
                                        .n = (uint32_t)(own.end - own.begin),
                                        .first = (uint32_t)own.begin,
@@ -167,20 +167,18 @@ static bool reserve_state(svm_state *state, const strads_shape *shape)
            state->told && state->how;
 }
 
-strads_err svm_begin(const void *config, const strads_data *data,
+strads_err svm_begin(const svm_problem *problem, const strads_data *data,
                      const strads_shape *shape, void **out)
 {
     svm_state *state = calloc(1, sizeof(*state));
-    strads_err err;
 
     if (!state || !reserve_state(state, shape)) {
-        err = strads_fail(STRADS_ENOMEM, "no memory for the state of %llu rows",
-                          (unsigned long long)shape->rows);
-        goto fail;
+        svm_end(state);
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the state of %llu rows",
+                           (unsigned long long)shape->rows);
     }
-    err = svm_options_resolve(config, &state->options);
-    if (err)
-        goto fail;
+    state->problem = *problem;
     take_blocks(state, data, shape);
     state->partitions = shape->partitions;
     state->columns = shape->cols;
@@ -195,9 +193,6 @@ strads_err svm_begin(const void *config, const strads_data *data,
     svm_begin_passes(state);
     *out = state;
     return STRADS_OK;
-fail:
-    svm_end(state);
-    return err;
 }
 
 void svm_end(void *begun)
@@ -222,7 +217,7 @@ void svm_end(void *begun)
 
 const strads_svm_options *strads_svm_resolved(const void *state)
 {
-    return &((const svm_state *)state)->options;
+    return &((const svm_state *)state)->problem.options;
 }
 
 double strads_svm_intercept(const void *state)

@@ -21,16 +21,18 @@ strads_err svm_update_survey(strads_task *task)
     return STRADS_OK;
 }
 
-static strads_err classes_of(const strads_svm_options *options,
-                             const linear_survey *survey, linear_classes *out)
+/* The classes; and C, where the sum of all weights tells it. */
+static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
+                             linear_classes *out)
 {
+    strads_svm_options *options = &problem->options;
     const linear_class_options given = {.classes = options->classes,
                                         .class_weight = options->class_weight,
                                         .weights = options->weights};
     strads_err err;
 
     *out = (linear_classes){.weight = {1, 1}};
-    if (!svm_loss_classifies(svm_loss_of(options)))
+    if (!svm_loss_classifies(problem->loss))
         return STRADS_OK;
     err = linear_classes_of(&given, survey, out);
     if (!err && out->n > 2)
@@ -39,6 +41,8 @@ static strads_err classes_of(const strads_svm_options *options,
                           "expected two",
                           out->n, out->label[0], out->label[1], out->label[2],
                           out->n > 3 ? ", ..." : "");
+    if (!err && problem->lambda > 0)
+        options->c = 1 / (problem->lambda * out->total);
     return err;
 }
 
@@ -55,18 +59,18 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     svm_state *state = commit->state;
     const linear_survey *survey = (const linear_survey *)commit->partial;
     char text[64];
-    const strads_err err = classes_of(&state->options, survey, &state->classes);
+    const strads_err err = classes_of(&state->problem, survey, &state->classes);
 
     if (err)
         return err;
     state->surveyed = true;
     state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
-    if (!svm_loss_classifies(svm_loss_of(&state->options)))
+    if (!svm_loss_classifies(state->problem.loss))
         return STRADS_OK;
     (void)snprintf(text, sizeof(text), "%.17g,%.17g", state->classes.label[0],
                    state->classes.label[1]);
     state->classes_text = strdup(text);
-    state->options.classes = state->classes_text;
+    state->problem.options.classes = state->classes_text;
     return state->classes_text
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM, "no memory for two labels");
@@ -74,10 +78,10 @@ strads_err svm_aggregate_survey(strads_commit *commit)
 
 /* Labels and weights become samples. */
 static void take_samples(svm_local *local, const strads_share *share,
-                         const strads_svm_options *options,
                          const linear_classes *classes)
 {
-    const svm_loss_kind kind = svm_loss_of(options);
+    const svm_loss_kind kind = local->problem.loss;
+    const double c = local->problem.options.c;
     const bool two = svm_loss_classifies(kind);
 
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -86,21 +90,20 @@ static void take_samples(svm_local *local, const strads_share *share,
         const double weight =
             local->weight[i] * (two ? classes->weight[positive] : 1);
         const double square = local->sample[i].square;
-        local->sample[i] = svm_sample_of(kind, target, options->c * weight);
+        local->sample[i] = svm_sample_of(kind, target, c * weight);
         local->sample[i].square = square;
     }
 }
 
 strads_err svm_receive_survey(strads_task *task)
 {
-    strads_svm_options options;
+    svm_local *local = task->local;
     linear_classes classes;
-    strads_err err = svm_options_resolve(task->config, &options);
+    const strads_err err =
+        classes_of(&local->problem, (const linear_survey *)task->partial,
+                   &classes);
 
     if (!err)
-        err = classes_of(&options, (const linear_survey *)task->partial,
-                         &classes);
-    if (!err)
-        take_samples(task->local, task->share, &options, &classes);
+        take_samples(local, task->share, &classes);
     return err;
 }

@@ -1,0 +1,206 @@
+/* Logistic regression with an L2 penalty alone, as one more loss of the dual
+ * programs here: times W C its objective is theirs,
+ *
+ *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda).
+ */
+#include <strads/logistic.h>
+
+#include <float.h>
+#include <stddef.h>
+
+#include "apps/linear/linear_options.h"
+#include "svm_parts.h"
+
+#define FIELD(name) offsetof(strads_logistic_options, name)
+
+/* Those of strads_program_logistic that this one can have. */
+static const strads_option option_table[] = {
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda),
+     .metavar = "L",
+     .help = "weight of the penalty; 0: by --c (default 0)",
+     .max = DBL_MAX},
+    {.name = "c",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(c),
+     .metavar = "C",
+     .help = "lambda = 1 / (C x rows), as in liblinear (default 1)",
+     .max = DBL_MAX},
+    {.name = "l1-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(l1_ratio),
+     .metavar = "0",
+     .help = "share of |w|_1 in the penalty: none (default 0)",
+     .max = 1},
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = NULL}};
+
+/* ---- what it is for ---------------------------------------------------- */
+
+/* The largest C |x|^2 of a row. */
+#define LARGEST 1e8
+
+static bool suits_options(const strads_logistic_options *o)
+{
+    return o->l1_ratio == 0 && o->lambda_ratio == 0 && !o->intercept &&
+           !o->standardize;
+}
+
+/* Notes a label; false when it is the third. */
+static bool is_one_of_two(double label, double seen[2], uint32_t *n)
+{
+    for (uint32_t k = 0; k < *n; k++)
+        if (seen[k] == label)
+            return true;
+    if (*n == 2)
+        return false;
+    seen[(*n)++] = label;
+    return true;
+}
+
+static bool suits_share(const strads_share *share, double c, double seen[2],
+                        uint32_t *n)
+{
+    const strads_sparse *x = &share->by_row;
+
+    for (uint64_t i = 0; share->label && i < x->lines; i++) {
+        double square = 0;
+        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+            const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
+            square += v * v;
+        }
+        if (c * square > LARGEST || !is_one_of_two(share->label[i], seen, n))
+            return false;
+    }
+    return true;
+}
+
+bool strads_logistic_suits_dual(const strads_logistic_options *options,
+                                const strads_data *data)
+{
+    const strads_share *share;
+    double seen[2] = {0};
+    uint32_t n = 0;
+
+    if (!data || !suits_options(options))
+        return suits_options(options);
+    const double c =
+        options->lambda > 0
+            ? 1 / (options->lambda * (double)strads_data_rows(data))
+        : options->c > 0 ? options->c
+                         : 1;
+    for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
+        if (share->by_row.start && !suits_share(share, c, seen, &n))
+            return false;
+    return true;
+}
+
+static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
+{
+    strads_err err;
+
+    if (!suits_options(o))
+        return strads_fail(STRADS_EINVAL,
+                           "logistic-dual has an L2 penalty alone, of a given "
+                           "lambda or c, no intercept and no standardisation; "
+                           "use logistic");
+    if ((err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
+        (err = linear_check_number("c", o->c, DBL_MAX)))
+        return err;
+    if (o->lambda > 0 && o->c > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "lambda (%g) and c (%g) say the same thing; give "
+                           "one of them",
+                           o->lambda, o->c);
+    *out = (svm_problem){.options = {.loss = "logistic",
+                                     .c = o->c > 0        ? o->c
+                                          : o->lambda > 0 ? 0
+                                                          : 1,
+                                     .class_weight = o->class_weight,
+                                     .weights = o->weights,
+                                     .classes = o->classes},
+                         .loss = SVM_LOGISTIC,
+                         .lambda = o->lambda};
+    return STRADS_OK;
+}
+
+/* ---- the program's slots ----------------------------------------------- */
+
+static strads_err shape(const void *config, const strads_data *data,
+                        strads_shape *out)
+{
+    svm_problem problem;
+
+    svm_shape(data, out);
+    return resolve(config, &problem);
+}
+
+static strads_err begin(const void *config, const strads_data *data,
+                        const strads_shape *sizes, void **out)
+{
+    svm_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : svm_begin(&problem, data, sizes, out);
+}
+
+static strads_err open(const strads_task *task, void **out)
+{
+    svm_problem problem;
+    const strads_err err = resolve(task->config, &problem);
+
+    return err ? err : svm_open(task, &problem, out);
+}
+
+static double lambda_of(const svm_state *state)
+{
+    return 1 / (state->problem.options.c * state->classes.total);
+}
+
+static strads_err objective(void *user, strads_report *report)
+{
+    const svm_state *state = user;
+
+    report->objective = state->primal * lambda_of(state);
+    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
+    report->nonzeros = state->nonzeros;
+    report->stop = state->stalled;
+    return STRADS_OK;
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+strads_logistic_options strads_logistic_dual_resolved(const void *begun)
+{
+    const svm_state *state = begun;
+    const strads_svm_options *o = &state->problem.options;
+
+    return (strads_logistic_options){.lambda = lambda_of(state),
+                                     .class_weight = o->class_weight,
+                                     .weights = o->weights,
+                                     .classes = o->classes};
+}
+
+const strads_program strads_program_logistic_dual = {
+    .size = sizeof(strads_program),
+    .name = "logistic-dual",
+    .summary = "logistic regression, L2 alone, in the dual",
+    .split = STRADS_SPLIT_ROWS,
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = option_table,
+    .config_size = sizeof(strads_logistic_options),
+    .shape = shape,
+    .weight = svm_weight,
+    .begin = begin,
+    .end = svm_end,
+    .open = open,
+    .close = svm_close,
+    .refresh = svm_refresh,
+    .schedule = svm_schedule,
+    .phases = svm_phases,
+    .n_phases = SVM_PHASES,
+    .objective = objective,
+    .owned = svm_owned};

@@ -1,0 +1,354 @@
+/* L2-logistic regression in the dual: its coefficients are the minimum by the
+ * gradient, which is written down from the objective alone (P is 1-strongly
+ * convex, so P - P* is at most half the gradient's square), on few columns,
+ * where Newton's steps end it, and on many; and data that a textbook does not
+ * mention. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/logistic_design.h"
+
+static const logistic_view plain = {.negative = -1, .positive = 1};
+static const strads_logistic_options at_one = {.c = 1};
+
+static logistic_fit fit_dual(const lasso_design *design,
+                             const strads_logistic_options *options,
+                             const strads_engine_options *engine)
+{
+    strads_engine_options o = {.workers = 1, .deterministic = true};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+    logistic_fit fit = {0};
+    uint64_t parameters;
+    uint32_t width;
+
+    if (engine)
+        o = *engine;
+    o.size = sizeof(o);
+    o.partitions = o.partitions ? o.partitions : 2;
+    o.tolerance = o.tolerance > 0 ? o.tolerance : 1e-12;
+    o.max_rounds = o.max_rounds ? o.max_rounds : 100000;
+    fit.err = lasso_design_lay(design, o.partitions, STRADS_LAYOUT_ROWS, &data);
+    if (!fit.err)
+        fit.err = strads_run(&strads_program_logistic_dual, options, data, &o,
+                             &result);
+    if (!fit.err) {
+        const strads_progress *last = strads_result_progress(result);
+        const double *w = strads_result_values(result, &parameters, &width);
+        fit.w = calloc(design->cols + 1, sizeof(double));
+        memcpy(fit.w, w, design->cols * sizeof(double));
+        fit.lambda =
+            strads_logistic_dual_resolved(strads_result_state(result)).lambda;
+        fit.end = strads_result_end(result);
+        fit.objective = last->objective;
+        fit.gap = last->gap;
+        fit.nonzeros = last->nonzeros;
+        fit.updates_policy = last->updates_policy;
+        fit.updates_other = last->updates_other;
+    }
+    strads_result_free(result);
+    strads_data_free(data);
+    return fit;
+}
+
+/* At most that much above the minimum, relative to the objective, by the
+ * gradient at w. */
+static double excess(const lasso_design *d, const logistic_view *view,
+                     const strads_logistic_options *o, const logistic_fit *fit)
+{
+    const double steep = logistic_violation(d, view, o, fit);
+
+    return (double)d->cols * steep * steep / 2 * fit->lambda / fit->objective;
+}
+
+static void expect_minimum(const lasso_design *d, const logistic_view *view,
+                           const strads_logistic_options *options,
+                           const strads_engine_options *engine)
+{
+    logistic_fit fit = fit_dual(d, options, engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+    cr_expect_float_eq(fit.objective, logistic_value(d, view, options, &fit),
+                       1e-10 * fit.objective);
+    const double above = excess(d, view, options, &fit);
+    cr_expect_lt(above, 1e-7, "%g above the minimum, gap %g", above, fit.gap);
+    logistic_fit_free(&fit);
+}
+
+static lasso_design design(uint64_t rows, uint64_t cols, double density,
+                           uint64_t seed)
+{
+    return logistic_design_random(&(lasso_recipe){.rows = rows,
+                                                  .cols = cols,
+                                                  .seed = seed,
+                                                  .density = density,
+                                                  .correlation = .5,
+                                                  .noise = 1});
+}
+
+static void each_partitions(const lasso_design *d,
+                            const strads_logistic_options *options)
+{
+    const uint32_t partitions[] = {1, 2, 4};
+
+    for (int k = 0; k < 3; k++)
+        expect_minimum(d, &plain, options,
+                       &(strads_engine_options){.workers = 1 + (k == 1),
+                                                .partitions = partitions[k]});
+}
+
+Test(logistic_dual, few_columns_end_at_the_minimum)
+{
+    lasso_design d = design(150, 8, 1, 3);
+
+    each_partitions(&d, &at_one);
+    each_partitions(&d, &(strads_logistic_options){.c = 1e4});
+    each_partitions(&d, &(strads_logistic_options){.lambda = .1});
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, many_columns_end_at_the_minimum)
+{
+    lasso_design d = design(80, 1400, .03, 4);
+
+    each_partitions(&d, &at_one);
+    each_partitions(&d, &(strads_logistic_options){.c = 100});
+    each_partitions(&d, &(strads_logistic_options){.lambda = 1e-2});
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, it_is_the_minimum_that_columns_find)
+{
+    lasso_design d = design(90, 120, .3, 5);
+    const strads_logistic_options o = {.c = 1};
+    logistic_fit rows = fit_dual(&d, &o, NULL);
+    logistic_fit columns = logistic_design_fit(&d, &o, NULL);
+
+    cr_assert_eq(columns.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_float_eq(rows.objective, columns.objective,
+                       1e-9 * rows.objective);
+    cr_expect_float_eq(rows.lambda, columns.lambda, 1e-15);
+    cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
+    logistic_fit_free(&rows);
+    logistic_fit_free(&columns);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, nearly_all_updates_are_the_policys)
+{
+    lasso_design d = design(200, 1300, .02, 6);
+    logistic_fit fit = fit_dual(&d, &at_one, NULL);
+
+    cr_expect_gt(fit.updates_policy, 20 * fit.updates_other);
+    cr_expect_eq(fit.nonzeros > 1000, true, "%llu",
+                 (unsigned long long)fit.nonzeros);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, policies_and_workers_reach_the_same)
+{
+    lasso_design d = design(120, 1300, .05, 7);
+    const char *const policies[] = {"priority", "uniform", "cyclic"};
+    logistic_fit one = fit_dual(&d, &at_one, NULL);
+
+    for (int k = 0; k < 3; k++)
+        expect_minimum(&d, &plain, &at_one,
+                       &(strads_engine_options){.workers = 2,
+                                                .partitions = 2,
+                                                .policy = policies[k]});
+    logistic_fit two =
+        fit_dual(&d, &at_one,
+                 &(strads_engine_options){.workers = 2, .deterministic = true});
+    cr_expect_eq(memcmp(one.w, two.w, d.cols * sizeof(double)), 0);
+    logistic_fit_free(&one);
+    logistic_fit_free(&two);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, the_gap_bounds_what_is_left)
+{
+    lasso_design d = design(100, 1300, .05, 8);
+    logistic_fit best = fit_dual(&d, &at_one, NULL);
+
+    for (double tolerance = 1e-1; tolerance > 1e-7; tolerance /= 10) {
+        logistic_fit fit =
+            fit_dual(&d, &at_one,
+                     &(strads_engine_options){.workers = 1,
+                                              .tolerance = tolerance});
+        cr_expect_leq(fit.gap, tolerance);
+        cr_expect_geq(best.objective * (1 + 1e-11),
+                      fit.objective * (1 - fit.gap));
+        logistic_fit_free(&fit);
+    }
+    logistic_fit_free(&best);
+    lasso_design_free(&d);
+}
+
+/* ---- weights ----------------------------------------------------------- */
+
+Test(logistic_dual, classes_and_rows_weigh_what_they_are_told)
+{
+    lasso_design d = design(60, 20, 1, 9);
+    char path[] = "/tmp/strads_weights_XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    double c[60];
+
+    for (int i = 0; i < 60; i++) {
+        (void)fprintf(file, "%d\n", i % 4);
+        c[i] = (i % 4) * (d.y[i] > 0 ? 3 : .5);
+    }
+    (void)fclose(file);
+    const strads_logistic_options o = {.lambda = .05,
+                                       .class_weight = "1=3,-1=0.5",
+                                       .weights = path};
+    const logistic_view view = {.negative = -1, .positive = 1, .c = c};
+    expect_minimum(&d, &view, &o, NULL);
+    (void)unlink(path);
+    lasso_design_free(&d);
+}
+
+/* ---- edges ------------------------------------------------------------- */
+
+Test(logistic_dual, separable_classes_have_finite_coefficients)
+{
+    lasso_design d = lasso_design_zero(20, 2);
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        d.y[i] = i % 2 ? 1 : -1;
+        lasso_design_col(&d, 0)[i] = 3 * d.y[i];
+        lasso_design_col(&d, 1)[i] = (double)i;
+    }
+    each_partitions(&d, &at_one);
+    each_partitions(&d, &(strads_logistic_options){.c = 1e6});
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, empty_rows_and_columns_and_doubled_ones_do_no_harm)
+{
+    lasso_design d = design(40, 12, 1, 10);
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        lasso_design_col(&d, 3)[i] = 0;
+        lasso_design_col(&d, 5)[i] = lasso_design_col(&d, 4)[i];
+    }
+    for (uint64_t j = 0; j < d.cols; j++)
+        lasso_design_col(&d, j)[7] = 0;
+    each_partitions(&d, &at_one);
+    logistic_fit fit = fit_dual(&d, &at_one, NULL);
+    cr_expect_eq(fit.w[3], 0);
+    cr_expect_float_eq(fit.w[4], fit.w[5], 1e-9);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, columns_of_any_scale_live_side_by_side)
+{
+    lasso_design d = design(50, 6, 1, 11);
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        lasso_design_col(&d, 0)[i] *= 1e-8;
+        lasso_design_col(&d, 1)[i] *= 1e3;
+    }
+    logistic_fit rows = fit_dual(&d, &at_one, NULL);
+    logistic_fit columns = logistic_design_fit(&d, &at_one, NULL);
+    cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
+    cr_expect_float_eq(rows.objective, columns.objective,
+                       1e-9 * rows.objective);
+    logistic_fit_free(&rows);
+    logistic_fit_free(&columns);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, it_is_told_what_it_is_not_for)
+{
+    lasso_design d = design(50, 6, 1, 14);
+    strads_logistic_options o = {.c = 1};
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_lay(&d, 2, STRADS_LAYOUT_ROWS, &data), STRADS_OK);
+    cr_expect(strads_logistic_suits_dual(&o, NULL));
+    cr_expect(strads_logistic_suits_dual(&o, data));
+    cr_expect(
+        strads_logistic_suits_dual(&(strads_logistic_options){.lambda = 1e-3},
+                                   data));
+    o.c = 1e10;
+    cr_expect_not(strads_logistic_suits_dual(&o, data), "far too steep");
+    cr_expect_not(
+        strads_logistic_suits_dual(&(strads_logistic_options){.lambda = 1e-13},
+                                   data));
+    o = (strads_logistic_options){.lambda_ratio = .1};
+    cr_expect_not(strads_logistic_suits_dual(&o, NULL));
+    strads_data_free(data);
+    d.y[40] = 3;
+    cr_assert_eq(lasso_design_lay(&d, 2, STRADS_LAYOUT_ROWS, &data), STRADS_OK);
+    cr_expect_not(strads_logistic_suits_dual(&at_one, data), "a third label");
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, two_rows_or_one_column_or_many_partitions_are_enough)
+{
+    lasso_design d = lasso_design_zero(2, 1);
+
+    d.y[0] = 1;
+    d.y[1] = -1;
+    lasso_design_col(&d, 0)[0] = 4;
+    each_partitions(&d, &at_one);
+    lasso_design_free(&d);
+}
+
+Test(logistic_dual, labels_need_not_be_plus_and_minus_one)
+{
+    lasso_design d = design(40, 12, 1, 12);
+    logistic_fit first = fit_dual(&d, &at_one, NULL);
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = d.y[i] > 0 ? 7 : 2.5;
+    logistic_fit same = fit_dual(&d, &at_one, NULL);
+    cr_expect_lt(lasso_distance(&d, first.w, same.w), 1e-12);
+    logistic_fit turned =
+        fit_dual(&d, &(strads_logistic_options){.c = 1, .classes = "7,2.5"},
+                 NULL);
+    for (uint64_t j = 0; j < d.cols; j++)
+        turned.w[j] = -turned.w[j];
+    cr_expect_lt(lasso_distance(&d, first.w, turned.w), 1e-5);
+    logistic_fit_free(&first);
+    logistic_fit_free(&same);
+    logistic_fit_free(&turned);
+    lasso_design_free(&d);
+}
+
+static void expect_refused(const lasso_design *d,
+                           const strads_logistic_options *options,
+                           strads_err err, const char *sentence)
+{
+    logistic_fit fit = fit_dual(d, options, NULL);
+
+    cr_expect_eq(fit.err, err, "%s", sentence);
+    cr_expect(strstr(strads_error_text(), sentence) != NULL,
+              "\"%s\" does not say \"%s\"", strads_error_text(), sentence);
+    logistic_fit_free(&fit);
+}
+
+Test(logistic_dual, what_it_is_not_for_is_refused)
+{
+    lasso_design d = design(30, 4, 1, 13);
+    strads_logistic_options o = at_one;
+
+    o.intercept = true;
+    expect_refused(&d, &o, STRADS_EINVAL, "use logistic");
+    expect_refused(&d, &(strads_logistic_options){.l1_ratio = 1}, STRADS_EINVAL,
+                   "use logistic");
+    expect_refused(&d, &(strads_logistic_options){.c = 1, .lambda = 1},
+                   STRADS_EINVAL, "say the same thing");
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = 4;
+    expect_refused(&d, &at_one, STRADS_EFORMAT, "all rows have the label 4");
+    lasso_design_free(&d);
+}
