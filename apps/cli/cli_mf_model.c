@@ -11,7 +11,7 @@
 #include "engine/base/aside.h"
 #include "strads/mf.h"
 
-enum { VERSION = 1, NPY_HEADER = 128, PATH_SIZE = 4096 };
+enum { VERSION = 2, NPY_HEADER = 128, PATH_SIZE = 4096 };
 
 static strads_err no_memory(void)
 {
@@ -169,11 +169,12 @@ static strads_err write_json(const cli_trained *t, const char *path,
     checksum_text(m->user, row * m->users, user_sum);
     checksum_text(m->item, row * m->items, item_sum);
     json_t *json = json_pack(
-        "{s:s, s:i, s:i, s:I, s:I, s:f, s:I, s:s, s:s, s:o, s:o, s:o, s:I}",
+        "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
+        "s:I}",
         "format", "strads-mf", "version", VERSION, "rank", (int)m->rank,
         "users", (json_int_t)m->users, "items", (json_int_t)m->items, "mean",
-        m->mean, "index_base", (json_int_t)m->index_base, "users_checksum",
-        user_sum, "items_checksum", item_sum, "options",
+        m->mean, "penalty", m->penalty, "index_base", (json_int_t)m->index_base,
+        "users_checksum", user_sum, "items_checksum", item_sum, "options",
         json_loads(t->options, 0, NULL), "user_names",
         names_json(strads_data_row_names(t->data)), "item_names",
         names_json(strads_data_col_names(t->data)), "seed",
@@ -200,6 +201,7 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
     uint32_t width = 0;
     cli_mf_model m = {.users = strads_data_rows(t->data),
                       .mean = strads_mf_mean(state),
+                      .penalty = strads_mf_penalty(state),
                       .index_base = strads_data_index_base(t->data)};
     if (!user) {
         return strads_fail(STRADS_ESTATE,
@@ -232,16 +234,19 @@ static strads_err take_json(const json_t *json, const char *path,
     const char *format = NULL, *user_sum = NULL, *item_sum = NULL;
     const json_t *user_names = NULL, *item_names = NULL;
     json_int_t users = 0, items = 0, base = 0;
-    int version = 0, rank = 0;
+    int version = 0, rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
     json_error_t error;
     if (json_unpack_ex((json_t *)(uintptr_t)json, &error, 0,
-                       "{s:s, s:i, s:i, s:I, s:I, s:F, s:I, s:s, s:s, s:o, "
-                       "s:o}",
+                       "{s:s, s:i, s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
+                       "s:o, s:o, s:{s:b, s:b, s:b, s:F}}",
                        "format", &format, "version", &version, "rank", &rank,
                        "users", &users, "items", &items, "mean", &m->mean,
-                       "index_base", &base, "users_checksum", &user_sum,
-                       "items_checksum", &item_sum, "user_names", &user_names,
-                       "item_names", &item_names)) {
+                       "penalty", &m->penalty, "index_base", &base,
+                       "users_checksum", &user_sum, "items_checksum", &item_sum,
+                       "user_names", &user_names, "item_names", &item_names,
+                       "options", "no-biases", &no_biases, "nonnegative",
+                       &nonnegative, "implicit", &implicit, "alpha",
+                       &m->alpha)) {
         return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
                            error.text);
     }
@@ -256,6 +261,9 @@ static strads_err take_json(const json_t *json, const char *path,
         return strads_fail(STRADS_EFORMAT,
                            "%s: its sizes are out of their ranges", path);
     }
+    m->no_biases = no_biases;
+    m->nonnegative = nonnegative;
+    m->implicit = implicit;
     m->rank = (uint32_t)rank;
     m->users = (uint64_t)users;
     m->items = (uint64_t)items;
@@ -301,6 +309,21 @@ void cli_mf_model_free(cli_mf_model *m)
     free(m->item);
     strads_names_free(m->user_names);
     strads_names_free(m->item_names);
+}
+
+strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
+{
+    return (strads_mf_factors){.users = m->users,
+                               .items = m->items,
+                               .rank = m->rank,
+                               .mean = m->mean,
+                               .user = m->user,
+                               .item = m->item,
+                               .penalty = m->penalty,
+                               .no_biases = m->no_biases,
+                               .nonnegative = m->nonnegative,
+                               .implicit = m->implicit,
+                               .alpha = m->alpha};
 }
 
 double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)

@@ -5,11 +5,13 @@
 #define CLI_MF_MODEL_H
 
 #include "cli_train.h"
+#include "strads/recommend.h"
 
 typedef struct cli_mf_model {
     uint32_t rank;
     uint64_t users, items;
-    double mean;
+    double mean, penalty, alpha; /* as strads_mf_factors */
+    bool no_biases, nonnegative, implicit;
     uint64_t index_base;      /* what to add to a number that people see */
     float *user, *item;       /* [x (1 + rank)] */
     strads_names *user_names; /* NULL: numbers */
@@ -24,6 +26,9 @@ strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
  * are not this model's. STRADS_ENOMEM. */
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
 void cli_mf_model_free(cli_mf_model *model);
+
+/* The model's numbers; as long as it is there. */
+strads_mf_factors cli_mf_model_factors(const cli_mf_model *model);
 
 /* mean + b_u + c_i + p_u'q_i; what is not known counts nothing. */
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,

@@ -330,6 +330,13 @@ double strads_mf_mean(const void *state)
     return ((const mf_state *)state)->scale.mean;
 }
 
+double strads_mf_penalty(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->scale.sd * s->course.lambda;
+}
+
 const strads_mf_options *strads_mf_resolved(const void *state)
 {
     return &((const mf_state *)state)->options;

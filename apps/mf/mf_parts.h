@@ -13,8 +13,8 @@
 #include <strads/policy.h>
 
 #include "mf_course.h"
-#include "mf_equations.h"
 #include "mf_kernels.h"
+#include "mf_room.h"
 
 enum mf_phase {
     MF_COUNT,
@@ -61,8 +61,7 @@ typedef struct mf_samples {
 
 /* Solving for whole rows, see mf_rows.c. */
 typedef struct mf_rows {
-    const mf_equations *equations;
-    uint32_t slab; /* factors that are solved for at once */
+    mf_room room;
     /* Ratings by item: the users are this partition's. With those by user,
      * which the share has, 16 bytes a rating. */
     uint64_t *item_start; /* [items + 1] */
@@ -71,10 +70,9 @@ typedef struct mf_rows {
     float *q;          /* [items x stride] as they are when users are solved */
     float *gram;       /* [stride x stride] of users; implicit feedback only */
     bool began;        /* users have been solved for once */
-    /* Room for one row: [most ratings] and [slab] or [slab x slab]. */
+    /* Of one row, [most ratings]. */
     uint32_t *index;
     float *target, *weight, *error;
-    float *matrix, *side, *right, *step, *slope;
     float *items_gram; /* [stride x stride]; implicit feedback only */
 } mf_rows;
 

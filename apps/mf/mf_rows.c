@@ -22,94 +22,15 @@
 
 #include "mf_parts.h"
 
-/* ---- one slab of one row ----------------------------------------------- */
+/* ---- one row ------------------------------------------------------------- */
 
-/* What a row's equations have besides its ratings. */
-typedef struct row_ridge {
-    double penalty;    /* lambda n, or lambda */
-    const float *gram; /* of the other side; NULL: explicit ratings */
-    bool nonnegative;
-    bool whole; /* the slab is all there is, so `side` is of y, not of what
-                   the row leaves of it */
-} row_ridge;
-
-static void add_ridge(const mf_rows *r, const row_ridge *ridge, float *matrix)
+static mf_ridge ridge_of(const mf_local *l, const float *gram, double n)
 {
-    const size_t square = (size_t)r->slab * r->slab;
-
-    for (size_t k = 0; k < square && ridge->gram; k++)
-        matrix[k] += ridge->gram[k];
-    for (uint32_t j = 0; j < r->slab; j++)
-        matrix[(size_t)j * (r->slab + 1)] += (float)ridge->penalty;
-}
-
-/* With A = matrix (and gram), b = side, and x0 = whole ? 0 : x,
- *     (A + penalty) d = b - penalty x0,   x = x0 + d */
-static void settle_free(mf_rows *r, const row_ridge *ridge, float *matrix,
-                        const float *side, float *x)
-{
-    for (uint32_t j = 0; j < r->slab; j++) {
-        if (ridge->whole)
-            x[j] = 0;
-        r->step[j] = side[j] - (float)ridge->penalty * x[j];
-        r->slope[j] = 0;
-    }
-    add_ridge(r, ridge, matrix);
-    r->equations->solve(r->slab, matrix, r->step);
-    for (uint32_t j = 0; j < r->slab; j++)
-        x[j] += r->step[j];
-}
-
-/* The same over x >= 0, for x itself: (A + penalty) x = b + A x0. */
-static void settle_nonnegative(mf_rows *r, const row_ridge *ridge,
-                               float *matrix, const float *side, float *x)
-{
-    const uint32_t n = r->slab;
-
-    mf_equations_mirror(n, matrix);
-    memcpy(r->right, side, sizeof(*side) * n);
-    for (uint32_t i = 0; i < n; i++) {
-        r->step[i] = ridge->whole ? 0 : -x[i];
-        for (uint32_t j = 0; j < n; j++)
-            r->right[j] -= r->step[i] * matrix[(size_t)i * n + j];
-    }
-    add_ridge(r, ridge, matrix);
-    r->equations->solve_nonnegative(n, matrix, r->right, r->slope, x);
-    for (uint32_t j = 0; j < n; j++)
-        r->step[j] += x[j];
-}
-
-/* Moves x[slab] to its minimum, r->step is by how much, matrix is destroyed.
- * Returns the change in the sum of squares, d'Ad - 2b'd; the slope, which is
- * (A + penalty) x - b - A x0, makes it d'(slope - b - penalty x). */
-static double settle(mf_rows *r, const row_ridge *ridge, float *matrix,
-                     const float *side, float *x)
-{
-    double change = 0;
-
-    if (ridge->nonnegative)
-        settle_nonnegative(r, ridge, matrix, side, x);
-    else
-        settle_free(r, ridge, matrix, side, x);
-    for (uint32_t j = 0; j < r->slab; j++)
-        change += (double)r->step[j] * ((double)r->slope[j] - (double)side[j] -
-                                        ridge->penalty * (double)x[j]);
-    return change;
-}
-
-static row_ridge ridge_of(const mf_local *l, const float *gram, double n)
-{
-    return (row_ridge){.penalty =
-                           l->course.lambda * (l->options.implicit ? 1 : n),
-                       .gram = gram,
-                       .nonnegative = l->options.nonnegative,
-                       .whole = l->rows.slab == l->stride};
-}
-
-static void clear_equations(mf_rows *r)
-{
-    memset(r->matrix, 0, sizeof(float) * r->slab * r->slab);
-    memset(r->side, 0, sizeof(float) * r->slab);
+    return (mf_ridge){.penalty =
+                          l->course.lambda * (l->options.implicit ? 1 : n),
+                      .gram = gram,
+                      .nonnegative = l->options.nonnegative,
+                      .whole = l->rows.room.slab == l->stride};
 }
 
 /* What a row leaves of its ratings, in r->error. */
@@ -118,7 +39,7 @@ static void find_error(mf_local *l, mf_line *line, const float *row)
     mf_rows *r = &l->rows;
 
     memcpy(r->error, line->target, sizeof(float) * line->n);
-    r->equations->subtract(line, 0, l->stride, row, r->error);
+    r->room.equations->subtract(line, 0, l->stride, row, r->error);
     line->target = r->error;
 }
 
@@ -157,35 +78,35 @@ static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
                       bool last)
 {
     mf_rows *r = &l->rows;
-    const size_t square = (size_t)r->slab * r->slab;
-    const uint32_t from = items->slab * r->slab;
-    const row_ridge ridge = ridge_of(l, r->gram, l->item_n[i]);
+    const size_t square = (size_t)r->room.slab * r->room.slab;
+    const uint32_t from = items->slab * r->room.slab;
+    const mf_ridge ridge = ridge_of(l, r->gram, l->item_n[i]);
     float *q = items->q + (size_t)k * l->stride;
-    float *matrix = r->matrix, *side = r->side;
+    float *matrix = r->room.matrix, *side = r->room.side;
     mf_line line = item_line(l, i);
 
     if (items->system) {
-        matrix = items->system + k * (square + r->slab);
+        matrix = items->system + k * (square + r->room.slab);
         side = matrix + square;
     } else {
-        clear_equations(r);
+        mf_room_clear(&r->room);
     }
     if (!ridge.whole)
         find_error(l, &line, q);
-    r->equations->gather(&line, from, r->slab, matrix, side);
+    r->room.equations->gather(&line, from, r->room.slab, matrix, side);
     if (!last)
         return;
     if (l->item_n[i] > 0)
-        (void)settle(r, &ridge, matrix, side, q + from);
+        (void)mf_settle(&r->room, &ridge, matrix, side, q + from);
     else
-        memset(q + from, 0, sizeof(float) * r->slab);
+        memset(q + from, 0, sizeof(float) * r->room.slab);
 }
 
 strads_err mf_update_meet(strads_task *task)
 {
     mf_local *l = task->local;
     mf_items *items = task->object;
-    const uint64_t each = (uint64_t)l->rows.slab * (l->rows.slab + 1);
+    const uint64_t each = (uint64_t)l->rows.room.slab * (l->rows.room.slab + 1);
     const bool last = task->step + 1 == task->share->partitions;
 
     if (task->step == 0 && !last) {
@@ -199,7 +120,7 @@ strads_err mf_update_meet(strads_task *task)
         free(items->system);
         items->system = NULL;
         items->system_floats = 0;
-        items->slab = (items->slab + 1) % (l->stride / l->rows.slab);
+        items->slab = (items->slab + 1) % (l->stride / l->rows.room.slab);
     }
     return STRADS_OK;
 }
@@ -247,7 +168,7 @@ static mf_line user_line(mf_local *l, const strads_task *task, uint64_t u)
 static double solve_user(mf_local *l, mf_line *line, float *p)
 {
     mf_rows *r = &l->rows;
-    const row_ridge ridge = ridge_of(l, r->items_gram, line->n);
+    const mf_ridge ridge = ridge_of(l, r->items_gram, line->n);
     const bool implicit = l->options.implicit;
     double left = 0;
 
@@ -261,40 +182,21 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
         const double y = (double)line->target[k];
         left += implicit ? y : y * y;
     }
-    for (uint32_t from = 0; from < l->stride; from += r->slab) {
-        clear_equations(r);
-        r->equations->gather(line, from, r->slab, r->matrix, r->side);
-        left += settle(r, &ridge, r->matrix, r->side, p + from);
+    for (uint32_t from = 0; from < l->stride; from += r->room.slab) {
+        mf_room_clear(&r->room);
+        r->room.equations->gather(line, from, r->room.slab, r->room.matrix,
+                                  r->room.side);
+        left +=
+            mf_settle(&r->room, &ridge, r->room.matrix, r->room.side, p + from);
         if (!ridge.whole)
-            r->equations->subtract(line, from, r->slab, r->step, r->error);
+            r->room.equations->subtract(line, from, r->room.slab, r->room.step,
+                                        r->error);
     }
     if (!ridge.whole)
         left = 0;
     for (uint32_t k = 0; k < line->n && !ridge.whole; k++)
         left += (double)r->error[k] * (double)r->error[k];
     return left;
-}
-
-/* sum x x' over n rows, all tiles. */
-static void find_gram(mf_rows *r, const float *rows, uint64_t n,
-                      uint32_t stride, float *gram)
-{
-    enum { PANEL = 256 };
-    uint32_t index[PANEL];
-    const float nothing[PANEL] = {0};
-
-    for (uint32_t k = 0; k < PANEL; k++)
-        index[k] = k;
-    memset(gram, 0, sizeof(float) * stride * stride);
-    for (uint64_t at = 0; at < n; at += PANEL) {
-        const mf_line line = {.factor = rows + at * stride,
-                              .stride = stride,
-                              .n = n - at < PANEL ? (uint32_t)(n - at) : PANEL,
-                              .index = index,
-                              .target = nothing};
-        r->equations->gather(&line, 0, stride, gram, r->side);
-    }
-    mf_equations_mirror(stride, gram);
 }
 
 static double square_of(const float *row, uint32_t n)
@@ -351,7 +253,7 @@ strads_err mf_update_solve(strads_task *task)
     const size_t square = (size_t)l->stride * l->stride;
 
     if (l->options.implicit)
-        find_gram(r, r->q, l->items, l->stride, r->items_gram);
+        mf_gram(&r->room, r->q, l->items, l->stride, r->items_gram);
     for (uint64_t u = 0; u < l->users; u++) {
         float *p = l->p + u * l->stride;
         mf_line line = user_line(l, task, u);
@@ -363,7 +265,7 @@ strads_err mf_update_solve(strads_task *task)
         task->partial[MF_PENALTY] += items_penalty(l);
     task->partial[MF_HELD_LOSS] = held_loss(l);
     if (l->options.implicit) {
-        find_gram(r, l->p, l->users, l->stride, r->gram);
+        mf_gram(&r->room, l->p, l->users, l->stride, r->gram);
         for (size_t k = 0; k < square; k++)
             gram[k] = (double)r->gram[k];
     }

@@ -14,19 +14,13 @@ static bool room_for_factors(mf_local *l)
 
     l->p = mf_floats(l->users * l->stride);
     r->q = mf_floats((uint64_t)l->items * l->stride);
-    r->matrix = mf_floats((uint64_t)r->slab * r->slab);
-    r->side = mf_floats(r->slab);
-    r->right = mf_floats(r->slab);
-    r->step = mf_floats(r->slab);
-    r->slope = mf_floats(r->slab);
     if (l->options.implicit) {
         r->gram = mf_floats(square);
         r->items_gram = mf_floats(square);
         if (!r->gram || !r->items_gram)
             return false;
     }
-    return l->p && r->q && r->matrix && r->side && r->right && r->step &&
-           r->slope;
+    return l->p && r->q && mf_room_open(&r->room, mf_slab(&l->options));
 }
 
 /* For the longest row of either side. */
@@ -59,11 +53,7 @@ void mf_rows_free(mf_rows *r)
     free(r->target);
     free(r->weight);
     free(r->error);
-    free(r->matrix);
-    free(r->side);
-    free(r->right);
-    free(r->step);
-    free(r->slope);
+    mf_room_close(&r->room);
     free(r->items_gram);
 }
 
@@ -143,8 +133,6 @@ strads_err mf_rows_build(strads_task *task)
     mf_rows *r = &l->rows;
     const strads_sparse *x = &task->share->by_row;
 
-    r->slab = mf_slab(&l->options);
-    r->equations = mf_equations_choose();
     r->item_start = calloc((uint64_t)l->items + 1, sizeof(*r->item_start));
     l->held.start = calloc((uint64_t)l->blocks + 1, sizeof(*l->held.start));
     if (!r->item_start || !l->held.start)

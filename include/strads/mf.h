@@ -59,6 +59,9 @@ extern STRADS_API const strads_program strads_program_mf;
 STRADS_API const float *strads_mf_users(const void *state);
 /* The mean of the ratings that were trained on. */
 STRADS_API double strads_mf_mean(const void *state);
+/* What a rating adds to the penalty on |p_u|^2, in the ratings' unit; with
+ * implicit feedback what a user does. As it would be in the next sweep. */
+STRADS_API double strads_mf_penalty(const void *state);
 /* The options as the run took them, every default filled in. */
 STRADS_API const strads_mf_options *strads_mf_resolved(const void *state);
 /* Sweeps that were undone because their loss exploded. */

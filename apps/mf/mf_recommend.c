@@ -1,0 +1,242 @@
+/* Top lists, and users that a model has not seen. */
+#include "mf_recommend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mf_parts.h"
+
+/* ---- making one -------------------------------------------------------- */
+
+static bool make_room(strads_recommender *r)
+{
+    const size_t square = (size_t)r->stride * r->stride;
+
+    r->q = mf_floats((uint64_t)r->items * r->stride);
+    r->bias = mf_floats(r->items);
+    r->score = mf_floats(r->items);
+    r->number = malloc(sizeof(*r->number) * r->items);
+    r->p = mf_floats(r->stride);
+    if (r->model.implicit)
+        r->gram = mf_floats(square);
+    return r->q && r->bias && r->score && r->number && r->p &&
+           mf_room_open(&r->room, r->stride) && (r->gram || !r->model.implicit);
+}
+
+static void take_items(strads_recommender *r, const strads_mf_factors *model)
+{
+    const size_t width = model->rank + 1;
+
+    for (uint32_t i = 0; i < r->items; i++) {
+        r->number[i] = i;
+        r->bias[i] = model->item[i * width];
+        memcpy(r->q + (size_t)i * r->stride, model->item + i * width + 1,
+               sizeof(float) * model->rank);
+    }
+    if (r->gram)
+        mf_gram(&r->room, r->q, r->items, r->stride, r->gram);
+}
+
+strads_err strads_recommender_new(const strads_mf_factors *model,
+                                  strads_recommender **out)
+{
+    if (model->rank == 0 || model->rank > MF_WIDTH_MAX || model->items == 0 ||
+        model->items > UINT32_MAX - 1)
+        return strads_fail(STRADS_EINVAL,
+                           "a model of rank %u with %llu items: nothing can be "
+                           "recommended from it",
+                           model->rank, (unsigned long long)model->items);
+    strads_recommender *r = calloc(1, sizeof(*r));
+    if (r) {
+        r->model = *model;
+        r->items = (uint32_t)model->items;
+        r->stride = mf_stride(model->rank);
+    }
+    if (!r || !make_room(r)) {
+        strads_recommender_free(r);
+        return mf_no_memory("a recommender's items",
+                            4 * model->items * mf_stride(model->rank));
+    }
+    take_items(r, model);
+    *out = r;
+    return STRADS_OK;
+}
+
+void strads_recommender_free(strads_recommender *r)
+{
+    if (!r)
+        return;
+    mf_room_close(&r->room);
+    free(r->q);
+    free(r->bias);
+    free(r->number);
+    free(r->score);
+    free(r->gram);
+    free(r->p);
+    free(r);
+}
+
+/* ---- folding in -------------------------------------------------------- */
+
+/* Ratings of items that the model has, as equations want them. */
+typedef struct ratings {
+    uint32_t n;
+    uint32_t *item;
+    float *target, *weight;
+} ratings;
+
+static void keep_known(const strads_recommender *r, uint32_t n,
+                       const uint32_t *item, const float *rating, ratings *out)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (item[k] >= r->items)
+            continue;
+        out->item[out->n] = item[k];
+        out->target[out->n++] = rating[k];
+    }
+}
+
+static void weigh(const strads_recommender *r, ratings *x)
+{
+    for (uint32_t k = 0; k < x->n; k++) {
+        const float rating = x->target[k] > 0 ? x->target[k] : 0;
+        x->weight[k] = (float)r->model.alpha * rating;
+        x->target[k] = rating > 0 ? 1 + x->weight[k] : 0;
+    }
+}
+
+/* Takes mean and biases out; returns the user's. */
+static float take_out(const strads_recommender *r, ratings *x)
+{
+    enum { DAMPING = 5 };
+    double sum = 0;
+
+    for (uint32_t k = 0; k < x->n; k++) {
+        x->target[k] -= (float)r->model.mean + r->bias[x->item[k]];
+        sum += (double)x->target[k];
+    }
+    if (r->model.no_biases)
+        return 0;
+    const float bias = (float)(sum / (x->n + DAMPING));
+    for (uint32_t k = 0; k < x->n; k++)
+        x->target[k] -= bias;
+    return bias;
+}
+
+static void fold(strads_recommender *r, ratings *x, float *row)
+{
+    const bool implicit = r->model.implicit;
+    const mf_ridge ridge = {.penalty = r->model.penalty * (implicit ? 1 : x->n),
+                            .gram = r->gram,
+                            .nonnegative = r->model.nonnegative,
+                            .whole = true};
+    const mf_line line = {.factor = r->q,
+                          .stride = r->stride,
+                          .n = x->n,
+                          .index = x->item,
+                          .target = x->target,
+                          .weight = implicit ? x->weight : NULL};
+
+    if (implicit)
+        weigh(r, x);
+    else
+        row[0] = take_out(r, x);
+    memset(r->p, 0, sizeof(*r->p) * r->stride);
+    mf_room_clear(&r->room);
+    r->room.equations->gather(&line, 0, r->stride, r->room.matrix,
+                              r->room.side);
+    (void)mf_settle(&r->room, &ridge, r->room.matrix, r->room.side, r->p);
+    memcpy(row + 1, r->p, sizeof(*row) * r->model.rank);
+}
+
+strads_err strads_recommender_fold(strads_recommender *r, uint32_t n,
+                                   const uint32_t *item, const float *rating,
+                                   float *row)
+{
+    ratings x = {.item = malloc(sizeof(*x.item) * (n + (size_t)1)),
+                 .target = malloc(sizeof(*x.target) * (n + (size_t)1)),
+                 .weight = malloc(sizeof(*x.weight) * (n + (size_t)1))};
+    const bool there = x.item && x.target && x.weight;
+
+    memset(row, 0, sizeof(*row) * (r->model.rank + 1));
+    if (there)
+        keep_known(r, n, item, rating, &x);
+    if (x.n > 0)
+        fold(r, &x, row);
+    free(x.item);
+    free(x.target);
+    free(x.weight);
+    return there ? STRADS_OK : mf_no_memory("a user's ratings", 12ULL * n);
+}
+
+/* ---- top lists --------------------------------------------------------- */
+
+static bool is_better(strads_scored a, strads_scored b)
+{
+    return a.score > b.score || (a.score == b.score && a.item < b.item);
+}
+
+/* out[n] is a heap with the worst in front. */
+static void sink(strads_scored *out, uint32_t n, uint32_t at)
+{
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && is_better(out[child], out[child + 1]))
+            child++;
+        if (!is_better(out[at], out[child]))
+            return;
+        const strads_scored kept = out[at];
+        out[at] = out[child];
+        out[child] = kept;
+    }
+}
+
+static int by_score(const void *a, const void *b)
+{
+    return is_better(*(const strads_scored *)b, *(const strads_scored *)a) -
+           is_better(*(const strads_scored *)a, *(const strads_scored *)b);
+}
+
+uint32_t mf_top(const float *score, uint32_t items, uint64_t n_seen,
+                const uint32_t *seen, uint32_t top, strads_scored *out)
+{
+    uint32_t n = 0;
+    uint64_t at = 0;
+
+    for (uint32_t i = 0; i < items && top > 0; i++) {
+        const strads_scored x = {.item = i, .score = score[i]};
+        while (at < n_seen && seen[at] < i)
+            at++;
+        if (at < n_seen && seen[at] == i)
+            continue;
+        if (n < top) {
+            out[n++] = x;
+            for (uint32_t k = n == top ? n / 2 : 0; k-- > 0;)
+                sink(out, n, k);
+        } else if (is_better(x, out[0])) {
+            out[0] = x;
+            sink(out, n, 0);
+        }
+    }
+    qsort(out, n, sizeof(*out), by_score);
+    return n;
+}
+
+uint32_t strads_recommender_top(strads_recommender *r, const float *row,
+                                uint64_t n_seen, const uint32_t *seen,
+                                uint32_t top, strads_scored *out)
+{
+    const mf_line all = {.factor = r->q,
+                         .stride = r->stride,
+                         .n = r->items,
+                         .index = r->number};
+    const float base = (float)r->model.mean + row[0];
+
+    memcpy(r->p, row + 1, sizeof(*row) * r->model.rank);
+    memset(r->p + r->model.rank, 0, sizeof(*row) * (r->stride - r->model.rank));
+    for (uint32_t i = 0; i < r->items; i++)
+        r->score[i] = -(base + r->bias[i]);
+    r->room.equations->subtract(&all, 0, r->stride, r->p, r->score);
+    for (uint32_t i = 0; i < r->items; i++)
+        r->score[i] = -r->score[i];
+    return mf_top(r->score, r->items, n_seen, seen, top, out);
+}

@@ -1,0 +1,89 @@
+#!/bin/sh
+# strads mf recommend and what evaluate says of rankings, on countries' votes:
+# lists against sorted predictions, users folded in against the model's own.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+awk '(NR * 7919) % 10 == 3' "$votes" >votes.test
+awk '(NR * 7919) % 10 != 3' "$votes" >votes.train
+named() {
+    awk 'BEGIN { print "country,resolution,vote" }
+        { print "c" $1 ",r" $2 "," $3 }' "$1"
+}
+named votes.train >named.csv
+
+gives 0 mf train votes.train --method als --rank 8 --lambda 0.05 \
+    --holdout 1e-9 --workers 2 --model m.json --quiet
+gives 0 mf train named.csv --method als --rank 8 --lambda 0.05 \
+    --holdout 1e-9 --workers 2 --model n.json --quiet
+
+# A user's list is the top of its predictions, sorted, without what it rated
+awk 'BEGIN { for (i = 0; i < 400; i++) print 7, i, 0 }' >pairs
+gives 0 mf predict m.json pairs --quiet --output predictions
+awk 'FNR == NR { if ($1 == 7) seen[$2]; next }
+    !($2 in seen) { print $3 "\t" $2 }' votes.train predictions |
+    sort -k1,1gr -k2,2n | awk 'NR <= 5 { print $2 }' >wanted
+gives 0 mf recommend m.json --user 7 --top 5 --exclude votes.train --quiet
+same "$(cut -f 2 out)" "$(cat wanted)" "the top of user 7"
+same "$(cut -f 1 out | sort -u)" 7 "the user"
+
+# By name, in three formats
+gives 0 mf recommend n.json --user c7 --top 2 --exclude named.csv --quiet
+same "$(wc -l <out)" 2 "lines"
+first=$(head -n 1 out | cut -f 2)
+same "$(echo "$first" | cut -c 1)" r "an item's name"
+! grep -q "^c7,$first," named.csv || fail "$first was seen"
+gives 0 mf recommend n.json --user c7 --top 2 --exclude named.csv --quiet \
+    --format csv --output list.csv
+same "$(head -n 1 list.csv)" "user,rank,item,score" "the header"
+same "$(sed -n 2p list.csv | cut -d , -f 1-3)" "c7,1,$first" "the first line"
+gives 0 mf recommend n.json --user c7 --top 2 --exclude named.csv --quiet \
+    --format json
+says out '{"user": "c7", "items": [{"item": "'"$first"'", "score": '
+printf 'c3\nc7\n' >users
+gives 0 mf recommend n.json --users users --top 2 --exclude named.csv --quiet
+same "$(cut -f 1 out | tr '\n' ' ')" "c3 c3 c7 c7 " "users of a file"
+gives 0 mf recommend m.json --top 1 --quiet
+same "$(wc -l <out)" 193 "all users"
+
+# Users who were folded in from what they were trained on get the same lists
+gives 0 mf recommend m.json --top 3 --exclude votes.train --quiet
+cp out own
+gives 0 mf recommend m.json --top 3 --fold-in votes.train --quiet
+same "$(cut -f 1,2 out)" "$(cut -f 1,2 own)" "lists of folded users"
+near "$(awk '{ s += $3 } END { print s }' out)" \
+    "$(awk '{ s += $3 } END { print s }' own)" 1e-3 "their scores"
+printf 'who,what,vote\nnobody,r3,1\nnobody,r5,-1\nnobody,r999,1\n' >new.csv
+gives 0 mf recommend n.json --top 2 --fold-in new.csv
+says err "1 ratings are of users or items that the model does not know"
+same "$(cut -f 1 out | sort -u)" nobody "a new user"
+
+# Rankings
+gives 0 mf evaluate m.json votes.test --train votes.train --top 5 --relevant 1
+says out '"train": {"ratings": 60073, "rmse": 0.' '"ranking": {"top": 5' \
+    '"relevant": 1' '"ndcg": 0.' '"recall": 0.' '"popularity_ndcg": 0.' \
+    '"popularity_recall": 0.'
+# One relevant item a user, at the place that the list says
+gives 0 mf recommend m.json --user 7 --top 3 --exclude votes.train --quiet
+printf '7 %s 1\n' "$(sed -n 2p out | cut -f 2)" >one.test
+gives 0 mf evaluate m.json one.test --train votes.train --top 3 --quiet
+near "$(member out ndcg)" "$(awk 'BEGIN { print log(2) / log(3) }')" 1e-5 \
+    "the gain of place 2"
+near "$(member out recall)" 1 0 "recall of one"
+gives 0 mf evaluate m.json votes.test --train votes.train --relevant 9
+says out '"users": 0' '"ndcg": null'
+
+# What is wrong with the input
+refuses 2 "one of --user" mf recommend m.json --user 1 --fold-in votes.train
+refuses 2 "anyway" mf recommend m.json --exclude votes.train --fold-in pairs
+refuses 2 "no user of the model" mf recommend m.json --user 193
+refuses 2 "no user of the model" mf recommend m.json --user -1
+refuses 2 "no user called" mf recommend n.json --user c193
+printf '1\nx\n' >users
+refuses 2 '"x" is no user' mf recommend m.json --users users
+refuses 2 "top" mf recommend m.json --top 0
+refuses 2 "have names" mf recommend m.json --fold-in new.csv --quiet
+refuses 2 "cannot be read" mf recommend nowhere.json
+printf '0 0 1\n0 1 nan\n' >nan.txt
+refuses 2 "line 2: found 'nan'" mf recommend m.json --fold-in nan.txt --quiet
+finish

@@ -1,0 +1,403 @@
+/* Recommendations: users folded in against the closed form, lists and rankings
+ * against sorting everything and against cases worked out by hand. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_linalg.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "strads/policy.h"
+#include "strads/recommend.h"
+#include "tests/mf_planted.h"
+#include "tests/mf_trial.h"
+
+enum { USERS = 30, ITEMS = 60, RANK = 7, WIDTH = RANK + 1, RATED = 20 };
+
+static float draw(uint64_t what, uint64_t k)
+{
+    return (float)(2 * strads_random_unit(11, what, k, 0) - 1);
+}
+
+static float user_row[USERS * WIDTH], item_row[ITEMS * WIDTH];
+
+static strads_mf_factors make_model(void)
+{
+    for (size_t k = 0; k < USERS * WIDTH; k++)
+        user_row[k] = draw(1, k);
+    for (size_t k = 0; k < ITEMS * WIDTH; k++)
+        item_row[k] = draw(2, k);
+    return (strads_mf_factors){.users = USERS,
+                               .items = ITEMS,
+                               .rank = RANK,
+                               .mean = 3,
+                               .user = user_row,
+                               .item = item_row,
+                               .penalty = .1,
+                               .alpha = 2};
+}
+
+static strads_recommender *recommender_of(const strads_mf_factors *model)
+{
+    strads_recommender *r = NULL;
+    cr_assert_eq(strads_recommender_new(model, &r), STRADS_OK, "%s",
+                 strads_error_text());
+    return r;
+}
+
+/* ---- folding in -------------------------------------------------------- */
+
+/* (sum w q q' + ridge I) p = sum y q */
+static void closed_form(const strads_mf_factors *m, uint32_t n,
+                        const uint32_t *item, const double *w, const double *y,
+                        double ridge, double *p)
+{
+    gsl_matrix *a = gsl_matrix_alloc(RANK, RANK);
+    gsl_vector *b = gsl_vector_calloc(RANK);
+    gsl_matrix_set_identity(a);
+    gsl_matrix_scale(a, ridge);
+    for (uint32_t k = 0; k < n; k++) {
+        const float *q = m->item + item[k] * WIDTH + 1;
+        for (size_t i = 0; i < RANK; i++) {
+            *gsl_vector_ptr(b, i) += y[k] * (double)q[i];
+            for (size_t j = 0; j < RANK; j++)
+                *gsl_matrix_ptr(a, i, j) += w[k] * (double)q[i] * (double)q[j];
+        }
+    }
+    cr_assert_eq(gsl_linalg_cholesky_decomp1(a), 0);
+    cr_assert_eq(gsl_linalg_cholesky_svx(a, b), 0);
+    for (size_t k = 0; k < RANK; k++)
+        p[k] = gsl_vector_get(b, k);
+    gsl_matrix_free(a);
+    gsl_vector_free(b);
+}
+
+/* Some ratings, one of them of an item that the model does not have. */
+static void make_ratings(uint32_t *item, float *rating)
+{
+    for (uint32_t k = 0; k < RATED; k++) {
+        item[k] = 3 * k;
+        rating[k] = 3 + draw(3, k);
+    }
+    item[RATED] = ITEMS + 5;
+    rating[RATED] = 5;
+}
+
+Test(mf_recommend, a_folded_user_is_the_ridge_solution_for_the_items)
+{
+    for (int biased = 0; biased < 2; biased++) {
+        strads_mf_factors m = make_model();
+        uint32_t item[RATED + 1];
+        float rating[RATED + 1], row[WIDTH];
+        double w[RATED], y[RATED], p[RANK], bias = 0;
+        make_ratings(item, rating);
+        m.no_biases = !biased;
+        strads_recommender *r = recommender_of(&m);
+        for (uint32_t k = 0; k < RATED; k++) {
+            w[k] = 1;
+            y[k] = (double)rating[k] - 3 - (double)m.item[item[k] * WIDTH];
+            bias += biased ? y[k] / (RATED + 5) : 0;
+        }
+        for (uint32_t k = 0; k < RATED; k++)
+            y[k] -= bias;
+        closed_form(&m, RATED, item, w, y, .1 * RATED, p);
+        cr_assert_eq(strads_recommender_fold(r, RATED + 1, item, rating, row),
+                     STRADS_OK);
+        cr_expect_float_eq((double)row[0], bias, 1e-5);
+        for (size_t k = 0; k < RANK; k++)
+            cr_expect_float_eq((double)row[1 + k], p[k], 1e-4);
+        cr_assert_eq(strads_recommender_fold(r, 0, item, rating, row),
+                     STRADS_OK);
+        for (size_t k = 0; k < WIDTH; k++)
+            cr_expect_float_eq((double)row[k], 0, 0, "without a rating");
+        strads_recommender_free(r);
+    }
+}
+
+Test(mf_recommend, implicit_feedback_is_folded_in_over_all_items)
+{
+    strads_mf_factors m = make_model();
+    uint32_t item[RATED + 1], all[ITEMS];
+    float rating[RATED + 1], row[WIDTH];
+    double w[ITEMS], y[ITEMS] = {0}, p[RANK];
+    make_ratings(item, rating);
+    m.implicit = m.no_biases = true;
+    m.mean = 0;
+    strads_recommender *r = recommender_of(&m);
+    for (uint32_t k = 0; k < ITEMS; k++) {
+        all[k] = k;
+        w[k] = 1;
+    }
+    for (uint32_t k = 0; k < RATED; k++) {
+        w[item[k]] += 2 * (double)rating[k];
+        y[item[k]] = w[item[k]];
+    }
+    closed_form(&m, ITEMS, all, w, y, .1, p);
+    cr_assert_eq(strads_recommender_fold(r, RATED + 1, item, rating, row),
+                 STRADS_OK);
+    cr_expect_float_eq((double)row[0], 0, 0);
+    for (size_t k = 0; k < RANK; k++)
+        cr_expect_float_eq((double)row[1 + k], p[k], 1e-4);
+    strads_recommender_free(r);
+}
+
+/* Least squares end with each user exact for the items: to fold one in from the
+ * ratings that it was trained on changes nothing. */
+Test(mf_recommend, a_user_of_the_training_is_folded_in_to_where_it_is)
+{
+    char path[] = "/tmp/strads-mf-fold-XXXXXX";
+    const strads_mf_options options[] = {
+        {.method = "als", .rank = 5, .lambda = .1, .holdout = 1e-9},
+        {.nonnegative = true, .rank = 5, .lambda = .1, .holdout = 1e-9},
+        {.implicit = true, .rank = 5}};
+    const int file = mkstemp(path);
+    cr_assert_geq(file, 0);
+    (void)close(file);
+    cr_assert_eq(mf_planted_counts_write(path), 0);
+    for (size_t t = 0; t < sizeof options / sizeof *options; t++) {
+        strads_result *result = mf_trial_run(path, &options[t], 1, 1, false);
+        strads_data *data = mf_trial_read(path, 1);
+        const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+        const void *state = strads_result_state(result);
+        const strads_mf_options *o = strads_mf_resolved(state);
+        uint64_t items;
+        uint32_t width;
+        const double *value = strads_result_values(result, &items, &width);
+        float *item = calloc(items * width, sizeof *item), row[6];
+        for (size_t k = 0; k < items * width; k++)
+            item[k] = (float)value[k];
+        const strads_mf_factors m = {.users = x->lines,
+                                     .items = items,
+                                     .rank = width - 1,
+                                     .mean = strads_mf_mean(state),
+                                     .user = strads_mf_users(state),
+                                     .item = item,
+                                     .penalty = strads_mf_penalty(state),
+                                     .no_biases = o->no_biases,
+                                     .nonnegative = o->nonnegative,
+                                     .implicit = o->implicit,
+                                     .alpha = o->alpha};
+        strads_recommender *r = recommender_of(&m);
+        for (uint64_t u = 0; u < x->lines; u += 9) {
+            const uint64_t from = x->start[u];
+            cr_assert_eq(
+                strads_recommender_fold(r, (uint32_t)(x->start[u + 1] - from),
+                                        x->index + from, x->f32 + from, row),
+                STRADS_OK);
+            for (size_t k = 0; k < width; k++)
+                cr_expect_float_eq((double)row[k],
+                                   (double)m.user[u * width + k], 2e-3,
+                                   "trial %zu, user %d, number %zu", t, (int)u,
+                                   k);
+        }
+        strads_recommender_free(r);
+        strads_data_free(data);
+        strads_result_free(result);
+        free(item);
+    }
+    (void)unlink(path);
+}
+
+/* ---- lists ------------------------------------------------------------- */
+
+static double score_of(const strads_mf_factors *m, uint32_t u, uint32_t i)
+{
+    const float *p = m->user + u * WIDTH, *q = m->item + i * WIDTH;
+    double sum = m->mean + (double)p[0] + (double)q[0];
+    for (size_t k = 1; k < WIDTH; k++)
+        sum += (double)p[k] * (double)q[k];
+    return sum;
+}
+
+/* Places of all items by falling score, seen ones at the end: by counting. */
+static uint32_t place_of(const double *score, const bool *seen, uint32_t i)
+{
+    uint32_t place = 1;
+    for (uint32_t k = 0; k < ITEMS; k++)
+        place += !seen[k] &&
+                 (score[k] > score[i] || (score[k] >= score[i] && k < i));
+    return place;
+}
+
+Test(mf_recommend, a_list_has_the_highest_scores_without_what_was_seen)
+{
+    const strads_mf_factors m = make_model();
+    strads_recommender *r = recommender_of(&m);
+    const uint32_t seen[] = {0, 7, 8, 31, ITEMS - 1};
+    const uint32_t tops[] = {1, 2, 10, ITEMS - 5, ITEMS, ITEMS + 3};
+    bool is_seen[ITEMS] = {0};
+    strads_scored list[ITEMS + 3];
+    for (size_t k = 0; k < 5; k++)
+        is_seen[seen[k]] = true;
+    for (uint32_t u = 0; u < USERS; u++) {
+        double score[ITEMS];
+        for (uint32_t i = 0; i < ITEMS; i++)
+            score[i] = score_of(&m, u, i);
+        for (size_t t = 0; t < sizeof tops / sizeof *tops; t++) {
+            const uint32_t n = strads_recommender_top(r, m.user + u * WIDTH, 5,
+                                                      seen, tops[t], list);
+            cr_assert_eq(n, tops[t] < ITEMS - 5 ? tops[t] : ITEMS - 5);
+            for (uint32_t k = 0; k < n; k++) {
+                cr_assert_eq(place_of(score, is_seen, list[k].item), k + 1);
+                cr_assert_float_eq((double)list[k].score, score[list[k].item],
+                                   1e-5);
+            }
+        }
+    }
+    strads_recommender_free(r);
+}
+
+Test(mf_recommend, of_equal_scores_the_lower_number_comes_first)
+{
+    strads_mf_factors m = make_model();
+    memset(item_row, 0, sizeof item_row);
+    strads_recommender *r = recommender_of(&m);
+    strads_scored list[4];
+    cr_assert_eq(strads_recommender_top(r, m.user, 1, (uint32_t[]){1}, 4, list),
+                 4);
+    for (uint32_t k = 0; k < 4; k++)
+        cr_expect_eq(list[k].item, k ? k + 1 : 0);
+    strads_recommender_free(r);
+}
+
+/* ---- rankings ---------------------------------------------------------- */
+
+/* One user, one factor: item i has score 10 - i. Item 1 was seen. Of 0, 2, 3
+ * and 5 the test says 4, 1, 5 and 5, so three are relevant from 4 up; of the
+ * first three, 0, 2, 3, places 1 and 3 hit. Popular are 1 (left out), then 4
+ * and 5, which others rated, then 0. */
+Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
+{
+    enum { N = 10 };
+    float user[4] = {0, 1, 0, 0}, item[2 * N];
+    for (int i = 0; i < N; i++) {
+        item[2 * i] = 0;
+        item[2 * i + 1] = 10 - (float)i;
+    }
+    const strads_mf_factors m = {
+        .users = 2, .items = N, .rank = 1, .user = user, .item = item};
+    const strads_sparse train = {.lines = 3,
+                                 .nnz = 4,
+                                 .start = (uint64_t[]){0, 1, 3, 4},
+                                 .index = (uint32_t[]){1, 4, 5, 4},
+                                 .f64 = (double[]){5, 5, 5, 5}};
+    const strads_sparse test = {.lines = 1,
+                                .nnz = 5,
+                                .start = (uint64_t[]){0, 5},
+                                .index = (uint32_t[]){0, 1, 2, 3, 5},
+                                .f64 = (double[]){4, 5, 1, 5, 5}};
+    strads_ranking ours, theirs;
+    strads_recommender *r = recommender_of(&m);
+    cr_assert_eq(strads_recommender_judge(r, &m, &train, &test, 4, 3, &ours,
+                                          &theirs),
+                 STRADS_OK);
+    const double best = 1 + 1 / log2(3) + 1 / log2(4);
+    cr_expect_eq(ours.users, 1);
+    cr_expect_float_eq(ours.ndcg, (1 + 1 / log2(4)) / best, 1e-12);
+    cr_expect_float_eq(ours.recall, 2. / 3, 1e-12);
+    /* 4, 5, 0: hits at 2 and 3 */
+    cr_expect_float_eq(theirs.ndcg, (1 / log2(3) + 1 / log2(4)) / best, 1e-12);
+    cr_expect_float_eq(theirs.recall, 2. / 3, 1e-12);
+    /* Nobody has a relevant item */
+    cr_assert_eq(strads_recommender_judge(r, &m, &train, &test, 9, 3, &ours,
+                                          &theirs),
+                 STRADS_OK);
+    cr_expect(ours.users == 0 && isnan(ours.ndcg) && isnan(theirs.recall));
+    cr_expect_eq(strads_recommender_judge(r, &m, &train, &test, 4, 0, &ours,
+                                          &theirs),
+                 STRADS_EINVAL);
+    strads_recommender_free(r);
+}
+
+/* Random rows of train and test, the second twice as long. */
+typedef struct pairs {
+    uint64_t start[USERS + 1];
+    uint32_t index[USERS * ITEMS];
+    double value[USERS * ITEMS];
+    strads_sparse x;
+} pairs;
+
+static void make_pairs(pairs *p, uint64_t what, double share)
+{
+    uint64_t n = 0;
+    for (uint32_t u = 0; u < USERS; u++) {
+        for (uint32_t i = 0; i < ITEMS; i++)
+            if (strads_random_unit(what, u, i, 0) < share) {
+                p->index[n] = i;
+                p->value[n++] = strads_random_unit(what, u, i, 1);
+            }
+        p->start[u + 1] = n;
+    }
+    p->x = (strads_sparse){.lines = USERS,
+                           .nnz = n,
+                           .start = p->start,
+                           .index = p->index,
+                           .f64 = p->value};
+}
+
+static void expect_ranking(const pairs *train, const pairs *test,
+                           const strads_mf_factors *m, bool popular,
+                           uint32_t top, strads_ranking found)
+{
+    double count[ITEMS] = {0}, ndcg = 0, recall = 0, users = 0;
+    for (uint64_t e = 0; e < train->x.nnz; e++)
+        count[train->index[e]]++;
+    for (uint32_t u = 0; u < USERS; u++) {
+        double score[ITEMS], gain = 0, best = 0, hits = 0, wanted = 0;
+        bool seen[ITEMS] = {0};
+        for (uint32_t i = 0; i < ITEMS; i++)
+            score[i] = popular ? count[i] : score_of(m, u, i);
+        for (uint64_t e = train->start[u]; e < train->start[u + 1]; e++)
+            seen[train->index[e]] = true;
+        for (uint64_t e = test->start[u]; e < test->start[u + 1]; e++) {
+            const uint32_t i = test->index[e];
+            if (seen[i] || test->value[e] < .5)
+                continue;
+            const uint32_t place = place_of(score, seen, i);
+            wanted++;
+            best += wanted <= top ? 1 / log2(1 + wanted) : 0;
+            gain += place <= top ? 1 / log2(1 + place) : 0;
+            hits += place <= top;
+        }
+        if (wanted > 0) {
+            users++;
+            ndcg += gain / best;
+            recall += hits / wanted;
+        }
+    }
+    cr_expect_eq((double)found.users, users);
+    cr_expect_float_eq(found.ndcg, ndcg / users, 1e-9);
+    cr_expect_float_eq(found.recall, recall / users, 1e-9);
+}
+
+Test(mf_recommend, rankings_agree_with_counting_who_is_before_whom)
+{
+    static pairs train, test;
+    const strads_mf_factors m = make_model();
+    strads_recommender *r = recommender_of(&m);
+    make_pairs(&train, 21, .2);
+    make_pairs(&test, 22, .15);
+    for (uint32_t top = 1; top <= 20; top += 9) {
+        strads_ranking ours, theirs;
+        cr_assert_eq(strads_recommender_judge(r, &m, &train.x, &test.x, .5, top,
+                                              &ours, &theirs),
+                     STRADS_OK);
+        expect_ranking(&train, &test, &m, false, top, ours);
+        expect_ranking(&train, &test, &m, true, top, theirs);
+    }
+    strads_recommender_free(r);
+}
+
+Test(mf_recommend, a_model_without_items_or_rank_is_refused)
+{
+    strads_mf_factors m = make_model();
+    strads_recommender *r = NULL;
+    m.rank = 0;
+    cr_expect_eq(strads_recommender_new(&m, &r), STRADS_EINVAL);
+    m.rank = RANK;
+    m.items = 0;
+    cr_expect_eq(strads_recommender_new(&m, &r), STRADS_EINVAL);
+    cr_expect_null(r);
+    strads_recommender_free(NULL);
+}
