@@ -1,0 +1,113 @@
+#!/bin/sh
+# A Lasso under several schedules, with the same kernels: who is updated next,
+# and whether columns that depend on each other are kept apart, decides how
+# soon it is solved, and whether at all. with_schedules.c says what the methods
+# are. Options: --limit SECONDS a method, --ratio R of lambda_max. The curves
+# go to schedules-seconds.svg and schedules-updates.svg beside the programs.
+set -eu
+. "$(dirname "$0")/with_data.sh"
+
+limit=20
+ratio=0.1
+while [ $# -gt 1 ]; do
+    case $1 in
+    --limit) limit=$2 ;;
+    --ratio) ratio=$2 ;;
+    *)
+        echo "schedules knows --limit SECONDS and --ratio R, not $1" >&2
+        exit 2
+        ;;
+    esac
+    shift 2
+done
+programs=$STRADS_BUILD/bench
+file=$scratch/mid.svm
+METHODS="lasso/64 scheduled/64 priority/64 shotgun/64 shotgun/1024 cyclic/64
+    cyclic-joint/64 random-joint/64 sgd/250"
+
+# curve METHOD WIDTH: lines "SECONDS UPDATES SUBOPTIMALITY", those above 0.
+curve()
+{
+    "$programs/with_schedules" "$file" "$ratio" "$1" "$2" "$limit" |
+        awk -v best="$optimum" '$3 > best { print $1, $2, $3 / best - 1 }' \
+            >"$scratch/$1.$2"
+}
+
+# reached CURVE TARGET: "SECONDS UPDATES" of its first line within it.
+reached()
+{
+    awk -v target="$2" '$3 <= target { print $1, $2; exit }' "$1"
+}
+
+# told CURVE TARGET: the same for people, or what became of it.
+told()
+{
+    awk -v target="$2" '
+        NR == 1 { first = $3 }
+        { last = $3 }
+        $3 <= target { printf "%9.3f %11d\n", $1, $2; found = 1; exit }
+        END {
+            if (!found)
+                printf "%9s %11s\n", "-", (last > first ? "diverges" : "-")
+        }' "$1"
+}
+
+# draw COLUMN NAME LABEL
+draw()
+{
+    svg=$programs/schedules-$2.svg
+    {
+        echo "set terminal svg size 760,460 background '#ffffff'"
+        echo "set output '$svg'; set key outside right; set grid"
+        echo "set title 'Lasso, 5,000 x 200,000, neighbours correlate by .9'"
+        echo "set xlabel '$3'; set ylabel 'above the optimum, relative'"
+        echo "set logscale xy; set format y '1e%T'; set yrange [1e-8:1e2]"
+        lines=
+        for method in $METHODS; do
+            name=${method%/*}
+            title="$name, ${method#*/}"
+            [ "$name" != lasso ] || title='strads lasso'
+            lines="$lines${lines:+, }'$scratch/$name.${method#*/}' using \
+$1:3 with lines lw 2 title '$title'"
+        done
+        echo "plot $lines"
+    } | gnuplot
+    echo "curves: $svg"
+}
+
+"$STRADS_BIN" data synth lasso "$file" --preset mid --quiet
+optimum=$("$programs/with_schedules" "$file" "$ratio" lasso 1 60 |
+    awk '{ print $3 }' | sort -g | head -n 1)
+: >"$json"
+echo "Load $(load) on $(nproc) cores; lambda_max x $ratio, one worker, seconds"
+echo "of the processor, at most $limit a method."
+printf '%-14s %6s %9s %11s %9s %11s\n' method width 's to 1e-2' updates \
+    's to 1e-4' updates
+for method in $METHODS; do
+    name=${method%/*}
+    width=${method#*/}
+    curve "$name" "$width"
+    at=$scratch/$name.$width
+    printf '%-14s %6s %s %s\n' "$name" "$width" "$(told "$at" 1e-2)" \
+        "$(told "$at" 1e-4)"
+    by=$(reached "$at" 1e-4)
+    by=${by:-null null}
+    record schedules method "$name" width "$width" ratio "$ratio" \
+        seconds "${by% *}" updates "${by#* }"
+done
+echo
+base=$(reached "$scratch/scheduled.64" 1e-4)
+for method in shotgun/1024 cyclic-joint/64 random-joint/64 lasso/64; do
+    at=$scratch/${method%/*}.${method#*/}
+    by=$(reached "$at" 1e-4)
+    echo "$base ${by:-$limit 0}" | awk -v who="$method" -v met="$by" '{
+        printf "%s by scheduled, to 1e-4: %s%.2f of the time", who,
+            (met ? "" : "above "), $3 / $1
+        if (met) printf ", %.2f of the updates", $4 / $2
+        print ""
+    }'
+done
+draw 1 seconds 'seconds of the processor'
+draw 2 updates 'coordinate updates'
+echo
+cat "$json"
