@@ -11,8 +11,8 @@
  *     random-joint,  blocks as of shotgun and cyclic, solved as by `scheduled`
  *     cyclic-joint
  *     lasso          the Lasso that strads has, to the end; WIDTH is its own
- *     sgd            data-parallel: proximal steps along gradients of batches of
- *                    WIDTH rows, through the store
+ *     sgd            data-parallel: proximal steps along gradients of batches
+ *                    of WIDTH rows, through the store
  *
  * Workers hold rows and r = y - X w. With L1 = n lambda, c = x_j'r and a =
  * |x_j|^2 a column alone goes to soft(a w_j + c, L1) / a; "solved together"
