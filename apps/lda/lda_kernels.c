@@ -87,29 +87,63 @@ static uint32_t draw_smooth(const lda_site *s, float u)
 
 /* ---- full rows --------------------------------------------------------- */
 
+/* The lanes of all vectors added up pair by pair, then running sums. */
+static void sum_row(const lda_site *s, const float *w, float p[LDA_LANES])
+{
+    float t[LDA_DENSE_TOPICS];
+    const uint32_t n = s->padded;
+
+    memcpy(t, w, n * sizeof *t);
+    for (uint32_t half = LDA_DENSE_TOPICS / 2; half >= LDA_LANES; half /= 2) {
+        for (uint32_t j = 0; j < half && j + half < n; j++)
+            t[j] += t[j + half];
+    }
+    memcpy(p, t, LDA_LANES * sizeof *p);
+    prefix(p);
+}
+
+/* The topic at u among the others; K or more: none, by rounding. */
+static uint32_t draw_other(const lda_site *s, float *w, const float *p,
+                           uint32_t from, float u)
+{
+    const float own = from < s->topics ? w[from] : 0;
+    float sum[LDA_LANES], running[LDA_DENSE_TOPICS];
+
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        sum[l] = l < from % LDA_LANES ? p[l] : p[l] - own;
+    const uint32_t lane = lane_of(sum, &u);
+    float before = 0;
+    for (uint32_t j = lane; j < s->padded; j += LDA_LANES)
+        running[j] = before += j == from ? 0 : w[j];
+    return rank_of(running, s->padded / LDA_LANES, lane, u) * LDA_LANES + lane;
+}
+
 static uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from)
 {
-    float own = from < s->topics ? ((float)(row[from] - 1) + s->alpha[from]) *
-                                       lda_own_q(s, from)
-                                 : 0;
-    float p[LDA_LANES] = {0};
-    uint32_t k;
+    float w[LDA_DENSE_TOPICS], p[LDA_LANES], own = 0, less = 0;
 
-    for (uint32_t j = 0; j < s->padded; j += LDA_LANES) {
-        for (uint32_t l = 0; l < LDA_LANES; l++) {
-            float w = ((float)row[j + l] + s->alpha[j + l]) * s->q[j + l];
-            p[l] += j + l == from ? own : w;
-        }
-        memcpy(s->scratch + j, p, sizeof p);
+    for (uint32_t k = 0; k < s->padded; k++)
+        w[k] = ((float)row[k] + s->alpha[k]) * s->q[k];
+    sum_row(s, w, p);
+    if (from < s->topics) {
+        own = lda_own_weight(s, from, row[from]);
+        less = w[from] - own;
     }
-    prefix(p);
-    do {
-        float u = lda_uniform(s) * p[LDA_LANES - 1];
-        uint32_t lane = lane_of(p, &u);
-        k = rank_of(s->scratch, s->padded / LDA_LANES, lane, u) * LDA_LANES +
-            lane;
-    } while (k >= s->topics);
-    return k;
+    for (;;) {
+        const float u = lda_uniform(s) * (p[LDA_LANES - 1] - less);
+        if (u < own)
+            return from;
+        const uint32_t k = draw_other(s, w, p, from, u - own);
+        if (k < s->topics)
+            return k;
+    }
+}
+
+static void change_q(lda_site *s, uint32_t k, int32_t by)
+{
+    s->word[k] += by;
+    lda_set_total(s, k, s->total[k] + by);
+    s->q[k] = ((float)s->word[k] + s->beta) * s->inverse[k];
 }
 
 static void token_in_row(lda_site *s, uint16_t *row, uint16_t *z)
@@ -121,9 +155,12 @@ static void token_in_row(lda_site *s, uint16_t *row, uint16_t *z)
         return;
     *z = (uint16_t)to;
     row[to]++;
-    if (from < s->topics)
+    if (from < s->topics) {
         row[from]--;
-    lda_move(s, from, to);
+        change_q(s, from, -1);
+    }
+    change_q(s, to, 1);
+    s->moved++;
 }
 
 /* ---- lists ------------------------------------------------------------- */
@@ -143,37 +180,46 @@ static bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
     return true;
 }
 
-static void draw_list(lda_site *s, const uint32_t *list, uint32_t lines,
-                      lda_change *c)
+/* Sums up the list without the token's own topic, and finds that. */
+static float sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
+                      float p[LDA_LANES], lda_change *c)
 {
-    const float own = lda_own_q(s, c->from);
-    float p[LDA_LANES] = {0};
-
+    memset(p, 0, LDA_LANES * sizeof *p);
     for (uint32_t j = 0; j < lines * LDA_LANES; j += LDA_LANES) {
         for (uint32_t l = 0; l < LDA_LANES; l++) {
             const uint32_t k = list[j + l] & 0xFFFF, n = list[j + l] >> 16;
-            const bool is_own = k == c->from;
-            if (is_own)
+            if (k == c->from)
                 c->from_at = j + l;
-            p[l] += is_own ? (float)(n - 1) * own : (float)n * s->q[k];
+            p[l] += k == c->from ? 0 : (float)n * s->q[k];
         }
-        memcpy(s->scratch + j, p, sizeof p);
+        memcpy(s->scratch + j, p, LDA_LANES * sizeof *p);
     }
     prefix(p);
-    const float listed = p[LDA_LANES - 1];
+    return p[LDA_LANES - 1];
+}
+
+static void draw_list(lda_site *s, const uint32_t *list, uint32_t lines,
+                      lda_change *c)
+{
+    float p[LDA_LANES];
+    const float listed = sum_list(s, list, lines, p, c);
+    const lda_own own = lda_own_of(s, list, c);
+
     for (;;) {
-        float u = lda_uniform(s) * (listed + s->mass);
-        if (u < listed) {
-            if (pick_listed(s, list, lines, p, u, c))
-                return;
-            continue;
+        const float u = lda_uniform(s) * (own.weight + listed + own.smooth);
+        if (u < own.weight) {
+            c->to = c->from;
+            return;
         }
-        c->to = draw_smooth(s, u - listed);
-        c->to_at = -1;
-        if (c->to < s->topics &&
-            (c->to != c->from || lda_uniform(s) * s->q[c->from] < own))
+        if (u - own.weight >= listed)
+            break;
+        if (pick_listed(s, list, lines, p, u - own.weight, c))
             return;
     }
+    do
+        c->to = draw_smooth(s, lda_uniform(s) * s->mass);
+    while (c->to >= s->topics || c->to == c->from);
+    c->to_at = -1;
 }
 
 static void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,

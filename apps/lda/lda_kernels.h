@@ -8,12 +8,16 @@
  *
  *     p(k) ~ (n_dk + alpha_k) q_k,     q_k = (n_wk + beta) / (n_k + V beta)
  *
- * (Griffiths and Steyvers, PNAS 2004). For few topics a document's counts are a
- * full row, and all of p is summed. For many they are a list, and p is drawn
- * in two parts: n_dk q_k over the list, alpha_k q_k through sums of sixteen
- * topics each (as SparseLDA does, Yao et al., KDD 2009, but exactly with the
- * token still in the second part: a draw of its own topic there is taken with
- * the probability that is right, or else all is drawn again). */
+ * (Griffiths and Steyvers, PNAS 2004). Most tokens stay where they are, so the
+ * topic that the token has comes first in the order in which p is summed up:
+ * whether it stays is known from the sum alone, and where it goes otherwise is
+ * looked for among the other topics.
+ *
+ * For few topics a document's counts are a full row, and all of p is summed.
+ * For many they are a list, and p is drawn in two parts: n_dk q_k over the
+ * list, alpha_k q_k through sums of sixteen topics each (as SparseLDA does, Yao
+ * et al., KDD 2009; there the token's own topic is drawn, too, and then drawn
+ * again). */
 #ifndef LDA_KERNELS_H
 #define LDA_KERNELS_H
 
@@ -106,6 +110,16 @@ static inline void lda_set_q(lda_site *s, uint32_t k)
     s->mass += by;
 }
 
+/* What a topic weighs without the token that is being drawn, for a document
+ * that has n tokens of it with this one. */
+static inline float lda_own_weight(const lda_site *s, uint32_t k, float n)
+{
+    const float q = ((float)(s->word[k] - 1) + s->beta) /
+                    ((float)(s->total[k] - 1) + s->beta_sum);
+
+    return ((n - 1) + s->alpha[k]) * q;
+}
+
 /* The token goes from topic `from` (K + 1: from none) to `to`. */
 static inline void lda_move(lda_site *s, uint32_t from, uint32_t to)
 {
@@ -131,13 +145,6 @@ static inline float lda_uniform(lda_site *s)
     return (float)(x >> 40) * (1.0F / 16777216.0F);
 }
 
-/* q of a topic without the token that is being drawn. */
-static inline float lda_own_q(const lda_site *s, uint32_t k)
-{
-    return ((float)(s->word[k] - 1) + s->beta) /
-           ((float)(s->total[k] - 1) + s->beta_sum);
-}
-
 static inline uint32_t lda_topic_of(const lda_site *s, uint16_t z)
 {
     return z == LDA_NO_TOPIC ? s->topics + 1 : z;
@@ -149,6 +156,22 @@ typedef struct lda_change {
     uint32_t from_at;
     int64_t to_at; /* -1: not in the list yet */
 } lda_change;
+
+/* A token of a list: what staying weighs, and alpha_k q_k of all others. */
+typedef struct lda_own {
+    float weight, smooth;
+} lda_own;
+
+static inline lda_own lda_own_of(const lda_site *s, const uint32_t *list,
+                                 const lda_change *c)
+{
+    if (c->from >= s->topics)
+        return (lda_own){0, s->mass};
+    const float smooth = s->mass - s->alpha[c->from] * s->q[c->from];
+    return (
+        lda_own){lda_own_weight(s, c->from, (float)(list[c->from_at] >> 16)),
+                 smooth > 0 ? smooth : 0};
+}
 
 /* Changes a document's list for a token that moves. */
 static inline void lda_change_list(const lda_site *s, uint32_t *list,

@@ -76,9 +76,23 @@ INLINE uint32_t lane_of(__m512 p, float *u)
     return lane;
 }
 
-INLINE uint32_t at_most(__m512 sums, __m512 u, uint32_t lane)
+INLINE __m512i lane_numbers(void)
 {
-    return (uint32_t)_mm512_cmp_ps_mask(sums, u, _CMP_LE_OQ) >> lane & 1;
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                             15);
+}
+
+/* One more in the lanes where the sum is at most u. */
+INLINE __m512i count_at_most(__m512i n, __m512 sums, __m512 u)
+{
+    return _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(sums, u, _CMP_LE_OQ), n,
+                                 _mm512_set1_epi32(1));
+}
+
+INLINE uint32_t count_at(__m512i n, uint32_t lane)
+{
+    return (uint32_t)_mm512_cvtsi512_si32(
+        _mm512_permutexvar_epi32(_mm512_set1_epi32((int)lane), n));
 }
 
 /* ---- q ----------------------------------------------------------------- */
@@ -128,51 +142,122 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     return 256 * g + LDA_LANES * lane_of(prefix(p), &u) + lane;
 }
 
+static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
+{
+    uint32_t k;
+
+    do
+        k = draw_smooth(s, lda_uniform(s) * s->mass);
+    while (k >= s->topics || k == from);
+    return k;
+}
+
 /* ---- full rows --------------------------------------------------------- */
+
+/* All vectors added up pair by pair: the shortest way to the sum. */
+INLINE __m512 add_all(const __m512 *w, const uint32_t vectors)
+{
+    __m512 t[UNROLLED];
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++)
+        t[v] = w[v];
+#pragma GCC unroll 3
+    for (uint32_t half = UNROLLED / 2; half; half /= 2) {
+#pragma GCC unroll 4
+        for (uint32_t v = 0; v < half; v++) {
+            if (v + half < vectors)
+                t[v] = _mm512_add_ps(t[v], t[v + half]);
+        }
+    }
+    return t[0];
+}
+
+/* The topic at u among the others; K or more: none, by rounding. */
+INLINE uint32_t draw_other(const __m512 *w, __m512 p, uint32_t from, float own,
+                           float u, const uint32_t vectors)
+{
+    const __m512i lanes = lane_numbers();
+    const __m512i own_lane = _mm512_set1_epi32((int)(from % LDA_LANES));
+    const __m512i vfrom = _mm512_sub_epi32(_mm512_set1_epi32((int)from), lanes);
+    __m512 sum = _mm512_setzero_ps();
+    __m512i rank = _mm512_setzero_si512();
+
+    p = _mm512_mask_sub_ps(p, _mm512_cmpge_epi32_mask(lanes, own_lane), p,
+                           _mm512_set1_ps(own));
+    const uint32_t lane = lane_of(p, &u);
+    const __m512 vu = _mm512_set1_ps(u);
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++) {
+        const __m512i first = _mm512_set1_epi32((int)(v * LDA_LANES));
+        sum = _mm512_add_ps(
+            sum,
+            _mm512_maskz_mov_ps(_mm512_cmpneq_epi32_mask(vfrom, first), w[v]));
+        rank = count_at_most(rank, sum, vu);
+    }
+    return count_at(rank, lane) * LDA_LANES + lane;
+}
 
 /* With a number of vectors that the compiler knows all weights stay in
  * registers. */
 INLINE uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from,
                          const uint32_t vectors)
 {
-    const __m512i lanes =
-        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const float own_p =
-        from < s->topics
-            ? ((float)(row[from] - 1) + s->alpha[from]) * lda_own_q(s, from)
-            : 0;
-    const __m512 own = _mm512_set1_ps(own_p);
-    const __m512i vfrom = _mm512_sub_epi32(_mm512_set1_epi32((int)from), lanes);
-    __m512 sum[UNROLLED], p = _mm512_setzero_ps();
-    uint32_t k;
+    const bool had = from < s->topics;
+    const uint32_t at = had ? from : 0;
+    const float n = (float)row[at];
+    const float full = had ? (n + s->alpha[at]) * s->q[at] : 0;
+    const float own = had ? lda_own_weight(s, at, n) : 0;
+    __m512 w[UNROLLED];
 
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++) {
-        const __m256i n =
+        const __m256i counts =
             _mm256_loadu_si256((const void *)(row + v * LDA_LANES));
-        __m512 w = _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(n));
-        w = _mm512_add_ps(w, _mm512_loadu_ps(s->alpha + v * LDA_LANES));
-        w = _mm512_mul_ps(w, _mm512_loadu_ps(s->q + v * LDA_LANES));
-        w = _mm512_mask_mov_ps(
-            w,
-            _mm512_cmpeq_epi32_mask(vfrom,
-                                    _mm512_set1_epi32((int)(v * LDA_LANES))),
-            own);
-        p = _mm512_add_ps(p, w);
-        sum[v] = p;
+        w[v] = _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(counts));
+        w[v] = _mm512_add_ps(w[v], _mm512_loadu_ps(s->alpha + v * LDA_LANES));
+        w[v] = _mm512_mul_ps(w[v], _mm512_loadu_ps(s->q + v * LDA_LANES));
     }
-    p = prefix(p);
-    const float all = lane_at(p, 15);
-    do {
-        float u = lda_uniform(s) * all;
-        uint32_t lane = lane_of(p, &u), rank = 0;
-        const __m512 vu = _mm512_set1_ps(u);
-#pragma GCC unroll 8
-        for (uint32_t v = 0; v < vectors; v++)
-            rank += at_most(sum[v], vu, lane);
-        k = rank * LDA_LANES + lane;
-    } while (__builtin_expect(k >= s->topics, 0));
-    return k;
+    const __m512 p = prefix(add_all(w, vectors));
+    const float all = lane_at(p, 15) - (full - own);
+    for (;;) {
+        const float u = lda_uniform(s) * all;
+        if (__builtin_expect(u < own, 1))
+            return from;
+        const uint32_t k = draw_other(w, p, from, full, u - own, vectors);
+        if (__builtin_expect(k < s->topics, 1))
+            return k;
+    }
+}
+
+/* The next token loads whole vectors of q and of the row. A vector that was
+ * stored as a whole is handed to such a load at once; after a store of one
+ * number the load waits until that is in the cache. */
+INLINE void put_q(float *q, uint32_t k, float value)
+{
+    float *at = q + k / LDA_LANES * LDA_LANES;
+
+    _mm512_storeu_ps(at, _mm512_mask_mov_ps(_mm512_loadu_ps(at),
+                                            (__mmask16)(1U << k % LDA_LANES),
+                                            _mm512_set1_ps(value)));
+}
+
+INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
+{
+    void *at = row + k / LDA_LANES * LDA_LANES;
+    const __m256i old = _mm256_loadu_si256(at);
+
+    _mm256_storeu_si256(at,
+                        _mm256_mask_add_epi16(old,
+                                              (__mmask16)(1U << k % LDA_LANES),
+                                              old, _mm256_set1_epi16(by)));
+}
+
+INLINE void change_q(lda_site *s, uint32_t k, int32_t by)
+{
+    s->word[k] += by;
+    lda_set_total(s, k, s->total[k] + by);
+    put_q(s->q, k, ((float)s->word[k] + s->beta) * s->inverse[k]);
 }
 
 INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
@@ -195,10 +280,13 @@ INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
             if (to == from)
                 continue;
             *z = (uint16_t)to;
-            row[to]++;
-            if (from < s->topics)
-                row[from]--;
-            lda_move(s, from, to);
+            add_to_row(row, to, 1);
+            if (from < s->topics) {
+                add_to_row(row, from, -1);
+                change_q(s, from, -1);
+            }
+            change_q(s, to, 1);
+            s->moved++;
         }
     }
     *shared = here;
@@ -212,14 +300,14 @@ typedef struct listed {
     float sum;
 } listed;
 
-/* vectors: known to the compiler, or 0 and sums go to s->scratch. */
+/* Without the token's own topic, whose place is found. vectors: known to the
+ * compiler, or 0 and sums go to s->scratch. */
 INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
-                       float own, lda_change *c, __m512 sum[UNROLLED],
+                       lda_change *c, __m512 sum[UNROLLED],
                        const uint32_t vectors)
 {
-    const __m512i low = _mm512_set1_epi32(0xFFFF), one = _mm512_set1_epi32(1);
+    const __m512i low = _mm512_set1_epi32(0xFFFF);
     const __m512i vfrom = _mm512_set1_epi32((int)c->from);
-    const __m512 vown = _mm512_set1_ps(own);
     __m512 p = _mm512_setzero_ps();
     uint64_t found[2] = {0, 0};
 
@@ -227,11 +315,9 @@ INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
         const __m512i x = _mm512_loadu_si512(list + v * LDA_LANES);
         const __m512i k = _mm512_and_si512(x, low);
         const __mmask16 is_own = _mm512_cmpeq_epi32_mask(k, vfrom);
-        __m512i n = _mm512_srli_epi32(x, 16);
-        n = _mm512_mask_sub_epi32(n, is_own, n, one);
-        const __m512 q =
-            _mm512_mask_mov_ps(gather(0xFFFF, k, s->q), is_own, vown);
-        p = _mm512_add_ps(p, _mm512_mul_ps(_mm512_cvtepi32_ps(n), q));
+        const __m512 n = _mm512_cvtepi32_ps(_mm512_srli_epi32(x, 16));
+        const __m512 q = gather((__mmask16)~is_own, k, s->q);
+        p = _mm512_add_ps(p, _mm512_mul_ps(n, q));
         if (vectors) {
             sum[v] = p;
             found[v / 4] |= (uint64_t)is_own << (v % 4 * LDA_LANES);
@@ -256,13 +342,16 @@ INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
     const uint32_t lane = lane_of(p, &u);
     const __m512 vu = _mm512_set1_ps(u);
     const uint32_t n = vectors ? vectors : lines;
-    uint32_t line = 0;
+    __m512i rank = _mm512_setzero_si512();
 
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < n; v++)
-        line += at_most(vectors ? sum[v]
-                                : _mm512_loadu_ps(s->scratch + v * LDA_LANES),
-                        vu, lane);
+        rank =
+            count_at_most(rank,
+                          vectors ? sum[v]
+                                  : _mm512_loadu_ps(s->scratch + v * LDA_LANES),
+                          vu);
+    const uint32_t line = count_at(rank, lane);
     if (line >= n || list[line * LDA_LANES + lane] >> 16 == 0)
         return false;
     c->to_at = line * LDA_LANES + lane;
@@ -289,21 +378,19 @@ INLINE void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
 {
     lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
     const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
-    const float own = lda_own_q(s, c.from);
     __m512 sum[UNROLLED];
-    const listed l = sum_list(s, list, lines, own, &c, sum, vectors);
+    const listed l = sum_list(s, list, lines, &c, sum, vectors);
+    const lda_own own = lda_own_of(s, list, &c);
 
     for (;;) {
-        const float u = lda_uniform(s) * (l.sum + s->mass);
-        if (__builtin_expect(u < l.sum, 1)) {
-            if (pick_listed(s, list, lines, l.p, u, sum, &c, vectors))
-                break;
-            continue;
+        const float u = lda_uniform(s) * (own.weight + l.sum + own.smooth);
+        if (__builtin_expect(u < own.weight, 1))
+            return;
+        if (u - own.weight >= l.sum) {
+            c.to = draw_smooth_other(s, c.from);
+            break;
         }
-        c.to = draw_smooth(s, u - l.sum);
-        c.to_at = -1;
-        if (c.to < s->topics &&
-            (c.to != c.from || lda_uniform(s) * s->q[c.from] < own))
+        if (pick_listed(s, list, lines, l.p, u - own.weight, sum, &c, vectors))
             break;
     }
     if (c.to == c.from)

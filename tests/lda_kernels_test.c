@@ -1,0 +1,287 @@
+/* The inner loops of Gibbs sampling: all tables draw alike, to the bit, and
+ * what they draw has the frequencies of the formula. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/lda/lda_kernels.h"
+
+enum { DOCUMENTS = 60, WORDS = 25, LONGEST = 90 };
+
+/* One word's entries: in some documents, a few times each. */
+typedef struct word {
+    uint32_t index[DOCUMENTS];
+    float count[DOCUMENTS];
+    uint16_t topic[DOCUMENTS * 4];
+    uint32_t n, tokens;
+    int32_t *counts;
+} word;
+
+typedef struct corpus {
+    const lda_kernels *kernels;
+    lda_site site;
+    lda_documents documents;
+    word word[WORDS];
+} corpus;
+
+static void *zeroed(size_t bytes)
+{
+    void *at = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    cr_assert_not_null(at);
+    return memset(at, 0, (bytes + 127) / 64 * 64);
+}
+
+static void make_site(lda_site *s, uint32_t topics)
+{
+    const uint32_t padded = (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES;
+    const size_t room = (padded + LDA_LANES) * sizeof(float);
+    float *alpha = zeroed(room);
+
+    for (uint32_t k = 0; k < topics; k++)
+        alpha[k] = 0.02F + 0.01F * (float)(k % 7);
+    *s = (lda_site){.topics = topics,
+                    .padded = padded,
+                    .beta = 0.05F,
+                    .beta_sum = 0.05F * WORDS,
+                    .alpha = alpha,
+                    .total = zeroed(room),
+                    .inverse = zeroed(room),
+                    .q = zeroed(room),
+                    .sums = zeroed(room + 64 * LDA_LANES),
+                    .scratch = zeroed(2 * room)};
+    for (uint32_t k = 0; k < topics; k++)
+        lda_set_total(s, k, 0);
+}
+
+static void make_documents(lda_documents *x, const lda_site *s)
+{
+    const uint32_t lines = LONGEST * 4 / LDA_LANES + 1;
+
+    x->n = DOCUMENTS;
+    if (s->topics <= LDA_DENSE_TOPICS) {
+        x->row = zeroed((size_t)DOCUMENTS * s->padded * sizeof *x->row);
+        return;
+    }
+    x->list = zeroed((size_t)DOCUMENTS * lines * LDA_LANES * sizeof *x->list);
+    x->line = zeroed((DOCUMENTS + 1) * sizeof *x->line);
+    x->used = zeroed(DOCUMENTS * sizeof *x->used);
+    for (uint32_t d = 0; d <= DOCUMENTS; d++)
+        x->line[d] = d * lines;
+    for (uint32_t i = 0; i < DOCUMENTS * lines * LDA_LANES; i++)
+        x->list[i] = s->topics;
+}
+
+static corpus *corpus_new(const lda_kernels *kernels, uint32_t topics)
+{
+    corpus *c = zeroed(sizeof *c);
+
+    c->kernels = kernels;
+    make_site(&c->site, topics);
+    make_documents(&c->documents, &c->site);
+    for (uint32_t w = 0; w < WORDS; w++) {
+        word *x = &c->word[w];
+        x->counts = zeroed((c->site.padded + LDA_LANES) * sizeof *x->counts);
+        for (uint32_t d = 0; d < DOCUMENTS; d++) {
+            const uint32_t n = (d * 31 + w * 17 + d * w) % 7;
+            if (n < 1 || n > 4)
+                continue;
+            x->index[x->n] = d;
+            x->count[x->n++] = (float)n;
+            x->tokens += n;
+        }
+        memset(x->topic, 0xFF, sizeof x->topic);
+    }
+    return c;
+}
+
+static void corpus_free(corpus *c)
+{
+    void *const all[] = {(void *)c->site.alpha, c->site.total,
+                         c->site.inverse,       c->site.q,
+                         c->site.sums,          c->site.scratch,
+                         c->documents.row,      c->documents.list,
+                         c->documents.line,     c->documents.used};
+
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        free(all[k]);
+    for (uint32_t w = 0; w < WORDS; w++)
+        free(c->word[w].counts);
+    free(c);
+}
+
+static void visit(corpus *c, uint32_t w, uint64_t stream)
+{
+    word *x = &c->word[w];
+    const lda_tokens tokens = {.n = x->n,
+                               .index = x->index,
+                               .f32 = x->count,
+                               .topic = x->topic};
+
+    c->site.word = x->counts;
+    c->site.random = stream;
+    c->kernels->build(&c->site);
+    c->kernels->draw(&c->site, &c->documents, &tokens);
+}
+
+static const uint32_t topics_tried[] = {2, 16, 17, 100, 128, 129, 300, 1000};
+enum { TRIED = sizeof topics_tried / sizeof *topics_tried };
+
+Test(lda_kernels, avx512_draws_what_the_portable_loops_draw)
+{
+    if (lda_kernels_choose() == &lda_kernels_portable)
+        cr_skip("this processor has portable loops alone");
+    for (size_t t = 0; t < TRIED; t++) {
+        corpus *a = corpus_new(&lda_kernels_portable, topics_tried[t]);
+        corpus *b = corpus_new(lda_kernels_avx512(), topics_tried[t]);
+        for (uint64_t sweep = 0; sweep < 6; sweep++) {
+            for (uint32_t w = 0; w < WORDS; w++) {
+                visit(a, w, sweep << 32 ^ w * UINT64_C(0xD1342543DE82EF95));
+                visit(b, w, sweep << 32 ^ w * UINT64_C(0xD1342543DE82EF95));
+                cr_assert_eq(memcmp(a->word[w].topic, b->word[w].topic,
+                                    sizeof a->word[w].topic),
+                             0, "%u topics, sweep %d, word %u", topics_tried[t],
+                             (int)sweep, w);
+            }
+        }
+        cr_assert_gt(a->site.moved, 0);
+        cr_assert_eq(a->site.moved, b->site.moved);
+        corpus_free(a);
+        corpus_free(b);
+    }
+}
+
+static uint32_t count_in_document(const corpus *c, uint32_t d, uint32_t k)
+{
+    const lda_documents *x = &c->documents;
+    const uint32_t *list =
+        x->list ? x->list + (size_t)x->line[d] * LDA_LANES : NULL;
+
+    if (x->row)
+        return x->row[d * c->site.padded + k];
+    for (uint32_t i = 0; i < x->used[d]; i++) {
+        if ((list[i] & 0xFFFF) == k)
+            return list[i] >> 16;
+    }
+    return 0;
+}
+
+/* p of a word's first token, which has topic `from`, by the formula. */
+static void weigh(const corpus *c, const word *x, uint32_t from, double *p)
+{
+    const lda_site *s = &c->site;
+    double all = 0;
+
+    for (uint32_t k = 0; k < s->topics; k++) {
+        const double own = k == from ? 1 : 0;
+        const double in_document = count_in_document(c, x->index[0], k) - own;
+        const double of_word = x->counts[k] - own, of_all = s->total[k] - own;
+        p[k] = (in_document + (double)s->alpha[k]) *
+               (of_word + (double)s->beta) / (of_all + (double)s->beta_sum);
+        all += p[k];
+    }
+    for (uint32_t k = 0; k < s->topics; k++)
+        p[k] /= all;
+}
+
+/* Pearson's sum over topics that are expected ten times or more, the others
+ * taken together. */
+static void expect_frequencies(const double *p, const uint32_t *drawn,
+                               uint32_t topics, double draws)
+{
+    double sum = 0, rest_p = 0, rest = 0;
+    uint32_t cells = 0;
+
+    for (uint32_t k = 0; k < topics; k++) {
+        if (p[k] * draws < 10) {
+            rest_p += p[k];
+            rest += drawn[k];
+            continue;
+        }
+        const double off = drawn[k] - p[k] * draws;
+        sum += off * off / (p[k] * draws);
+        cells++;
+    }
+    if (rest_p * draws >= 1) {
+        const double off = rest - rest_p * draws;
+        sum += off * off / (rest_p * draws);
+        cells++;
+    }
+    cr_assert_geq(cells, 3);
+    cr_assert_lt(sum, gsl_cdf_chisq_Qinv(1e-6, cells - 1.0),
+                 "%u topics: %g over %u cells", topics, sum, cells);
+}
+
+/* What a draw of word 3's first token can change. */
+typedef struct memory {
+    void *at, *kept;
+    size_t bytes;
+} memory;
+
+enum { MEMORIES = 6 };
+
+static void keep(corpus *c, memory m[MEMORIES])
+{
+    const lda_site *s = &c->site;
+    lda_documents *x = &c->documents;
+    const uint32_t d = c->word[3].index[0];
+    const size_t full = (s->padded + LDA_LANES) * sizeof(float);
+
+    m[0] = (memory){.at = s->total, .bytes = full};
+    m[1] = (memory){.at = s->inverse, .bytes = full};
+    m[2] = (memory){.at = c->word[3].counts, .bytes = full};
+    m[3] = (memory){.at = c->word[3].topic, .bytes = sizeof(uint16_t)};
+    m[4] = x->row ? (memory){.at = x->row + d * s->padded,
+                             .bytes = s->padded * sizeof *x->row}
+                  : (memory){.at = x->list + x->line[d] * LDA_LANES,
+                             .bytes = (x->line[d + 1] - x->line[d]) *
+                                      LDA_LANES * sizeof *x->list};
+    m[5] = x->row ? (memory){.at = x->row, .bytes = 0}
+                  : (memory){.at = &x->used[d], .bytes = sizeof *x->used};
+    for (size_t k = 0; k < MEMORIES; k++) {
+        m[k].kept = zeroed(m[k].bytes);
+        memcpy(m[k].kept, m[k].at, m[k].bytes);
+    }
+}
+
+/* The word's first token, alone, is drawn from one and the same state. */
+static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
+{
+    enum { DRAWS = 40000, SWEEPS = 30 };
+    corpus *c = corpus_new(kernels, topics);
+    double *p = calloc(topics, sizeof *p);
+    uint32_t *drawn = calloc(topics, sizeof *drawn);
+    memory m[MEMORIES];
+
+    for (uint64_t sweep = 0; sweep < SWEEPS; sweep++)
+        for (uint32_t w = 0; w < WORDS; w++)
+            visit(c, w, sweep << 40 ^ w * UINT64_C(0xD1342543DE82EF95));
+    c->word[3].count[0] = 1;
+    c->word[3].n = 1;
+    weigh(c, &c->word[3], c->word[3].topic[0], p);
+    keep(c, m);
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        visit(c, 3, i * UINT64_C(0xD1342543DE82EF95));
+        drawn[c->word[3].topic[0]]++;
+        for (size_t k = 0; k < MEMORIES; k++)
+            memcpy(m[k].at, m[k].kept, m[k].bytes);
+    }
+    expect_frequencies(p, drawn, topics, DRAWS);
+    for (size_t k = 0; k < MEMORIES; k++)
+        free(m[k].kept);
+    free(p);
+    free(drawn);
+    corpus_free(c);
+}
+
+Test(lda_kernels, draws_have_the_frequencies_of_the_formula)
+{
+    const uint32_t topics[] = {5, 100, 200, 700};
+
+    for (size_t t = 0; t < sizeof topics / sizeof *topics; t++) {
+        check_frequencies(&lda_kernels_portable, topics[t]);
+        if (lda_kernels_choose() != &lda_kernels_portable)
+            check_frequencies(lda_kernels_avx512(), topics[t]);
+    }
+}
