@@ -46,6 +46,23 @@ gives 0 mf predict named.json named.test.csv --quiet
 same "$(head -n 1 out | cut -c 1)" c "a name"
 refuses 2 "have names" mf evaluate m.json named.test.csv --quiet
 
+# Factors as CSV, by name, are those of the predictions
+gives 0 mf show named.json --of users --output users.csv
+gives 0 mf show named.json --of items --output items.csv
+same "$(head -n 1 items.csv | cut -d , -f 1-3)" "item,bias,factor_1" "header"
+same "$(wc -l <users.csv)" 194 "lines of users"
+gives 0 mf predict named.json named.test.csv --quiet
+near "$(awk -F '[,\t]' '
+    FILENAME == "users.csv" { for (k = 2; k <= NF; k++) p[$1, k] = $k; next }
+    FILENAME == "items.csv" { for (k = 2; k <= NF; k++) q[$1, k] = $k; n = NF
+        next }
+    { r = p[$1, 2] + q[$2, 2]
+        for (k = 3; k <= n; k++) r += p[$1, k] * q[$2, k]
+        d = $3 - r; s += d; if (d < low || !low) low = d
+        if (d > high || !high) high = d }
+    END { print high - low < 1e-4 }' users.csv items.csv out)" 1 0 \
+    "predictions less what the CSV says, which is the mean"
+
 # Over TCP: the model of one process
 start first mf train votes.train --workers 1 --nodes 2 --sweeps 3 \
     --listen tcp://127.0.0.1:0 --model nodes.json
@@ -64,6 +81,23 @@ gives 0 simulate mf votes.train --workers 4 --cost 2
 refuses 2 "rank" mf train votes.train --rank 0
 refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
+refuses 2 "als alone" mf train votes.train --method cd --implicit
+refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
+refuses 2 "needs ratings from 0" mf train votes.train --nonnegative --quiet
+gives 0 plan make four.json --partitions 4 --blocks 8
+refuses 2 "the plan is for 4 partitions" mf train votes.train --quiet \
+    --plan four.json --partitions 2
+refuses 2 "the plan has 8 blocks, program mf makes 16" mf train votes.train \
+    --plan four.json --workers 2 --quiet
+gives 0 plan make four.json --partitions 4 --blocks 12
+gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet
+gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet \
+    --method als
+: >empty.txt
+refuses 2 "empty.txt: is empty" mf train empty.txt --quiet
+printf '0 0 2\n' >one.txt
+gives 0 mf train one.txt --rank 1 --workers 2
+gives 0 mf train one.txt --rank 1 --workers 2 --method als
 printf '0 0 1\n0 1 nan\n' >nan.txt
 refuses 2 "line 2: found 'nan'" mf train nan.txt --quiet
 printf 'user,item,rating\na,b,1\nc,d\ne\n' >ragged.csv

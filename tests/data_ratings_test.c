@@ -225,6 +225,10 @@ static const wrong_ratings wrong[] = {
     {"u,i,r\na,b,3\n\"a\"x,b,3\n", STRADS_EFORMAT, {"line 3", "quotes close"}},
     {"u,i,r\na,b,good\n", STRADS_EFORMAT, {"line 2", "'good'", "a rating"}},
     {"u,i,r\n", STRADS_EFORMAT, {"no entries"}},
+    {"0 0 nan\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'nan'", "a rating"}},
+    {"0 0 five\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'five'", "a rating"}},
+    {"-1 0 2\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'-1'", "a user"}},
+    {"0,1.5,2\n0,1,2\n", STRADS_EFORMAT, {"line 1", "'1.5'", "an item"}},
     {"alone\n", STRADS_EFORMAT, {"line 1", "'alone'", "`user item rating`"}},
     {"\n\n", STRADS_EFORMAT, {"expected `user item rating`"}},
 };

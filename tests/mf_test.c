@@ -123,6 +123,23 @@ Test(mf, a_step_that_explodes_is_undone_and_halved_until_it_holds)
     }
 }
 
+/* Nothing is left to be learnt: the first sweeps bring noise, not an end. */
+Test(mf, equal_ratings_are_predicted)
+{
+    FILE *file = fopen(test_path, "w");
+    cr_assert(file);
+    for (int k = 0; k < 60; k++)
+        (void)fprintf(file, "%d %d 3\n", k / 10, k % 10);
+    (void)fclose(file);
+    const strads_mf_options config = {.rank = 2};
+    strads_result *result = mf_trial_run(test_path, &config, 1, 1, false);
+    double fit, held, test;
+    strads_mf_errors(strads_result_state(result), &fit, &held, &test);
+    cr_expect_lt(fit, .05);
+    cr_expect_eq(strads_mf_undone(strads_result_state(result)), 0);
+    strads_result_free(result);
+}
+
 Test(mf, biases_alone_are_worth_leaving_in)
 {
     strads_mf_options config = planted;

@@ -48,6 +48,7 @@ int cli_mf_train(int argc, char **argv);
 int cli_mf_predict(int argc, char **argv);
 int cli_mf_evaluate(int argc, char **argv);
 int cli_mf_recommend(int argc, char **argv);
+int cli_mf_show(int argc, char **argv);
 int cli_run_program(int argc, char **argv);
 int cli_simulate(int argc, char **argv);
 int cli_join(int argc, char **argv);

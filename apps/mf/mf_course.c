@@ -7,6 +7,8 @@
 
 static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
 static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
+/* Of errors that are next to nothing: all ratings are equal, say. */
+static const double ROUNDING = 1e-6, FIRST_NOISE = .02;
 static const double WORSE = 1.005;    /* held-out error, beyond its noise */
 static const double NO_BETTER = .999; /* where nothing but descent is left */
 enum { UNDO_MAX = 40 };
@@ -38,7 +40,8 @@ bool mf_course_take(mf_course *c, double train, double held)
 {
     /* A NaN compares false. The first factors are noise, so the first sweep may
      * be worse than none. */
-    const double bound = (c->done ? RISE : FIRST_RISE) * c->train;
+    const double bound = c->done ? RISE * c->train + ROUNDING
+                                 : FIRST_RISE * c->train + FIRST_NOISE;
 
     c->exploded = !(train <= bound) || isinf(held);
     if (c->exploded) {

@@ -121,6 +121,46 @@ static void subtract(const mf_line *line, uint32_t from, uint32_t width,
 
 /* ---- solutions --------------------------------------------------------- */
 
+/* Line j, and what it takes out of the lines after it in its tile. */
+static inline __attribute__((always_inline)) void
+factorise_line(uint32_t width, float *matrix, float *x, float *per, uint32_t j)
+{
+    float *u = matrix + (size_t)j * width;
+    const uint32_t first = j / MF_TILE * MF_TILE;
+
+    per[j] = u[j] > per[j] ? 1 / sqrtf(u[j]) : 0;
+    for (uint32_t k = first; k < width; k += MF_TILE)
+        *lanes_in(u + k) *= per[j];
+    x[j] *= per[j];
+    for (uint32_t i = j + 1; i < first + MF_TILE; i++) {
+        float *w = matrix + (size_t)i * width;
+        for (uint32_t k = first; k < width; k += MF_TILE)
+            *lanes_in(w + k) -= u[i] * *lanes_at(u + k);
+        x[i] -= u[i] * x[j];
+    }
+    memset(u + first, 0, sizeof(*u) * (j + 1 - first));
+}
+
+/* What the lines of a tile take out of a line i after it, all at once: a large
+ * matrix would be read from memory for each of them. */
+static inline void take_out_tile(uint32_t width, float *matrix, float *x,
+                                 uint32_t first, uint32_t i)
+{
+    const float *u = matrix + (size_t)first * width;
+    float *w = matrix + (size_t)i * width;
+
+    for (uint32_t k = i / MF_TILE * MF_TILE; k < width; k += MF_TILE) {
+        lanes left = *lanes_at(w + k);
+#pragma GCC unroll 16
+        for (uint32_t j = 0; j < MF_TILE; j++)
+            left -=
+                u[(size_t)j * width + i] * *lanes_at(u + (size_t)j * width + k);
+        *lanes_in(w + k) = left;
+    }
+    for (uint32_t j = 0; j < MF_TILE; j++)
+        x[i] -= u[(size_t)j * width + i] * x[first + j];
+}
+
 /* U'U = matrix, line by line: U takes the matrix's place, with 0 on and before
  * its diagonal as far as the tile goes. per[j] is 1 / U_jj, or 0 where rounding
  * alone is left of it. x becomes U'^-1 x. */
@@ -128,21 +168,12 @@ static inline __attribute__((always_inline)) void
 factorise(uint32_t width, float *matrix, float *x, float *per)
 {
     for (uint32_t j = 0; j < width; j++)
-        per[j] = 1e-6F * matrix[(size_t)j * width + j];
-    for (uint32_t j = 0; j < width; j++) {
-        float *u = matrix + (size_t)j * width;
-        const uint32_t first = j / MF_TILE * MF_TILE;
-        per[j] = u[j] > per[j] ? 1 / sqrtf(u[j]) : 0;
-        for (uint32_t k = first; k < width; k += MF_TILE)
-            *lanes_in(u + k) *= per[j];
-        x[j] *= per[j];
-        for (uint32_t i = j + 1; i < width; i++) {
-            float *w = matrix + (size_t)i * width;
-            for (uint32_t k = i / MF_TILE * MF_TILE; k < width; k += MF_TILE)
-                *lanes_in(w + k) -= u[i] * *lanes_at(u + k);
-            x[i] -= u[i] * x[j];
-        }
-        memset(u + first, 0, sizeof(*u) * (j + 1 - first));
+        per[j] = 1e-5F * matrix[(size_t)j * width + j];
+    for (uint32_t first = 0; first < width; first += MF_TILE) {
+        for (uint32_t j = first; j < first + MF_TILE; j++)
+            factorise_line(width, matrix, x, per, j);
+        for (uint32_t i = first + MF_TILE; i < width; i++)
+            take_out_tile(width, matrix, x, first, i);
     }
 }
 

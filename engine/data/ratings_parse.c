@@ -1,7 +1,8 @@
 /* Ratings: lines `user item rating`, parted by blanks, tabs, commas, semicolons
  * or `::`; what follows is not looked at, where the rating is missing it is 1.
  * As in RFC 4180 a field may stand in quotes, though not go over a line's end.
- * A first line whose third field is no number is a header; with one, or where
+ * A first line without a number in its third field and with no numbers before
+ * it is a header; with one, or where
  * the first line's ids are not numbers, ids are names. */
 #include "engine/data/ratings_parse.h"
 
@@ -157,11 +158,18 @@ static const char *find_line_end(const char *p, const char *end)
     return at != NULL ? at : end;
 }
 
-static bool is_header(const field *fields, uint32_t n)
+static bool is_number(const field *at)
 {
     double value;
+    return read_number(at, &value) == STI_NUMBER_OK;
+}
+
+/* Two ids that are numbers, then something else: a rating that is none. */
+static bool is_header(const field *fields, uint32_t n)
+{
     if (n >= 3)
-        return read_number(&fields[2], &value) != STI_NUMBER_OK;
+        return !is_number(&fields[2]) &&
+               !(is_whole(&fields[0]) && is_whole(&fields[1]));
     return fields[0].end - fields[0].begin >= 4 &&
            strncasecmp(fields[0].begin, "user", 4) == 0;
 }
@@ -194,7 +202,7 @@ strads_err sti_ratings_look(const char *path, const char *begin,
                            quoted);
     }
     bool header = is_header(fields, r.fields);
-    r.named = header || !is_whole(&fields[0]) || !is_whole(&fields[1]);
+    r.named = header || !is_number(&fields[0]) || !is_number(&fields[1]);
     if (header)
         p = line_end < end ? line_end + 1 : end;
     r.body = (size_t)(p - begin);
@@ -205,7 +213,7 @@ strads_err sti_ratings_look(const char *path, const char *begin,
 static bool refuse_number(sti_feed *f, const field *at, const char *what)
 {
     sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
-                     "a %s, a whole number from 0 to %llu (ids may be any text "
+                     "%s, a whole number from 0 to %llu (ids may be any text "
                      "in a file with a header line)",
                      what, (unsigned long long)f->row_limit - 1);
     return false;
@@ -235,7 +243,7 @@ static bool take_name(sti_feed *f, sti_axis *axis, const field *at,
     size_t size = (size_t)(at->end - at->begin);
     if (size == 0 || size > sizeof plain) {
         sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
-                         "a %s of 1 to %d bytes", what, (int)LONGEST_NAME);
+                         "%s of 1 to %d bytes", what, (int)LONGEST_NAME);
         return false;
     }
     if (at->doubled) {
@@ -284,12 +292,12 @@ static bool take_ids(sti_feed *f, const field *fields, uint32_t *row,
 {
     *known = true;
     if (!f->ratings->named)
-        return take_number(f, &fields[0], "user", f->row_limit, row) &&
-               take_number(f, &fields[1], "item", f->col_limit, col);
+        return take_number(f, &fields[0], "a user", f->row_limit, row) &&
+               take_number(f, &fields[1], "an item", f->col_limit, col);
     bool row_known;
     bool col_known;
-    if (!take_name(f, &f->naming->row, &fields[0], "user", row, &row_known) ||
-        !take_name(f, &f->naming->col, &fields[1], "item", col, &col_known))
+    if (!take_name(f, &f->naming->row, &fields[0], "a user", row, &row_known) ||
+        !take_name(f, &f->naming->col, &fields[1], "an item", col, &col_known))
         return false;
     *known = row_known && col_known;
     return true;
