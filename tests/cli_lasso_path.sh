@@ -2,12 +2,14 @@
 # strads lasso path on a century of speeches: its table, its coefficients,
 # weighed again by awk, its drawing, and what it refuses.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
 
 awk 'BEGIN { for (j = 1; j <= 2000; j++) print "word" j }' >words
 gives 0 lasso path "$year_train" --points 12 --ratio 0.05 --output t.csv \
     --coefficients c.csv --svg p.svg --names words --model last.json
 [ ! -s out ] || fail "--output left something on standard output"
-same "$(head -n 1 t.csv)" "lambda,nonzeros,objective,gap,seconds" "its head"
+same "$(head -n 1 t.csv)" "lambda,nonzeros,objective,gap,seconds,deviance" \
+    "its head"
 same "$(wc -l <t.csv | tr -d ' ')" 13 "lines of the table"
 awk -F, 'NR > 1 {
     if (NR > 2 && !($1 < lambda && $5 >= seconds)) exit 1
@@ -19,7 +21,8 @@ awk -F, 'FNR == NR { if (FNR > 1) { w[$1, $2] = $4; sum[$1] += $4 < 0 ? -$4 : $4
                          n[$1] += $2 > 0 && $4 != 0
                          if ($2 > 0 && $3 != "word" $2) bad = 1 }; next }
     FILENAME == "t.csv" { if (FNR > 1) { at[++points] = $1; has[points] = $2
-                              tells[points] = $3 }; next }
+                              tells[points] = $3; deviates[points] = $6 }
+                          next }
     { rows++
       fields = split($0, f, " ")
       for (k = 1; k <= points; k++) {
@@ -30,6 +33,8 @@ awk -F, 'FNR == NR { if (FNR > 1) { w[$1, $2] = $4; sum[$1] += $4 < 0 ? -$4 : $4
     END {
       for (k = 1; k <= points; k++) {
           v = squares[k] / (2 * rows) + at[k] * sum[at[k]]
+          off = squares[k] - deviates[k]; if (off < 0) off = -off
+          if (off > 1e-9 * squares[k]) bad = 1
           d = v - tells[k]; if (d < 0) d = -d
           if (d > 1e-9 * v || n[at[k]] != has[k]) bad = 1 }
       exit bad || points != 12 }' c.csv t.csv "$year_train" ||
@@ -43,6 +48,27 @@ near "$(member last.json objective)" "$(member one.json objective)" 2e-6 \
 gives 0 lasso predict last.json "$year_test"
 same "$(wc -l <out | tr -d ' ')" 373 "predictions by the last point"
 says p.svg '<svg xmlns=' '</svg>' 'lambda' 'word'
+
+# The same bits on two processes over TCP, and simulated
+bits="--points 6 --ratio 0.1 --intercept --deterministic --partitions 3"
+# shellcheck disable=SC2086 # words
+gives 0 lasso path "$year_train" $bits --workers 2 --output local.csv --quiet
+# shellcheck disable=SC2086 # words
+start first lasso path "$year_train" $bits --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --output tcp.csv
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+cut -d, -f1-4,6 local.csv >local
+cut -d, -f1-4,6 tcp.csv >tcp
+cmp -s local tcp || fail "a path over TCP differs"
+gives 0 simulate lasso-path "$year_train" --points 6 --ratio 0.1 --intercept \
+    --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
+tail -n 1 sim.jsonl >last_line
+near "$(member last_line objective)" "$(tail -n 1 local.csv | cut -d, -f3)" \
+    2e-6 "the last point, simulated"
 
 # JSON lines, on standard output
 gives 0 lasso path "$year_train" --points 3 --json --quiet

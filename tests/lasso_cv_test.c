@@ -56,7 +56,7 @@ static strads_lasso_cv_options leave_one_out(void)
 Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 {
     const strads_lasso_cv_options options = leave_one_out();
-    strads_lasso_cv_point points[POINTS];
+    strads_cv_point points[POINTS];
     uint32_t best, simplest, least = 0;
     lasso_design d = lasso_design_random(&recipe);
     strads_data *data = NULL;
@@ -93,7 +93,7 @@ Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 Test(lasso_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
 {
     strads_lasso_cv_options options = leave_one_out();
-    strads_lasso_cv_point points[3][POINTS];
+    strads_cv_point points[3][POINTS];
     uint32_t best[3], simplest[3];
     lasso_design d = lasso_design_random(&recipe);
     strads_data *data = NULL;
@@ -117,7 +117,7 @@ Test(lasso_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
 Test(lasso_cv, what_cannot_be_done_is_refused)
 {
     strads_lasso_cv_options wrong[4];
-    strads_lasso_cv_point points[POINTS];
+    strads_cv_point points[POINTS];
     uint32_t best, simplest;
     lasso_design d = lasso_design_random(&recipe);
     strads_data *data = NULL;

@@ -28,7 +28,7 @@ static strads_result *run_path(const strads_data *data,
 }
 
 /* A point as a fit, all coefficients written out. */
-static lasso_fit fit_of(const strads_lasso_point *point, uint64_t cols)
+static lasso_fit fit_of(const strads_path_point *point, uint64_t cols)
 {
     lasso_fit fit = {.w = calloc(cols + 1, sizeof(double)),
                      .intercept = point->intercept,
@@ -49,7 +49,7 @@ static void check_points(const lasso_design *d,
                          const strads_result *result)
 {
     uint32_t n;
-    const strads_lasso_point *point =
+    const strads_path_point *point =
         strads_lasso_path(strads_result_state(result), &n);
 
     cr_assert_eq(n, options->points);
@@ -120,7 +120,7 @@ Test(lasso_path, on_unit_columns_every_point_is_a_threshold)
     }
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     strads_result *result = run_path(data, &options, 2, 2);
-    const strads_lasso_point *point =
+    const strads_path_point *point =
         strads_lasso_path(strads_result_state(result), &n);
     cr_assert_eq(n, 40);
     cr_expect_float_eq(point[0].lambda, 1, 1e-12, "lambda_max is 12 / n");
@@ -148,7 +148,7 @@ Test(lasso_path, a_point_is_the_fit_at_its_lambda_alone)
 
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     strads_result *result = run_path(data, &options, 1, 2);
-    const strads_lasso_point *point =
+    const strads_path_point *point =
         strads_lasso_path(strads_result_state(result), &n);
     for (uint32_t k = 1; k < n; k++) {
         const strads_lasso_options alone = {.lambda = point[k].lambda};
@@ -178,7 +178,7 @@ Test(lasso_path, it_starts_where_it_is_told_and_a_path_of_one_point_is_a_fit)
 
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     strads_result *result = run_path(data, &options, 1, 2);
-    const strads_lasso_point *point =
+    const strads_path_point *point =
         strads_lasso_path(strads_result_state(result), &n);
     cr_assert_eq(n, 1);
     cr_expect_eq(point->lambda, .25);
@@ -201,7 +201,7 @@ Test(lasso_path, labels_that_no_column_explains_give_points_of_zeros)
     lasso_design_col(&d, 0)[0] = 1;
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     strads_result *result = run_path(data, &options, 1, 2);
-    const strads_lasso_point *point =
+    const strads_path_point *point =
         strads_lasso_path(strads_result_state(result), &n);
     cr_assert_eq(n, 5);
     for (uint32_t k = 0; k < n; k++)

@@ -36,6 +36,8 @@ int cli_lasso_path(int argc, char **argv);
 int cli_lasso_predict(int argc, char **argv);
 int cli_logistic_train(int argc, char **argv);
 int cli_logistic_predict(int argc, char **argv);
+int cli_logistic_path(int argc, char **argv);
+int cli_logistic_cv(int argc, char **argv);
 int cli_sgd_logistic_train(int argc, char **argv);
 int cli_sgd_logistic_predict(int argc, char **argv);
 int cli_svm_train(int argc, char **argv);

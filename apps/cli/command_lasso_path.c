@@ -1,297 +1,14 @@
-/* strads lasso path DATA: a fit at each of many lambdas, as a table, with the
- * coefficients along them, and drawn. */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cli_names.h"
-#include "cli_plot.h"
-#include "cli_train.h"
+/* strads lasso path, strads lasso cv. */
+#include "cli_cv.h"
+#include "cli_path.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "strads/lasso.h"
-
-/* Lines and names in a diagram: more than that nobody tells apart. */
-enum { LINES_MAX = 40, NOTES_MAX = 8 };
-
-typedef struct path_job {
-    const char *table, *coefficients, *svg, *names_path;
-    bool json;
-    double *seconds; /* [room] when each point was reached; n of them known */
-    uint32_t n, room;
-    strads_names *names;
-} path_job;
-
-static const strads_option output_table[] = {
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, table),
-     .metavar = "FILE",
-     .help = "write the table there (default: standard output)"},
-    {.name = "json",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(path_job, json),
-     .help = "the table as JSON lines (default: as CSV)"},
-    {.name = "coefficients",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, coefficients),
-     .metavar = "FILE",
-     .help = "CSV: lambda, column, name, value (default: none)"},
-    {.name = "svg",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, svg),
-     .metavar = "FILE",
-     .help = "draw coefficients and nonzeros (default: no)"},
-    {.name = "names",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, names_path),
-     .metavar = "FILE",
-     .help = "the columns' names, one a line (default: numbers)"},
-    {.name = NULL},
-};
-
-/* ---- while it runs ----------------------------------------------------- */
-
-static strads_err check(void *arg, void *config)
-{
-    (void)config;
-    path_job *job = arg;
-    const char *files[] = {job->table, job->coefficients, job->svg};
-    strads_err err = STRADS_OK;
-    for (size_t k = 0; !err && k < sizeof files / sizeof *files; k++) {
-        err = files[k] ? sti_aside_check(files[k]) : STRADS_OK;
-    }
-    return err;
-}
-
-static strads_err look(void *arg, const strads_data *data)
-{
-    path_job *job = arg;
-    return cli_names_read(job->names_path, strads_data_cols(data), &job->names);
-}
-
-/* Points reached by the same scan were reached at the same time. */
-static void note(void *arg, const strads_progress *progress)
-{
-    path_job *job = arg;
-    uint32_t n = progress->measure[0] > 0 ? (uint32_t)progress->measure[0] : 0;
-    if (n > job->room) {
-        uint32_t room = n + n / 2 + 64;
-        double *more = realloc(job->seconds, room * sizeof *more);
-        if (!more) {
-            return; /* the table has no seconds then */
-        }
-        job->seconds = more;
-        job->room = room;
-    }
-    for (; job->n < n; job->n++) {
-        job->seconds[job->n] = progress->seconds;
-    }
-}
-
-/* ---- afterwards -------------------------------------------------------- */
-
-static strads_err write_table(const path_job *job, FILE *out,
-                              const strads_lasso_point *point, uint32_t n)
-{
-    if (!job->json) {
-        (void)fputs("lambda,nonzeros,objective,gap,seconds\n", out);
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        const char *const format = job->json ? "%s, \"nonzeros\": %" PRIu64
-                                               ", \"objective\": "
-                                             : "%s,%" PRIu64 ",";
-        const char *const gap = job->json ? ", \"gap\": " : ",";
-        const char *const seconds = job->json ? ", \"seconds\": " : ",";
-        (void)fputs(job->json ? "{\"lambda\": " : "", out);
-        cli_csv_number(out, point[k].lambda);
-        (void)fprintf(out, format, "", point[k].nonzeros);
-        cli_csv_number(out, point[k].objective);
-        (void)fputs(gap, out);
-        cli_csv_number(out, point[k].gap);
-        (void)fputs(seconds, out);
-        cli_csv_number(out, k < job->n ? job->seconds[k] : NAN);
-        (void)fputs(job->json ? "}\n" : "\n", out);
-    }
-    return STRADS_OK;
-}
-
-static strads_err write_coefficients(const path_job *job, FILE *out,
-                                     const strads_lasso_point *point,
-                                     uint32_t n)
-{
-    char room[CLI_NAME_SIZE];
-    (void)fputs("lambda,column,name,value\n", out);
-    for (uint32_t k = 0; k < n; k++) {
-        cli_csv_number(out, point[k].lambda);
-        (void)fputs(",0,(intercept),", out);
-        cli_csv_number(out, point[k].intercept);
-        (void)fputc('\n', out);
-        for (uint64_t e = 0; e < point[k].nonzeros; e++) {
-            cli_csv_number(out, point[k].lambda);
-            (void)fprintf(out, ",%" PRIu64 ",",
-                          (uint64_t)point[k].index[e] + 1);
-            cli_csv_text(out, cli_name(job->names, point[k].index[e], room));
-            (void)fputc(',', out);
-            cli_csv_number(out, point[k].value[e]);
-            (void)fputc('\n', out);
-        }
-    }
-    return STRADS_OK;
-}
-
-typedef struct line {
-    uint32_t column;
-    double value; /* at the last point */
-} line;
-
-static int larger(const void *a, const void *b)
-{
-    double u = fabs(((const line *)a)->value);
-    double v = fabs(((const line *)b)->value);
-    return (u < v) - (u > v);
-}
-
-static double at_column(const strads_lasso_point *point, uint32_t column)
-{
-    uint64_t low = 0, high = point->nonzeros;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (point->index[middle] < column) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < point->nonzeros && point->index[low] == column
-               ? point->value[low]
-               : 0;
-}
-
-static void draw_coefficients(const path_job *job, cli_plot plot,
-                              const strads_lasso_point *point, uint32_t n,
-                              line *lines, const double *x, double *y)
-{
-    const strads_lasso_point *last = &point[n - 1];
-    char room[CLI_NAME_SIZE];
-    uint64_t m = last->nonzeros;
-    for (uint64_t e = 0; e < m; e++) {
-        lines[e] = (line){last->index[e], last->value[e]};
-    }
-    qsort(lines, m, sizeof *lines, larger);
-    m = m < LINES_MAX ? m : LINES_MAX;
-    for (uint64_t l = 0; l < m; l++) {
-        for (uint32_t k = 0; k < n; k++) {
-            double v = at_column(&point[k], lines[l].column);
-            plot.low = fmin(plot.low, v);
-            plot.high = fmax(plot.high, v);
-        }
-    }
-    plot.title = "coefficients, the largest";
-    cli_plot_frame(&plot);
-    for (uint64_t l = 0; l < m; l++) {
-        for (uint32_t k = 0; k < n; k++) {
-            y[k] = at_column(&point[k], lines[l].column);
-        }
-        cli_plot_line(&plot, n, x, y, (unsigned)l);
-        if (l < NOTES_MAX) {
-            cli_plot_note(&plot, y[n - 1],
-                          cli_name(job->names, lines[l].column, room),
-                          (unsigned)l);
-        }
-    }
-}
-
-static void draw_nonzeros(cli_plot plot, const strads_lasso_point *point,
-                          uint32_t n, const double *x, double *y)
-{
-    plot.place = 1;
-    plot.title = "coefficients that are not 0";
-    for (uint32_t k = 0; k < n; k++) {
-        y[k] = (double)point[k].nonzeros;
-        plot.high = fmax(plot.high, y[k]);
-    }
-    cli_plot_frame(&plot);
-    cli_plot_line(&plot, n, x, y, 0);
-}
-
-static strads_err draw(const path_job *job, FILE *out,
-                       const strads_lasso_point *point, uint32_t n)
-{
-    double *x = calloc(n + 1, sizeof *x);
-    double *y = calloc(n + 1, sizeof *y);
-    line *lines = calloc(point[n - 1].nonzeros + 1, sizeof *lines);
-    strads_err err = STRADS_OK;
-    if (x && y && lines) {
-        for (uint32_t k = 0; k < n; k++) {
-            x[k] = log10(fmax(point[k].lambda, 1e-300));
-        }
-        cli_plot plot = {.out = out,
-                         .across = "lambda",
-                         .x_first = x[0],
-                         .x_last = x[n - 1]};
-        cli_plot_begin(out, 2);
-        draw_coefficients(job, plot, point, n, lines, x, y);
-        draw_nonzeros(plot, point, n, x, y);
-        cli_plot_end(out);
-    } else {
-        err = strads_fail(STRADS_ENOMEM, "no memory left to draw the path");
-    }
-    free(x);
-    free(y);
-    free(lines);
-    return err;
-}
-
-typedef strads_err (*writer)(const path_job *job, FILE *out,
-                             const strads_lasso_point *point, uint32_t n);
-
-/* To a file, whole or not at all; path NULL: standard output. */
-static strads_err put(const path_job *job, const char *path, writer write,
-                      const strads_lasso_point *point, uint32_t n)
-{
-    sti_aside aside = {0};
-    if (!path) {
-        return write(job, stdout, point, n);
-    }
-    strads_err err = sti_aside_open(path, &aside);
-    if (!err) {
-        err = write(job, aside.file, point, n);
-    }
-    if (err) {
-        sti_aside_abandon(&aside);
-        return err;
-    }
-    return sti_aside_commit(&aside);
-}
-
-static strads_err finish(void *arg, const cli_trained *trained)
-{
-    const path_job *job = arg;
-    uint32_t n;
-    const strads_lasso_point *point =
-        strads_lasso_path(strads_result_state(trained->result), &n);
-    strads_err err = put(job, job->table, write_table, point, n);
-    if (!err && job->coefficients) {
-        err = put(job, job->coefficients, write_coefficients, point, n);
-    }
-    if (!err && job->svg && n > 0) {
-        err = put(job, job->svg, draw, point, n);
-    }
-    return err;
-}
 
 static void describe(const void *state)
 {
     uint32_t n;
-    const strads_lasso_point *point = strads_lasso_path(state, &n);
-    if (n > 0) {
-        cli_say(false,
-                "%" PRIu32 " points from lambda %.6g to %.6g, %" PRIu64
-                " nonzeros at the last",
-                n, point[0].lambda, point[n - 1].lambda, point[n - 1].nonzeros);
-    }
+    const strads_path_point *point = strads_lasso_path(state, &n);
+    cli_path_describe(point, n);
 }
 
 static void complete(const void *state, strads_model *model)
@@ -301,25 +18,50 @@ static void complete(const void *state, strads_model *model)
 
 int cli_lasso_path(int argc, char **argv)
 {
-    path_job job = {0};
-    const cli_train train = {
+    static const cli_path path = {
+        .train = {.program = &strads_program_lasso_path,
+                  .model = "lasso",
+                  .name = "lasso path",
+                  .summary = "Fits a Lasso at one lambda after the other; "
+                             "--model keeps the last.",
+                  .complete = complete,
+                  .describe = describe},
+        .points = strads_lasso_path,
+    };
+    return cli_path_main(&path, argc, argv);
+}
+
+static uint32_t wanted(const void *config)
+{
+    return ((const strads_lasso_path_options *)config)->points;
+}
+
+static strads_err validate(const cli_trained *trained, uint32_t folds,
+                           double first, strads_cv_point *error, uint32_t *best,
+                           uint32_t *simplest)
+{
+    const strads_lasso_path_options *path = trained->config;
+    strads_lasso_cv_options options = {.path = *path,
+                                       .folds = folds,
+                                       .threads = trained->engine->workers,
+                                       .seed = trained->seed,
+                                       .tolerance = trained->engine->tolerance,
+                                       .stop = trained->engine->stop};
+    options.path.first = first;
+    return strads_lasso_cv(trained->data, &options, error, best, simplest);
+}
+
+int cli_lasso_cv(int argc, char **argv)
+{
+    static const cli_cv cv = {
         .program = &strads_program_lasso_path,
         .model = "lasso",
-        .name = "lasso path",
-        .summary = "Fits a Lasso at one lambda after the other; --model keeps "
-                   "the last.",
-        .options = "Path:",
-        .complete = complete,
-        .describe = describe,
-        .more = output_table,
-        .arg = &job,
-        .check = check,
-        .look = look,
-        .note = note,
-        .finish = finish,
+        .name = "lasso cv",
+        .summary = "Chooses a Lasso's lambda by its error on rows left out.",
+        .title = "squared error on rows left out",
+        .wanted = wanted,
+        .points = strads_lasso_path,
+        .run = validate,
     };
-    const int code = cli_train_main(&train, argc, argv);
-    strads_names_free(job.names);
-    free(job.seconds);
-    return code;
+    return cli_cv_main(&cv, argc, argv);
 }

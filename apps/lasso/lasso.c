@@ -165,7 +165,7 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
                            "labels and columns down");
     if (state->path)
         err = lasso_path_advance(commit, &dual);
-    if (err || (state->path && lasso_path_is_over(state->path)))
+    if (err || (state->path && linear_path_is_over(state->path)))
         return err;
     return lasso_choose(commit, dual);
 }

@@ -68,14 +68,14 @@ strads_err lasso_pairs(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
-typedef struct lasso_gram lasso_gram; /* lasso_gram.h */
-typedef struct lasso_path lasso_path; /* lasso_path.h */
+typedef struct lasso_gram lasso_gram;   /* lasso_gram.h */
+typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
 
 typedef struct lasso_state {
     strads_lasso_options options; /* defaults filled in */
     const strads_data *data;
     lasso_gram *gram;
-    lasso_path *path; /* NULL: one lambda */
+    linear_path *path; /* NULL: one lambda */
     const linear_kernels *kernels;
     uint64_t columns;
     double rows;               /* n */

@@ -185,7 +185,7 @@ void lasso_end(void *begun)
     if (!state)
         return;
     lasso_gram_free(state->gram);
-    lasso_path_free(state->path);
+    linear_path_free(state->path);
     free(state->mean);
     free(state->xy);
     free(state->norm);

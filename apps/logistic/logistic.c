@@ -23,7 +23,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "logistic_parts.h"
+#include "logistic_path.h"
 
 /* ---- workers: margins -------------------------------------------------- */
 
@@ -119,7 +119,8 @@ static strads_err begin_next(logistic_state *state)
 static strads_err aggregate_scan(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    const double dual = state->dual;
+    double dual = state->dual;
+    strads_err err = STRADS_OK;
 
     state->scans++;
     logistic_certify(state, &commit->block, commit->partial, commit->value);
@@ -131,6 +132,10 @@ static strads_err aggregate_scan(strads_commit *commit)
         return begin_next(state);
     if (state->ridge.used)
         return logistic_ridge_judge(commit);
+    if (state->path)
+        err = logistic_path_advance(commit, &dual);
+    if (err || (state->path && linear_path_is_over(state->path)))
+        return err;
     state->next = LOGISTIC_TO_FETCH;
     return logistic_choose(commit, dual);
 }
@@ -342,24 +347,37 @@ static const strads_phase phases[] = {
                           .aggregate = logistic_ridge_step},
 };
 
+/* What one lambda and a path have in common: all that is computed. A path's
+ * config begins with a fit's. */
+#define COMPUTED                                                              \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,               \
+    .layout = STRADS_LAYOUT_COLS, .end = logistic_end, .open = logistic_open, \
+    .close = logistic_close, .refresh = logistic_refresh,                     \
+    .pack = logistic_pack, .unpack = logistic_unpack,                         \
+    .schedule = logistic_schedule, .phases = phases,                          \
+    .n_phases = sizeof(phases) / sizeof(phases[0])
+
 const strads_program strads_program_logistic = {
-    .size = sizeof(strads_program),
+    COMPUTED,
     .name = "logistic",
     .summary = "logistic regression with an L1 or L2 penalty, or both",
-    .split = STRADS_SPLIT_ROWS,
-    .layout = STRADS_LAYOUT_COLS,
     .options = logistic_option_table,
     .config_size = sizeof(strads_logistic_options),
     .defaults = &logistic_defaults,
     .shape = logistic_shape,
     .begin = logistic_begin,
-    .end = logistic_end,
-    .open = logistic_open,
-    .close = logistic_close,
-    .refresh = logistic_refresh,
-    .pack = logistic_pack,
-    .unpack = logistic_unpack,
-    .schedule = logistic_schedule,
-    .phases = phases,
-    .n_phases = sizeof(phases) / sizeof(phases[0]),
     .objective = logistic_objective};
+
+static const char *const path_measures[] = {"points", "lambda", NULL};
+
+const strads_program strads_program_logistic_path = {
+    COMPUTED,
+    .name = "logistic-path",
+    .summary = "the same for one lambda after the other",
+    .options = logistic_path_option_table,
+    .config_size = sizeof(strads_logistic_path_options),
+    .defaults = &logistic_path_defaults,
+    .shape = logistic_path_shape,
+    .begin = logistic_path_begin,
+    .objective = logistic_path_objective,
+    .measures = path_measures};

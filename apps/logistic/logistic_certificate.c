@@ -129,8 +129,8 @@ void logistic_certify(logistic_state *state, const strads_block *block,
         take_column(state, j, merged[k] - state->mean[j] * level, drift,
                     w[logistic_at(state, k)], &sum);
     }
-    state->primal = sides->of[0].loss + sides->of[1].loss + state->l1 * sum.l1 +
-                    state->l2 / 2 * sum.l2;
+    state->loss = sides->of[0].loss + sides->of[1].loss;
+    state->primal = state->loss + state->l1 * sum.l1 + state->l2 / 2 * sum.l2;
     const double dual = dual_value(state, sides, fair, &sum, &state->share);
     state->dual = fmax(state->dual, dual);
     state->sphere = sqrt(fmax(state->primal - dual, 0) / 2);

@@ -6,12 +6,12 @@
 #include <math.h>
 
 #include "apps/linear/linear_steps.h"
-#include "logistic_parts.h"
+#include "logistic_path.h"
 
 /* Gains below this share of P are rounding. */
 #define ROUNDING 1e-24
 
-enum { FIRST_MIN = 16, FIRST_MAX = 128 };
+enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
 
 /* The loss curves by at most c/4 along z. */
 static double own_gain(const logistic_state *state, uint32_t j, double w)
@@ -79,6 +79,8 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
         linear_select(state->urgency, state->candidate, n, want);
     for (uint32_t k = 0; k < n && k < want && !err; k++)
         err = logistic_set_join(state, state->candidate[k], 0);
+    if (!err && state->path)
+        err = logistic_path_seed(state, SEED_MAX);
     *violators = n;
     return err;
 }
@@ -142,7 +144,8 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     if (err)
         return err;
     tell_priorities(commit);
-    screen(state);
+    if (!state->path)
+        screen(state);
     set_targets(state, violators);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->searches = 0;

@@ -4,7 +4,7 @@
  * imitate it. */
 #include <math.h>
 
-#include "logistic_parts.h"
+#include "logistic_path.h"
 
 /* sum c x^2 - that of the mean: below this share of it, it is rounding. */
 #define ROUNDING 1e-12
@@ -57,6 +57,10 @@ void logistic_set_moments(logistic_state *state, const double *merged)
                  (state->weight * fmax(o->l1_ratio, LOGISTIC_L1_RATIO_MIN)));
     if (state->surveys)
         return;
+    if (state->path) {
+        logistic_path_start(state);
+        return;
+    }
     o->lambda = lambda_of(state);
     o->lambda_ratio = o->c = 0;
     state->l1 = state->weight * o->lambda * o->l1_ratio;

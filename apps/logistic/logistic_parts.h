@@ -231,8 +231,11 @@ typedef struct logistic_ridge {
     uint32_t halvings;
 } logistic_ridge;
 
+typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
+
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
+    linear_path *path;               /* NULL: one lambda */
     char classes_text[LINEAR_LABELS_MAX * 26];
     const strads_data *data;
     const linear_kernels *kernels;
@@ -270,6 +273,7 @@ typedef struct logistic_state {
     double *wide;              /* [(columns + 1) x width] changes, spread */
 
     double level; /* sum r at the last scan, with an intercept */
+    double loss;  /* sum c f there */
     double primal, dual;
     double gap;    /* P - D */
     double share;  /* of the slopes that the last dual point has */

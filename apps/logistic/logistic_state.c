@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "logistic_parts.h"
+#include "logistic_path.h"
 
 /* The working set is one block, if the policy likes. */
 enum { BLOCK_MAX = 1 << 20 };
@@ -249,6 +249,7 @@ void logistic_end(void *begun)
         return;
     logistic_set_free(&state->set);
     logistic_ridge_free(&state->ridge);
+    linear_path_free(state->path);
     free(state->mean);
     free(state->norm);
     free(state->scale);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "strads/error.h"
+#include "strads/path.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -45,16 +46,6 @@ typedef struct strads_lasso_path_options {
     double first; /* the first lambda; 0: lambda_max */
 } strads_lasso_path_options;
 
-/* A point of the path, at its own certified gap: at most the run's tolerance,
- * unless the arithmetic ended before. */
-typedef struct strads_lasso_point {
-    double lambda, objective, gap, intercept;
-    uint64_t nonzeros;
-    uint64_t round;        /* at whose commit it was reached */
-    const uint32_t *index; /* [nonzeros] columns, ascending */
-    const double *value;   /* [nonzeros] */
-} strads_lasso_point;
-
 /* The program: name "lasso-path"; data as for "lasso". The gap that it reports
  * is the worst of all points, 1 until the last one is reached, when the run
  * ends; its coefficients are the last point's. Measures: "points" reached, and
@@ -63,8 +54,8 @@ extern STRADS_API const strads_program strads_program_lasso_path;
 
 /* The points reached, *n of them, in the order of the path; NULL, 0 for other
  * programs' states. They live as long as the state. */
-STRADS_API const strads_lasso_point *strads_lasso_path(const void *state,
-                                                       uint32_t *n);
+STRADS_API const strads_path_point *strads_lasso_path(const void *state,
+                                                      uint32_t *n);
 
 /* ---- cross-validation -------------------------------------------------- */
 
@@ -78,13 +69,6 @@ typedef struct strads_lasso_cv_options {
     const volatile bool *stop;      /* as in strads_engine_options */
 } strads_lasso_cv_options;
 
-/* The squared error on rows that a fit has not seen, at one lambda. */
-typedef struct strads_lasso_cv_point {
-    double lambda;
-    double error;     /* mean over rows */
-    double deviation; /* its standard error: that of the folds' means */
-} strads_lasso_cv_point;
-
 /* Fits the path once for each fold, on the rows of the others, and judges it by
  * the fold's. Folds are as equal as can be, and drawn by `seed`. Fills in
  * points[path.points]; *best is the place of the least error, *simplest that of
@@ -96,8 +80,8 @@ typedef struct strads_lasso_cv_point {
  * Blocks. */
 STRADS_API strads_err strads_lasso_cv(const strads_data *data,
                                       const strads_lasso_cv_options *options,
-                                      strads_lasso_cv_point *points,
-                                      uint32_t *best, uint32_t *simplest);
+                                      strads_cv_point *points, uint32_t *best,
+                                      uint32_t *simplest);
 
 /* ---- results ----------------------------------------------------------- */
 

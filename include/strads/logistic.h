@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "strads/error.h"
+#include "strads/path.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -72,6 +73,48 @@ strads_logistic_suits_dual(const strads_logistic_options *options,
  * valid as long as the state. */
 STRADS_API strads_logistic_options
 strads_logistic_dual_resolved(const void *state);
+
+/* ---- a path ------------------------------------------------------------ */
+
+/* One fit after the other, in one run that keeps what it knows. */
+typedef struct strads_logistic_path_options {
+    strads_logistic_options fit; /* lambda, lambda_ratio and c stay 0; l1_ratio
+                                    is .001 at least */
+    uint32_t points;             /* 1 .. 10000; 0: 100 */
+    double ratio; /* the last lambda / the first, at most 1; 0: .01 */
+    double first; /* the first lambda; 0: lambda_max */
+} strads_logistic_path_options;
+
+/* The program: name "logistic-path"; data as for "logistic", of two labels. The
+ * gap that it reports is the worst of all points, 1 until the last one is
+ * reached, when the run ends; its coefficients are the last point's. Measures:
+ * "points" reached, and the "lambda" at hand. */
+extern STRADS_API const strads_program strads_program_logistic_path;
+
+/* The points reached, *n of them, in the order of the path; NULL, 0 for other
+ * programs' states. They live as long as the state. */
+STRADS_API const strads_path_point *strads_logistic_path(const void *state,
+                                                         uint32_t *n);
+
+/* ---- cross-validation -------------------------------------------------- */
+
+typedef struct strads_logistic_cv_options {
+    strads_logistic_path_options path; /* first: all folds use the same lambdas;
+                                          needed. Without weights of rows */
+    uint32_t folds;                    /* 2 .. rows; 0: 10 */
+    uint32_t threads;                  /* folds at once; 0: 1 */
+    uint64_t seed;                     /* who is in which fold */
+    double tolerance;                  /* of each fold's points; 0: 1e-6 */
+    const volatile bool *stop;         /* as in strads_engine_options */
+} strads_logistic_cv_options;
+
+/* As strads_lasso_cv (strads/lasso.h), judged by the deviance; each fold has
+ * about its share of each label. */
+STRADS_API strads_err strads_logistic_cv(
+    const strads_data *data, const strads_logistic_cv_options *options,
+    strads_cv_point *points, uint32_t *best, uint32_t *simplest);
+
+/* ---- results ----------------------------------------------------------- */
 
 /* Results, from the state that strads_result_state returns; any thread. */
 

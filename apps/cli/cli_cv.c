@@ -1,5 +1,7 @@
-/* strads lasso cv DATA: a path on all rows, its error on rows left out, and the
- * model at the lambda that the errors choose. */
+/* strads lasso cv, strads logistic cv: a path on all rows, its error on rows
+ * left out, and the model at the lambda that the errors choose. */
+#include "cli_cv.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,17 +9,16 @@
 
 #include "cli_names.h"
 #include "cli_plot.h"
-#include "cli_train.h"
 #include "command.h"
 #include "engine/base/aside.h"
-#include "strads/lasso.h"
 
 typedef struct cv_job {
+    const cli_cv *cv;
     const char *table, *svg, *choice;
     uint32_t folds;
     bool json;
-    strads_lasso_cv_point *error; /* [n] */
-    const strads_lasso_point *point;
+    strads_cv_point *error; /* [n] */
+    const strads_path_point *point;
     uint32_t n, best, simplest, chosen;
 } cv_job;
 
@@ -74,8 +75,9 @@ static strads_err look(void *arg, const strads_data *data)
     }
     if (!first) {
         return strads_fail(STRADS_EINVAL,
-                           "lasso cv needs all rows in one process; leave "
-                           "--listen and --nodes out");
+                           "%s needs all rows in one process; leave --listen "
+                           "and --nodes out",
+                           job->cv->name);
     }
     if (job->folds > strads_data_rows(data)) {
         return strads_fail(STRADS_EINVAL,
@@ -91,19 +93,22 @@ static strads_err look(void *arg, const strads_data *data)
 static void write_table(const cv_job *job, FILE *out)
 {
     static const char *const keys[] = {"lambda", "nonzeros", "error",
-                                       "deviation"};
-    if (!job->json) {
-        (void)fputs("lambda,nonzeros,error,deviation,choice\n", out);
+                                       "deviation", "accuracy"};
+    const size_t n = job->cv->classifies ? 5 : 4;
+    for (size_t c = 0; c < n && !job->json; c++) {
+        (void)fprintf(out, "%s,", keys[c]);
     }
+    (void)fputs(job->json ? "" : "choice\n", out);
     for (uint32_t k = 0; k < job->n; k++) {
         const double values[] = {job->error[k].lambda,
                                  (double)job->point[k].nonzeros,
-                                 job->error[k].error, job->error[k].deviation};
+                                 job->error[k].error, job->error[k].deviation,
+                                 job->error[k].accuracy};
         const char *choice = k == job->best ? "best" : "";
         if (k == job->simplest) {
             choice = k == job->best ? "best 1se" : "1se";
         }
-        for (size_t c = 0; c < 4; c++) {
+        for (size_t c = 0; c < n; c++) {
             if (job->json) {
                 (void)fprintf(out, "%s\"%s\": ", c ? ", " : "{", keys[c]);
             }
@@ -119,17 +124,17 @@ static void write_table(const cv_job *job, FILE *out)
 
 static void draw_errors(const cv_job *job, cli_plot plot, const double *x)
 {
-    plot.title = "squared error on rows left out";
+    plot.title = job->cv->title;
     plot.low = INFINITY;
     plot.high = -INFINITY;
     for (uint32_t k = 0; k < job->n; k++) {
-        const strads_lasso_cv_point *e = &job->error[k];
+        const strads_cv_point *e = &job->error[k];
         plot.low = fmin(plot.low, e->error - e->deviation);
         plot.high = fmax(plot.high, e->error + e->deviation);
     }
     cli_plot_frame(&plot);
     for (uint32_t k = 0; k < job->n; k++) {
-        const strads_lasso_cv_point *e = &job->error[k];
+        const strads_cv_point *e = &job->error[k];
         cli_plot_bar(&plot, x[k], e->error, e->error - e->deviation,
                      e->error + e->deviation);
     }
@@ -199,28 +204,34 @@ static strads_err put_drawing(const cv_job *job)
 
 static strads_err validate(cv_job *job, const cli_trained *trained)
 {
-    const strads_lasso_path_options *path = trained->config;
-    strads_lasso_cv_options options = {.path = *path,
-                                       .folds = job->folds,
-                                       .threads = trained->engine->workers,
-                                       .seed = trained->seed,
-                                       .tolerance = trained->engine->tolerance,
-                                       .stop = trained->engine->stop};
-    job->point =
-        strads_lasso_path(strads_result_state(trained->result), &job->n);
-    if (job->n < path->points) {
+    const uint32_t wanted = job->cv->wanted(trained->config);
+    job->point = job->cv->points(strads_result_state(trained->result), &job->n);
+    if (job->n < wanted) {
         return strads_fail(STRADS_ECANCELED,
                            "the path on all rows ended at %" PRIu32
                            " of %" PRIu32 " points, and has no errors",
-                           job->n, path->points);
+                           job->n, wanted);
     }
     job->error = calloc(job->n, sizeof *job->error);
     if (!job->error) {
         return strads_fail(STRADS_ENOMEM, "no memory left for the errors");
     }
-    options.path.first = job->point[0].lambda;
-    return strads_lasso_cv(trained->data, &options, job->error, &job->best,
-                           &job->simplest);
+    return job->cv->run(trained, job->folds, job->point[0].lambda, job->error,
+                        &job->best, &job->simplest);
+}
+
+static void tell_place(const cv_job *job, const char *what, uint32_t place)
+{
+    const strads_cv_point *e = &job->error[place];
+    char right[64] = "";
+    if (job->cv->classifies) {
+        (void)snprintf(right, sizeof right, ", %.2f %% of labels right",
+                       100 * e->accuracy);
+    }
+    cli_say(false,
+            "%s: lambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros%s", what,
+            e->lambda, e->error, e->deviation, job->point[place].nonzeros,
+            right);
 }
 
 static strads_err finish(void *arg, const cli_trained *trained)
@@ -232,14 +243,9 @@ static strads_err finish(void *arg, const cli_trained *trained)
     }
     bool best = job->choice && strcmp(job->choice, "best") == 0;
     job->chosen = best ? job->best : job->simplest;
-    const uint32_t places[] = {job->best, job->simplest};
-    for (size_t k = 0; k < 2; k++) {
-        cli_say(trained->quiet,
-                "%s: lambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros",
-                k ? "within one standard error" : "best",
-                job->error[places[k]].lambda, job->error[places[k]].error,
-                job->error[places[k]].deviation,
-                job->point[places[k]].nonzeros);
+    if (!trained->quiet) {
+        tell_place(job, "best", job->best);
+        tell_place(job, "within one standard error", job->simplest);
     }
     err = put_table(job);
     return !err && job->svg ? put_drawing(job) : err;
@@ -249,9 +255,9 @@ static strads_err finish(void *arg, const cli_trained *trained)
 static strads_err write(const cli_trained *trained, const char *path)
 {
     const cv_job *job = trained->arg;
-    const strads_lasso_point *point = &job->point[job->chosen];
+    const strads_path_point *point = &job->point[job->chosen];
     const strads_progress *p = strads_result_progress(trained->result);
-    const strads_model model = {.program = "lasso",
+    const strads_model model = {.program = job->cv->model,
                                 .columns = strads_data_cols(trained->data),
                                 .width = 1,
                                 .intercept = point->intercept,
@@ -269,15 +275,16 @@ static strads_err write(const cli_trained *trained, const char *path)
     return strads_model_write(&model, path);
 }
 
-int cli_lasso_cv(int argc, char **argv)
+int cli_cv_main(const cli_cv *cv, int argc, char **argv)
 {
-    cv_job job = {.folds = 10};
+    cv_job job = {.cv = cv, .folds = 10};
     const cli_train train = {
-        .program = &strads_program_lasso_path,
-        .model = "lasso",
-        .name = "lasso cv",
-        .summary = "Chooses a Lasso's lambda by its error on rows left out.",
+        .program = cv->program,
+        .model = cv->model,
+        .name = cv->name,
+        .summary = cv->summary,
         .options = "Path:",
+        .resolve = cv->resolve,
         .write = write,
         .more = output_table,
         .arg = &job,

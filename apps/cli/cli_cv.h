@@ -1,0 +1,27 @@
+/* cli_cv.h - what the commands for cross-validation have in common. */
+#ifndef CLI_CV_H
+#define CLI_CV_H
+
+#include "cli_train.h"
+#include "strads/path.h"
+
+typedef struct cli_cv {
+    const strads_program *program; /* of the path */
+    const char *model;             /* the program that models name */
+    const char *name, *summary;    /* of the command */
+    const char *title;             /* of what is drawn */
+    bool classifies;               /* there is an accuracy */
+    void (*resolve)(const void *state, void *config); /* as in cli_train */
+    /* How many points the options ask for; those that a run has reached. */
+    uint32_t (*wanted)(const void *config);
+    const strads_path_point *(*points)(const void *state, uint32_t *n);
+    /* Validates with these options, from lambda `first` on. */
+    strads_err (*run)(const cli_trained *trained, uint32_t folds, double first,
+                      strads_cv_point *error, uint32_t *best,
+                      uint32_t *simplest);
+} cli_cv;
+
+/* An exit code. */
+int cli_cv_main(const cli_cv *cv, int argc, char **argv);
+
+#endif

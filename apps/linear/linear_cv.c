@@ -1,0 +1,396 @@
+/* Cross-validation of a path: a run for each fold, on a copy of the others'
+ * rows, several at once. Every thread takes the next fold that nobody has; what
+ * a fold gives stands in its own line, and lines are added up in their order,
+ * so it does not matter who was when. */
+#include "linear_cv.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <strads/engine.h>
+#include <strads/policy.h>
+
+enum { THREADS_MAX = 64, FOLDS_DEFAULT = 10 };
+/* Names the stream of draws that deals rows to folds. */
+enum { DEAL = 0x666f6c64 };
+
+typedef struct study {
+    const strads_data *data;
+    linear_cv cv;   /* defaults filled in */
+    uint32_t *fold; /* [rows] */
+    uint64_t *size; /* [folds] rows in each */
+    double *error;  /* [folds x points] means of losses */
+    double *right;  /* [folds x points] labels that were found */
+    uint64_t *line; /* [rows] rows, label by label */
+    _Atomic uint32_t next;
+    _Atomic bool failed;
+    pthread_mutex_t lock; /* guards err and why */
+    strads_err err;
+    char why[512]; /* the first failure's sentence */
+} study;
+
+/* ---- who is in which fold ---------------------------------------------- */
+
+static double label_of(const study *s, uint64_t row)
+{
+    const strads_share *share = strads_data_share(s->data, 0);
+
+    for (uint32_t k = 1; row >= share->rows.end; k++)
+        share = strads_data_share(s->data, k);
+    return share->label[row - share->rows.begin];
+}
+
+/* Puts the rows from `begin` on that have the label of the first one next to
+ * it; returns where they end. Labels are few. */
+static uint64_t gather(study *s, uint64_t begin, uint64_t rows)
+{
+    uint64_t end = begin + 1;
+
+    if (!s->cv.by_label)
+        return rows;
+    const double label = label_of(s, s->line[begin]);
+    for (uint64_t i = end; i < rows; i++)
+        if (label_of(s, s->line[i]) == label) {
+            const uint64_t kept = s->line[i];
+            s->line[i] = s->line[end];
+            s->line[end++] = kept;
+        }
+    return end;
+}
+
+/* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates), label by label
+ * where that is asked for, so that each fold has about its share of each. */
+static void deal(study *s, uint64_t rows)
+{
+    for (uint64_t i = 0; i < rows; i++)
+        s->line[i] = i;
+    for (uint64_t begin = 0, end; begin < rows; begin = end) {
+        end = gather(s, begin, rows);
+        for (uint64_t i = begin; i < end; i++)
+            s->fold[s->line[i]] = (uint32_t)(i % s->cv.folds);
+        for (uint64_t i = end; i > begin + 1; i--) {
+            const uint64_t k =
+                begin +
+                strads_random_bits(s->cv.seed, DEAL, 0, i) % (i - begin);
+            const uint32_t kept = s->fold[s->line[i - 1]];
+            s->fold[s->line[i - 1]] = s->fold[s->line[k]];
+            s->fold[s->line[k]] = kept;
+        }
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        s->size[s->fold[i]]++;
+}
+
+/* ---- one fold ---------------------------------------------------------- */
+
+/* Rows of the other folds, by columns, and what they are made of. */
+typedef struct rest {
+    uint64_t *start;
+    uint32_t *index, *place; /* place: [rows] a row's number among them */
+    double *value, *label;
+    double *sum; /* [rows] of the fold's: x'w */
+} rest;
+
+static void rest_free(rest *r)
+{
+    free(r->start);
+    free(r->index);
+    free(r->place);
+    free(r->value);
+    free(r->label);
+    free(r->sum);
+}
+
+static bool rest_new(const study *s, rest *r)
+{
+    const uint64_t rows = strads_data_rows(s->data);
+    const uint64_t nnz = strads_data_nnz(s->data);
+
+    *r =
+        (rest){.start = calloc(strads_data_cols(s->data) + 1, sizeof(uint64_t)),
+               .index = calloc(nnz + 1, sizeof(uint32_t)),
+               .place = calloc(rows + 1, sizeof(uint32_t)),
+               .value = calloc(nnz + 1, sizeof(double)),
+               .label = calloc(rows + 1, sizeof(double)),
+               .sum = calloc(rows + 1, sizeof(double))};
+    return r->start && r->index && r->place && r->value && r->label && r->sum;
+}
+
+static double entry(const strads_sparse *by_col, uint64_t e)
+{
+    return by_col->f64 ? by_col->f64[e] : (double)by_col->f32[e];
+}
+
+/* Column j's entries in rows of other folds, behind those at n. */
+static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
+                            uint64_t n)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        const strads_sparse *x = &share->by_col;
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
+            const uint64_t i = share->rows.begin + x->index[e];
+            if (s->fold[i] == f)
+                continue;
+            r->index[n] = r->place[i];
+            r->value[n++] = entry(x, e);
+        }
+    }
+    return n;
+}
+
+static strads_err copy_rest(const study *s, rest *r, uint32_t f,
+                            strads_data **out)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+    const uint64_t cols = strads_data_cols(s->data);
+    const strads_data_options options = {.size = sizeof(options)};
+    uint64_t rows = 0, n = 0;
+
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        for (uint64_t i = share->rows.begin; i < share->rows.end; i++)
+            if (s->fold[i] != f) {
+                r->place[i] = (uint32_t)rows;
+                r->label[rows++] = share->label[i - share->rows.begin];
+            }
+    }
+    for (uint64_t j = 0; j < cols; j++) {
+        n = copy_column(s, r, f, j, n);
+        r->start[j + 1] = n;
+    }
+    const strads_columns columns = {.rows = rows,
+                                    .cols = cols,
+                                    .start = r->start,
+                                    .index = r->index,
+                                    .value = r->value,
+                                    .label = r->label};
+    return strads_data_from_columns(&columns, &options, out);
+}
+
+/* x'w + b of all rows of a share. */
+static void predict(const strads_share *share, const strads_path_point *point,
+                    double *sum)
+{
+    const strads_sparse *x = &share->by_col;
+    const uint64_t rows = share->rows.end - share->rows.begin;
+
+    for (uint64_t i = 0; i < rows; i++)
+        sum[i] = point->intercept;
+    for (uint64_t c = 0; c < point->nonzeros; c++) {
+        const uint32_t j = point->index[c];
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
+            sum[x->index[e]] += entry(x, e) * point->value[c];
+    }
+}
+
+/* What a point is worth on the fold's rows. */
+static void judge(const study *s, rest *r, uint32_t f,
+                  const strads_path_point *point, double *error, double *right)
+{
+    const strads_share *first = strads_data_share(s->data, 0);
+    const linear_cv *cv = &s->cv;
+    double loss = 0;
+
+    *right = 0;
+    for (uint32_t k = 0; k < first->partitions; k++) {
+        const strads_share *share = strads_data_share(s->data, k);
+        double *sum = r->sum + share->rows.begin;
+        const uint64_t rows = share->rows.end - share->rows.begin;
+        predict(share, point, sum);
+        for (uint64_t i = 0; i < rows; i++) {
+            if (s->fold[share->rows.begin + i] != f)
+                continue;
+            loss += cv->loss(cv->arg, share->label[i], sum[i]);
+            *right += cv->right && cv->right(cv->arg, share->label[i], sum[i]);
+        }
+    }
+    *error = loss / (double)s->size[f];
+}
+
+static strads_err run_fold(const study *s, rest *r, uint32_t f)
+{
+    const strads_engine_options engine = {.size = sizeof(engine),
+                                          .workers = 1,
+                                          .partitions = 1,
+                                          .deterministic = true,
+                                          .seed = s->cv.seed,
+                                          .tolerance = s->cv.tolerance,
+                                          .stop = s->cv.stop};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+    uint32_t n = 0;
+    strads_err err = copy_rest(s, r, f, &data);
+
+    if (!err)
+        err = strads_run(s->cv.program, s->cv.config, data, &engine, &result);
+    if (!err) {
+        const strads_path_point *point =
+            s->cv.path(strads_result_state(result), &n);
+        const size_t at = (size_t)f * s->cv.points;
+        for (uint32_t k = 0; k < n; k++)
+            judge(s, r, f, &point[k], &s->error[at + k], &s->right[at + k]);
+    }
+    if (!err && n < s->cv.points)
+        err = strads_fail(STRADS_ECANCELED,
+                          "the cross-validation was stopped in fold %u", f + 1);
+    strads_result_free(result);
+    strads_data_free(data);
+    return err;
+}
+
+/* ---- all folds --------------------------------------------------------- */
+
+static void note_failure(study *s, strads_err err)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!s->err) {
+        s->err = err;
+        strncpy(s->why, strads_error_text(), sizeof(s->why) - 1);
+    }
+    pthread_mutex_unlock(&s->lock);
+    s->failed = true;
+}
+
+static void *take_folds(void *arg)
+{
+    study *s = arg;
+    rest r;
+    strads_err err = STRADS_OK;
+
+    if (!rest_new(s, &r))
+        err = strads_fail(STRADS_ENOMEM, "no memory for the rows of a fold");
+    while (!err && !s->failed) {
+        const uint32_t f = s->next++;
+        if (f >= s->cv.folds)
+            break;
+        err = run_fold(s, &r, f);
+    }
+    if (err)
+        note_failure(s, err);
+    rest_free(&r);
+    return NULL;
+}
+
+/* The caller is one of the threads; fewer than wanted are enough. */
+static void run_folds(study *s)
+{
+    pthread_t thread[THREADS_MAX];
+    uint32_t n = 0;
+
+    while (n + 1 < s->cv.threads && n + 1 < s->cv.folds && n < THREADS_MAX &&
+           pthread_create(&thread[n], NULL, take_folds, s) == 0)
+        n++;
+    (void)take_folds(s);
+    while (n > 0)
+        pthread_join(thread[--n], NULL);
+}
+
+/* Means over folds, each as heavy as its rows. */
+static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
+                   uint32_t *simplest)
+{
+    const uint32_t n = s->cv.points, folds = s->cv.folds;
+    const double rows = (double)strads_data_rows(s->data);
+
+    *best = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const double step = n > 1 ? k / (n - 1.) : 0;
+        double mean = 0, spread = 0, right = 0;
+        for (uint32_t f = 0; f < folds; f++)
+            mean += (double)s->size[f] / rows * s->error[(size_t)f * n + k];
+        for (uint32_t f = 0; f < folds; f++) {
+            const double d = s->error[(size_t)f * n + k] - mean;
+            spread += (double)s->size[f] / rows * d * d;
+            right += s->right[(size_t)f * n + k];
+        }
+        points[k] =
+            (strads_cv_point){.lambda = s->cv.first * pow(s->cv.ratio, step),
+                              .error = mean,
+                              .deviation = sqrt(spread / (folds - 1.)),
+                              .accuracy = s->cv.right ? right / rows : NAN};
+        if (mean < points[*best].error)
+            *best = k;
+    }
+    *simplest = 0;
+    while (points[*simplest].error >
+           points[*best].error + points[*best].deviation)
+        ++*simplest;
+}
+
+static strads_err resolve(const strads_data *data, const linear_cv *given,
+                          linear_cv *out)
+{
+    const uint64_t rows = strads_data_rows(data);
+    linear_cv o = *given;
+
+    o.folds = o.folds ? o.folds : FOLDS_DEFAULT;
+    if (o.folds < 2 || o.folds > rows)
+        return strads_fail(STRADS_EINVAL,
+                           "%u folds of %llu rows; expected at least 2, and a "
+                           "row in each",
+                           o.folds, (unsigned long long)rows);
+    if (!(o.first > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "the first lambda of a cross-validation is %g; it "
+                           "must be above 0, as all folds start from it",
+                           o.first);
+    for (uint32_t k = 0; k < strads_data_share(data, 0)->partitions; k++)
+        if (!strads_data_share(data, k)->label)
+            return strads_fail(STRADS_EINVAL,
+                               "a cross-validation needs a label in each row, "
+                               "and this data has none");
+    *out = o;
+    return STRADS_OK;
+}
+
+static void study_free(study *s)
+{
+    free(s->fold);
+    free(s->size);
+    free(s->error);
+    free(s->right);
+    free(s->line);
+}
+
+static strads_err reserve(study *s, uint64_t rows)
+{
+    const size_t marks = (size_t)s->cv.folds * s->cv.points;
+
+    s->fold = calloc(rows + 1, sizeof(*s->fold));
+    s->line = calloc(rows + 1, sizeof(*s->line));
+    s->size = calloc(s->cv.folds, sizeof(*s->size));
+    s->error = calloc(marks, sizeof(*s->error));
+    s->right = calloc(marks, sizeof(*s->right));
+    return s->fold && s->line && s->size && s->error && s->right
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM,
+                             "no memory for the folds of %llu rows",
+                             (unsigned long long)rows);
+}
+
+strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
+                         strads_cv_point *points, uint32_t *best,
+                         uint32_t *simplest)
+{
+    const uint64_t rows = strads_data_rows(data);
+    study s = {.data = data, .lock = PTHREAD_MUTEX_INITIALIZER};
+    strads_err err = resolve(data, cv, &s.cv);
+
+    if (!err)
+        err = reserve(&s, rows);
+    if (!err) {
+        deal(&s, rows);
+        run_folds(&s);
+        err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;
+    }
+    if (!err)
+        sum_up(&s, points, best, simplest);
+    study_free(&s);
+    return err;
+}

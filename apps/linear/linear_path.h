@@ -1,0 +1,87 @@
+/* A path: one run that goes from lambda to lambda. A scan that shows one point
+ * to be reached is the first scan of the next: what is known of the columns is
+ * the same, and only bounds and thresholds are others. Each point has a
+ * certificate of its own, from the scan that ends it. */
+#ifndef LINEAR_PATH_H
+#define LINEAR_PATH_H
+
+#include <float.h>
+#include <stdbool.h>
+
+#include <strads/path.h>
+#include <strads/program.h>
+
+enum { LINEAR_POINTS_MAX = 10000, LINEAR_POINTS = 100 };
+
+/* Rows of a path's options, by their places in the program's struct. */
+#define LINEAR_OPTION_POINTS(at)                                            \
+    {                                                                       \
+        .name = "points", .kind = STRADS_OPTION_U32, .offset = (at),        \
+        .metavar = "N", .help = "how many lambdas (default 100)", .min = 1, \
+        .max = LINEAR_POINTS_MAX                                            \
+    }
+
+#define LINEAR_OPTION_RATIO(at)                                           \
+    {                                                                     \
+        .name = "ratio", .kind = STRADS_OPTION_F64, .offset = (at),       \
+        .metavar = "R",                                                   \
+        .help = "the last lambda as a share of the first (default 0.01)", \
+        .min = DBL_MIN, .max = 1                                          \
+    }
+
+#define LINEAR_OPTION_FIRST(at)                                           \
+    {                                                                     \
+        .name = "first", .kind = STRADS_OPTION_F64, .offset = (at),       \
+        .metavar = "L", .help = "the first lambda (default: lambda_max)", \
+        .min = 0, .max = DBL_MAX                                          \
+    }
+
+typedef struct linear_path {
+    uint32_t points;
+    double ratio;
+    double first;             /* lambda of point 0; 0: lambda_max */
+    strads_path_point *point; /* [points], n of them reached */
+    uint32_t n;
+    double before; /* L1 of the point before the one at hand */
+    double worst;  /* of the gaps of points reached */
+    bool fresh;    /* nothing has been seeded for the point at hand */
+} linear_path;
+
+/* What a program does on its way. */
+typedef struct linear_path_steps {
+    /* Whether the fit at hand is one, by the scan that has come in. */
+    bool (*reached)(const strads_commit *commit);
+    /* All of a point but its coefficients. */
+    void (*describe)(const strads_commit *commit, strads_path_point *point);
+    /* Goes over to another lambda; looks at what was scanned once more, with
+     * its bounds. */
+    void (*go)(void *state, double lambda);
+    void (*certify)(strads_commit *commit);
+} linear_path_steps;
+
+/* Fills defaults in, and says what is wrong. */
+strads_err linear_path_resolve(uint32_t *points, double *ratio, double first);
+/* A path of resolved options. STRADS_ENOMEM. */
+strads_err linear_path_new(uint32_t points, double ratio, double first,
+                           linear_path **out);
+void linear_path_free(linear_path *path);
+
+/* Lambda of point k. */
+double linear_path_lambda(const linear_path *path, uint32_t k);
+
+/* After a scan of a block of columns that is certified: keeps the point at hand
+ * if it is reached, and goes on to the first one that is not; *moved: there was
+ * one. The committed values are one number a parameter. STRADS_ENOMEM. */
+strads_err linear_path_advance(strads_commit *commit, linear_path *path,
+                               const linear_path_steps *steps, uint64_t columns,
+                               bool *moved);
+
+/* Whether all points are reached. */
+bool linear_path_is_over(const linear_path *path);
+
+/* Progress: the gap of a path is the worst of its points'; one that is not
+ * reached may have any gap up to 1. */
+void linear_path_report(const linear_path *path, double lambda,
+                        strads_report *report);
+
+#endif

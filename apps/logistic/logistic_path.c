@@ -1,0 +1,204 @@
+/* What is the logistic regression's own of a path: margins and the working set
+ * stay from point to point, and all columns stay alive, as what one lambda
+ * screens the next may need. */
+#include "logistic_path.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "apps/linear/linear_options.h"
+#include "apps/linear/linear_steps.h"
+
+#define FIELD(name) offsetof(strads_logistic_path_options, name)
+
+const strads_logistic_path_options logistic_path_defaults = {
+    .fit = {.l1_ratio = 1}, .points = LINEAR_POINTS, .ratio = .01};
+
+const strads_option logistic_path_option_table[] = {
+    LINEAR_OPTION_POINTS(FIELD(points)),
+    LINEAR_OPTION_RATIO(FIELD(ratio)),
+    LINEAR_OPTION_FIRST(FIELD(first)),
+    {.name = "l1-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(fit.l1_ratio),
+     .metavar = "A",
+     .help = "share of |w|_1 in the penalty (default 1)",
+     .min = LOGISTIC_L1_RATIO_MIN,
+     .max = 1},
+    LINEAR_OPTION_INTERCEPT(FIELD(fit.intercept)),
+    LINEAR_OPTION_STANDARDIZE(FIELD(fit.standardize)),
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(fit.class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(fit.weights)),
+    LINEAR_OPTION_CLASSES(FIELD(fit.classes)),
+    {.name = NULL}};
+
+strads_err logistic_path_resolve(const strads_logistic_path_options *given,
+                                 strads_logistic_path_options *out)
+{
+    strads_logistic_path_options o = *given;
+    strads_err err;
+
+    if (o.fit.lambda != 0 || o.fit.lambda_ratio != 0 || o.fit.c != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "a path has lambdas of its own; leave lambda, "
+                           "lambda-ratio and c at 0, and give first and ratio");
+    if (!(o.fit.l1_ratio > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "a path begins where all coefficients are 0, and an "
+                           "L2 penalty alone has no such lambda: l1-ratio must "
+                           "be %g at least",
+                           LOGISTIC_L1_RATIO_MIN);
+    err = linear_path_resolve(&o.points, &o.ratio, o.first);
+    if (err)
+        return err;
+    *out = o;
+    return logistic_options_resolve(&given->fit, &out->fit);
+}
+
+strads_err logistic_path_shape(const void *config, const strads_data *data,
+                               strads_shape *shape)
+{
+    strads_logistic_path_options resolved;
+    strads_err err = logistic_path_resolve(config, &resolved);
+
+    if (!err)
+        err = logistic_shape(config, data, shape);
+    if (!err && shape->width > 1)
+        err = strads_fail(STRADS_EINVAL,
+                          "there are %u different labels; a path is for two",
+                          shape->width);
+    return err;
+}
+
+strads_err logistic_path_begin(const void *config, const strads_data *data,
+                               const strads_shape *shape, void **out)
+{
+    strads_logistic_path_options o;
+    void *begun = NULL;
+    strads_err err = logistic_path_resolve(config, &o);
+
+    if (!err)
+        err = logistic_begin(config, data, shape, &begun);
+    if (!err)
+        err = linear_path_new(o.points, o.ratio, o.first,
+                              &((logistic_state *)begun)->path);
+    if (err) {
+        logistic_end(begun);
+        return err;
+    }
+    *out = begun;
+    return STRADS_OK;
+}
+
+/* ---- from point to point ----------------------------------------------- */
+
+static void go_to(void *at, double lambda)
+{
+    logistic_state *state = at;
+    const double l1_ratio = state->options.l1_ratio;
+
+    state->path->before = state->l1;
+    state->path->fresh = true;
+    state->options.lambda = lambda;
+    state->l1 = state->weight * lambda * l1_ratio;
+    state->l2 = state->weight * lambda * (1 - l1_ratio);
+    state->dual = 0;
+    state->watch = (linear_watch){.least = INFINITY};
+    state->shrink = 1;
+    state->settled = LOGISTIC_SETTLED;
+}
+
+void logistic_path_start(logistic_state *state)
+{
+    linear_path *path = state->path;
+
+    path->first = path->first > 0 ? path->first : state->lambda_max;
+    go_to(state, path->first);
+    path->before = state->l1;
+}
+
+static void describe(const strads_commit *commit, strads_path_point *point)
+{
+    const logistic_state *state = commit->state;
+
+    point->lambda = state->options.lambda;
+    point->objective = state->primal / state->weight;
+    point->gap = state->primal > 0 ? state->gap / state->primal : 0;
+    point->intercept = state->b[0];
+    point->deviance = 2 * state->loss;
+    point->nonzeros = state->nonzeros;
+}
+
+static bool is_reached(const strads_commit *commit)
+{
+    const logistic_state *state = commit->state;
+
+    return state->watch.stalled ||
+           state->gap <= commit->tolerance * state->primal;
+}
+
+static void certify(strads_commit *commit)
+{
+    logistic_certify(commit->state, &commit->block, commit->partial,
+                     commit->value);
+}
+
+strads_err logistic_path_advance(strads_commit *commit, double *dual)
+{
+    static const linear_path_steps steps = {.reached = is_reached,
+                                            .describe = describe,
+                                            .go = go_to,
+                                            .certify = certify};
+    logistic_state *state = commit->state;
+    bool moved;
+    const strads_err err = linear_path_advance(commit, state->path, &steps,
+                                               state->columns, &moved);
+
+    *dual = moved ? 0 : *dual;
+    return err;
+}
+
+/* The strong rule, as in apps/lasso/lasso_path.c: who is below 2 L1 - L1_before
+ * will hardly enter. */
+strads_err logistic_path_seed(logistic_state *state, uint32_t most)
+{
+    const double level = 2 * state->l1 - state->path->before;
+    strads_err err = STRADS_OK;
+    uint32_t n = 0;
+
+    if (!state->path->fresh)
+        return STRADS_OK;
+    state->path->fresh = false;
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
+        if (!state->set.place[j] && state->steep[j] >= level)
+            state->candidate[n++] = j;
+    }
+    if (n > most) {
+        linear_select(state->steep, state->candidate, n, most);
+        n = most;
+    }
+    for (uint32_t k = 0; k < n && !err; k++)
+        err = logistic_set_join(state, state->candidate[k], 0);
+    return err;
+}
+
+/* ---- progress and results ---------------------------------------------- */
+
+strads_err logistic_path_objective(void *user, strads_report *report)
+{
+    const logistic_state *state = user;
+
+    report->objective = state->primal / state->weight;
+    report->nonzeros = state->nonzeros;
+    linear_path_report(state->path, state->options.lambda, report);
+    return STRADS_OK;
+}
+
+const strads_path_point *strads_logistic_path(const void *state, uint32_t *n)
+{
+    const linear_path *path = ((const logistic_state *)state)->path;
+
+    *n = path ? path->n : 0;
+    return path ? path->point : NULL;
+}

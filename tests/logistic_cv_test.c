@@ -1,0 +1,163 @@
+/* Cross-validation of a path of logistic regressions, held against a loop that
+ * leaves rows out one by one and fits by single runs. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/logistic_design.h"
+
+enum { POINTS = 5 };
+
+static const lasso_recipe recipe = {
+    .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
+
+/* What one row has: its deviance, and whether its label was found, by a fit
+ * without it. */
+typedef struct verdict {
+    double deviance;
+    bool right;
+} verdict;
+
+static verdict judge(const lasso_design *d, uint64_t row,
+                     const strads_logistic_options *options)
+{
+    lasso_design rest = lasso_design_zero(d->rows - 1, d->cols);
+
+    for (uint64_t i = 0; i < rest.rows; i++) {
+        const uint64_t from = i < row ? i : i + 1;
+        rest.y[i] = d->y[from];
+        for (uint64_t j = 0; j < d->cols; j++)
+            lasso_design_col(&rest, j)[i] = lasso_design_col(d, j)[from];
+    }
+    logistic_fit fit = logistic_design_fit(&rest, options, NULL);
+    double sum = fit.intercept;
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    for (uint64_t j = 0; j < d->cols; j++)
+        sum += fit.w[j] * lasso_design_col(d, j)[row];
+    logistic_fit_free(&fit);
+    lasso_design_free(&rest);
+    return (verdict){.deviance = 2 * log1p(exp(-d->y[row] * sum)),
+                     .right = (sum > 0) == (d->y[row] > 0)};
+}
+
+static strads_logistic_cv_options leave_one_out(void)
+{
+    return (strads_logistic_cv_options){.path = {.fit = {.l1_ratio = 1,
+                                                         .intercept = true},
+                                                 .points = POINTS,
+                                                 .ratio = .1,
+                                                 .first = .2},
+                                        .folds = (uint32_t)recipe.rows,
+                                        .threads = 2,
+                                        .tolerance = 1e-11};
+}
+
+Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
+{
+    const strads_logistic_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest, least = 0;
+    lasso_design d = logistic_design_random(&recipe);
+    strads_data *data = NULL;
+    const double n = (double)d.rows;
+
+    cr_assert_eq(lasso_design_data(&d, 3, &data), STRADS_OK);
+    cr_assert_eq(strads_logistic_cv(data, &options, points, &best, &simplest),
+                 STRADS_OK, "%s", strads_error_text());
+    for (uint32_t k = 0; k < POINTS; k++) {
+        const strads_logistic_options alone = {.lambda = .2 * pow(.1, k / 4.),
+                                               .l1_ratio = 1,
+                                               .intercept = true};
+        double deviance[32], mean = 0, spread = 0, right = 0;
+        for (uint64_t i = 0; i < d.rows; i++) {
+            const verdict v = judge(&d, i, &alone);
+            deviance[i] = v.deviance;
+            mean += v.deviance / n;
+            right += v.right / n;
+        }
+        for (uint64_t i = 0; i < d.rows; i++)
+            spread += (deviance[i] - mean) * (deviance[i] - mean) / n;
+        cr_expect_float_eq(points[k].lambda, alone.lambda, 1e-12);
+        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
+        cr_expect_float_eq(points[k].deviation, sqrt(spread / (n - 1)),
+                           1e-4 * mean);
+        cr_expect_float_eq(points[k].accuracy, right, 1e-12);
+        least = points[k].error < points[least].error ? k : least;
+    }
+    cr_expect_eq(best, least);
+    for (uint32_t k = 0; k <= simplest; k++)
+        cr_expect_eq(points[k].error <=
+                         points[best].error + points[best].deviation,
+                     k == simplest, "point %u", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+/* Two positive rows and two folds: dealt without a look at labels, every other
+ * time one fold would have both. */
+Test(logistic_cv, folds_have_their_share_of_each_label)
+{
+    strads_logistic_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = logistic_design_random(&recipe);
+    strads_data *data = NULL;
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = i == 3 || i == 9 ? 4 : 2;
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    options.folds = 2;
+    options.tolerance = 1e-6;
+    for (options.seed = 0; options.seed < 20; options.seed++)
+        cr_expect_eq(strads_logistic_cv(data, &options, points, &best,
+                                        &simplest),
+                     STRADS_OK, "%s", strads_error_text());
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(logistic_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
+{
+    strads_logistic_cv_options options = leave_one_out();
+    strads_cv_point points[2][POINTS];
+    uint32_t best, simplest;
+    lasso_design d = logistic_design_random(&recipe);
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    options.folds = 4;
+    for (uint32_t k = 0; k < 2; k++) {
+        options.threads = 3 * k + 1;
+        cr_assert_eq(strads_logistic_cv(data, &options, points[k], &best,
+                                        &simplest),
+                     STRADS_OK);
+    }
+    cr_expect_arr_eq(points[0], points[1], sizeof(points[0]));
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(logistic_cv, what_cannot_be_done_is_refused)
+{
+    strads_logistic_cv_options wrong[6];
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = logistic_design_random(&recipe);
+    strads_data *data = NULL;
+
+    for (size_t k = 0; k < 6; k++)
+        wrong[k] = leave_one_out();
+    wrong[0].folds = 1;
+    wrong[1].folds = (uint32_t)recipe.rows + 1;
+    wrong[2].path.first = 0;
+    wrong[3].path.ratio = 2;
+    wrong[4].path.fit.weights = "some";
+    wrong[5].path.fit.classes = "1,2";
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    for (size_t k = 0; k < 6; k++)
+        cr_expect_eq(strads_logistic_cv(data, &wrong[k], points, &best,
+                                        &simplest),
+                     STRADS_EINVAL, "%zu", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
