@@ -162,6 +162,34 @@ double lda_statistic(const double *p, const uint32_t *seen, uint32_t states,
     return statistic;
 }
 
+/* Whether tokens i and j of a state have the same topic. */
+static bool agree(const lda_space *x, uint32_t state, int i, int j)
+{
+    uint32_t topic[LDA_TINY_TOKENS];
+    for (int t = 0; t < LDA_TINY_TOKENS; t++, state /= x->n_topics)
+        topic[t] = state % x->n_topics;
+    return topic[i] == topic[j];
+}
+
+double lda_worst_pair(const lda_space *x, const double *p, const uint32_t *seen,
+                      uint32_t runs)
+{
+    double worst = 0;
+    for (int i = 1; i < LDA_TINY_TOKENS; i++) {
+        for (int j = 0; j < i; j++) {
+            double want = 0, found = 0;
+            for (uint32_t s = 0; s < states_of(x); s++) {
+                want += agree(x, s, i, j) ? p[s] : 0;
+                found += agree(x, s, i, j) ? seen[s] : 0;
+            }
+            const double off =
+                fabs(found / runs - want) / sqrt(want * (1 - want) / runs);
+            worst = off > worst ? off : worst;
+        }
+    }
+    return worst;
+}
+
 void lda_check_posterior(const lda_space *x, const strads_lda_options *config,
                          uint32_t partitions, uint32_t runs)
 {
@@ -189,6 +217,9 @@ void lda_check_posterior(const lda_space *x, const strads_lda_options *config,
     cr_assert_lt(found, bound,
                  "Pearson's statistic is %g with %u degrees of freedom", found,
                  freedom);
+    const double off = lda_worst_pair(x, p, seen, runs);
+    cr_log_info("tokens agree %g standard errors too often or too rarely", off);
+    cr_assert_lt(off, 5, "tokens agree %g standard errors off", off);
     strads_data_free(data);
     free(p);
     free(seen);

@@ -50,8 +50,13 @@ uint32_t lda_state_of(const lda_space *space, const lda_token *token);
 double lda_statistic(const double *p, const uint32_t *seen, uint32_t states,
                      uint32_t runs, uint32_t *freedom);
 
+/* How often two tokens have the same topic, against the posterior, in standard
+ * errors: of the worst pair. */
+double lda_worst_pair(const lda_space *space, const double *p,
+                      const uint32_t *seen, uint32_t runs);
+
 /* Runs the chains, and ends the test if their ends are such as the posterior
- * gives once in a million times. */
+ * gives once in a million times, or if a pair is five standard errors off. */
 void lda_check_posterior(const lda_space *space,
                          const strads_lda_options *config, uint32_t partitions,
                          uint32_t runs);

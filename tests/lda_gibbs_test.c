@@ -123,11 +123,13 @@ static void check_model(const fit *f)
 
 static const uint32_t topics_tried[] = {2, 16, 100, 128, 129, 300};
 
-Test(lda, its_likelihood_is_that_of_its_assignments)
+static void check_likelihood(const char *sampler)
 {
     for (size_t t = 0; t < sizeof topics_tried / sizeof *topics_tried; t++) {
         for (uint32_t partitions = 1; partitions <= 5; partitions += 2) {
             strads_lda_options config = small(topics_tried[t]);
+            config.sampler = sampler;
+            config.mh_steps = 2;
             fit f = train(&config, partitions, 1, t, run_here);
             check_tokens(&f);
             check_model(&f);
@@ -140,6 +142,16 @@ Test(lda, its_likelihood_is_that_of_its_assignments)
             fit_free(&f);
         }
     }
+}
+
+Test(lda, its_likelihood_is_that_of_its_assignments)
+{
+    check_likelihood("exact");
+}
+
+Test(lda, with_proposals_its_likelihood_is_that_of_its_assignments)
+{
+    check_likelihood("mh");
 }
 
 Test(lda, the_likelihood_is_right_with_priors_that_were_learned)
@@ -162,12 +174,14 @@ Test(lda, the_likelihood_is_right_with_priors_that_were_learned)
     }
 }
 
-Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
+static void check_bits(const char *sampler)
 {
     const uint32_t topics[] = {30, 200};
     for (size_t t = 0; t < 2; t++) {
         strads_lda_options config = small(topics[t]);
         config.fit_alpha = "asymmetric";
+        config.sampler = sampler;
+        config.mh_steps = 1;
         fit one = train(&config, 4, 1, 5, run_here);
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
             for (int simulated = 0; simulated < 2; simulated++) {
@@ -186,6 +200,12 @@ Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
         fit_free(&other);
         fit_free(&one);
     }
+}
+
+Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
+{
+    check_bits("exact");
+    check_bits("mh");
 }
 
 /* ---- input ------------------------------------------------------------- */
@@ -214,4 +234,7 @@ Test(lda, options_out_of_their_range_are_refused)
     config = small(2);
     config.beta = -1;
     check_refused(config, "beta is -1");
+    config = small(2);
+    config.sampler = "mh";
+    check_refused(config, "mh-steps is 0");
 }

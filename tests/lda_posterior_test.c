@@ -2,6 +2,7 @@
  * as the posterior says, in each way of drawing. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/lda_chain.h"
 
@@ -15,8 +16,9 @@ static strads_lda_options short_run(uint32_t topics)
     return (strads_lda_options){.topics = topics,
                                 .alpha = 0.6,
                                 .beta = 0.4,
-                                .sweeps = 12,
-                                .evaluate = 12};
+                                .sweeps = 8,
+                                .evaluate = 8,
+                                .mh_steps = 2};
 }
 
 Test(lda_posterior, chains_of_few_topics_end_as_it_says)
@@ -28,21 +30,32 @@ Test(lda_posterior, chains_of_few_topics_end_as_it_says)
                              .topics = both,
                              .alpha = alpha_of_two,
                              .beta = 0.4};
-    lda_check_posterior(&space, &config, 1, 1000);
+    lda_check_posterior(&space, &config, 1, 800);
 }
 
 /* Totals are one sweep old in other partitions. With many words that nobody
  * uses they count for next to nothing, and all else is exact. */
-Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
+static void check_two_partitions(const char *sampler)
 {
-    const strads_lda_options config = short_run(2);
+    strads_lda_options config = short_run(2);
     const lda_space space = {.n_topics = 2,
                              .all = 2,
                              .words = 500,
                              .topics = both,
                              .alpha = alpha_of_two,
                              .beta = 0.4};
-    lda_check_posterior(&space, &config, 2, 1000);
+    config.sampler = sampler;
+    lda_check_posterior(&space, &config, 2, 800);
+}
+
+Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
+{
+    check_two_partitions("exact");
+}
+
+Test(lda_posterior, chains_of_proposals_over_two_partitions_end_as_it_says)
+{
+    check_two_partitions("mh");
 }
 
 /* Old tokens of two more documents: (document, word, topic). Where there are
@@ -74,7 +87,7 @@ static void make_model(const lda_token *token, size_t n, uint32_t topics,
     for (uint32_t k = 0; k < topics; k++)
         alpha[k] = 1e-9;
     for (uint32_t i = 0; i < n_live; i++)
-        alpha[live[i]] = 0.5 + 0.2 * i;
+        alpha[live[i]] = 0.15 + 0.1 * i;
     uint64_t pairs = 0;
     for (uint32_t w = 0; w < WORDS; w++) {
         for (uint32_t k = 0; k < topics; k++) {
@@ -96,7 +109,7 @@ static void make_model(const lda_token *token, size_t n, uint32_t topics,
     free(m.count);
 }
 
-Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
+static void check_from_model(const char *sampler, uint32_t runs)
 {
     char path[LDA_PATH_SIZE];
     double alpha[2];
@@ -112,13 +125,26 @@ Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
                              .old_documents = 2};
     make_model(old_of_two, 8, 2, both, 2, path, alpha);
     config.from = path;
-    lda_check_posterior(&space, &config, 1, 1000);
+    config.sampler = sampler;
+    if (strcmp(sampler, "mh") == 0)
+        config.sweeps = config.evaluate = 24; /* which mix more slowly */
+    lda_check_posterior(&space, &config, 1, runs);
     lda_forget_model(path);
+}
+
+Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
+{
+    check_from_model("exact", 800);
+}
+
+Test(lda_posterior, chains_of_proposals_end_as_it_says)
+{
+    check_from_model("mh", 2000);
 }
 
 /* Three of 130 topics have a prior that is not next to nothing, so 3^6
  * assignments are all that happen. */
-Test(lda_posterior, chains_of_many_topics_end_as_it_says)
+static void check_many_topics(const char *sampler)
 {
     char path[LDA_PATH_SIZE];
     double alpha[MANY];
@@ -134,6 +160,17 @@ Test(lda_posterior, chains_of_many_topics_end_as_it_says)
                              .old_documents = 2};
     make_model(old_of_many, 6, MANY, three, 3, path, alpha);
     config.from = path;
-    lda_check_posterior(&space, &config, 1, 3000);
+    config.sampler = sampler;
+    lda_check_posterior(&space, &config, 1, 1500);
     lda_forget_model(path);
+}
+
+Test(lda_posterior, chains_of_many_topics_end_as_it_says)
+{
+    check_many_topics("exact");
+}
+
+Test(lda_posterior, chains_of_proposals_of_many_topics_end_as_it_says)
+{
+    check_many_topics("mh");
 }

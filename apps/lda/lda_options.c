@@ -32,6 +32,12 @@ const strads_option lda_option_table[] = {
     OPTION(burn_in, STRADS_OPTION_U32, .name = "burn-in", .metavar = "N",
            .help = "sweeps before priors are learned (default: 10)", .min = 1,
            .max = 1e9),
+    OPTION(sampler, STRADS_OPTION_STRING, .name = "sampler", .metavar = "HOW",
+           .help = "exact, mh: Metropolis-Hastings (exact)",
+           .choices = "exact|mh"),
+    OPTION(mh_steps, STRADS_OPTION_U32, .name = "mh-steps", .metavar = "N",
+           .help = "mh: pairs of proposals for a token (default: 2)", .min = 1,
+           .max = 1000),
     OPTION(from, STRADS_OPTION_STRING, .name = "from", .metavar = "MODEL",
            .help = "go on from its counts, with new documents (none)"),
     OPTION(keep_assignments, STRADS_OPTION_BOOL, .name = "keep-assignments",
@@ -47,6 +53,8 @@ const strads_lda_options lda_defaults = {
     .evaluate = 1,
     .fit_alpha = "no",
     .burn_in = 10,
+    .sampler = "exact",
+    .mh_steps = 2,
 };
 
 static strads_err refuse(const char *name, double value, const char *wanted)
@@ -65,6 +73,8 @@ strads_err lda_options_check(const strads_lda_options *o)
         return refuse("beta", o->beta, "a number above 0, up to 1e6");
     if (o->sweeps == 0 || o->evaluate == 0)
         return refuse(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
+    if (lda_is_mh(o) && o->mh_steps == 0)
+        return refuse("mh-steps", 0, "1 or more");
     return STRADS_OK;
 }
 

@@ -86,6 +86,14 @@ strads_err lda_row_store(lda_row *row, const lda_words *words, int32_t *word,
 void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
                  double *log_sum, double *psi_sum);
 
+/* ---- Metropolis-Hastings: lda_mh.c ------------------------------------- */
+
+typedef struct lda_mh lda_mh;
+bool lda_is_mh(const strads_lda_options *options);
+/* Draws a block's words, whose tokens all have a topic. */
+strads_err lda_mh_visit(const strads_task *task, lda_words *words);
+void lda_mh_free(lda_mh *mh);
+
 /* ---- a partition ------------------------------------------------------- */
 
 typedef struct lda_local {
@@ -108,6 +116,7 @@ typedef struct lda_local {
     uint16_t *by_document_topic;
     uint64_t *document_start;
     strads_lda_model *base; /* what the run goes on from, or NULL */
+    lda_mh *mh;             /* from the second sweep on, or NULL */
 } lda_local;
 
 strads_err lda_open(const strads_task *task, void **local);
@@ -123,6 +132,8 @@ enum { LDA_SAMPLE = 0, LDA_EVALUATE = 1, LDA_GATHER = 2, LDA_BASE = 3 };
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
+/* Begins the stream of draws of a word's visit. */
+void lda_name_stream(lda_local *l, const strads_task *task, uint32_t word);
 strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 

@@ -31,13 +31,12 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void name_stream(const visit *v, uint32_t word)
+void lda_name_stream(lda_local *l, const strads_task *task, uint32_t word)
 {
-    const strads_task *task = v->task;
     const uint64_t index =
         task->round * task->share->partitions + task->share->partition;
 
-    v->local->site.random = strads_random_bits(task->seed, DRAWS, index, word);
+    l->site.random = strads_random_bits(task->seed, DRAWS, index, word);
 }
 
 /* A word with many tokens: q is built for it. */
@@ -111,9 +110,20 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
     if (n == 0 || few != (n < FEW_TOKENS))
         return STRADS_OK;
     lda_tokens tokens = lda_tokens_of(l, v->task->share, word);
-    name_stream(v, word);
+    lda_name_stream(l, v->task, word);
     return few && row->n <= FEW_TOPICS ? draw_in_places(v, row, &tokens, n)
                                        : draw_built(v, row, &tokens, n);
+}
+
+static strads_err visit_words(visit *v)
+{
+    strads_err err = STRADS_OK;
+
+    for (int few = 0; few < 2; few++) {
+        for (uint32_t k = 0; k < v->task->block.n && !err; k++)
+            err = visit_word(v, k, few);
+    }
+    return err;
 }
 
 static void take_totals(lda_local *l, const strads_task *task)
@@ -143,17 +153,17 @@ strads_err lda_sample(strads_task *task)
     lda_local *l = task->local;
     visit v = {.local = l, .task = task, .words = task->object};
     const double began = cpu_now();
-    strads_err err = STRADS_OK;
+    /* Proposals need topics to begin with. */
+    const bool is_first = l->visits < task->shape->blocks;
     double drawn = 0;
 
     if (!v.words || v.words->n != task->block.n)
         return strads_fail(STRADS_EPEER,
                            "a block came without its words' counts");
     take_totals(l, task);
-    for (int few = 0; few < 2; few++) {
-        for (uint32_t k = 0; k < task->block.n && !err; k++)
-            err = visit_word(&v, k, few);
-    }
+    strads_err err = lda_is_mh(task->config) && !is_first
+                         ? lda_mh_visit(task, v.words)
+                         : visit_words(&v);
     if (err)
         return err;
     give_totals(l, task);

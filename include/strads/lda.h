@@ -37,6 +37,10 @@ typedef struct strads_lda_options {
     bool fit_beta;         /* learn beta in the same way */
     uint32_t burn_in;      /* sweeps before either is learned; default 10 */
     bool keep_assignments; /* keep each token's topic in the result */
+    const char *sampler; /* "exact", or "mh": Metropolis-Hastings with proposals
+                            by word and document, from the second sweep on;
+                            NULL: "exact" */
+    uint32_t mh_steps;   /* "mh": pairs of proposals for a token; default 2 */
     const char *from; /* file of a model whose counts are there from the start
                          and stay, with `topics` topics and no more words than
                          the data; its alpha and beta are taken, too. The
