@@ -27,7 +27,7 @@ static strads_err lda_shape(const void *config, const strads_data *data,
 {
     const strads_lda_options *options = config;
 
-    if (strads_data_nnz(data) == 0)
+    if (shape->parameters > 0 && strads_data_nnz(data) == 0)
         return strads_fail(STRADS_EINVAL, "the documents have no tokens: there "
                                           "is nothing to find topics in");
     shape->block_max = UINT32_MAX;
