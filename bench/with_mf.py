@@ -1,0 +1,168 @@
+"""Matrix factorisation; mf.sh calls this. Parts: speed, error, peer."""
+import os
+import re
+import tempfile
+import time
+import warnings
+
+import numpy as np
+
+import with_models as m
+
+RANKS = (16, 40, 100)
+WANTED = {16: 220, 40: 95, 100: 45}  # M ratings a second of a core
+
+
+def make_ratings(place, quick):
+    sizes = ["3000", "1000", "3e5"] if quick else ["200000", "20000", "20e6"]
+    train, test = (os.path.join(place, x) for x in ("train.txt", "test.txt"))
+    m.Run(os.path.join(m.PROGRAMS, "with_synthetic"), "mf", *sizes, "16", "0.5",
+          "1", train, test)
+    return train, test
+
+
+def count_lines(path):
+    with open(path, "rb") as f:
+        return sum(block.count(b"\n") for block in
+                   iter(lambda: f.read(1 << 22), b""))
+
+
+# ---- speed ------------------------------------------------------------------
+
+def strads_speed(place, train, rank, workers, sweeps, ratings):
+    reports, peak = m.train(place, "mf", "train", train, "--rank", str(rank),
+                            "--sweeps", str(sweeps), "--workers", str(workers))
+    first, end = reports[0], reports[-1]
+    done = 1e-6 * ratings * (end["sweep"] - first["sweep"])
+    return {"cpu": done / (end["cpu_seconds"] - first["cpu_seconds"]),
+            "wall": done / (end["seconds"] - first["seconds"]),
+            "bytes": peak}
+
+
+def prototype_run(program, train, test, rank, sweeps):
+    """Lines of epochs: CPU seconds, test RMSE."""
+    text = m.Run(program, train, test, "-k", str(rank), "-n", str(sweeps)).text
+    return [(float(a), float(b)) for a, b in
+            re.findall(r"cpu ([0-9.]+) .* test ([0-9.]+)", text)]
+
+
+def prototype_speed(program, train, test, rank, sweeps, ratings):
+    epochs = prototype_run(program, train, test, rank, sweeps)
+    return {"cpu": 1e-6 * ratings * (len(epochs) - 1) /
+            (epochs[-1][0] - epochs[0][0])}
+
+
+def speed(place, options, program, train, test):
+    sweeps, ratings = 5, count_lines(train)
+    print("SGD, %d ratings: M ratings a CPU second (cpu) and a second (wall),"
+          "\nsweeps 2 to %d, measuring what is held out included; medians of %d"
+          " in turn" % (ratings, sweeps, options.runs))
+    print("%5s %-10s %8s %8s" % ("rank", "solver", "cpu", "wall"))
+    for rank in RANKS:
+        solvers = {
+            "strads-1": lambda: strads_speed(place, train, rank, 1, sweeps,
+                                             ratings),
+            "strads-2": lambda: strads_speed(place, train, rank, 2, sweeps,
+                                             ratings)}
+        if program:
+            solvers["prototype"] = lambda: prototype_speed(
+                program, train, test, rank, sweeps, ratings)
+        runs = {solver: [] for solver in solvers}
+        for _ in range(options.runs):
+            for solver, run in solvers.items():
+                runs[solver].append(run())
+        show_speed(rank, runs)
+
+
+def show_speed(rank, runs):
+    for solver, seen in runs.items():
+        figure = {key: m.median([x[key] for x in seen]) for key in seen[0]}
+        print("%5d %-10s %8.1f %8s" % (rank, solver, figure["cpu"],
+                                       m.show(figure.get("wall"), "%.1f")))
+        m.record("mf", rank=rank, solver=solver, **figure)
+    ratio = m.median([b["wall"] / a["wall"] for a, b in
+                      zip(runs["strads-1"], runs["strads-2"])])
+    print("%5d wanted %d; two workers: %.2f x one (wanted: 1.8)"
+          % (rank, WANTED[rank], ratio), flush=True)
+    m.record("mf_two_workers", rank=rank, ratio=ratio)
+
+
+# ---- error ------------------------------------------------------------------
+
+def error(place, options, program, train, test):
+    """Default options, but for the workers."""
+    courses = {}
+    ratings = count_lines(train)
+    for workers in (1, 2):
+        reports, peak = m.train(place, "mf", "train", train, "--test", test,
+                                "--workers", str(workers))
+        courses["strads-%d" % workers] = [(x["cpu_seconds"], x["test_rmse"])
+                                          for x in reports]
+        print("%d workers: %.1f bytes a rating at the peak, factors included"
+              % (workers, peak / ratings))
+        m.record("mf_memory", workers=workers, bytes_a_rating=peak / ratings)
+    if program:
+        courses["prototype"] = prototype_run(program, train, test, 16, 20)
+    print("rank 16, default options: CPU seconds of training, test RMSE")
+    print("%5s" % "sweep" + "".join("%20s" % x for x in courses))
+    for k in range(max(map(len, courses.values()))):
+        line = "%5d" % (k + 1)
+        for solver, course in courses.items():
+            if k < len(course):
+                line += "   %7.3f %9.5f" % course[k]
+                m.record("mf_error", solver=solver, sweep=k + 1,
+                         cpu_seconds=course[k][0], test_rmse=course[k][1])
+        print(line, flush=True)
+
+
+# ---- a peer -----------------------------------------------------------------
+
+def peer(place, options, program, train, test):
+    """scikit-learn's NMF takes what nobody rated for 0, so ratings are moved
+    to be above 0 and its error says little: its time is what is compared."""
+    import scipy.sparse
+    from sklearn.decomposition import NMF
+    small = make_ratings(place, True)
+    data = np.loadtxt(small[0])
+    rest = np.loadtxt(small[1])
+    shape = (int(max(data[:, 0].max(), rest[:, 0].max())) + 1,
+             int(max(data[:, 1].max(), rest[:, 1].max())) + 1)
+    least = min(data[:, 2].min(), rest[:, 2].min()) - 1
+    x = scipy.sparse.csr_matrix(
+        (data[:, 2] - least, (data[:, 0].astype(int), data[:, 1].astype(int))),
+        shape)
+    model = NMF(16, init="random", max_iter=20, random_state=1)
+    warnings.simplefilter("ignore")  # it has not converged in 20 sweeps
+    began = time.process_time()
+    user = model.fit_transform(x)
+    seconds = time.process_time() - began
+    item = model.components_.T
+    guess = (user[rest[:, 0].astype(int)] *
+             item[rest[:, 1].astype(int)]).sum(axis=1) + least
+    report = m.train(place, "mf", "train", small[0], "--test", small[1],
+                     "--workers", "1")[0][-1]
+    print("\n%d ratings, rank 16, 20 sweeps: CPU seconds, test RMSE"
+          % len(data))
+    for name, cpu, rmse in (
+            ("strads", report["cpu_seconds"], report["test_rmse"]),
+            ("sklearn NMF", seconds,
+             float(np.sqrt(((guess - rest[:, 2]) ** 2).mean())))):
+        print("%-12s %9.4f %9.4f" % (name, cpu, rmse))
+        m.record("mf_peer", solver=name, cpu_seconds=cpu, test_rmse=rmse)
+
+
+def main():
+    options = m.parse(__doc__)
+    parts = {"speed": speed, "error": error, "peer": peer}
+    print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
+    with tempfile.TemporaryDirectory() as place:
+        program = options.prototypes and m.build(
+            os.path.join(options.prototypes, "sgd_mf.c"), place)
+        train, test = make_ratings(place, options.quick)
+        for name, part in parts.items():
+            if options.only in (None, name):
+                part(place, options, program, train, test)
+    m.print_records()
+
+
+main()

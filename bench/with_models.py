@@ -1,0 +1,117 @@
+"""What the benchmarks of lda and mf share: runs of strads and of programs of
+one's own, their memory and their logs, tables and JSON lines."""
+import argparse
+import gzip
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+STRADS = os.environ["STRADS_BIN"]
+PROGRAMS = os.path.join(os.environ["STRADS_BUILD"], "bench")
+DATA = os.environ["STRADS_DATA"]
+
+
+def parse(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true",
+                        help="the samples alone, short runs")
+    parser.add_argument("--runs", type=int, default=3,
+                        help="in turn; medians are shown (default 3)")
+    parser.add_argument("--prototypes", metavar="DIR",
+                        help="C programs that are measured beside strads")
+    parser.add_argument("--only", metavar="PART",
+                        help="one part of the benchmark, by its name")
+    options = parser.parse_args()
+    if options.quick:
+        options.runs = 1
+    return options
+
+
+def load():
+    with open("/proc/loadavg") as f:
+        return float(f.read().split()[0])
+
+
+def find(*names):
+    """The first file of those names below the data's folder, or None."""
+    for name in names:
+        for folder in (".", "bow", "ratings", "linear"):
+            path = os.path.join(DATA, folder, name)
+            if os.path.exists(path):
+                return path
+    return None
+
+
+def unpack(path, place):
+    """A plain file with the text of `path`."""
+    if not path.endswith(".gz"):
+        return path
+    plain = os.path.join(place, os.path.basename(path)[:-3])
+    if not os.path.exists(plain):
+        with gzip.open(path, "rb") as a, open(plain, "wb") as b:
+            shutil.copyfileobj(a, b)
+    return plain
+
+
+def build(source, place, *flags):
+    """A program of one C file, for this processor; None: it does not build."""
+    name = os.path.splitext(os.path.basename(source))[0]
+    out = os.path.join(place, name + "".join(flags))
+    done = subprocess.run(["gcc", "-O3", "-march=native", "-pthread", *flags,
+                           source, "-o", out, "-lm"],
+                          stderr=subprocess.DEVNULL)
+    return out if done.returncode == 0 else None
+
+
+class Run:
+    """A command that has ended: its text, its peak memory in bytes."""
+
+    def __init__(self, *command):
+        with tempfile.TemporaryFile("w+") as out:
+            child = subprocess.Popen(command, stdout=out,
+                                     stderr=subprocess.PIPE, text=True)
+            complaint = child.stderr.read()
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            child.stderr.close()
+            out.seek(0)
+            self.text = out.read()
+        self.bytes = usage.ru_maxrss * 1024
+        if child.returncode not in (0, 3):
+            raise RuntimeError("%s: %s" % (" ".join(command), complaint))
+
+
+def train(place, *arguments):
+    """Reports of a run of strads, as a list of dicts, and its memory."""
+    log = os.path.join(place, "log.jsonl")
+    run = Run(STRADS, *arguments, "--quiet", "--log", log)
+    return read_log(log), run.bytes
+
+
+def read_log(log):
+    with open(log) as f:
+        lines = [json.loads(line) for line in f]
+    return [line for line in lines if line.get("event") == "round"]
+
+
+records = []
+
+
+def record(bench, **what):
+    records.append(json.dumps({"bench": bench, **what, "load": load()}))
+
+
+def print_records():
+    print("\n" + "\n".join(records), flush=True)
+
+
+def median(numbers):
+    known = [x for x in numbers if x is not None]
+    return statistics.median(known) if known else None
+
+
+def show(number, form="%.2f"):
+    return "-" if number is None else form % number
