@@ -141,7 +141,8 @@ void sti_urn_hide(sti_urn *urn, uint32_t item)
     if (sti_sumtree_hidden(&urn->tree, item))
         return;
     sti_sumtree_hide(&urn->tree, item);
-    sti_sumtree_settle(&urn->tree, 1, &item);
+    if (!urn->loose)
+        sti_sumtree_settle(&urn->tree, 1, &item);
 }
 
 void sti_urn_show(sti_urn *urn, uint32_t item)
@@ -149,7 +150,19 @@ void sti_urn_show(sti_urn *urn, uint32_t item)
     if (!sti_sumtree_hidden(&urn->tree, item))
         return;
     sti_sumtree_show(&urn->tree, item);
-    sti_sumtree_settle(&urn->tree, 1, &item);
+    if (!urn->loose)
+        sti_sumtree_settle(&urn->tree, 1, &item);
+}
+
+void sti_urn_loosen(sti_urn *urn)
+{
+    urn->loose = true;
+}
+
+void sti_urn_tighten(sti_urn *urn)
+{
+    urn->loose = false;
+    sti_sumtree_rebuild(&urn->tree);
 }
 
 void sti_urn_join(sti_urn *urn, uint32_t e)
@@ -171,7 +184,8 @@ void sti_urn_part(sti_urn *urn, uint32_t e)
         sti_sumtree_put(&urn->tree, i, urn->priority[i]);
         sti_sumtree_show(&urn->tree, i);
     }
-    sti_sumtree_settle(&urn->tree, entry->block.n, entry->param);
+    if (!urn->loose)
+        sti_sumtree_settle(&urn->tree, entry->block.n, entry->param);
 }
 
 double sti_urn_floor(const sti_urn *urn, double hidden)

@@ -29,6 +29,7 @@ typedef struct sti_urn {
     uint32_t n_floor;
     uint32_t change[STI_URN_CHANGES]; /* items whose weights are to follow */
     uint32_t n_change;
+    bool loose; /* sums are not kept up: between the two calls below */
 } sti_urn;
 
 /* Opens with J parameters of priority 1, as many as the book is for, all of
@@ -45,6 +46,11 @@ void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
  * told what is so already. O(log J). */
 void sti_urn_hide(sti_urn *urn, uint32_t item);
 void sti_urn_show(sti_urn *urn, uint32_t item);
+
+/* Between these two many items are hidden and shown at the cost of O(1) each;
+ * meanwhile nothing may be drawn, and no sum is right. */
+void sti_urn_loosen(sti_urn *urn);
+void sti_urn_tighten(sti_urn *urn);
 
 /* Entry e has just been added to the book, of parameters that were hidden: it
  * is one hidden item from now on. */

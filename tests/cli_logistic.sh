@@ -181,7 +181,8 @@ near "$(member columns.json objective)" "$(member rows.json objective)" 1e-4 \
     "by rows and by columns"
 gives 0 logistic predict rows.json "$party_test"
 says err "% of labels right"
-bits="--l1-ratio 0 --classes -1,1 --deterministic --partitions 4 --seed 3"
+bits="--l1-ratio 0 --classes -1,1 --deterministic --partitions 4 --pools 2
+    --seed 3"
 for workers in 1 2; do
     # shellcheck disable=SC2086 # words
     gives 0 logistic train "$party" $bits --workers $workers \

@@ -75,7 +75,7 @@ url=$(url_of first)
 start second join "$url" --workers 1
 ends second "$child" 0
 ends first "$first" 0
-gives 0 svm train "$party" --loss hinge --workers 1 --partitions 2 \
+gives 0 svm train "$party" --loss hinge --workers 1 --partitions 2 --pools 2 \
     --deterministic --model alone.json
 same "$(member nodes.json objective)" "$(member alone.json objective)" \
     "the objective over TCP"

@@ -2,6 +2,7 @@
  * alone, and all of their blocks leave together. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/toy_data.h"
 
@@ -206,4 +207,155 @@ Test(engine_owned, ranges_that_overlap_are_refused)
     const toy_run run = {.program = &wrong,
                          .options = {.workers = 1, .partitions = 3}};
     cr_assert_eq(toy_run_it(&run, NULL), STRADS_EPROGRAM);
+}
+
+/* ---- pools ------------------------------------------------------------- */
+
+enum { OWN, OTHERS, N_TOLD };
+
+/* Any row of the pool, and of no other; whose it is is told. */
+static strads_err pooled_update(strads_task *task)
+{
+    const uint32_t pool = strads_pool_of(task->shape, task->share->partition);
+    TOY_CHECK(task->block.owner == task->share->partition);
+    TOY_CHECK(task->first_peer == strads_pool_first(task->shape, pool));
+    TOY_CHECK(task->first_peer + task->n_peers ==
+              strads_pool_first(task->shape, pool + 1));
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const uint64_t i = strads_block_param(&task->block, k) - FREE;
+        uint32_t p = 0;
+        while (p < task->n_peers && i >= task->peer[p].share->rows.end)
+            p++;
+        TOY_CHECK(p < task->n_peers);
+        TOY_CHECK(i >= task->peer[p].share->rows.begin);
+        TOY_CHECK(task->peer[p].local == task->peer[p].share);
+        task->value[k]++;
+        task->partial[k] = VISITS - task->value[k];
+        task->partial[task->block.n + (task->first_peer + p == task->block.owner
+                                           ? OWN
+                                           : OTHERS)]++;
+    }
+    return STRADS_OK;
+}
+
+static size_t pooled_partial(const strads_task *task)
+{
+    return task->block.n + N_TOLD;
+}
+
+static uint64_t visits_of[N_TOLD];
+
+static strads_err pooled_aggregate(strads_commit *commit)
+{
+    for (uint32_t k = 0; k < N_TOLD; k++)
+        visits_of[k] += (uint64_t)commit->partial[commit->block.n + k];
+    return owned_aggregate(commit);
+}
+
+static strads_err pooled_open(const strads_task *task, void **local)
+{
+    *local = (void *)(uintptr_t)task->share;
+    return STRADS_OK;
+}
+
+static void pooled_close(void *local)
+{
+    (void)local;
+}
+
+static const strads_phase pooled_phases[] = {{.name = "visit",
+                                              .to = STRADS_TO_OWNER,
+                                              .partial = pooled_partial,
+                                              .update = pooled_update,
+                                              .aggregate = pooled_aggregate},
+                                             {.name = "follow",
+                                              .when = STRADS_WHEN_CALLED,
+                                              .blind = true,
+                                              .update = nothing,
+                                              .aggregate = follow}};
+
+static strads_program pooled_program(void)
+{
+    strads_program p = owned;
+
+    p.phases = pooled_phases;
+    p.open = pooled_open;
+    p.close = pooled_close;
+    p.pooled = true;
+    return p;
+}
+
+Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
+{
+    const strads_program pooled = pooled_program();
+
+    for (uint32_t pools = 0; pools <= 5; pools++) {
+        strads_result *result = NULL;
+        const toy_run run = {.program = &pooled,
+                             .options = {.workers = 2,
+                                         .partitions = 5,
+                                         .pools = pools,
+                                         .max_rounds = 400,
+                                         .deterministic = true}};
+        memset(visits_of, 0, sizeof(visits_of));
+        cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
+                     strads_error_text());
+        uint64_t n;
+        uint32_t width;
+        const double *value = strads_result_values(result, &n, &width);
+        for (uint64_t i = FREE; i < n; i++)
+            cr_expect_geq(value[i], VISITS, "%u pools: row %llu has %g visits",
+                          pools, (unsigned long long)(i - FREE), value[i]);
+        cr_expect_gt(visits_of[OWN], 0);
+        if (pools == 5)
+            cr_expect_eq(visits_of[OTHERS], 0, "rows left their partition");
+        else
+            cr_expect_gt(visits_of[OTHERS], 0, "%u pools: no row was dealt",
+                         pools);
+        strads_result_free(result);
+    }
+}
+
+Test(engine_owned, the_same_pools_give_the_same_bits_on_any_workers)
+{
+    const strads_program pooled = pooled_program();
+    uint64_t seen[2][N_TOLD];
+
+    for (uint32_t workers = 1; workers <= 4; workers += 3) {
+        strads_result *result = NULL;
+        const toy_run run = {.program = &pooled,
+                             .options = {.workers = workers,
+                                         .partitions = 6,
+                                         .pools = 2,
+                                         .max_rounds = 400,
+                                         .deterministic = true}};
+        memset(visits_of, 0, sizeof(visits_of));
+        cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
+                     strads_error_text());
+        memcpy(seen[workers / 4], visits_of, sizeof(visits_of));
+        strads_result_free(result);
+    }
+    cr_expect_arr_eq(seen[0], seen[1], sizeof(seen[0]));
+}
+
+Test(engine_owned, pools_are_refused_where_they_make_no_sense)
+{
+    const strads_program pooled = pooled_program();
+    const struct {
+        const strads_program *program;
+        uint32_t pools;
+        const char *says;
+    } cases[] = {{&owned, 1, "leave pools out"},
+                 {&pooled, 6, "6 pools for 5 partitions"}};
+
+    for (size_t k = 0; k < 2; k++) {
+        strads_result *result = NULL;
+        const toy_run run = {.program = cases[k].program,
+                             .options = {.workers = 1,
+                                         .partitions = 5,
+                                         .pools = cases[k].pools}};
+        cr_expect_eq(toy_run_it(&run, &result), STRADS_EINVAL);
+        cr_expect(strstr(strads_error_text(), cases[k].says), "%s",
+                  strads_error_text());
+    }
 }

@@ -66,11 +66,11 @@ static const strads_option file_table[] = {
 /* Of the engine's options those that a simulation has, too. */
 static const strads_option *running_table(const cli_sim *sim)
 {
-    enum { MOST = 14 };
+    enum { MOST = 15 };
     static const char *const rounds[MOST] = {
         "partitions", "policy",    "depth",      "blocks", "schedulers",
         "threshold",  "tolerance", "max-rounds", "seed",   "deterministic",
-        "time-limit", "trace",     "plan"};
+        "time-limit", "trace",     "pools",      "plan"};
     static const char *const loops[MOST] = {"partitions",  "tolerance",
                                             "max-rounds",  "seed",
                                             "time-limit",  "shards",

@@ -1,12 +1,12 @@
 /* The linear SVM as a program: what is computed where, phase by phase.
  *
- * Parameters are the dual variables b, one a row, and w = X'b. Each partition
- * owns the b of its rows, and a w of its own that is ahead of the common one by
- * what it has done since the last merge.
+ * Parameters are the dual variables b, one a row, and w = X'b. Each pool of
+ * partitions owns the b of its rows, and each partition has a w of its own that
+ * is ahead of the common one by what it has done since the last merge.
  *
  *     survey   labels, and their counts    -> two classes, what a row weighs
  *     seed     the b that a start's w asks for
- *     ascend   blocks that the policy chose of each partition's rows: each b to
+ *     ascend   blocks that the policy chose of each pool's rows: each b to
  *              its best, in turn            -> b; its share of the gap is its
  *                                              priority
  *     merge    the partition's change of w -> the common w; how safe it is
@@ -179,4 +179,5 @@ const strads_program strads_program_svm = {.size = sizeof(strads_program),
                                            .phases = svm_phases,
                                            .n_phases = SVM_PHASES,
                                            .objective = svm_objective,
-                                           .owned = svm_owned};
+                                           .owned = svm_owned,
+                                           .pooled = true};

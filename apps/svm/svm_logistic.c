@@ -203,4 +203,5 @@ const strads_program strads_program_logistic_dual = {
     .phases = svm_phases,
     .n_phases = SVM_PHASES,
     .objective = objective,
-    .owned = svm_owned};
+    .owned = svm_owned,
+    .pooled = true};

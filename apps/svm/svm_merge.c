@@ -36,6 +36,8 @@ static double measure(svm_state *state, const double *change, double squares)
 {
     double square = 0;
 
+    if (!(squares > 0)) /* the first one of all: nothing has moved */
+        return state->safety;
     for (uint64_t j = 0; j <= state->columns; j++)
         square += change[j] * change[j];
     state->near = FADE * state->near + square;

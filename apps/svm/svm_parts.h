@@ -13,11 +13,12 @@
  * Keerthi, Sundararajan, ICML 2008, ascend in one of them at a time; Ho and
  * Lin, JMLR 2012, do it for regression.
  *
- * Each partition ascends with a w of its own. What all partitions have done
- * since the last merge is added up; that this cannot overshoot is bought with a
- * curvature s times the true one, s measured at each merge: |sum d_k|^2 / sum
- * |d_k|^2 for changes d_k of w, which is 1 where partitions do not meet and K
- * at worst. Ma et al., "Adding vs. Averaging in Distributed Primal-Dual
+ * Rows are dealt out among the partitions of a pool anew in each pass: any of
+ * them may be given any row. Each ascends with a w of its own. What all have
+ * done since the last merge is added up; that this cannot overshoot is bought
+ * with a curvature s times the true one, s measured at each merge: for changes
+ * d_k of w |sum d_k|^2 / sum |d_k|^2, which is 1 where partitions do not meet
+ * and K at worst. Ma et al., "Adding vs. Averaging in Distributed Primal-Dual
  * Optimization", ICML 2015, prove it for s = K.
  *
  * Parameters: the coefficients of the columns, that of the bias, s - K, and
@@ -75,19 +76,16 @@ typedef struct svm_local {
     double safety;        /* s */
     bool stale;           /* w is base, but has not been copied yet */
     bool moved;           /* w is not base */
-    bool *rests;          /* [rows] at a bound, and far from leaving it */
     bool smooth;          /* the loss is, without help */
     double cost;          /* C */
     double *anchor;       /* [rows] b at the last scan */
     double *z;            /* [rows] x'w where the last curve was taken */
     double *bend, *panel; /* svm_curve.c's own */
     double sigma;
-    uint32_t takes;   /* how often c has become b */
-    uint32_t *order;  /* [rows] workspace of a pass */
-    uint32_t *run;    /* [rows] and of drawing its order */
-    double worst;     /* the largest violation of the pass before */
-    double worst_now; /* and of this one */
-    uint64_t left;    /* rows until this pass ends */
+    uint32_t takes;  /* how often c has become b */
+    uint32_t *order; /* [room] workspace of a pass */
+    uint32_t *run;   /* [room] and of drawing its order */
+    uint32_t room;
 } svm_local;
 
 /* svm_state.c: what strads_program says of slots with these names, but for the
@@ -122,7 +120,10 @@ static inline void svm_add(const svm_local *local, const linear_column *row,
     w[local->columns] += a * local->bias;
 }
 
-/* svm_ascend.c: a pass over a block's rows. */
+/* svm_ascend.c: a pass over a block's rows. What is told of a row is its share
+ * of the gap, at least 0, where D rises with its b; otherwise how steeply it
+ * falls, 0 or less. Behind stands the steepest rise of D that was found. */
+enum { SVM_WORST, SVM_ASCEND_MORE };
 size_t svm_partial_ascend(const strads_task *task);
 strads_err svm_update_ascend(strads_task *task);
 
@@ -136,29 +137,40 @@ strads_err svm_update_take(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
-/* The rows of one partition, as the coordinator sees them. A pass is over when
- * each row that does not rest has been visited once. */
-typedef struct svm_part {
+/* Parts of a pass at most; a merge comes after each. */
+enum { SVM_PARTS_MAX = 8 };
+
+/* The rows of one pool of partitions, as the coordinator sees them. A pass is
+ * over when each row that does not rest has been visited once. */
+typedef struct svm_pool {
     uint64_t begin, end;
-    uint64_t left; /* rows yet to be visited in this pass */
-    double sum;    /* of the gaps found in this pass, */
-    double before; /* and in the one before, */
-    double falls;  /* which is this share of what another pass before had */
-} svm_part;
+    uint64_t left;  /* rows yet to be visited in this pass, */
+    uint64_t told;  /* those of them that the policy knows of, and */
+    uint64_t awake; /* all that this pass visits */
+    uint32_t part[SVM_PARTS_MAX]; /* the most promising comes first */
+    uint32_t parts;
+    uint32_t next;    /* part that the policy is to be told of */
+    double sum;       /* of the gaps found in this pass, */
+    double before;    /* and in the one before, */
+    double falls;     /* which is this share of what another before had */
+    double worst_now; /* the steepest rise of D found in this pass, */
+    double worst;     /* and in the one before */
+} svm_pool;
 
 typedef struct svm_state {
     svm_problem problem;
     char *classes_text; /* what options.classes points to */
     linear_classes classes;
-    svm_part *part;    /* [partitions] */
-    double *urgency;   /* [rows] share of the gap when last looked at */
-    bool *waits;       /* [rows] to be visited in this pass */
+    svm_pool *pool;  /* [pools] */
+    double *urgency; /* [rows] share of the gap when last looked at */
+    uint8_t *waits;  /* [rows] for a visit in this pass: svm_pass.c */
+    uint32_t *awake; /* [rows] pool by pool: the rows of this pass */
+    const strads_data *data;
     uint32_t *told;    /* [rows] parameters on their way to the policy ... */
     double *how;       /* ... and their priorities */
     strads_block *own; /* [partitions] the rows of each */
-    uint32_t partitions;
+    uint32_t partitions, pools;
     uint64_t columns, rows;
-    double entries; /* of the whole data set */
     bool surveyed;
     bool seed_due; /* the run starts from a w whose b are not known */
     bool moved;    /* rows have moved since the last merge */
@@ -212,10 +224,12 @@ strads_err svm_schedule(strads_turn *turn);
 extern const strads_phase svm_phases[];
 
 /* svm_pass.c: what the policy is told, so that it chooses each row that does
- * not rest once a pass. The first pass; a block's end; a partition's scan. */
-void svm_begin_passes(svm_state *state);
+ * not rest once a pass. The first pass; a block's end; a partition's scan, of
+ * which the last one counts state->seen up to the partitions. */
+void svm_begin_passes(strads_commit *commit);
+strads_err svm_begin_first_passes(strads_commit *commit);
 strads_err svm_aggregate_ascend(strads_commit *commit);
-void svm_pass_after_scan(strads_commit *commit);
+void svm_pass_scanned(strads_commit *commit);
 
 /* svm_scan.c: a scan's part of one partition; the last one's makes the
  * certificate, and says where the policy is to rest. */

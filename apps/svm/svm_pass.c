@@ -2,67 +2,174 @@
  * is to be gained first.
  *
  * What a row's visit finds is its priority for the next pass; until then it has
- * none. So the policy draws blocks without putting them back, and when none is
- * left the next pass begins. Each partition has passes of its own. A row at
- * rest is in none, until a scan says otherwise. */
+ * none. A pass is cut into as many parts as there are to be merges in it; the
+ * policy is told of the next part's rows when those of the one before have been
+ * visited, and when none are left the next pass begins. Each pool has passes of
+ * its own. Rows whose b is at a bound, and which pull outward more than
+ * anything pulled at all in the pass before, rest: they are in no pass, until a
+ * scan says otherwise. */
 #include <math.h>
 #include <string.h>
 
 #include "svm_parts.h"
 
+/* Of rows that are neither wrong nor far from it: not at rest. */
+#define AWAKE 1e-200
+
 /* A merge moves as many numbers as there are columns, and is worth as many
  * entries as this for each of them; more than so many a pass bring nothing. */
-enum { ENTRIES_A_COLUMN = 6, MERGES_MAX = 8 };
+enum { ENTRIES_A_COLUMN = 6, NEIGHBOURS = 32 };
 
-/* Entries that a block should have: a pass is cut into as many rounds as there
- * are to be merges in it; one partition has nobody to merge with. */
-static double block_work(const svm_state *state)
-{
-    if (state->partitions == 1)
-        return INFINITY;
-    const double columns = (double)state->columns + 1;
-    const double merges =
-        state->entries / (ENTRIES_A_COLUMN * state->partitions * columns);
-
-    return state->entries /
-           (state->partitions * fmin(fmax(merges, 1), MERGES_MAX));
-}
+/* Whether a row is to be visited in this pass, and whether the policy has been
+ * told so. */
+enum { VISITED, WAITS, TOLD };
 
 static uint64_t row_of(const svm_state *state, uint32_t param)
 {
     return param - (state->columns + 2);
 }
 
-/* The rows of a partition that do not rest wait for their visit. */
-static void begin_pass(svm_state *state, svm_part *part)
+static svm_pool *pool_of(svm_state *state, const strads_block *block)
 {
-    part->left = 0;
-    for (uint64_t i = part->begin; i < part->end; i++) {
-        state->waits[i] = state->urgency[i] > 0;
-        part->left += state->waits[i];
+    const uint64_t i = row_of(state, strads_block_param(block, 0));
+    svm_pool *pool = state->pool;
+
+    while (i >= pool->end)
+        pool++;
+    return pool;
+}
+
+/* ---- a pass ------------------------------------------------------------ */
+
+/* One partition has nobody to merge with. */
+static uint32_t count_parts(const svm_state *state, double entries)
+{
+    const double parts =
+        entries / (ENTRIES_A_COLUMN * ((double)state->columns + 1) *
+                   ((double)state->partitions / state->pools));
+
+    return state->partitions == 1
+               ? 1
+               : (uint32_t)fmin(fmax(parts, 1), SVM_PARTS_MAX);
+}
+
+/* Row k of those of a pass: neighbours, which lie together in memory, are in
+ * one part; but a part has some from everywhere, since rows that lie together
+ * are often alike. */
+static uint32_t part_of(const svm_pool *pool, uint64_t k)
+{
+    return (uint32_t)(k / NEIGHBOURS % pool->parts);
+}
+
+/* Cuts the rows of a pass into parts; the most promising comes first. */
+static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
+{
+    const uint32_t *awake = state->awake + pool->begin;
+    double promise[SVM_PARTS_MAX] = {0};
+
+    pool->parts = count_parts(state, entries);
+    pool->next = 0;
+    for (uint64_t k = 0; k < pool->left; k++)
+        promise[part_of(pool, k)] += state->urgency[awake[k]];
+    for (uint32_t m = 0; m < pool->parts; m++) {
+        uint32_t at = m;
+        for (; at > 0 && promise[pool->part[at - 1]] < promise[m]; at--)
+            pool->part[at] = pool->part[at - 1];
+        pool->part[at] = m;
     }
 }
 
-void svm_begin_passes(svm_state *state)
+/* Those of n rows that do not rest wait for their visit. */
+static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *row,
+                       uint64_t n)
 {
-    for (uint64_t i = 0; i < state->rows; i++)
-        state->urgency[i] = 1;
-    for (uint32_t p = 0; p < state->partitions; p++)
-        begin_pass(state, &state->part[p]);
+    uint32_t *awake = state->awake + pool->begin;
+    double entries = 0;
+
+    pool->left = pool->told = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint32_t i = row ? row[k] : (uint32_t)(pool->begin + k);
+        state->waits[i] = state->urgency[i] > 0 ? WAITS : VISITED;
+        if (state->waits[i] == VISITED)
+            continue;
+        entries += strads_data_row_nnz(state->data, i);
+        awake[pool->left++] = i;
+    }
+    pool->awake = pool->left;
+    cut_parts(state, pool, entries);
 }
 
-static void tell(strads_commit *commit, const svm_part *part)
+/* Tells the policy of the next part's rows. */
+static void tell(strads_commit *commit, svm_pool *pool)
 {
     svm_state *state = commit->state;
+    const uint32_t *awake = state->awake + pool->begin;
     uint32_t n = 0;
 
-    for (uint64_t i = part->begin; i < part->end; i++) {
-        if (!state->waits[i])
-            continue;
-        state->told[n] = (uint32_t)(state->columns + 2 + i);
-        state->how[n++] = state->urgency[i];
+    while (n == 0 && pool->next < pool->parts) {
+        const uint32_t part = pool->part[pool->next++];
+        for (uint64_t k = part * NEIGHBOURS; k < pool->awake; k++) {
+            const uint32_t i = awake[k];
+            if (k % NEIGHBOURS == NEIGHBOURS - 1) /* on to its next run */
+                k += (uint64_t)NEIGHBOURS * (pool->parts - 1);
+            if (state->waits[i] != WAITS)
+                continue;
+            state->waits[i] = TOLD;
+            state->told[n] = (uint32_t)(state->columns + 2 + i);
+            state->how[n++] = state->urgency[i];
+        }
     }
+    pool->told = n;
     strads_commit_prioritise(commit, n, state->told, state->how);
+}
+
+/* What a commit says of its own block comes last. */
+static void tell_block(strads_commit *commit)
+{
+    const svm_state *state = commit->state;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint64_t i = row_of(state, strads_block_param(&commit->block, k));
+        commit->priority[k] = state->waits[i] == TOLD ? state->urgency[i] : 0;
+    }
+}
+
+void svm_begin_passes(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    for (uint32_t g = 0; g < state->pools; g++) {
+        svm_pool *pool = &state->pool[g];
+        pool->sum = pool->worst_now = 0;
+        pool->before = INFINITY;
+        pool->falls = 1;
+        begin_pass(state, pool, NULL, pool->end - pool->begin);
+        tell(commit, pool);
+    }
+}
+
+/* Policies start with a priority of 1 for all. */
+strads_err svm_begin_first_passes(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    for (uint64_t i = 0; i < state->rows; i++) {
+        state->urgency[i] = 1;
+        state->told[i] = (uint32_t)(state->columns + 2 + i);
+        state->how[i] = 0;
+    }
+    strads_commit_prioritise(commit, (uint32_t)state->rows, state->told,
+                             state->how);
+    svm_begin_passes(commit);
+    return strads_commit_route(commit, SVM_ASCEND, INFINITY);
+}
+
+/* ---- visits ------------------------------------------------------------ */
+
+/* A row's priority, from what its visit told. */
+static double urgency_of(const svm_pool *pool, double told)
+{
+    return told < -pool->worst ? 0 : fmax(told, AWAKE);
 }
 
 /* What passes have found of late is an estimate of the gap. They found it on
@@ -71,25 +178,20 @@ static double left_to_gain(const svm_state *state)
 {
     double sum = 0;
 
-    for (uint32_t p = 0; p < state->partitions; p++)
-        sum += state->part[p].before * state->part[p].falls;
+    for (uint32_t g = 0; g < state->pools; g++)
+        sum += state->pool[g].before * state->pool[g].falls;
     return sum;
 }
 
-static void end_pass(strads_commit *commit, svm_part *part)
+static void end_pass(svm_state *state, svm_pool *pool)
 {
-    svm_state *state = commit->state;
-
-    part->falls = isfinite(part->before) && part->sum < part->before
-                      ? part->sum / part->before
+    pool->falls = isfinite(pool->before) && pool->sum < pool->before
+                      ? pool->sum / pool->before
                       : 1;
-    part->before = part->sum;
-    part->sum = 0;
-    begin_pass(state, part);
-    tell(commit, part);
-    /* What the commit says of its own block comes last. */
-    for (uint32_t k = 0; k < commit->block.n; k++)
-        commit->priority[k] = commit->partial[k];
+    pool->before = pool->sum;
+    pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
+    pool->sum = pool->worst_now = 0;
+    begin_pass(state, pool, state->awake + pool->begin, pool->awake);
     if (left_to_gain(state) <= state->enough)
         state->scan_due = state->rested = true;
 }
@@ -97,35 +199,41 @@ static void end_pass(strads_commit *commit, svm_part *part)
 strads_err svm_aggregate_ascend(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    svm_part *part = &state->part[commit->block.owner];
+    svm_pool *pool = pool_of(state, &commit->block);
     const uint32_t n = commit->block.n;
 
     for (uint32_t k = 0; k < n; k++) {
         const uint64_t i = row_of(state, strads_block_param(&commit->block, k));
-        part->left -= state->waits[i];
-        state->waits[i] = false;
-        state->urgency[i] = commit->partial[k];
-        part->sum += commit->partial[k];
-        commit->priority[k] = 0;
+        pool->left -= state->waits[i] != VISITED;
+        pool->told -= state->waits[i] == TOLD;
+        state->waits[i] = VISITED;
+        state->urgency[i] = urgency_of(pool, commit->partial[k]);
+        pool->sum += fmax(commit->partial[k], 0);
     }
-    state->visits += (uint64_t)commit->partial[n];
+    pool->worst_now = fmax(pool->worst_now, commit->partial[n + SVM_WORST]);
+    state->visits += n;
     state->scan_due = state->scan_due || state->visits >= state->next_scan;
     state->moved = true;
-    if (part->left == 0)
-        end_pass(commit, part);
-    return strads_commit_route(commit, SVM_ASCEND, block_work(state));
+    if (pool->left == 0)
+        end_pass(state, pool);
+    if (pool->told == 0)
+        tell(commit, pool);
+    tell_block(commit);
+    return STRADS_OK;
 }
 
-void svm_pass_after_scan(strads_commit *commit)
+void svm_pass_scanned(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    svm_part *part = &state->part[commit->block.owner];
+    const strads_block *block = &commit->block;
+    const svm_pool *pool = block->n ? pool_of(state, block) : NULL;
 
-    memcpy(state->urgency + part->begin, commit->partial,
-           commit->block.n * sizeof(double));
-    memcpy(commit->priority, commit->partial, commit->block.n * sizeof(double));
-    part->sum = 0;
-    part->before = INFINITY;
-    part->falls = 1;
-    begin_pass(state, part);
+    for (uint32_t k = 0; k < block->n; k++) {
+        const uint64_t i = row_of(state, strads_block_param(block, k));
+        state->urgency[i] = urgency_of(pool, commit->partial[k]);
+        state->waits[i] = VISITED;
+    }
+    if (++state->seen == state->partitions)
+        svm_begin_passes(commit);
+    tell_block(commit);
 }

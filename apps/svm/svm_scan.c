@@ -7,9 +7,7 @@
  * P and D themselves are bounds whatever w and b are, as long as w = X'b. */
 #include "svm_parts.h"
 
-#define AWAKE 1e-200
-
-/* The numbers behind the n priorities. */
+/* The numbers behind what is told of n rows. */
 enum { LOSS, DUAL, SUPPORTS, N_MORE };
 
 /* A run ends when so many scans in a row have bettered neither bound. */
@@ -25,22 +23,17 @@ strads_err svm_update_scan(strads_task *task)
     svm_local *local = task->local;
     double *sums = task->partial + task->block.n;
 
-    local->left = 0;
     for (uint64_t i = 0; i < local->rows; i++) {
         const svm_sample *x = &local->sample[i];
         const linear_column row = svm_row_of(task->share, i);
         const double z = svm_dot(local, &row, local->base);
         const double b = local->anchor[i] = task->value[i];
-        const double gap = svm_gap_at(x, local->flat, b, z);
         const double rise = svm_rise(x, local->flat, b, z);
-        local->rests[i] = rise < -local->worst;
-        local->left += !local->rests[i];
-        task->partial[i] = local->rests[i] ? 0 : fmax(gap, AWAKE);
+        task->partial[i] = rise > 0 ? svm_gap_at(x, local->flat, b, z) : rise;
         sums[LOSS] += svm_loss_at(x, local->flat, z);
         sums[DUAL] += svm_dual_at(x, local->flat, b);
         sums[SUPPORTS] += b != 0;
     }
-    local->worst_now = 0;
     return STRADS_OK;
 }
 
@@ -173,11 +166,11 @@ strads_err svm_aggregate_scan(strads_commit *commit)
         state->loss = state->dual = 0;
         state->supports_seen = 0;
     }
-    svm_pass_after_scan(commit);
+    svm_pass_scanned(commit);
     state->loss += sums[LOSS];
     state->dual += sums[DUAL];
     state->supports_seen += (uint64_t)sums[SUPPORTS];
-    if (++state->seen < state->partitions)
+    if (state->seen < state->partitions)
         return STRADS_OK;
     state->seen = 0;
     return certify(commit);

@@ -35,13 +35,10 @@ static strads_err reserve(svm_local *local)
     local->weight = calloc(n + 1, sizeof(double));
     local->base = calloc(p + 1, sizeof(double));
     local->w = calloc(p + 1, sizeof(double));
-    local->rests = calloc(n + 1, sizeof(bool));
     local->anchor = calloc(n + 1, sizeof(double));
     local->z = calloc(n + 1, sizeof(double));
-    local->order = calloc(n + 1, sizeof(uint32_t));
-    local->run = calloc(n + 1, sizeof(uint32_t));
     if (local->sample && local->weight && local->base && local->w &&
-        local->rests && local->anchor && local->z && local->order && local->run)
+        local->anchor && local->z)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the state of %llu rows and %llu columns",
@@ -62,7 +59,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     if (!local)
         return strads_fail(STRADS_ENOMEM, "no memory for a partition");
     local->problem = *problem;
-    local->rows = local->left = share->by_row.lines;
+    local->rows = share->by_row.lines;
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
     local->bias = options->bias;
@@ -70,7 +67,6 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->smooth = svm_loss_is_smooth(problem->loss);
     local->flat = options->epsilon;
     local->safety = share->partitions;
-    local->worst = INFINITY;
     err = reserve(local);
     if (!err)
         err = linear_read_weights(options->weights, &share->rows,
@@ -97,7 +93,6 @@ void svm_close(void *opened)
     free(local->weight);
     free(local->base);
     free(local->w);
-    free(local->rests);
     free(local->anchor);
     free(local->z);
     free(local->bend);
@@ -141,13 +136,17 @@ double svm_weight(const void *config, const strads_data *data, uint32_t j)
 static void take_blocks(svm_state *state, const strads_data *data,
                         const strads_shape *shape)
 {
+    const uint64_t first = svm_first_sample(shape);
+
     for (uint32_t p = 0; p < shape->partitions; p++) {
         const strads_range own = svm_owned(NULL, data, shape, p);
-        const uint64_t first = svm_first_sample(shape);
-        state->part[p] = (svm_part){.begin = own.begin - first,
-                                    .end = own.end - first,
-                                    .before = INFINITY,
-                                    .falls = 1};
+        const uint32_t number = strads_pool_of(shape, p);
+        svm_pool *pool = &state->pool[number];
+        if (p == strads_pool_first(shape, number))
+            *pool = (svm_pool){.begin = own.begin - first,
+                               .falls = 1,
+                               .worst = INFINITY};
+        pool->end = own.end - first;
         state->own[p] = (strads_block){.id = p,
                                        .n = (uint32_t)(own.end - own.begin),
                                        .first = (uint32_t)own.begin,
@@ -157,14 +156,15 @@ static void take_blocks(svm_state *state, const strads_data *data,
 
 static bool reserve_state(svm_state *state, const strads_shape *shape)
 {
-    state->part = calloc(shape->partitions + 1, sizeof(*state->part));
+    state->pool = calloc(shape->pools + 1, sizeof(*state->pool));
     state->own = calloc(shape->partitions + 1, sizeof(*state->own));
     state->urgency = calloc(shape->rows + 1, sizeof(double));
-    state->waits = calloc(shape->rows + 1, sizeof(bool));
+    state->waits = calloc(shape->rows + 1, sizeof(uint8_t));
+    state->awake = calloc(shape->rows + 1, sizeof(uint32_t));
     state->told = calloc(shape->rows + 1, sizeof(uint32_t));
     state->how = calloc(shape->rows + 1, sizeof(double));
-    return state->part && state->own && state->urgency && state->waits &&
-           state->told && state->how;
+    return state->pool && state->own && state->urgency && state->waits &&
+           state->awake && state->told && state->how;
 }
 
 strads_err svm_begin(const svm_problem *problem, const strads_data *data,
@@ -181,16 +181,16 @@ strads_err svm_begin(const svm_problem *problem, const strads_data *data,
     state->problem = *problem;
     take_blocks(state, data, shape);
     state->partitions = shape->partitions;
+    state->pools = shape->pools;
     state->columns = shape->cols;
     state->rows = shape->rows;
-    state->entries = (double)strads_data_nnz(data);
+    state->data = data;
     state->safety = shape->partitions;
     state->next_scan = 3 * shape->rows;
     state->aim = .5;
     state->step = SVM_ASCEND;
     state->least = state->nearest = INFINITY;
     state->most = -INFINITY;
-    svm_begin_passes(state);
     *out = state;
     return STRADS_OK;
 }
@@ -201,9 +201,10 @@ void svm_end(void *begun)
 
     if (!state)
         return;
-    free(state->part);
+    free(state->pool);
     free(state->urgency);
     free(state->waits);
+    free(state->awake);
     free(state->told);
     free(state->how);
     free(state->own);

@@ -59,11 +59,14 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     svm_state *state = commit->state;
     const linear_survey *survey = (const linear_survey *)commit->partial;
     char text[64];
-    const strads_err err = classes_of(&state->problem, survey, &state->classes);
+    strads_err err = classes_of(&state->problem, survey, &state->classes);
 
+    if (!err)
+        err = svm_begin_first_passes(commit);
     if (err)
         return err;
     state->surveyed = true;
+    state->moved = true; /* a merge comes between the samples and their use */
     state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
     if (!svm_loss_classifies(state->problem.loss))
         return STRADS_OK;

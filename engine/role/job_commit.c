@@ -9,6 +9,7 @@
 #include "engine/role/shared_totals.h"
 #include "engine/store/follower.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +40,18 @@ static strads_err check_priorities(const sti_run *run, uint32_t n,
     return STRADS_OK;
 }
 
+static strads_err prioritise(sti_aggregate_job *job, uint32_t n,
+                             const uint32_t *param, const double *priority)
+{
+    strads_err err = check_priorities(job->run, n, param, priority);
+    return err ? err : sti_moved_deal(job->run, job->moved, n, param, priority);
+}
+
 void strads_commit_prioritise(strads_commit *commit, uint32_t n,
                               const uint32_t *param, const double *priority)
 {
     sti_aggregate_job *job = commit->engine;
-    strads_err err = check_priorities(job->run, n, param, priority);
-    if (!err)
-        err = sti_moved_deal(job->run, job->moved, n, param, priority);
+    strads_err err = prioritise(job, n, param, priority);
     if (err)
         job->job.err = err;
 }
@@ -190,10 +196,23 @@ static double norm(const double *row, uint32_t width)
 static uint32_t count_changed(const strads_commit *commit)
 {
     uint32_t n = 0;
+    if (commit->change && commit->width == 1) {
+        for (uint32_t k = 0; k < commit->block.n; k++)
+            n += commit->change[k] != 0;
+        return n;
+    }
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
         n +=
             !is_zero(commit->change + (size_t)k * commit->width, commit->width);
     return n;
+}
+
+/* Whether nobody owns what is in a block, though others are owned: that is no
+ * policy's. */
+static bool is_unowned(const sti_aggregate_job *job, const strads_block *block)
+{
+    return job->run->owned && !block->param &&
+           !sti_owned_meets(job->run->owned, block->first, block->n);
 }
 
 /* Of these, those that count: what nobody owns follows from what is owned. */
@@ -204,10 +223,30 @@ static uint32_t count_updates(const sti_aggregate_job *job,
     uint32_t n = 0;
     if (!owned)
         return count_changed(commit);
+    if (is_unowned(job, &commit->block))
+        return 0;
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
         n += !is_zero(commit->change + (size_t)k * commit->width,
                       commit->width) &&
              sti_owned_has(owned, strads_block_param(&commit->block, k));
+    return n;
+}
+
+/* The rows of a block that changed; returns how many. */
+static uint32_t fill_block_change(const strads_commit *commit, uint32_t *param,
+                                  double *change)
+{
+    uint32_t width = commit->width, n = 0;
+    for (uint32_t k = 0; commit->change && k < commit->block.n; k++) {
+        const double *row = commit->change + (size_t)k * width;
+        if (is_zero(row, width))
+            continue;
+        if (width == 1)
+            change[n] = *row;
+        else
+            memcpy(change + (size_t)n * width, row, sizeof *row * width);
+        param[n++] = strads_block_param(&commit->block, k);
+    }
     return n;
 }
 
@@ -218,14 +257,7 @@ static void fill_change(const sti_aggregate_job *job,
     uint32_t width = commit->width;
     uint32_t *param = (uint32_t *)(uintptr_t)news->change.param;
     double *change = (double *)(uintptr_t)news->change.change;
-    uint32_t n = 0;
-    for (uint32_t k = 0; commit->change && k < commit->block.n; k++) {
-        const double *row = commit->change + (size_t)k * width;
-        if (is_zero(row, width))
-            continue;
-        memcpy(change + (size_t)n * width, row, sizeof *row * width);
-        param[n++] = strads_block_param(&commit->block, k);
-    }
+    uint32_t n = fill_block_change(commit, param, change);
     if (job->n_also) {
         memcpy(param + n, job->also_param, sizeof *param * job->n_also);
         memcpy(change + (size_t)n * width, job->also_change,
@@ -263,7 +295,11 @@ static strads_err check_finite(const sti_aggregate_job *job,
                                const strads_commit *commit,
                                const strads_change *change)
 {
-    for (size_t k = 0; k < (size_t)change->n * commit->width; k++)
+    const size_t n = (size_t)change->n * commit->width;
+    bool finite = true;
+    for (size_t k = 0; k < n; k++)
+        finite &= fabs(change->change[k]) <= DBL_MAX;
+    for (size_t k = 0; k < n && !finite; k++)
         if (!isfinite(change->change[k]))
             return strads_fail(
                 STRADS_EPROGRAM,
@@ -297,13 +333,29 @@ static strads_err store_change(sti_aggregate_job *job,
     return err;
 }
 
+/* Whether aggregate gave all of a block's parameters, listed, a priority. */
+static bool has_all_priorities(const strads_commit *commit)
+{
+    if (!commit->block.param)
+        return false;
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        if (!(commit->priority[k] >= 0))
+            return false;
+    return true;
+}
+
 /* What aggregate said of its block's parameters, or else how much they moved. A
  * CALLED phase need not have tried to move them. */
 static strads_err block_priorities(sti_aggregate_job *job,
                                    const strads_commit *commit)
 {
+    const strads_block *block = &commit->block;
+    if (!commit->priority || is_unowned(job, block))
+        return STRADS_OK;
+    if (has_all_priorities(commit))
+        return prioritise(job, block->n, block->param, commit->priority);
     bool called = job->run->phases[commit->phase].when == STRADS_WHEN_CALLED;
-    for (uint32_t k = 0; commit->priority && k < commit->block.n; k++) {
+    for (uint32_t k = 0; k < block->n; k++) {
         uint32_t param = strads_block_param(&commit->block, k);
         double priority = commit->priority[k];
         if (!(priority >= 0)) {
@@ -312,9 +364,7 @@ static strads_err block_priorities(sti_aggregate_job *job,
                 continue; /* a look at it; prioritise may have spoken */
             priority = norm(row, commit->width);
         }
-        strads_err err = check_priorities(job->run, 1, &param, &priority);
-        if (!err)
-            err = sti_moved_deal(job->run, job->moved, 1, &param, &priority);
+        strads_err err = prioritise(job, 1, &param, &priority);
         if (err)
             return err;
     }

@@ -11,6 +11,8 @@
 strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
 {
     const sti_partition *part = &run->partition[job->partition];
+    const uint32_t pool = strads_pool_of(&run->shape, job->partition);
+    const uint32_t first = strads_pool_first(&run->shape, pool);
     return (strads_task){
         .share = part->share,
         .local = part->local,
@@ -22,6 +24,9 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
         .width = run->shape.width,
         .total = part->total,
         .shape = &run->shape,
+        .peer = run->peer ? run->peer + first : NULL,
+        .first_peer = first,
+        .n_peers = strads_pool_first(&run->shape, pool + 1) - first,
     };
 }
 
@@ -40,6 +45,9 @@ static strads_err open_partition(sti_run *run, sti_worker_job *job)
             return err;
     }
     part->opened = true;
+    if (run->peer)
+        run->peer[job->partition] =
+            (strads_peer){.share = part->share, .local = part->local};
     return STRADS_OK;
 }
 

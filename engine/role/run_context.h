@@ -71,6 +71,8 @@ typedef struct sti_run {
     uint32_t nodes, shards;  /* of a run on several nodes */
     sti_tuning tuning;       /* the same */
     uint32_t schedulers;     /* 1 .. parameters */
+    uint32_t pools;          /* 1 .. partitions, which is what a program has
+                                that is not pooled */
     bool deterministic;
     double tolerance, threshold, time_limit;
     uint32_t keep_versions; /* of blocks that travel, every so many laps; 0:
@@ -86,6 +88,8 @@ typedef struct sti_run {
     const double *start_value;
 
     sti_partition *partition; /* [partitions]; share NULL: not hosted here */
+    strads_peer *peer; /* [partitions] of a pooled program: set when one opens,
+                          before any update; otherwise NULL */
     const strads_policy *policy;
     sti_range *range; /* [schedulers] */
 

@@ -76,6 +76,7 @@ strads_err strads_engine_listen(const strads_program *program,
     engine->terms.tuning = sti_setup_tuning(options);
     engine->terms.schedulers = options->schedulers;
     engine->terms.blocks = options->blocks;
+    engine->terms.pools = options->pools;
     engine->terms.reconnect = options->reconnect > 0 ? options->reconnect : 10;
     engine->terms.threshold = options->threshold;
     if (options->policy)

@@ -233,6 +233,7 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
     options.policy = engine->terms.policy;
     options.max_rounds = engine->terms.max_rounds;
     options.blocks = engine->terms.blocks;
+    options.pools = engine->terms.pools;
     options.plan_given = engine->terms.plan;
     sti_setup setup = {0};
     strads_result *result = NULL;

@@ -4,6 +4,7 @@
 
 #include "engine/base/kernel_level.h"
 #include "engine/role/owned_policy.h"
+#include "engine/run/run_pools.h"
 #include "engine/role/block_versions.h"
 #include "engine/role/push_stream.h"
 #include "engine/role/shared_totals.h"
@@ -300,6 +301,7 @@ static strads_err take_shape(sti_setup *setup)
         .rows = strads_data_rows(run->data),
         .cols = strads_data_cols(run->data),
         .partitions = run->partitions,
+        .pools = run->pools,
     };
     strads_err err = STRADS_OK;
     if (run->program->shape)
@@ -452,6 +454,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = take_config(setup, config);
     if (!err)
+        err = sti_pools_take(run, layout, setup->options.pools);
+    if (!err)
         err = take_shape(setup);
     if (!err)
         err = take_ranges(run, setup->options.schedulers);
@@ -476,6 +480,7 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     for (uint32_t p = 0; run->partition && p < run->partitions; p++)
         close_partition(run, &run->partition[p]);
     free(run->partition);
+    free(run->peer);
     free(setup->node_of);
     sti_route_free(setup->route);
     strads_plan_free(setup->plan);

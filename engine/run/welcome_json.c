@@ -41,14 +41,15 @@ char *sti_run_terms_write(const sti_run_terms *terms)
     for (uint32_t k = 0; workers && k < terms->nodes; k++)
         json_array_append_new(workers, json_integer(terms->workers[k]));
     json_t *all = json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:o, s:o*, s:o, "
+        "{s:s, s:o, s:I, s:I, s:I, s:I, s:f, s:o, s:I, s:I, s:o, s:o*, s:o, "
         "s:s?}",
         "program", terms->program->name, "config", config_json(terms),
         "partitions", (json_int_t)terms->partitions, "depth",
         (json_int_t)terms->depth, "max_rounds", (json_int_t)terms->max_rounds,
         "shards", (json_int_t)terms->shards, "reconnect", terms->reconnect,
         "tables", tuning_json(&terms->tuning), "blocks",
-        (json_int_t)terms->blocks, "choosing", choosing_json(terms), "plan",
+        (json_int_t)terms->blocks, "pools", (json_int_t)terms->pools,
+        "choosing", choosing_json(terms), "plan",
         terms->plan ? sti_plan_json(terms->plan) : NULL, "workers", workers,
         "data", terms->data_path);
     char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
@@ -154,6 +155,7 @@ static strads_err read_numbers(json_t *all, sti_run_terms *out)
     json_int_t rounds = json_integer_value(json_object_get(all, "max_rounds"));
     json_int_t shards = json_integer_value(json_object_get(all, "shards"));
     json_int_t blocks = json_integer_value(json_object_get(all, "blocks"));
+    json_int_t pools = json_integer_value(json_object_get(all, "pools"));
     out->reconnect = json_number_value(json_object_get(all, "reconnect"));
     if (!(out->reconnect > 0) || out->reconnect > 1e6)
         return refuse("time for links");
@@ -163,11 +165,14 @@ static strads_err read_numbers(json_t *all, sti_run_terms *out)
         return refuse("numbers of shards");
     if (blocks < 0 || blocks > 1 << 20)
         return refuse("number of blocks");
+    if (pools < 0 || pools > 1 << 20)
+        return refuse("number of pools");
     out->partitions = (uint32_t)partitions;
     out->depth = (uint32_t)depth;
     out->max_rounds = (uint64_t)rounds;
     out->shards = (uint32_t)shards;
     out->blocks = (uint32_t)blocks;
+    out->pools = (uint32_t)pools;
     const char *path = json_string_value(json_object_get(all, "data"));
     out->data_path = path ? strdup(path) : NULL;
     return STRADS_OK;

@@ -17,7 +17,7 @@ typedef struct sti_run_terms {
     uint64_t max_rounds; /* of a data-parallel program; 0: no bound */
     uint32_t shards;
     sti_tuning tuning;       /* of a data-parallel program */
-    uint32_t blocks;         /* as the option */
+    uint32_t blocks, pools;  /* as the options */
     double reconnect;        /* seconds */
     const strads_plan *plan; /* or NULL */
     strads_plan *plan_read;  /* the one that was told, to be freed */

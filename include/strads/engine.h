@@ -71,6 +71,10 @@ typedef struct strads_engine_options {
                             the others are in flight. One on each of the first
                             nodes, and so on in turn. Another number, other
                             draws. At most one a parameter, and 256; 0: 1 */
+    uint32_t pools;      /* of partitions that follow each other and work on
+                            each other's shares, where a program can: its own
+                            `pooled`. Each is on one node. Another number,
+                            other bits. 0: one a node */
     double threshold;    /* dependency threshold; 0: 0.1 */
     double tolerance;    /* relative gap to stop at; 0: 1e-6 */
     uint64_t max_rounds; /* 0: no bound; of a loop: clocks */

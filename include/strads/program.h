@@ -65,6 +65,17 @@ typedef struct strads_change {
 
 /* ---- what callbacks get ------------------------------------------------ */
 
+/* What a pooled program's workers see of a partition of their pool. An update
+ * may read its share, and of its state what `open` has made, and what callbacks
+ * of a dispatch to ALL have that was committed before this one left; news come
+ * to a partition with its next dispatch, so what `receive` makes of a result is
+ * there for all from the dispatch after that on. What belongs to the
+ * parameters of its block, which nobody else holds, it may also change. */
+typedef struct strads_peer {
+    const strads_share *share;
+    void *local; /* NULL until it has been opened */
+} strads_peer;
+
 /* A worker's callback: one block, on one share. Pointers are valid during the
  * call only, but for `share`, `config` and `store`, which last for the run. */
 typedef struct strads_task {
@@ -94,6 +105,10 @@ typedef struct strads_task {
      * strads_shape. NULL in other callbacks. */
     double *total;
     const struct strads_shape *shape; /* of the run, for its whole life */
+    /* [n_peers] the partitions first_peer .. first_peer + n_peers - 1: this
+     * one's pool. NULL where the program is not pooled. */
+    const strads_peer *peer;
+    uint32_t first_peer, n_peers;
     void *state;  /* run, partition 0 alone: what `begin` made, to keep what the
                      result is to tell; elsewhere NULL */
     void *engine; /* run: for the calls below */
@@ -369,10 +384,26 @@ typedef struct strads_shape {
      * process keeps. */
     uint64_t rows, cols;
     uint32_t partitions; /* K */
+    uint32_t pools;      /* of partitions; K where the program is not pooled */
     /* How many of the parameters, the first ones, a model holds; preset to 0:
      * all. The rest is the run's own (a dual program's samples, say). */
     uint64_t coefficients;
 } strads_shape;
+
+/* The pool of a partition, and the first partition of a pool; pool == pools
+ * gives the end. */
+static inline uint32_t strads_pool_of(const strads_shape *shape,
+                                      uint32_t partition)
+{
+    return (uint32_t)((uint64_t)partition * shape->pools / shape->partitions);
+}
+
+static inline uint32_t strads_pool_first(const strads_shape *shape,
+                                         uint32_t pool)
+{
+    return (uint32_t)(((uint64_t)pool * shape->partitions + shape->pools - 1) /
+                      shape->pools);
+}
 
 /* Bytes that grow, for `pack`. */
 typedef struct strads_bytes strads_bytes;
@@ -489,6 +520,13 @@ typedef struct strads_program {
      * together with a PROBE phase. NULL: policies choose among all. */
     strads_range (*owned)(const void *config, const strads_data *data,
                           const strads_shape *shape, uint32_t partition);
+    /* Owned parameters may be worked on by any partition of their owner's pool:
+     * partitions that follow each other on one node (the engine's option
+     * `pools`). The policy is opened once for each pool. The parameters of its
+     * blocks are dealt out among the pool's partitions, by draws made anew each
+     * time, evenly by weight; these reach the rows through task->peer. `owned`
+     * leaves no gaps inside a pool. */
+    bool pooled;
 } strads_program;
 
 /* A program in a shared object for `strads run`: put this at file level.
