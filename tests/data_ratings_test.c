@@ -253,6 +253,41 @@ Test(data_ratings, what_is_wrong_is_said_with_its_line)
     }
 }
 
+/* Twenty pages of entries, spent but for the last two rows. */
+Test(data_ratings, are_given_back_where_their_owner_says_so_alone)
+{
+    enum { ROWS = 20, COLS = 1024 };
+    char *text = malloc((size_t)ROWS * COLS * 16), *at = text;
+    for (int u = 0; u < ROWS; u++)
+        for (int i = 0; i < COLS; i++)
+            at += sprintf(at, "%d %d %d\n", u, i, 1 + i % 5);
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_RATINGS,
+                             .layout = STRADS_LAYOUT_ROWS,
+                             .values = STRADS_F32};
+    strads_data *data = NULL;
+    cr_assert_eq(strads_data_read(oracle_text("many.txt", text), &o, &data),
+                 STRADS_OK, "%s", strads_error_text());
+    const strads_share *share = strads_data_share(data, 0);
+    const strads_sparse *x = &share->by_row;
+    for (int spendable = 0; spendable < 2; spendable++) {
+        uint64_t zeros = 0;
+        strads_share_spend(share, 0, ROWS - 2);
+        for (uint64_t e = 0; e < x->nnz; e++)
+            zeros += x->f32[e] < 1;
+        for (uint64_t e = x->start[ROWS - 2]; e < x->nnz; e++)
+            cr_assert_eq(x->f32[e], 1 + (float)(x->index[e] % 5));
+        cr_expect_eq(x->start[ROWS], ROWS * COLS);
+        if (spendable)
+            cr_expect_geq(zeros, (ROWS - 4) * COLS);
+        else
+            cr_expect_eq(zeros, 0);
+        strads_data_spend(data);
+    }
+    strads_data_free(data);
+    free(text);
+}
+
 Test(data_ratings, in_matrixmarket_keep_the_last_too)
 {
     strads_data *data =

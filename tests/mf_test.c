@@ -97,6 +97,27 @@ Test(mf, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
     mf_trial_expect_same_everywhere(train_path, &config, PLANTED_USERS);
 }
 
+Test(mf, data_that_are_spent_give_the_same_bits)
+{
+    const strads_mf_options config = {.rank = 4, .sweeps = 2};
+    const strads_engine_options options = {.size = sizeof options,
+                                           .workers = 2,
+                                           .partitions = 2,
+                                           .seed = 5};
+    strads_result *kept = train(&config, 2, 2), *spent = NULL;
+    strads_data *data = mf_trial_read(train_path, 2);
+    const strads_sparse *x = &strads_data_share(data, 1)->by_row;
+    strads_data_spend(data);
+    cr_assert_eq(strads_run(&strads_program_mf, &config, data, &options,
+                            &spent),
+                 STRADS_OK, "%s", strads_error_text());
+    mf_trial_expect_same(kept, spent, PLANTED_USERS);
+    cr_expect_eq(x->index[x->nnz / 2], 0, "nothing was given back");
+    strads_result_free(kept);
+    strads_result_free(spent);
+    strads_data_free(data);
+}
+
 Test(mf, what_is_held_out_does_not_depend_on_partitions)
 {
     const strads_mf_options config = {.rank = 4, .sweeps = 1};

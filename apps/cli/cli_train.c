@@ -69,6 +69,9 @@ static strads_err read_data(cli_job *j)
         cli_cost_tell(j->files.quiet, j->data_path, &options);
         err = strads_data_read(j->data_path, &options, &j->data);
     }
+    if (!err) {
+        strads_data_spend(j->data);
+    }
     return err;
 }
 

@@ -113,6 +113,7 @@ static strads_err read_share(strads_engine *engine, join_options *options,
     }
     if (!err) {
         char held[CLI_BYTES_SIZE];
+        strads_data_spend(*out);
         cli_say(options->quiet, "keeps %s of the data in memory",
                 cli_bytes(strads_data_bytes(*out), held));
     }

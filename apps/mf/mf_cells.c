@@ -134,17 +134,33 @@ static void fill_user(mf_local *l, const strads_task *task, uint64_t u,
     }
 }
 
+/* What is in cells need not be in the share as well: gives rows [from, to) back
+ * when they are many, and returns how far that has come. */
+static uint64_t spend(const strads_share *share, uint64_t from, uint64_t to)
+{
+    enum { ENTRIES = 1 << 18 };
+    const uint64_t *start = share->by_row.start;
+
+    if (to < share->by_row.lines && start[to] - start[from] < ENTRIES)
+        return from;
+    strads_share_spend(share, from, to);
+    return to;
+}
+
 static strads_err fill(mf_local *l, strads_task *task)
 {
     filling f = {.rating = malloc(sizeof(uint64_t) * l->blocks),
                  .held = malloc(sizeof(uint64_t) * l->blocks),
                  .losses = task->partial};
+    uint64_t spent = 0;
 
     if (f.rating && f.held) {
         memcpy(f.rating, l->first, sizeof(uint64_t) * l->blocks);
         memcpy(f.held, l->held.start, sizeof(uint64_t) * l->blocks);
-        for (uint64_t u = 0; u < l->users; u++)
+        for (uint64_t u = 0; u < l->users; u++) {
             fill_user(l, task, u, &f);
+            spent = spend(task->share, spent, u + 1);
+        }
     }
     const bool filled = f.rating && f.held;
     free(f.rating);

@@ -1,8 +1,10 @@
-/* The public face of a data set that is complete: nothing here changes one. */
+/* The public face of a data set that is complete: nothing here changes one, but
+ * what is to be spent. */
 #include "engine/data/data_set.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/data/big_array.h"
 #include "engine/data/memory_room.h"
@@ -151,6 +153,36 @@ uint64_t strads_data_unknown(const strads_data *data)
 uint64_t strads_data_repeated(const strads_data *data)
 {
     return data->repeated;
+}
+
+void strads_data_spend(strads_data *data)
+{
+    for (uint32_t k = 0; k < data->keep_count; k++)
+        data->shares[k].spendable = true;
+}
+
+/* Pages that lie wholly within the array's [begin, end). */
+static void give_back(const void *array, size_t width, uint64_t begin,
+                      uint64_t end)
+{
+    const uintptr_t page = 4096;
+    const uintptr_t first = (uintptr_t)array + begin * width;
+    const uintptr_t from = (first + page - 1) / page * page;
+    const uintptr_t to = ((uintptr_t)array + end * width) / page * page;
+
+    if (array != NULL && from < to)
+        (void)madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void strads_share_spend(const strads_share *share, uint64_t begin, uint64_t end)
+{
+    const strads_sparse *x = &share->by_row;
+
+    if (!share->spendable || x->start == NULL || begin >= end)
+        return;
+    give_back(x->index, sizeof *x->index, x->start[begin], x->start[end]);
+    give_back(x->f32, sizeof *x->f32, x->start[begin], x->start[end]);
+    give_back(x->f64, sizeof *x->f64, x->start[begin], x->start[end]);
 }
 
 const strads_share *strads_data_share(const strads_data *data,

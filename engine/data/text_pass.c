@@ -4,8 +4,11 @@
 #include "engine/data/text_pass.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "engine/data/parallel_tasks.h"
+
+enum { PIECE = 4 << 20 };
 
 static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
 {
@@ -46,14 +49,42 @@ static void feed_end(sti_feed *f, const sti_pass *pass)
     chunk->trouble = f->trouble;
 }
 
+/* Some megabytes further, behind a cut. */
+static const char *piece_end(const sti_pass *pass, const char *at,
+                             const char *end)
+{
+    const size_t left = (size_t)(end - at);
+    const char *cut = left > PIECE
+                          ? memchr(at + PIECE, pass->parser->cut, left - PIECE)
+                          : NULL;
+    return cut != NULL ? cut + 1 : end;
+}
+
+/* Pages of a mapped file that have been read: the file itself has them. */
+static void let_go(const sti_text *text, const char *from, const char *to)
+{
+    const uintptr_t page = 4096;
+    const uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
+    const uintptr_t end = (uintptr_t)to / page * page;
+    if (text->regular && first < end)
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 static void one_chunk(void *context, size_t task)
 {
     const sti_pass *pass = context;
     const sti_chunk *chunk = &pass->chunks[task];
     sti_feed feed;
     feed_start(&feed, pass, task);
-    /* The line is counted only if it is needed. */
-    feed_take(&feed, pass, (sti_piece){chunk->begin, chunk->end, 0});
+    for (const char *at = chunk->begin; feed.trouble.err == STRADS_OK;) {
+        const char *end = piece_end(pass, at, chunk->end);
+        /* The line is counted only if it is needed. */
+        feed_take(&feed, pass, (sti_piece){at, end, 0});
+        let_go(pass->text, at, end);
+        at = end;
+        if (at == chunk->end)
+            break;
+    }
     feed_end(&feed, pass);
 }
 

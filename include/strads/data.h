@@ -8,6 +8,7 @@
 #ifndef STRADS_DATA_H
 #define STRADS_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,7 @@ typedef struct strads_share {
     const double *label; /* [rows.end - rows.begin]; NULL when there are none */
     /* Of the whole data set, as strads_data_row_names and _col_names. */
     const strads_names *row_names, *col_names;
+    bool spendable; /* see strads_data_spend */
 } strads_share;
 
 /* A data set, or the part of it that this process keeps. Immutable once read:
@@ -241,6 +243,18 @@ STRADS_API const strads_share *strads_data_share(const strads_data *data,
  * thread. */
 STRADS_API strads_err strads_data_find_kind(const char *path,
                                             strads_kind *found);
+
+/* The next run is all that the data are for: a program that has made something
+ * else of a share's rows may give back what these take. Afterwards their
+ * entries read as 0; sizes, counts, names and labels stay. Before the run; no
+ * other may use the data meanwhile. */
+STRADS_API void strads_data_spend(strads_data *data);
+
+/* Gives back the memory of by_row's entries of the rows [begin, end), counted
+ * within the share, as far as it is whole pages, if the data are to be spent;
+ * otherwise nothing happens. By who works on the share. */
+STRADS_API void strads_share_spend(const strads_share *share, uint64_t begin,
+                                   uint64_t end);
 
 /* Looks a file over without keeping it; errors as strads_data_read. */
 STRADS_API strads_err strads_data_summarize(const char *path,
