@@ -168,6 +168,46 @@ paste -d ' ' out decisions | awk '{ d = $1 - $4; if (d < 0) d = -d
 refuses 2 'a start is for two classes' logistic train three.svm \
     --start three.json --quiet
 
+# All at once, by softmax: probabilities, log loss, the same bits on two
+# processes, and simulated
+soft="--multiclass softmax --lambda 0.003 --intercept --deterministic
+    --partitions 3 --classes -1,1,7"
+# shellcheck disable=SC2086 # words
+trains soft three.svm $soft --workers 2
+says soft.json '"width": 3' '"multiclass": "softmax"'
+says soft.err "labels -1,1,7: all at once, by softmax"
+gives 0 logistic predict soft.json three.svm --write decision --quiet
+cp out decisions
+gives 0 logistic predict soft.json three.svm
+says err "% of labels right" "log loss"
+loss=$(sed -n 's/.*log loss //p' err)
+paste -d ' ' out decisions | awk '{
+    sum = exp($4) + exp($5) + exp($6)
+    for (k = 1; k <= 3; k++) {
+        d = $k - exp($(k + 3)) / sum; if (d < 0) d = -d
+        if (d > 1e-9) { print; exit 1 } } }' ||
+    fail "a probability is not the softmax of its decisions"
+paste -d ' ' three.svm out | awk '{
+    p = $1 == 7 ? $NF : $1 == 1 ? $(NF - 1) : $(NF - 2); sum -= log(p) }
+    END { printf "%.17g", sum / NR }' >own
+near "$loss" "$(cat own)" 1e-5 "the log loss of a softmax"
+start first logistic train three.svm $soft --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --model soft2.json
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+for k in soft soft2; do
+    grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
+done
+cmp -s soft.bits soft2.bits || fail "softmax: 1 and 2 processes differ"
+gives 0 simulate logistic three.svm --multiclass softmax --lambda 0.003 \
+    --intercept --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
+tail -n 1 sim.jsonl >last
+near "$(member last objective)" "$(member soft.json objective)" 2e-6 \
+    "softmax, simulated"
+
 # An L2 penalty alone: in the dual, with the same model as by columns, in one
 # process, on two, and simulated; by columns where that cannot be
 trains rows "$party" --l1-ratio 0 --tolerance 1e-9 --workers 2

@@ -16,6 +16,7 @@ enum { MOST_CLASSES = 64 };
 
 typedef struct classes {
     const char *write;          /* the option */
+    bool softmax;               /* of more: they were trained at once */
     uint32_t n;                 /* two of them have one sum */
     double label[MOST_CLASSES]; /* negative, positive; or one a sum */
 } classes;
@@ -69,6 +70,9 @@ static strads_err read_labels(void *arg, const char *path,
 {
     json_t *options = json_loads(model->options, 0, NULL);
     classes *c = arg;
+    const char *multiclass =
+        json_string_value(json_object_get(options, "multiclass"));
+    c->softmax = multiclass && strcmp(multiclass, "softmax") == 0;
     bool good =
         find_labels(options, c) && model->width == (c->n > 2 ? c->n : 1);
     json_decref(options);
@@ -98,6 +102,19 @@ static uint32_t best_of(const classes *c, const double *sum)
     return best;
 }
 
+/* exp(sum_k) of all, brought to a sum of 1. */
+static uint32_t find_softmax(const classes *c, const double *sum, double *out)
+{
+    double most = sum[best_of(c, sum)], all = 0;
+    for (uint32_t k = 0; k < c->n; k++) {
+        all += out[k] = exp(sum[k] - most);
+    }
+    for (uint32_t k = 0; k < c->n; k++) {
+        out[k] /= all;
+    }
+    return c->n;
+}
+
 /* Of two classes that of the positive one; of more, each against the rest,
  * brought to a sum of 1. */
 static uint32_t find_probabilities(const classes *c, const double *sum,
@@ -107,6 +124,9 @@ static uint32_t find_probabilities(const classes *c, const double *sum,
     if (c->n == 2) {
         out[0] = probability_of(sum[0]);
         return 1;
+    }
+    if (c->softmax) {
+        return find_softmax(c, sum, out);
     }
     for (uint32_t k = 0; k < c->n; k++) {
         all += out[k] = probability_of(sum[k]);

@@ -28,18 +28,20 @@ static bool names_two(const char *classes)
     return comma && !strchr(comma + 1, ',');
 }
 
-static void describe_labels(const char *classes)
+static void describe_labels(const char *classes, const char *multiclass)
 {
+    bool softmax = multiclass && strcmp(multiclass, "softmax") == 0;
+    const char *many =
+        softmax ? ": all at once, by softmax" : ": each against the rest";
     cli_say(false, "labels %s%s", classes,
-            names_two(classes) ? ": the second is positive"
-                               : ": each against the rest");
+            names_two(classes) ? ": the second is positive" : many);
 }
 
 static void describe(const void *state)
 {
     const strads_logistic_options *o = strads_logistic_resolved(state);
     double lambda_max = strads_logistic_lambda_max(state);
-    describe_labels(o->classes);
+    describe_labels(o->classes, o->multiclass);
     if (lambda_max > 0) {
         cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
                 o->lambda, o->lambda / lambda_max, lambda_max);
@@ -59,7 +61,7 @@ static void resolve_dual(const void *state, void *config)
 static void describe_dual(const void *state)
 {
     const strads_logistic_options o = strads_logistic_dual_resolved(state);
-    describe_labels(o.classes);
+    describe_labels(o.classes, NULL);
     cli_say(false, "lambda %.6g, an L2 penalty alone, solved in the dual",
             o.lambda);
 }

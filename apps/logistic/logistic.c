@@ -15,6 +15,7 @@
  *     search   nothing                 -> a step length; weights frozen anew
  *
  *     hessian  X'HX                    -> Newton's step, L2 alone, few columns
+ *     judge    X'(Y - P), losses       -> softmax: the gap of the whole
  *
  * solve runs on the policy's blocks until the model is solved, search ends it,
  * and when models gain little a scan looks at everything again. */
@@ -128,7 +129,7 @@ static strads_err aggregate_scan(strads_commit *commit)
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of the losses overflows: scale the columns "
                            "down, or their start values");
-    if (is_through(state, commit->tolerance))
+    if (!state->softmax && is_through(state, commit->tolerance))
         return begin_next(state);
     if (state->ridge.used)
         return logistic_ridge_judge(commit);
@@ -147,6 +148,8 @@ static strads_err aggregate_search(strads_commit *commit)
     state->enough = true;
     const strads_err err = logistic_search(commit);
     state->next = state->enough ? LOGISTIC_TO_SCAN : LOGISTIC_TO_SOLVE;
+    if (state->enough && state->softmax)
+        logistic_softmax_next(state);
     return err;
 }
 
@@ -157,6 +160,14 @@ static strads_err logistic_objective(void *user, strads_report *report)
     const logistic_state *state = user;
     double primal = 0, gap = 0;
 
+    if (state->softmax) {
+        gap = fmax(state->judged.primal - state->judged.dual, 0);
+        report->objective = state->judged.primal / state->weight;
+        report->gap = state->judged.primal > 0 ? gap / state->judged.primal : 0;
+        report->nonzeros = state->judged.nonzeros;
+        report->stop = state->judged.watch.stalled;
+        return STRADS_OK;
+    }
     for (uint32_t k = 0; k < state->width; k++) {
         const bool at_hand = k == state->target && state->scans > 0;
         primal += at_hand ? state->primal : state->done[k].primal;
@@ -177,6 +188,14 @@ static strads_err dispatch_scalars(strads_turn *turn, uint32_t phase)
     const strads_block none = {.id = LOGISTIC_SCALARS_ID};
 
     return strads_turn_dispatch(turn, phase, 1, &none);
+}
+
+static strads_err dispatch_rows(strads_turn *turn)
+{
+    const logistic_state *state = turn->state;
+    const strads_block none = {.id = LOGISTIC_TURN_ID + state->target};
+
+    return strads_turn_dispatch(turn, LOGISTIC_ROWS, 1, &none);
 }
 
 static strads_err dispatch_alive(strads_turn *turn, uint32_t phase)
@@ -229,7 +248,9 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_LEVEL:
         return dispatch_scalars(turn, LOGISTIC_LEVEL);
     case LOGISTIC_TO_ROWS:
-        return dispatch_scalars(turn, LOGISTIC_ROWS);
+        return dispatch_rows(turn);
+    case LOGISTIC_TO_JUDGE:
+        return dispatch_alive(turn, LOGISTIC_JUDGE);
     case LOGISTIC_TO_SCAN:
         return dispatch_alive(turn, LOGISTIC_SCAN);
     case LOGISTIC_TO_HESSIAN:
@@ -262,7 +283,14 @@ static size_t partial_moments(const strads_task *task)
 
 static size_t partial_rows(const strads_task *task)
 {
-    return task->shape->rows * sizeof(double);
+    const bool softmax = logistic_is_softmax(task->config, task->width);
+
+    return task->shape->rows * sizeof(double) * (softmax ? 2 : 1);
+}
+
+static size_t partial_judge(const strads_task *task)
+{
+    return logistic_judge_size(task->block.n, task->width);
 }
 
 static size_t partial_level(const strads_task *task)
@@ -345,6 +373,12 @@ static const strads_phase phases[] = {
                           .partial = partial_hessian,
                           .update = logistic_add_hessian,
                           .aggregate = logistic_ridge_step},
+    [LOGISTIC_JUDGE] = {.name = "judge",
+                        .when = STRADS_WHEN_CALLED,
+                        .reports = true,
+                        .partial = partial_judge,
+                        .update = logistic_judge,
+                        .aggregate = logistic_aggregate_judge},
 };
 
 /* What one lambda and a path have in common: all that is computed. A path's

@@ -27,8 +27,7 @@
 
 #include "logistic_parts.h"
 
-/* A lower bound of sum c H(t u) over the rows of one class. */
-static double entropy(const logistic_side *side, double t)
+double logistic_entropy(const logistic_side *side, double t)
 {
     const double whole = side->loss + side->margin;
 
@@ -92,8 +91,8 @@ static void take_column(logistic_state *state, uint64_t j, double slope,
 static double entropies(const logistic_sides *sides, const double fair[2],
                         double t)
 {
-    return entropy(&sides->of[0], t * fair[0]) +
-           entropy(&sides->of[1], t * fair[1]);
+    return logistic_entropy(&sides->of[0], t * fair[0]) +
+           logistic_entropy(&sides->of[1], t * fair[1]);
 }
 
 /* The better of the two dual points; *share: t there. */

@@ -144,7 +144,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     if (err)
         return err;
     tell_priorities(commit);
-    if (!state->path)
+    if (!state->path && !state->softmax)
         screen(state);
     set_targets(state, violators);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);

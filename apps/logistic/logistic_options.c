@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "apps/linear/linear_options.h"
 #include "logistic_parts.h"
@@ -42,6 +43,12 @@ const strads_option logistic_option_table[] = {
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_WEIGHTS(FIELD(weights)),
     LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = "multiclass",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(multiclass),
+     .metavar = "HOW",
+     .help = "more labels: ovr, each against the rest (default), or softmax",
+     .choices = "ovr|softmax"},
     {.name = NULL}};
 
 strads_err logistic_options_resolve(const strads_logistic_options *given,
@@ -60,6 +67,11 @@ strads_err logistic_options_resolve(const strads_logistic_options *given,
                            "lambda (%g), lambda-ratio (%g) and c (%g) say "
                            "the same thing; give one of them",
                            o.lambda, o.lambda_ratio, o.c);
+    if (o.multiclass && *o.multiclass && strcmp(o.multiclass, "ovr") != 0 &&
+        strcmp(o.multiclass, "softmax") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "multiclass is \"%s\"; expected ovr or softmax",
+                           o.multiclass);
     if (o.l1_ratio > 0 && o.l1_ratio < LOGISTIC_L1_RATIO_MIN)
         return strads_fail(STRADS_EINVAL,
                            "l1-ratio is %g; it must be 0, or %g at least",

@@ -106,8 +106,11 @@ typedef struct logistic_local {
     linear_classes classes;
     uint32_t target;       /* the problem that y and z belong to */
     double *y, *c, *z, *r; /* [rows] */
-    double *pending;       /* [columns + 1] told and not yet in z */
-    uint32_t *touched;     /* the n_touched parameters where it may not be 0 */
+    double *all;       /* softmax: [rows x classes] margins; z is the target's
+                              less */
+    double *offset;    /* [rows] what the others come to */
+    double *pending;   /* [columns + 1] told and not yet in z */
+    uint32_t *touched; /* the n_touched parameters where it may not be 0 */
     uint64_t n_touched;
 } logistic_local;
 
@@ -124,12 +127,13 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
 void logistic_take_target(logistic_local *local, const strads_share *share,
                           uint32_t target, double b);
 
-/* Blocks' ids: moments' tell whose problem begins; fewer and fewer columns are
- * alive, so they have the round's; a fetch's are above 2^40. */
+/* Blocks' ids: moments' and turns' tell whose problem begins; fewer and fewer
+ * columns are alive, so they have the round's; a fetch's are above 2^40. */
 enum {
     LOGISTIC_SCALARS_ID = 0,
     LOGISTIC_MOMENTS_ID = 1,
-    LOGISTIC_ALIVE_ID = LOGISTIC_MOMENTS_ID + LINEAR_LABELS_MAX
+    LOGISTIC_TURN_ID = LOGISTIC_MOMENTS_ID + LINEAR_LABELS_MAX,
+    LOGISTIC_ALIVE_ID = LOGISTIC_TURN_ID + LINEAR_LABELS_MAX
 };
 
 /* logistic.c: brings z up to what has been told. */
@@ -216,7 +220,8 @@ typedef enum logistic_next {
     LOGISTIC_TO_SCAN,
     LOGISTIC_TO_FETCH,
     LOGISTIC_TO_SOLVE,
-    LOGISTIC_TO_HESSIAN
+    LOGISTIC_TO_HESSIAN,
+    LOGISTIC_TO_JUDGE
 } logistic_next;
 
 /* Newton's method for an L2 penalty alone (logistic_ridge.c). */
@@ -271,6 +276,12 @@ typedef struct logistic_state {
         uint64_t nonzeros;
     } done[LINEAR_LABELS_MAX]; /* of problems that are not at hand */
     double *wide;              /* [(columns + 1) x width] changes, spread */
+    bool softmax;              /* the problems are turns of one */
+    struct {
+        double primal, dual;
+        uint64_t nonzeros;
+        linear_watch watch;
+    } judged; /* softmax: the whole, when last looked at */
 
     double level; /* sum r at the last scan, with an intercept */
     double loss;  /* sum c f there */
@@ -351,6 +362,8 @@ void logistic_set_moments(logistic_state *state, const double *merged);
 
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
  * `block`: merged X'r, and the sides; leaves the slopes in the state. */
+/* A lower bound of sum c H(t u) over the rows of one class. */
+double logistic_entropy(const logistic_side *side, double t);
 void logistic_certify(logistic_state *state, const strads_block *block,
                       const double *merged, const double *w);
 
@@ -430,6 +443,24 @@ strads_err logistic_ridge_judge(strads_commit *commit);
 /* Aggregate of the Hessian: takes a step. */
 strads_err logistic_ridge_step(strads_commit *commit);
 
+/* logistic_softmax.c: whether options and width ask for it; b at w = 0. */
+bool logistic_is_softmax(const strads_logistic_options *options,
+                         uint32_t width);
+double logistic_softmax_intercept(const strads_logistic_options *options,
+                                  const linear_classes *classes, uint32_t k);
+/* A worker's: margins at w = 0; another class's turn; a look at the whole. */
+strads_err logistic_softmax_start(logistic_local *local,
+                                  const strads_logistic_options *options,
+                                  const strads_share *share);
+void logistic_softmax_turn(strads_task *task);
+strads_err logistic_judge(strads_task *task);
+size_t logistic_judge_size(uint32_t columns, uint32_t k);
+/* The coordinator's: rows of a turn; the certificate of the whole; what comes
+ * after a turn. */
+strads_err logistic_softmax_rows(strads_commit *commit);
+strads_err logistic_aggregate_judge(strads_commit *commit);
+void logistic_softmax_next(logistic_state *state);
+
 /* The places of phases in the program's table. */
 enum {
     LOGISTIC_LABELS,
@@ -440,7 +471,8 @@ enum {
     LOGISTIC_FETCH,
     LOGISTIC_SOLVE,
     LOGISTIC_SEARCH,
-    LOGISTIC_HESSIAN
+    LOGISTIC_HESSIAN,
+    LOGISTIC_JUDGE
 };
 
 #endif

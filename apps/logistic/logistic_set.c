@@ -285,7 +285,7 @@ strads_err logistic_take_columns(strads_commit *commit)
         const linear_column x = logistic_column_of(set, m, set->value);
         if (!has_valid_rows(set, m))
             return bad_piece();
-        if (m->w != 0)
+        if (m->w != 0 && !state->softmax)
             state->kernels->add(&x, m->w, set->z);
     }
     set->fetched += n;

@@ -33,6 +33,36 @@ strads_err logistic_receive_labels(strads_task *task)
     return STRADS_OK;
 }
 
+/* The probability of the target where w = 0. */
+static double first_share(const strads_logistic_options *options,
+                          const linear_classes *classes, uint32_t target,
+                          uint32_t width)
+{
+    const uint32_t positive = logistic_positive(classes, target);
+
+    if (options->intercept)
+        return classes->sum[positive] / classes->total;
+    return logistic_is_softmax(options, width) ? 1. / classes->n : .5;
+}
+
+/* The margins at w = 0, and who is positive. Of a softmax the first turn's. */
+static strads_err begin_target(const strads_task *task, uint32_t target)
+{
+    logistic_local *local = task->local;
+    strads_err err = STRADS_OK;
+
+    logistic_take_target(local, task->share, target,
+                         logistic_first_intercept(task->config, &local->classes,
+                                                  target));
+    if (logistic_is_softmax(task->config, task->width)) {
+        err = logistic_softmax_start(local, task->config, task->share);
+        for (uint64_t i = 0; !err && i < local->rows; i++)
+            local->y[i] =
+                task->share->label[i] == local->classes.label[target] ? 1 : -1;
+    }
+    return err;
+}
+
 /* X'r where w = 0 and b is the best one: r_i = c_i (1 - share+) or
  * -c_i share+. */
 strads_err logistic_update_moments(strads_task *task)
@@ -42,11 +72,13 @@ strads_err logistic_update_moments(strads_task *task)
     const uint64_t p = local->columns;
     const uint32_t target = (uint32_t)(task->block.id - LOGISTIC_MOMENTS_ID);
     double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
-    const double b =
-        logistic_first_intercept(task->config, &local->classes, target);
-    const double u = 1 / (1 + exp(b)); /* of a positive row */
+    const double share =
+        first_share(task->config, &local->classes, target, task->width);
+    const double u = 1 - share; /* of a positive row */
+    const strads_err err = begin_target(task, target);
 
-    logistic_take_target(local, task->share, target, b);
+    if (err)
+        return err;
     for (uint64_t i = 0; i < local->rows; i++)
         local->r[i] = local->c[i] * (local->y[i] > 0 ? u : u - 1);
     for (uint64_t j = 0; j < p; j++) {
@@ -62,6 +94,10 @@ strads_err logistic_update_rows(strads_task *task)
 {
     const logistic_local *local = task->local;
 
+    if (logistic_is_softmax(task->config, task->width)) {
+        logistic_softmax_turn(task);
+        return STRADS_OK;
+    }
     for (uint64_t i = 0; i < local->rows; i++)
         task->partial[i] = local->y[i] * local->c[i];
     task->partial_bytes = local->rows * sizeof(double);
@@ -109,7 +145,10 @@ static strads_err set_first_intercepts(strads_commit *commit)
         return STRADS_OK;
     for (uint32_t k = 0; k < state->width; k++) {
         state->b[k] =
-            logistic_first_intercept(&state->options, &state->classes, k);
+            state->softmax
+                ? logistic_softmax_intercept(&state->options, &state->classes,
+                                             k)
+                : logistic_first_intercept(&state->options, &state->classes, k);
         change[k] = state->b[k] - value[(size_t)last * state->width + k];
     }
     return strads_commit_also(commit, 1, &last, change);
@@ -158,6 +197,8 @@ strads_err logistic_aggregate_labels(strads_commit *commit)
 /* The working set's model needs rows at the coordinator. */
 static logistic_next after_level(const logistic_state *state)
 {
+    if (state->softmax)
+        return LOGISTIC_TO_JUDGE;
     return state->ridge.used ? LOGISTIC_TO_SCAN : LOGISTIC_TO_ROWS;
 }
 
@@ -219,6 +260,9 @@ strads_err logistic_aggregate_level(strads_commit *commit)
 
 strads_err logistic_aggregate_rows(strads_commit *commit)
 {
-    ((logistic_state *)commit->state)->next = LOGISTIC_TO_SCAN;
-    return logistic_take_rows(commit);
+    logistic_state *state = commit->state;
+
+    state->next = LOGISTIC_TO_SCAN;
+    return state->softmax ? logistic_softmax_rows(commit)
+                          : logistic_take_rows(commit);
 }

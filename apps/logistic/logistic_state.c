@@ -80,6 +80,8 @@ void logistic_close(void *opened)
     free(local->c);
     free(local->z);
     free(local->r);
+    free(local->all);
+    free(local->offset);
     free(local->pending);
     free(local->touched);
     free(local);
@@ -195,7 +197,10 @@ strads_err logistic_begin(const void *config, const strads_data *data,
         goto fail;
     }
     err = logistic_options_resolve(config, &state->options);
-    state->ridge.used = logistic_is_ridge(&state->options, shape->rows,
+    state->softmax = logistic_is_softmax(&state->options, shape->width);
+    state->judged.watch.least = INFINITY;
+    state->ridge.used = !state->softmax &&
+                        logistic_is_ridge(&state->options, shape->rows,
                                           shape->cols, strads_data_nnz(data));
     if (!err)
         err = state->ridge.used

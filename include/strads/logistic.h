@@ -11,7 +11,11 @@
  * (P - D) / P.
  *
  * With k > 2 labels it is k such problems, each label against all others, with
- * one lambda; objective and gap are those of their sum. */
+ * one lambda; objective and gap are those of their sum. Or, as `multiclass`
+ * asks, it is one problem,
+ *
+ *     minimise 1/W sum c_i (log sum_k exp(x_i'w_k + b_k) - (x_i'w + b)_label)
+ *              + lambda sum_k (l1_ratio |w_k|_1 + (1 - l1_ratio)/2 |w_k|^2). */
 #ifndef STRADS_LOGISTIC_H
 #define STRADS_LOGISTIC_H
 
@@ -41,6 +45,8 @@ typedef struct strads_logistic_options {
                                  or "LABEL=WEIGHT,..." */
     const char *weights;      /* a file with the weight of each row, one a line;
                                  NULL: 1 */
+    const char *multiclass;   /* more than two labels: NULL, "ovr": each against
+                               the rest; "softmax": all at once */
     const char *classes; /* the labels in order, "0,1,2"; of two the second is
                             positive. NULL: the data's, ascending; more than two
                             have to be named where a process does not keep the

@@ -1,0 +1,339 @@
+/* Several labels at once: the softmax's minimum, by its optimality conditions,
+ * written down from the objective alone, and by what is known of it. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/logistic_design.h"
+
+enum { ROWS = 90, COLS = 24, CLASSES = 4 };
+
+static const double label[CLASSES] = {-2, 0, 3, 10};
+
+static lasso_design design_of_classes(uint64_t cols)
+{
+    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = ROWS,
+                                                         .cols = cols,
+                                                         .seed = 6,
+                                                         .density = .7,
+                                                         .correlation = .5,
+                                                         .noise = 1});
+
+    for (uint64_t i = 0; i < ROWS; i++) {
+        const double at = lasso_design_col(&d, 0)[i] + d.y[i] / 4;
+        d.y[i] = label[at < -.8 ? 0 : at < 0 ? 1 : at < .9 ? 2 : 3];
+    }
+    return d;
+}
+
+/* Trains and hands out the numbers [cols + intercept] x CLASSES. */
+static strads_result *train(const lasso_design *d,
+                            const strads_logistic_options *options,
+                            uint32_t workers, double tolerance)
+{
+    const strads_engine_options engine = {.size = sizeof(engine),
+                                          .workers = workers,
+                                          .partitions = 4,
+                                          .deterministic = true,
+                                          .tolerance = tolerance,
+                                          .max_rounds = 400000};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+
+    cr_assert_eq(lasso_design_data(d, 4, &data), STRADS_OK);
+    cr_assert_eq(strads_run(&strads_program_logistic, options, data, &engine,
+                            &result),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_data_free(data);
+    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED, "gap %g",
+                 strads_result_progress(result)->gap);
+    return result;
+}
+
+/* ---- the objective, once more ------------------------------------------ */
+
+typedef struct softmax_fit {
+    const double *w; /* [(cols + intercept) x CLASSES] */
+    double b[CLASSES], scale[64], lambda, sum; /* sum of weights */
+    double weight[CLASSES];                    /* of a label's rows */
+} softmax_fit;
+
+static uint32_t class_of(double y)
+{
+    uint32_t k = 0;
+
+    while (label[k] != y)
+        k++;
+    return k;
+}
+
+static softmax_fit read_fit(const lasso_design *d, const strads_result *result,
+                            const strads_logistic_options *o,
+                            const double *weight)
+{
+    const void *state = strads_result_state(result);
+    uint64_t parameters;
+    uint32_t width;
+    softmax_fit f = {.w = strads_result_values(result, &parameters, &width),
+                     .lambda = strads_logistic_resolved(state)->lambda};
+
+    cr_assert_eq(width, CLASSES);
+    memcpy(f.b, strads_logistic_intercepts(state), sizeof(f.b));
+    for (uint32_t k = 0; k < CLASSES; k++)
+        f.weight[k] = weight ? weight[k] : 1;
+    for (uint64_t i = 0; i < d->rows; i++)
+        f.sum += f.weight[class_of(d->y[i])];
+    for (uint64_t j = 0; j < d->cols; j++) {
+        double mean = 0, squares = 0;
+        for (uint64_t i = 0; i < d->rows; i++)
+            mean += f.weight[class_of(d->y[i])] * lasso_design_col(d, j)[i];
+        mean = o->intercept ? mean / f.sum : 0;
+        for (uint64_t i = 0; i < d->rows; i++)
+            squares += f.weight[class_of(d->y[i])] *
+                       pow(lasso_design_col(d, j)[i] - mean, 2);
+        f.scale[j] = o->standardize ? sqrt(squares / f.sum) : 1;
+    }
+    return f;
+}
+
+static void margins(const lasso_design *d, const softmax_fit *f, uint64_t i,
+                    double *z)
+{
+    memcpy(z, f->b, sizeof(f->b));
+    for (uint64_t j = 0; j < d->cols; j++)
+        for (uint32_t k = 0; k < CLASSES; k++)
+            z[k] += lasso_design_col(d, j)[i] * f->w[j * CLASSES + k];
+}
+
+static double objective(const lasso_design *d, const softmax_fit *f,
+                        const strads_logistic_options *o)
+{
+    const double l1 = f->lambda * o->l1_ratio, l2 = f->lambda - l1;
+    double value = 0, z[CLASSES];
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const uint32_t own = class_of(d->y[i]);
+        double sum = 0;
+        margins(d, f, i, z);
+        for (uint32_t k = 0; k < CLASSES; k++)
+            sum += exp(z[k]);
+        value += f->weight[own] * (log(sum) - z[own]) / f->sum;
+    }
+    for (uint64_t j = 0; j < d->cols; j++)
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            const double w = f->scale[j] * f->w[j * CLASSES + k];
+            value += l1 * fabs(w) + l2 / 2 * w * w;
+        }
+    return value;
+}
+
+/* By how much the optimality conditions are missed, in units of lambda. */
+static double violation(const lasso_design *d, const softmax_fit *f,
+                        const strads_logistic_options *o)
+{
+    const double l1 = f->lambda * o->l1_ratio, l2 = f->lambda - l1;
+    double slope[64][CLASSES] = {0}, level[CLASSES] = {0}, worst = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const uint32_t own = class_of(d->y[i]);
+        double z[CLASSES], sum = 0;
+        margins(d, f, i, z);
+        for (uint32_t k = 0; k < CLASSES; k++)
+            sum += exp(z[k]);
+        for (uint32_t k = 0; k < CLASSES; k++) {
+            const double g =
+                f->weight[own] * ((k == own) - exp(z[k]) / sum) / f->sum;
+            level[k] += g;
+            for (uint64_t j = 0; j < d->cols; j++)
+                slope[j][k] += g * lasso_design_col(d, j)[i];
+        }
+    }
+    for (uint32_t k = 0; k < CLASSES; k++) {
+        worst = fmax(worst, o->intercept ? fabs(level[k]) : 0);
+        for (uint64_t j = 0; j < d->cols; j++) {
+            const double w = f->scale[j] * f->w[j * CLASSES + k];
+            const double g = slope[j][k] / f->scale[j] - l2 * w;
+            worst = fmax(worst, w != 0 ? fabs(g - copysign(l1, w))
+                                       : fmax(fabs(g) - l1, 0));
+        }
+    }
+    return worst / f->lambda;
+}
+
+/* ---- tests ------------------------------------------------------------- */
+
+static const strads_logistic_options cases[] = {
+    {.lambda = .01, .l1_ratio = 1, .multiclass = "softmax"},
+    {.lambda_ratio = .1,
+     .l1_ratio = 1,
+     .intercept = true,
+     .multiclass = "softmax"},
+    {.lambda_ratio = .1,
+     .l1_ratio = .5,
+     .intercept = true,
+     .standardize = true,
+     .multiclass = "softmax"},
+    {.c = 1, .l1_ratio = 0, .multiclass = "softmax"},
+    {.c = 1, .l1_ratio = 0, .intercept = true, .multiclass = "softmax"}};
+
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+Test(logistic_softmax, the_optimality_conditions_hold)
+{
+    lasso_design d = design_of_classes(COLS);
+
+    for (int o = 0; o < CASES; o++)
+        for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+            strads_result *result = train(&d, &cases[o], workers, 1e-9);
+            const softmax_fit f = read_fit(&d, result, &cases[o], NULL);
+            cr_expect_lt(violation(&d, &f, &cases[o]), 2e-3, "case %d: %g", o,
+                         violation(&d, &f, &cases[o]));
+            cr_expect_float_eq(objective(&d, &f, &cases[o]),
+                               strads_result_progress(result)->objective, 1e-9);
+            strads_result_free(result);
+        }
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, class_weights_count_rows_so_many_times)
+{
+    const double weight[CLASSES] = {2, 1, .5, 3};
+    const strads_logistic_options o = {.lambda = .01,
+                                       .l1_ratio = 1,
+                                       .intercept = true,
+                                       .class_weight = "-2=2,3=0.5,10=3",
+                                       .multiclass = "softmax"};
+    lasso_design d = design_of_classes(COLS);
+    strads_result *result = train(&d, &o, 1, 1e-9);
+    const softmax_fit f = read_fit(&d, result, &o, weight);
+
+    cr_expect_lt(violation(&d, &f, &o), 2e-3);
+    cr_expect_float_eq(objective(&d, &f, &o),
+                       strads_result_progress(result)->objective, 1e-9);
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, every_certificate_bounds_what_is_left)
+{
+    lasso_design d = design_of_classes(COLS);
+
+    for (int o = 0; o < CASES; o++) {
+        strads_result *best = train(&d, &cases[o], 1, 1e-9);
+        const double least = strads_result_progress(best)->objective;
+        for (double tolerance = .1; tolerance > 1e-5; tolerance /= 10) {
+            strads_result *result = train(&d, &cases[o], 1, tolerance);
+            const strads_progress *p = strads_result_progress(result);
+            cr_expect_leq(p->gap, tolerance);
+            cr_expect_geq(p->gap * p->objective * (1 + 1e-9) + 1e-9 * least,
+                          p->objective - least, "case %d", o);
+            strads_result_free(result);
+        }
+        strads_result_free(best);
+    }
+    lasso_design_free(&d);
+}
+
+/* No column is worth its penalty: what is left are the shares. */
+Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
+{
+    const strads_logistic_options o = {.lambda_ratio = 1.01,
+                                       .l1_ratio = 1,
+                                       .intercept = true,
+                                       .multiclass = "softmax"};
+    lasso_design d = design_of_classes(COLS);
+    strads_result *result = train(&d, &o, 1, 1e-9);
+    const softmax_fit f = read_fit(&d, result, &o, NULL);
+    double sum = 0, rows[CLASSES] = {0};
+
+    for (uint64_t i = 0; i < ROWS; i++)
+        rows[class_of(d.y[i])]++;
+    for (uint32_t k = 0; k < CLASSES; k++)
+        sum += exp(f.b[k]);
+    for (uint32_t k = 0; k < CLASSES; k++)
+        cr_expect_float_eq(exp(f.b[k]) / sum, rows[k] / ROWS, 1e-12);
+    cr_expect_eq(strads_result_progress(result)->nonzeros, 0);
+    strads_result_free(result);
+    strads_logistic_options below = o;
+    below.lambda_ratio = .98;
+    result = train(&d, &below, 1, 1e-9);
+    cr_expect_gt(strads_result_progress(result)->nonzeros, 0);
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, the_bits_are_the_same_on_any_workers)
+{
+    lasso_design d = design_of_classes(COLS);
+    strads_result *one = train(&d, &cases[1], 1, 1e-6);
+    strads_result *four = train(&d, &cases[1], 4, 1e-6);
+    uint64_t n;
+    uint32_t width;
+    const double *v = strads_result_values(one, &n, &width);
+
+    cr_expect_eq(memcmp(v, strads_result_values(four, &n, &width),
+                        n * width * sizeof(*v)),
+                 0);
+    strads_result_free(one);
+    strads_result_free(four);
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, separable_labels_and_empty_columns_do_no_harm)
+{
+    lasso_design d = design_of_classes(5);
+
+    for (uint64_t i = 0; i < ROWS; i++) {
+        lasso_design_col(&d, 0)[i] = d.y[i] < 0 ? 1 : 0;
+        lasso_design_col(&d, 1)[i] = d.y[i] > 5 ? 1 : 0;
+        lasso_design_col(&d, 2)[i] = d.y[i] == 3 ? 1 : 0;
+        lasso_design_col(&d, 3)[i] = 0;
+        lasso_design_col(&d, 4)[i] = lasso_design_col(&d, 1)[i];
+    }
+    const strads_logistic_options o = {.lambda = 1e-3,
+                                       .l1_ratio = .5,
+                                       .intercept = true,
+                                       .multiclass = "softmax"};
+    strads_result *result = train(&d, &o, 2, 1e-8);
+    const softmax_fit f = read_fit(&d, result, &o, NULL);
+    cr_expect_lt(violation(&d, &f, &o), 2e-2);
+    for (uint32_t k = 0; k < CLASSES; k++)
+        cr_expect_eq(f.w[3 * CLASSES + k], 0);
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
+/* Two labels are one problem of two classes, however it is asked for. */
+Test(logistic_softmax, two_labels_are_one_problem)
+{
+    const strads_logistic_options softmax = {.lambda = .01,
+                                             .l1_ratio = 1,
+                                             .multiclass = "softmax"};
+    const strads_logistic_options plain = {.lambda = .01, .l1_ratio = 1};
+    lasso_design d = design_of_classes(COLS);
+
+    for (uint64_t i = 0; i < ROWS; i++)
+        d.y[i] = d.y[i] > 1;
+    logistic_fit a = logistic_design_fit(&d, &softmax, NULL);
+    logistic_fit b = logistic_design_fit(&d, &plain, NULL);
+    cr_assert_eq(a.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(lasso_distance(&d, a.w, b.w), 0);
+    logistic_fit_free(&a);
+    logistic_fit_free(&b);
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, another_word_for_it_is_refused)
+{
+    const strads_logistic_options o = {.lambda = .01,
+                                       .l1_ratio = 1,
+                                       .multiclass = "all"};
+    lasso_design d = design_of_classes(COLS);
+    logistic_fit fit = logistic_design_fit(&d, &o, NULL);
+
+    cr_expect_eq(fit.err, STRADS_EINVAL);
+    cr_expect(strstr(strads_error_text(), "expected ovr or softmax") != NULL);
+    logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
