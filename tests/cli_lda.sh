@@ -74,6 +74,19 @@ refuses 2 "m.json.npy" lda topics m.json
 printf 'nonsense' >m.json.npy
 refuses 2 "m.json.npy: has no counts" lda topics m.json
 
+# What README.md and docs/lda.md show is what their commands print.
+shown() { grep -E '^ +[0-9]+ +[0-9]+[.][0-9] % [a-z]' "$1" | sed 's/^ *//'; }
+gives 0 lda train "$corpus" --topics 12 --sweeps 300 --seed 1 --partitions 2 \
+    --evaluate 50 --model topics.json --quiet
+gives 0 lda topics topics.json --vocab "$vocab" --words 7
+shown out >printed
+shown "$STRADS_SOURCE/README.md" | cmp -s - printed ||
+    fail "README.md shows other topics than $(cat out)"
+gives 0 lda topics topics.json --vocab "$vocab" --words 8 --relevance 0.5
+shown out >printed
+shown "$STRADS_SOURCE/docs/lda.md" | cmp -s - printed ||
+    fail "docs/lda.md shows other topics than $(cat out)"
+
 # New documents: the same shares in any company, which sum up to 1.
 printf '2\n2\n2\n1 1 3\n2 2 3\n' >two.txt
 gives 0 lda train two.txt --topics 2 --sweeps 30 --model pair.json --quiet
