@@ -149,6 +149,7 @@ typedef struct svm_pool {
     uint64_t awake; /* all that this pass visits */
     uint32_t part[SVM_PARTS_MAX]; /* the most promising comes first */
     uint32_t parts;
+    uint64_t pass;    /* its number */
     uint32_t next;    /* part that the policy is to be told of */
     double sum;       /* of the gaps found in this pass, */
     double before;    /* and in the one before, */

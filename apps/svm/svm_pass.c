@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <strads/policy.h>
+
 #include "svm_parts.h"
 
 /* Of rows that are neither wrong nor far from it: not at rest. */
@@ -23,6 +25,9 @@ enum { ENTRIES_A_COLUMN = 6, NEIGHBOURS = 32 };
 /* Whether a row is to be visited in this pass, and whether the policy has been
  * told so. */
 enum { VISITED, WAITS, TOLD };
+
+/* Names the stream of draws that cuts passes into parts. */
+enum { PARTS = 0x70617274 };
 
 static uint64_t row_of(const svm_state *state, uint32_t param)
 {
@@ -55,10 +60,13 @@ static uint32_t count_parts(const svm_state *state, double entries)
 
 /* Row k of those of a pass: neighbours, which lie together in memory, are in
  * one part; but a part has some from everywhere, since rows that lie together
- * are often alike. */
+ * are often alike. Each pass draws anew: rows that always move together move w
+ * to and fro along what they have in common. */
 static uint32_t part_of(const svm_pool *pool, uint64_t k)
 {
-    return (uint32_t)(k / NEIGHBOURS % pool->parts);
+    return (uint32_t)(strads_random_bits(pool->begin, PARTS, pool->pass,
+                                         k / NEIGHBOURS) %
+                      pool->parts);
 }
 
 /* Cuts the rows of a pass into parts; the most promising comes first. */
@@ -69,8 +77,12 @@ static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
 
     pool->parts = count_parts(state, entries);
     pool->next = 0;
-    for (uint64_t k = 0; k < pool->left; k++)
-        promise[part_of(pool, k)] += state->urgency[awake[k]];
+    pool->pass++;
+    for (uint64_t k = 0; k < pool->left; k += NEIGHBOURS) {
+        double *to = &promise[part_of(pool, k)];
+        for (uint64_t i = k; i < k + NEIGHBOURS && i < pool->left; i++)
+            *to += state->urgency[awake[i]];
+    }
     for (uint32_t m = 0; m < pool->parts; m++) {
         uint32_t at = m;
         for (; at > 0 && promise[pool->part[at - 1]] < promise[m]; at--)
@@ -108,10 +120,12 @@ static void tell(strads_commit *commit, svm_pool *pool)
 
     while (n == 0 && pool->next < pool->parts) {
         const uint32_t part = pool->part[pool->next++];
-        for (uint64_t k = part * NEIGHBOURS; k < pool->awake; k++) {
+        for (uint64_t k = 0; k < pool->awake; k++) {
             const uint32_t i = awake[k];
-            if (k % NEIGHBOURS == NEIGHBOURS - 1) /* on to its next run */
-                k += (uint64_t)NEIGHBOURS * (pool->parts - 1);
+            if (k % NEIGHBOURS == 0 && part_of(pool, k) != part) {
+                k += NEIGHBOURS - 1; /* on to the next run */
+                continue;
+            }
             if (state->waits[i] != WAITS)
                 continue;
             state->waits[i] = TOLD;
