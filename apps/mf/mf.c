@@ -100,8 +100,8 @@ static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
 
 static bool sweep_begins(const mf_state *s)
 {
-    return s->next == MF_EPOCH ||
-           (s->next == MF_MEET && s->sent == 0 && s->slab == 0);
+    return (s->next == MF_EPOCH || s->next == MF_MEET) && s->sent == 0 &&
+           s->slab == 0;
 }
 
 void mf_lap_begins(mf_state *s)
@@ -125,10 +125,30 @@ static strads_err dispatch_lap(strads_turn *turn, mf_state *s,
                                enum mf_phase phase)
 {
     s->added = 0;
-    memset(s->sum, 0, sizeof(s->sum[0]) * MF_HELD_N);
     memset(s->test, 0, sizeof(s->test));
     mf_lap_begins(s);
     return strads_turn_dispatch(turn, phase, s->blocks, s->cut->block);
+}
+
+/* The factors' directions are found in the first sweeps. Partitions that begin
+ * with blocks of their own find different ones, the more of these they see
+ * before they meet each other's, and lose them again: so a partition is sent
+ * one block at a time there. */
+static strads_err dispatch_epoch(strads_turn *turn, mf_state *s)
+{
+    enum { EARLY_SWEEPS = 2 };
+    const uint32_t from = s->sent, left = s->blocks - from;
+    const uint32_t most =
+        s->course.done < EARLY_SWEEPS ? s->partitions : s->blocks;
+
+    if (from == 0) {
+        s->added = 0;
+        memset(s->sum, 0, sizeof(s->sum[0]) * MF_HELD_N);
+    }
+    mf_lap_begins(s);
+    s->sent += left < most ? left : most;
+    return strads_turn_dispatch(turn, MF_EPOCH, s->sent - from,
+                                s->cut->block + from);
 }
 
 static strads_err dispatch_users(strads_turn *turn, mf_state *s)
@@ -156,6 +176,7 @@ static strads_err mf_schedule(strads_turn *turn)
     case MF_REPORT:
         return dispatch_none(turn, s, s->next);
     case MF_EPOCH:
+        return dispatch_epoch(turn, s);
     case MF_TEST:
     case MF_ITEMS:
         return dispatch_lap(turn, s, s->next);
@@ -219,9 +240,12 @@ static strads_err mf_swept(strads_commit *commit)
 
     for (size_t k = 0; k < MF_HELD_N; k++)
         s->sum[k] += commit->partial[k];
-    if (++s->added < s->blocks)
+    if (++s->added < s->sent)
         return STRADS_OK;
     mf_lap_ends(s);
+    if (s->sent < s->blocks)
+        return STRADS_OK;
+    s->sent = 0;
     const bool stands = mf_sweep_judge(&s->course, s->sum, &s->scale);
     s->next = stands && s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;
@@ -276,85 +300,6 @@ static strads_err mf_users_home(strads_commit *commit)
     memcpy((char *)s->user + s->users_home * row, commit->partial, n * row);
     s->users_home += n;
     return STRADS_OK;
-}
-
-/* ---- progress ---------------------------------------------------------- */
-
-static const char *const measures[] = {"sweep",
-                                       "seconds",
-                                       "cpu_seconds",
-                                       "train_rmse",
-                                       "validation_rmse",
-                                       "test_rmse",
-                                       "ratings_per_second",
-                                       "step",
-                                       NULL};
-
-/* Implicit feedback has no ratings to miss. */
-static double train_rmse(const mf_state *s)
-{
-    return s->options.implicit ? NAN : s->scale.sd * sqrt(s->course.train);
-}
-
-static strads_err mf_objective(void *state, strads_report *report)
-{
-    const mf_state *s = state;
-    const mf_course *c = &s->course;
-    const bool by_rows = mf_by_rows(&s->options);
-    const double figure[] = {
-        c->done,
-        s->seconds,
-        s->cpu_seconds,
-        c->exploded ? NAN : train_rmse(s),
-        c->exploded ? NAN : s->scale.sd * sqrt(c->held),
-        c->exploded ? NAN : s->test_rmse,
-        s->scale.n / s->sweep_seconds,
-        by_rows ? NAN : mf_course_step(c),
-    };
-
-    memcpy(report->measure, figure, sizeof(figure));
-    report->objective = by_rows ? s->objective : figure[3];
-    report->gap = NAN;
-    return STRADS_OK;
-}
-
-const float *strads_mf_users(const void *state)
-{
-    const mf_state *s = state;
-
-    return s->users_home == s->users ? s->user : NULL;
-}
-
-double strads_mf_mean(const void *state)
-{
-    return ((const mf_state *)state)->scale.mean;
-}
-
-double strads_mf_penalty(const void *state)
-{
-    const mf_state *s = state;
-
-    return s->scale.sd * s->course.lambda;
-}
-
-const strads_mf_options *strads_mf_resolved(const void *state)
-{
-    return &((const mf_state *)state)->options;
-}
-
-uint32_t strads_mf_undone(const void *state)
-{
-    return ((const mf_state *)state)->course.undone;
-}
-
-void strads_mf_errors(const void *state, double *train, double *validation,
-                      double *test)
-{
-    const mf_state *s = state;
-
-    *train = train_rmse(s);
-    *validation = s->scale.sd * sqrt(s->course.held);
-    *test = s->test_rmse;
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -473,5 +418,5 @@ const strads_program strads_program_mf = {.size = sizeof(strads_program),
                                           .n_phases = sizeof(phases) /
                                                       sizeof(phases[0]),
                                           .objective = mf_objective,
-                                          .measures = measures,
+                                          .measures = mf_measures,
                                           .payload = &mf_payload};

@@ -34,7 +34,6 @@ static void begin_sweep(mf_local *l, const strads_task *task)
 {
     const uint64_t draws = (uint64_t)task->share->partition << 32;
 
-    l->round = task->round;
     l->told = 0;
     l->sum[MF_LOSS] = l->sum[MF_HELD_LOSS] = 0;
     memcpy(l->p_good, l->p, sizeof(float) * l->users * l->stride);
@@ -96,8 +95,9 @@ strads_err mf_update_epoch(strads_task *task)
 {
     mf_local *l = task->local;
 
-    if (l->round != task->round)
+    if (l->met == 0)
         begin_sweep(l, task);
+    l->met = (l->met + 1) % l->blocks;
     if (task->step == 0) {
         strads_err err = keep_items(l, task);
         if (err)

@@ -105,9 +105,9 @@ typedef struct mf_local {
     float *p, *p_good; /* [users x stride] now, and when the sweep began */
     float **q_good;    /* [blocks] of blocks that are at home here */
     mf_kernel kernel;
-    uint64_t round; /* of the sweep that is going on */
-    bool undo;      /* items are to go back to q_good */
+    bool undo; /* items are to go back to q_good */
     double sum[MF_LOSSES];
+    uint32_t met;  /* blocks of this sweep that have been here */
     uint32_t told; /* blocks of this sweep whose sums are in */
     mf_rows rows;
 } mf_local;
@@ -137,7 +137,7 @@ typedef struct mf_state {
     double seconds, cpu_seconds, sweep_seconds; /* of training */
     double wall_from, cpu_from;
     double objective; /* by rows: what is minimised; otherwise NaN */
-    uint32_t sent;    /* by rows: blocks of this lap that have been sent out */
+    uint32_t sent;    /* blocks of this lap that have been sent out */
     uint32_t slab;    /* by rows: laps of this sweep that are done */
     bool began;       /* by rows: users have been solved for once */
     float *user;      /* [users x (1 + rank)] */
@@ -240,6 +240,10 @@ size_t mf_partial_users(const strads_task *task);
 strads_err mf_update_users(strads_task *task);
 /* Users of a piece, but for the last one. */
 uint64_t mf_piece_users(uint32_t rank);
+
+/* mf_report.c */
+extern const char *const mf_measures[];
+strads_err mf_objective(void *state, strads_report *report);
 
 /* mf_state.c */
 strads_err mf_open(const strads_task *task, void **local);
