@@ -70,9 +70,9 @@ static double error_of_factors(const strads_result *result)
 
 /* Biases that were taken out too small need a factor each. 6 numbers for each
  * of 700 rows are learnt from 48,000 ratings: least squares would be off by the
- * noise times sqrt(1 + 4,200 / 48,000) = 1.043; a run whose first factors have
- * little of one of the directions finds it late and ends a little above, by 1.086
- * at most of eight seeds. */
+ * noise times sqrt(1 + 4,200 / 48,000) = 1.043. A run whose first factors have
+ * little of one of the directions finds it late and ends a little above: by
+ * 1.086 at most of eight seeds. */
 static const strads_mf_options planted = {.rank = PLANTED_RANK + 2,
                                           .sweeps = 40,
                                           .test = test_path};
