@@ -139,6 +139,50 @@ Test(lda_score, shares_of_topics_are_the_posterior_mean)
     strads_lda_model_free(m);
 }
 
+/* More topics than lanes: three tokens, all 19^3 assignments. */
+Test(lda_score, shares_of_many_topics_are_the_posterior_mean)
+{
+    enum { MANY = 19, STATES_OF_THREE = MANY * MANY * MANY };
+    static const uint32_t three[] = {0, 1, 1};
+    const uint32_t words[] = {0, 1}, times[] = {1, 2};
+    const strads_lda_words text = {.n = 2, .word = words, .count = times};
+    const strads_lda_draws draws = {.sweeps = 100000, .burn_in = 100};
+    double alpha[MANY], theta[MANY], want[MANY] = {0}, all = 0, alpha_sum = 0;
+    uint64_t total[MANY], start[] = {0, MANY, 2 * MANY};
+    uint32_t topic[2 * MANY], in[2 * MANY];
+    strads_lda_model m = {.topics = MANY,
+                          .words = 2,
+                          .beta = 0.2,
+                          .alpha = alpha,
+                          .total = total,
+                          .start = start,
+                          .topic = topic,
+                          .count = in};
+    for (uint32_t k = 0; k < MANY; k++) {
+        alpha[k] = 0.1 + 0.02 * (k * 7 % MANY);
+        alpha_sum += alpha[k];
+        topic[k] = topic[MANY + k] = k;
+        in[k] = 1 + k * 5 % 11;
+        in[MANY + k] = 1 + k * 3 % 13;
+        total[k] = in[k] + in[MANY + k];
+    }
+    for (uint32_t s = 0; s < STATES_OF_THREE; s++) {
+        double p = 1, n[MANY] = {0};
+        for (uint32_t i = 0, left = s; i < 3; i++, left /= MANY) {
+            const uint32_t k = left % MANY;
+            p *= (n[k]++ + alpha[k]) * (in[three[i] * MANY + k] + 0.2) /
+                 ((double)total[k] + 0.4);
+        }
+        all += p;
+        for (uint32_t k = 0; k < MANY; k++)
+            want[k] += p * (n[k] + alpha[k]) / (3 + alpha_sum);
+    }
+    cr_assert_eq(strads_lda_infer(&m, &draws, &text, theta), STRADS_OK);
+    for (uint32_t k = 0; k < MANY; k++)
+        cr_assert_float_eq(theta[k], want[k] / all, 0.006,
+                           "topic %u: %g, not %g", k, theta[k], want[k] / all);
+}
+
 /* Of a word that is there four times two tell the topics; the other two have
  * the probability that these leave. */
 Test(lda_score, completion_scores_one_half_by_the_other)

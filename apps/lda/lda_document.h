@@ -18,7 +18,6 @@ typedef struct lda_document {
     uint32_t *word;  /* [tokens] which of these a token is */
     uint32_t *topic; /* [tokens] */
     double *weight;  /* [topics] n_dk + alpha_k */
-    double *sum;     /* [topics] running, of a draw */
     uint64_t seed, name, draws;
 } lda_document;
 
