@@ -1,9 +1,9 @@
 /* engine/role/job.h - computations that roles ask for and runtimes carry out.
  *
  * A role fills a job, emits COMPUTE, and does not touch it until DONE. Jobs of
- * one role are carried out one at a time, in the order they were asked. Every
- * callback of a program or a policy runs inside a job, on the thread that the
- * runtime chose for the role. */
+ * one role are carried out one at a time, in the order they were asked; a
+ * worker's so for each of its partitions. Every callback of a program or a
+ * policy runs inside a job, on a thread that the runtime chose. */
 #ifndef STI_JOB_H
 #define STI_JOB_H
 
@@ -31,9 +31,9 @@ typedef enum sti_call {
     STI_CALL_SERVE = 13     /* shard: rows for those who asked */
 } sti_call;
 
-/* A failed job's sentence. It is kept by the role, not by each of its jobs: a
- * job is cleared and looked at every round, and is to be a few lines of cache.
- */
+/* A failed job's sentence. It is kept by the role (a worker has one for each
+ * partition), not by each job: a job is cleared and looked at every round, and
+ * is to be a few lines of cache. */
 typedef struct sti_job_text {
     char text[1024];
 } sti_job_text;

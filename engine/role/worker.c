@@ -51,7 +51,8 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->window = sti_run_window(run);
     w->slots = calloc(w->window, sizeof *w->slots);
     w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
-    if (!w->slots || !w->turn || !make_places(w))
+    w->said = calloc(w->n + (size_t)1, sizeof *w->said);
+    if (!w->slots || !w->turn || !w->said || !make_places(w))
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
         if (!make_seats(w, &w->slots[k]))
@@ -112,6 +113,7 @@ void sti_worker_free(sti_worker *w)
     }
     free(w->slots);
     free(w->turn);
+    free(w->said);
     free(w->place);
     free(w);
 }
@@ -182,7 +184,7 @@ void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
     seat->job.job.role = STI_WORKER_0 + w->index;
     seat->job.job.phase = s->dispatch->phase;
     seat->job.job.round = s->dispatch->round;
-    seat->job.job.said = &w->said;
+    seat->job.job.said = &w->said[k];
     seat->job.seq = s->seq;
     seat->job.partition = w->first + k;
     seat->job.dispatch = s->dispatch;
@@ -357,7 +359,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     seat->busy = false;
     seat->busy_ns += job->job.elapsed_ns;
     if (job->job.err) {
-        sti_worker_fail(w, job->job.err, w->said.text, out);
+        sti_worker_fail(w, job->job.err, w->said[k].text, out);
         return;
     }
     switch (job->job.call) {

@@ -49,7 +49,7 @@ struct sti_worker {
     uint64_t *turn;         /* [n] the round that a partition is at */
     struct sti_slot *slots; /* [window] */
     bool failed;
-    sti_job_text said;
+    sti_job_text *said; /* [n] */
 };
 
 /* ---- worker.c ---------------------------------------------------------- */

@@ -17,14 +17,13 @@
 #include "engine/role/shard.h"
 #include "engine/role/worker.h"
 #include "engine/runtime/job_names.h"
+#include "engine/runtime/job_queue.h"
 #include "engine/runtime/sim_queue.h"
 #include "engine/runtime/sim_wire.h"
 
-/* Jobs that wait for a core: a ring that grows. */
 typedef struct core {
     sti_job *running;
-    sti_job **waiting;
-    size_t first, n, room; /* room is a power of two */
+    sti_job_queue waiting;
     uint32_t track;
     uint64_t busy_ns;
 } core;
@@ -150,7 +149,7 @@ void sti_sim_free(sti_sim *sim)
     for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
         sti_worker_free(sim->workers[w]);
     for (uint32_t k = 0; sim->cores && k < sim->n_cores; k++)
-        free(sim->cores[k].waiting);
+        sti_job_queue_free(&sim->cores[k].waiting);
     free(sim->workers);
     free(sim->cores);
     sti_coordinator_free(sim->coordinator);
@@ -196,32 +195,11 @@ static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
                      (sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
-static strads_err keep_waiting(core *on, sti_job *job)
-{
-    if (on->n == on->room) {
-        size_t room = on->room ? 2 * on->room : 8;
-        sti_job **waiting = malloc(sizeof(sti_job *) * room);
-        if (!waiting)
-            return strads_fail(STRADS_ENOMEM, "no memory for waiting jobs");
-        for (size_t k = 0; k < on->n; k++)
-            waiting[k] = on->waiting[(on->first + k) & (on->room - 1)];
-        free(on->waiting);
-        on->waiting = waiting;
-        on->room = room;
-        on->first = 0;
-    }
-    on->waiting[(on->first + on->n++) & (on->room - 1)] = job;
-    return STRADS_OK;
-}
-
 static strads_err start_next(sti_sim *sim, core *on)
 {
-    if (on->running || on->n == 0)
+    if (on->running || on->waiting.n == 0)
         return STRADS_OK;
-    sti_job *job = on->waiting[on->first];
-    on->first = (on->first + 1) & (on->room - 1);
-    on->n--;
-    return start_job(sim, on, job);
+    return start_job(sim, on, sti_job_queue_take(&on->waiting, 0));
 }
 
 /* ---- messages ---------------------------------------------------------- */
@@ -285,7 +263,7 @@ static strads_err apply_one(sti_sim *sim, sti_address role,
     case STI_EFFECT_SEND:
         return send(sim, &effect->msg);
     case STI_EFFECT_COMPUTE:
-        return keep_waiting(core_of(sim, role), effect->job);
+        return sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
     case STI_EFFECT_REPORT:
         if (sim->options.report) {
             strads_progress progress;
