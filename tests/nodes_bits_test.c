@@ -11,6 +11,8 @@
 #include "tests/nodes_toy.h"
 #include "tests/toy_data.h"
 
+enum { PARTITIONS = 7 };
+
 static char folder[] = "/tmp/strads-nodes-XXXXXX";
 static char socket_url[64];
 
@@ -89,7 +91,7 @@ static void compare(team t)
                                                 {1, 3, 2, 0},
                                                 {1, 1, 1, 2}};
     static const uint32_t nodes[] = {2, 2, 3, 4};
-    t.options.partitions = 7;
+    t.options.partitions = PARTITIONS;
     t.options.deterministic = true;
     for (t.options.depth = 0; t.options.depth <= 2; t.options.depth += 2) {
         strads_result *alone = run_alone(&t);
@@ -118,6 +120,8 @@ Test(nodes_bits, an_svm_on_several_nodes_has_the_bits_of_one_process)
     compare(
         (team){.program = &strads_program_svm,
                .config = &config,
+               /* A pool on each node would be other pools on other nodes. */
+               .options.pools = PARTITIONS,
                .options.tolerance = 1e-2,
                .path = STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm"});
 }

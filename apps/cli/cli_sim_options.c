@@ -63,6 +63,14 @@ static const strads_option file_table[] = {
     {.name = NULL},
 };
 
+static bool suits(const strads_program *program, const char *name)
+{
+    if (strcmp(name, "plan") == 0) {
+        return cli_plan_fits(program);
+    }
+    return strcmp(name, "pools") != 0 || program->pooled;
+}
+
 /* Of the engine's options those that a simulation has, too. */
 static const strads_option *running_table(const cli_sim *sim)
 {
@@ -82,13 +90,13 @@ static const strads_option *running_table(const cli_sim *sim)
     const char *const *names = loop ? loops : rounds;
     const strads_option *all =
         loop ? strads_engine_loop_option_table() : strads_engine_option_table();
+    size_t n = 0;
     for (size_t k = 0; names[k]; k++) {
-        if (strcmp(names[k], "plan") == 0 && !cli_plan_fits(sim->program)) {
-            continue; /* the last one */
+        if (suits(sim->program, names[k])) {
+            table[n++] = *strads_option_find(all, names[k]);
         }
-        table[k] = *strads_option_find(all, names[k]);
-        table[k + 1] = (strads_option){.name = NULL};
     }
+    table[n] = (strads_option){.name = NULL};
     return table;
 }
 

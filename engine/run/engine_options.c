@@ -114,7 +114,7 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(pools),
      .metavar = "N",
-     .help = "groups of shares that change hands (default: one a node)",
+     .help = "groups whose shares are pooled (default: one a node)",
      .min = 1,
      .max = 1048576},
     {.name = "plan",
