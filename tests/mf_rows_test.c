@@ -123,7 +123,7 @@ static double error(const view *v, uint64_t u, uint64_t e)
 
 static double confidence(const view *v, double r)
 {
-    return (v->o->alpha > 0 ? v->o->alpha : 40) * r;
+    return (v->o->alpha > 0 ? v->o->alpha : 1) * r;
 }
 
 static double loss(const view *v)

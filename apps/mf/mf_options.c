@@ -16,7 +16,7 @@ const strads_mf_options mf_defaults = {.rank = 16,
                                        .step = .08,
                                        .holdout = .02,
                                        .patience = 3,
-                                       .alpha = 40};
+                                       .alpha = 1};
 
 #define FIELD(name) offsetof(strads_mf_options, name)
 
@@ -58,7 +58,7 @@ const strads_option mf_option_table[] = {
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(alpha),
      .metavar = "A",
-     .help = "implicit: confidence 1 + A x rating (default 40)",
+     .help = "implicit: confidence 1 + A x rating (default 1)",
      .min = FLT_MIN,
      .max = 1e6},
     {.name = "step",

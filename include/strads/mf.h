@@ -44,7 +44,7 @@ typedef struct strads_mf_options {
                            where it is above 0 and 0 everywhere else, with
                            confidence 1 + alpha r (Hu, Koren, Volinsky 2008) */
     bool nonnegative;   /* p_u, q_i >= 0; mean, b_u and c_i are 0 */
-    double alpha;       /* > 0; 0: 40 */
+    double alpha;       /* > 0; 0: 1 */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, rows split, rows compressed, f32. Its
