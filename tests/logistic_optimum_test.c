@@ -88,6 +88,32 @@ Test(logistic_optimum, kkt_conditions_hold_under_every_option)
     }
 }
 
+/* More than a Newton step's matrix is for. */
+Test(logistic_optimum, a_large_support_is_solved_as_well)
+{
+    const lasso_recipe recipe = {.rows = 900,
+                                 .cols = 640,
+                                 .seed = 21,
+                                 .density = .05,
+                                 .correlation = .6,
+                                 .noise = 2};
+    const strads_logistic_options kinds[] = {
+        {.lambda_ratio = .004, .l1_ratio = 1},
+        {.lambda_ratio = .004, .l1_ratio = .9, .intercept = true}};
+    lasso_design d = logistic_design_random(&recipe);
+
+    for (int k = 0; k < 2; k++) {
+        logistic_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+        cr_expect_gt(fit.nonzeros, 400, "%llu",
+                     (unsigned long long)fit.nonzeros);
+        cr_expect_lt(logistic_violation(&d, &plain, &kinds[k], &fit), 1e-3);
+        logistic_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
+
 Test(logistic_optimum, workers_partitions_depth_and_policies_reach_the_same)
 {
     const char *policies[] = {"priority", "uniform", "cyclic"};

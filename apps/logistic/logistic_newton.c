@@ -11,7 +11,7 @@
  * It is taken once the signs are settled and when sweeps have cost as much
  * since the last one: an easy set never pays for it, and on correlated columns,
  * where descent may need thousands of sweeps, the total is at most about twice
- * the cheaper of the two. */
+ * the cheaper of the two. A large support is solved by conjugate gradients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,9 @@
 #include "apps/linear/linear_cholesky.h"
 #include "logistic_parts.h"
 
-enum { SUPPORT_MAX = 400, FACES_MAX = 64 };
+enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
+/* Passes over the support in the time of conjugate gradients. */
+#define CONJUGATE 8
 /* Multiplications of dense lines in the time of one entry that is looked up. */
 #define DENSE 4
 
@@ -29,7 +31,8 @@ typedef struct support {
     const uint32_t *block; /* [n_block] */
     uint32_t n;
     uint32_t *place; /* [n] */
-    double *matrix;  /* [n x n] its lower half, then its factor */
+    double *matrix;  /* [n x n] its lower half, then its factor; where n is
+                        large, workspace of conjugate gradients */
     double *step;    /* [n] right side, then d */
     double *w;       /* [n] before the step */
     double *line;    /* [rows] a column, spread; then what `lasting` was */
@@ -54,12 +57,16 @@ static double cost_of(const logistic_set *set, const support *s)
         const logistic_member *m = &set->member[s->place[i]];
         entries += (double)m->n / (m->full ? DENSE : 1);
     }
+    if (s->n > MATRIX_MAX)
+        return CONJUGATE * entries;
     return s->n * entries / 2 + s->n * (double)s->n * s->n / (3 * DENSE);
 }
 
 static strads_err reserve(logistic_set *set, support *s)
 {
-    const size_t numbers = (size_t)s->n * (s->n + 2) + set->n_rows;
+    const size_t matrix =
+        s->n > MATRIX_MAX ? logistic_conjugate_room(s->n) : (size_t)s->n * s->n;
+    const size_t numbers = matrix + 2 * (size_t)s->n + set->n_rows;
 
     if (numbers > set->room_newton) {
         free(set->newton);
@@ -70,7 +77,7 @@ static strads_err reserve(logistic_set *set, support *s)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for Newton's step on %u columns", s->n);
     s->matrix = set->newton;
-    s->step = s->matrix + (size_t)s->n * s->n;
+    s->step = s->matrix + matrix;
     s->w = s->step + s->n;
     s->line = s->w + s->n;
     return STRADS_OK;
@@ -90,7 +97,23 @@ static const double *spread(const logistic_set *set, const logistic_member *m,
     return line;
 }
 
-static void fill(const logistic_state *state, support *s)
+/* The right side, and w. */
+static void fill_slopes(const logistic_state *state, support *s)
+{
+    const logistic_set *set = &state->set;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        const logistic_member *m = &set->member[s->place[i]];
+        const linear_column v = logistic_column_of(set, m, set->scaled);
+        const double scale = state->scale[m->column];
+        s->w[i] = m->w;
+        s->step[i] = state->kernels->dot(&v, set->lasting) -
+                     set->beta * m->level - state->l2 * scale * scale * m->w -
+                     copysign(state->l1 * scale, m->w);
+    }
+}
+
+static void fill_matrix(const logistic_state *state, support *s)
 {
     const logistic_set *set = &state->set;
 
@@ -98,7 +121,6 @@ static void fill(const logistic_state *state, support *s)
         const logistic_member *m = &set->member[s->place[i]];
         const double *v = spread(set, m, s->line);
         const double scale = state->scale[m->column];
-        const double shrink = state->l2 * scale * scale;
         double *row = s->matrix + (size_t)i * s->n;
         for (uint32_t l = 0; l <= i; l++) {
             const logistic_member *o = &set->member[s->place[l]];
@@ -106,12 +128,20 @@ static void fill(const logistic_state *state, support *s)
             row[l] = state->kernels->dot(&other, v) -
                      m->level * o->level / set->mass;
         }
-        row[i] += shrink;
-        s->w[i] = m->w;
-        s->step[i] = state->kernels->dot_dense(set->n_rows, v, set->lasting) -
-                     set->beta * m->level - shrink * m->w -
-                     copysign(state->l1 * scale, m->w);
+        row[i] += state->l2 * scale * scale;
     }
+}
+
+static void solve(const logistic_state *state, support *s)
+{
+    fill_slopes(state, s);
+    if (s->n > MATRIX_MAX) {
+        logistic_conjugate(state, s->n, s->place, s->step, s->matrix, s->line);
+        return;
+    }
+    fill_matrix(state, s);
+    linear_factor(state->kernels, s->n, s->matrix);
+    linear_solve(state->kernels, s->n, s->matrix, s->step);
 }
 
 /* The share of the step until the first sign changes, at most 1. */
@@ -148,9 +178,7 @@ static bool step_once(logistic_state *state, support *s, bool *cut)
 {
     const double before = logistic_model_value(state, s->n_block, s->block);
 
-    fill(state, s);
-    linear_factor(state->kernels, s->n, s->matrix);
-    linear_solve(state->kernels, s->n, s->matrix, s->step);
+    solve(state, s);
     memcpy(s->line, state->set.lasting, state->set.n_rows * sizeof(double));
     const double share = first_change(s);
     *cut = share < 1;

@@ -430,6 +430,13 @@ double logistic_model_value(logistic_state *state, uint32_t n,
 strads_err logistic_newton(logistic_state *state, uint32_t n,
                            const uint32_t *place);
 
+/* logistic_conjugate.c: solves for that step on n members, in place: `step` is
+ * the right side at first. `work` has that room, `rows` a number a row. */
+size_t logistic_conjugate_room(uint32_t n);
+void logistic_conjugate(const logistic_state *state, uint32_t n,
+                        const uint32_t *place, double *step, double *work,
+                        double *rows);
+
 /* logistic_ridge.c: whether Newton's method on the whole is the way. */
 bool logistic_is_ridge(const strads_logistic_options *options, uint64_t rows,
                        uint64_t columns, uint64_t entries);
