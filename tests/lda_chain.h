@@ -56,7 +56,7 @@ double lda_worst_pair(const lda_space *space, const double *p,
                       const uint32_t *seen, uint32_t runs);
 
 /* Runs the chains, and ends the test if their ends are such as the posterior
- * gives once in a million times, or if a pair is five standard errors off. */
+ * gives once in a million times, or if a pair is 4.5 standard errors off. */
 void lda_check_posterior(const lda_space *space,
                          const strads_lda_options *config, uint32_t partitions,
                          uint32_t runs);

@@ -30,7 +30,7 @@ Test(lda_posterior, chains_of_few_topics_end_as_it_says)
                              .topics = both,
                              .alpha = alpha_of_two,
                              .beta = 0.4};
-    lda_check_posterior(&space, &config, 1, 800);
+    lda_check_posterior(&space, &config, 1, 600);
 }
 
 /* Totals are one sweep old in other partitions. With many words that nobody
@@ -45,7 +45,7 @@ static void check_two_partitions(const char *sampler)
                              .alpha = alpha_of_two,
                              .beta = 0.4};
     config.sampler = sampler;
-    lda_check_posterior(&space, &config, 2, 800);
+    lda_check_posterior(&space, &config, 2, 600);
 }
 
 Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
@@ -127,19 +127,19 @@ static void check_from_model(const char *sampler, uint32_t runs)
     config.from = path;
     config.sampler = sampler;
     if (strcmp(sampler, "mh") == 0)
-        config.sweeps = config.evaluate = 24; /* which mix more slowly */
+        config.sweeps = config.evaluate = 20; /* which mix more slowly */
     lda_check_posterior(&space, &config, 1, runs);
     lda_forget_model(path);
 }
 
 Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
 {
-    check_from_model("exact", 800);
+    check_from_model("exact", 600);
 }
 
 Test(lda_posterior, chains_of_proposals_end_as_it_says)
 {
-    check_from_model("mh", 2000);
+    check_from_model("mh", 2400);
 }
 
 /* Three of 130 topics have a prior that is not next to nothing, so 3^6
@@ -161,7 +161,7 @@ static void check_many_topics(const char *sampler)
     make_model(old_of_many, 6, MANY, three, 3, path, alpha);
     config.from = path;
     config.sampler = sampler;
-    lda_check_posterior(&space, &config, 1, 1500);
+    lda_check_posterior(&space, &config, 1, 1000);
     lda_forget_model(path);
 }
 

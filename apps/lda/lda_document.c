@@ -108,8 +108,8 @@ void lda_document_shuffle(lda_document *d)
     }
 }
 
-/* lane[l] = sum of weight_k phi_k over k = l, l + LANES, ...; returns the sum of
- * all. Lanes are added up side by side, so a compiler makes vectors of them. */
+/* lane[l] = sum of weight_k phi_k over k = l, l + LANES, ...; returns the sum
+ * of all. Lanes are added up side by side: a compiler makes vectors of them. */
 static double sum_lanes(const lda_document *d, const double *phi,
                         double lane[LANES])
 {

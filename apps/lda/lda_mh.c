@@ -17,28 +17,19 @@
  *
  *     word:      r (n_dt + alpha_t) / (n_ds + alpha_s)
  *     document:  r (n_wt + beta) / (n_ws + beta) */
+#include "lda_alias.h"
 #include "lda_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Draws topic[i] with probability weight_i / sum (Walker 1977; Vose 1991). */
-typedef struct alias_table {
-    uint32_t n;
-    double sum;
-    double *weight;  /* [n] as given, then of the first of two topics, 0 .. 1 */
-    uint32_t *topic; /* [n] the first */
-    uint32_t *other; /* [n] the second one's place */
-    uint32_t *heap;  /* [n] places that are yet to be shared out */
-} alias_table;
-
 struct lda_mh {
     uint64_t *start; /* [documents + 1] in `topic` */
     uint16_t *topic; /* [tokens] of all tokens, document by document */
     uint32_t *slot;  /* [tokens] where a token, counted by word, is there */
     int32_t *own;    /* [topics] the word's tokens here; all 0 between words */
-    alias_table alpha, others;
+    lda_alias alpha, others;
 };
 
 /* A word's tokens while they are drawn. */
@@ -59,79 +50,6 @@ bool lda_is_mh(const strads_lda_options *options)
     return options->sampler && strcmp(options->sampler, "mh") == 0;
 }
 
-/* Uniform in [0, 1), 53 bits. */
-static double uniform(lda_site *s)
-{
-    const double high = (double)lda_uniform(s);
-
-    return high + (double)lda_uniform(s) / 16777216.0;
-}
-
-/* ---- alias tables ------------------------------------------------------ */
-
-static bool table_make(alias_table *t, uint32_t most)
-{
-    t->weight = malloc((most + 1) * sizeof *t->weight);
-    t->topic = malloc((most + 1) * sizeof *t->topic);
-    t->other = malloc((most + 1) * sizeof *t->other);
-    t->heap = malloc((most + 1) * sizeof *t->heap);
-    return t->weight && t->topic && t->other && t->heap;
-}
-
-static void table_free(alias_table *t)
-{
-    free(t->weight);
-    free(t->topic);
-    free(t->other);
-    free(t->heap);
-}
-
-static void table_clear(alias_table *t)
-{
-    t->n = 0;
-    t->sum = 0;
-}
-
-static void table_add(alias_table *t, uint32_t topic, double weight)
-{
-    t->weight[t->n] = weight;
-    t->topic[t->n++] = topic;
-    t->sum += weight;
-}
-
-/* Places with less than the mean are filled up from those with more. */
-static void table_build(alias_table *t)
-{
-    uint32_t few = 0, many = t->n; /* stacks from both ends of the heap */
-
-    for (uint32_t i = 0; i < t->n; i++) {
-        t->weight[i] *= t->n / t->sum;
-        t->other[i] = i;
-        t->heap[t->weight[i] < 1 ? few++ : --many] = i;
-    }
-    while (few > 0 && many < t->n) {
-        const uint32_t small = t->heap[--few], large = t->heap[many];
-        t->other[small] = large;
-        t->weight[large] -= 1 - t->weight[small];
-        if (t->weight[large] < 1) {
-            many++;
-            t->heap[few++] = large;
-        }
-    }
-    while (few > 0)
-        t->weight[t->heap[--few]] = 1; /* but for rounding */
-    while (many < t->n)
-        t->weight[t->heap[many++]] = 1;
-}
-
-static uint32_t table_draw(const alias_table *t, lda_site *s)
-{
-    const double u = uniform(s) * t->n;
-    const uint32_t i = (uint32_t)u;
-
-    return t->topic[u - i < t->weight[i] ? i : t->other[i]];
-}
-
 /* ---- state of a partition ---------------------------------------------- */
 
 void lda_mh_free(lda_mh *mh)
@@ -142,8 +60,8 @@ void lda_mh_free(lda_mh *mh)
     free(mh->topic);
     free(mh->slot);
     free(mh->own);
-    table_free(&mh->alpha);
-    table_free(&mh->others);
+    lda_alias_free(&mh->alpha);
+    lda_alias_free(&mh->others);
     free(mh);
 }
 
@@ -183,8 +101,9 @@ static strads_err mh_make(lda_local *l, const strads_share *share)
     mh->topic = malloc((tokens + 1) * sizeof *mh->topic);
     mh->slot = malloc((tokens + 1) * sizeof *mh->slot);
     mh->own = calloc(topics, sizeof *mh->own);
-    if (!table_make(&mh->alpha, topics) || !table_make(&mh->others, topics) ||
-        !mh->start || !mh->topic || !mh->slot || !mh->own)
+    if (!lda_alias_make(&mh->alpha, topics) ||
+        !lda_alias_make(&mh->others, topics) || !mh->start || !mh->topic ||
+        !mh->slot || !mh->own)
         goto fail;
     turn_round(mh, l, share);
     return STRADS_OK;
@@ -242,26 +161,26 @@ static void move_in_document(const drawing *g, uint32_t d, uint32_t from,
 static uint32_t propose_by_word(const drawing *g)
 {
     lda_site *s = g->site;
-    const alias_table *others = &g->mh->others;
+    const lda_alias *others = &g->mh->others;
     const double n = (double)g->n;
     const double smooth = s->topics * (double)s->beta;
-    const double u = uniform(s) * (n + others->sum + smooth);
+    const double u = lda_alias_uniform(s) * (n + others->sum + smooth);
 
     if (u < n)
         return g->tokens.topic[(uint64_t)u];
     if (u < n + others->sum)
-        return table_draw(others, s);
-    return (uint32_t)(uniform(s) * s->topics);
+        return lda_alias_draw(others, s);
+    return (uint32_t)(lda_alias_uniform(s) * s->topics);
 }
 
 static uint32_t propose_by_document(const drawing *g, uint32_t d)
 {
     lda_site *s = g->site;
     const double n = g->length[d];
-    const double u = uniform(s) * (n + g->alpha_sum);
+    const double u = lda_alias_uniform(s) * (n + g->alpha_sum);
 
     return u < n ? g->mh->topic[g->mh->start[d] + (uint64_t)u]
-                 : table_draw(&g->mh->alpha, s);
+                 : lda_alias_draw(&g->mh->alpha, s);
 }
 
 /* The factors of the ratio that are common to both proposals. */
@@ -315,7 +234,7 @@ static void draw_token(const drawing *g, uint32_t d, uint64_t i)
         const double ratio = ratio_of_totals(s, from, to) *
                              (by_word ? ratio_of_documents(g, d, from, to)
                                       : ratio_of_words(s, from, to));
-        if (ratio >= 1 || uniform(s) < ratio)
+        if (ratio >= 1 || lda_alias_uniform(s) < ratio)
             move(g, d, i, to);
     }
 }
@@ -327,7 +246,7 @@ static void add_other(const drawing *g, uint32_t topic)
     const int32_t others = g->site->word[topic] - g->mh->own[topic];
 
     if (others > 0)
-        table_add(&g->mh->others, topic, others);
+        lda_alias_add(&g->mh->others, topic, others);
 }
 
 /* What the row has beyond the word's tokens here. */
@@ -335,7 +254,7 @@ static void table_others(const drawing *g, const uint32_t *pair, uint32_t pairs)
 {
     lda_mh *mh = g->mh;
 
-    table_clear(&mh->others);
+    lda_alias_clear(&mh->others);
     for (uint64_t i = 0; i < g->n; i++)
         mh->own[g->tokens.topic[i]]++;
     for (uint32_t k = 0; pairs == LDA_FULL && k < g->site->topics; k++)
@@ -347,7 +266,7 @@ static void table_others(const drawing *g, const uint32_t *pair, uint32_t pairs)
     }
     for (uint64_t i = 0; i < g->n; i++)
         mh->own[g->tokens.topic[i]] = 0;
-    table_build(&mh->others);
+    lda_alias_build(&mh->others);
 }
 
 static strads_err draw_word(drawing *g, lda_local *l, const strads_task *task,
@@ -383,11 +302,11 @@ strads_err lda_mh_visit(const strads_task *task, lda_words *words)
                  .documents = &l->documents,
                  .length = l->length,
                  .mh = l->mh};
-    table_clear(&g.mh->alpha);
+    lda_alias_clear(&g.mh->alpha);
     for (uint32_t k = 0; k < l->site.topics; k++)
-        table_add(&g.mh->alpha, k, (double)l->site.alpha[k]);
+        lda_alias_add(&g.mh->alpha, k, (double)l->site.alpha[k]);
     g.alpha_sum = g.mh->alpha.sum;
-    table_build(&g.mh->alpha);
+    lda_alias_build(&g.mh->alpha);
     for (uint32_t k = 0; k < words->n && !err; k++)
         err = draw_word(&g, l, task, words, &words->row[k],
                         strads_block_param(&task->block, k));
