@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/role/message_codec.h"
-#include "engine/role/store_client.h"
+#include "engine/shard/store_client.h"
 #include "engine/role/store_message.h"
 
 enum { SENT = 64, RESEND = 100 };

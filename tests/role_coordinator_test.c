@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/role/coordinator.h"
-#include "engine/role/scheduler.h"
-#include "engine/role/shard.h"
+#include "engine/round/coordinator.h"
+#include "engine/round/scheduler.h"
+#include "engine/shard/shard.h"
 #include "engine/run/run_setup.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"

@@ -6,7 +6,7 @@
 
 #include "engine/role/dispatch.h"
 #include "engine/role/message.h"
-#include "engine/role/records.h"
+#include "engine/round/records.h"
 
 /* ---- buffers ----------------------------------------------------------- */
 

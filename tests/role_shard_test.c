@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/role/shard.h"
+#include "engine/shard/shard.h"
 #include "engine/store/follower.h"
 
 enum { PUSHES = 12 };

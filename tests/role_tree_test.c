@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "engine/role/tree.h"
+#include "engine/round/tree.h"
 
 static const uint32_t sizes[] = {1,    2,    3,    4,    5,   7,    8,
                                  9,    10,   15,   16,   37,  38,   64,

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/base/spare_memory.h"
-#include "engine/role/shard.h"
-#include "engine/role/store_client.h"
+#include "engine/shard/shard.h"
+#include "engine/shard/store_client.h"
 #include "engine/role/store_message.h"
 
 enum { ROWS = 5, SENT = 64, FIRST = 8, WORKERS = 2 };

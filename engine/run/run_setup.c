@@ -3,11 +3,11 @@
 #include "engine/run/run_setup.h"
 
 #include "engine/base/kernel_level.h"
-#include "engine/role/owned_policy.h"
+#include "engine/round/owned_policy.h"
 #include "engine/run/run_pools.h"
-#include "engine/role/block_versions.h"
-#include "engine/role/push_stream.h"
-#include "engine/role/shared_totals.h"
+#include "engine/round/block_versions.h"
+#include "engine/shard/push_stream.h"
+#include "engine/round/shared_totals.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,10 +11,10 @@
 #define STI_NODE_H
 
 #include "engine/base/trace.h"
-#include "engine/role/coordinator.h"
-#include "engine/role/scheduler.h"
-#include "engine/role/shard.h"
-#include "engine/role/worker.h"
+#include "engine/round/coordinator.h"
+#include "engine/round/scheduler.h"
+#include "engine/shard/shard.h"
+#include "engine/round/worker.h"
 
 typedef struct sti_node sti_node;
 

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "engine/role/shard.h"
-#include "engine/role/store_client.h"
+#include "engine/shard/shard.h"
+#include "engine/shard/store_client.h"
 #include "engine/runtime/inbox.h"
 #include "engine/runtime/node_store.h"
 #include "engine/store/session_inside.h"

@@ -12,10 +12,10 @@
 #include <xxhash.h>
 
 #include "engine/base/stop_flag.h"
-#include "engine/role/coordinator.h"
-#include "engine/role/scheduler.h"
-#include "engine/role/shard.h"
-#include "engine/role/worker.h"
+#include "engine/round/coordinator.h"
+#include "engine/round/scheduler.h"
+#include "engine/shard/shard.h"
+#include "engine/round/worker.h"
 #include "engine/runtime/job_names.h"
 #include "engine/runtime/job_queue.h"
 #include "engine/runtime/sim_queue.h"

@@ -6,8 +6,8 @@
 
 #include <xxhash.h>
 
-#include "engine/role/shard.h"
-#include "engine/role/store_client.h"
+#include "engine/shard/shard.h"
+#include "engine/shard/store_client.h"
 #include "engine/runtime/sim_baton.h"
 #include "engine/runtime/sim_loop.h"
 #include "engine/runtime/sim_queue.h"

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#include "engine/role/store_client.h"
+#include "engine/shard/store_client.h"
 #include "engine/runtime/sim_store_net.h"
 #include "engine/store/kept_rows.h"
 

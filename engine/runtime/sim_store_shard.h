@@ -5,7 +5,7 @@
 #define STI_SIM_STORE_SHARD_H
 
 #include "engine/base/random.h"
-#include "engine/role/shard.h"
+#include "engine/shard/shard.h"
 #include "engine/store/journal_memory.h"
 #include "engine/store/kept_rows.h"
 

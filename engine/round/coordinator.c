@@ -1,0 +1,336 @@
+/* The coordinator. One thing of its own is under way at a time (`busy`): a job,
+ * or a question that nothing goes on without. In between `advance` looks for
+ * the next, in this order: dispatch what is decided, decide, commit what has
+ * arrived, close. With a window of depth + 1 rounds choosing thus comes before
+ * committing, so workers always have a next round at hand; and since the order
+ * does not depend on arrival times when commits go by round, the run is
+ * repeatable. */
+#include "engine/round/coordinator_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
+{
+    sti_coordinator *c = calloc(1, sizeof *c);
+    if (!c)
+        goto fail;
+    c->run = run;
+    c->flights = calloc(sti_run_window(run), sizeof *c->flights);
+    if (!c->flights || sti_coord_make_choosers(c) ||
+        sti_buffer_new(0, &c->aggregate.scratch) ||
+        sti_buffer_new(0, &c->aggregate.gathered))
+        goto fail;
+    c->automatic = STRADS_WHEN_START;
+    c->policy_phase = 0;
+    while (c->policy_phase < run->n_phases &&
+           run->phases[c->policy_phase].when != STRADS_WHEN_POLICY)
+        c->policy_phase++;
+    sti_progress_begin(&c->progress);
+    c->end = STRADS_END_STOPPED;
+    c->stream = (sti_push_stream){.from = STI_COORDINATOR,
+                                  .to = STI_SHARD_0,
+                                  .max_pushes = STI_PUSHES_MAX,
+                                  .max_bytes = STI_PUSH_BYTES_MAX};
+    *out = c;
+    return STRADS_OK;
+fail:
+    sti_coordinator_free(c);
+    return strads_fail(STRADS_ENOMEM, "no memory for the coordinator");
+}
+
+void sti_coord_drop_news(sti_news **news, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        sti_object_drop(news[k]);
+}
+
+void sti_coordinator_free(sti_coordinator *c)
+{
+    if (!c)
+        return;
+    for (uint32_t k = 0; c->flights && k < sti_run_window(c->run); k++) {
+        sti_object_drop(c->flights[k].dispatch);
+        sti_object_drop(c->flights[k].partial);
+    }
+    sti_coord_drop_news(c->news, c->n_news);
+    sti_coord_drop_news(c->history, c->n_history);
+    sti_coord_drop_news(c->aggregate.news, c->aggregate.n_news);
+    sti_object_drop(c->own.dispatch);
+    sti_wishes_free(c->wishes);
+    sti_wishes_free(c->aggregate.wishes);
+    sti_object_drop(c->aggregate.scratch);
+    sti_object_drop(c->aggregate.gathered);
+    free(c->aggregate.news);
+    free(c->aggregate.recent);
+    free(c->aggregate.total_change);
+    free(c->aggregate.also_param);
+    free(c->aggregate.also_change);
+    sti_object_drop(c->aggregate.push);
+    sti_object_drop(c->begin.start);
+    sti_object_drop(c->begin.push);
+    sti_object_drop(c->settle.push);
+    sti_object_drop(c->prepare.dispatch);
+    sti_coord_free_choosers(c);
+    free(c->prepare.unknown);
+    sti_stream_free(&c->stream);
+    free(c->schedule.blocks);
+    free(c->plan.blocks);
+    free(c->kept.blocks);
+    free(c->flying);
+    free(c->history);
+    free(c->news);
+    free(c->flights);
+    free(c);
+}
+
+const strads_progress *sti_coordinator_progress(const sti_coordinator *c)
+{
+    return &c->progress;
+}
+
+strads_end sti_coordinator_end(const sti_coordinator *c)
+{
+    return c->end;
+}
+
+void sti_coord_end(sti_coordinator *c, strads_err err, sti_effects *out)
+{
+    if (c->stage == STI_STAGE_ENDED)
+        return;
+    c->stage = STI_STAGE_ENDED;
+    sti_effect_end(out, err);
+}
+
+void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
+                        sti_effects *out)
+{
+    sti_coord_end(c, strads_fail(job->err, "%s", job->said->text), out);
+}
+
+void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
+                         uint64_t round, uint32_t phase, sti_effects *out)
+{
+    c->busy = true;
+    job->call = call;
+    job->role = STI_COORDINATOR;
+    job->round = round;
+    job->phase = phase;
+    job->said = &c->said;
+    sti_effect_compute(out, job);
+}
+
+sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq)
+{
+    return &c->flights[seq % sti_run_window(c->run)];
+}
+
+void sti_coord_stop(sti_coordinator *c, strads_end end)
+{
+    if (c->stopping)
+        return;
+    c->stopping = true;
+    c->end = end;
+    c->wants_choice = false;
+}
+
+strads_err sti_coord_no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for the coordinator");
+}
+
+strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news)
+{
+    if (c->n_news == c->room_news) {
+        uint32_t room = c->room_news ? 2 * c->room_news : 16;
+        sti_news **list = realloc(c->news, sizeof(sti_news *) * room);
+        if (!list)
+            return sti_coord_no_memory();
+        c->news = list;
+        c->room_news = room;
+    }
+    c->news[c->n_news++] = news;
+    return STRADS_OK;
+}
+
+static void begun(sti_coordinator *c, sti_effects *out)
+{
+    if (c->begin.job.err) {
+        sti_coord_fail_job(c, &c->begin.job, out);
+        return;
+    }
+    c->stage = STI_STAGE_OPENING;
+    sti_coord_plan_internal(c, STI_PHASE_OPEN);
+    sti_coord_push(c, c->begin.push, out);
+    c->begin.push = NULL;
+    sti_news *start = c->begin.start;
+    c->begin.start = NULL;
+    if (!start)
+        return;
+    c->version = start->change.version;
+    if (sti_coord_keep_news(c, start)) {
+        sti_object_drop(start);
+        sti_coord_end(c, sti_coord_no_memory(), out);
+    }
+}
+
+static void take_partial(sti_coordinator *c, const sti_msg *msg,
+                         sti_effects *out)
+{
+    sti_flight *f = sti_coord_flight(c, msg->round);
+    if (!f->used || f->arrived || f->dispatch->seq != msg->round ||
+        (f->dispatch->phase < c->run->n_phases && !msg->object)) {
+        sti_object_drop(msg->object);
+        sti_coord_end(
+            c,
+            strads_fail(STRADS_EPEER,
+                        "a node sent a result of round %llu, which nobody "
+                        "waits for",
+                        (unsigned long long)msg->round),
+            out);
+        return;
+    }
+    f->arrived = true;
+    f->alone_ns =
+        c->now - (c->last_arrival > f->sent_at ? c->last_arrival : f->sent_at);
+    c->last_arrival = c->now;
+    f->busy_ns = msg->busy_ns;
+    f->partial = (sti_buffer *)msg->object;
+}
+
+static void take_failure(sti_coordinator *c, const sti_msg *msg,
+                         sti_effects *out)
+{
+    const sti_failure *failure = (const sti_failure *)msg->object;
+    strads_err err = failure ? strads_fail(failure->err, "%s", failure->text)
+                             : sti_coord_no_memory();
+    sti_coord_end(c, err, out);
+    sti_object_drop(msg->object);
+}
+
+static void take_message(sti_coordinator *c, const sti_msg *msg,
+                         sti_effects *out)
+{
+    switch (msg->kind) {
+    case STI_MSG_ACK:
+        (void)sti_stream_settle(&c->stream, msg->round, c->now);
+        break;
+    case STI_MSG_ATTACHED:
+        (void)sti_stream_settle(&c->stream, msg->round, c->now);
+        sti_stream_resend(&c->stream, c->now, out);
+        break;
+    case STI_MSG_PARTIAL:
+        take_partial(c, msg, out);
+        break;
+    case STI_MSG_CHOICE:
+        sti_coord_take_choice(c, msg, out);
+        break;
+    case STI_MSG_FAIL:
+        take_failure(c, msg, out);
+        break;
+    default:
+        sti_object_drop(msg->object);
+        break;
+    }
+}
+
+static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
+{
+    c->busy = false;
+    switch (job->call) {
+    case STI_CALL_BEGIN:
+        begun(c, out);
+        break;
+    case STI_CALL_SCHEDULE:
+        sti_coord_scheduled(c, out);
+        break;
+    case STI_CALL_SETTLE:
+        sti_coord_push(c, c->settle.push, out);
+        c->settle.push = NULL;
+        break;
+    case STI_CALL_PREPARE:
+        sti_coord_prepared(c, out);
+        break;
+    case STI_CALL_REPORT:
+        if (job->err)
+            sti_coord_fail_job(c, job, out);
+        else
+            sti_coord_take_report(c, out);
+        break;
+    default:
+        sti_coord_committed(c, out);
+        break;
+    }
+}
+
+/* Everything has landed, what a program winds up included, and nothing more is
+ * wanted: a last look when the run was cut short, so that the report describes
+ * the model; then CLOSE; and the end, when the shard has all. */
+static bool wind_up(sti_coordinator *c, sti_effects *out)
+{
+    if (c->stage == STI_STAGE_SETTLING) {
+        if (sti_stream_unacknowledged(&c->stream) == 0)
+            sti_coord_end(c, STRADS_OK, out);
+        return false;
+    }
+    if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
+        sti_coord_is_asking(c) || sti_coord_winds_up(c))
+        return false;
+    if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
+        c->looked_last = true; /* what it changes is not looked at again */
+        c->final_report = true;
+        sti_coord_look_at_all(c, out);
+        return true;
+    }
+    c->stage = STI_STAGE_CLOSING;
+    sti_coord_plan_internal(c, STI_PHASE_CLOSE);
+    return true;
+}
+
+/* Waiting for the shard changes when the next thing is done, never which. */
+static bool shard_lags(const sti_coordinator *c)
+{
+    return !sti_stream_has_room(&c->stream, 0);
+}
+
+static void advance(sti_coordinator *c, sti_effects *out)
+{
+    while (!c->busy && c->stage != STI_STAGE_ENDED && !shard_lags(c)) {
+        if (c->plan.set && sti_coord_plan_may_leave(c)) {
+            sti_coord_prepare(c, out);
+            continue;
+        }
+        if (sti_coord_may_decide(c) && sti_coord_decide(c, out))
+            continue;
+        if (sti_coord_commit_next(c, out))
+            continue;
+        if (c->plan.set || !wind_up(c, out))
+            return;
+    }
+}
+
+void sti_coordinator_step(sti_coordinator *c, const sti_event *events, size_t n,
+                          sti_effects *out)
+{
+    for (size_t k = 0; k < n; k++) {
+        const sti_event *event = &events[k];
+        c->now = event->now;
+        switch (event->kind) {
+        case STI_EVENT_START:
+            sti_coord_start_job(c, &c->begin.job, STI_CALL_BEGIN, 0, 0, out);
+            break;
+        case STI_EVENT_CANCEL:
+            sti_coord_stop(c, STRADS_END_CANCELED);
+            break;
+        case STI_EVENT_DONE:
+            take_done(c, event->job, out);
+            break;
+        case STI_EVENT_MESSAGE:
+            take_message(c, &event->msg, out);
+            break;
+        case STI_EVENT_TIMER:
+            break;
+        }
+    }
+    advance(c, out);
+}

@@ -1,0 +1,202 @@
+/* engine/round/coordinator_state.h - what the files of the coordinator share:
+ * coordinator.c turns events into calls, coordinator_decide.c decides what is
+ * next, coordinator_turn.c asks the schedulers, coordinator_send.c makes
+ * dispatches, coordinator_commit.c takes in what comes back. */
+#ifndef STI_COORDINATOR_STATE_H
+#define STI_COORDINATOR_STATE_H
+
+#include "engine/round/coordinator.h"
+#include "engine/shard/push_stream.h"
+
+/* A dispatch that is not yet committed. */
+typedef struct sti_flight {
+    bool used, arrived, by_policy, alone;
+    bool wished;   /* a probe that a commit asked for */
+    bool winds_up; /* dispatched after the run's end: no round of the user's */
+    uint32_t chooser; /* by_policy, and a probe that one asked for: whose */
+    sti_dispatch *dispatch;
+    sti_buffer *partial;
+    uint64_t sent_at;
+    uint64_t alone_ns; /* since it was sent, or the one before arrived */
+    uint64_t busy_ns;  /* of it, the longest computing */
+} sti_flight;
+
+/* A dispatch that is decided and not yet made. */
+typedef struct sti_plan {
+    bool set, by_policy;
+    uint32_t phase;
+    uint32_t n_blocks;
+    strads_block *blocks; /* owned; PROBE: the second one is `against` */
+    uint64_t follows;     /* 1 + the seq of the lap that it comes after */
+    bool probe, wished;
+    bool again; /* after a probe, for what was not known of it */
+    bool winds_up;
+    uint32_t chooser;
+} sti_plan;
+
+#define STI_CHOOSER_NONE UINT32_MAX
+
+/* What the coordinator knows of a scheduler. It changes at the scheduler's turn
+ * and when rounds land, whenever answers come: so the run can be repeated. */
+typedef enum sti_chooser_state {
+    STI_CHOOSER_IDLE = 0,  /* has no question */
+    STI_CHOOSER_ASKED = 1, /* `choice` is its answer, once that is here */
+    STI_CHOOSER_WAITS = 2, /* for something to land */
+    STI_CHOOSER_RESTS = 3  /* until there is something new for it */
+} sti_chooser_state;
+
+typedef struct sti_chooser {
+    sti_chooser_state state;
+    uint32_t in_flight; /* rounds of its blocks */
+    sti_ask *ask;       /* gathers what is new for the next question */
+    sti_choice *choice;
+    bool outdated;      /* something that it was told of has landed since */
+    uint64_t probed[2]; /* 1 + ids of the pair probed for it last */
+} sti_chooser;
+
+typedef enum sti_stage {
+    STI_STAGE_NEW,
+    STI_STAGE_OPENING,
+    STI_STAGE_RUNNING,
+    STI_STAGE_CLOSING,
+    STI_STAGE_SETTLING, /* the shard has yet to take in the last commits */
+    STI_STAGE_ENDED
+} sti_stage;
+
+struct sti_coordinator {
+    sti_run *run;
+    sti_stage stage;
+    uint64_t now;
+    bool busy;
+    uint64_t next_round; /* numbers everything that is committed */
+    uint64_t next_seq;   /* numbers what workers are sent */
+    sti_flight *flights; /* [window] by seq modulo window */
+    sti_flight own;      /* of a phase to NOBODY: never really in flight */
+    sti_flight *committing;
+    uint64_t last_arrival; /* when a partial came last */
+    uint32_t in_flight;
+    sti_plan plan;
+    sti_plan kept; /* a policy's, until a probe or a commit lets it leave */
+    sti_chooser *choosers; /* [schedulers] */
+    uint32_t turn;         /* whose it is */
+    uint32_t awaited;      /* 1 + whose answer nothing goes on without */
+    uint64_t epoch;        /* how often probes have been outdated */
+    /* What is to be dispatched by itself: all phases of this `when`, from the
+     * phase `automatic_next` on. POLICY: none. */
+    strads_when automatic;
+    uint32_t automatic_next;
+    bool wants_choice; /* the policy is to choose, for choice_phase */
+    uint32_t choice_phase;
+    uint32_t policy_phase; /* where the policy's blocks go by default */
+    double policy_work;    /* entries in each; 0: as measured */
+    uint32_t probing;      /* probes in flight: nothing else is decided */
+    uint64_t probed[2];    /* 1 + ids of the pair probed for `kept` last */
+    sti_wish *wishes;      /* probes that a commit asked for, oldest first */
+    uint32_t n_wishes;
+    uint64_t laps;     /* dispatches to a RING */
+    uint64_t wish_ids; /* ids given to their blocks, from the top down */
+    bool waiting;      /* nothing before the next commit */
+    bool at_rest;
+    uint64_t chosen_since_rest;
+    bool stopping, final_report;
+    bool fresh_report; /* nothing was committed after it */
+    bool looked_last;  /* the REST phases have run once more, for the report */
+    bool wound_up;     /* the program's schedule has stopped the run */
+    uint32_t wind_up_turns; /* how often it was asked after the run's end */
+    strads_end end;
+    /* News for the next dispatch, and changes not known to all in flight. */
+    sti_news **news;
+    uint32_t n_news, room_news;
+    sti_news **history; /* of the changes in aggregate.recent; those of a
+                           commit that failed are not here */
+    size_t n_history;
+    uint64_t version;
+    sti_push_stream stream; /* to the shard */
+    uint64_t since_report;
+    double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
+    strads_progress progress;
+    sti_job_text said;
+    sti_begin_job begin;
+    sti_settle_job settle;
+    sti_schedule_job schedule;
+    sti_prepare_job prepare;
+    sti_aggregate_job aggregate;
+    strads_block *flying; /* scratch for prepare */
+    size_t room_flying;
+};
+
+/* ---- coordinator.c ----------------------------------------------------- */
+
+void sti_coord_end(sti_coordinator *c, strads_err err, sti_effects *out);
+void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
+                        sti_effects *out);
+void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
+                         uint64_t round, uint32_t phase, sti_effects *out);
+sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq);
+void sti_coord_stop(sti_coordinator *c, strads_end end);
+strads_err sti_coord_no_memory(void);
+strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news);
+void sti_coord_drop_news(sti_news **news, size_t n);
+
+/* ---- coordinator_decide.c ---------------------------------------------- */
+
+/* A dispatch of the engine's own: OPEN or CLOSE. */
+void sti_coord_plan_internal(sti_coordinator *c, uint32_t phase);
+bool sti_coord_may_decide(sti_coordinator *c);
+/* The run is to end, and its program has yet to bring the model together. */
+bool sti_coord_winds_up(const sti_coordinator *c);
+/* Starts to choose the next dispatch; false when nothing can be chosen now. */
+bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
+/* All REST phases are due; of a simple program, its objective. */
+void sti_coord_look_at_all(sti_coordinator *c, sti_effects *out);
+/* All policies are at rest. */
+void sti_coord_rest(sti_coordinator *c, sti_effects *out);
+void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator_turn.c ------------------------------------------------ */
+
+/* The next choice, of whose turn it is: a plan, a question, or nothing as long
+ * as all of them wait or rest. False: nothing can be chosen now. */
+bool sti_coord_choose(sti_coordinator *c, sti_effects *out);
+/* Asks who has nothing in flight ahead of its turn. False: the run is over. */
+bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out);
+void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
+                           sti_effects *out);
+/* A round of this flight has landed. */
+void sti_coord_wake(sti_coordinator *c, const sti_flight *f);
+/* Has a pair of blocks probed; not the last one again, or the run fails. */
+void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
+                          strads_block *pair, uint32_t chooser,
+                          sti_effects *out);
+/* Whether a scheduler has yet to answer. */
+bool sti_coord_is_asking(const sti_coordinator *c);
+/* Priorities for each scheduler; takes over the references. */
+strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved);
+/* The values of a probe for who has asked for it. */
+strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f);
+/* All that probes have found is wrong from now on. */
+void sti_coord_forget_probes(sti_coordinator *c);
+strads_err sti_coord_make_choosers(sti_coordinator *c);
+void sti_coord_free_choosers(sti_coordinator *c);
+
+/* ---- coordinator_send.c ------------------------------------------------ */
+
+/* Blocks in flight, probes apart, into c->flying; `chooser`: its own and the
+ * program's, or all of them by STI_CHOOSER_NONE. SIZE_MAX: no memory. */
+size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser);
+bool sti_coord_runs_alone(const sti_run *run, uint32_t phase);
+bool sti_coord_plan_may_leave(sti_coordinator *c);
+void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
+void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator_commit.c ---------------------------------------------- */
+
+/* Sends commits to the shard; takes over the reference. NULL: nothing. */
+void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out);
+/* Starts to commit one that has arrived; false when none may be. */
+bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
+void sti_coord_commit(sti_coordinator *c, sti_flight *flight, sti_effects *out);
+void sti_coord_committed(sti_coordinator *c, sti_effects *out);
+void sti_coord_take_report(sti_coordinator *c, sti_effects *out);
+
+#endif

@@ -1,0 +1,416 @@
+/* A worker. Dispatches live in slots, by their sequence number modulo window:
+ * the coordinator never has more in flight, so a slot is free when its next
+ * one comes. They are taken up in sequence, whatever order they arrive in,
+ * because their news build on each other.
+ *
+ * Merging. Partials go up a tree over partitions (tree.h). Children are taken
+ * in in their order, whatever order they come in, so the shape of the sum, and
+ * with it every bit, depends on the number of partitions alone.
+ * Rings are in worker_ring.c. */
+#include "engine/round/worker_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool make_places(sti_worker *w)
+{
+    const sti_tree down = sti_tree_of_dispatches(w->run->workers);
+    w->down = sti_tree_find(&down, w->index);
+    w->up = sti_tree_of_partials(w->run->partitions);
+    w->place = calloc(w->n + (size_t)1, sizeof *w->place);
+    for (uint32_t k = 0; w->place && k < w->n; k++)
+        w->place[k] = sti_tree_find(&w->up, w->first + k);
+    return w->place != NULL;
+}
+
+static bool make_seats(const sti_worker *w, struct sti_slot *s)
+{
+    s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
+    if (!s->seats)
+        return false;
+    for (uint32_t k = 0; k < w->n; k++) {
+        uint32_t n = w->place[k].n_children;
+        if (n == 0)
+            continue;
+        s->seats[k].child = calloc(n, sizeof(sti_msg));
+        if (!s->seats[k].child)
+            return false;
+    }
+    return true;
+}
+
+strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
+{
+    sti_worker *w = calloc(1, sizeof *w);
+    if (!w)
+        goto fail;
+    w->run = run;
+    w->index = index;
+    w->first = sti_run_first(run, index);
+    w->n = sti_run_first(run, index + 1) - w->first;
+    w->window = sti_run_window(run);
+    w->slots = calloc(w->window, sizeof *w->slots);
+    w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
+    w->said = calloc(w->n + (size_t)1, sizeof *w->said);
+    if (!w->slots || !w->turn || !w->said || !make_places(w))
+        goto fail;
+    for (uint32_t k = 0; k < w->window; k++)
+        if (!make_seats(w, &w->slots[k]))
+            goto fail;
+    *out = w;
+    return STRADS_OK;
+fail:
+    sti_worker_free(w);
+    return strads_fail(STRADS_ENOMEM, "no memory for worker %u", index);
+}
+
+static void clear_seat(struct sti_seat *s, uint32_t n_children,
+                       uint32_t n_blocks)
+{
+    for (uint32_t c = 0; s->child && c < n_children; c++) {
+        if (s->child[c].kind)
+            sti_object_drop(s->child[c].object);
+        s->child[c] = (sti_msg){0};
+    }
+    for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
+        sti_object_drop(s->waiting[b]);
+    while (s->homing) {
+        sti_hop *hop = s->homing;
+        s->homing = hop->behind;
+        sti_object_drop(hop);
+    }
+    sti_object_drop(s->job.hop); /* of a job that failed or never ran */
+    free(s->waiting);
+    free(s->order);
+    free(s->is_home);
+    *s = (struct sti_seat){.partial = s->partial, .child = s->child};
+}
+
+static void clear_slot(sti_worker *w, struct sti_slot *s)
+{
+    uint32_t n_blocks = s->dispatch ? s->dispatch->n_blocks : 0;
+    for (uint32_t k = 0; s->seats && k < w->n; k++)
+        clear_seat(&s->seats[k], w->place[k].n_children, n_blocks);
+    for (uint32_t k = 0; k < s->n_early; k++)
+        sti_object_drop(s->early[k]);
+    free(s->early);
+    free(s->early_to);
+    sti_object_drop(s->dispatch);
+    *s = (struct sti_slot){.seats = s->seats};
+}
+
+void sti_worker_free(sti_worker *w)
+{
+    if (!w)
+        return;
+    for (uint32_t k = 0; w->slots && k < w->window; k++) {
+        clear_slot(w, &w->slots[k]);
+        for (uint32_t p = 0; w->slots[k].seats && p < w->n; p++) {
+            sti_object_drop(w->slots[k].seats[p].partial);
+            free(w->slots[k].seats[p].child);
+        }
+        free(w->slots[k].seats);
+    }
+    free(w->slots);
+    free(w->turn);
+    free(w->said);
+    free(w->place);
+    free(w);
+}
+
+void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
+                     sti_effects *out)
+{
+    if (w->failed)
+        return;
+    w->failed = true;
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_FAIL,
+                                   .from = STI_WORKER_0 + w->index,
+                                   .to = STI_COORDINATOR,
+                                   .object = sti_failure_object(err, text)});
+}
+
+/* Whether nothing of a slot's round is left to do here. */
+static bool is_over(const sti_worker *w, const struct sti_slot *s)
+{
+    if (!s->taken_up)
+        return false;
+    for (uint32_t k = 0; k < w->n; k++)
+        if (!s->seats[k].sent)
+            return false;
+    return true;
+}
+
+/* The slot of a round, cleared of the older round that is over; NULL for a
+ * round outside the window, which only a broken peer can name: the coordinator
+ * sends a round only when that one has been committed. */
+struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
+{
+    struct sti_slot *s = &w->slots[seq % w->window];
+    if (s->used && s->seq == seq)
+        return s;
+    if (seq + w->window < w->next || seq >= w->next + w->window ||
+        (s->used && (s->seq > seq || !is_over(w, s))))
+        return NULL;
+    clear_slot(w, s);
+    s->used = true;
+    s->seq = seq;
+    return s;
+}
+
+uint32_t sti_worker_host(const sti_worker *w, uint32_t partition)
+{
+    return STI_WORKER_0 + sti_run_host(w->run, partition);
+}
+
+static bool is_internal(const sti_dispatch *d)
+{
+    return d->phase == STI_PHASE_OPEN || d->phase == STI_PHASE_CLOSE;
+}
+
+bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d)
+{
+    return !is_internal(d) && w->run->phases[d->phase].to == STRADS_TO_RING;
+}
+
+/* ---- merging up -------------------------------------------------------- */
+
+void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
+                        sti_call call, sti_effects *out)
+{
+    struct sti_seat *seat = &s->seats[k];
+    seat->busy = true;
+    seat->job.job.call = call;
+    seat->job.job.role = STI_WORKER_0 + w->index;
+    seat->job.job.phase = s->dispatch->phase;
+    seat->job.job.round = s->dispatch->round;
+    seat->job.job.said = &w->said[k];
+    seat->job.seq = s->seq;
+    seat->job.partition = w->first + k;
+    seat->job.dispatch = s->dispatch;
+    seat->job.partial = seat->partial;
+    sti_effect_compute(out, &seat->job.job);
+}
+
+/* After CLOSE there is nothing left to do for one whose partials are sent. */
+static void end_if_closed(const sti_worker *w, const struct sti_slot *s,
+                          sti_effects *out)
+{
+    if (s->dispatch->phase == STI_PHASE_CLOSE && is_over(w, s))
+        sti_effect_end(out, STRADS_OK);
+}
+
+static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
+                    sti_address to, sti_effects *out)
+{
+    struct sti_seat *seat = &s->seats[k];
+    seat->sent = true;
+    sti_effect_send(out,
+                    (sti_msg){.kind = STI_MSG_PARTIAL,
+                              .from = STI_WORKER_0 + w->index,
+                              .to = to,
+                              .partition = w->first + k,
+                              .round = s->seq,
+                              .busy_ns = seat->busy_ns,
+                              .object = is_internal(s->dispatch)
+                                            ? NULL
+                                            : sti_object_keep(seat->partial)});
+    end_if_closed(w, s, out);
+}
+
+const char sti_worker_unexpected[] =
+    "a node sent a partial that nobody waits for: it runs another version or "
+    "is broken";
+
+static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
+                    sti_effects *out)
+{
+    struct sti_seat *seat = &s->seats[k];
+    sti_msg *child = &seat->child[seat->merged];
+    if (child->busy_ns > seat->busy_ns)
+        seat->busy_ns = child->busy_ns;
+    if (!child->object != is_internal(s->dispatch)) {
+        sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
+        return;
+    }
+    if (!child->object) {
+        seat->merged++;
+        return;
+    }
+    seat->job.from = (sti_buffer *)child->object;
+    sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
+}
+
+/* Takes in what has come, child after child, and sends the sum on when it is
+ * complete. */
+void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
+                      sti_effects *out)
+{
+    struct sti_seat *seat = &s->seats[k];
+    const sti_place *place = &w->place[k];
+    while (seat->worked && !seat->busy && !seat->sent && !w->failed) {
+        if (seat->merged == place->n_children)
+            send_up(w, s, k,
+                    w->first + k == 0 ? STI_COORDINATOR
+                                      : sti_worker_host(w, place->parent),
+                    out);
+        else if (seat->child[seat->merged].kind == 0)
+            return;
+        else
+            take_in(w, s, k, out);
+    }
+}
+
+static void take_partial(sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    sti_place from = {.parent = UINT32_MAX};
+    if (msg->partition > 0 && msg->partition < w->run->partitions)
+        from = sti_tree_find(&w->up, msg->partition);
+    if (!s || from.parent < w->first || from.parent >= w->first + w->n ||
+        s->seats[from.parent - w->first].child[from.rank].kind) {
+        sti_object_drop(msg->object);
+        sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
+        return;
+    }
+    s->seats[from.parent - w->first].child[from.rank] = *msg;
+    if (s->taken_up)
+        sti_worker_climb(w, s, from.parent - w->first, out);
+}
+
+/* ---- rounds ------------------------------------------------------------ */
+
+static strads_err make_partial(struct sti_seat *seat)
+{
+    return seat->partial ? STRADS_OK : sti_buffer_new(0, &seat->partial);
+}
+
+static void start(sti_worker *w, struct sti_slot *s, uint32_t k,
+                  sti_effects *out)
+{
+    sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
+                    : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
+                                                            : STI_CALL_WORK;
+    s->seats[k].started = true;
+    if (make_partial(&s->seats[k]))
+        sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
+    else
+        sti_worker_compute(w, s, k, call, out);
+}
+
+/* What a partition computes, and in which order, thus depends on the order of
+ * dispatches alone, never on when a block comes. */
+void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
+{
+    while (w->turn[k] < w->next && !w->failed) {
+        struct sti_slot *s = &w->slots[w->turn[k] % w->window];
+        if (!s->seats[k].started)
+            start(w, s, k, out);
+        if (sti_worker_is_ring(w, s->dispatch) &&
+            !sti_worker_ring_on(w, s, k, out))
+            return;
+        w->turn[k]++;
+    }
+}
+
+static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
+{
+    s->taken_up = true;
+    w->next++;
+    for (uint32_t k = 0; k < w->n; k++)
+        sti_worker_go_on(w, k, out);
+}
+
+/* Those with the most below them first: they have the longest way to go. */
+static void pass_on(const sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    for (uint32_t rank = w->down.n_children; rank-- > 0;) {
+        sti_msg copy = *msg;
+        copy.from = STI_WORKER_0 + w->index;
+        copy.to = STI_WORKER_0 + sti_tree_child(w->index, &w->down, rank);
+        sti_object_keep(copy.object);
+        sti_effect_send(out, copy);
+    }
+}
+
+static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    if (!s || s->dispatch || !msg->object) {
+        sti_object_drop(msg->object);
+        sti_worker_fail(w, STRADS_EPEER, "a round was dispatched twice", out);
+        return;
+    }
+    pass_on(w, msg, out);
+    s->dispatch = (sti_dispatch *)msg->object;
+    for (;;) {
+        struct sti_slot *next = &w->slots[w->next % w->window];
+        if (!next->used || next->seq != w->next || !next->dispatch)
+            return;
+        take_up(w, next, out);
+    }
+}
+
+static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
+{
+    struct sti_slot *s = &w->slots[job->seq % w->window];
+    uint32_t k = job->partition - w->first;
+    struct sti_seat *seat = &s->seats[k];
+    seat->busy = false;
+    seat->busy_ns += job->job.elapsed_ns;
+    if (job->job.err) {
+        sti_worker_fail(w, job->job.err, w->said[k].text, out);
+        return;
+    }
+    switch (job->job.call) {
+    case STI_CALL_MERGE:
+        sti_object_drop(seat->child[seat->merged].object);
+        seat->child[seat->merged].object = NULL;
+        seat->merged++;
+        break;
+    case STI_CALL_HOP:
+        sti_worker_finish_hop(w, s, k, out);
+        return;
+    case STI_CALL_WORK:
+        if (sti_worker_is_ring(w, s->dispatch)) {
+            sti_worker_start_ring(w, s, k, out);
+            sti_worker_go_on(w, k, out);
+            return;
+        }
+        seat->worked = true;
+        break;
+    default:
+        seat->worked = true;
+        break;
+    }
+    sti_worker_climb(w, s, k, out);
+}
+
+static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
+{
+    if (event->kind == STI_EVENT_DONE) {
+        done(w, (sti_worker_job *)event->job, out);
+        return;
+    }
+    switch (event->msg.kind) {
+    case STI_MSG_DISPATCH:
+        take_dispatch(w, &event->msg, out);
+        break;
+    case STI_MSG_PARTIAL:
+        take_partial(w, &event->msg, out);
+        break;
+    case STI_MSG_HOP:
+        sti_worker_take_hop(w, &event->msg, out);
+        break;
+    default:
+        sti_object_drop(event->msg.object);
+        break;
+    }
+}
+
+void sti_worker_step(sti_worker *w, const sti_event *events, size_t n,
+                     sti_effects *out)
+{
+    for (size_t k = 0; k < n; k++)
+        step_one(w, &events[k], out);
+}

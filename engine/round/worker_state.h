@@ -1,0 +1,90 @@
+/* engine/round/worker_state.h - what the files of the worker share: worker.c
+ * takes dispatches up and merges partials, worker_ring.c moves blocks. */
+#ifndef STI_WORKER_STATE_H
+#define STI_WORKER_STATE_H
+
+#include "engine/round/tree.h"
+#include "engine/round/worker.h"
+
+/* One partition's part of one round. */
+struct sti_seat {
+    sti_worker_job job;
+    bool busy;    /* the job is out */
+    bool started; /* the news are being told, or more */
+    bool worked;  /* its own partial is complete */
+    bool sent;
+    uint32_t merged; /* children taken in */
+    sti_buffer *partial;
+    sti_msg *child; /* [n_children] as they arrived; kind 0: not yet */
+    uint64_t busy_ns;
+    /* RING; the arrays are there once the news have been told. */
+    uint32_t *order;   /* [n_blocks] places, as this partition takes them */
+    sti_hop **waiting; /* [n_blocks] by place: arrived and not yet taken up */
+    uint32_t hops_done;
+    sti_hop *homing;        /* blocks back home and not yet taken in */
+    bool *is_home;          /* [n_blocks] by place: taken in */
+    uint32_t n_home, homes; /* those to come back, those that are */
+};
+
+struct sti_slot {
+    uint64_t seq; /* of its dispatch */
+    bool used;
+    sti_dispatch *dispatch; /* NULL: only partials or hops came so far */
+    bool taken_up;
+    struct sti_seat *seats; /* [n_partitions] */
+    sti_hop **early;        /* hops that came before the dispatch */
+    uint32_t *early_to;
+    uint32_t n_early;
+};
+
+struct sti_worker {
+    sti_run *run;
+    uint32_t index;
+    uint32_t first, n; /* partitions hosted */
+    sti_tree up;       /* of partials */
+    sti_place *place;  /* [n]: in that tree */
+    sti_place down;    /* in the tree of dispatches */
+    uint32_t window;
+    uint64_t next;          /* round to be taken up next */
+    uint64_t *turn;         /* [n] the round that a partition is at */
+    struct sti_slot *slots; /* [window] */
+    bool failed;
+    sti_job_text *said; /* [n] */
+};
+
+/* ---- worker.c ---------------------------------------------------------- */
+
+extern const char sti_worker_unexpected[];
+
+/* Tells the coordinator, once. */
+void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
+                     sti_effects *out);
+/* The slot of a sequence number; NULL for one that only a broken peer names. */
+struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq);
+sti_address sti_worker_host(const sti_worker *w, uint32_t partition);
+bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d);
+/* Asks for seat k's job. */
+void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
+                        sti_call call, sti_effects *out);
+/* Has partition k go on with the rounds that have been taken up, one after the
+ * other: the next one's news are told when it has held all blocks of a RING. */
+void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out);
+/* Takes in what has come, child after child, and sends the sum on when it is
+ * complete. */
+void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
+                      sti_effects *out);
+
+/* ---- worker_ring.c ----------------------------------------------------- */
+
+void sti_worker_take_hop(sti_worker *w, const sti_msg *msg, sti_effects *out);
+/* The partition knows the news: those that came early find their seat. */
+void sti_worker_start_ring(sti_worker *w, struct sti_slot *s, uint32_t k,
+                           sti_effects *out);
+/* Takes up the block that is next, if it is there; true when the partition has
+ * held them all. */
+bool sti_worker_ring_on(sti_worker *w, struct sti_slot *s, uint32_t k,
+                        sti_effects *out);
+void sti_worker_finish_hop(sti_worker *w, struct sti_slot *s, uint32_t k,
+                           sti_effects *out);
+
+#endif
