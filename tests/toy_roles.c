@@ -16,7 +16,10 @@ strads_err toy_roles_open(toy_roles *r, const toy_roles_setup *setup)
                                   .refresh = setup->refresh};
     r->run = (sti_run){.program = &r->program,
                        .config = setup->config,
-                       .shape = {.parameters = 100, .width = 1},
+                       .shape = {.parameters = 100,
+                                 .width = 1,
+                                 .partitions = setup->partitions,
+                                 .pools = setup->partitions},
                        .phases = setup->phases,
                        .n_phases = setup->n_phases,
                        .probe_phase = setup->n_phases,
