@@ -85,6 +85,7 @@ typedef struct progress {
     double light_weight; /* of the heaviest light block */
     uint32_t loose;      /* parameters there */
     uint32_t full;       /* blocks that are not light */
+    bool all;            /* that moves fits one block: nobody is left out */
 } progress;
 
 /* Whether one block is wanted of all that moves. */
@@ -97,6 +98,8 @@ static bool is_endless(const sti_batch_source *s, const progress *p)
 static bool is_light(const sti_batch_source *s, const progress *p,
                      sti_blockbook_entry *entry)
 {
+    if (p->all)
+        return true;
     if (2 * entry->block.n >= s->setup->block_max)
         return false;
     if (is_endless(s, p))
@@ -224,11 +227,11 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     if (s->due != STI_BLOCK_NONE)
         err = take_block(b, s, &p, s->due);
     /* More than one block may hold are drawn, so that none of them starves. */
-    bool all =
+    p.all =
         !check && is_endless(s, &p) && s->urn->positive <= s->setup->block_max;
-    if (!err && all)
+    if (!err && p.all)
         err = take_all(b, s, &p);
-    for (uint64_t k = 0; !err && !all && !is_enough(s, &p, target); k++) {
+    for (uint64_t k = 0; !err && !p.all && !is_enough(s, &p, target); k++) {
         if (check && b->pool.n >= POOL_MAX)
             break;
         double unit = strads_random_unit(s->setup->seed, STI_PURPOSE_PRIORITY,

@@ -367,6 +367,32 @@ static double few_move(harness *h, uint32_t j)
     return j % 8 == 0 ? 1 : 0;
 }
 
+static double first_twelve(harness *h, uint32_t j)
+{
+    (void)h;
+    return j < 12;
+}
+
+/* A large block in the way must not keep those away that moved later on. */
+Test(policy_priority, one_block_of_all_that_moves_takes_newcomers_in)
+{
+    harness h;
+    const uint32_t newcomer[] = {20, 21, 22};
+    const double moves[] = {.5, .5, .5};
+    harness_setup setup = {.parameters = 40, .work = 1e6, .block_max = 16};
+    must(harness_open(&h, &setup));
+    harness_scan(&h, first_twelve);
+    must(harness_play(&h, 3, keeps));
+    cr_assert_gt(h.dispatched[0], 0);
+    for (uint32_t k = 0; k < 3; k++)
+        h.priority[newcomer[k]] = moves[k];
+    h.policy->prioritise(h.state, 3, newcomer, moves);
+    must(harness_play(&h, 3, keeps));
+    for (uint32_t k = 0; k < 3; k++)
+        cr_expect_gt(h.dispatched[newcomer[k]], 0, "%u", newcomer[k]);
+    harness_close(&h);
+}
+
 Test(policy_priority, a_block_that_mostly_rests_is_dissolved)
 {
     enum { N = 128 };
