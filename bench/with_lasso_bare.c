@@ -447,6 +447,10 @@ static bool solve_all(struct bare_loop *e, const strads_phase *phase)
 {
     uint32_t n = 0;
 
+    if (strcmp(phase->name, "solve") != 0)
+        check(strads_fail(STRADS_ELIMIT,
+                          "this data has larger working sets than the bare "
+                          "loop knows to solve: give a larger ratio"));
     for (uint32_t k = 0; k < e->n_groups; k++)
         for (uint32_t i = 0; i < e->groups[k]->n; i++) {
             const uint32_t j = e->groups[k]->param[i];

@@ -9,8 +9,12 @@
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
  *     solve    nothing                   -> descent on B by the set's pairs
- *     block    X_B' r                    -> descent on B through X_B' X_B, for
+ *     rows     y                         -> for what follows, once
+ *     columns  those of the working set  -> for what follows
+ *     packed   nothing                   -> descent on B by these columns, for
  *                                           sets with too many pairs
+ *     block    X_B' r                    -> descent on B through X_B' X_B, for
+ *                                           sets that are too large to keep
  *
  * Blocks run until the priorities left are a small share of the gap; then a
  * scan looks at everything again. Kim et al., "STRADS", EuroSys 2016, section
@@ -22,6 +26,7 @@
 #include <string.h>
 
 #include "lasso_gram.h"
+#include "lasso_packed.h"
 #include "lasso_path.h"
 
 /* ---- workers ----------------------------------------------------------- */
@@ -134,6 +139,15 @@ static strads_err lasso_update_block(strads_task *task)
     return STRADS_OK;
 }
 
+static strads_err lasso_update_rows(strads_task *task)
+{
+    const lasso_local *local = task->local;
+
+    task->partial_bytes = local->rows * sizeof(double);
+    memcpy(task->partial, local->response, task->partial_bytes);
+    return STRADS_OK;
+}
+
 /* ---- coordinator ------------------------------------------------------- */
 
 static strads_err lasso_aggregate_centre(strads_commit *commit)
@@ -204,6 +218,11 @@ static size_t partial_block(const strads_task *task)
     return (size_t)task->block.n + 1;
 }
 
+static size_t partial_rows(const strads_task *task)
+{
+    return task->shape->rows * sizeof(double);
+}
+
 static const strads_phase phases[] = {
     [LASSO_CENTRE] = {.name = "centre",
                       .when = STRADS_WHEN_START,
@@ -239,16 +258,36 @@ static const strads_phase phases[] = {
                      .when = STRADS_WHEN_POLICY,
                      .to = STRADS_TO_NOBODY,
                      .aggregate = lasso_gram_solve},
+    [LASSO_ROWS] = {.name = "rows",
+                    .when = STRADS_WHEN_CALLED,
+                    .merge = STRADS_MERGE_CONCAT,
+                    .drains = true,
+                    .blind = true,
+                    .partial = partial_rows,
+                    .update = lasso_update_rows,
+                    .aggregate = lasso_packed_take_rows},
+    [LASSO_COLUMNS] = {.name = "columns",
+                       .when = STRADS_WHEN_CALLED,
+                       .merge = STRADS_MERGE_CONCAT,
+                       .drains = true,
+                       .blind = true,
+                       .partial = linear_packed_bytes,
+                       .update = linear_packed_write,
+                       .aggregate = lasso_packed_take_columns},
+    [LASSO_PACKED] = {.name = "packed",
+                      .when = STRADS_WHEN_POLICY,
+                      .to = STRADS_TO_NOBODY,
+                      .aggregate = lasso_packed_solve},
 };
 
 /* What one lambda and a path have in common: all that is computed. A path's
  * config begins with a fit's. */
-#define COMPUTED                                                        \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,         \
-    .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open, \
-    .close = lasso_close, .refresh = lasso_refresh, .pack = lasso_pack, \
-    .unpack = lasso_unpack, .phases = phases,                           \
-    .n_phases = sizeof(phases) / sizeof(phases[0])
+#define COMPUTED                                                          \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,           \
+    .layout = STRADS_LAYOUT_COLS, .end = lasso_end, .open = lasso_open,   \
+    .close = lasso_close, .refresh = lasso_refresh, .pack = lasso_pack,   \
+    .unpack = lasso_unpack, .schedule = lasso_schedule, .winds_up = true, \
+    .phases = phases, .n_phases = sizeof(phases) / sizeof(phases[0])
 
 const strads_program strads_program_lasso = {
     COMPUTED,

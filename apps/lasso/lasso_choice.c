@@ -10,6 +10,7 @@
 
 #include "apps/linear/linear_steps.h"
 #include "lasso_gram.h"
+#include "lasso_packed.h"
 #include "lasso_path.h"
 
 /* Gains below this share of P are rounding: no policy need chase them. */
@@ -123,13 +124,26 @@ static double gap_within(const strads_commit *commit, uint32_t violators)
                 enough);
 }
 
+/* Blocks through the set's columns: as large as the policy likes. */
+static strads_err use_columns(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    state->route = LASSO_PACKED;
+    state->next = LASSO_TO_BRING;
+    strads_commit_rest(commit, state->rest);
+    const strads_err err = strads_commit_route(commit, LASSO_PACKED, INFINITY);
+    return err ? err : lasso_packed_start(state, commit->value);
+}
+
 /* Blocks through the data: some 64 columns, so that their pairs cost no more
  * than they bring. */
 static strads_err use_data(strads_commit *commit, double entries)
 {
-    const lasso_state *state = commit->state;
+    lasso_state *state = commit->state;
     const double columns = 64;
 
+    state->route = LASSO_BLOCK;
     strads_commit_rest(commit, state->rest);
     return strads_commit_route(commit, LASSO_BLOCK,
                                columns * entries / fmax(state->n_set, 1));
@@ -140,6 +154,7 @@ static strads_err use_pairs(strads_commit *commit, uint32_t violators)
 {
     const strads_err err = strads_commit_route(commit, LASSO_SOLVE, INFINITY);
 
+    ((lasso_state *)commit->state)->route = LASSO_SOLVE;
     strads_commit_rest(commit, 0);
     return err ? err : lasso_gram_start(commit, gap_within(commit, violators));
 }
@@ -155,9 +170,10 @@ strads_err lasso_choose(strads_commit *commit, double dual)
     state->rest = rest_level(state, violators, state->left);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
-    return lasso_gram_pays(state->n_set, entries, dense)
-               ? use_pairs(commit, violators)
-               : use_data(commit, entries);
+    if (lasso_gram_pays(state->n_set, entries, dense))
+        return use_pairs(commit, violators);
+    return lasso_packed_fits(state, entries) ? use_columns(commit)
+                                             : use_data(commit, entries);
 }
 
 /* Gains need not ever fall below a level: where columns all but depend they

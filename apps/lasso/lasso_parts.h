@@ -68,16 +68,31 @@ strads_err lasso_pairs(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 
-typedef struct lasso_gram lasso_gram;   /* lasso_gram.h */
-typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
+typedef struct lasso_gram lasso_gram;     /* lasso_gram.h */
+typedef struct lasso_packed lasso_packed; /* lasso_packed.h */
+typedef struct linear_path linear_path;   /* apps/linear/linear_path.h */
+
+/* What the schedule has to do next (lasso_schedule.c). */
+typedef enum lasso_next {
+    LASSO_TO_CENTRE,
+    LASSO_TO_MOMENTS,
+    LASSO_TO_SCAN,
+    LASSO_TO_BRING, /* what solving by columns needs */
+    LASSO_TO_SOLVE
+} lasso_next;
 
 typedef struct lasso_state {
     strads_lasso_options options; /* defaults filled in */
     const strads_data *data;
     lasso_gram *gram;
     linear_path *path; /* NULL: one lambda */
+    lasso_packed *packed;
+    lasso_next next;
+    uint32_t route; /* the phase that the policy's blocks go to */
+    bool chosen;    /* some block since the last scan */
     const linear_kernels *kernels;
     uint64_t columns;
+    double entries;            /* of the whole data */
     double rows;               /* n */
     double shift;              /* the mean label; 0 without an intercept */
     double lambda, lambda_max; /* as users see them */
@@ -115,21 +130,28 @@ typedef struct lasso_state {
     size_t room_block;
 } lasso_state;
 
-/* The best step of coordinate j alone from w, where the smooth part slopes
- * down by `slope` and has that curvature. */
+/* The best step of one coordinate alone from w, where the smooth part slopes
+ * down by `slope` and has that curvature, and |w| costs l1. */
+static inline double lasso_step_at(double w, double slope, double curvature,
+                                   double l1, bool positive)
+{
+    const double z = slope + curvature * w;
+
+    if (z > l1)
+        return (z - l1) / curvature - w;
+    if (z < -l1 && !positive)
+        return (z + l1) / curvature - w;
+    return -w;
+}
+
+/* The same of column j. */
 static inline double lasso_step(const lasso_state *state, uint64_t j, double w,
                                 double slope, double curvature)
 {
     if (state->norm[j] == 0 || !(curvature > 0))
         return -w;
-    const double l1 = state->l1 * state->scale[j];
-    const double z = slope + curvature * w;
-
-    if (z > l1)
-        return (z - l1) / curvature - w;
-    if (z < -l1 && !state->options.positive)
-        return (z + l1) / curvature - w;
-    return -w;
+    return lasso_step_at(w, slope, curvature, state->l1 * state->scale[j],
+                         state->options.positive);
 }
 
 /* lasso_state.c: what strads_program says of slots with these names. */
@@ -162,6 +184,9 @@ double lasso_gap_within(const lasso_state *state);
  * before. */
 strads_err lasso_choose(strads_commit *commit, double dual);
 
+/* lasso_schedule.c: what strads_program says of a slot with this name. */
+strads_err lasso_schedule(strads_turn *turn);
+
 /* Lets column j join the working set. */
 void lasso_join(lasso_state *state, uint32_t j);
 
@@ -180,7 +205,10 @@ enum {
     LASSO_SCAN,
     LASSO_PAIRS,
     LASSO_BLOCK,
-    LASSO_SOLVE
+    LASSO_SOLVE,
+    LASSO_ROWS,
+    LASSO_COLUMNS,
+    LASSO_PACKED
 };
 
 /* lasso_block.c: what aggregate does with a block. */

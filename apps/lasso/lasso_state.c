@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "lasso_gram.h"
+#include "lasso_packed.h"
 #include "lasso_path.h"
-
-/* A working set solved through its pairs is one block, if the policy likes;
- * where the data is needed for a block, its work keeps it far smaller. */
-enum { BLOCK_MAX = LASSO_GRAM_MAX };
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -121,8 +118,14 @@ strads_err lasso_shape(const void *config, const strads_data *data,
 {
     strads_lasso_options resolved;
 
-    (void)data;
-    shape->block_max = BLOCK_MAX;
+    /* A working set that is solved without the data is one block, if the
+     * policy likes; all columns never are. Where the data is needed for a
+     * block its work keeps it far smaller. */
+    const uint64_t p = strads_data_cols(data);
+    shape->block_max = LASSO_GRAM_MAX;
+    if (p > LASSO_GRAM_MAX)
+        shape->block_max =
+            p > LASSO_PACKED_MAX ? LASSO_PACKED_MAX : (uint32_t)(p - 1);
     return lasso_options_resolve(config, &resolved);
 }
 
@@ -162,15 +165,18 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     if (err)
         goto fail;
     err = lasso_gram_new(p, &state->gram);
+    if (!err)
+        err = lasso_packed_new(p, shape->rows, &state->packed);
     if (err)
         goto fail;
     state->data = data;
-    state->kernels = linear_kernels_choose(0);
+    state->kernels = linear_kernels_choose(shape->rows);
     state->columns = p;
     state->shrink = 1;
     state->watch.least = INFINITY;
     for (uint64_t j = 0; j < p; j++)
         state->all[j] = (uint32_t)j;
+    state->entries = (double)strads_data_nnz(data);
     *out = state;
     return STRADS_OK;
 fail:
@@ -185,6 +191,7 @@ void lasso_end(void *begun)
     if (!state)
         return;
     lasso_gram_free(state->gram);
+    lasso_packed_free(state->packed);
     linear_path_free(state->path);
     free(state->mean);
     free(state->xy);

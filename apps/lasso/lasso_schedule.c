@@ -1,0 +1,89 @@
+/* What comes next: the beginning, then scans, each followed by what its way of
+ * solving needs and by the policy's blocks until the policy rests. */
+#include "lasso_packed.h"
+
+static strads_err go(strads_turn *turn, uint32_t phase, lasso_next then)
+{
+    lasso_state *state = turn->state;
+
+    state->next = then;
+    return strads_turn_all(turn, phase);
+}
+
+static strads_err solve(strads_turn *turn)
+{
+    lasso_state *state = turn->state;
+
+    state->chosen = true;
+    return strads_turn_policy(turn, state->route);
+}
+
+static strads_err bring_rows(strads_turn *turn)
+{
+    const strads_block none = {.id = linear_packed_id(0, 0)};
+
+    return strads_turn_dispatch(turn, LASSO_ROWS, 1, &none);
+}
+
+static strads_err bring_columns(strads_turn *turn)
+{
+    const strads_block next = lasso_packed_next(turn->state);
+
+    return strads_turn_dispatch(turn, LASSO_COLUMNS, 1, &next);
+}
+
+/* The rows, once, and the columns that have joined. */
+static strads_err bring(strads_turn *turn)
+{
+    lasso_state *state = turn->state;
+
+    if (lasso_packed_lacks_rows(state))
+        return bring_rows(turn);
+    if (lasso_packed_lacks_columns(state))
+        return bring_columns(turn);
+    lasso_packed_settle(state);
+    state->next = LASSO_TO_SOLVE;
+    return solve(turn);
+}
+
+/* A run that is cut short ends with a scan, so that what is told describes the
+ * model. */
+static bool is_told(const lasso_state *state)
+{
+    return !state->chosen &&
+           (state->next == LASSO_TO_SOLVE || state->next == LASSO_TO_BRING);
+}
+
+strads_err lasso_schedule(strads_turn *turn)
+{
+    lasso_state *state = turn->state;
+
+    /* At rest a scan; where nobody was chosen since the last one, the end. */
+    if (state->next == LASSO_TO_SOLVE && turn->at_rest) {
+        if (!state->chosen)
+            return strads_turn_stop(turn);
+        state->next = LASSO_TO_SCAN;
+    }
+    if (turn->ends && is_told(state))
+        return strads_turn_stop(turn);
+    if (turn->ends && state->chosen)
+        state->next = LASSO_TO_SCAN;
+    if (state->next == LASSO_TO_SOLVE)
+        return solve(turn);
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    switch (state->next) {
+    case LASSO_TO_CENTRE:
+        return go(turn, LASSO_CENTRE, LASSO_TO_MOMENTS);
+    case LASSO_TO_MOMENTS:
+        return go(turn, LASSO_MOMENTS, LASSO_TO_SCAN);
+    case LASSO_TO_SCAN:
+        state->chosen = false;
+        return go(turn, LASSO_SCAN, LASSO_TO_SOLVE);
+    case LASSO_TO_BRING:
+        return bring(turn);
+    case LASSO_TO_SOLVE:
+        break;
+    }
+    return solve(turn);
+}

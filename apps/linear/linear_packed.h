@@ -1,0 +1,52 @@
+/* Columns over all rows in one place: workers write the entries of their rows,
+ * one partition after the other (STRADS_MERGE_CONCAT), and the coordinator puts
+ * them together. What a solver does with them needs no message. */
+#ifndef LINEAR_PACKED_H
+#define LINEAR_PACKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <strads/program.h>
+
+#include "linear_kernels.h"
+
+typedef struct linear_packed {
+    uint64_t rows;
+    uint32_t n, room;     /* columns */
+    uint64_t *at, *count; /* [room] a column's entries */
+    uint64_t entries, room_entries;
+    double *value;   /* [room_entries + 16] */
+    uint32_t *index; /* [room_entries + 16] rows */
+} linear_packed;
+
+void linear_packed_free(linear_packed *packed);
+
+static inline linear_column linear_packed_column(const linear_packed *packed,
+                                                 uint32_t k)
+{
+    const bool full = packed->count[k] == packed->rows;
+
+    return (linear_column){.n = packed->count[k],
+                           .index = full ? NULL : packed->index + packed->at[k],
+                           .f64 = packed->value + packed->at[k]};
+}
+
+/* The id of a block of columns that are to be packed; it says how many entries
+ * they have, below 2^40, as a partial's size is known before the dispatch. */
+static inline uint64_t linear_packed_id(uint64_t number, uint64_t entries)
+{
+    return number << 40 | entries;
+}
+
+/* `partial` of such a phase: bytes at most. */
+size_t linear_packed_bytes(const strads_task *task);
+/* `update`: writes the entries of the block's columns. */
+strads_err linear_packed_write(strads_task *task);
+/* In `aggregate`: the block's columns, which become the last n ones of
+ * *packed. STRADS_EPEER: what came does not fit; STRADS_ENOMEM. */
+strads_err linear_packed_take(linear_packed *packed,
+                              const strads_commit *commit);
+
+#endif
