@@ -46,6 +46,26 @@ gives 0 mf predict named.json named.test.csv --quiet
 same "$(head -n 1 out | cut -c 1)" c "a name"
 refuses 2 "have names" mf evaluate m.json named.test.csv --quiet
 
+# MatrixMarket: the same numbers, users and items from 1
+awk 'FNR == NR { if ($1 > u) u = $1; if ($2 > i) i = $2; n++; next }
+    FNR == 1 { print "%%MatrixMarket matrix coordinate real general"
+        print u + 1, i + 1, n }
+    { print $1 + 1, $2 + 1, $3 }' votes.train votes.train >votes.mtx
+for method in sgd als; do
+    for data in votes.train votes.mtx; do
+        gives 0 mf train $data --method $method --sweeps 2 --workers 2 \
+            --model $data.json --quiet
+    done
+    for side in users items; do
+        cmp -s votes.train.json.$side.npy votes.mtx.json.$side.npy ||
+            fail "$method: other $side from MatrixMarket"
+    done
+done
+gives 0 mf recommend votes.mtx.json --user 193 --top 1 --quiet
+same "$(cut -f 1 out)" 193 "the last user, counted from 1"
+gives 0 mf recommend votes.train.json --user 192 --top 1 --quiet
+same "$(cut -f 1 out)" 192 "the last user, counted from 0"
+
 # Factors as CSV, by name, are those of the predictions
 gives 0 mf show named.json --of users --output users.csv
 gives 0 mf show named.json --of items --output items.csv
