@@ -28,6 +28,10 @@ static struct argp_option *make_options(const cli_reader *r, bool for_help)
         }
         for (const strads_option *o = r->part[i].table; o->name; o++) {
             bool flag = o->kind == STRADS_OPTION_BOOL;
+            const strads_program *program = r->syntax->program;
+            if (for_help && program && !cli_option_suits(program, o->name)) {
+                continue;
+            }
             *at = (struct argp_option){.name = o->name,
                                        .key = key++,
                                        .doc = o->help,

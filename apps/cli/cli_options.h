@@ -7,6 +7,7 @@
 
 #include "engine/run/config_json.h"
 #include "strads/options.h"
+#include "strads/program.h"
 
 enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 4 };
 
@@ -24,12 +25,17 @@ typedef struct cli_syntax {
     const char *footer;  /* below the options, or NULL */
     cli_group groups[CLI_MOST_GROUPS]; /* up to the first without a table */
     bool config; /* --config and --print-config belong to it */
+    const strads_program *program; /* --help lists what suits it; NULL: all */
 } cli_syntax;
 
 typedef struct cli_parsed {
     const char *arg[CLI_MOST_ARGS];
     bool done; /* --help or --print-config has been answered: exit with 0 */
 } cli_parsed;
+
+/* Whether an option of the engine's can mean anything to this program. One that
+ * does not is refused when it is used, with a reason. */
+bool cli_option_suits(const strads_program *program, const char *name);
 
 /* Reads options and arguments: the defaults stand in the groups' structs
  * already, then comes the file of --config, then the command line. Names are

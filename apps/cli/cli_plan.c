@@ -1,14 +1,7 @@
 /* Plans of runs: read before the data, which are cut by them. */
 #include "cli_plan.h"
 
-bool cli_plan_fits(const strads_program *program)
-{
-    bool ring = false;
-    for (uint32_t k = 0; k < program->n_phases; k++) {
-        ring = ring || program->phases[k].to == STRADS_TO_RING;
-    }
-    return ring;
-}
+#include "cli_options.h"
 
 strads_err cli_plan_take(const strads_program *program,
                          strads_engine_options *engine, strads_plan **plan)
@@ -17,7 +10,7 @@ strads_err cli_plan_take(const strads_program *program,
         return STRADS_OK;
     }
     strads_err err = strads_plan_read(engine->plan, plan);
-    if (!err && !cli_plan_fits(program)) {
+    if (!err && !cli_option_suits(program, "plan")) {
         err = strads_fail(STRADS_EINVAL,
                           "--plan %s: program %s has no RING phase that a plan "
                           "could be for",

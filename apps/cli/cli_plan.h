@@ -6,9 +6,6 @@
 
 #include "strads/strads.h"
 
-/* Whether a program has a RING phase, which a plan is for. */
-bool cli_plan_fits(const strads_program *program);
-
 /* Reads engine->plan, if it is set, into *plan, for the caller to free, and
  * gives it to the engine: it also says how many partitions there are, unless
  * that is set. STRADS_EINVAL: `program` takes none. */

@@ -63,14 +63,6 @@ static const strads_option file_table[] = {
     {.name = NULL},
 };
 
-static bool suits(const strads_program *program, const char *name)
-{
-    if (strcmp(name, "plan") == 0) {
-        return cli_plan_fits(program);
-    }
-    return strcmp(name, "pools") != 0 || program->pooled;
-}
-
 /* Of the engine's options those that a simulation has, too. */
 static const strads_option *running_table(const cli_sim *sim)
 {
@@ -92,7 +84,7 @@ static const strads_option *running_table(const cli_sim *sim)
         loop ? strads_engine_loop_option_table() : strads_engine_option_table();
     size_t n = 0;
     for (size_t k = 0; names[k]; k++) {
-        if (suits(sim->program, names[k])) {
+        if (cli_option_suits(sim->program, names[k])) {
             table[n++] = *strads_option_find(all, names[k]);
         }
     }

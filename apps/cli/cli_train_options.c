@@ -153,6 +153,7 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         .summary = j->train->summary,
         .footer = footer,
         .config = true,
+        .program = j->train->program,
     };
     cli_parsed parsed;
     size_t g = 0;
