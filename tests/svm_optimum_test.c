@@ -73,6 +73,26 @@ Test(svm_optimum, bounds_enclose_the_minimum_under_every_option)
     }
 }
 
+Test(svm_optimum, kinks_are_settled_to_the_last_digits_in_few_rounds)
+{
+    lasso_design design = svm_design_random(900, 25, 1, 21);
+    const strads_svm_options kinks[] = {{.loss = "hinge", .c = 10, .bias = 1},
+                                        {.loss = "epsilon", .epsilon = .1}};
+
+    for (uint32_t partitions = 1; partitions <= 4; partitions *= 2)
+        for (size_t k = 0; k < 2; k++) {
+            char what[64];
+            const strads_engine_options engine = {.workers = 1,
+                                                  .partitions = partitions,
+                                                  .tolerance = 1e-11,
+                                                  .max_rounds = 1500};
+            (void)snprintf(what, sizeof(what), "%s, %u partitions",
+                           kinks[k].loss, partitions);
+            expect_worth(&design, &kinks[k], &engine, 1e-11, what);
+        }
+    lasso_design_free(&design);
+}
+
 Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
 {
     const char *policies[] = {"priority", "uniform", "cyclic"};

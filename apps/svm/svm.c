@@ -127,6 +127,7 @@ const strads_phase svm_phases[SVM_PHASES] = {
     [SVM_TAKE] = {.name = "take",
                   .when = STRADS_WHEN_CALLED,
                   .to = STRADS_TO_OWNER,
+                  .reports = true,
                   .partial = svm_partial_seed,
                   .update = svm_update_take,
                   .aggregate = svm_aggregate_take},

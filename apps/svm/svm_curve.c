@@ -33,7 +33,7 @@ size_t svm_partial_curve(const strads_task *task)
 {
     const size_t n = task->shape->cols + 1;
 
-    return n + n * (n + 1) / 2;
+    return n + n * (n + 1) / 2 + SVM_SUMS;
 }
 
 static strads_err reserve(svm_local *local)
@@ -100,13 +100,15 @@ static void pack(const svm_local *local, double *out)
     }
 }
 
-/* X'c, and X_J' diag(h) X_J, lower half, line by line. */
+/* X'c; X_J' diag(h) X_J, lower half, line by line; and what P at w and D at c
+ * are made of. */
 strads_err svm_update_curve(strads_task *task)
 {
     svm_local *local = task->local;
     const uint64_t p = local->columns;
     const size_t stride = svm_panel_stride((uint32_t)p + 1);
     const strads_err err = reserve(local);
+    double *sums = task->partial + svm_partial_curve(task) - SVM_SUMS;
     uint32_t n = 0;
 
     if (err)
@@ -121,6 +123,10 @@ strads_err svm_update_curve(strads_task *task)
         const double c =
             svm_smooth(&local->sample[i], local->flat, local->sigma,
                        local->anchor[i], local->z[i], &h);
+        sums[SVM_LOSS] +=
+            svm_loss_at(&local->sample[i], local->flat, local->z[i]);
+        sums[SVM_DUAL] += svm_dual_at(&local->sample[i], local->flat, c);
+        sums[SVM_SUPPORTS] += c != 0;
         if (c != 0)
             svm_add(local, &x, c, task->partial);
         if (h == 0)

@@ -60,8 +60,7 @@ strads_err svm_aggregate_merge(strads_commit *commit)
     commit->change[safety] = s - state->partitions - commit->value[safety];
     state->safety = s;
     state->moved = false;
-    state->intercept = state->problem.options.bias *
-                       (commit->value[bias] + commit->change[bias]);
+    svm_take_intercept(commit);
     return STRADS_OK;
 }
 

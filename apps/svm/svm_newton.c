@@ -1,6 +1,7 @@
 /* The coordinator's part of Newton's steps: solve, go, and look how far it went
- * downhill. When the gradient is small, the rows' c are taken over as their b,
- * and a scan says what they are worth; then sigma grows. */
+ * downhill. When the gradient is small, or P at w and D at the rows' c are near
+ * enough to each other, the c are taken over as the rows' b; then sigma grows.
+ * w is not X'b meanwhile. */
 #include "svm_newton.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 
 /* Steps of one smooth problem; scans in vain before dual ascent goes on; scans
  * that come before the first step, so many passes apart as docs/svm.md says. */
-enum { INNER_MAX = 200, VAIN_MAX = 12, SCANS_SMOOTH = 1, SCANS = 3 };
+enum { INNER_MAX = 200, VAIN_MAX = 12, SCANS_SMOOTH = 2, SCANS = 3 };
 
 static strads_err reserve(svm_state *state)
 {
@@ -28,8 +29,8 @@ static strads_err reserve(svm_state *state)
                              (unsigned long long)state->columns);
 }
 
-/* |w - X'c| that is small enough: the gap of smooth losses is half its
- * square. */
+/* |w - X'c| that is small enough: half its square is in the gap. Of losses with
+ * kinks the smoothing is the rest of it, and there is no use in more. */
 static double gradient_wanted(const svm_state *state, double tolerance)
 {
     const double enough = sqrt(.02 * tolerance * state->primal);
@@ -51,36 +52,54 @@ static void unpack(const svm_state *state, const double *packed)
     }
 }
 
-strads_err svm_aggregate_curve(strads_commit *commit)
+/* The direction of the next step. */
+static void solve(strads_commit *commit, uint32_t n)
 {
     svm_state *state = commit->state;
-    const uint32_t n = (uint32_t)state->columns + 1;
     const linear_kernels *kernels = linear_kernels_choose(0);
-    const strads_err err = reserve(state);
-    double *d = state->direction, square = 0;
+    double *d = state->direction;
 
-    if (err)
-        return err;
-    for (uint32_t j = 0; j < n; j++) {
-        d[j] = commit->partial[j] - commit->value[j];
-        square += d[j] * d[j];
-    }
-    if (!(sqrt(square) > gradient_wanted(state, commit->tolerance)) ||
-        ++state->inner > INNER_MAX) {
-        state->inner = 0;
-        state->step = SVM_TAKE;
-        return STRADS_OK;
-    }
     unpack(state, commit->partial + n);
     linear_factor(kernels, n, state->matrix);
-    state->slope = state->along = state->reach = 0;
     linear_solve(kernels, n, state->matrix, d);
+    state->slope = state->along = state->reach = 0;
     for (uint32_t j = 0; j < n; j++) {
         state->slope += d[j] * (commit->value[j] - commit->partial[j]);
         state->along += d[j] * commit->value[j];
         state->reach += d[j] * d[j];
         commit->change[j] = d[j];
     }
+    svm_take_intercept(commit);
+}
+
+strads_err svm_aggregate_curve(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const double *sums = commit->partial + n + (size_t)n * (n + 1) / 2;
+    double gradient = 0, square = 0, dual_square = 0;
+    strads_err err = reserve(state);
+
+    if (err)
+        return err;
+    for (uint32_t j = 0; j < n; j++) {
+        const double w = commit->value[j], other = commit->partial[j];
+        state->direction[j] = other - w;
+        gradient += (other - w) * (other - w);
+        square += w * w;
+        dual_square += other * other;
+    }
+    err = svm_certify(state, sums, square, dual_square);
+    if (err)
+        return err;
+    if (state->gap <= commit->tolerance * state->primal ||
+        sqrt(gradient) <= gradient_wanted(state, commit->tolerance) ||
+        ++state->inner > INNER_MAX) {
+        state->inner = 0;
+        state->step = SVM_TAKE;
+        return STRADS_OK;
+    }
+    solve(commit, n);
     state->step = SVM_SLOPE;
     return STRADS_OK;
 }
@@ -116,18 +135,7 @@ strads_err svm_aggregate_slope(strads_commit *commit)
 
     for (uint64_t j = 0; j <= state->columns && step < 1; j++)
         commit->change[j] = (step - 1) * state->direction[j];
-    state->step = SVM_CURVE;
-    return STRADS_OK;
-}
-
-strads_err svm_aggregate_take(strads_commit *commit)
-{
-    svm_state *state = commit->state;
-
-    if (commit->block.owner != state->partitions - 1)
-        return STRADS_OK;
-    state->takes++;
-    state->moved = state->scan_due = true;
+    svm_take_intercept(commit);
     state->step = SVM_CURVE;
     return STRADS_OK;
 }
@@ -144,12 +152,24 @@ static bool suits(const svm_state *state)
 
 void svm_newton_judge(svm_state *state)
 {
-    if (state->step != SVM_ASCEND) {
-        if (state->gap < .9 * state->nearest)
-            state->vain = 0;
-        else if (++state->vain >= VAIN_MAX)
-            state->gave_up = true;
-        state->nearest = fmin(state->nearest, state->gap);
-    }
     state->step = suits(state) ? SVM_CURVE : SVM_ASCEND;
+}
+
+strads_err svm_aggregate_take(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    if (commit->block.owner != state->partitions - 1)
+        return STRADS_OK;
+    state->takes++;
+    svm_watch(state);
+    if (state->gap < .9 * state->nearest)
+        state->vain = 0;
+    else if (++state->vain >= VAIN_MAX)
+        state->gave_up = true;
+    state->nearest = fmin(state->nearest, state->gap);
+    /* Dual ascent needs w = X'b, and new priorities. */
+    state->moved = state->scan_due = state->gave_up;
+    svm_newton_judge(state);
+    return STRADS_OK;
 }

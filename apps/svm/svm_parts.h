@@ -158,6 +158,9 @@ typedef struct svm_pool {
     double worst;     /* and in the one before */
 } svm_pool;
 
+/* What is summed up over all rows, to know P and D. */
+enum { SVM_LOSS, SVM_DUAL, SVM_SUPPORTS, SVM_SUMS };
+
 typedef struct svm_state {
     svm_problem problem;
     char *classes_text; /* what options.classes points to */
@@ -183,10 +186,10 @@ typedef struct svm_state {
     uint64_t visits;    /* rows that passes have looked at */
     uint64_t next_scan; /* so many visits until one is due */
     uint64_t scans;
-    double aim;        /* a scan is due at this share of the tolerance */
-    double enough;     /* that share of P: see svm_pass.c */
-    double loss, dual; /* of the scan, without 1/2 |w|^2 */
-    uint64_t supports, supports_seen;
+    double aim;            /* a scan is due at this share of the tolerance */
+    double enough;         /* that share of P: see svm_pass.c */
+    double sums[SVM_SUMS]; /* of the scan, so far */
+    uint64_t supports;
     uint64_t nonzeros;  /* of w */
     uint32_t seen;      /* blocks of the scan that have come in */
     double primal, gap; /* P and P - D of the last scan */
@@ -232,6 +235,12 @@ strads_err svm_begin_first_passes(strads_commit *commit);
 strads_err svm_aggregate_ascend(strads_commit *commit);
 void svm_pass_scanned(strads_commit *commit);
 
+/* svm_scan.c: P and D at some w and b, from sums over all rows and the squares
+ * of w and of X'b. Then whether that betters anything. */
+strads_err svm_certify(svm_state *state, const double *sums, double square,
+                       double dual_square);
+void svm_watch(svm_state *state);
+
 /* svm_scan.c: a scan's part of one partition; the last one's makes the
  * certificate, and says where the policy is to rest. */
 strads_err svm_aggregate_scan(strads_commit *commit);
@@ -254,6 +263,16 @@ strads_err svm_update_merge(strads_task *task);
 strads_err svm_aggregate_merge(strads_commit *commit);
 strads_err svm_refresh(strads_task *task, const strads_change *changes,
                        uint32_t n);
+
+/* The intercept after a commit of all coefficients. */
+static inline void svm_take_intercept(const strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const uint64_t at = state->columns;
+
+    state->intercept =
+        state->problem.options.bias * (commit->value[at] + commit->change[at]);
+}
 
 /* svm_survey.c: which labels there are, and what becomes of them. */
 size_t svm_partial_survey(const strads_task *task);

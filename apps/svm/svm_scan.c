@@ -5,17 +5,16 @@
  * where each term is 0 or more, and is that row's priority (as Csiba, Qu and
  * Richtarik, ICML 2015, and Duenner, Parnell and Jaggi, NIPS 2017, draw by).
  * P and D themselves are bounds whatever w and b are, as long as w = X'b. */
-#include "svm_parts.h"
+#include <string.h>
 
-/* The numbers behind what is told of n rows. */
-enum { LOSS, DUAL, SUPPORTS, N_MORE };
+#include "svm_parts.h"
 
 /* A run ends when so many scans in a row have bettered neither bound. */
 enum { IDLE_MAX = 20 };
 
 size_t svm_partial_scan(const strads_task *task)
 {
-    return (size_t)task->block.n + N_MORE;
+    return (size_t)task->block.n + SVM_SUMS;
 }
 
 strads_err svm_update_scan(strads_task *task)
@@ -30,9 +29,9 @@ strads_err svm_update_scan(strads_task *task)
         const double b = local->anchor[i] = task->value[i];
         const double rise = svm_rise(x, local->flat, b, z);
         task->partial[i] = rise > 0 ? svm_gap_at(x, local->flat, b, z) : rise;
-        sums[LOSS] += svm_loss_at(x, local->flat, z);
-        sums[DUAL] += svm_dual_at(x, local->flat, b);
-        sums[SUPPORTS] += b != 0;
+        sums[SVM_LOSS] += svm_loss_at(x, local->flat, z);
+        sums[SVM_DUAL] += svm_dual_at(x, local->flat, b);
+        sums[SVM_SUPPORTS] += b != 0;
     }
     return STRADS_OK;
 }
@@ -75,12 +74,14 @@ strads_err svm_update_seed(strads_task *task)
     return STRADS_OK;
 }
 
-/* The c of the smooth problem. */
+/* The c of the smooth problem. Their own w is for the case that dual ascent is
+ * to go on from here. */
 strads_err svm_update_take(strads_task *task)
 {
     svm_local *local = task->local;
 
     take_over(task, local->sigma);
+    memcpy(local->anchor, task->value, local->rows * sizeof(double));
     local->takes++;
     return STRADS_OK;
 }
@@ -96,7 +97,7 @@ strads_err svm_aggregate_seed(strads_commit *commit)
 
 /* ---- coordinator ------------------------------------------------------- */
 
-static double half_square(svm_state *state, const strads_commit *commit)
+static double square_of(svm_state *state, const strads_commit *commit)
 {
     const double *w = strads_store_dense(commit->store, 0);
     double sum = 0;
@@ -106,13 +107,14 @@ static double half_square(svm_state *state, const strads_commit *commit)
         sum += w[j] * w[j];
         state->nonzeros += w[j] != 0;
     }
-    return sum / 2;
+    return sum;
 }
 
 /* Rounding ends every ascent: when neither bound betters any more, scan after
  * scan, the gap that is left is the arithmetic's. */
-static void watch(svm_state *state, double dual)
+void svm_watch(svm_state *state)
 {
+    const double dual = state->primal - state->gap;
     const double unit = 1e-16 * fabs(state->primal);
 
     if (state->least - state->primal > unit || dual - state->most > unit)
@@ -134,44 +136,48 @@ static double enough(svm_state *state, double tolerance)
     return state->aim * wanted;
 }
 
-static strads_err certify(strads_commit *commit)
+strads_err svm_certify(svm_state *state, const double *sums, double square,
+                       double dual_square)
 {
-    svm_state *state = commit->state;
-    const double square = half_square(state, commit);
-    const double dual = state->dual - square;
+    const double dual = sums[SVM_DUAL] - dual_square / 2;
 
-    state->primal = state->loss + square;
+    state->primal = sums[SVM_LOSS] + square / 2;
     state->gap = fmax(state->primal - dual, 0);
-    state->supports = state->supports_seen;
+    state->supports = (uint64_t)sums[SVM_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of losses overflows: scale the columns "
                            "down, or C");
-    watch(state, dual);
-    svm_newton_judge(state);
+    return STRADS_OK;
+}
+
+static strads_err end_scan(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const double square = square_of(state, commit);
+    const strads_err err = svm_certify(state, state->sums, square, square);
+
+    if (err)
+        return err;
+    svm_watch(state);
     state->enough = enough(state, commit->tolerance);
     state->scans++;
     state->scan_due = state->rested = false;
     state->next_scan = 3 * state->visits;
+    svm_newton_judge(state);
     return STRADS_OK;
 }
 
 strads_err svm_aggregate_scan(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const uint32_t n = commit->block.n;
-    const double *sums = commit->partial + n;
+    const double *sums = commit->partial + commit->block.n;
 
-    if (state->seen == 0) {
-        state->loss = state->dual = 0;
-        state->supports_seen = 0;
-    }
+    for (int k = 0; k < SVM_SUMS; k++)
+        state->sums[k] = (state->seen ? state->sums[k] : 0) + sums[k];
     svm_pass_scanned(commit);
-    state->loss += sums[LOSS];
-    state->dual += sums[DUAL];
-    state->supports_seen += (uint64_t)sums[SUPPORTS];
     if (state->seen < state->partitions)
         return STRADS_OK;
     state->seen = 0;
-    return certify(commit);
+    return end_scan(commit);
 }
