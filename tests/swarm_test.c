@@ -6,7 +6,7 @@
 #include "tests/store_checker.h"
 #include "tests/swarm_run.h"
 
-enum { SEEDS = 200, LYING_SEEDS = 60, LOSING_SEEDS = 400 };
+enum { SEEDS = 200, LYING_SEEDS = 60, LOSING_SEEDS = 200 };
 
 Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
 {
