@@ -90,6 +90,12 @@ static uint64_t trace_clock(const void *arg)
     return sti_session_clock_ns() - nodes->all.zero_ns;
 }
 
+static bool has_room(void *arg, sti_address to, uint64_t bytes)
+{
+    const struct sti_loop_nodes *nodes = arg;
+    return sti_mesh_has_room(nodes->setup->mesh, to, bytes);
+}
+
 /* The tables' specs are all that is needed of them here, and on node 0 what
  * they start with. */
 static strads_err open_store(struct sti_loop_nodes *nodes)
@@ -115,6 +121,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .journal = nodes->setup->journal,
         .run_id = sti_mesh_ticket_of(nodes->setup->mesh).run,
         .send = sti_loop_nodes_send,
+        .has_room = has_room,
         .failed = store_failed,
         .arg = nodes,
     };

@@ -100,7 +100,7 @@ static strads_err conn_alloc(sti_net *net, nng_stream *stream,
     /* Refused by ipc, which does not need it. Without it a frame waits up to
      * 40 ms for the acknowledgement of the one before. */
     (void)nng_stream_set_bool(stream, NNG_OPT_TCP_NODELAY, true);
-    if (nng_aio_alloc(&conn->read_aio, sti_conn_was_read, conn) != 0 ||
+    if (nng_aio_alloc(&conn->read_aio, NULL, NULL) != 0 ||
         nng_aio_alloc(&conn->write_aio, sti_conn_written, conn) != 0) {
         sti_conn_bury(conn);
         return strads_fail(STRADS_ENOMEM, "no memory for a connection");
@@ -148,7 +148,7 @@ strads_err sti_conn_start(sti_net *net, nng_stream *stream, const char *where,
         return err;
     }
     *out = conn->id;
-    sti_conn_read(conn);
+    sti_conn_start_reading(conn);
     sti_conn_release(conn);
     return STRADS_OK;
 }
@@ -249,6 +249,8 @@ void sti_conn_rest(sti_conn *conn)
 
 void sti_conn_bury(sti_conn *conn)
 {
+    if (conn->has_reader)
+        (void)pthread_join(conn->reader, NULL);
     if (conn->read_aio != NULL)
         nng_aio_free(conn->read_aio);
     if (conn->write_aio != NULL)

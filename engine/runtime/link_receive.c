@@ -1,4 +1,6 @@
 /* The way in: bytes to frames, frames to the owner or to the transport itself.
+ * A thread for each connection waits for what comes and takes it: a call back
+ * would come on another thread than the one that has copied the bytes.
  * Invariants: at most one receive is under way, and all that is read lands
  * either in the payload of `frame` or behind it in `ahead`; memory is taken
  * only for a header that has been checked, and within the limit of whoever
@@ -8,7 +10,7 @@
 
 #include "engine/runtime/link_state.h"
 
-void sti_conn_read(sti_conn *conn)
+static void receive(sti_conn *conn)
 {
     nng_iov iov[2];
     unsigned count = 0;
@@ -21,6 +23,7 @@ void sti_conn_read(sti_conn *conn)
     (void)nng_aio_set_iov(conn->read_aio, count, iov);
     nng_stream_recv(conn->stream, conn->read_aio);
     sti_conn_abort_if_dead(conn, conn->read_aio);
+    nng_aio_wait(conn->read_aio);
 }
 
 /* ---- what a peer may say, and when ---- */
@@ -244,9 +247,9 @@ static void end_of_stream(sti_conn *conn, int rv)
     }
 }
 
-void sti_conn_was_read(void *arg)
+/* What a receive has brought; true: there may be more. */
+static bool take_what_came(sti_conn *conn)
 {
-    sti_conn *conn = arg;
     sti_net *net = conn->net;
     int rv = nng_aio_result(conn->read_aio);
     if (rv == 0) {
@@ -260,12 +263,32 @@ void sti_conn_was_read(void *arg)
     } else {
         end_of_stream(conn, rv);
     }
-    if (rv == 0 && !sti_conn_is_dead(conn)) {
-        sti_conn_read(conn);
-        return;
-    }
+    return rv == 0 && !sti_conn_is_dead(conn);
+}
+
+static void stop_reading(sti_conn *conn)
+{
     pthread_mutex_lock(&conn->lock);
     conn->reading = false;
     pthread_mutex_unlock(&conn->lock);
     sti_conn_rest(conn);
+}
+
+static void *read_all(void *arg)
+{
+    sti_conn *conn = arg;
+    do
+        receive(conn);
+    while (take_what_came(conn));
+    stop_reading(conn);
+    return NULL;
+}
+
+void sti_conn_start_reading(sti_conn *conn)
+{
+    conn->has_reader = pthread_create(&conn->reader, NULL, read_all, conn) == 0;
+    if (conn->has_reader)
+        return;
+    sti_conn_end(conn, STRADS_ENOMEM, "no thread to receive what comes");
+    stop_reading(conn);
 }

@@ -1,8 +1,8 @@
 /* engine/runtime/link_state.h - what the link_*.c files share; nobody else
  * includes it.
  *
- * A connection has two activities. Reading runs from its birth to its end:
- * there is always one receive under way, or its callback runs. Writing runs
+ * A connection has two activities. Reading runs from its birth to its end, on
+ * a thread of its own that receives and takes what came. Writing runs
  * while the queue is not empty: one send is under way, or whoever set
  * `writing` is about to start it. A connection dies once (sti_conn_end), which
  * closes the stream, which ends both activities; the later one of the two
@@ -48,8 +48,10 @@ typedef struct sti_conn {
     char where[STI_WHERE_MAX]; /* the peer's address, for sentences */
     char host[64];             /* its host alone; "" over ipc */
     nng_stream *stream;
-    nng_aio *read_aio;
+    nng_aio *read_aio; /* the reader waits for it */
     nng_aio *write_aio;
+    pthread_t reader; /* joined when the connection is buried */
+    bool has_reader;
 
     unsigned users; /* guarded by net->lock: calls that hold this pointer */
     bool finished;  /* guarded by net->lock: reported; may be buried */
@@ -158,8 +160,8 @@ void sti_conn_part_if_done(sti_conn *conn);
 
 /* ---- link_receive.c ---- */
 
-void sti_conn_read(sti_conn *conn); /* starts a receive */
-void sti_conn_was_read(void *arg);  /* the callback of read_aio */
+/* Starts the connection's thread; where there is none the connection ends. */
+void sti_conn_start_reading(sti_conn *conn);
 
 /* ---- link_keeper.c ---- */
 

@@ -113,6 +113,10 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
  * reference. Any thread. */
 strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
 
+/* Would a message of so many bytes leave without waiting? Half of what is kept
+ * for a node is left to those who may wait. Any thread. */
+bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes);
+
 /* Tells all others at once that the run has failed. Any thread. */
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
 

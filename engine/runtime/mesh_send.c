@@ -171,6 +171,12 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
     return err;
 }
 
+bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes)
+{
+    sti_outbox *box = &mesh->outbox[sti_run_node_of(mesh->run, to)];
+    return sti_outbox_bytes(box) + bytes < STI_OUTBOX_BYTES_MAX / 2;
+}
+
 /* Whom it does not reach has gone, or will take this node's going for a loss,
  * which is then what it is. */
 void sti_mesh_say_done(sti_mesh *mesh)

@@ -2,11 +2,12 @@
  * shards: the shards that live here, the node's client, and on node 0 a client
  * of the engine's own, which puts start values in and gets the model out.
  *
- * One thread takes messages, steps the shards and runs their jobs. Clients are
- * stepped by it, by the workers that call and, for what has just come, by the
- * transport's threads, each client under its lock; who has to wait sleeps until
- * it is woken. Where roles live is a function of the
- * numbers of nodes and shards (sti_run_node_of). */
+ * Shards are stepped, and their jobs run, by the thread that brings a message
+ * when no other thread does (node_store_drive.c); a thread of the store's own
+ * does what would have to wait, and looks after timers. Clients are stepped by
+ * these and by the workers that call, each under its lock; who has to wait
+ * sleeps until it is woken. Where roles live is a function of the numbers of
+ * nodes and shards (sti_run_node_of). */
 #ifndef STI_NODE_STORE_H
 #define STI_NODE_STORE_H
 
@@ -28,6 +29,8 @@ typedef struct sti_node_store_setup {
     uint64_t run_id; /* the journals' */
     /* To another node; takes over the reference. */
     strads_err (*send)(void *arg, const sti_msg *msg);
+    /* Can a message of so many bytes be sent there without waiting? */
+    bool (*has_room)(void *arg, sti_address to, uint64_t bytes);
     /* Something failed; the run is to end with that, and sti_node_store_abort
      * to be called. Any thread; must not call the store otherwise. */
     void (*failed)(void *arg, strads_err err, const char *text);
@@ -43,7 +46,8 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
  * before tell all clients where they stand. */
 void sti_node_store_restart(sti_node_store *store);
 
-/* Stops the thread: from now on nothing is sent but by who calls. */
+/* Stops the thread, and who drives shards: from now on nothing is sent but by
+ * who calls. */
 void sti_node_store_stop(sti_node_store *store);
 
 /* Stops and frees; when nobody calls and nothing is delivered any more. NULL is

@@ -1,5 +1,6 @@
-/* engine/runtime/node_store_inside.h - what node_store.c (threads, shards,
- * messages) and node_store_session.c (workers' calls) share. */
+/* engine/runtime/node_store_inside.h - what node_store.c (its birth and end),
+ * node_store_drive.c (shards, clients, messages) and node_store_session.c
+ * (workers' calls) share. */
 #ifndef STI_NODE_STORE_INSIDE_H
 #define STI_NODE_STORE_INSIDE_H
 
@@ -23,7 +24,7 @@ typedef struct sti_store_waiter {
 typedef struct sti_store_end {
     sti_node_store *store;
     uint32_t first_worker, n_workers;
-    atomic_uint waiting;  /* messages to it in the inbox */
+    atomic_uint waiting;  /* messages to it that others must not overtake */
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t acknowledged;
     sti_client *client;
@@ -52,15 +53,27 @@ struct sti_node_store {
     uint32_t n_ends;
     strads_session *engine; /* of the engine's end; node 0 */
 
-    sti_inbox inbox; /* of the thread; what follows is the thread's alone */
-    pthread_t thread;
-    bool started;
+    sti_inbox inbox; /* nobody sleeps at it */
+    /* What was brought and is not done yet: raised from 0 by who drives then.
+     * What follows is the driver's alone. */
+    atomic_uint work;
+    pthread_mutex_t driving; /* held while it drives, for who stops it */
+    bool may_wait;
     sti_store_shard *shards; /* [n_shards]: number node + k x nodes */
     uint32_t n_shards;
     uint32_t next_shard; /* whose job is looked at next */
     sti_effects effects;
+    sti_msg *late; /* [n_late] to be passed on by who may wait, in order */
+    size_t n_late, room_late;
     sti_msg *taken; /* spare array to swap with the inbox */
     size_t room_taken;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t bell_lock; /* guards what follows */
+    pthread_cond_t bell;
+    bool called; /* the thread is to look up */
+    bool handed; /* .. and to drive */
 
     atomic_bool stopping;
     atomic_bool restarts; /* S5 is due */
@@ -70,11 +83,21 @@ struct sti_node_store {
     char text[1024]; /* fail_lock */
 };
 
+static inline bool sti_node_store_has(const sti_node_store *store,
+                                      sti_address a)
+{
+    return sti_run_node_of(store->setup.run, a) == store->setup.node;
+}
+
 /* ns since the store was opened. */
 uint64_t sti_node_store_now(const sti_node_store *store);
 
 /* What the store was aborted with, as this thread's error; STRADS_OK. */
 strads_err sti_node_store_failure(sti_node_store *store);
+
+/* The store's thread; what it is to look at besides messages has changed. */
+void *sti_node_store_main(void *arg);
+void sti_node_store_call(sti_node_store *store);
 
 /* Carries out what the client asked for, with the end's lock held. `may_wait`:
  * for room in a link's queue. */

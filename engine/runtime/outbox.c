@@ -134,6 +134,14 @@ strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel, uint64_t wait_ns)
     return err;
 }
 
+uint64_t sti_outbox_bytes(sti_outbox *box)
+{
+    pthread_mutex_lock(&box->lock);
+    uint64_t bytes = box->bytes;
+    pthread_mutex_unlock(&box->lock);
+    return bytes;
+}
+
 /* ---- what the receiver has --------------------------------------------- */
 
 /* With the lock held. */

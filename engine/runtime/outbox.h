@@ -58,6 +58,9 @@ void sti_outbox_destroy(sti_outbox *box);
 strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel,
                           uint64_t wait_ns);
 
+/* What is kept now. */
+uint64_t sti_outbox_bytes(sti_outbox *box);
+
 /* The receiver has all up to `seen`. False: that cannot be. */
 bool sti_outbox_seen(sti_outbox *box, uint64_t seen);
 
