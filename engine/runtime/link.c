@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "engine/runtime/link_state.h"
 
@@ -61,31 +63,30 @@ static void monotonic_cond(pthread_cond_t *cond)
 static void tell_where(sti_conn *conn, const char *url)
 {
     unsigned port = 0;
-    int process = 0;
-    sti_stream_host(conn->stream, conn->host, &port);
+    const int process = sti_socket_process(conn->fd);
+    sti_socket_peer(conn->fd, conn->host, &port);
     if (url != NULL)
         (void)snprintf(conn->where, sizeof conn->where, "the node at %s", url);
     else if (conn->host[0] != 0)
         (void)snprintf(conn->where, sizeof conn->where,
                        "the connection from %s:%u", conn->host, port);
-    else if (nng_stream_get_int(conn->stream, NNG_OPT_IPC_PEER_PID, &process) ==
-             0)
+    else if (process != 0)
         (void)snprintf(conn->where, sizeof conn->where,
                        "the connection from process %d", process);
     else
         (void)snprintf(conn->where, sizeof conn->where, "a connection");
 }
 
-static strads_err conn_alloc(sti_net *net, nng_stream *stream,
-                             const char *where, sti_conn **out)
+static strads_err conn_alloc(sti_net *net, int fd, const char *where,
+                             sti_conn **out)
 {
     sti_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL) {
-        nng_stream_free(stream);
+        (void)close(fd);
         return strads_fail(STRADS_ENOMEM, "no memory for a connection");
     }
     conn->net = net;
-    conn->stream = stream;
+    conn->fd = fd;
     conn->dialled = where != NULL;
     conn->node = STI_NODE_NONE;
     conn->last = &conn->first;
@@ -96,15 +97,9 @@ static strads_err conn_alloc(sti_net *net, nng_stream *stream,
     atomic_init(&conn->said_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
     monotonic_cond(&conn->room);
+    (void)pthread_cond_init(&conn->unstuck, NULL);
     tell_where(conn, where);
-    /* Refused by ipc, which does not need it. Without it a frame waits up to
-     * 40 ms for the acknowledgement of the one before. */
-    (void)nng_stream_set_bool(stream, NNG_OPT_TCP_NODELAY, true);
-    if (nng_aio_alloc(&conn->read_aio, NULL, NULL) != 0 ||
-        nng_aio_alloc(&conn->write_aio, sti_conn_written, conn) != 0) {
-        sti_conn_bury(conn);
-        return strads_fail(STRADS_ENOMEM, "no memory for a connection");
-    }
+    sti_socket_no_delay(fd);
     *out = conn;
     return STRADS_OK;
 }
@@ -135,11 +130,11 @@ static strads_err enlist(sti_net *net, sti_conn *conn)
     return err;
 }
 
-strads_err sti_conn_start(sti_net *net, nng_stream *stream, const char *where,
+strads_err sti_conn_start(sti_net *net, int fd, const char *where,
                           sti_link *out)
 {
     sti_conn *conn = NULL;
-    strads_err err = conn_alloc(net, stream, where, &conn);
+    strads_err err = conn_alloc(net, fd, where, &conn);
     if (err != STRADS_OK)
         return err;
     err = enlist(net, conn);
@@ -172,7 +167,7 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
     pthread_cond_broadcast(&conn->room);
     pthread_mutex_unlock(&conn->lock);
     if (first)
-        nng_stream_close(conn->stream);
+        (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
 bool sti_conn_is_dead(sti_conn *conn)
@@ -181,12 +176,6 @@ bool sti_conn_is_dead(sti_conn *conn)
     bool dead = conn->dead;
     pthread_mutex_unlock(&conn->lock);
     return dead;
-}
-
-void sti_conn_abort_if_dead(sti_conn *conn, nng_aio *aio)
-{
-    if (sti_conn_is_dead(conn))
-        nng_aio_abort(aio, NNG_ECLOSED);
 }
 
 /* What the reading saw as an end of the stream was a goodbye when all of ours
@@ -251,13 +240,11 @@ void sti_conn_bury(sti_conn *conn)
 {
     if (conn->has_reader)
         (void)pthread_join(conn->reader, NULL);
-    if (conn->read_aio != NULL)
-        nng_aio_free(conn->read_aio);
-    if (conn->write_aio != NULL)
-        nng_aio_free(conn->write_aio);
-    nng_stream_free(conn->stream);
+    sti_conn_join_writer(conn);
+    (void)close(conn->fd);
     sti_frame_free(conn->frame);
     (void)pthread_cond_destroy(&conn->room);
+    (void)pthread_cond_destroy(&conn->unstuck);
     (void)pthread_mutex_destroy(&conn->lock);
     free(conn);
 }
@@ -352,6 +339,7 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     if (net == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a net");
     net->options = o;
+    net->listener = net->accept_bell = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);
     monotonic_cond(&net->wake);
@@ -424,8 +412,7 @@ strads_err sti_net_close(sti_net *net, uint64_t timeout_ns)
     pthread_mutex_lock(&net->lock);
     net->closing = true;
     pthread_mutex_unlock(&net->lock);
-    if (net->listener != NULL)
-        nng_stream_listener_close(net->listener);
+    sti_net_close_door(net);
     part_with_all(net, timeout_ns);
     if (net->unclean)
         err = strads_fail(STRADS_EPEER, "while shutting down: %s",

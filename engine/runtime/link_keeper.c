@@ -106,6 +106,15 @@ static void look_after(sti_conn *conn, uint64_t now)
     }
 }
 
+/* Its connection has ended for want of a thread that writes. */
+static bool has_no_writer(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool none = conn->dead && conn->stuck && !conn->has_writer;
+    pthread_mutex_unlock(&conn->lock);
+    return none;
+}
+
 /* ---- all of them ---- */
 
 static void tick(sti_net *net, uint64_t now)
@@ -118,6 +127,8 @@ static void tick(sti_net *net, uint64_t now)
         if (conn == NULL)
             continue;
         look_after(conn, now);
+        if (has_no_writer(conn))
+            sti_conn_stop_writing(conn);
         sti_conn_release(conn);
     }
 }

@@ -1,89 +1,109 @@
-/* Listening and accepting. Invariant: at most one accept is under way, and
- * none while accept_paused is set; the keeper takes it up again when there are
- * fewer strangers, or after an error such as too many open files. */
+/* Listening and accepting, on a thread of its own. Invariant: nothing is
+ * accepted while accept_paused is set; the keeper takes it up again when there
+ * are fewer strangers, or after an error such as too many open files. */
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
-#include <sys/stat.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "engine/runtime/link_state.h"
 
+/* Wakes the thread: it looks at what it is to do. */
 void sti_net_accept(sti_net *net)
 {
-    nng_stream_listener_accept(net->listener, net->accept_aio);
+    const uint64_t one = 1;
+    if (write(net->accept_bell, &one, sizeof one) != (ssize_t)sizeof one)
+        return; /* it has been rung so often that it will look */
 }
 
-static void was_accepted(void *arg)
+static void accept_one(sti_net *net)
+{
+    sti_link link;
+    int fd = accept4(net->listener, NULL, NULL, SOCK_CLOEXEC);
+    int e = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        (void)sti_conn_start(net, fd, NULL, &link);
+    pthread_mutex_lock(&net->lock);
+    bool failed = e && e != EINTR && e != ECONNABORTED;
+    net->accept_paused =
+        net->closing || failed || net->strangers >= STI_STRANGERS_MAX;
+    pthread_mutex_unlock(&net->lock);
+}
+
+static void *accept_all(void *arg)
 {
     sti_net *net = arg;
-    int rv = nng_aio_result(net->accept_aio);
-    sti_link link;
-    if (rv == 0)
-        (void)sti_conn_start(net, nng_aio_get_output(net->accept_aio, 0), NULL,
-                             &link);
-    pthread_mutex_lock(&net->lock);
-    bool full = net->strangers >= STI_STRANGERS_MAX;
-    net->accept_paused = net->closing || rv != 0 || full;
-    bool again = !net->accept_paused;
-    pthread_mutex_unlock(&net->lock);
-    if (again)
-        sti_net_accept(net);
+    for (;;) {
+        uint64_t rings;
+        pthread_mutex_lock(&net->lock);
+        const bool paused = net->accept_paused, stops = net->accept_stops;
+        pthread_mutex_unlock(&net->lock);
+        if (stops)
+            return NULL;
+        struct pollfd look[2] = {{.fd = net->accept_bell, .events = POLLIN},
+                                 {.fd = net->listener, .events = POLLIN}};
+        (void)poll(look, paused ? 1 : 2, -1);
+        if (look[0].revents && read(net->accept_bell, &rings, sizeof rings) < 0)
+            continue;
+        if (!paused && look[1].revents)
+            accept_one(net);
+    }
 }
 
-static strads_err listen_failed(const char *url, int rv)
+static strads_err listen_failed(const char *url, int e)
 {
     return strads_fail(STRADS_EIO, "cannot listen on %s: %s%s", url,
-                       nng_strerror(rv),
-                       rv == NNG_EADDRINUSE
+                       sti_socket_text(e),
+                       e == EADDRINUSE
                            ? ": another process has it; choose another port, "
                              "or port 0 for a free one"
                            : "");
 }
 
-static strads_err start_listening(sti_net *net, sti_url *url)
-{
-    int port = 0, rv;
-    char text[STI_URL_MAX + 1];
-    sti_url_write(url, text);
-    if ((rv = nng_stream_listener_alloc(&net->listener, text)) != 0)
-        return listen_failed(text, rv);
-    /* Whoever may connect to a socket in the file system is the same user. */
-    if (!url->tcp)
-        (void)nng_stream_listener_set_int(net->listener,
-                                          NNG_OPT_IPC_PERMISSIONS,
-                                          S_IRUSR | S_IWUSR);
-    if ((rv = nng_stream_listener_listen(net->listener)) != 0)
-        return listen_failed(text, rv);
-    if (url->tcp &&
-        (rv = nng_stream_listener_get_int(net->listener, NNG_OPT_TCP_BOUND_PORT,
-                                          &port)) != 0)
-        return listen_failed(text, rv);
-    if (url->tcp)
-        url->port = (unsigned)port;
-    sti_url_write(url, net->url);
-    return STRADS_OK;
-}
-
 strads_err sti_net_listen(sti_net *net, const char *url)
 {
-    sti_url parsed;
-    strads_err err = sti_url_parse(url, &parsed);
+    char text[STI_URL_MAX + 1];
+    strads_err err = sti_url_parse(url, &net->listens_at);
     if (err != STRADS_OK)
         return err;
-    if (nng_aio_alloc(&net->accept_aio, was_accepted, net) != 0)
-        return strads_fail(STRADS_ENOMEM, "no memory to listen on %s", url);
-    err = start_listening(net, &parsed);
-    if (err == STRADS_OK)
+    sti_url_write(&net->listens_at, text);
+    int e = sti_socket_listen(&net->listens_at, &net->listener);
+    if (e)
+        return listen_failed(text, e);
+    sti_url_write(&net->listens_at, net->url);
+    net->accept_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    net->accepts = net->accept_bell >= 0 &&
+                   pthread_create(&net->acceptor, NULL, accept_all, net) == 0;
+    return net->accepts ? STRADS_OK
+                        : strads_fail(STRADS_ENOMEM,
+                                      "no thread to listen on %s", net->url);
+}
+
+/* From now on nobody is accepted, and who is refused knows it. */
+void sti_net_close_door(sti_net *net)
+{
+    if (net->accepts) {
+        pthread_mutex_lock(&net->lock);
+        net->accept_stops = true;
+        pthread_mutex_unlock(&net->lock);
         sti_net_accept(net);
-    return err;
+        (void)pthread_join(net->acceptor, NULL);
+    }
+    net->accepts = false;
+    if (net->listener >= 0) {
+        (void)close(net->listener);
+        if (!net->listens_at.tcp)
+            (void)unlink(net->listens_at.host);
+    }
+    net->listener = -1;
 }
 
 void sti_net_stop_listening(sti_net *net)
 {
-    if (net->listener != NULL)
-        nng_stream_listener_close(net->listener);
-    if (net->accept_aio != NULL)
-        nng_aio_free(net->accept_aio);
-    if (net->listener != NULL)
-        nng_stream_listener_free(net->listener);
-    net->accept_aio = NULL;
-    net->listener = NULL;
+    sti_net_close_door(net);
+    if (net->accept_bell >= 0)
+        (void)close(net->accept_bell);
+    net->accept_bell = -1;
 }

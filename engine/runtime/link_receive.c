@@ -5,25 +5,29 @@
  * either in the payload of `frame` or behind it in `ahead`; memory is taken
  * only for a header that has been checked, and within the limit of whoever
  * sent it; what breaks a rule ends the connection and nothing else. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/runtime/link_state.h"
 
-static void receive(sti_conn *conn)
+/* Waits for bytes; how many, as readv says it. */
+static ssize_t receive(const sti_conn *conn)
 {
-    nng_iov iov[2];
-    unsigned count = 0;
+    struct iovec iov[2];
+    int count = 0;
+    ssize_t n;
     if (conn->frame != NULL)
         iov[count++] =
-            (nng_iov){conn->frame->payload + conn->filled,
-                      (size_t)(conn->frame->header.size - conn->filled)};
-    iov[count++] = (nng_iov){conn->ahead + conn->ahead_end,
-                             sizeof conn->ahead - conn->ahead_end};
-    (void)nng_aio_set_iov(conn->read_aio, count, iov);
-    nng_stream_recv(conn->stream, conn->read_aio);
-    sti_conn_abort_if_dead(conn, conn->read_aio);
-    nng_aio_wait(conn->read_aio);
+            (struct iovec){conn->frame->payload + conn->filled,
+                           (size_t)(conn->frame->header.size - conn->filled)};
+    iov[count++] = (struct iovec){(unsigned char *)(uintptr_t)conn->ahead +
+                                      conn->ahead_end,
+                                  sizeof conn->ahead - conn->ahead_end};
+    do
+        n = readv(conn->fd, iov, count);
+    while (n < 0 && errno == EINTR);
+    return n;
 }
 
 /* ---- what a peer may say, and when ---- */
@@ -226,7 +230,8 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
 
 /* ---- the end of the stream ---- */
 
-static void end_of_stream(sti_conn *conn, int rv)
+/* `e`: errno, or 0 when it was closed. */
+static void end_of_stream(sti_conn *conn, int e)
 {
     char text[STI_TEXT_MAX];
     pthread_mutex_lock(&conn->lock);
@@ -236,24 +241,23 @@ static void end_of_stream(sti_conn *conn, int rv)
         sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed in the middle of a frame: the "
                      "peer has crashed, was killed, or is not a strads node");
-    else if (rv == NNG_ECLOSED || rv == NNG_ECONNSHUT || rv == NNG_ECONNRESET)
+    else if (e == 0 || e == ECONNRESET || e == EPIPE)
         sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed without a goodbye: the peer "
                      "has crashed, was killed, or gave up");
     else {
         (void)snprintf(text, sizeof text, "reading failed: %s",
-                       nng_strerror(rv));
+                       sti_socket_text(e));
         sti_conn_end(conn, STRADS_EIO, text);
     }
 }
 
 /* What a receive has brought; true: there may be more. */
-static bool take_what_came(sti_conn *conn)
+static bool take_what_came(sti_conn *conn, ssize_t n)
 {
     sti_net *net = conn->net;
-    int rv = nng_aio_result(conn->read_aio);
-    if (rv == 0) {
-        size_t count = nng_aio_count(conn->read_aio);
+    if (n > 0) {
+        const size_t count = (size_t)n;
         atomic_fetch_add_explicit(&net->bytes_received, count,
                                   memory_order_relaxed);
         atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
@@ -261,9 +265,9 @@ static bool take_what_came(sti_conn *conn)
         if (err != STRADS_OK)
             sti_conn_end(conn, err, strads_error_text());
     } else {
-        end_of_stream(conn, rv);
+        end_of_stream(conn, n < 0 ? errno : 0);
     }
-    return rv == 0 && !sti_conn_is_dead(conn);
+    return n > 0 && !sti_conn_is_dead(conn);
 }
 
 static void stop_reading(sti_conn *conn)
@@ -277,9 +281,8 @@ static void stop_reading(sti_conn *conn)
 static void *read_all(void *arg)
 {
     sti_conn *conn = arg;
-    do
-        receive(conn);
-    while (take_what_came(conn));
+    while (take_what_came(conn, receive(conn)))
+        continue;
     stop_reading(conn);
     return NULL;
 }

@@ -1,10 +1,11 @@
-/* The way out: a queue for each connection, and the one send that empties it.
+/* The way out: a queue for each connection, and the one thread that empties it.
  * Invariants: queue_bytes is the sum of what the queue's frames had at first;
- * `writing` is set exactly while a send is under way or about to start, so
- * that only one thread at a time moves the queue's head. */
+ * `writing` is set exactly while a thread writes, or is about to, so that only
+ * one at a time moves the queue's head. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "engine/runtime/link_state.h"
@@ -34,18 +35,18 @@ static void fill_copied(sti_queued *q, const sti_outgoing *f)
             memcpy(to, f->parts[i].bytes, (size_t)f->parts[i].size);
         to += f->parts[i].size;
     }
-    q->iov[0] = (nng_iov){q->bytes, (size_t)(to - q->bytes)};
+    q->iov[0] = (struct iovec){q->bytes, (size_t)(to - q->bytes)};
     q->iov_count = 1;
 }
 
 static void fill_borrowed(sti_queued *q, const sti_outgoing *f)
 {
-    q->iov[q->iov_count++] = (nng_iov){q->bytes, STI_HEADER_BYTES};
+    q->iov[q->iov_count++] = (struct iovec){q->bytes, STI_HEADER_BYTES};
     for (unsigned i = 0; i < f->part_count; i++)
         if (f->parts[i].size > 0)
             q->iov[q->iov_count++] =
-                (nng_iov){(void *)(uintptr_t)f->parts[i].bytes,
-                          (size_t)f->parts[i].size};
+                (struct iovec){(void *)(uintptr_t)f->parts[i].bytes,
+                               (size_t)f->parts[i].size};
     q->sent = f->sent;
     q->sent_arg = f->sent_arg;
 }
@@ -72,24 +73,8 @@ static strads_err make_queued(const sti_outgoing *f, uint64_t size,
     return STRADS_OK;
 }
 
-/* Starts the next send. The caller has set `writing`. */
-static void write_more(sti_conn *conn)
-{
-    nng_iov iov[STI_IOV_MAX];
-    unsigned count = 0;
-    pthread_mutex_lock(&conn->lock);
-    for (sti_queued *q = conn->first; q != NULL; q = q->next)
-        for (unsigned i = 0; i < q->iov_count && count < STI_IOV_MAX; i++)
-            if (q->iov[i].iov_len > 0)
-                iov[count++] = q->iov[i];
-    pthread_mutex_unlock(&conn->lock);
-    (void)nng_aio_set_iov(conn->write_aio, count, iov);
-    nng_stream_send(conn->stream, conn->write_aio);
-    sti_conn_abort_if_dead(conn, conn->write_aio);
-}
-
 /* Appends; the caller holds conn->lock and, when this returns true, calls
- * write_more after having given it back. */
+ * write_at_once after having given it back. */
 static bool append(sti_conn *conn, sti_queued *q)
 {
     bool start = !conn->writing;
@@ -111,7 +96,7 @@ static sti_queued *take_written(sti_conn *conn, size_t count)
         unsigned i = 0;
         for (; i < q->iov_count; i++) {
             size_t n = count < q->iov[i].iov_len ? count : q->iov[i].iov_len;
-            q->iov[i].iov_buf = (char *)q->iov[i].iov_buf + n;
+            q->iov[i].iov_base = (char *)q->iov[i].iov_base + n;
             q->iov[i].iov_len -= n;
             count -= n;
             if (q->iov[i].iov_len > 0)
@@ -141,30 +126,129 @@ static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
     atomic_fetch_add_explicit(&net->bytes_sent, bytes, memory_order_relaxed);
 }
 
-void sti_conn_written(void *arg)
+/* What the head of the queue has left, in one go. */
+static ssize_t write_some(sti_conn *conn, bool may_wait)
 {
-    sti_conn *conn = arg;
-    sti_queued *done = NULL;
-    int rv = nng_aio_result(conn->write_aio);
-    size_t count = rv == 0 ? nng_aio_count(conn->write_aio) : 0;
-    if (rv != 0)
+    struct iovec iov[STI_IOV_MAX];
+    struct msghdr pieces = {.msg_iov = iov};
+    ssize_t n;
+    pthread_mutex_lock(&conn->lock);
+    for (sti_queued *q = conn->first; q != NULL; q = q->next)
+        for (unsigned i = 0;
+             i < q->iov_count && pieces.msg_iovlen < STI_IOV_MAX; i++)
+            if (q->iov[i].iov_len > 0)
+                iov[pieces.msg_iovlen++] = q->iov[i];
+    pthread_mutex_unlock(&conn->lock);
+    do
+        n = sendmsg(conn->fd, &pieces,
+                    MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+typedef enum progress { MORE, EMPTY, ENDED } progress;
+
+/* `n` bytes have gone, or none as the connection is broken. Unless the queue is
+ * EMPTY the caller still writes. */
+static progress note_written(sti_conn *conn, ssize_t n)
+{
+    const size_t count = n > 0 ? (size_t)n : 0;
+    if (n < 0)
         sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed while it was written to");
     else
         atomic_store_explicit(&conn->said_ns, atomic_load(&conn->net->clock_ns),
                               memory_order_relaxed);
     pthread_mutex_lock(&conn->lock);
-    done = take_written(conn, count);
-    conn->writing = conn->first != NULL && !conn->dead;
-    bool more = conn->writing;
+    sti_queued *done = take_written(conn, count);
+    const progress p = conn->dead ? ENDED : conn->first != NULL ? MORE : EMPTY;
+    conn->writing = p != EMPTY;
     pthread_cond_broadcast(&conn->room);
     pthread_mutex_unlock(&conn->lock);
     count_sent(conn->net, done, count);
     sti_queue_free(done);
-    if (more)
-        write_more(conn);
-    sti_conn_part_if_done(conn);
+    return p;
+}
+
+void sti_conn_stop_writing(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->writing = conn->stuck = false;
+    pthread_mutex_unlock(&conn->lock);
     sti_conn_rest(conn);
+}
+
+static void *write_what_is_stuck(void *arg);
+
+/* The writer goes on. Where there is none the connection ends, and the keeper
+ * stops the writing. */
+static void leave_to_writer(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->stuck = true;
+    if (!conn->has_writer)
+        conn->has_writer =
+            pthread_create(&conn->writer, NULL, write_what_is_stuck, conn) == 0;
+    const bool has_writer = conn->has_writer;
+    pthread_cond_signal(&conn->unstuck);
+    pthread_mutex_unlock(&conn->lock);
+    if (!has_writer)
+        sti_conn_end(conn, STRADS_ENOMEM, "no thread to send what waits");
+}
+
+/* Writes as much of the queue as the kernel takes at once; the caller has set
+ * `writing`. It may hold locks of the owner, so what ends the connection is the
+ * writer's, too: it may report that. */
+static void write_at_once(sti_conn *conn)
+{
+    progress p = MORE;
+    while (p == MORE) {
+        ssize_t n = write_some(conn, false);
+        p = n < 0 ? ENDED : note_written(conn, n);
+    }
+    if (p == ENDED)
+        leave_to_writer(conn);
+    else
+        sti_conn_part_if_done(conn);
+}
+
+/* Writes all of the queue. */
+static void write_waiting(sti_conn *conn)
+{
+    progress p = MORE;
+    while (p == MORE)
+        p = note_written(conn, write_some(conn, true));
+    if (p == ENDED)
+        sti_conn_stop_writing(conn);
+    else
+        sti_conn_part_if_done(conn);
+}
+
+static void *write_what_is_stuck(void *arg)
+{
+    sti_conn *conn = arg;
+    bool go_on = true;
+    while (go_on) {
+        pthread_mutex_lock(&conn->lock);
+        while (!conn->stuck && !conn->buried)
+            (void)pthread_cond_wait(&conn->unstuck, &conn->lock);
+        go_on = conn->stuck;
+        conn->stuck = false;
+        pthread_mutex_unlock(&conn->lock);
+        if (go_on)
+            write_waiting(conn);
+    }
+    return NULL;
+}
+
+void sti_conn_join_writer(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->buried = true;
+    pthread_cond_signal(&conn->unstuck);
+    pthread_mutex_unlock(&conn->lock);
+    if (conn->has_writer)
+        (void)pthread_join(conn->writer, NULL);
 }
 
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
@@ -184,7 +268,7 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
     if (dead)
         queued_free(q);
     if (start)
-        write_more(conn);
+        write_at_once(conn);
     return STRADS_OK;
 }
 
@@ -264,7 +348,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
         return err;
     }
     if (start)
-        write_more(conn);
+        write_at_once(conn);
     if (copied && frame->sent != NULL)
         frame->sent(frame->sent_arg);
     return STRADS_OK;

@@ -2,32 +2,40 @@
  * includes it.
  *
  * A connection has two activities. Reading runs from its birth to its end, on
- * a thread of its own that receives and takes what came. Writing runs
- * while the queue is not empty: one send is under way, or whoever set
- * `writing` is about to start it. A connection dies once (sti_conn_end), which
- * closes the stream, which ends both activities; the later one of the two
- * reports `lost` and leaves the rest to the keeper, the only one that frees.
+ * a thread of its own that receives and takes what came. Writing runs while the
+ * queue is not empty, on the thread of who filled it, for as long as the kernel
+ * takes it at once; what it does not take so is left to a second thread of the
+ * connection, which is there from the first time on. A connection dies once
+ * (sti_conn_end), which shuts the socket down, which ends both activities; the
+ * later one of the two reports `lost` and leaves the rest to the keeper, the
+ * only one that closes and frees.
  *
  * Locks: net->lock before conn->lock, and no lock is held while a callback of
- * the owner or a function of nng runs. */
+ * the owner runs or bytes are moved. */
 #ifndef STI_LINK_STATE_H
 #define STI_LINK_STATE_H
 
-#include <nng/nng.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/uio.h>
 
 #include "engine/runtime/link.h"
 
 enum {
     STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
-    STI_IOV_MAX = 8,         /* what nng 1.5 takes in one send */
+    STI_IOV_MAX = 16,        /* pieces written in one go */
     STI_WHERE_MAX = 320,
     STI_TEXT_MAX = 640,
     STI_STRANGERS_MAX = 64, /* more of them wait in the kernel's queue */
     STI_LINKS_MAX = 16384
 };
+
+typedef struct sti_url {
+    bool tcp;
+    char host[STI_URL_MAX + 1]; /* with brackets if it had any; or the path */
+    unsigned port;
+} sti_url;
 
 /* A frame on its way out. `iov` says what is left of it. */
 typedef struct sti_queued {
@@ -35,7 +43,7 @@ typedef struct sti_queued {
     uint64_t size; /* header and payload */
     uint16_t kind;
     unsigned iov_count;
-    nng_iov iov[1 + STI_PARTS_MAX];
+    struct iovec iov[1 + STI_PARTS_MAX];
     void (*sent)(void *sent_arg);
     void *sent_arg;
     unsigned char bytes[]; /* the header, and the payload where it is copied */
@@ -47,10 +55,8 @@ typedef struct sti_conn {
     bool dialled;
     char where[STI_WHERE_MAX]; /* the peer's address, for sentences */
     char host[64];             /* its host alone; "" over ipc */
-    nng_stream *stream;
-    nng_aio *read_aio; /* the reader waits for it */
-    nng_aio *write_aio;
-    pthread_t reader; /* joined when the connection is buried */
+    int fd; /* closed, and the threads joined, at the burial */
+    pthread_t reader, writer;
     bool has_reader;
 
     unsigned users; /* guarded by net->lock: calls that hold this pointer */
@@ -69,6 +75,9 @@ typedef struct sti_conn {
     bool dead;         /* the stream is closed; why and text are set */
     bool left;         /* .. because the peer closed it after its BYE */
     bool reading, writing, reported;
+    bool has_writer;
+    bool stuck, buried;     /* the writer is to go on, or to leave */
+    pthread_cond_t unstuck; /* one of these is set */
     strads_err why;
     char text[STI_TEXT_MAX];
     uint64_t parted_ns; /* when parting began .. */
@@ -93,8 +102,11 @@ typedef struct sti_conn {
 struct sti_net {
     sti_net_options options; /* defaults filled in, listen_url not used */
     char url[STI_URL_MAX + 1];
-    nng_stream_listener *listener;
-    nng_aio *accept_aio;
+    sti_url listens_at;
+    int listener;    /* -1: none */
+    int accept_bell; /* an eventfd, -1: none */
+    pthread_t acceptor;
+    bool accepts;
 
     pthread_mutex_t lock;   /* guards what follows */
     pthread_cond_t wake;    /* the keeper has something to do */
@@ -105,6 +117,7 @@ struct sti_net {
     uint32_t conns;
     uint32_t strangers;
     bool accept_paused;
+    bool accept_stops;
     bool closing;
     bool keeper_called; /* since it last went to sleep */
     bool keeper_stops;
@@ -126,18 +139,14 @@ sti_conn *sti_conn_acquire(sti_net *net, sti_link link);
 sti_conn *sti_conn_acquire_slot(sti_net *net, uint32_t slot);
 void sti_conn_release(sti_conn *conn);
 
-/* Makes a connection of a stream, which it owns from now on, also on failure,
+/* Makes a connection of a socket, which it owns from now on, also on failure,
  * and starts to read. `where` is NULL for an accepted one. */
-strads_err sti_conn_start(sti_net *net, nng_stream *stream, const char *where,
+strads_err sti_conn_start(sti_net *net, int fd, const char *where,
                           sti_link *out);
 
 /* Ends a connection: the first reason stays. */
 void sti_conn_end(sti_conn *conn, strads_err why, const char *text);
 bool sti_conn_is_dead(sti_conn *conn);
-
-/* To be called after each operation that was started on the stream: nng 1.5
- * never completes one that comes after the close. */
-void sti_conn_abort_if_dead(sti_conn *conn, nng_aio *aio);
 
 /* Called whenever an activity has ended: the last one reports. */
 void sti_conn_rest(sti_conn *conn);
@@ -149,8 +158,11 @@ void sti_conn_bury(sti_conn *conn);
 
 /* Queues PING, BYE or BYE_ACK behind all else, whatever the queue's limit. */
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
-void sti_conn_written(void *arg); /* the callback of write_aio */
 void sti_queue_free(sti_queued *first);
+void sti_conn_join_writer(sti_conn *conn); /* at its burial */
+
+/* The writing activity ends: what it was about to write never leaves. */
+void sti_conn_stop_writing(sti_conn *conn);
 
 /* Starts to part; `by` is of the keeper's clock. */
 void sti_conn_part(sti_conn *conn, uint64_t by);
@@ -176,21 +188,29 @@ void sti_keeper_stop(sti_net *net);
 /* Listens and accepts; fills in net->url. STRADS_EINVAL, STRADS_EIO. */
 strads_err sti_net_listen(sti_net *net, const char *url);
 void sti_net_stop_listening(sti_net *net);
-void sti_net_accept(sti_net *net); /* starts an accept */
+void sti_net_close_door(sti_net *net); /* the first half of it */
+void sti_net_accept(sti_net *net);     /* looks whether it may accept again */
 
 /* ---- link_url.c ---- */
-
-typedef struct sti_url {
-    bool tcp;
-    char host[STI_URL_MAX + 1]; /* with brackets if it had any; or the path */
-    unsigned port;
-} sti_url;
 
 /* Takes a URL apart. STRADS_EINVAL: not one of ours. */
 strads_err sti_url_parse(const char *url, sti_url *out);
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1]);
 
-/* The peer's address as text; "" over ipc. */
-void sti_stream_host(nng_stream *stream, char host[64], unsigned *port);
+/* ---- link_socket.c: errors are errno's, or getaddrinfo's ---- */
+
+const char *sti_socket_text(int error);
+
+/* Within `ms`. Blocks. */
+int sti_socket_dial(const sti_url *url, unsigned ms, int *fd);
+
+/* Fills in the port. A file that a dead process has left is taken over. */
+int sti_socket_listen(sti_url *url, int *fd);
+
+void sti_socket_no_delay(int fd);
+
+/* The peer's address as text; "" over ipc. Its process there; 0: not known. */
+void sti_socket_peer(int fd, char host[64], unsigned *port);
+int sti_socket_process(int fd);
 
 #endif

@@ -1,5 +1,4 @@
 /* URLs of nodes: taken apart, checked, put together. Owns nothing. */
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,24 +86,6 @@ void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1])
                        url->port);
     else
         (void)snprintf(out, STI_URL_MAX + 1, "ipc://%.*s", most, url->host);
-}
-
-void sti_stream_host(nng_stream *stream, char host[64], unsigned *port)
-{
-    nng_sockaddr at;
-    host[0] = 0;
-    *port = 0;
-    if (nng_stream_get_addr(stream, NNG_OPT_REMADDR, &at) != 0)
-        return;
-    if (at.s_family == NNG_AF_INET) {
-        (void)inet_ntop(AF_INET, &at.s_in.sa_addr, host, 64);
-        *port = ntohs(at.s_in.sa_port);
-    } else if (at.s_family == NNG_AF_INET6) {
-        char text[INET6_ADDRSTRLEN] = "";
-        (void)inet_ntop(AF_INET6, at.s_in6.sa_addr, text, sizeof text);
-        (void)snprintf(host, 64, "[%s]", text);
-        *port = ntohs(at.s_in6.sa_port);
-    }
 }
 
 strads_err sti_net_seen_url(sti_net *net, sti_link link, const char *url,
