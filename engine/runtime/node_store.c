@@ -84,7 +84,6 @@ static strads_err open_end(sti_node_store *store, uint32_t client,
                                     .n_tables = store->n_tables,
                                     .cache_bytes = tuning->cache_bytes,
                                     .max_pushes = tuning->window,
-                                    .max_bytes = getenv("MB") ? (uint64_t)atof(getenv("MB")) << 20 : 0, .piece_bytes = getenv("PB") ? (uint64_t)atof(getenv("PB")) << 10 : 0, .window_bytes = getenv("WB") ? (uint64_t)atof(getenv("WB")) << 10 : 0,
                                     .resend_ns = resend_ns};
     *end =
         (sti_store_end){.store = store,

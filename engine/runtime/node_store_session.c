@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/runtime/node_store_inside.h"
+#include "engine/store/pending_push.h"
 
 /* ---- waiting ----------------------------------------------------------- */
 
@@ -71,9 +72,18 @@ static const strads_table_spec *spec_of(const void *behind, uint32_t table)
     return table < store->n_tables ? &store->tables[table] : NULL;
 }
 
+/* Dense tables without filters may push early. */
 static strads_err join(strads_session *session)
 {
-    return sti_session_make_pending(session);
+    const sti_store_end *end = session->behind;
+    strads_err err = sti_session_make_pending(session);
+    for (uint32_t t = 0; !err && t < session->n_pending; t++) {
+        sti_pending *pending = &session->pending[t];
+        if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
+            pending->piece = sti_client_piece(end->client);
+        sti_pending_tried(pending);
+    }
+    return err;
 }
 
 static strads_err read_rows(strads_session *session,
@@ -122,6 +132,27 @@ static strads_err push(strads_session *session, sti_push_end ending,
     return err;
 }
 
+/* What it cannot push is pending still, and the next push says why. */
+static void gathered(strads_session *session, uint32_t table)
+{
+    sti_pending *pending = &session->pending[table];
+    if (sti_pending_may_leave(pending)) {
+        waiting w = begin_call(session);
+        sti_node_store *store = w.end->store;
+        if (!pending->was_early)
+            pending->early_row = pending->rows[0];
+        pending->was_early = true;
+        if (!atomic_load(&store->aborted))
+            (void)sti_client_push_early(w.end->client, session->worker,
+                                        session->pending,
+                                        sti_node_store_now(store),
+                                        &w.end->effects);
+        sti_store_end_carry_out(w.end, true);
+        end_call(&w, session);
+    }
+    sti_pending_tried(pending);
+}
+
 static strads_err flush(strads_session *session)
 {
     return push(session, STI_PUSH_FLUSH, 0);
@@ -161,6 +192,7 @@ static const sti_session_ops spread = {
     .spec = spec_of,
     .join = join,
     .read = read_rows,
+    .gathered = gathered,
     .flush = flush,
     .advance = advance,
     .barrier = barrier,

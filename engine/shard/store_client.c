@@ -145,6 +145,11 @@ uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard)
     return client->streams[shard].acknowledged;
 }
 
+uint64_t sti_client_piece(const sti_client *client)
+{
+    return client->piece_bytes * client->shards;
+}
+
 bool sti_client_settled(const sti_client *client)
 {
     for (uint32_t s = 0; s < client->shards; s++)

@@ -106,6 +106,13 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
                            sti_push_end end, sti_pending *pending, uint64_t now,
                            bool *wait, sti_effects *out);
 
+/* C2, before the clock ends: a piece of what is pending in tables without
+ * filters, the last that was added to, leaves now, unless a window is full.
+ * STRADS_ENOMEM, STRADS_ELIMIT: it is pending still. */
+strads_err sti_client_push_early(sti_client *client, uint32_t worker,
+                                 sti_pending *pending, uint64_t now,
+                                 sti_effects *out);
+
 /* The worker's next CLOCK ends all its clocks below `clock`, not its own alone:
  * it has no more to add in them. At `clock` or beyond it nothing changes. */
 void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock);
@@ -122,6 +129,9 @@ uint32_t sti_client_staleness(const sti_client *client, uint32_t worker,
 
 /* The last push that a shard has said to be in. */
 uint64_t sti_client_acknowledged(const sti_client *client, uint32_t shard);
+
+/* Of rows in one push, and as many for each shard. */
+uint64_t sti_client_piece(const sti_client *client);
 
 /* Have all pushes been acknowledged? */
 bool sti_client_settled(const sti_client *client);

@@ -149,15 +149,22 @@ static void add_push(sti_client *client, const sti_buffer *push, uint64_t stamp)
 
 /* ---- filling ----------------------------------------------------------- */
 
-void sti_call_copy(const sti_client *client, sti_waiting_call *call,
-                   uint32_t place)
+/* `cells` are those of the row, here or still in the answer. */
+static void copy_cells(const sti_client *client, sti_waiting_call *call,
+                       uint32_t place, const void *cells)
 {
     sti_found_row *found = &call->found[place];
     char *to = call->values + place * sti_client_row_bytes(client, call->table);
-    memcpy(to, found->row->values, found->row->bytes);
+    memcpy(to, cells, found->row->bytes);
     if (call->pending)
         sti_pending_apply(call->pending, call->rows[place], to);
     found->stamp = found->row->stamp;
+}
+
+void sti_call_copy(const sti_client *client, sti_waiting_call *call,
+                   uint32_t place)
+{
+    copy_cells(client, call, place, call->found[place].row->values);
 }
 
 void sti_call_take(sti_client *client, sti_waiting_call *call, uint32_t place,
@@ -233,6 +240,14 @@ uint32_t sti_answer_rows(const sti_row_answer *answer)
     return n;
 }
 
+/* Where a row that was just filled lies nearest. */
+static const void *cells_at(const sti_client *client, const part_row *from,
+                            const sti_cached_row *row)
+{
+    const bool same = !from->cols && row->stamp == client->stamp;
+    return same ? (const void *)from->cells : row->values;
+}
+
 strads_err sti_client_fill(sti_client *client, uint32_t shard,
                            const sti_row_answer *answer, sti_waiting_call *call,
                            const uint32_t *places)
@@ -241,6 +256,7 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
     strads_err err = STRADS_OK;
     sti_push_part part;
     uint32_t n = 0;
+    const bool lacks = answer->applied < stream->pushed;
     client->stamp++;
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
@@ -249,11 +265,15 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
             sti_cached_row *row = NULL;
             err = fill_row(client, answer, &from, call != NULL, &row);
             if (!err && call)
-                err = hold(client, call, places[n++], row);
+                err = hold(client, call, places[n], row);
+            if (!err && call && !lacks)
+                copy_cells(client, call, places[n],
+                           cells_at(client, &from, row));
+            n += call != NULL;
         }
     for (uint64_t k = answer->applied + 1; !err && k <= stream->pushed; k++)
         add_push(client, sti_stream_at(stream, k), client->stamp);
-    for (uint32_t k = 0; !err && k < n; k++)
+    for (uint32_t k = 0; !err && lacks && k < n; k++)
         sti_call_copy(client, call, places[k]);
     return err;
 }

@@ -18,6 +18,7 @@ static strads_err no_memory(void)
 
 /* What is pushed at once, before anything of it is sent. */
 typedef struct push_draft {
+    bool early;          /* a piece of what belongs to a clock that goes on */
     bool last;           /* nothing is left for another one */
     sti_push_end end;    /* FLUSH but for the last one */
     uint64_t clock;      /* where the worker is once all is pushed */
@@ -97,9 +98,9 @@ static strads_err make_draft(const sti_client *client, uint32_t worker,
     if (!draft->pushes || !draft->places || !draft->n)
         return no_memory();
     strads_err err = take_piece(client, end, pending, draft, &draft->last);
-    if (!err && draft->last)
+    if (!err && draft->last && !draft->early)
         err = take_filtered(client, end, pending, draft);
-    draft->end = draft->last ? end : STI_PUSH_FLUSH;
+    draft->end = draft->last && !draft->early ? end : STI_PUSH_FLUSH;
     if (!err)
         err = put_marks(client, draft, worker);
     for (uint32_t t = 0; !err && t < client->n_tables; t++)
@@ -184,26 +185,36 @@ static bool a_window_is_full(const sti_client *client)
     return false;
 }
 
-/* One piece, or what is left. *last: it ends what was to be pushed. */
-static strads_err push_piece(sti_client *client, uint32_t worker,
-                             sti_push_end end, sti_pending *pending,
-                             uint64_t now, bool *wait, bool *last,
-                             sti_effects *out)
+/* One piece, or what is left. */
+static strads_err push_draft_of(sti_client *client, uint32_t worker,
+                                sti_push_end end, sti_pending *pending,
+                                uint64_t now, bool *wait, push_draft *draft,
+                                sti_effects *out)
 {
-    push_draft draft = {.clock = sti_client_worker_of(client, worker)->clock +
-                                 (end == STI_PUSH_CLOCK)};
     *wait = a_window_is_full(client);
     if (*wait)
         return STRADS_OK;
-    strads_err err = make_draft(client, worker, end, pending, &draft);
-    if (!err && draft.end == STI_PUSH_FLUSH)
-        drop_empty(client, &draft);
+    strads_err err = make_draft(client, worker, end, pending, draft);
+    if (!err && draft->end == STI_PUSH_FLUSH)
+        drop_empty(client, draft);
     if (!err)
-        err = admit(client, &draft, wait);
+        err = admit(client, draft, wait);
     if (!err && !*wait)
-        err = send_draft(client, worker, &draft, pending, now, out);
-    *last = draft.last;
-    free_draft(client, &draft);
+        err = send_draft(client, worker, draft, pending, now, out);
+    free_draft(client, draft);
+    return err;
+}
+
+strads_err sti_client_push_early(sti_client *client, uint32_t worker,
+                                 sti_pending *pending, uint64_t now,
+                                 sti_effects *out)
+{
+    push_draft draft = {.early = true,
+                        .clock = sti_client_worker_of(client, worker)->clock};
+    bool wait = false;
+    strads_err err = push_draft_of(client, worker, STI_PUSH_CLOCK, pending, now,
+                                   &wait, &draft, out);
+    sti_client_time(client, now, out);
     return err;
 }
 
@@ -214,10 +225,14 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     sti_client_worker *w = sti_client_worker_of(client, worker);
     strads_err err = STRADS_OK;
     bool last = false;
+    *wait = false;
     sti_call_forget(client, w);
-    do
-        err = push_piece(client, worker, end, pending, now, wait, &last, out);
-    while (!err && !*wait && !last);
+    while (!err && !*wait && !last) {
+        push_draft draft = {.clock = w->clock + (end == STI_PUSH_CLOCK)};
+        err =
+            push_draft_of(client, worker, end, pending, now, wait, &draft, out);
+        last = draft.last;
+    }
     w->wants_window = *wait;
     if (!err && !*wait && end == STI_PUSH_CLOCK) {
         w->clock++;

@@ -99,6 +99,8 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
         if (err)
             return err;
     }
+    if (pending->was_early && row == pending->early_row)
+        pending->piece = 0;
     *place = pending->n++;
     pending->rows[*place] = row;
     sti_index_put(pending->slots, 2 * pending->room, pending->rows, *place);
@@ -140,6 +142,7 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
         return err;
     if (pending->sparse)
         return add_sparse(pending, &pending->sparse[place], delta);
+    pending->added += delta->n * pending->cell;
     char *row = pending->dense + place * pending->row_bytes;
     if (first && delta->cols)
         memset(row, 0, pending->row_bytes);
@@ -150,6 +153,22 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
     else
         sti_cells_add(type, row, delta->cells, delta->n);
     return STRADS_OK;
+}
+
+bool sti_pending_may_leave(const sti_pending *pending)
+{
+    const uint64_t bytes = pending->n * pending->row_bytes;
+    return bytes > pending->piece && pending->added >= bytes;
+}
+
+void sti_pending_tried(sti_pending *pending)
+{
+    pending->next_early = pending->added + pending->piece;
+}
+
+void sti_pending_clock(sti_pending *pending)
+{
+    pending->was_early = false;
 }
 
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
@@ -198,6 +217,7 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
     free_sparse_rows(pending);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
     pending->n = 0;
+    pending->added = 0;
     return STRADS_OK;
 }
 
@@ -235,6 +255,9 @@ void sti_pending_forget(sti_pending *pending, uint32_t n,
     uint32_t kept = 0, next = 0, before = pending->n;
     if (n == 0)
         return;
+    const uint64_t bytes = n * pending->row_bytes;
+    pending->added -= bytes < pending->added ? bytes : pending->added;
+    pending->next_early = pending->added + pending->piece;
     if (places[0] == before - n) {
         forget_last(pending, n);
         return;

@@ -16,6 +16,11 @@ typedef struct sti_pending {
     char *dense;                   /* [room x cols] cells, or NULL */
     sti_sparse_row *sparse;        /* [room], or NULL */
     sti_budget unbounded;          /* for sparse: it is no part of the tables */
+    uint64_t added; /* bytes that were added since, each time they were */
+    uint64_t piece; /* so many are worth a push of their own; 0: none are */
+    uint64_t next_early; /* `added` when that is tried next */
+    uint32_t early_row;  /* the first one that left early in this clock .. */
+    bool was_early;      /* .. if any did */
 } sti_pending;
 
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec);
@@ -23,6 +28,22 @@ void sti_pending_free(sti_pending *pending);
 
 /* Adds a delta that fits the table. STRADS_ENOMEM: nothing has changed. */
 strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta);
+
+/* May more than a piece be pending, so that one had better leave at once, while
+ * it is in the processor's cache? Never more leaves than was added: each row
+ * must have got as many bytes as it has. And nothing leaves early where rows
+ * come again in the same clock, which is seen by the first one that does. */
+static inline bool sti_pending_is_due(const sti_pending *pending)
+{
+    return pending->piece && pending->added >= pending->next_early;
+}
+bool sti_pending_may_leave(const sti_pending *pending);
+
+/* A push was tried. */
+void sti_pending_tried(sti_pending *pending);
+
+/* The clock has ended. */
+void sti_pending_clock(sti_pending *pending);
 
 /* Adds what is pending for a row to out[cols]. */
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out);

@@ -233,9 +233,12 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
         err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
-    return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
-                                                     .n = pending->spec->cols,
-                                                     .cells = delta});
+    err = sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
+                                                    .n = pending->spec->cols,
+                                                    .cells = delta});
+    if (!err && sti_pending_is_due(pending))
+        session->ops->gathered(session, table);
+    return err;
 }
 
 /* ---- clocks ------------------------------------------------------------ */
@@ -259,11 +262,13 @@ strads_err strads_session_advance(strads_session *session, uint64_t clock)
                            "the run has ended: a loop is to ask for that once "
                            "a clock (strads_loop_ends), and to return");
     strads_err err = session->ops->advance(session, clock);
-    if (!err) {
-        end_clock_span(session);
-        session->clock = clock;
-    }
-    return err;
+    if (err)
+        return err;
+    for (uint32_t t = 0; t < session->n_pending; t++)
+        sti_pending_clock(&session->pending[t]);
+    end_clock_span(session);
+    session->clock = clock;
+    return STRADS_OK;
 }
 
 strads_err strads_session_barrier(strads_session *session)
