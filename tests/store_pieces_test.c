@@ -128,6 +128,65 @@ Test(store_pieces, the_last_of_many_pushes_ends_the_clock)
     close_hand(&h);
 }
 
+static void push_early(hand *h, uint32_t worker)
+{
+    cr_assert_eq(sti_client_push_early(h->client, FIRST + worker,
+                                       &h->pending[worker], 1, &h->effects),
+                 STRADS_OK);
+    take_effects(h);
+}
+
+Test(store_pieces, pieces_that_leave_early_do_not_end_the_clock)
+{
+    hand h;
+    open_hand(&h, 0);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        add(&h, 0, row, row + 1);
+        if (row > 0 && row < ROWS - 1)
+            push_early(&h, 0);
+    }
+    cr_assert_eq(h.n_sent, ROWS - 2);
+    cr_assert_eq(h.pending[0].n, 2);
+    cr_assert_eq(sti_client_clock(h.client, FIRST), 0);
+    cr_assert(push(&h, 0, STI_PUSH_CLOCK));
+    check_pushes(&h);
+    close_hand(&h);
+}
+
+Test(store_pieces, nothing_leaves_early_when_a_window_is_full)
+{
+    hand h;
+    open_hand(&h, 1);
+    add(&h, 0, 0, 1);
+    add(&h, 0, 1, 1);
+    push_early(&h, 0);
+    push_early(&h, 0);
+    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.pending[0].n, 1);
+    close_hand(&h);
+}
+
+Test(store_pieces, more_than_a_piece_may_leave_early_unless_rows_come_again)
+{
+    hand h;
+    open_hand(&h, 0);
+    sti_pending *pending = &h.pending[0];
+    pending->piece = sizeof(double);
+    sti_pending_tried(pending);
+    add(&h, 0, 0, 1);
+    cr_assert_not(sti_pending_may_leave(pending)); /* it is a piece, not more */
+    add(&h, 0, 1, 1);
+    cr_assert(sti_pending_is_due(pending) && sti_pending_may_leave(pending));
+    pending->was_early = true;
+    pending->early_row = 1;
+    push_early(&h, 0); /* row 1, the last one */
+    add(&h, 0, 2, 1);
+    cr_assert(sti_pending_is_due(pending));
+    add(&h, 0, 1, 1); /* again, in the same clock */
+    cr_assert_not(sti_pending_is_due(pending));
+    close_hand(&h);
+}
+
 Test(store_pieces, a_full_window_keeps_pending_what_has_not_left)
 {
     hand h;
