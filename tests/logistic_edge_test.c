@@ -104,7 +104,7 @@ Test(logistic_edge, what_are_no_classes_is_refused)
     lasso_design_free(&d);
 }
 
-Test(logistic_edge, two_rows_or_one_column_are_enough)
+Test(logistic_edge, two_rows_are_enough)
 {
     lasso_design d = lasso_design_zero(2, 3);
 
@@ -115,6 +115,22 @@ Test(logistic_edge, two_rows_or_one_column_are_enough)
     logistic_fit fit = fit_or_fail(&d, &without);
     cr_expect_lt(logistic_violation(&d, &view, &without, &fit), 1e-3);
     logistic_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(logistic_edge, one_column_is_enough)
+{
+    lasso_design d = logistic_design_random(&(lasso_recipe){
+        .rows = 30, .cols = 1, .seed = 5, .density = 1, .noise = 1});
+    strads_logistic_options o = with_intercept;
+
+    expect_optimal(&d, &o);
+    expect_optimal(&d, &without);
+    o.standardize = true;
+    o.l1_ratio = .5;
+    expect_optimal(&d, &o);
+    o = (strads_logistic_options){.c = 1, .intercept = true};
+    expect_optimal(&d, &o);
     lasso_design_free(&d);
 }
 

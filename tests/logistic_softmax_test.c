@@ -185,9 +185,9 @@ Test(logistic_softmax, the_optimality_conditions_hold)
 
     for (int o = 0; o < CASES; o++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-            strads_result *result = train(&d, &cases[o], workers, 1e-9);
+            strads_result *result = train(&d, &cases[o], workers, 1e-8);
             const softmax_fit f = read_fit(&d, result, &cases[o], NULL);
-            cr_expect_lt(violation(&d, &f, &cases[o]), 2e-3, "case %d: %g", o,
+            cr_expect_lt(violation(&d, &f, &cases[o]), 5e-3, "case %d: %g", o,
                          violation(&d, &f, &cases[o]));
             cr_expect_float_eq(objective(&d, &f, &cases[o]),
                                strads_result_progress(result)->objective, 1e-9);
@@ -205,10 +205,10 @@ Test(logistic_softmax, class_weights_count_rows_so_many_times)
                                        .class_weight = "-2=2,3=0.5,10=3",
                                        .multiclass = "softmax"};
     lasso_design d = design_of_classes(COLS);
-    strads_result *result = train(&d, &o, 1, 1e-9);
+    strads_result *result = train(&d, &o, 1, 1e-8);
     const softmax_fit f = read_fit(&d, result, &o, weight);
 
-    cr_expect_lt(violation(&d, &f, &o), 2e-3);
+    cr_expect_lt(violation(&d, &f, &o), 5e-3);
     cr_expect_float_eq(objective(&d, &f, &o),
                        strads_result_progress(result)->objective, 1e-9);
     strads_result_free(result);
@@ -243,7 +243,7 @@ Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
                                        .intercept = true,
                                        .multiclass = "softmax"};
     lasso_design d = design_of_classes(COLS);
-    strads_result *result = train(&d, &o, 1, 1e-9);
+    strads_result *result = train(&d, &o, 1, 1e-8);
     const softmax_fit f = read_fit(&d, result, &o, NULL);
     double sum = 0, rows[CLASSES] = {0};
 
@@ -257,7 +257,7 @@ Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
     strads_result_free(result);
     strads_logistic_options below = o;
     below.lambda_ratio = .98;
-    result = train(&d, &below, 1, 1e-9);
+    result = train(&d, &below, 1, 1e-8);
     cr_expect_gt(strads_result_progress(result)->nonzeros, 0);
     strads_result_free(result);
     lasso_design_free(&d);
