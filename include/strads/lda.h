@@ -51,7 +51,8 @@ typedef struct strads_lda_options {
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
  * rows split, columns compressed; f32 values take less memory. A document has
  * at most 65,535 tokens, a data set less than 2^31. Its model is not in table
- * 0, but in its state, below. A run that a bound cuts short has none. */
+ * 0, but in its state, below. A run that a bound cuts short ends its sweep and
+ * has the model of that. */
 extern STRADS_API const strads_program strads_program_lda;
 
 /* A topic model: how many tokens of each word have which topic. */
@@ -61,8 +62,10 @@ typedef struct strads_lda_model {
     uint64_t documents, tokens; /* that it was trained on */
     double *alpha;              /* [K] */
     double beta;
-    double log_likelihood; /* log p(words, topics) at the end; NaN: the run was
-                              cut short after a sweep without a report */
+    double log_likelihood; /* log p(words, topics) at the end; of a run that has
+                              gone on from a model, of the new documents given
+                              the old ones; NaN: the run was cut short after a
+                              sweep without a report */
     uint64_t *total;       /* [K] tokens of each topic */
     /* Word w has topic[k] count[k] times, start[w] <= k < start[w + 1]; topics
      * ascend, counts are not 0. */
@@ -73,7 +76,7 @@ typedef struct strads_lda_model {
 
 /* The model of a run's result, a copy without names; *out is the caller's to
  * free by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
- * its last sweep. STRADS_ENOMEM. Any thread. */
+ * its first sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
 /* NULL is fine. */
