@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_liblinear.h"
 #include "cli_names.h"
 #include "cli_plot.h"
 #include "command.h"
@@ -272,7 +273,7 @@ static strads_err write(const cli_trained *trained, const char *path)
                                         .seed = trained->seed,
                                         .partitions = strads_result_partitions(
                                             trained->result)}};
-    return strads_model_write(&model, path);
+    return cli_model_write(&model, path);
 }
 
 int cli_cv_main(const cli_cv *cv, int argc, char **argv)

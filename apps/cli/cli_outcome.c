@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli_job.h"
+#include "cli_liblinear.h"
 #include "command.h"
 
 typedef struct outcome {
@@ -107,7 +108,7 @@ static strads_err write_common_model(const cli_job *j)
     if (j->train->complete) {
         j->train->complete(strads_result_state(j->result), model);
     }
-    err = strads_model_write(model, j->files.model);
+    err = cli_model_write(model, j->files.model);
     strads_model_free(model);
     return err;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli_cost.h"
+#include "cli_liblinear.h"
 #include "cli_options.h"
 #include "command.h"
 #include "engine/base/aside.h"
@@ -186,7 +187,7 @@ static strads_err pair_read(const cli_predict *predict, const char *model_path,
                             const char *data_path,
                             const predict_options *options, pair *p)
 {
-    strads_err err = strads_model_read(model_path, predict->program, &p->model);
+    strads_err err = cli_model_read(model_path, predict->program, &p->model);
     if (!err) {
         err = check_model(predict, model_path, p->model);
     }

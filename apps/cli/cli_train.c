@@ -14,6 +14,7 @@
 
 #include "cli_cost.h"
 #include "cli_job.h"
+#include "cli_liblinear.h"
 #include "cli_signal.h"
 #include "command.h"
 
@@ -149,7 +150,7 @@ static strads_err use_start(cli_job *j, const strads_shape *shape)
 static strads_err read_start(cli_job *j)
 {
     strads_err err =
-        strads_model_read(j->files.start, cli_train_model(j->train), &j->start);
+        cli_model_read(j->files.start, cli_train_model(j->train), &j->start);
     if (!err) {
         j->engine.n_start = j->start->n;
         j->engine.start_param = j->start->index;

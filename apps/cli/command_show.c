@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli_names.h"
+#include "cli_liblinear.h"
 #include "cli_options.h"
 #include "command.h"
 #include "engine/base/aside.h"
@@ -140,7 +141,7 @@ static strads_err show(const char *program, const char *path,
     strads_names *names = NULL;
     weight *weights = NULL;
     uint64_t n = 0;
-    strads_err err = strads_model_read(path, program, &model);
+    strads_err err = cli_model_read(path, program, &model);
     if (!err) {
         err = cli_names_read(options->names, model->columns, &names);
     }

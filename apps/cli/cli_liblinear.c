@@ -1,0 +1,407 @@
+/* liblinear's model format: lines of a word and its values, then "w" and a line
+ * for each column, the bias's last:
+ *
+ *     solver_type L2R_LR
+ *     nr_class 2
+ *     label 1 -1
+ *     nr_feature 2000
+ *     bias -1
+ *     w
+ *     0.25
+ *
+ * A line of w has a number for each class, but for two classes and for numbers
+ * it has one: that of the first label, or of the regression. */
+#include "cli_liblinear.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/aside.h"
+#include "engine/base/number_text.h"
+#include "engine/run/model_parts.h"
+
+enum { MOST_CLASSES = 64 };
+
+/* Which of our programs a solver is; the first of those that are alike is the
+ * one that is written. */
+typedef struct solver {
+    const char *name, *program;
+    const char *key, *value; /* the option that tells it from others */
+    bool classifies;
+} solver;
+
+static const solver solvers[] = {
+    {"L2R_L1LOSS_SVC_DUAL", "svm", "loss", "hinge", true},
+    {"L2R_L2LOSS_SVC_DUAL", "svm", "loss", "squared-hinge", true},
+    {"L2R_L2LOSS_SVC", "svm", "loss", "squared-hinge", true},
+    {"L1R_L2LOSS_SVC", "svm", "loss", "squared-hinge", true},
+    {"L2R_L1LOSS_SVR_DUAL", "svm", "loss", "epsilon", false},
+    {"L2R_L2LOSS_SVR", "svm", "loss", "squared-epsilon", false},
+    {"L2R_L2LOSS_SVR_DUAL", "svm", "loss", "squared-epsilon", false},
+    {"L2R_LR", "logistic", "multiclass", "one-vs-rest", true},
+    {"L2R_LR_DUAL", "logistic", "multiclass", "one-vs-rest", true},
+    {"L1R_LR", "logistic", "multiclass", "one-vs-rest", true},
+};
+
+enum { SOLVERS = sizeof(solvers) / sizeof(solvers[0]) };
+
+/* ---- reading ----------------------------------------------------------- */
+
+typedef struct reader {
+    const char *path;
+    FILE *file;
+    char *line;
+    size_t room;
+    uint64_t number; /* of the line */
+    const solver *solver;
+    uint32_t classes;
+    double label[MOST_CLASSES];
+    uint32_t labels;
+    uint64_t columns;
+    double bias;
+} reader;
+
+static strads_err wrong(const reader *r, const char *expected)
+{
+    return strads_fail(STRADS_EFORMAT, "%s, line %" PRIu64 ": expected %s",
+                       r->path, r->number, expected);
+}
+
+/* The next line without its end; false at the end of the file. */
+static bool next_line(reader *r)
+{
+    const ssize_t n = getline(&r->line, &r->room, r->file);
+
+    r->number++;
+    if (n < 0)
+        return false;
+    r->line[strcspn(r->line, "\r\n")] = 0;
+    return true;
+}
+
+/* The next number of a line; false when there is none. */
+static bool next_number(char **at, double *out)
+{
+    char *save = NULL, *word = strtok_r(*at, " \t", &save);
+
+    *at = save;
+    return word && sti_number_parse(word, out);
+}
+
+static strads_err take_solver(reader *r, const char *name)
+{
+    for (size_t k = 0; k < SOLVERS; k++)
+        if (strcmp(solvers[k].name, name) == 0)
+            r->solver = &solvers[k];
+    return r->solver
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s, line %" PRIu64 ": the solver is \"%s\", "
+                             "of which there is no model here; expected "
+                             "one of logistic regression, or of SVMs "
+                             "other than Crammer and Singer's",
+                             r->path, r->number, name);
+}
+
+static strads_err take_labels(reader *r, char *at)
+{
+    while (r->labels < MOST_CLASSES && next_number(&at, &r->label[r->labels]))
+        r->labels++;
+    return r->labels ? STRADS_OK : wrong(r, "labels");
+}
+
+static strads_err take_size(reader *r, char *at, double most, double *out)
+{
+    if (!next_number(&at, out) || *out < 0 || *out > most ||
+        *out != floor(*out))
+        return wrong(r, "a whole number that is not too large");
+    return STRADS_OK;
+}
+
+/* One line of those before "w". */
+static strads_err take_head(reader *r)
+{
+    char *value = strchr(r->line, ' ');
+    double size = 0;
+    strads_err err = STRADS_OK;
+
+    if (!value)
+        return wrong(r, "a word and its value, or \"w\"");
+    *value++ = 0;
+    if (strcmp(r->line, "solver_type") == 0)
+        return take_solver(r, value);
+    if (strcmp(r->line, "label") == 0)
+        return take_labels(r, value);
+    if (strcmp(r->line, "nr_class") == 0) {
+        err = take_size(r, value, MOST_CLASSES, &size);
+        r->classes = (uint32_t)size;
+    } else if (strcmp(r->line, "nr_feature") == 0) {
+        err = take_size(r, value, UINT32_MAX - 2, &size);
+        r->columns = (uint64_t)size;
+    } else if (strcmp(r->line, "bias") == 0 && !next_number(&value, &r->bias)) {
+        err = wrong(r, "a number");
+    }
+    return err;
+}
+
+static strads_err check_head(const reader *r, const char *program)
+{
+    if (!r->solver)
+        return wrong(r, "a solver_type before");
+    if (program && strcmp(program, r->solver->program) != 0)
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s is a model of %s, which is %s here; expected "
+                           "one of %s",
+                           r->path, r->solver->name, r->solver->program,
+                           program);
+    if (r->solver->classifies && (r->classes < 2 || r->labels != r->classes))
+        return wrong(r, "as many labels as classes before, at least two");
+    if (strcmp(r->solver->program, "svm") == 0 && r->classes > 2)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s has %u classes; an SVM has two here", r->path,
+                           r->classes);
+    return STRADS_OK;
+}
+
+/* The model's options: what predictions need to know. Of two classes ours has
+ * the negative one first. */
+static char *write_options(const reader *r)
+{
+    char list[MOST_CLASSES * (STI_NUMBER_SIZE + 1)] = "", *at = list;
+    const bool two = r->classes == 2;
+
+    for (uint32_t k = 0; k < r->labels; k++) {
+        if (k > 0)
+            *at++ = ',';
+        at += sti_number_format(r->label[two ? 1 - k : k], at);
+    }
+    json_t *options = json_pack("{s:s, s:s*}", r->solver->key, r->solver->value,
+                                "classes", r->solver->classifies ? list : NULL);
+    char *text = options ? json_dumps(options, JSON_PRESERVE_ORDER) : NULL;
+    json_decref(options);
+    return text;
+}
+
+/* The lines of w, without those that are 0 throughout. */
+static strads_err take_weights(reader *r, strads_model *model)
+{
+    const uint32_t width = model->width;
+    uint32_t *index = (uint32_t *)(uintptr_t)model->index;
+    double *value = (double *)(uintptr_t)model->value;
+
+    model->n = 0;
+    for (uint64_t j = 0; j < r->columns + (r->bias >= 0); j++) {
+        double *row = value + model->n * width;
+        bool zero = true;
+        if (!next_line(r))
+            return wrong(r, "another line of w: the file ends early");
+        char *at = r->line;
+        for (uint32_t k = 0; k < width; k++) {
+            if (!next_number(&at, &row[k]))
+                return wrong(r, "a number for each class");
+            zero = zero && row[k] == 0;
+        }
+        if (j == r->columns) {
+            double *intercept = ((sti_model *)model)->intercepts;
+            for (uint32_t k = 0; k < width; k++)
+                (width > 1 ? intercept : &model->intercept)[k] =
+                    r->bias * row[k];
+        } else if (!zero) {
+            index[model->n++] = (uint32_t)j;
+        }
+    }
+    return STRADS_OK;
+}
+
+static strads_err build(reader *r, strads_model **out)
+{
+    const uint32_t width =
+        r->solver->classifies && r->classes > 2 ? r->classes : 1;
+    strads_model *model = NULL;
+    char *options = write_options(r);
+    strads_err err = options ? sti_model_new(r->solver->program, options,
+                                             r->columns + 1, width, &model)
+                             : strads_fail(STRADS_ENOMEM, "no memory left");
+
+    free(options);
+    if (err)
+        return err;
+    model->columns = r->columns;
+    model->fit = (strads_model_fit){.objective = NAN, .gap = NAN};
+    if (width > 1) {
+        double *list = calloc(width, sizeof *list);
+        ((sti_model *)model)->intercepts = list;
+        model->intercepts = list;
+        err = list ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory left");
+    }
+    if (!err)
+        err = take_weights(r, model);
+    if (err)
+        strads_model_free(model);
+    else
+        *out = model;
+    return err;
+}
+
+static strads_err read_liblinear(reader *r, const char *program,
+                                 strads_model **out)
+{
+    strads_err err = STRADS_OK;
+    bool head = true;
+
+    while (head && !err) {
+        if (!next_line(r))
+            return wrong(r, "\"w\" and the weights: the file ends early");
+        head = strcmp(r->line, "w") != 0;
+        if (head)
+            err = take_head(r);
+    }
+    if (!err)
+        err = check_head(r, program);
+    return err ? err : build(r, out);
+}
+
+strads_err cli_model_read(const char *path, const char *program,
+                          strads_model **out)
+{
+    static const char first[] = "solver_type ";
+    char seen[sizeof first] = "";
+    reader r = {.path = path, .bias = -1, .file = fopen(path, "r")};
+    strads_err err;
+
+    const size_t n = r.file ? fread(seen, 1, sizeof first - 1, r.file) : 0;
+    if (n < sizeof first - 1 || strcmp(seen, first) != 0) {
+        err = strads_model_read(path, program, out);
+    } else {
+        rewind(r.file);
+        err = read_liblinear(&r, program, out);
+    }
+    if (r.file)
+        (void)fclose(r.file);
+    free(r.line);
+    return err;
+}
+
+/* ---- writing ----------------------------------------------------------- */
+
+/* What a model's options say; strings belong to `options`. */
+typedef struct kind {
+    json_t *options;
+    const solver *solver;
+    const char *classes;
+} kind;
+
+static strads_err find_solver(const strads_model *model, kind *out)
+{
+    out->options = json_loads(model->options, 0, NULL);
+    out->classes = json_string_value(json_object_get(out->options, "classes"));
+    const char *multi =
+        json_string_value(json_object_get(out->options, "multiclass"));
+    const char *loss = json_string_value(json_object_get(out->options, "loss"));
+
+    for (size_t k = SOLVERS; k-- > 0;) {
+        const solver *s = &solvers[k];
+        if (strcmp(s->program, model->program) == 0 &&
+            (!loss || strcmp(loss, s->value) == 0) &&
+            (!multi || loss || strcmp(multi, s->value) == 0))
+            out->solver = s;
+    }
+    if (!out->solver || (out->solver->classifies && !out->classes))
+        return strads_fail(STRADS_EINVAL,
+                           "liblinear has no model like this one of %s: write "
+                           "it under a name that does not end in .liblinear",
+                           model->program);
+    return STRADS_OK;
+}
+
+static void write_number(FILE *file, double value)
+{
+    char text[STI_NUMBER_SIZE];
+
+    (void)sti_number_format(value, text);
+    (void)fputs(text, file);
+}
+
+/* Labels are whole numbers there, and of two the positive one comes first. */
+static strads_err write_labels(FILE *file, const char *classes)
+{
+    double label[MOST_CLASSES];
+    uint32_t n = 0;
+    char *at = (char *)(uintptr_t)classes;
+
+    for (; n < MOST_CLASSES && *at; at += *at == ',') {
+        label[n] = strtod(at, &at);
+        if (label[n] != floor(label[n]) || fabs(label[n]) > INT32_MAX)
+            return strads_fail(STRADS_EINVAL,
+                               "the label %g is not a whole number, and "
+                               "liblinear knows no others",
+                               label[n]);
+        n++;
+    }
+    (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", n);
+    for (uint32_t k = 0; k < n; k++)
+        (void)fprintf(file, " %.0f", label[n == 2 ? 1 - k : k]);
+    (void)fputc('\n', file);
+    return STRADS_OK;
+}
+
+static void write_weights(FILE *file, const strads_model *model)
+{
+    const uint32_t width = model->width ? model->width : 1;
+    uint64_t k = 0;
+
+    for (uint64_t j = 0; j < model->columns; j++) {
+        const bool there = k < model->n && model->index[k] == j;
+        for (uint32_t c = 0; c < width; c++) {
+            write_number(file, there ? model->value[k * width + c] : 0);
+            (void)fputc(c + 1 < width ? ' ' : '\n', file);
+        }
+        k += there;
+    }
+    for (uint32_t c = 0; c < width; c++) {
+        write_number(file, model->intercepts ? model->intercepts[c]
+                                             : model->intercept);
+        (void)fputc(c + 1 < width ? ' ' : '\n', file);
+    }
+}
+
+static strads_err write_liblinear(const strads_model *model, FILE *file)
+{
+    kind k = {0};
+    strads_err err = find_solver(model, &k);
+
+    if (!err) {
+        (void)fprintf(file, "solver_type %s\n", k.solver->name);
+        if (k.solver->classifies)
+            err = write_labels(file, k.classes);
+        else
+            (void)fputs("nr_class 2\n", file);
+    }
+    if (!err) {
+        (void)fprintf(file, "nr_feature %" PRIu64 "\nbias 1\nw\n",
+                      model->columns);
+        write_weights(file, model);
+    }
+    json_decref(k.options);
+    return err;
+}
+
+strads_err cli_model_write(const strads_model *model, const char *path)
+{
+    static const char end[] = ".liblinear";
+    const size_t n = strlen(path), m = sizeof end - 1;
+    sti_aside aside = {0};
+
+    if (n < m || strcmp(path + n - m, end) != 0)
+        return strads_model_write(model, path);
+    strads_err err = sti_aside_open(path, &aside);
+    if (!err)
+        err = write_liblinear(model, aside.file);
+    if (!err)
+        err = sti_aside_commit(&aside);
+    sti_aside_abandon(&aside);
+    return err;
+}
