@@ -12,7 +12,8 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
     sort | xargs awk '
     BEGIN {
         # A layer may include itself and what stands before it.
-        split("base data store wire role shard round runtime run", layer)
+        split("base data store wire role shard round runtime " \
+              "simulation run", layer)
         for (i in layer)
             rank["engine/" layer[i]] = i
     }

@@ -16,7 +16,7 @@
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
 #include "engine/run/run_trace.h"
-#include "engine/runtime/sim_loop.h"
+#include "engine/simulation/sim_loop.h"
 #include "engine/store/session_inside.h"
 
 double sti_loop_now(clockid_t clock)

@@ -8,7 +8,7 @@
 #include "engine/role/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
-#include "engine/runtime/sim_loop.h"
+#include "engine/simulation/sim_loop.h"
 
 static void live(void *arg, uint32_t partition)
 {

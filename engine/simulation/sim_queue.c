@@ -1,7 +1,7 @@
 /* A binary heap of keys. Times and sequence numbers order all items, so what
  * comes out depends on what was put in alone. The first n places of the heap
  * are in use, and the last room - n of `idle`. */
-#include "engine/runtime/sim_queue.h"
+#include "engine/simulation/sim_queue.h"
 
 #include <stdlib.h>
 

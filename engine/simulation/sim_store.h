@@ -1,20 +1,21 @@
-/* engine/runtime/sim_store.h - a store spread over simulated nodes, in virtual
- * time, where everything goes wrong that may go wrong.
+/* engine/simulation/sim_store.h - a store spread over simulated nodes, in
+ * virtual time, where everything goes wrong that may go wrong.
  *
- * Shard s is alone on node s; client c is on node shards + c with its workers.
- * A worker is a thread that holds the baton (sim_baton.h): it runs a body as a
- * program's worker does, and its calls return when they are through, in virtual
- * time. All else is events of one queue, and messages are frames of a network
- * that loses, doubles, damages and delays (sim_store_net.h). Links are cut,
- * connections broken, nodes slowed and paused, shards killed and restarted, as
- * the setup plans it. The same setup gives the same run, event for event. */
+ * Shard s is alone on node s; client c is on node shards + c with its
+ * workers. A worker is a thread that holds the baton (sim_baton.h): it runs a
+ * body as a program's worker does, and its calls return when they are through,
+ * in virtual time. All else is events of one queue, and messages are frames of
+ * a network that loses, doubles, damages and delays (sim_store_net.h). Links
+ * are cut, connections broken, nodes slowed and paused, shards killed and
+ * restarted, as the setup plans it. The same setup gives the same run, event
+ * for event. */
 #ifndef STI_SIM_STORE_H
 #define STI_SIM_STORE_H
 
 #include <stdio.h>
 
 #include "engine/shard/store_client.h"
-#include "engine/runtime/sim_store_net.h"
+#include "engine/simulation/sim_store_net.h"
 #include "engine/store/kept_rows.h"
 
 typedef struct sti_sim_store sti_sim_store;

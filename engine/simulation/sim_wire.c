@@ -1,7 +1,7 @@
 /* The wire owns the ports and the trace's lanes. What is under way belongs to
  * the parcels. No memory is shared between nodes: a parcel's payload is a copy,
  * and what is unpacked refers to the parcel's payload alone. */
-#include "engine/runtime/sim_wire.h"
+#include "engine/simulation/sim_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

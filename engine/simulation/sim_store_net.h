@@ -1,9 +1,10 @@
-/* engine/runtime/sim_store_net.h - a network between simulated nodes that does
- * wrong: frames come late, in another order, twice, damaged or never; links are
- * cut for a while, connections break.
+/* engine/simulation/sim_store_net.h - a network between simulated nodes that
+ * does wrong: frames come late, in another order, twice, damaged or never;
+ * links are cut for a while, connections break.
  *
- * A message becomes a frame, byte for byte as on a real link, and is read back
- * by the code that reads real ones: a damaged one is known by its checksums. */
+ * A message becomes a frame, byte for byte as on a real link, and is read
+ * back by the code that reads real ones: a damaged one is known by its
+ * checksums. */
 #ifndef STI_SIM_STORE_NET_H
 #define STI_SIM_STORE_NET_H
 

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #include "engine/role/store_message.h"
-#include "engine/runtime/sim_store_state.h"
+#include "engine/simulation/sim_store_state.h"
 
 static bool tells(const sti_sim_store *sim)
 {

@@ -1,4 +1,4 @@
-/* engine/runtime/sim_queue.h - what is still to come in a simulated run: a
+/* engine/simulation/sim_queue.h - what is still to come in a simulated run: a
  * binary heap by virtual time, and by order of entry among equals. */
 #ifndef STI_SIM_QUEUE_H
 #define STI_SIM_QUEUE_H

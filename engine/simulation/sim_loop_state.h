@@ -1,4 +1,4 @@
-/* engine/runtime/sim_loop_state.h - what sim_loop.c (events),
+/* engine/simulation/sim_loop_state.h - what sim_loop.c (events),
  * sim_loop_session.c (partitions' calls) and sim_loop_rows.c (start values, the
  * model) share. */
 #ifndef STI_SIM_LOOP_STATE_H
@@ -8,10 +8,10 @@
 
 #include "engine/shard/shard.h"
 #include "engine/shard/store_client.h"
-#include "engine/runtime/sim_baton.h"
-#include "engine/runtime/sim_loop.h"
-#include "engine/runtime/sim_queue.h"
-#include "engine/runtime/sim_wire.h"
+#include "engine/simulation/sim_baton.h"
+#include "engine/simulation/sim_loop.h"
+#include "engine/simulation/sim_queue.h"
+#include "engine/simulation/sim_wire.h"
 #include "engine/store/session_inside.h"
 
 /* A partition. */

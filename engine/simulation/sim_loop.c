@@ -4,7 +4,7 @@
  *
  * Invariant: a partition waits for one thing at a time, and `due` says that its
  * turn is in the queue. */
-#include "engine/runtime/sim_loop.h"
+#include "engine/simulation/sim_loop.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "engine/role/store_message.h"
 #include "engine/runtime/job_names.h"
-#include "engine/runtime/sim_loop_state.h"
+#include "engine/simulation/sim_loop_state.h"
 
 /* Nothing is lost, so nothing is sent again. */
 static const uint64_t never_ns = STI_SIM_TIME_MAX / 2;

@@ -1,7 +1,7 @@
 /* The one place of the simulation that knows a clock. Prices are lines through
  * what was seen, ns over entries, by least squares; where all jobs were of one
  * size, or the line is none that a price could be, through the origin. */
-#include "engine/runtime/sim_meter.h"
+#include "engine/simulation/sim_meter.h"
 
 #include <stdlib.h>
 #include <time.h>

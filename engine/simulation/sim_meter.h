@@ -1,9 +1,9 @@
-/* engine/runtime/sim_meter.h - what jobs really take: clocks around them, and
- * prices made of what was seen. */
+/* engine/simulation/sim_meter.h - what jobs really take: clocks around them,
+ * and prices made of what was seen. */
 #ifndef STI_SIM_METER_H
 #define STI_SIM_METER_H
 
-#include "engine/runtime/sim_cost.h"
+#include "engine/simulation/sim_cost.h"
 
 /* Sums over jobs of one kind, each of x entries (or bytes) and y ns. */
 typedef struct sti_sim_sums {

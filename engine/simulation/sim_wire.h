@@ -1,4 +1,4 @@
-/* engine/runtime/sim_wire.h - messages between simulated nodes: what they
+/* engine/simulation/sim_wire.h - messages between simulated nodes: what they
  * carry is copied through the codec, as between processes, and their time is
  * made of costs, bytes and latency.
  *
@@ -12,7 +12,7 @@
 #define STI_SIM_WIRE_H
 
 #include "engine/base/trace.h"
-#include "engine/runtime/sim_cost.h"
+#include "engine/simulation/sim_cost.h"
 
 typedef struct sti_sim_wire sti_sim_wire;
 

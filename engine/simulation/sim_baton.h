@@ -1,5 +1,5 @@
-/* engine/runtime/sim_baton.h - threads of a simulation of which one runs at a
- * time: who holds the baton. So code that waits in the middle of a loop (a
+/* engine/simulation/sim_baton.h - threads of a simulation of which one runs at
+ * a time: who holds the baton. So code that waits in the middle of a loop (a
  * program's `run` body, say) has a part in virtual time, with a stack and
  * thread-local memory of its own, and what runs is as repeatable as on one
  * thread. */

@@ -1,6 +1,6 @@
 /* The workers of a simulated store. A call that has to wait gives the baton to
  * whose turn is next, and is repeated when it is the worker's own. */
-#include "engine/runtime/sim_store_state.h"
+#include "engine/simulation/sim_store_state.h"
 
 /* Of its node: how often that was killed. */
 static uint64_t life_of(const sti_sim_worker *w)

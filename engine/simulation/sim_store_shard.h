@@ -1,4 +1,4 @@
-/* engine/runtime/sim_store_shard.h - a simulated node with a shard of the
+/* engine/simulation/sim_store_shard.h - a simulated node with a shard of the
  * store, which can be killed at any moment, and comes up again from what its
  * disk kept. */
 #ifndef STI_SIM_STORE_SHARD_H

@@ -1,5 +1,5 @@
-/* engine/runtime/sim_cost.h - how long things seem to take in a simulated run:
- * from strads_sim_options and, with jitter, from the run's seed. */
+/* engine/simulation/sim_cost.h - how long things seem to take in a simulated
+ * run: from strads_sim_options and, with jitter, from the run's seed. */
 #ifndef STI_SIM_COST_H
 #define STI_SIM_COST_H
 

@@ -2,7 +2,7 @@
  * node_store_session.c, that give the baton away when they have to wait. */
 #include <time.h>
 
-#include "engine/runtime/sim_loop_state.h"
+#include "engine/simulation/sim_loop_state.h"
 
 static uint64_t thread_ns(void)
 {

@@ -1,8 +1,8 @@
-/* engine/runtime/sim.h - a whole run, all its nodes, on one thread in virtual
- * time.
+/* engine/simulation/sim.h - a whole run, all its nodes, on one thread in
+ * virtual time.
  *
- * Events come from one queue, ordered by virtual time; callbacks really run, at
- * the moment when their job starts, and seem to take what sim_cost.h says.
+ * Events come from one queue, ordered by virtual time; callbacks really run,
+ * at the moment when their job starts, and seem to take what sim_cost.h says.
  * Worker w is alone on node w; coordinator, scheduler and shard are on a node
  * of their own, number `workers`. Every role has a core of its own, on which
  * its jobs run one after the other. Messages on one node arrive at once, in
@@ -13,7 +13,7 @@
 
 #include "engine/base/trace.h"
 #include "engine/role/run_context.h"
-#include "engine/runtime/sim_meter.h"
+#include "engine/simulation/sim_meter.h"
 
 typedef struct sti_sim sti_sim;
 

@@ -4,7 +4,7 @@
  * clocks, over new connections. */
 #include <inttypes.h>
 
-#include "engine/runtime/sim_store_state.h"
+#include "engine/simulation/sim_store_state.h"
 
 /* ---- shards ------------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
  * first served. Its DONE event makes it idle; the role's step comes first, then
  * the next job starts, as on a node's thread. Time never goes back: whatever is
  * pushed comes at `now` or later. */
-#include "engine/runtime/sim.h"
+#include "engine/simulation/sim.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #include "engine/round/worker.h"
 #include "engine/runtime/job_names.h"
 #include "engine/runtime/job_queue.h"
-#include "engine/runtime/sim_queue.h"
-#include "engine/runtime/sim_wire.h"
+#include "engine/simulation/sim_queue.h"
+#include "engine/simulation/sim_wire.h"
 
 typedef struct core {
     sti_job *running;

@@ -1,16 +1,16 @@
-/* engine/runtime/sim_store_state.h - what the files of a simulated store share:
- * sim_store.c carries out events, sim_store_fault.c is what goes wrong,
- * sim_store_worker.c the workers' threads and calls, sim_store_tell.c the
- * tale. */
+/* engine/simulation/sim_store_state.h - what the files of a simulated store
+ * share: sim_store.c carries out events, sim_store_fault.c is what goes wrong,
+ * sim_store_worker.c the workers' threads and calls, sim_store_tell.c the tale.
+ */
 #ifndef STI_SIM_STORE_STATE_H
 #define STI_SIM_STORE_STATE_H
 
 #include <xxhash.h>
 
-#include "engine/runtime/sim_baton.h"
-#include "engine/runtime/sim_queue.h"
-#include "engine/runtime/sim_store.h"
-#include "engine/runtime/sim_store_shard.h"
+#include "engine/simulation/sim_baton.h"
+#include "engine/simulation/sim_queue.h"
+#include "engine/simulation/sim_store.h"
+#include "engine/simulation/sim_store_shard.h"
 
 struct sti_sim_worker {
     sti_sim_store *sim;

@@ -1,4 +1,4 @@
-/* engine/runtime/sim_loop.h - data-parallel loops on simulated nodes, in
+/* engine/simulation/sim_loop.h - data-parallel loops on simulated nodes, in
  * virtual time: the shards, clients and messages of a run over nodes, on a
  * network that loses nothing and takes the time that it is said to take.
  *

@@ -1,6 +1,6 @@
 /* Owns a thread and a semaphore for each who takes part. Invariant: at most one
  * semaphore is up, that of who is handed the baton. */
-#include "engine/runtime/sim_baton.h"
+#include "engine/simulation/sim_baton.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * end: before and after its time, without messages. */
 #include <stdlib.h>
 
-#include "engine/runtime/sim_loop_state.h"
+#include "engine/simulation/sim_loop_state.h"
 #include "engine/store/pending_push.h"
 #include "engine/store/row_shard.h"
 

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine/runtime/sim_store_state.h"
+#include "engine/simulation/sim_store_state.h"
 
 /* ---- ending ------------------------------------------------------------ */
 

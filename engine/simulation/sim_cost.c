@@ -11,7 +11,7 @@
  *
  * Each time is drawn by itself: jobs by their place in the run's order of
  * starts, messages by their number. */
-#include "engine/runtime/sim_cost.h"
+#include "engine/simulation/sim_cost.h"
 
 #include <math.h>
 #include <stdlib.h>
