@@ -88,7 +88,7 @@ Test(lasso_optimum, kkt_conditions_hold_under_every_option)
  * has to come out of it. */
 Test(lasso_optimum, large_sets_of_short_columns_are_solved_too)
 {
-    const size_case size = {1800, 4000, .002, .5};
+    const size_case size = {1500, 3000, .002, .5};
     const strads_lasso_options options[] = {
         {.lambda_ratio = .003},
         {.lambda_ratio = .003, .intercept = true, .standardize = true},
@@ -96,17 +96,16 @@ Test(lasso_optimum, large_sets_of_short_columns_are_solved_too)
     };
     lasso_design design = design_of(&size, 0);
 
-    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++)
-        for (uint32_t depth = 0; depth < 2; depth++) {
-            char what[64];
-            snprintf(what, sizeof(what), "variant %zu, depth %u", k, depth);
-            const strads_engine_options engine = {.workers = 1 + depth,
-                                                  .partitions = 3,
-                                                  .depth = depth,
-                                                  .deterministic = true,
-                                                  .tolerance = 1e-11};
-            expect_optimal(&design, &options[k], &engine, what);
-        }
+    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+        char what[64];
+        snprintf(what, sizeof(what), "variant %zu", k);
+        const strads_engine_options engine = {.workers = 1 + (uint32_t)k % 2,
+                                              .partitions = 3,
+                                              .depth = (uint32_t)k % 2,
+                                              .deterministic = true,
+                                              .tolerance = 1e-11};
+        expect_optimal(&design, &options[k], &engine, what);
+    }
     lasso_design_free(&design);
 }
 
