@@ -3,7 +3,8 @@
  * and its clock ended, again and again, until the shard has all. Pull: every
  * row is read anew each clock. Floors, in the same run and in turn: a raw tcp
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
- * a bare nng_stream of them (bare_streams.h), the bound of what travels so.
+ * a bare nng_stream of them (bare_streams.h), for comparison. Neither hashes
+ * what it sends, nor keeps it until it is acknowledged, as the store does.
  * Then what a cached read of one row and an inc of one value cost, and get +
  * inc of 64 rows x 16,384 a clock, with the store in this process.
  *
