@@ -319,7 +319,7 @@ Test(link_breach, a_crowd_of_strangers_keeps_nobody_out_for_long)
 /* ---- dead and stopped peers ---- */
 
 /* A process of its own that joins the URL which it reads from `pipe`, as node
- * 5, and then only lives. Forked before this process has touched nng. */
+ * 5, and then only lives. Forked before this process has threads. */
 static pid_t start_peer(int pipe_fd[2], uint64_t dead_ns)
 {
     cr_assert_eq(pipe(pipe_fd), 0);

@@ -12,10 +12,11 @@
  * Threads. Every function may be called from any thread, also from the
  * callbacks, except sti_net_close, sti_net_dial, sti_net_probe and a waiting
  * sti_net_send, which block and must not be called from a callback. Callbacks
- * run on threads of the transport: for one link never two at once and in the
- * order of events, for different links concurrently. While `received` runs
- * nothing more is read from that link, which is how a slow receiver holds a
- * fast sender back: it should hand the frame on and return within microseconds.
+ * run on threads of the transport, `received` on the link's own: for one link
+ * never two at once and in the order of events, for different links
+ * concurrently. While `received` runs nothing more is read from that link,
+ * which is how a slow receiver holds a fast sender back: it may work, but wait
+ * for nothing that depends on what else comes.
  *
  * A link is named by a number that is never used twice; a call on one that is
  * gone returns STRADS_EPEER, so that no caller has to win a race. */
