@@ -340,8 +340,8 @@ def ring(place, options):
 def links(place, path, nodes):
     """Virtual seconds of a run on several networks, by blocks of the ring."""
     cost = os.path.join(place, "cost.json")
-    print("simulated, %d nodes of a worker each, 3 sweeps, virtual seconds, by\n"
-          "blocks on the ring: one a partition hides no transfer" % nodes)
+    print("simulated, %d nodes of a worker each, 3 sweeps, virtual seconds,\n"
+          "by blocks on the ring: one a partition hides no transfer" % nodes)
     print("%-24s %8s %8s %8s" % ("network", "4 blocks", "8", "16"))
     for network in (("none", "0us", "1000Gbit"),
                     ("10 Gbit/s, 50 us", "50us", "10Gbit"),

@@ -53,7 +53,7 @@ def prototype_speed(program, train, test, rank, sweeps, ratings):
 
 
 def speed(place, options, program, train, test):
-    sweeps, ratings = 5, count_lines(train)
+    sweeps, ratings = 10, count_lines(train)
     print("SGD, %d ratings: M ratings a CPU second (cpu) and a second (wall),"
           "\nsweeps 2 to %d, measuring what is held out included; medians of %d"
           " in turn" % (ratings, sweeps, options.runs))

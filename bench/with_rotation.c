@@ -1,0 +1,362 @@
+/* with_rotation METHOD FILE TOPICS SWEEPS WORKERS [NS]: a topic model by the
+ * same sampler with a schedule and without; prints a line "SWEEP SECONDS
+ * LIKELIHOOD" a sweep, the last being log p(words, topics) per token.
+ *
+ * METHOD: ring, which is `strads lda`: blocks of words go round, nobody else
+ * has a word while it is sampled. A staleness or "infinite": data-parallel, all
+ * workers go through the words at once, on counts in the store's tables that
+ * are so many clocks old; BLOCKS clocks are a sweep.
+ * NS: simulated instead, a node a worker, with so many ns for a word of a
+ * document; 10 Gbit/s and 50 us between nodes. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/lda/lda_kernels.h"
+#include "strads/lda.h"
+#include "strads/store.h"
+#include "strads/strads.h"
+
+enum { BLOCKS = 8, MOST_WORKERS = 1024 };
+static const double ALPHA = 0.1, BETA = 0.01;
+
+typedef struct setup {
+    uint32_t topics, sweeps, staleness;
+    _Atomic double of_documents[MOST_WORKERS], tokens[MOST_WORKERS];
+} setup;
+
+/* A worker of the data-parallel loop. */
+typedef struct worker {
+    setup *setup;
+    const strads_share *share;
+    strads_session *session;
+    const lda_kernels *kernels;
+    lda_site site;
+    lda_documents documents;
+    uint64_t *start; /* [words + 1] of a word's tokens */
+    uint16_t *topic;
+    uint32_t *length; /* [documents] */
+    uint32_t words, *row;
+    double *count, *change; /* [words of a block + 1 x topics] */
+} worker;
+
+static void *zeroed(size_t n, size_t size)
+{
+    const size_t bytes = (n * size + 127) / 64 * 64;
+    void *at = aligned_alloc(64, bytes);
+
+    if (!at) {
+        (void)fprintf(stderr, "with_rotation: no memory left\n");
+        exit(1);
+    }
+    return memset(at, 0, bytes);
+}
+
+static void make_site(worker *x, uint32_t topics)
+{
+    const size_t n = (topics + 2 * LDA_LANES) / LDA_LANES * LDA_LANES + 256;
+    float *alpha = zeroed(n, sizeof *alpha);
+
+    for (uint32_t k = 0; k < topics; k++)
+        alpha[k] = (float)ALPHA;
+    x->site =
+        (lda_site){.topics = topics,
+                   .padded = (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES,
+                   .beta = (float)BETA,
+                   .beta_sum = (float)(x->words * BETA),
+                   .alpha = alpha,
+                   .word = zeroed(n, sizeof(int32_t)),
+                   .total = zeroed(n, sizeof(int32_t)),
+                   .inverse = zeroed(n, sizeof(float)),
+                   .q = zeroed(n, sizeof(float)),
+                   .sums = zeroed(n, sizeof(float)),
+                   .scratch = zeroed(n, sizeof(float))};
+}
+
+static void make_worker(worker *x, uint32_t topics)
+{
+    const strads_sparse *by = &x->share->by_col;
+
+    x->words = (uint32_t)by->lines;
+    x->kernels = lda_kernels_choose();
+    make_site(x, topics);
+    x->documents.n = (uint32_t)(x->share->rows.end - x->share->rows.begin);
+    x->documents.row =
+        zeroed((size_t)x->documents.n * x->site.padded, sizeof(uint16_t));
+    x->length = zeroed(x->documents.n + 1, sizeof *x->length);
+    x->start = zeroed(x->words + 1, sizeof *x->start);
+    for (uint32_t w = 0; w < x->words; w++) {
+        x->start[w + 1] = x->start[w];
+        for (uint64_t e = by->start[w]; e < by->start[w + 1]; e++) {
+            x->length[by->index[e]] += (uint32_t)by->f32[e];
+            x->start[w + 1] += (uint64_t)by->f32[e];
+        }
+    }
+    x->topic = zeroed(x->start[x->words] + 1, sizeof *x->topic);
+    memset(x->topic, 0xFF, x->start[x->words] * sizeof *x->topic);
+    const size_t most = x->words / BLOCKS + 2;
+    x->row = zeroed(most, sizeof *x->row);
+    x->count = zeroed(most * topics, sizeof *x->count);
+    x->change = zeroed(topics, sizeof *x->change);
+}
+
+static void free_worker(worker *x)
+{
+    void *const all[] = {(void *)x->site.alpha,
+                         x->site.word,
+                         x->site.total,
+                         x->site.inverse,
+                         x->site.q,
+                         x->site.sums,
+                         x->site.scratch,
+                         x->documents.row,
+                         x->length,
+                         x->start,
+                         x->topic,
+                         x->row,
+                         x->count,
+                         x->change};
+
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        free(all[k]);
+}
+
+static double rise(double a, double n)
+{
+    return n > 0 ? lgamma(a + n) - lgamma(a) : 0;
+}
+
+static double of_documents(const worker *x)
+{
+    const uint32_t topics = x->site.topics;
+    double sum = 0;
+
+    for (uint32_t d = 0; d < x->documents.n; d++) {
+        sum -= rise(topics * ALPHA, x->length[d]);
+        for (uint32_t k = 0; k < topics; k++)
+            sum +=
+                rise(ALPHA, x->documents.row[(size_t)d * x->site.padded + k]);
+    }
+    return sum;
+}
+
+/* The counts of every BLOCKS-th word from `first` on, and the totals last. */
+static strads_err pull(worker *x, uint32_t first, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t w = first; w < x->words; w += BLOCKS)
+        x->row[(*n)++] = w;
+    x->row[(*n)++] = x->words;
+    return strads_session_read_rows(x->session, 0, *n, x->row,
+                                    x->setup->staleness, x->count);
+}
+
+static strads_err visit(worker *x, uint32_t w, const double *count,
+                        uint64_t stream)
+{
+    const strads_sparse *by = &x->share->by_col;
+    lda_site *s = &x->site;
+    const lda_tokens tokens = {.n = by->start[w + 1] - by->start[w],
+                               .index = by->index + by->start[w],
+                               .f32 = by->f32 + by->start[w],
+                               .topic = x->topic + x->start[w]};
+
+    if (tokens.n == 0)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < s->topics; k++)
+        s->word[k] = (int32_t)count[k];
+    s->random = stream;
+    x->kernels->build(s);
+    x->kernels->draw(s, &x->documents, &tokens);
+    for (uint32_t k = 0; k < s->topics; k++)
+        x->change[k] = s->word[k] - count[k];
+    return strads_session_inc_row(x->session, 0, w, x->change);
+}
+
+static strads_err turn_clock(worker *x, const strads_task *task, uint64_t clock)
+{
+    lda_site *s = &x->site;
+    uint32_t n;
+    strads_err err = pull(x, clock % BLOCKS, &n);
+    const double *total = x->count + (size_t)(n - 1) * s->topics;
+
+    for (uint32_t k = 0; !err && k < s->topics; k++)
+        lda_set_total(s, k, (int32_t)total[k]);
+    for (uint32_t i = 0; !err && i + 1 < n; i++)
+        err = visit(x, x->row[i], x->count + (size_t)i * s->topics,
+                    strads_random_bits(task->seed, clock,
+                                       task->share->partition, x->row[i]));
+    for (uint32_t k = 0; !err && k < s->topics; k++)
+        x->change[k] = s->total[k] - total[k];
+    if (!err)
+        err = strads_session_inc_row(x->session, 0, x->words, x->change);
+    return err ? err : strads_session_clock(x->session);
+}
+
+/* Parts of the likelihood that are words': of all that worker 0 may see. */
+static strads_err of_words(worker *x, double *sum, double *seen)
+{
+    const uint32_t topics = x->site.topics;
+    uint32_t n = 0;
+    strads_err err = STRADS_OK;
+
+    for (uint32_t b = 0; b < BLOCKS && !err; b++) {
+        err = pull(x, b, &n);
+        for (size_t i = 0; !err && i < (size_t)(n - 1) * topics; i++)
+            *sum += rise(BETA, x->count[i]);
+    }
+    const double *total = x->count + (size_t)(n - 1) * topics;
+    for (uint32_t k = 0; !err && k < topics; k++) {
+        *sum -= rise(x->words * BETA, total[k]);
+        *seen += total[k];
+    }
+    return err;
+}
+
+/* The likelihood as worker 0 sees it: the tables by the consistency rule, the
+ * documents as their workers last summed them up. Nothing is said before all
+ * tokens have been drawn once. */
+static strads_err report(worker *x, const strads_task *task, double sweep)
+{
+    double sum = 0, tokens = 0, seen = 0;
+    bool all = true;
+    strads_err err = of_words(x, &sum, &seen);
+
+    for (uint32_t p = 0; p < task->share->partitions; p++) {
+        sum += x->setup->of_documents[p];
+        tokens += x->setup->tokens[p];
+        all = all && x->setup->of_documents[p] < 0;
+    }
+    if (all && seen >= tokens)
+        strads_loop_report(task, &(strads_report){.objective = -sum / tokens,
+                                                  .gap = NAN,
+                                                  .measure = {sweep}});
+    return err;
+}
+
+static strads_err run(strads_task *task, strads_session *session)
+{
+    setup *s = *(setup *const *)task->config;
+    const uint32_t me = task->share->partition;
+    const uint64_t clocks = (uint64_t)s->sweeps * BLOCKS;
+    worker x = {.setup = s, .share = task->share, .session = session};
+    strads_err err = STRADS_OK;
+
+    make_worker(&x, s->topics);
+    s->tokens[me] = (double)x.start[x.words];
+    for (uint64_t c = 0; c < clocks && !err; c++) {
+        if (strads_loop_ends(task))
+            break;
+        err = turn_clock(&x, task, c);
+        if (err || (c + 1) % BLOCKS)
+            continue;
+        s->of_documents[me] = of_documents(&x);
+        if (me == 0)
+            err = report(&x, task, (double)((c + 1) / BLOCKS));
+    }
+    free_worker(&x);
+    return err;
+}
+
+static strads_err shape(const void *config, const strads_data *data,
+                        strads_shape *out)
+{
+    (void)data;
+    out->parameters++; /* a row of totals behind the words' */
+    out->width = (*(setup *const *)config)->topics;
+    return STRADS_OK;
+}
+
+static const char *const measures[] = {"sweep", NULL};
+
+static const strads_program loop = {.size = sizeof loop,
+                                    .name = "data-parallel lda",
+                                    .config_size = sizeof(setup *),
+                                    .kind = STRADS_KIND_CORPUS,
+                                    .values = STRADS_F32,
+                                    .shape = shape,
+                                    .measures = measures,
+                                    .run = run};
+
+static void print_loop(void *arg, const strads_progress *p)
+{
+    (void)arg;
+    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, -p->objective);
+}
+
+static void print_ring(void *arg, const strads_progress *p)
+{
+    (void)arg;
+    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, p->measure[4]);
+}
+
+static strads_err train(const char *method, const strads_data *data, setup *s,
+                        strads_engine_options *options,
+                        const strads_sim_options *sim)
+{
+    const strads_lda_options lda = {.topics = s->topics,
+                                    .alpha = ALPHA,
+                                    .beta = BETA,
+                                    .sweeps = s->sweeps,
+                                    .evaluate = 1};
+    const bool ring = strcmp(method, "ring") == 0;
+    const strads_program *program = ring ? &strads_program_lda : &loop;
+    const void *config = ring ? (const void *)&lda : (const void *)&s;
+    strads_result *result = NULL;
+
+    options->progress = ring ? print_ring : print_loop;
+    strads_err err = sim ? strads_simulate(program, config, data, options, sim,
+                                           &result, NULL)
+                         : strads_run(program, config, data, options, &result);
+    strads_result_free(result);
+    return err;
+}
+
+int main(int argc, char **argv)
+{
+    static setup s;
+    if (argc != 6 && argc != 7) {
+        (void)fprintf(stderr, "with_rotation METHOD FILE TOPICS SWEEPS "
+                              "WORKERS [NS]\n");
+        return 2;
+    }
+    const char *method = argv[1];
+    const uint32_t workers = (uint32_t)atoi(argv[5]);
+    s.topics = (uint32_t)atoi(argv[3]);
+    s.sweeps = (uint32_t)atoi(argv[4]);
+    s.staleness = strcmp(method, "infinite") == 0
+                      ? STRADS_STALENESS_INFINITE
+                      : (uint32_t)strtoul(method, NULL, 10);
+    if (workers < 1 || workers > MOST_WORKERS || s.topics > LDA_DENSE_TOPICS)
+        return 2;
+    /* A clock of the loop is a BLOCKS-th of its entries. */
+    const double ns = argc == 7 ? strtod(argv[6], NULL) : 0;
+    const double entry = 1e-9 * ns / (strcmp(method, "ring") == 0 ? 1 : BLOCKS);
+    const strads_sim_phase phases[] = {{.entry_cost = entry}};
+    const strads_sim_options sim = {.size = sizeof sim,
+                                    .nodes = workers,
+                                    .latency = 50e-6,
+                                    .bandwidth = 1.25e9,
+                                    .message_cost = 2e-6,
+                                    .phases = phases,
+                                    .n_phases = 1};
+    strads_engine_options options = {.size = sizeof options,
+                                     .workers = ns > 0 ? 1 : workers,
+                                     .partitions = workers,
+                                     .shards = ns > 0 ? workers : 1,
+                                     .seed = 1};
+    const strads_data_options cut = {.size = sizeof cut,
+                                     .partitions = workers,
+                                     .kind = STRADS_KIND_CORPUS,
+                                     .values = STRADS_F32};
+    strads_data *data = NULL;
+    strads_err err = strads_data_read(argv[2], &cut, &data);
+    if (!err)
+        err = train(method, data, &s, &options, ns > 0 ? &sim : NULL);
+    if (err)
+        (void)fprintf(stderr, "with_rotation: %s\n", strads_error_text());
+    strads_data_free(data);
+    return err ? 1 : 0;
+}
