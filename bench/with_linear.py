@@ -359,7 +359,7 @@ class Bench:
         if problem.key not in self.known:
             out = os.path.join(self.scratch, "w")
             first = self.solvers[1]
-            first.fit(problem, REFERENCE, out, 4 * self.cap)
+            first.fit(problem, REFERENCE, out, 2 * self.cap)
             with open(first.log) as log:
                 gap = json.loads(log.readlines()[-1])["gap"]
             self.keep(problem, problem.objectives(out), gap)
