@@ -1,0 +1,44 @@
+/* SVMs on several threads that work on each other's rows: for ThreadSanitizer,
+ * which cannot run under Criterion. Every run must reach the objective of one
+ * worker. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/svm_fit.h"
+
+static int check(const lasso_design *design, const char *loss)
+{
+    const strads_svm_options options = {.loss = loss, .bias = 1};
+    const strads_engine_options one = {.workers = 1, .tolerance = 1e-5};
+    svm_fit first = svm_fit_run(design, &options, &one);
+    int wrong = first.err != STRADS_OK;
+
+    for (uint32_t pools = 1; pools <= 5 && !wrong; pools += 2) {
+        const strads_engine_options engine = {.workers = 4,
+                                              .partitions = 5,
+                                              .pools = pools,
+                                              .tolerance = 1e-5};
+        svm_fit fit = svm_fit_run(design, &options, &engine);
+        wrong = fit.err != STRADS_OK ||
+                fabs(fit.objective - first.objective) > 2e-5 * first.objective;
+        if (wrong)
+            fprintf(stderr, "%s, %u pools: error %d (%s), %.12g for %.12g\n",
+                    loss, pools, (int)fit.err, strads_error_text(),
+                    fit.objective, first.objective);
+        svm_fit_free(&fit);
+    }
+    svm_fit_free(&first);
+    return wrong;
+}
+
+int main(void)
+{
+    lasso_design narrow = svm_design_random(150, 20, .5, 1);
+    lasso_design wide = svm_design_random(200, 1300, .05, 2);
+    const int wrong = check(&narrow, "hinge") | check(&narrow, "epsilon") |
+                      check(&wide, "hinge") | check(&wide, "squared-hinge");
+
+    lasso_design_free(&narrow);
+    lasso_design_free(&wide);
+    return wrong;
+}
