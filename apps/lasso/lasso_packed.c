@@ -67,8 +67,8 @@ static strads_err no_memory(uint64_t numbers)
 
 bool lasso_packed_fits(const lasso_state *state, double entries)
 {
-    return state->n_set <= LASSO_PACKED_MAX &&
-           (entries <= ALWAYS_FITS || entries <= SHARE_MAX * state->entries);
+    return state->packed->columns.n > 0 || entries <= ALWAYS_FITS ||
+           entries <= SHARE_MAX * state->entries;
 }
 
 bool lasso_packed_lacks_rows(const lasso_state *state)

@@ -36,10 +36,11 @@ strads_err lasso_packed_new(uint64_t columns, uint64_t rows,
                             lasso_packed **out);
 void lasso_packed_free(lasso_packed *packed);
 
-/* Columns of a set that is solved this way. */
+/* Columns of a block that is solved this way. */
 enum { LASSO_PACKED_MAX = 32768 };
 
-/* Whether a set of so many entries may be kept a second time. */
+/* Whether a set of so many entries may be kept a second time. Once it is, it
+ * stays: the policy's blocks would be too large for pairs of their own. */
 bool lasso_packed_fits(const lasso_state *state, double entries);
 
 /* After a scan that chose this way: what is still to be brought here. */
