@@ -4,7 +4,7 @@
  *
  * where each term is 0 or more, and is that row's priority (as Csiba, Qu and
  * Richtarik, ICML 2015, and Duenner, Parnell and Jaggi, NIPS 2017, draw by).
- * P and D are bounds whatever w and b are; here w = X'b, so the gap is theirs. */
+ * P and D are bounds whatever w and b are; here w = X'b. */
 #include <string.h>
 
 #include "svm_parts.h"
