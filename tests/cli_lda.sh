@@ -46,6 +46,17 @@ for topics in 20 150; do
     cmp -s one.json.npy three.json.npy || fail "$topics topics: other counts"
 done
 
+# A report changes nothing in what is drawn.
+for partitions in 1 3; do
+    for every in 1 2 5; do
+        gives 0 lda train "$corpus" --topics 20 --sweeps 5 --quiet \
+            --partitions $partitions --evaluate $every \
+            --assignments "every$every.txt"
+        cmp -s every1.txt "every$every.txt" ||
+            fail "$partitions partitions: reports change the topics"
+    done
+done
+
 # Topics: as many lines, by name, and the probabilities of each within 1.
 vocab=$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt
 gives 0 lda train "$corpus" --topics 12 --sweeps 60 --evaluate 60 --seed 1 \

@@ -1,6 +1,7 @@
 /* A block's visit to a partition: all tokens of its words here are drawn anew,
- * word by word. A visit's draws are a stream of their own, named by round,
- * word and partition, so they do not depend on who makes them. */
+ * word by word. A visit's draws are a stream of their own, named by sweep,
+ * word and partition, so they do not depend on who makes them, nor on how many
+ * reports there are between sweeps. */
 #include "lda_parts.h"
 
 #include <string.h>
@@ -33,8 +34,9 @@ static double cpu_now(void)
 
 void lda_name_stream(lda_local *l, const strads_task *task, uint32_t word)
 {
+    const uint64_t sweep = l->visits / task->shape->blocks;
     const uint64_t index =
-        task->round * task->share->partitions + task->share->partition;
+        sweep * task->share->partitions + task->share->partition;
 
     l->site.random = strads_random_bits(task->seed, DRAWS, index, word);
 }
