@@ -158,8 +158,8 @@ def compare_speed(place, options, name, path, topics, sweeps, program, corpus):
 
 def likelihood(place, options):
     path = m.unpack(m.find("docword.sotu-tiny.txt"), place)
-    sweeps = (1, 5, 10) if options.quick else (1, 5, 10, 20, 50, 100, 200)
-    seeds = range(3 if options.quick else 6)
+    sweeps = (1, 5, 10) if options.quick else (1, 5, 10, 20, 50)
+    seeds = range(3 if options.quick else 4)
     seen = {"textbook": [], "strads-1": [], "strads-2": []}
     for seed in seeds:
         text = m.Run(os.path.join(m.PROGRAMS, "with_gibbs"), path, "20",
