@@ -203,10 +203,12 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
 }
 
 /* The link that told the terms has done its part: from here on the mender dials
- * all others, node 0 too, as one who is new to them. */
+ * all others, node 0 too, as one who is new to them. Shards alone come back,
+ * and their clients may push before the run is attached here again. */
 static void link_up_again(sti_mesh *mesh, sti_link asked)
 {
     pthread_mutex_lock(&mesh->lock);
+    mesh->loops = true;
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         if (k == mesh->node)
             continue;

@@ -110,7 +110,7 @@ struct sti_mesh {
     sti_arrival *first, **last;
     bool settled; /* who takes part is known for good */
     bool closing; /* node 0 has sent CLOSE: others may be through */
-    bool loops;   /* a data-parallel program was attached */
+    bool loops;   /* a data-parallel program was attached, or is to be again */
     bool asks;    /* a run with several schedulers was */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */
