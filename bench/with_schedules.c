@@ -287,9 +287,10 @@ static strads_err schedule(strads_turn *turn)
         return strads_turn_policy(turn, BLOCK);
     }
     s->blocks = 0;
-    s->next = phase == MOMENTS                ? MEASURE
-              : phase == MEASURE && !s->begun ? SCAN
-                                              : BLOCK;
+    const bool first = s->begun <= 0;
+    s->next = phase == MOMENTS            ? MEASURE
+              : phase == MEASURE && first ? SCAN
+                                          : BLOCK;
     if (phase == MEASURE)
         return strads_turn_dispatch(turn, MEASURE, 1, &(strads_block){0});
     return strads_turn_all(turn, phase);
@@ -299,9 +300,9 @@ static strads_err objective(void *state, strads_report *report)
 {
     run_state *s = state;
     const double value = (s->rr / 2 + s->l1 * s->norm_w) / s->rows;
-    if (!s->begun)
+    if (s->begun <= 0)
         s->begun = now();
-    s->most = s->most ? s->most : value;
+    s->most = s->most > 0 ? s->most : value;
     tell(now() - s->begun, s->updates, value);
     report->objective = value;
     report->gap = NAN;
