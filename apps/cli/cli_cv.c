@@ -9,6 +9,7 @@
 
 #include "cli_liblinear.h"
 #include "cli_names.h"
+#include "cli_output.h"
 #include "cli_plot.h"
 #include "command.h"
 #include "engine/base/aside.h"
@@ -91,8 +92,9 @@ static strads_err look(void *arg, const strads_data *data)
 
 /* ---- the table --------------------------------------------------------- */
 
-static void write_table(const cv_job *job, FILE *out)
+static strads_err write_table(void *arg, FILE *out)
 {
+    const cv_job *job = arg;
     static const char *const keys[] = {"lambda", "nonzeros", "error",
                                        "deviation", "accuracy"};
     const size_t n = job->cv->classifies ? 5 : 4;
@@ -119,6 +121,7 @@ static void write_table(const cv_job *job, FILE *out)
         (void)fprintf(out, job->json ? ", \"choice\": \"%s\"}\n" : "%s\n",
                       choice);
     }
+    return STRADS_OK;
 }
 
 /* ---- the drawing ------------------------------------------------------- */
@@ -146,8 +149,9 @@ static void draw_errors(const cv_job *job, cli_plot plot, const double *x)
     }
 }
 
-static strads_err draw(const cv_job *job, FILE *out)
+static strads_err draw(void *arg, FILE *out)
 {
+    const cv_job *job = arg;
     double *x = calloc(2 * (size_t)job->n + 1, sizeof *x);
     if (!x) {
         return strads_fail(STRADS_ENOMEM, "no memory left to draw the errors");
@@ -173,35 +177,6 @@ static strads_err draw(const cv_job *job, FILE *out)
 }
 
 /* ---- after the path on all rows ---------------------------------------- */
-
-static strads_err put_table(const cv_job *job)
-{
-    sti_aside aside = {0};
-    if (!job->table) {
-        write_table(job, stdout);
-        return STRADS_OK;
-    }
-    strads_err err = sti_aside_open(job->table, &aside);
-    if (err) {
-        return err;
-    }
-    write_table(job, aside.file);
-    return sti_aside_commit(&aside);
-}
-
-static strads_err put_drawing(const cv_job *job)
-{
-    sti_aside aside = {0};
-    strads_err err = sti_aside_open(job->svg, &aside);
-    if (!err) {
-        err = draw(job, aside.file);
-    }
-    if (err) {
-        sti_aside_abandon(&aside);
-        return err;
-    }
-    return sti_aside_commit(&aside);
-}
 
 static strads_err validate(cv_job *job, const cli_trained *trained)
 {
@@ -248,8 +223,8 @@ static strads_err finish(void *arg, const cli_trained *trained)
         tell_place(job, "best", job->best);
         tell_place(job, "within one standard error", job->simplest);
     }
-    err = put_table(job);
-    return !err && job->svg ? put_drawing(job) : err;
+    err = cli_output(job->table, write_table, job);
+    return !err && job->svg ? cli_output(job->svg, draw, job) : err;
 }
 
 /* The model is the path's point at the choice: fitted on all rows. */

@@ -26,13 +26,7 @@ static const strads_option evaluate_table[] = {
      .offset = offsetof(evaluate_options, labels),
      .metavar = "FILE",
      .help = "labels of MatrixMarket data, one a line"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(evaluate_options, workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
+    CLI_OPTION_READERS(offsetof(evaluate_options, workers)),
     {.name = NULL},
 };
 

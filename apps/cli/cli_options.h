@@ -37,6 +37,32 @@ typedef struct cli_parsed {
  * does not is refused when it is used, with a reason. */
 bool cli_option_suits(const strads_program *program, const char *name);
 
+/* Rows that many tables have; `at` is the field's place. */
+#define CLI_OPTION_OUTPUT(at)                                               \
+    {                                                                       \
+        .name = "output", .kind = STRADS_OPTION_STRING, .offset = (at),     \
+        .metavar = "FILE", .help = "write there (default: standard output)" \
+    }
+
+#define CLI_OPTION_READERS(at)                                               \
+    {                                                                        \
+        .name = "workers", .kind = STRADS_OPTION_U32, .offset = (at),        \
+        .metavar = "N", .help = "threads that read (default: one per core)", \
+        .min = 1, .max = 1024                                                \
+    }
+
+#define CLI_OPTION_QUIET(at)                                         \
+    {                                                                \
+        .name = "quiet", .kind = STRADS_OPTION_BOOL, .offset = (at), \
+        .help = "print errors only (default: no)"                    \
+    }
+
+#define CLI_OPTION_RESULT_ONLY(at)                                   \
+    {                                                                \
+        .name = "quiet", .kind = STRADS_OPTION_BOOL, .offset = (at), \
+        .help = "print the result only (default: no)"                \
+    }
+
 /* Reads options and arguments: the defaults stand in the groups' structs
  * already, then comes the file of --config, then the command line. Names are
  * taken in full only, and may stand before and after the arguments. `strings`

@@ -1,3 +1,4 @@
+/* Files that are whole or not there, and the head of numpy's. */
 #include "cli_output.h"
 
 #include <errno.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli_names.h"
+#include "cli_output.h"
 #include "cli_plot.h"
 #include "command.h"
 #include "engine/base/aside.h"
@@ -22,6 +23,8 @@ typedef struct path_job {
     double *seconds; /* [room] when each point was reached; n of them known */
     uint32_t n, room;
     strads_names *names;
+    const strads_path_point *point; /* [n_points] of the run that has ended */
+    uint32_t n_points;
 } path_job;
 
 static const strads_option output_table[] = {
@@ -93,9 +96,11 @@ static void note(void *arg, const strads_progress *progress)
 
 /* ---- afterwards -------------------------------------------------------- */
 
-static strads_err write_table(const path_job *job, FILE *out,
-                              const strads_path_point *point, uint32_t n)
+static strads_err write_table(void *arg, FILE *out)
 {
+    const path_job *job = arg;
+    const strads_path_point *point = job->point;
+    const uint32_t n = job->n_points;
     if (!job->json) {
         (void)fputs("lambda,nonzeros,objective,gap,seconds,deviance\n", out);
     }
@@ -121,9 +126,11 @@ static strads_err write_table(const path_job *job, FILE *out,
     return STRADS_OK;
 }
 
-static strads_err write_coefficients(const path_job *job, FILE *out,
-                                     const strads_path_point *point, uint32_t n)
+static strads_err write_coefficients(void *arg, FILE *out)
 {
+    const path_job *job = arg;
+    const strads_path_point *point = job->point;
+    const uint32_t n = job->n_points;
     char room[CLI_NAME_SIZE];
     (void)fputs("lambda,column,name,value\n", out);
     for (uint32_t k = 0; k < n; k++) {
@@ -219,9 +226,11 @@ static void draw_nonzeros(cli_plot plot, const strads_path_point *point,
     cli_plot_line(&plot, n, x, y, 0);
 }
 
-static strads_err draw(const path_job *job, FILE *out,
-                       const strads_path_point *point, uint32_t n)
+static strads_err draw(void *arg, FILE *out)
 {
+    const path_job *job = arg;
+    const strads_path_point *point = job->point;
+    const uint32_t n = job->n_points;
     double *x = calloc(n + 1, sizeof *x);
     double *y = calloc(n + 1, sizeof *y);
     line *lines = calloc(point[n - 1].nonzeros + 1, sizeof *lines);
@@ -247,40 +256,17 @@ static strads_err draw(const path_job *job, FILE *out,
     return err;
 }
 
-typedef strads_err (*writer)(const path_job *job, FILE *out,
-                             const strads_path_point *point, uint32_t n);
-
-/* To a file, whole or not at all; path NULL: standard output. */
-static strads_err put(const path_job *job, const char *path, writer write,
-                      const strads_path_point *point, uint32_t n)
-{
-    sti_aside aside = {0};
-    if (!path) {
-        return write(job, stdout, point, n);
-    }
-    strads_err err = sti_aside_open(path, &aside);
-    if (!err) {
-        err = write(job, aside.file, point, n);
-    }
-    if (err) {
-        sti_aside_abandon(&aside);
-        return err;
-    }
-    return sti_aside_commit(&aside);
-}
-
 static strads_err finish(void *arg, const cli_trained *trained)
 {
-    const path_job *job = arg;
-    uint32_t n;
-    const strads_path_point *point =
-        job->path->points(strads_result_state(trained->result), &n);
-    strads_err err = put(job, job->table, write_table, point, n);
+    path_job *job = arg;
+    job->point =
+        job->path->points(strads_result_state(trained->result), &job->n_points);
+    strads_err err = cli_output(job->table, write_table, job);
     if (!err && job->coefficients) {
-        err = put(job, job->coefficients, write_coefficients, point, n);
+        err = cli_output(job->coefficients, write_coefficients, job);
     }
-    if (!err && job->svg && n > 0) {
-        err = put(job, job->svg, draw, point, n);
+    if (!err && job->svg && job->n_points > 0) {
+        err = cli_output(job->svg, draw, job);
     }
     return err;
 }

@@ -10,8 +10,8 @@
 #include "cli_cost.h"
 #include "cli_liblinear.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "engine/base/number_text.h"
 
 typedef struct predict_options {
@@ -21,27 +21,14 @@ typedef struct predict_options {
 } predict_options;
 
 static const strads_option predict_table[] = {
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(predict_options, output),
-     .metavar = "FILE",
-     .help = "write there (default: standard output)"},
+    CLI_OPTION_OUTPUT(offsetof(predict_options, output)),
     {.name = "labels",
      .kind = STRADS_OPTION_STRING,
      .offset = offsetof(predict_options, labels),
      .metavar = "FILE",
      .help = "labels of MatrixMarket data, one a line"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(predict_options, workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(predict_options, quiet),
-     .help = "print the values only (default: no)"},
+    CLI_OPTION_READERS(offsetof(predict_options, workers)),
+    CLI_OPTION_RESULT_ONLY(offsetof(predict_options, quiet)),
     {.name = NULL},
 };
 
@@ -98,9 +85,19 @@ static void add_up_row(const strads_sparse *rows, uint64_t i, scorer *s)
 }
 
 /* Writes a line a row. */
-static void predict_all(const cli_predict *predict, const strads_share *share,
-                        scorer *s, FILE *out, cli_tally *tally)
+typedef struct prediction {
+    const cli_predict *predict;
+    const strads_share *share;
+    scorer *s;
+    cli_tally tally; /* afterwards */
+} prediction;
+
+static strads_err predict_all(void *arg, FILE *out)
 {
+    prediction *p = arg;
+    const cli_predict *predict = p->predict;
+    const strads_share *share = p->share;
+    scorer *s = p->s;
     char text[STI_NUMBER_SIZE];
     for (uint64_t i = 0; i < share->by_row.lines; i++) {
         add_up_row(&share->by_row, i, s);
@@ -111,10 +108,11 @@ static void predict_all(const cli_predict *predict, const strads_share *share,
             (void)fputc(k + 1 < n ? ' ' : '\n', out);
         }
         if (share->label) {
-            predict->judge(predict->arg, s->sum, share->label[i], tally);
+            predict->judge(predict->arg, s->sum, share->label[i], &p->tally);
         }
     }
-    tally->rows = share->label ? share->by_row.lines : 0;
+    p->tally.rows = share->label ? share->by_row.lines : 0;
+    return STRADS_OK;
 }
 
 static strads_err read_rows(const char *path, const strads_model *model,
@@ -131,27 +129,14 @@ static strads_err read_rows(const char *path, const strads_model *model,
     return strads_data_read(path, &wanted, out);
 }
 
-/* To a file: whole or not at all. To standard output: as it comes. */
 static strads_err write_values(const cli_predict *predict,
                                const predict_options *options,
                                const strads_share *share, scorer *s)
 {
-    cli_tally tally = {0};
-    sti_aside aside = {0};
-    strads_err err = STRADS_OK;
-    if (options->output) {
-        err = sti_aside_open(options->output, &aside);
-    }
-    if (err) {
-        return err;
-    }
-    predict_all(predict, share, s, options->output ? aside.file : stdout,
-                &tally);
-    if (options->output) {
-        err = sti_aside_commit(&aside);
-    }
-    if (!err && tally.rows > 0 && !options->quiet) {
-        predict->tell(predict->arg, &tally);
+    prediction p = {.predict = predict, .share = share, .s = s};
+    strads_err err = cli_output(options->output, predict_all, &p);
+    if (!err && p.tally.rows > 0 && !options->quiet) {
+        predict->tell(predict->arg, &p.tally);
     }
     return err;
 }

@@ -56,10 +56,7 @@ static const strads_option file_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(cli_sim_words, f32),
      .help = "values in 4 bytes instead of 8 (default: no)"},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(cli_sim_words, quiet),
-     .help = "print the result only (default: no)"},
+    CLI_OPTION_RESULT_ONLY(offsetof(cli_sim_words, quiet)),
     {.name = NULL},
 };
 

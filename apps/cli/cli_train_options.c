@@ -36,10 +36,7 @@ static const strads_option file_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(cli_files, f32),
      .help = "values in 4 bytes instead of 8 (default: no)"},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(cli_files, quiet),
-     .help = "print errors only (default: no)"},
+    CLI_OPTION_QUIET(offsetof(cli_files, quiet)),
     {.name = NULL},
 };
 

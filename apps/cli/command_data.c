@@ -32,13 +32,7 @@ static const strads_option info_table[] = {
      .offset = offsetof(info_options, labels),
      .metavar = "FILE",
      .help = "labels of MatrixMarket data, one a line"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(info_options, workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
+    CLI_OPTION_READERS(offsetof(info_options, workers)),
     {.name = NULL},
 };
 

@@ -71,10 +71,7 @@ static const strads_option join_table[] = {
      .offset = offsetof(join_options, engine.trace),
      .metavar = "FILE",
      .help = "write a Chrome/Perfetto trace (default: none)"},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(join_options, quiet),
-     .help = "print errors only (default: no)"},
+    CLI_OPTION_QUIET(offsetof(join_options, quiet)),
     CLI_WORDS_OPTIONS(join_options, words),
     {.name = NULL},
 };

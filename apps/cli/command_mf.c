@@ -5,9 +5,9 @@
 
 #include "cli_mf_ratings.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "cli_train.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "engine/base/number_text.h"
 #include "strads/mf.h"
 
@@ -72,28 +72,22 @@ typedef struct predict_options {
 } predict_options;
 
 static const strads_option predict_table[] = {
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(predict_options, output),
-     .metavar = "FILE",
-     .help = "write there (default: standard output)"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(predict_options, workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(predict_options, quiet),
-     .help = "print the result only (default: no)"},
+    CLI_OPTION_OUTPUT(offsetof(predict_options, output)),
+    CLI_OPTION_READERS(offsetof(predict_options, workers)),
+    CLI_OPTION_RESULT_ONLY(offsetof(predict_options, quiet)),
     {.name = NULL},
 };
 
-static void put_predictions(const cli_mf_model *m, const strads_sparse *rows,
-                            FILE *out)
+typedef struct predictions {
+    const cli_mf_model *model;
+    const strads_sparse *rows;
+} predictions;
+
+static strads_err put_predictions(void *arg, FILE *out)
 {
+    const predictions *p = arg;
+    const cli_mf_model *m = p->model;
+    const strads_sparse *rows = p->rows;
     char user[CLI_MF_ID_SIZE];
     char item[CLI_MF_ID_SIZE];
     char text[STI_NUMBER_SIZE];
@@ -108,22 +102,7 @@ static void put_predictions(const cli_mf_model *m, const strads_sparse *rows,
                           text);
         }
     }
-}
-
-static strads_err write_predictions(const cli_mf_model *model,
-                                    const strads_sparse *rows, const char *path)
-{
-    sti_aside aside = {0};
-    if (!path) {
-        put_predictions(model, rows, stdout);
-        return STRADS_OK;
-    }
-    strads_err err = sti_aside_open(path, &aside);
-    if (err) {
-        return err;
-    }
-    put_predictions(model, rows, aside.file);
-    return sti_aside_commit(&aside);
+    return STRADS_OK;
 }
 
 int cli_mf_predict(int argc, char **argv)
@@ -151,8 +130,8 @@ int cli_mf_predict(int argc, char **argv)
         err = cli_mf_ratings_read(parsed.arg[1], &model, &reading, &data);
     }
     if (go && !err) {
-        err = write_predictions(&model, &strads_data_share(data, 0)->by_row,
-                                options.output);
+        predictions p = {&model, &strads_data_share(data, 0)->by_row};
+        err = cli_output(options.output, put_predictions, &p);
     }
     strads_data_free(data);
     cli_mf_model_free(&model);

@@ -6,8 +6,8 @@
 
 #include "cli_mf_ratings.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "engine/base/number_text.h"
 #include "strads/recommend.h"
 
@@ -38,22 +38,9 @@ static const strads_option evaluate_table[] = {
      .offset = FIELD(relevant),
      .metavar = "R",
      .help = "ratings from R up are to be found (default: the model's mean)"},
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(output),
-     .metavar = "FILE",
-     .help = "write there (default: standard output)"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = FIELD(workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = FIELD(quiet),
-     .help = "print the result only (default: no)"},
+    CLI_OPTION_OUTPUT(FIELD(output)),
+    CLI_OPTION_READERS(FIELD(workers)),
+    CLI_OPTION_RESULT_ONLY(FIELD(quiet)),
     {.name = NULL},
 };
 
@@ -174,8 +161,9 @@ static strads_err read_input(evaluation *e, const cli_parsed *parsed)
     return err || !e->train ? err : rank(e);
 }
 
-static void put_all(FILE *out, const evaluation *e)
+static strads_err put_all(void *arg, FILE *out)
 {
+    const evaluation *e = arg;
     (void)fputc('{', out);
     put_errors(out, &e->model, e->test);
     if (e->train) {
@@ -185,21 +173,7 @@ static void put_all(FILE *out, const evaluation *e)
         put_ranking(out, e);
     }
     (void)fputs("}\n", out);
-}
-
-static strads_err write_output(const evaluation *e)
-{
-    sti_aside aside = {0};
-    if (!e->o.output) {
-        put_all(stdout, e);
-        return STRADS_OK;
-    }
-    strads_err err = sti_aside_open(e->o.output, &aside);
-    if (err) {
-        return err;
-    }
-    put_all(aside.file, e);
-    return sti_aside_commit(&aside);
+    return STRADS_OK;
 }
 
 int cli_mf_evaluate(int argc, char **argv)
@@ -221,7 +195,7 @@ int cli_mf_evaluate(int argc, char **argv)
         err = read_input(&e, &parsed);
     }
     if (go && !err) {
-        err = write_output(&e);
+        err = cli_output(e.o.output, put_all, &e);
     }
     strads_data_free(e.test);
     strads_data_free(e.train);

@@ -8,8 +8,8 @@
 #include "cli_mf_ratings.h"
 #include "cli_names.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 #include "strads/recommend.h"
 
 typedef struct recommend_options {
@@ -54,22 +54,9 @@ static const strads_option recommend_table[] = {
      .metavar = "F",
      .help = "text, csv, or json: a line a user (default: text)",
      .choices = "text|csv|json"},
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(output),
-     .metavar = "FILE",
-     .help = "write there (default: standard output)"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = FIELD(workers),
-     .metavar = "N",
-     .help = "threads that read (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = FIELD(quiet),
-     .help = "print the result only (default: no)"},
+    CLI_OPTION_OUTPUT(FIELD(output)),
+    CLI_OPTION_READERS(FIELD(workers)),
+    CLI_OPTION_RESULT_ONLY(FIELD(quiet)),
     {.name = NULL},
 };
 
@@ -175,10 +162,12 @@ static strads_err put_folded(recommendation *r)
     return err;
 }
 
-static strads_err put_all(recommendation *r)
+static strads_err put_all(void *arg, FILE *out)
 {
+    recommendation *r = arg;
     const uint32_t listed = r->list ? strads_names_count(r->list) : 0;
     uint64_t user = 0;
+    r->out = out;
     if (strcmp(r->o.format, "csv") == 0) {
         (void)fputs("user,rank,item,score\n", r->out);
     }
@@ -266,26 +255,6 @@ static strads_err read_input(recommendation *r, const char *path)
                : strads_fail(STRADS_ENOMEM, "no memory left for the items");
 }
 
-static strads_err write_output(recommendation *r)
-{
-    sti_aside aside = {0};
-    strads_err err =
-        r->o.output ? sti_aside_open(r->o.output, &aside) : STRADS_OK;
-    if (err) {
-        return err;
-    }
-    r->out = r->o.output ? aside.file : stdout;
-    err = put_all(r);
-    if (!r->o.output) {
-        return err;
-    }
-    if (err) {
-        sti_aside_abandon(&aside);
-        return err;
-    }
-    return sti_aside_commit(&aside);
-}
-
 int cli_mf_recommend(int argc, char **argv)
 {
     recommendation r = {.o = {.top = 10, .format = "text"}};
@@ -307,7 +276,7 @@ int cli_mf_recommend(int argc, char **argv)
         err = read_input(&r, parsed.arg[0]);
     }
     if (go && !err) {
-        err = write_output(&r);
+        err = cli_output(r.o.output, put_all, &r);
     }
     strads_recommender_free(r.recommender);
     strads_data_free(r.seen);

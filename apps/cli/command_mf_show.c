@@ -7,8 +7,8 @@
 #include "cli_mf_ratings.h"
 #include "cli_names.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 
 typedef struct show_options {
     const char *of, *output;
@@ -21,16 +21,19 @@ static const strads_option show_table[] = {
      .metavar = "WHOM",
      .help = "users or items (default: items)",
      .choices = "users|items"},
-    {.name = "output",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(show_options, output),
-     .metavar = "FILE",
-     .help = "write there (default: standard output)"},
+    CLI_OPTION_OUTPUT(offsetof(show_options, output)),
     {.name = NULL},
 };
 
-static void put_rows(FILE *out, const cli_mf_model *m, bool users)
+typedef struct shown {
+    const cli_mf_model *model;
+    bool users;
+} shown;
+
+static strads_err put_rows(void *arg, FILE *out)
 {
+    const cli_mf_model *m = ((const shown *)arg)->model;
+    const bool users = ((const shown *)arg)->users;
     char room[CLI_MF_ID_SIZE];
     const strads_names *names = users ? m->user_names : m->item_names;
     const float *x = users ? m->user : m->item;
@@ -48,23 +51,7 @@ static void put_rows(FILE *out, const cli_mf_model *m, bool users)
         }
         (void)fputc('\n', out);
     }
-}
-
-static strads_err write_rows(const cli_mf_model *model,
-                             const show_options *options)
-{
-    const bool users = strcmp(options->of, "users") == 0;
-    sti_aside aside = {0};
-    if (!options->output) {
-        put_rows(stdout, model, users);
-        return STRADS_OK;
-    }
-    strads_err err = sti_aside_open(options->output, &aside);
-    if (err) {
-        return err;
-    }
-    put_rows(aside.file, model, users);
-    return sti_aside_commit(&aside);
+    return STRADS_OK;
 }
 
 int cli_mf_show(int argc, char **argv)
@@ -86,7 +73,8 @@ int cli_mf_show(int argc, char **argv)
         err = cli_mf_model_read(parsed.arg[0], &model);
     }
     if (go && !err) {
-        err = write_rows(&model, &options);
+        shown what = {&model, strcmp(options.of, "users") == 0};
+        err = cli_output(options.output, put_rows, &what);
     }
     cli_mf_model_free(&model);
     sti_config_strings_free(&strings);

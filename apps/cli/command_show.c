@@ -7,8 +7,8 @@
 #include "cli_names.h"
 #include "cli_liblinear.h"
 #include "cli_options.h"
+#include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
 
 typedef struct show_options {
     const char *names, *csv;
@@ -87,30 +87,30 @@ static void put_line(FILE *out, const strads_model *model, uint64_t column,
     (void)fputc('\n', out);
 }
 
-static strads_err write_csv(const char *path, const strads_model *model,
-                            const strads_names *names)
+typedef struct named_model {
+    const strads_model *model;
+    const strads_names *names;
+} named_model;
+
+static strads_err put_csv(void *arg, FILE *out)
 {
+    const strads_model *model = ((const named_model *)arg)->model;
+    const strads_names *names = ((const named_model *)arg)->names;
     char room[CLI_NAME_SIZE];
-    sti_aside aside = {0};
-    strads_err err = sti_aside_open(path, &aside);
-    if (err) {
-        return err;
-    }
     (void)fputs(model->width > 1 ? "column,name,output,value\n"
                                  : "column,name,value\n",
-                aside.file);
+                out);
     for (uint32_t c = 0; c < model->width; c++) {
-        put_line(aside.file, model, 0, "(intercept)", c,
-                 intercept_of(model, c));
+        put_line(out, model, 0, "(intercept)", c, intercept_of(model, c));
     }
     for (uint64_t k = 0; k < model->n; k++) {
         const char *name = cli_name(names, model->index[k], room);
         for (uint32_t c = 0; c < model->width; c++) {
-            put_line(aside.file, model, (uint64_t)model->index[k] + 1, name, c,
+            put_line(out, model, (uint64_t)model->index[k] + 1, name, c,
                      model->value[k * model->width + c]);
         }
     }
-    return sti_aside_commit(&aside);
+    return STRADS_OK;
 }
 
 static strads_err sort_weights(const strads_model *model, weight **out,
@@ -149,7 +149,8 @@ static strads_err show(const char *program, const char *path,
         err = sort_weights(model, &weights, &n);
     }
     if (!err && options->csv) {
-        err = write_csv(options->csv, model, names);
+        named_model named = {model, names};
+        err = cli_output(options->csv, put_csv, &named);
     }
     if (!err) {
         print_top(model, names, weights, n, options->top);
