@@ -122,7 +122,6 @@ static strads_err no_memory(uint32_t columns, uint64_t entries)
                        columns, (unsigned long long)entries);
 }
 
-/* Kernels may read up to 16 entries beyond a column's end. */
 static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
 {
     const uint32_t columns = n + n / 2 + 64;
@@ -135,8 +134,10 @@ static strads_err reserve(linear_packed *packed, uint32_t n, uint64_t entries)
         packed->room = columns;
     }
     if (entries > packed->room_entries) {
-        if (!widen(&packed->value, room + 16, sizeof(double)) ||
-            !widen(&packed->index, room + 16, sizeof(uint32_t)))
+        if (!widen(&packed->value, room + LINEAR_PACKED_SLACK,
+                   sizeof(double)) ||
+            !widen(&packed->index, room + LINEAR_PACKED_SLACK,
+                   sizeof(uint32_t)))
             return no_memory(n, entries);
         packed->room_entries = room;
     }

@@ -12,16 +12,32 @@
 
 #include "linear_kernels.h"
 
+/* Kernels may read so many entries beyond a column's end. */
+enum { LINEAR_PACKED_SLACK = 16 };
+
 typedef struct linear_packed {
     uint64_t rows;
     uint32_t n, room;     /* columns */
     uint64_t *at, *count; /* [room] a column's entries */
     uint64_t entries, room_entries;
-    double *value;   /* [room_entries + 16] */
-    uint32_t *index; /* [room_entries + 16] rows */
+    double *value;   /* [room_entries + LINEAR_PACKED_SLACK] */
+    uint32_t *index; /* [the same] rows */
 } linear_packed;
 
 void linear_packed_free(linear_packed *packed);
+
+/* Without columns, but for the memory. */
+static inline void linear_packed_clear(linear_packed *packed)
+{
+    packed->n = 0;
+    packed->entries = 0;
+}
+
+/* How many numbers an array needs that goes beside `value`. */
+static inline uint64_t linear_packed_room(const linear_packed *packed)
+{
+    return packed->room_entries + LINEAR_PACKED_SLACK;
+}
 
 static inline linear_column linear_packed_column(const linear_packed *packed,
                                                  uint32_t k)

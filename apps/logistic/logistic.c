@@ -91,12 +91,6 @@ static strads_err update_scan(strads_task *task)
     return STRADS_OK;
 }
 
-static strads_err update_fetch(strads_task *task)
-{
-    task->partial_bytes = logistic_write_columns(task);
-    return STRADS_OK;
-}
-
 /* ---- the coordinator --------------------------------------------------- */
 
 /* Whether another problem's turn has come. */
@@ -226,9 +220,9 @@ static strads_err dispatch_fetch(strads_turn *turn)
     const uint32_t n = logistic_set_next(state, &entries);
 
     for (uint32_t k = 0; k < n; k++)
-        state->candidate[k] = set->member[set->fetched + k].column;
-    const strads_block block = {.id = logistic_fetch_id(++state->fetches,
-                                                        entries),
+        state->candidate[k] = set->member[set->columns.n + k].column;
+    const strads_block block = {.id =
+                                    linear_packed_id(++state->fetches, entries),
                                 .n = n,
                                 .param = state->candidate};
     return strads_turn_dispatch(turn, LOGISTIC_FETCH, 1, &block);
@@ -256,7 +250,7 @@ static strads_err logistic_schedule(strads_turn *turn)
     case LOGISTIC_TO_HESSIAN:
         return dispatch_alive(turn, LOGISTIC_HESSIAN);
     case LOGISTIC_TO_FETCH:
-        if (state->set.fetched < state->set.n)
+        if (state->set.columns.n < state->set.n)
             return dispatch_fetch(turn);
         state->next = LOGISTIC_TO_SOLVE;
         break;
@@ -302,12 +296,6 @@ static size_t partial_level(const strads_task *task)
 static size_t partial_scan(const strads_task *task)
 {
     return (size_t)task->block.n + LOGISTIC_SIDES;
-}
-
-static size_t partial_fetch(const strads_task *task)
-{
-    return logistic_fetch_bytes(task->block.n,
-                                logistic_fetch_entries(task->block.id));
 }
 
 static size_t partial_hessian(const strads_task *task)
@@ -356,8 +344,8 @@ static const strads_phase phases[] = {
                         .when = STRADS_WHEN_CALLED,
                         .merge = STRADS_MERGE_CONCAT,
                         .blind = true,
-                        .partial = partial_fetch,
-                        .update = update_fetch,
+                        .partial = linear_packed_bytes,
+                        .update = linear_packed_write,
                         .aggregate = logistic_take_columns},
     [LOGISTIC_SOLVE] = {.name = "solve",
                         .when = STRADS_WHEN_POLICY,

@@ -67,7 +67,7 @@ static void open_model(logistic_state *state)
 static void scale_member(logistic_state *state, logistic_member *m)
 {
     logistic_set *set = &state->set;
-    const double *x = set->value + m->at;
+    const double *x = set->columns.value + m->at;
     double *v = set->scaled + m->at;
     const linear_column column = logistic_column_of(set, m, set->scaled);
 
@@ -76,7 +76,7 @@ static void scale_member(logistic_state *state, logistic_member *m)
             v[e] = x[e] * set->root[e];
     else
         for (uint64_t e = 0; e < m->n; e++)
-            v[e] = x[e] * set->root[set->index[m->at + e]];
+            v[e] = x[e] * set->root[set->columns.index[m->at + e]];
     m->curvature = state->kernels->dot_dense(m->n, v, v);
     m->level = 0;
     if (state->options.intercept)
@@ -241,7 +241,7 @@ static void add_up_direction(logistic_state *state)
         set->along[i] = set->beta;
     for (uint32_t k = 0; k < set->n; k++) {
         const logistic_member *m = &set->member[k];
-        const linear_column x = logistic_column_of(set, m, set->value);
+        const linear_column x = logistic_column_of(set, m, set->columns.value);
         if (m->w != m->base)
             state->kernels->add(&x, m->w - m->base, set->along);
     }

@@ -93,7 +93,7 @@ static const double *spread(const logistic_set *set, const logistic_member *m,
         return v;
     memset(line, 0, set->n_rows * sizeof(*line));
     for (uint64_t e = 0; e < m->n; e++)
-        line[set->index[m->at + e]] = v[e];
+        line[set->columns.index[m->at + e]] = v[e];
     return line;
 }
 

@@ -23,6 +23,7 @@
 
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_kernels.h"
+#include "apps/linear/linear_packed.h"
 #include "apps/linear/linear_steps.h"
 
 /* ---- rows -------------------------------------------------------------- */
@@ -176,13 +177,11 @@ typedef struct logistic_member {
  * that a sparse column's step stays sparse: rest = lasting - beta root. */
 typedef struct logistic_set {
     uint32_t n, room;
-    uint32_t fetched; /* members whose entries are here */
     logistic_member *member;
-    uint32_t *place; /* [columns] 1 + place, 0: no member */
-    uint64_t entries, room_entries;
-    double *value;   /* x */
-    double *scaled;  /* x root */
-    uint32_t *index; /* rows */
+    uint32_t *place;       /* [columns] 1 + place, 0: no member */
+    linear_packed columns; /* the first members', as far as they are here: x */
+    double *scaled;        /* [room_scaled]: x root, in the same places */
+    uint64_t room_scaled;
 
     uint64_t n_rows;
     double *y, *c, *z;      /* [n_rows] */
@@ -381,22 +380,9 @@ void logistic_set_clear(logistic_set *set);
 strads_err logistic_set_join(logistic_state *state, uint32_t j, double w);
 /* How many of the next members fit one fetch, and their entries. */
 uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries);
-/* A fetch's block has an id that says how many entries its columns have. */
-static inline uint64_t logistic_fetch_id(uint64_t number, uint64_t entries)
-{
-    return number << 40 | entries;
-}
-static inline uint64_t logistic_fetch_entries(uint64_t id)
-{
-    return id & ((UINT64_C(1) << 40) - 1);
-}
-/* Bytes that the entries of `n` columns need at most. */
-size_t logistic_fetch_bytes(uint32_t n, uint64_t entries);
-/* A worker's: writes the entries of the block's columns; returns bytes. */
-size_t logistic_write_columns(const strads_task *task);
-/* Takes in what workers wrote, one after the other. */
+/* Takes in the next members' columns, as linear_packed_write wrote them. */
 strads_err logistic_take_columns(strads_commit *commit);
-/* A member's column; `of`: set->value or set->scaled. */
+/* A member's column; `of`: set->columns.value or set->scaled. */
 linear_column logistic_column_of(const logistic_set *set,
                                  const logistic_member *m, const double *of);
 /* The rows' y and c: one number each, y c, whose sign is there for c = 0, too.
