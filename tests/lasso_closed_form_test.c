@@ -6,10 +6,10 @@
 
 #include "tests/lasso_design.h"
 
-static lasso_fit fit_well(const lasso_design *design,
-                          const strads_lasso_options *options)
+static linear_fit fit_well(const lasso_design *design,
+                           const strads_lasso_options *options)
 {
-    lasso_fit fit = lasso_design_fit(design, options, NULL);
+    linear_fit fit = lasso_design_fit(design, options, NULL);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
@@ -49,7 +49,7 @@ Test(lasso_closed_form, an_orthogonal_design_gives_soft_thresholds)
         const strads_lasso_options *o = &cases[c];
         const double ratio = o->l1_ratio > 0 ? o->l1_ratio : 1;
         const double l1 = o->lambda * ratio, l2 = o->lambda - l1;
-        lasso_fit fit = fit_well(&d, o);
+        linear_fit fit = fit_well(&d, o);
         for (uint64_t j = 0; j < d.cols; j++) {
             double z = 0;
             for (uint64_t i = 0; i < d.rows; i++)
@@ -60,7 +60,7 @@ Test(lasso_closed_form, an_orthogonal_design_gives_soft_thresholds)
             cr_expect_float_eq(fit.w[j], w, 1e-6, "case %zu, column %llu", c,
                                (unsigned long long)j);
         }
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     lasso_design_free(&d);
 }
@@ -77,10 +77,10 @@ Test(lasso_closed_form, one_column_has_one_threshold)
         xy += x[i] * y[i];
         xx += x[i] * x[i];
     }
-    lasso_fit fit = fit_well(&d, &(strads_lasso_options){.lambda = .7});
+    linear_fit fit = fit_well(&d, &(strads_lasso_options){.lambda = .7});
     cr_expect_float_eq(fit.w[0], soft(xy, 5 * .7) / xx, 1e-9);
     cr_expect_float_eq(fit.lambda_max, fabs(xy) / 5, 1e-12);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -92,15 +92,15 @@ Test(lasso_closed_form, from_lambda_max_on_nothing_enters)
 
     for (size_t k = 0; k < 3; k++) {
         const strads_lasso_options o = {.lambda_ratio = above[k]};
-        lasso_fit fit = fit_well(&d, &o);
+        linear_fit fit = fit_well(&d, &o);
         cr_expect_eq(fit.nonzeros, 0, "at %g lambda_max: %llu nonzeros",
                      above[k], (unsigned long long)fit.nonzeros);
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
-    lasso_fit below =
+    linear_fit below =
         fit_well(&d, &(strads_lasso_options){.lambda_ratio = .99});
     cr_expect_gt(below.nonzeros, 0);
-    lasso_fit_free(&below);
+    linear_fit_free(&below);
     lasso_design_free(&d);
 }
 
@@ -131,16 +131,16 @@ Test(lasso_closed_form, the_elastic_net_is_a_lasso_on_augmented_rows)
     const double lambda = .3, ratio = .4;
     const double n = (double)d.rows, more = n + (double)d.cols;
     lasso_design a = augmented(&d, lambda * (1 - ratio));
-    lasso_fit net = fit_well(&d, &(strads_lasso_options){.lambda = lambda,
-                                                         .l1_ratio = ratio});
-    lasso_fit lasso =
+    linear_fit net = fit_well(&d, &(strads_lasso_options){.lambda = lambda,
+                                                          .l1_ratio = ratio});
+    linear_fit lasso =
         fit_well(&a,
                  &(strads_lasso_options){.lambda = lambda * ratio * n / more});
 
     cr_expect_gt(net.nonzeros, 3);
     cr_expect_lt(lasso_distance(&d, net.w, lasso.w), 1e-5);
-    lasso_fit_free(&net);
-    lasso_fit_free(&lasso);
+    linear_fit_free(&net);
+    linear_fit_free(&lasso);
     lasso_design_free(&a);
     lasso_design_free(&d);
 }
@@ -184,17 +184,17 @@ Test(lasso_closed_form, an_intercept_is_the_same_as_centred_data)
         for (uint64_t i = 0; i < c.rows; i++)
             x[i] -= m.mean;
     }
-    lasso_fit with =
+    linear_fit with =
         fit_well(&d, &(strads_lasso_options){.lambda = .2, .intercept = true});
-    lasso_fit without = fit_well(&c, &(strads_lasso_options){.lambda = .2});
+    linear_fit without = fit_well(&c, &(strads_lasso_options){.lambda = .2});
     for (uint64_t j = 0; j < d.cols; j++)
         intercept -=
             with.w[j] * moments_of(lasso_design_col(&d, j), d.rows).mean;
     cr_expect_lt(lasso_distance(&d, with.w, without.w), 1e-6);
     cr_expect_float_eq(with.intercept, intercept, 1e-9);
     cr_expect_eq(without.intercept, 0);
-    lasso_fit_free(&with);
-    lasso_fit_free(&without);
+    linear_fit_free(&with);
+    linear_fit_free(&without);
     lasso_design_free(&c);
     lasso_design_free(&d);
 }
@@ -216,15 +216,15 @@ Test(lasso_closed_form, standardize_is_the_same_as_scaled_columns)
             lasso_design_col(&c, j)[i] =
                 lasso_design_col(&d, j)[i] / m.deviation;
     }
-    lasso_fit with = fit_well(&d, &scaled), without = fit_well(&c, &plain);
+    linear_fit with = fit_well(&d, &scaled), without = fit_well(&c, &plain);
     cr_expect_gt(with.nonzeros, 3);
     for (uint64_t j = 0; j < d.cols; j++) {
         const moments m = moments_of(lasso_design_col(&d, j), d.rows);
         cr_expect_float_eq(with.w[j] * m.deviation, without.w[j], 1e-6);
     }
     cr_expect_float_eq(with.intercept, without.intercept, 1e-6);
-    lasso_fit_free(&with);
-    lasso_fit_free(&without);
+    linear_fit_free(&with);
+    linear_fit_free(&without);
     lasso_design_free(&c);
     lasso_design_free(&d);
 }

@@ -11,32 +11,16 @@ enum { POINTS = 5 };
 static const lasso_recipe recipe = {
     .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
 
-/* The design without one row. */
-static lasso_design without(const lasso_design *d, uint64_t row)
-{
-    lasso_design out = lasso_design_zero(d->rows - 1, d->cols);
-
-    for (uint64_t i = 0; i < out.rows; i++) {
-        const uint64_t from = i < row ? i : i + 1;
-        out.y[i] = d->y[from];
-        for (uint64_t j = 0; j < d->cols; j++)
-            lasso_design_col(&out, j)[i] = lasso_design_col(d, j)[from];
-    }
-    return out;
-}
-
 /* The squared error at row `row` of a fit without it. */
 static double error_at(const lasso_design *d, uint64_t row,
                        const strads_lasso_options *options)
 {
-    lasso_design rest = without(d, row);
-    lasso_fit fit = lasso_design_fit(&rest, options, NULL);
-    double sum = fit.intercept;
+    lasso_design rest = lasso_design_without(d, row);
+    linear_fit fit = lasso_design_fit(&rest, options, NULL);
+    const double sum = linear_fit_value_at(&fit, d, row);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
-    for (uint64_t j = 0; j < d->cols; j++)
-        sum += fit.w[j] * lasso_design_col(d, j)[row];
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&rest);
     return (d->y[row] - sum) * (d->y[row] - sum);
 }

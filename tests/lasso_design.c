@@ -30,6 +30,19 @@ void lasso_design_free(lasso_design *design)
     *design = (lasso_design){0};
 }
 
+lasso_design lasso_design_without(const lasso_design *design, uint64_t row)
+{
+    lasso_design out = lasso_design_zero(design->rows - 1, design->cols);
+
+    for (uint64_t i = 0; i < out.rows; i++) {
+        const uint64_t from = i < row ? i : i + 1;
+        out.y[i] = design->y[from];
+        for (uint64_t j = 0; j < design->cols; j++)
+            lasso_design_col(&out, j)[i] = lasso_design_col(design, j)[from];
+    }
+    return out;
+}
+
 /* A draw that is close to normal: a sum of twelve uniform ones. */
 static double normal(uint64_t seed, uint64_t purpose, uint64_t index)
 {
@@ -110,9 +123,10 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
     return err;
 }
 
-static void take_result(const lasso_design *d, strads_result *result,
-                        lasso_fit *fit)
+static void take_result(const lasso_design *d, const void *options,
+                        strads_result *result, linear_fit *fit)
 {
+    (void)options;
     const strads_progress *last = strads_result_progress(result);
     const void *state = strads_result_state(result);
     uint64_t parameters;
@@ -135,35 +149,70 @@ static void take_result(const lasso_design *d, strads_result *result,
     fit->updates_other = last->updates_other;
 }
 
-lasso_fit lasso_design_fit(const lasso_design *design,
-                           const strads_lasso_options *options,
-                           const strads_engine_options *engine)
+linear_fit linear_fit_run(const lasso_design *design,
+                          const strads_program *program, const void *options,
+                          double tolerance, const strads_engine_options *engine,
+                          linear_take *take)
 {
     strads_engine_options o = {.workers = 1, .deterministic = true};
     strads_data *data = NULL;
     strads_result *result = NULL;
-    lasso_fit fit = {0};
+    linear_fit fit = {0};
 
     if (engine)
         o = *engine;
     o.size = sizeof(o);
     o.partitions = o.partitions ? o.partitions : 2;
-    o.tolerance = o.tolerance > 0 ? o.tolerance : 1e-12;
+    o.tolerance = o.tolerance > 0 ? o.tolerance : tolerance;
     o.max_rounds = o.max_rounds ? o.max_rounds : 200000;
     fit.err = lasso_design_data(design, o.partitions, &data);
     if (!fit.err)
-        fit.err = strads_run(&strads_program_lasso, options, data, &o, &result);
+        fit.err = strads_run(program, options, data, &o, &result);
     if (!fit.err)
-        take_result(design, result, &fit);
+        take(design, options, result, &fit);
     strads_result_free(result);
     strads_data_free(data);
     return fit;
 }
 
-void lasso_fit_free(lasso_fit *fit)
+void linear_fit_free(linear_fit *fit)
 {
     free(fit->w);
-    *fit = (lasso_fit){0};
+    *fit = (linear_fit){0};
+}
+
+double linear_fit_value_at(const linear_fit *fit, const lasso_design *design,
+                           uint64_t row)
+{
+    double sum = fit->intercept;
+
+    for (uint64_t j = 0; j < design->cols && !fit->err; j++)
+        sum += fit->w[j] * lasso_design_col(design, j)[row];
+    return sum;
+}
+
+linear_fit linear_fit_at(const strads_path_point *point, uint64_t cols)
+{
+    linear_fit fit = {.w = reserve(cols, sizeof(double)),
+                      .intercept = point->intercept,
+                      .lambda = point->lambda,
+                      .objective = point->objective,
+                      .gap = point->gap,
+                      .nonzeros = point->nonzeros};
+    for (uint64_t e = 0; e < point->nonzeros; e++) {
+        if (e > 0 && point->index[e] <= point->index[e - 1])
+            fit.err = STRADS_EMISMATCH;
+        fit.w[point->index[e]] = point->value[e];
+    }
+    return fit;
+}
+
+linear_fit lasso_design_fit(const lasso_design *design,
+                            const strads_lasso_options *options,
+                            const strads_engine_options *engine)
+{
+    return linear_fit_run(design, &strads_program_lasso, options, 1e-12, engine,
+                          take_result);
 }
 
 /* ---- optimality -------------------------------------------------------- */
@@ -189,7 +238,7 @@ static double scale_of(const lasso_design *d, const strads_lasso_options *o,
     return o->standardize ? sqrt(squares) : 1;
 }
 
-static double *residual_of(const lasso_design *d, const lasso_fit *fit)
+static double *residual_of(const lasso_design *d, const linear_fit *fit)
 {
     double *r = reserve(d->rows, sizeof(*r));
 
@@ -219,7 +268,7 @@ static double column_violation(double slope, double w, double lambda,
 
 double lasso_violation(const lasso_design *design,
                        const strads_lasso_options *options,
-                       const lasso_fit *fit)
+                       const linear_fit *fit)
 {
     const double n = (double)design->rows;
     double *r = residual_of(design, fit);
@@ -246,7 +295,7 @@ double lasso_violation(const lasso_design *design,
 }
 
 double lasso_value(const lasso_design *design,
-                   const strads_lasso_options *options, const lasso_fit *fit)
+                   const strads_lasso_options *options, const linear_fit *fit)
 {
     const double l1 = fit->lambda * l1_ratio(options), l2 = fit->lambda - l1;
     double *r = residual_of(design, fit);

@@ -1,6 +1,7 @@
 /* tests/lasso_design.h - designs for the Lasso, fits of them through the
  * engine, and the optimality conditions, written down once more from the
- * objective alone: nothing here looks into apps/lasso. */
+ * objective alone: nothing here looks into apps/lasso. Tests of other linear
+ * models have designs and fits from here, too. */
 #ifndef TESTS_LASSO_DESIGN_H
 #define TESTS_LASSO_DESIGN_H
 
@@ -27,6 +28,9 @@ lasso_design lasso_design_zero(uint64_t rows, uint64_t cols);
 lasso_design lasso_design_random(const lasso_recipe *recipe);
 void lasso_design_free(lasso_design *design);
 
+/* The same without one row, to be freed. */
+lasso_design lasso_design_without(const lasso_design *design, uint64_t row);
+
 /* The design as a data set, y its labels; by columns, or as asked for; to be
  * freed. */
 strads_err lasso_design_data(const lasso_design *design, uint32_t partitions,
@@ -39,32 +43,51 @@ static inline double *lasso_design_col(const lasso_design *design, uint64_t j)
     return design->x + j * design->rows;
 }
 
-/* A fit, to be freed. `w` has a number a column. */
-typedef struct lasso_fit {
+/* A fit of a linear model, to be freed. `w` has a number a column. */
+typedef struct linear_fit {
     strads_err err;
     strads_end end;
     double *w;
     double intercept, lambda, lambda_max, objective, gap;
     uint64_t nonzeros, updates_policy, updates_other;
-} lasso_fit;
+} linear_fit;
+
+/* Takes what a run has ended with into *fit. */
+typedef void linear_take(const lasso_design *design, const void *options,
+                         strads_result *result, linear_fit *fit);
+/* Runs a program on a design. `engine` may be NULL: one worker, two partitions,
+ * deterministic. Its size is filled in; partitions 0 means 2, tolerance 0 means
+ * `tolerance`. */
+linear_fit linear_fit_run(const lasso_design *design,
+                          const strads_program *program, const void *options,
+                          double tolerance, const strads_engine_options *engine,
+                          linear_take *take);
+void linear_fit_free(linear_fit *fit);
+
+/* x_i'w + b at a row of a design. */
+double linear_fit_value_at(const linear_fit *fit, const lasso_design *design,
+                           uint64_t row);
+
+/* The fit at a point of a path, all coefficients written out. STRADS_EMISMATCH
+ * in it: they are not in order. */
+linear_fit linear_fit_at(const strads_path_point *point, uint64_t cols);
 
 /* Runs it. `engine` may be NULL: one worker, two partitions, deterministic,
  * gap 1e-12. Its size is filled in; partitions 0 means 2, tolerance 0 means
  * 1e-12. */
-lasso_fit lasso_design_fit(const lasso_design *design,
-                           const strads_lasso_options *options,
-                           const strads_engine_options *engine);
-void lasso_fit_free(lasso_fit *fit);
+linear_fit lasso_design_fit(const lasso_design *design,
+                            const strads_lasso_options *options,
+                            const strads_engine_options *engine);
 
 /* By how much (w, b) misses the optimality conditions, relative to lambda:
  * the largest |subgradient| over all columns and the intercept. */
 double lasso_violation(const lasso_design *design,
                        const strads_lasso_options *options,
-                       const lasso_fit *fit);
+                       const linear_fit *fit);
 
 /* The objective at (w, b). */
 double lasso_value(const lasso_design *design,
-                   const strads_lasso_options *options, const lasso_fit *fit);
+                   const strads_lasso_options *options, const linear_fit *fit);
 
 /* The largest |difference| between two fits' coefficients. */
 double lasso_distance(const lasso_design *design, const double *v,

@@ -12,10 +12,10 @@ static const strads_lasso_options with_intercept = {.lambda_ratio = .1,
                                                     .intercept = true};
 static const strads_lasso_options without = {.lambda_ratio = .1};
 
-static lasso_fit fit_or_fail(const lasso_design *design,
-                             const strads_lasso_options *options)
+static linear_fit fit_or_fail(const lasso_design *design,
+                              const strads_lasso_options *options)
 {
-    lasso_fit fit = lasso_design_fit(design, options, NULL);
+    linear_fit fit = lasso_design_fit(design, options, NULL);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     return fit;
@@ -24,23 +24,23 @@ static lasso_fit fit_or_fail(const lasso_design *design,
 static void expect_zero(const lasso_design *design,
                         const strads_lasso_options *options)
 {
-    lasso_fit fit = fit_or_fail(design, options);
+    linear_fit fit = fit_or_fail(design, options);
 
     cr_expect_eq(fit.end, STRADS_END_CONVERGED);
     cr_expect_eq(fit.nonzeros, 0);
     cr_expect_eq(fit.gap, 0);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 static void expect_optimal(const lasso_design *design,
                            const strads_lasso_options *options)
 {
-    lasso_fit fit = fit_or_fail(design, options);
+    linear_fit fit = fit_or_fail(design, options);
     const double violation = lasso_violation(design, options, &fit);
 
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_lt(violation, 1e-4, "violated by %g lambda", violation);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 Test(lasso_edge, no_signal_gives_no_coefficients)
@@ -67,10 +67,10 @@ Test(lasso_edge, a_constant_label_is_all_intercept)
 
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = 1957.3;
-    lasso_fit fit = fit_or_fail(&d, &with_intercept);
+    linear_fit fit = fit_or_fail(&d, &with_intercept);
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_float_eq(fit.intercept, 1957.3, 1e-9);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -82,10 +82,10 @@ Test(lasso_edge, one_row_or_one_column_is_enough)
     lasso_design_col(&row, 1)[0] = 4;
     lasso_design_col(&row, 2)[0] = 1;
     expect_optimal(&row, &without);
-    lasso_fit fit = fit_or_fail(&row, &with_intercept);
+    linear_fit fit = fit_or_fail(&row, &with_intercept);
     cr_expect_eq(fit.nonzeros, 0);
     cr_expect_float_eq(fit.intercept, 2, 1e-12);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&row);
 }
 
@@ -94,11 +94,11 @@ Test(lasso_edge, more_partitions_than_rows_leave_some_empty)
     lasso_design d = lasso_design_random(&(lasso_recipe){
         .rows = 5, .cols = 12, .seed = 9, .density = 1, .noise = .1});
     const strads_engine_options engine = {.workers = 3, .partitions = 11};
-    lasso_fit fit = lasso_design_fit(&d, &with_intercept, &engine);
+    linear_fit fit = lasso_design_fit(&d, &with_intercept, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_lt(lasso_violation(&d, &with_intercept, &fit), 1e-4);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -115,10 +115,10 @@ Test(lasso_edge, empty_and_constant_columns_never_enter)
         lasso_design_col(&d, 0)[i] = 0;
         lasso_design_col(&d, 7)[i] = .1;
     }
-    lasso_fit fit = fit_or_fail(&d, &with_intercept);
+    linear_fit fit = fit_or_fail(&d, &with_intercept);
     cr_expect_eq(fit.w[0], 0);
     cr_expect_eq(fit.w[7], 0);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     expect_optimal(&d, &with_intercept);
     expect_optimal(&d, &(strads_lasso_options){.lambda_ratio = .1,
                                                .standardize = true});
@@ -156,16 +156,16 @@ Test(lasso_edge, a_label_far_from_zero_costs_an_intercept_no_digits)
 {
     lasso_design d = lasso_design_random(&(lasso_recipe){
         .rows = 60, .cols = 25, .seed = 12, .density = 1, .noise = .3});
-    lasso_fit near = fit_or_fail(&d, &with_intercept);
+    linear_fit near = fit_or_fail(&d, &with_intercept);
 
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] += 1e6;
-    lasso_fit far = fit_or_fail(&d, &with_intercept);
+    linear_fit far = fit_or_fail(&d, &with_intercept);
     cr_expect_eq(far.end, STRADS_END_CONVERGED, "gap %g", far.gap);
     cr_expect_lt(lasso_distance(&d, near.w, far.w), 1e-6);
     cr_expect_float_eq(far.intercept, near.intercept + 1e6, 1e-5);
-    lasso_fit_free(&near);
-    lasso_fit_free(&far);
+    linear_fit_free(&near);
+    linear_fit_free(&far);
     lasso_design_free(&d);
 }
 
@@ -174,12 +174,12 @@ Test(lasso_edge, a_tolerance_beyond_the_arithmetic_still_ends)
     lasso_design d = lasso_design_random(&(lasso_recipe){
         .rows = 30, .cols = 40, .seed = 21, .density = 1, .noise = .3});
     const strads_engine_options engine = {.workers = 1, .tolerance = 1e-30};
-    lasso_fit fit = lasso_design_fit(&d, &without, &engine);
+    linear_fit fit = lasso_design_fit(&d, &without, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_neq(fit.end, STRADS_END_ROUNDS);
     cr_expect_lt(fit.gap, 1e-10);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -201,11 +201,11 @@ Test(lasso_edge, gains_that_are_all_rounding_still_end)
                                           .deterministic = true,
                                           .tolerance = 1e-30,
                                           .max_rounds = 10000};
-    lasso_fit fit = lasso_design_fit(&d, &options, &engine);
+    linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_STOPPED, "gap %g", fit.gap);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -250,13 +250,13 @@ Test(lasso_edge, a_scan_is_never_far_away)
                                           .start_value = start,
                                           .progress = note_stride,
                                           .progress_arg = &s};
-    lasso_fit fit = lasso_design_fit(&d, &options, &engine);
+    linear_fit fit = lasso_design_fit(&d, &options, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_assert_gt(fit.updates_policy, PASSES * COLS);
     cr_expect_lt(s.longest, PASSES * COLS, "%llu updates without a scan",
                  (unsigned long long)s.longest);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -272,10 +272,10 @@ Test(lasso_edge, options_that_contradict_are_refused)
     lasso_design d = lasso_design_zero(3, 2);
 
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
-        lasso_fit fit = lasso_design_fit(&d, &bad[k], NULL);
+        linear_fit fit = lasso_design_fit(&d, &bad[k], NULL);
         cr_expect_eq(fit.err, STRADS_EINVAL, "case %zu", k);
         cr_expect_neq(strads_error_text()[0], '\0');
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     lasso_design_free(&d);
 }

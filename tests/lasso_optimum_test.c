@@ -48,7 +48,7 @@ static void expect_optimal(const lasso_design *design,
                            const strads_engine_options *engine,
                            const char *what)
 {
-    lasso_fit fit = lasso_design_fit(design, options, engine);
+    linear_fit fit = lasso_design_fit(design, options, engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s: %s", what, strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g", what,
@@ -64,7 +64,7 @@ static void expect_optimal(const lasso_design *design,
     cr_expect_eq(fit.nonzeros, nonzeros, "%s: %llu of %llu nonzeros", what,
                  (unsigned long long)fit.nonzeros,
                  (unsigned long long)nonzeros);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 Test(lasso_optimum, kkt_conditions_hold_under_every_option)
@@ -115,7 +115,7 @@ Test(lasso_optimum, workers_partitions_depth_and_policies_reach_the_same)
     lasso_design design = design_of(&sizes[2], 1);
     const strads_lasso_options options = {.lambda_ratio = .03,
                                           .intercept = true};
-    lasso_fit first = lasso_design_fit(&design, &options, NULL);
+    linear_fit first = lasso_design_fit(&design, &options, NULL);
 
     cr_assert_eq(first.err, STRADS_OK, "%s", strads_error_text());
     for (size_t p = 0; p < 3; p++)
@@ -127,16 +127,16 @@ Test(lasso_optimum, workers_partitions_depth_and_policies_reach_the_same)
                                                       .depth = depth,
                                                       .blocks = 1 + depth / 2,
                                                       .tolerance = 1e-9};
-                lasso_fit fit = lasso_design_fit(&design, &options, &engine);
+                linear_fit fit = lasso_design_fit(&design, &options, &engine);
                 cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
                 cr_expect_lt(fabs(fit.objective - first.objective),
                              1e-8 * first.objective,
                              "%s, depth %u, %u workers: %.12g, not %.12g",
                              policies[p], depth, workers, fit.objective,
                              first.objective);
-                lasso_fit_free(&fit);
+                linear_fit_free(&fit);
             }
-    lasso_fit_free(&first);
+    linear_fit_free(&first);
     lasso_design_free(&design);
 }
 
@@ -144,7 +144,7 @@ Test(lasso_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
 {
     lasso_design design = design_of(&sizes[4], 0);
     const strads_lasso_options options = {.lambda_ratio = .02};
-    lasso_fit fit[2];
+    linear_fit fit[2];
 
     for (uint32_t k = 0; k < 2; k++) {
         const strads_engine_options engine = {.workers = 1 + 2 * k,
@@ -157,8 +157,8 @@ Test(lasso_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     }
     cr_expect_arr_eq(fit[0].w, fit[1].w, design.cols * sizeof(double));
     cr_expect_eq(fit[0].updates_policy, fit[1].updates_policy);
-    lasso_fit_free(&fit[0]);
-    lasso_fit_free(&fit[1]);
+    linear_fit_free(&fit[0]);
+    linear_fit_free(&fit[1]);
     lasso_design_free(&design);
 }
 
@@ -166,19 +166,19 @@ Test(lasso_optimum, the_gap_bounds_what_a_rough_fit_has_left_to_gain)
 {
     lasso_design design = design_of(&sizes[1], 0);
     const strads_lasso_options options = {.lambda_ratio = .02};
-    lasso_fit best = lasso_design_fit(&design, &options, NULL);
+    linear_fit best = lasso_design_fit(&design, &options, NULL);
 
     for (double tolerance = .3; tolerance > 1e-6; tolerance /= 10) {
         const strads_engine_options engine = {.workers = 1,
                                               .tolerance = tolerance};
-        lasso_fit fit = lasso_design_fit(&design, &options, &engine);
+        linear_fit fit = lasso_design_fit(&design, &options, &engine);
         cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
         const double left = (fit.objective - best.objective) / fit.objective;
         cr_expect_leq(left, fit.gap + 1e-12, "left %g, gap %g", left, fit.gap);
         cr_expect_leq(fit.gap, tolerance);
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
-    lasso_fit_free(&best);
+    linear_fit_free(&best);
     lasso_design_free(&design);
 }
 
@@ -187,7 +187,7 @@ Test(lasso_optimum, a_start_near_the_optimum_ends_there)
     lasso_design design = design_of(&sizes[0], 2);
     const strads_lasso_options options = {.lambda_ratio = .05,
                                           .intercept = true};
-    lasso_fit cold = lasso_design_fit(&design, &options, NULL);
+    linear_fit cold = lasso_design_fit(&design, &options, NULL);
     uint32_t param[20];
 
     cr_assert_eq(cold.err, STRADS_OK, "%s", strads_error_text());
@@ -199,6 +199,6 @@ Test(lasso_optimum, a_start_near_the_optimum_ends_there)
                                           .start_param = param,
                                           .start_value = cold.w};
     expect_optimal(&design, &options, &engine, "warm start");
-    lasso_fit_free(&cold);
+    linear_fit_free(&cold);
     lasso_design_free(&design);
 }

@@ -27,23 +27,6 @@ static strads_result *run_path(const strads_data *data,
     return result;
 }
 
-/* A point as a fit, all coefficients written out. */
-static lasso_fit fit_of(const strads_path_point *point, uint64_t cols)
-{
-    lasso_fit fit = {.w = calloc(cols + 1, sizeof(double)),
-                     .intercept = point->intercept,
-                     .lambda = point->lambda,
-                     .objective = point->objective,
-                     .gap = point->gap,
-                     .nonzeros = point->nonzeros};
-
-    for (uint64_t e = 0; e < point->nonzeros; e++) {
-        cr_assert(e == 0 || point->index[e] > point->index[e - 1]);
-        fit.w[point->index[e]] = point->value[e];
-    }
-    return fit;
-}
-
 static void check_points(const lasso_design *d,
                          const strads_lasso_path_options *options,
                          const strads_result *result)
@@ -54,7 +37,8 @@ static void check_points(const lasso_design *d,
 
     cr_assert_eq(n, options->points);
     for (uint32_t k = 0; k < n; k++) {
-        lasso_fit fit = fit_of(&point[k], d->cols);
+        linear_fit fit = linear_fit_at(&point[k], d->cols);
+        cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
         const double share = pow(options->ratio, k / (n - 1.));
         cr_expect_float_eq(point[k].lambda, point[0].lambda * share,
                            1e-12 * point[k].lambda);
@@ -65,7 +49,7 @@ static void check_points(const lasso_design *d,
                      lasso_violation(d, &options->fit, &fit));
         cr_expect_float_eq(lasso_value(d, &options->fit, &fit), fit.objective,
                            1e-9 * fit.objective);
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
 }
 
@@ -125,12 +109,13 @@ Test(lasso_path, on_unit_columns_every_point_is_a_threshold)
     cr_assert_eq(n, 40);
     cr_expect_float_eq(point[0].lambda, 1, 1e-12, "lambda_max is 12 / n");
     for (uint32_t k = 0; k < n; k++) {
-        lasso_fit fit = fit_of(&point[k], N);
+        linear_fit fit = linear_fit_at(&point[k], N);
+        cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
         for (uint64_t j = 0; j < N; j++) {
             const double rest = fabs(d.y[j]) - N * point[k].lambda;
             cr_expect_float_eq(fit.w[j], copysign(fmax(rest, 0), d.y[j]), 1e-4);
         }
-        lasso_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     strads_result_free(result);
     strads_data_free(data);
@@ -152,12 +137,13 @@ Test(lasso_path, a_point_is_the_fit_at_its_lambda_alone)
         strads_lasso_path(strads_result_state(result), &n);
     for (uint32_t k = 1; k < n; k++) {
         const strads_lasso_options alone = {.lambda = point[k].lambda};
-        lasso_fit one = lasso_design_fit(&d, &alone, NULL);
-        lasso_fit fit = fit_of(&point[k], d.cols);
+        linear_fit one = lasso_design_fit(&d, &alone, NULL);
+        linear_fit fit = linear_fit_at(&point[k], d.cols);
+        cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
         cr_expect_float_eq(one.objective, fit.objective, 1e-10 * one.objective);
         cr_expect_lt(lasso_distance(&d, one.w, fit.w), 1e-3);
-        lasso_fit_free(&fit);
-        lasso_fit_free(&one);
+        linear_fit_free(&fit);
+        linear_fit_free(&one);
     }
     strads_result_free(result);
     strads_data_free(data);
@@ -183,9 +169,10 @@ Test(lasso_path, it_starts_where_it_is_told_and_a_path_of_one_point_is_a_fit)
     cr_assert_eq(n, 1);
     cr_expect_eq(point->lambda, .25);
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED);
-    lasso_fit fit = fit_of(point, d.cols);
+    linear_fit fit = linear_fit_at(point, d.cols);
+    cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
     cr_expect_lt(lasso_violation(&d, &options.fit, &fit), 2e-4);
-    lasso_fit_free(&fit);
+    linear_fit_free(&fit);
     strads_result_free(result);
     strads_data_free(data);
     lasso_design_free(&d);

@@ -49,7 +49,7 @@ static strads_result *train(const lasso_design *d,
 }
 
 /* The part of one class, as if it had been trained alone. */
-static logistic_fit part_of(const strads_result *result, uint32_t class)
+static linear_fit part_of(const strads_result *result, uint32_t class)
 {
     const void *state = strads_result_state(result);
     static double w[COLS];
@@ -60,9 +60,9 @@ static logistic_fit part_of(const strads_result *result, uint32_t class)
     cr_assert_eq(width, CLASSES);
     for (uint32_t j = 0; j < COLS; j++)
         w[j] = value[j * CLASSES + class];
-    return (logistic_fit){.w = w,
-                          .intercept = strads_logistic_intercepts(state)[class],
-                          .lambda = strads_logistic_resolved(state)->lambda};
+    return (linear_fit){.w = w,
+                        .intercept = strads_logistic_intercepts(state)[class],
+                        .lambda = strads_logistic_resolved(state)->lambda};
 }
 
 static void expect_optimal(const lasso_design *d,
@@ -74,7 +74,7 @@ static void expect_optimal(const lasso_design *d,
 
     for (uint32_t k = 0; k < CLASSES; k++) {
         const logistic_view view = {.positive = label[k]};
-        const logistic_fit part = part_of(result, k);
+        const linear_fit part = part_of(result, k);
         cr_expect_lt(logistic_violation(d, &view, options, &part), 1e-3,
                      "class %u", k);
         sum += logistic_value(d, &view, options, &part);

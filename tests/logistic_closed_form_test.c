@@ -9,11 +9,11 @@ static double logit(double p)
     return log(p / (1 - p));
 }
 
-static logistic_fit fit_well(const lasso_design *design,
-                             const strads_logistic_options *options)
+static linear_fit fit_well(const lasso_design *design,
+                           const strads_logistic_options *options)
 {
     const strads_engine_options engine = {.workers = 1, .tolerance = 1e-13};
-    logistic_fit fit = logistic_design_fit(design, options, &engine);
+    linear_fit fit = logistic_design_fit(design, options, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     return fit;
@@ -28,21 +28,21 @@ Test(logistic_closed_form, a_column_of_ones_is_a_penalised_share)
         d.x[i] = 1;
         d.y[i] = i < 8 ? 5 : 2;
     }
-    logistic_fit fit =
+    linear_fit fit =
         fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = 1});
     cr_expect_float_eq(fit.w[0], logit(.8 - .1), 1e-8);
     cr_expect_float_eq(fit.lambda_max, .3, 1e-12);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     fit = fit_well(&d, &(strads_logistic_options){.lambda = .3 + 1e-9,
                                                   .l1_ratio = 1});
     cr_expect_eq(fit.nonzeros, 0);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     /* lambda (a |w| + (1 - a)/2 w^2): k/n - s(w) = lambda (a + (1 - a) w). */
     fit =
         fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = .5});
     cr_expect_float_eq(.8 - 1 / (1 + exp(-fit.w[0])), .05 + .05 * fit.w[0],
                        1e-9);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -56,14 +56,14 @@ Test(logistic_closed_form, an_l2_penalty_alone_leaves_no_zeros)
         d.y[i] = i < 8;
         lasso_design_col(&d, 1)[i] = i == 9;
     }
-    logistic_fit fit =
+    linear_fit fit =
         fit_well(&d, &(strads_logistic_options){.lambda = .1, .l1_ratio = 0});
     const double u = 1 / (1 + exp(-fit.w[0]));
     const double last = 1 / (1 + exp(-fit.w[0] - fit.w[1]));
     cr_expect_eq(fit.nonzeros, 2);
     cr_expect_float_eq(.8 - .9 * u - .1 * last, .1 * fit.w[0], 1e-6);
     cr_expect_float_eq(-.1 * last, .1 * fit.w[1], 1e-6);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -79,7 +79,7 @@ Test(logistic_closed_form, two_groups_are_drawn_towards_each_other)
         d.x[i] = i < HERE;
         d.y[i] = i < HERE ? i < 8 : i % 3 == 0; /* 8 of 10, 10 of 30 */
     }
-    logistic_fit fit =
+    linear_fit fit =
         fit_well(&d, &(strads_logistic_options){.lambda = lambda,
                                                 .l1_ratio = 1,
                                                 .intercept = true});
@@ -87,7 +87,7 @@ Test(logistic_closed_form, two_groups_are_drawn_towards_each_other)
                  there = (10 + N * lambda) / THERE;
     cr_expect_float_eq(fit.intercept, logit(there), 1e-7);
     cr_expect_float_eq(fit.w[0], logit(here) - logit(there), 1e-7);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -99,17 +99,17 @@ Test(logistic_closed_form, above_lambda_max_only_the_intercept_is_left)
 
     for (uint64_t i = 0; i < d.rows; i++)
         positive += d.y[i] > 0;
-    logistic_fit fit =
+    linear_fit fit =
         fit_well(&d, &(strads_logistic_options){.lambda_ratio = 1.0001,
                                                 .l1_ratio = 1,
                                                 .intercept = true});
     cr_expect_eq(fit.nonzeros, 0);
     cr_expect_float_eq(fit.intercept, logit(positive / (double)d.rows), 1e-9);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     fit = fit_well(&d, &(strads_logistic_options){.lambda_ratio = .999,
                                                   .l1_ratio = 1,
                                                   .intercept = true});
     cr_expect_gt(fit.nonzeros, 0);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }

@@ -21,20 +21,12 @@ typedef struct verdict {
 static verdict judge(const lasso_design *d, uint64_t row,
                      const strads_logistic_options *options)
 {
-    lasso_design rest = lasso_design_zero(d->rows - 1, d->cols);
+    lasso_design rest = lasso_design_without(d, row);
+    linear_fit fit = logistic_design_fit(&rest, options, NULL);
+    const double sum = linear_fit_value_at(&fit, d, row);
 
-    for (uint64_t i = 0; i < rest.rows; i++) {
-        const uint64_t from = i < row ? i : i + 1;
-        rest.y[i] = d->y[from];
-        for (uint64_t j = 0; j < d->cols; j++)
-            lasso_design_col(&rest, j)[i] = lasso_design_col(d, j)[from];
-    }
-    logistic_fit fit = logistic_design_fit(&rest, options, NULL);
-    double sum = fit.intercept;
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
-    for (uint64_t j = 0; j < d->cols; j++)
-        sum += fit.w[j] * lasso_design_col(d, j)[row];
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&rest);
     return (verdict){.deviance = 2 * log1p(exp(-d->y[row] * sum)),
                      .right = (sum > 0) == (d->y[row] > 0)};

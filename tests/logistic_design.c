@@ -27,10 +27,10 @@ lasso_design logistic_design_random(const lasso_recipe *recipe)
 
 /* ---- fits -------------------------------------------------------------- */
 
-static void take_result(const lasso_design *d,
-                        const strads_logistic_options *options,
-                        strads_result *result, logistic_fit *fit)
+static void take_result(const lasso_design *d, const void *asked,
+                        strads_result *result, linear_fit *fit)
 {
+    const strads_logistic_options *options = asked;
     const strads_progress *last = strads_result_progress(result);
     const void *state = strads_result_state(result);
     const bool intercept = options && options->intercept;
@@ -57,36 +57,12 @@ static void take_result(const lasso_design *d,
     fit->updates_other = last->updates_other;
 }
 
-logistic_fit logistic_design_fit(const lasso_design *design,
-                                 const strads_logistic_options *options,
-                                 const strads_engine_options *engine)
+linear_fit logistic_design_fit(const lasso_design *design,
+                               const strads_logistic_options *options,
+                               const strads_engine_options *engine)
 {
-    strads_engine_options o = {.workers = 1, .deterministic = true};
-    strads_data *data = NULL;
-    strads_result *result = NULL;
-    logistic_fit fit = {0};
-
-    if (engine)
-        o = *engine;
-    o.size = sizeof(o);
-    o.partitions = o.partitions ? o.partitions : 2;
-    o.tolerance = o.tolerance > 0 ? o.tolerance : 1e-10;
-    o.max_rounds = o.max_rounds ? o.max_rounds : 200000;
-    fit.err = lasso_design_data(design, o.partitions, &data);
-    if (!fit.err)
-        fit.err =
-            strads_run(&strads_program_logistic, options, data, &o, &result);
-    if (!fit.err)
-        take_result(design, options, result, &fit);
-    strads_result_free(result);
-    strads_data_free(data);
-    return fit;
-}
-
-void logistic_fit_free(logistic_fit *fit)
-{
-    free(fit->w);
-    *fit = (logistic_fit){0};
+    return linear_fit_run(design, &strads_program_logistic, options, 1e-10,
+                          engine, take_result);
 }
 
 /* ---- the objective, once more ------------------------------------------ */
@@ -130,7 +106,7 @@ static double scale_of(const lasso_design *d, const logistic_view *view,
 
 /* y_i times (x_i'w + b) of all rows. */
 static double *margins(const lasso_design *d, const logistic_view *view,
-                       const logistic_fit *fit)
+                       const linear_fit *fit)
 {
     double *m = reserve(d->rows);
 
@@ -151,7 +127,7 @@ static double loss(double margin)
 
 double logistic_value(const lasso_design *design, const logistic_view *view,
                       const strads_logistic_options *options,
-                      const logistic_fit *fit)
+                      const linear_fit *fit)
 {
     const double l1 = fit->lambda * options->l1_ratio, l2 = fit->lambda - l1;
     const double sum = weight_sum(design, view);
@@ -172,7 +148,7 @@ double logistic_value(const lasso_design *design, const logistic_view *view,
 
 /* What the loss slopes down by along each margin z_i, over the sum of c. */
 static double *slopes(const lasso_design *d, const logistic_view *view,
-                      const logistic_fit *fit)
+                      const linear_fit *fit)
 {
     const double sum = weight_sum(d, view);
     double *r = margins(d, view, fit);
@@ -193,7 +169,7 @@ static double column_violation(double slope, double w, double l1, double l2)
 
 double logistic_violation(const lasso_design *design, const logistic_view *view,
                           const strads_logistic_options *options,
-                          const logistic_fit *fit)
+                          const linear_fit *fit)
 {
     const double l1 = fit->lambda * options->l1_ratio, l2 = fit->lambda - l1;
     double *r = slopes(design, view, fit);
@@ -225,7 +201,7 @@ static double entropy(double a)
 }
 
 double logistic_gap(const lasso_design *design, const logistic_view *view,
-                    const logistic_fit *fit)
+                    const linear_fit *fit)
 {
     const strads_logistic_options plain = {.l1_ratio = 1};
     const double sum = weight_sum(design, view);

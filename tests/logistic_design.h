@@ -11,21 +11,11 @@
  * noise is above its mean, and -1 elsewhere. */
 lasso_design logistic_design_random(const lasso_recipe *recipe);
 
-/* A fit, to be freed. `w` has a number a column. */
-typedef struct logistic_fit {
-    strads_err err;
-    strads_end end;
-    double *w;
-    double intercept, lambda, lambda_max, objective, gap;
-    uint64_t nonzeros, updates_policy, updates_other;
-} logistic_fit;
-
 /* Runs it. `engine` may be NULL: one worker, two partitions, deterministic.
  * Its size is filled in; partitions 0 means 2, tolerance 0 means 1e-10. */
-logistic_fit logistic_design_fit(const lasso_design *design,
-                                 const strads_logistic_options *options,
-                                 const strads_engine_options *engine);
-void logistic_fit_free(logistic_fit *fit);
+linear_fit logistic_design_fit(const lasso_design *design,
+                               const strads_logistic_options *options,
+                               const strads_engine_options *engine);
 
 /* How a design's rows count: the labels of the two classes, and the weight of
  * each row (NULL: 1). What class weights do is part of it. */
@@ -37,17 +27,17 @@ typedef struct logistic_view {
 /* By how much (w, b) misses the optimality conditions, relative to lambda. */
 double logistic_violation(const lasso_design *design, const logistic_view *view,
                           const strads_logistic_options *options,
-                          const logistic_fit *fit);
+                          const linear_fit *fit);
 
 /* The objective at (w, b). */
 double logistic_value(const lasso_design *design, const logistic_view *view,
                       const strads_logistic_options *options,
-                      const logistic_fit *fit);
+                      const linear_fit *fit);
 
 /* The relative duality gap at w, for fits without an intercept and with
  * l1_ratio 1: from the definition, with the losses' slopes scaled until all
  * columns are feasible. */
 double logistic_gap(const lasso_design *design, const logistic_view *view,
-                    const logistic_fit *fit);
+                    const linear_fit *fit);
 
 #endif

@@ -15,14 +15,14 @@
 static const logistic_view plain = {.negative = -1, .positive = 1};
 static const strads_logistic_options at_one = {.c = 1};
 
-static logistic_fit fit_dual(const lasso_design *design,
-                             const strads_logistic_options *options,
-                             const strads_engine_options *engine)
+static linear_fit fit_dual(const lasso_design *design,
+                           const strads_logistic_options *options,
+                           const strads_engine_options *engine)
 {
     strads_engine_options o = {.workers = 1, .deterministic = true};
     strads_data *data = NULL;
     strads_result *result = NULL;
-    logistic_fit fit = {0};
+    linear_fit fit = {0};
     uint64_t parameters;
     uint32_t width;
 
@@ -58,7 +58,7 @@ static logistic_fit fit_dual(const lasso_design *design,
 /* At most that much above the minimum, relative to the objective, by the
  * gradient at w. */
 static double excess(const lasso_design *d, const logistic_view *view,
-                     const strads_logistic_options *o, const logistic_fit *fit)
+                     const strads_logistic_options *o, const linear_fit *fit)
 {
     const double steep = logistic_violation(d, view, o, fit);
 
@@ -69,7 +69,7 @@ static void expect_minimum(const lasso_design *d, const logistic_view *view,
                            const strads_logistic_options *options,
                            const strads_engine_options *engine)
 {
-    logistic_fit fit = fit_dual(d, options, engine);
+    linear_fit fit = fit_dual(d, options, engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
@@ -77,7 +77,7 @@ static void expect_minimum(const lasso_design *d, const logistic_view *view,
                        1e-10 * fit.objective);
     const double above = excess(d, view, options, &fit);
     cr_expect_lt(above, 1e-6, "%g above the minimum, gap %g", above, fit.gap);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 static lasso_design design(uint64_t rows, uint64_t cols, double density,
@@ -126,28 +126,28 @@ Test(logistic_dual, it_is_the_minimum_that_columns_find)
 {
     lasso_design d = design(90, 120, .3, 5);
     const strads_logistic_options o = {.c = 1};
-    logistic_fit rows = fit_dual(&d, &o, NULL);
-    logistic_fit columns = logistic_design_fit(&d, &o, NULL);
+    linear_fit rows = fit_dual(&d, &o, NULL);
+    linear_fit columns = logistic_design_fit(&d, &o, NULL);
 
     cr_assert_eq(columns.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_float_eq(rows.objective, columns.objective,
                        1e-9 * rows.objective);
     cr_expect_float_eq(rows.lambda, columns.lambda, 1e-15);
     cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
-    logistic_fit_free(&rows);
-    logistic_fit_free(&columns);
+    linear_fit_free(&rows);
+    linear_fit_free(&columns);
     lasso_design_free(&d);
 }
 
 Test(logistic_dual, nearly_all_updates_are_the_policys)
 {
     lasso_design d = design(200, 1300, .02, 6);
-    logistic_fit fit = fit_dual(&d, &at_one, NULL);
+    linear_fit fit = fit_dual(&d, &at_one, NULL);
 
     cr_expect_gt(fit.updates_policy, 20 * fit.updates_other);
     cr_expect_eq(fit.nonzeros > 1000, true, "%llu",
                  (unsigned long long)fit.nonzeros);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -155,38 +155,38 @@ Test(logistic_dual, policies_and_workers_reach_the_same)
 {
     lasso_design d = design(120, 1300, .05, 7);
     const char *const policies[] = {"priority", "uniform", "cyclic"};
-    logistic_fit one = fit_dual(&d, &at_one, NULL);
+    linear_fit one = fit_dual(&d, &at_one, NULL);
 
     for (int k = 0; k < 3; k++)
         expect_minimum(&d, &plain, &at_one,
                        &(strads_engine_options){.workers = 2,
                                                 .partitions = 2,
                                                 .policy = policies[k]});
-    logistic_fit two =
+    linear_fit two =
         fit_dual(&d, &at_one,
                  &(strads_engine_options){.workers = 2, .deterministic = true});
     cr_expect_eq(memcmp(one.w, two.w, d.cols * sizeof(double)), 0);
-    logistic_fit_free(&one);
-    logistic_fit_free(&two);
+    linear_fit_free(&one);
+    linear_fit_free(&two);
     lasso_design_free(&d);
 }
 
 Test(logistic_dual, the_gap_bounds_what_is_left)
 {
     lasso_design d = design(100, 1300, .05, 8);
-    logistic_fit best = fit_dual(&d, &at_one, NULL);
+    linear_fit best = fit_dual(&d, &at_one, NULL);
 
     for (double tolerance = 1e-1; tolerance > 1e-7; tolerance /= 10) {
-        logistic_fit fit =
+        linear_fit fit =
             fit_dual(&d, &at_one,
                      &(strads_engine_options){.workers = 1,
                                               .tolerance = tolerance});
         cr_expect_leq(fit.gap, tolerance);
         cr_expect_geq(best.objective * (1 + 1e-11),
                       fit.objective * (1 - fit.gap));
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
-    logistic_fit_free(&best);
+    linear_fit_free(&best);
     lasso_design_free(&d);
 }
 
@@ -240,10 +240,10 @@ Test(logistic_dual, empty_rows_and_columns_and_doubled_ones_do_no_harm)
     for (uint64_t j = 0; j < d.cols; j++)
         lasso_design_col(&d, j)[7] = 0;
     each_partitions(&d, &at_one);
-    logistic_fit fit = fit_dual(&d, &at_one, NULL);
+    linear_fit fit = fit_dual(&d, &at_one, NULL);
     cr_expect_eq(fit.w[3], 0);
     cr_expect_float_eq(fit.w[4], fit.w[5], 1e-9);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -255,13 +255,13 @@ Test(logistic_dual, columns_of_any_scale_live_side_by_side)
         lasso_design_col(&d, 0)[i] *= 1e-8;
         lasso_design_col(&d, 1)[i] *= 1e3;
     }
-    logistic_fit rows = fit_dual(&d, &at_one, NULL);
-    logistic_fit columns = logistic_design_fit(&d, &at_one, NULL);
+    linear_fit rows = fit_dual(&d, &at_one, NULL);
+    linear_fit columns = logistic_design_fit(&d, &at_one, NULL);
     cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
     cr_expect_float_eq(rows.objective, columns.objective,
                        1e-9 * rows.objective);
-    logistic_fit_free(&rows);
-    logistic_fit_free(&columns);
+    linear_fit_free(&rows);
+    linear_fit_free(&columns);
     lasso_design_free(&d);
 }
 
@@ -306,21 +306,21 @@ Test(logistic_dual, two_rows_or_one_column_or_many_partitions_are_enough)
 Test(logistic_dual, labels_need_not_be_plus_and_minus_one)
 {
     lasso_design d = design(40, 12, 1, 12);
-    logistic_fit first = fit_dual(&d, &at_one, NULL);
+    linear_fit first = fit_dual(&d, &at_one, NULL);
 
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = d.y[i] > 0 ? 7 : 2.5;
-    logistic_fit same = fit_dual(&d, &at_one, NULL);
+    linear_fit same = fit_dual(&d, &at_one, NULL);
     cr_expect_lt(lasso_distance(&d, first.w, same.w), 1e-12);
-    logistic_fit turned =
+    linear_fit turned =
         fit_dual(&d, &(strads_logistic_options){.c = 1, .classes = "7,2.5"},
                  NULL);
     for (uint64_t j = 0; j < d.cols; j++)
         turned.w[j] = -turned.w[j];
     cr_expect_lt(lasso_distance(&d, first.w, turned.w), 1e-5);
-    logistic_fit_free(&first);
-    logistic_fit_free(&same);
-    logistic_fit_free(&turned);
+    linear_fit_free(&first);
+    linear_fit_free(&same);
+    linear_fit_free(&turned);
     lasso_design_free(&d);
 }
 
@@ -328,12 +328,12 @@ static void expect_refused(const lasso_design *d,
                            const strads_logistic_options *options,
                            strads_err err, const char *sentence)
 {
-    logistic_fit fit = fit_dual(d, options, NULL);
+    linear_fit fit = fit_dual(d, options, NULL);
 
     cr_expect_eq(fit.err, err, "%s", sentence);
     cr_expect(strstr(strads_error_text(), sentence) != NULL,
               "\"%s\" does not say \"%s\"", strads_error_text(), sentence);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 Test(logistic_dual, what_it_is_not_for_is_refused)

@@ -14,10 +14,10 @@ static const strads_logistic_options without = {.lambda_ratio = .1,
                                                 .l1_ratio = 1};
 static const logistic_view plain = {.negative = -1, .positive = 1};
 
-static logistic_fit fit_or_fail(const lasso_design *design,
-                                const strads_logistic_options *options)
+static linear_fit fit_or_fail(const lasso_design *design,
+                              const strads_logistic_options *options)
 {
-    logistic_fit fit = logistic_design_fit(design, options, NULL);
+    linear_fit fit = logistic_design_fit(design, options, NULL);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     return fit;
@@ -26,24 +26,24 @@ static logistic_fit fit_or_fail(const lasso_design *design,
 static void expect_optimal(const lasso_design *design,
                            const strads_logistic_options *options)
 {
-    logistic_fit fit = fit_or_fail(design, options);
+    linear_fit fit = fit_or_fail(design, options);
     const double violation = logistic_violation(design, &plain, options, &fit);
 
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
     cr_expect_lt(violation, 1e-3, "violated by %g lambda", violation);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 static void expect_refused(const lasso_design *design,
                            const strads_logistic_options *options,
                            strads_err err, const char *sentence)
 {
-    logistic_fit fit = logistic_design_fit(design, options, NULL);
+    linear_fit fit = logistic_design_fit(design, options, NULL);
 
     cr_expect_eq(fit.err, err, "%s", sentence);
     cr_expect(strstr(strads_error_text(), sentence) != NULL,
               "\"%s\" does not say \"%s\"", strads_error_text(), sentence);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 static lasso_design small(uint64_t seed)
@@ -59,22 +59,22 @@ static lasso_design small(uint64_t seed)
 Test(logistic_edge, labels_need_not_be_plus_and_minus_one)
 {
     lasso_design d = small(3);
-    logistic_fit first = fit_or_fail(&d, &with_intercept);
+    linear_fit first = fit_or_fail(&d, &with_intercept);
 
     for (uint64_t i = 0; i < d.rows; i++)
         d.y[i] = d.y[i] > 0 ? 7 : 2.5;
-    logistic_fit same = fit_or_fail(&d, &with_intercept);
+    linear_fit same = fit_or_fail(&d, &with_intercept);
     cr_expect_lt(lasso_distance(&d, first.w, same.w), 1e-12);
     strads_logistic_options turned = with_intercept;
     turned.classes = "7,2.5";
-    logistic_fit other = fit_or_fail(&d, &turned);
+    linear_fit other = fit_or_fail(&d, &turned);
     for (uint64_t j = 0; j < d.cols; j++)
         other.w[j] = -other.w[j];
     cr_expect_lt(lasso_distance(&d, first.w, other.w), 1e-4);
     cr_expect_float_eq(other.intercept, -first.intercept, 1e-4);
-    logistic_fit_free(&first);
-    logistic_fit_free(&same);
-    logistic_fit_free(&other);
+    linear_fit_free(&first);
+    linear_fit_free(&same);
+    linear_fit_free(&other);
     lasso_design_free(&d);
 }
 
@@ -112,9 +112,9 @@ Test(logistic_edge, two_rows_are_enough)
     lasso_design_col(&d, 1)[0] = 4;
     lasso_design_col(&d, 2)[0] = 1;
     const logistic_view view = {.negative = 0, .positive = 1};
-    logistic_fit fit = fit_or_fail(&d, &without);
+    linear_fit fit = fit_or_fail(&d, &without);
     cr_expect_lt(logistic_violation(&d, &view, &without, &fit), 1e-3);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -140,11 +140,11 @@ Test(logistic_edge, no_signal_gives_no_coefficients)
 
     d.y[1] = 1;
     for (int k = 0; k < 2; k++) {
-        logistic_fit fit = fit_or_fail(&d, k ? &with_intercept : &without);
+        linear_fit fit = fit_or_fail(&d, k ? &with_intercept : &without);
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
         cr_expect_eq(fit.nonzeros, 0);
         cr_expect_float_eq(fit.intercept, k ? log(.2) : 0, 1e-12);
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     lasso_design_free(&d);
 }
@@ -171,10 +171,10 @@ Test(logistic_edge, empty_and_constant_columns_never_enter)
         lasso_design_col(&d, 0)[i] = 0;
         lasso_design_col(&d, 7)[i] = .1;
     }
-    logistic_fit fit = fit_or_fail(&d, &with_intercept);
+    linear_fit fit = fit_or_fail(&d, &with_intercept);
     cr_expect_eq(fit.w[0], 0);
     cr_expect_eq(fit.w[7], 0);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     expect_optimal(&d, &with_intercept);
     expect_optimal(&d, &(strads_logistic_options){.lambda_ratio = .1,
                                                   .l1_ratio = 1,
@@ -191,7 +191,7 @@ Test(logistic_edge, empty_and_constant_columns_never_enter)
     cr_expect_eq(fit.w[0], 0);
     cr_expect_eq(fit.w[7], 0);
     cr_expect_lt(logistic_violation(&d, &plain, &with_intercept, &fit), 1e-3);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -260,11 +260,11 @@ Test(logistic_edge, more_partitions_than_rows_leave_some_empty)
     lasso_design d = logistic_design_random(&(lasso_recipe){
         .rows = 5, .cols = 12, .seed = 9, .density = 1, .noise = .1});
     const strads_engine_options engine = {.workers = 3, .partitions = 11};
-    logistic_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
+    linear_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_lt(logistic_violation(&d, &plain, &with_intercept, &fit), 1e-3);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -272,12 +272,12 @@ Test(logistic_edge, a_tolerance_beyond_the_arithmetic_still_ends)
 {
     lasso_design d = small(10);
     const strads_engine_options engine = {.workers = 1, .tolerance = 1e-30};
-    logistic_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
+    linear_fit fit = logistic_design_fit(&d, &with_intercept, &engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_neq(fit.end, STRADS_END_ROUNDS);
     cr_expect_lt(fit.gap, 1e-10);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
 
@@ -298,10 +298,10 @@ Test(logistic_edge, options_that_contradict_are_refused)
     lasso_design d = small(11);
 
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
-        logistic_fit fit = logistic_design_fit(&d, &bad[k], NULL);
+        linear_fit fit = logistic_design_fit(&d, &bad[k], NULL);
         cr_expect_eq(fit.err, STRADS_EINVAL, "case %zu", k);
         cr_expect_neq(strads_error_text()[0], '\0');
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     lasso_design_free(&d);
 }

@@ -56,7 +56,7 @@ static void expect_optimal(const lasso_design *design,
                            const strads_engine_options *engine,
                            const char *what)
 {
-    logistic_fit fit = logistic_design_fit(design, options, engine);
+    linear_fit fit = logistic_design_fit(design, options, engine);
 
     cr_assert_eq(fit.err, STRADS_OK, "%s: %s", what, strads_error_text());
     cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g", what,
@@ -72,7 +72,7 @@ static void expect_optimal(const lasso_design *design,
     cr_expect_eq(fit.nonzeros, nonzeros, "%s: %llu of %llu nonzeros", what,
                  (unsigned long long)fit.nonzeros,
                  (unsigned long long)nonzeros);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
 }
 
 Test(logistic_optimum, kkt_conditions_hold_under_every_option)
@@ -103,13 +103,13 @@ Test(logistic_optimum, a_large_support_is_solved_as_well)
     lasso_design d = logistic_design_random(&recipe);
 
     for (int k = 0; k < 2; k++) {
-        logistic_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
+        linear_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
         cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
         cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
         cr_expect_gt(fit.nonzeros, 400, "%llu",
                      (unsigned long long)fit.nonzeros);
         cr_expect_lt(logistic_violation(&d, &plain, &kinds[k], &fit), 1e-3);
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
     lasso_design_free(&d);
 }
@@ -121,7 +121,7 @@ Test(logistic_optimum, workers_partitions_depth_and_policies_reach_the_same)
     const strads_logistic_options options = {.lambda_ratio = .03,
                                              .l1_ratio = 1,
                                              .intercept = true};
-    logistic_fit first = logistic_design_fit(&design, &options, NULL);
+    linear_fit first = logistic_design_fit(&design, &options, NULL);
 
     cr_assert_eq(first.err, STRADS_OK, "%s", strads_error_text());
     for (size_t p = 0; p < 3; p++)
@@ -132,7 +132,7 @@ Test(logistic_optimum, workers_partitions_depth_and_policies_reach_the_same)
                                                   .depth = workers,
                                                   .blocks = workers,
                                                   .tolerance = 1e-9};
-            logistic_fit fit = logistic_design_fit(&design, &options, &engine);
+            linear_fit fit = logistic_design_fit(&design, &options, &engine);
             cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
             cr_expect_lt(fabs(fit.objective - first.objective),
                          1e-8 * first.objective,
@@ -143,9 +143,9 @@ Test(logistic_optimum, workers_partitions_depth_and_policies_reach_the_same)
                          "%s: %llu updates by the policy, %llu others",
                          policies[p], (unsigned long long)fit.updates_policy,
                          (unsigned long long)fit.updates_other);
-            logistic_fit_free(&fit);
+            linear_fit_free(&fit);
         }
-    logistic_fit_free(&first);
+    linear_fit_free(&first);
     lasso_design_free(&design);
 }
 
@@ -155,7 +155,7 @@ Test(logistic_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     const strads_logistic_options options = {.lambda_ratio = .02,
                                              .l1_ratio = 1,
                                              .intercept = true};
-    logistic_fit fit[2];
+    linear_fit fit[2];
 
     for (uint32_t k = 0; k < 2; k++) {
         const strads_engine_options engine = {.workers = 1 + 2 * k,
@@ -169,8 +169,8 @@ Test(logistic_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     cr_expect_arr_eq(fit[0].w, fit[1].w, design.cols * sizeof(double));
     cr_expect_eq(fit[0].intercept, fit[1].intercept);
     cr_expect_eq(fit[0].updates_policy, fit[1].updates_policy);
-    logistic_fit_free(&fit[0]);
-    logistic_fit_free(&fit[1]);
+    linear_fit_free(&fit[0]);
+    linear_fit_free(&fit[1]);
     lasso_design_free(&design);
 }
 
@@ -182,11 +182,11 @@ Test(logistic_optimum, the_gap_is_a_bound_and_a_tight_one)
         lasso_design design = design_of(&sizes[k], 0);
         const strads_logistic_options options = {.lambda_ratio = .02,
                                                  .l1_ratio = 1};
-        logistic_fit best = logistic_design_fit(&design, &options, NULL);
+        linear_fit best = logistic_design_fit(&design, &options, NULL);
         for (double tolerance = .3; tolerance > 1e-8; tolerance /= 10) {
             const strads_engine_options engine = {.workers = 1,
                                                   .tolerance = tolerance};
-            logistic_fit fit = logistic_design_fit(&design, &options, &engine);
+            linear_fit fit = logistic_design_fit(&design, &options, &engine);
             cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
             const double left =
                 (fit.objective - best.objective) / fit.objective;
@@ -195,9 +195,9 @@ Test(logistic_optimum, the_gap_is_a_bound_and_a_tight_one)
             cr_expect_leq(fit.gap, tolerance);
             cr_expect_leq(fit.gap,
                           1.1 * logistic_gap(&design, &plain, &fit) + 1e-12);
-            logistic_fit_free(&fit);
+            linear_fit_free(&fit);
         }
-        logistic_fit_free(&best);
+        linear_fit_free(&best);
         lasso_design_free(&design);
     }
 }
@@ -209,20 +209,20 @@ Test(logistic_optimum, every_certificate_bounds_what_is_left)
 
     for (size_t k = 3; k < sizeof(variants) / sizeof(variants[0]); k++) {
         const strads_engine_options tight = {.workers = 1, .tolerance = 1e-12};
-        logistic_fit best = logistic_design_fit(&design, &variants[k], &tight);
+        linear_fit best = logistic_design_fit(&design, &variants[k], &tight);
         for (double tolerance = .3; tolerance > 1e-7; tolerance /= 10) {
             const strads_engine_options engine = {.workers = 1,
                                                   .tolerance = tolerance};
-            logistic_fit fit =
+            linear_fit fit =
                 logistic_design_fit(&design, &variants[k], &engine);
             cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
             cr_expect_leq(fit.objective - best.objective,
                           fit.gap * fit.objective + 1e-12,
                           "variant %zu: %.12g above %.12g, gap %g", k,
                           fit.objective, best.objective, fit.gap);
-            logistic_fit_free(&fit);
+            linear_fit_free(&fit);
         }
-        logistic_fit_free(&best);
+        linear_fit_free(&best);
     }
     lasso_design_free(&design);
 }
@@ -233,7 +233,7 @@ Test(logistic_optimum, a_start_near_the_optimum_ends_there)
     const strads_logistic_options options = {.lambda_ratio = .05,
                                              .l1_ratio = 1,
                                              .intercept = true};
-    logistic_fit cold = logistic_design_fit(&design, &options, NULL);
+    linear_fit cold = logistic_design_fit(&design, &options, NULL);
     uint32_t param[20];
 
     cr_assert_eq(cold.err, STRADS_OK, "%s", strads_error_text());
@@ -245,7 +245,7 @@ Test(logistic_optimum, a_start_near_the_optimum_ends_there)
                                           .start_param = param,
                                           .start_value = cold.w};
     expect_optimal(&design, &plain, &options, &engine, "warm start");
-    logistic_fit_free(&cold);
+    linear_fit_free(&cold);
     lasso_design_free(&design);
 }
 

@@ -30,23 +30,6 @@ static strads_result *run_path(const strads_data *data,
     return result;
 }
 
-/* A point as a fit, all coefficients written out. */
-static logistic_fit fit_of(const strads_path_point *point, uint64_t cols)
-{
-    logistic_fit fit = {.w = calloc(cols + 1, sizeof(double)),
-                        .intercept = point->intercept,
-                        .lambda = point->lambda,
-                        .objective = point->objective,
-                        .gap = point->gap,
-                        .nonzeros = point->nonzeros};
-
-    for (uint64_t e = 0; e < point->nonzeros; e++) {
-        cr_assert(e == 0 || point->index[e] > point->index[e - 1]);
-        fit.w[point->index[e]] = point->value[e];
-    }
-    return fit;
-}
-
 static void check_points(const lasso_design *d,
                          const strads_logistic_path_options *options,
                          const strads_result *result)
@@ -57,7 +40,8 @@ static void check_points(const lasso_design *d,
 
     cr_assert_eq(n, options->points);
     for (uint32_t k = 0; k < n; k++) {
-        logistic_fit fit = fit_of(&point[k], d->cols);
+        linear_fit fit = linear_fit_at(&point[k], d->cols);
+        cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
         const double share = pow(options->ratio, k / (n - 1.));
         cr_expect_float_eq(point[k].lambda, point[0].lambda * share,
                            1e-12 * point[k].lambda);
@@ -72,7 +56,7 @@ static void check_points(const lasso_design *d,
         cr_expect_float_eq(2 * (double)d->rows *
                                logistic_value(d, &plain, &options->fit, &fit),
                            point[k].deviance, 1e-9 * point[k].deviance);
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
 }
 
@@ -129,12 +113,13 @@ Test(logistic_path, a_point_is_the_fit_at_its_lambda_alone)
     for (uint32_t k = 1; k < n; k++) {
         const strads_logistic_options alone = {.lambda = point[k].lambda,
                                                .l1_ratio = 1};
-        logistic_fit one = logistic_design_fit(&d, &alone, NULL);
-        logistic_fit fit = fit_of(&point[k], d.cols);
+        linear_fit one = logistic_design_fit(&d, &alone, NULL);
+        linear_fit fit = linear_fit_at(&point[k], d.cols);
+        cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
         cr_expect_float_eq(one.objective, fit.objective, 1e-9 * one.objective);
         cr_expect_lt(lasso_distance(&d, one.w, fit.w), 1e-3);
-        logistic_fit_free(&fit);
-        logistic_fit_free(&one);
+        linear_fit_free(&fit);
+        linear_fit_free(&one);
     }
     strads_result_free(result);
     strads_data_free(data);
@@ -160,9 +145,10 @@ Test(logistic_path, it_starts_where_it_is_told_and_a_path_of_one_point_is_a_fit)
     cr_assert_eq(n, 1);
     cr_expect_eq(point->lambda, .02);
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED);
-    logistic_fit fit = fit_of(point, d.cols);
+    linear_fit fit = linear_fit_at(point, d.cols);
+    cr_assert_eq(fit.err, STRADS_OK, "coefficients out of order");
     cr_expect_lt(logistic_violation(&d, &plain, &options.fit, &fit), 1e-3);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     strads_result_free(result);
     strads_data_free(data);
     lasso_design_free(&d);

@@ -15,7 +15,7 @@ static int check(const lasso_design *design,
                  const strads_logistic_options *options)
 {
     const strads_engine_options one = {.workers = 1, .tolerance = 1e-4};
-    logistic_fit first = logistic_design_fit(design, options, &one);
+    linear_fit first = logistic_design_fit(design, options, &one);
     int wrong = first.err != STRADS_OK;
 
     for (uint32_t depth = 0; depth <= 2 && !wrong; depth++) {
@@ -24,16 +24,16 @@ static int check(const lasso_design *design,
                                               .depth = depth,
                                               .blocks = 1 + depth,
                                               .tolerance = 1e-4};
-        logistic_fit fit = logistic_design_fit(design, options, &engine);
+        linear_fit fit = logistic_design_fit(design, options, &engine);
         wrong = fit.err != STRADS_OK ||
                 fabs(fit.objective - first.objective) > 2e-4 * first.objective;
         if (wrong)
             fprintf(stderr, "depth %u: error %d (%s), %.12g for %.12g\n", depth,
                     (int)fit.err, strads_error_text(), fit.objective,
                     first.objective);
-        logistic_fit_free(&fit);
+        linear_fit_free(&fit);
     }
-    logistic_fit_free(&first);
+    linear_fit_free(&first);
     return wrong;
 }
 

@@ -315,12 +315,12 @@ Test(logistic_softmax, two_labels_are_one_problem)
 
     for (uint64_t i = 0; i < ROWS; i++)
         d.y[i] = d.y[i] > 1;
-    logistic_fit a = logistic_design_fit(&d, &softmax, NULL);
-    logistic_fit b = logistic_design_fit(&d, &plain, NULL);
+    linear_fit a = logistic_design_fit(&d, &softmax, NULL);
+    linear_fit b = logistic_design_fit(&d, &plain, NULL);
     cr_assert_eq(a.err, STRADS_OK, "%s", strads_error_text());
     cr_expect_eq(lasso_distance(&d, a.w, b.w), 0);
-    logistic_fit_free(&a);
-    logistic_fit_free(&b);
+    linear_fit_free(&a);
+    linear_fit_free(&b);
     lasso_design_free(&d);
 }
 
@@ -330,10 +330,10 @@ Test(logistic_softmax, another_word_for_it_is_refused)
                                        .l1_ratio = 1,
                                        .multiclass = "all"};
     lasso_design d = design_of_classes(COLS);
-    logistic_fit fit = logistic_design_fit(&d, &o, NULL);
+    linear_fit fit = logistic_design_fit(&d, &o, NULL);
 
     cr_expect_eq(fit.err, STRADS_EINVAL);
     cr_expect(strstr(strads_error_text(), "expected ovr or softmax") != NULL);
-    logistic_fit_free(&fit);
+    linear_fit_free(&fit);
     lasso_design_free(&d);
 }
