@@ -104,17 +104,18 @@ refuses 2 "expected" mf train votes.train --method bold
 refuses 2 "als alone" mf train votes.train --method cd --implicit
 refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
 refuses 2 "needs ratings from 0" mf train votes.train --nonnegative --quiet
-gives 0 plan make four.json --partitions 4 --blocks 8
+gives 0 plan make four.json --partitions 4
 refuses 2 "the plan is for 4 partitions" mf train votes.train --quiet \
     --plan four.json --partitions 2
-refuses 2 "the plan has 8 blocks, program mf makes 16" mf train votes.train \
-    --plan four.json --workers 2 --quiet
-gives 0 plan make four.json --partitions 4 --blocks 12
+refuses 2 "the plan has 8 blocks, the option blocks says 12" mf train \
+    votes.train --plan four.json --blocks 12 --workers 2 --quiet
 gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet
 gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet \
     --method als
 : >empty.txt
-refuses 2 "empty.txt: is empty" mf train empty.txt --quiet
+refuses 2 "empty.txt: is empty, expected lines" mf train empty.txt --quiet
+printf 'user,item,rating\n' >header.csv
+refuses 2 "found no entries" mf train header.csv --quiet
 printf '0 0 2\n' >one.txt
 gives 0 mf train one.txt --rank 1 --workers 2
 gives 0 mf train one.txt --rank 1 --workers 2 --method als

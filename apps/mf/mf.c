@@ -69,7 +69,7 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     shape->parameters = items;
     shape->width = 1 + o.rank;
     shape->block_max = UINT32_MAX;
-    if (shape->blocks == 2 * shape->partitions) /* nobody asked for a number */
+    if (!shape->blocks_given)
         shape->blocks = (uint32_t)wanted_blocks(&o, items, shape->partitions);
     if (shape->blocks && items / shape->blocks >= UINT16_MAX)
         return strads_fail(STRADS_EINVAL,

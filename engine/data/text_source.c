@@ -92,8 +92,7 @@ static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
         err = map_file(text, fd);
     if (err == STRADS_OK && text->size == 0)
         return strads_fail(STRADS_EFORMAT,
-                           "%s: is empty, expected LIBSVM or MatrixMarket text",
-                           text->path);
+                           "%s: is empty, expected lines of text", text->path);
     return err;
 }
 

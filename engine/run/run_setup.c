@@ -255,6 +255,11 @@ static strads_err take_plan(sti_setup *setup)
                            "the plan is for %u partitions, the run has %u: "
                            "give both the same number",
                            plan->partitions, run->partitions);
+    if (setup->options.blocks > 1 && setup->options.blocks != plan->blocks)
+        return strads_fail(STRADS_EINVAL,
+                           "the plan has %u blocks, the option blocks says %u: "
+                           "leave that out",
+                           plan->blocks, setup->options.blocks);
     strads_err err = strads_plan_check(plan, 0);
     if (!err)
         err = sti_route_new(plan, &setup->route);
@@ -298,6 +303,7 @@ static strads_err take_shape(sti_setup *setup)
         .width = 1,
         .block_max = 64,
         .blocks = usual_blocks(setup),
+        .blocks_given = setup->options.plan_given || setup->options.blocks > 1,
         .rows = strads_data_rows(run->data),
         .cols = strads_data_cols(run->data),
         .partitions = run->partitions,

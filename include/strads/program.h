@@ -388,6 +388,9 @@ typedef struct strads_shape {
     /* How many of the parameters, the first ones, a model holds; preset to 0:
      * all. The rest is the run's own (a dual program's samples, say). */
     uint64_t coefficients;
+    /* RING; told: a plan or the option `blocks` says how many blocks, so
+     * `blocks` is not a mere preset. */
+    bool blocks_given;
 } strads_shape;
 
 /* The pool of a partition, and the first partition of a pool; pool == pools
