@@ -70,7 +70,7 @@ Test(data_bad_input, files_that_cannot_be_read)
     expect_refused("/nowhere/at/all.svm", NULL, STRADS_EIO, missing);
     const char *const directory[4] = {"is a directory", "expected a file"};
     expect_refused("/tmp", NULL, STRADS_EIO, directory);
-    const char *const empty[4] = {"is empty", "expected lines"};
+    const char *const empty[4] = {"is empty", "expected"};
     expect_refused(oracle_text("empty.svm", ""), NULL, STRADS_EFORMAT, empty);
     expect_refused(oracle_gzip(oracle_text("empty.svm", ""), 1), NULL,
                    STRADS_EFORMAT, empty);
