@@ -80,6 +80,13 @@ printf '0\n2 0:1 2:2\n0\n' >corpus.txt
 gives 0 lda train corpus.txt --topics 2 --sweeps 3 --assignments a.txt --quiet
 same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 3 0 " "tokens of documents"
 
+# Options that mean nothing to a program whose blocks go by a plan.
+for option in "--policy cyclic" "--schedulers 2" "--threshold 0.5" "--f32" \
+    "--labels corpus.txt" "--start m.json"; do
+    refuses 2 "${option%% *}: program lda has no use for it" \
+        lda train corpus.txt --topics 2 $option
+done
+
 # Files that are cut, or none.
 gzip -c "$STRADS_SOURCE/data/docword.sotu-tiny.txt" | head -c 20000 >cut.gz
 refuses 2 'cut.gz' lda train cut.gz --quiet

@@ -43,6 +43,13 @@ for option in lambda lambda-ratio l1-ratio intercept standardize positive \
     says out "--$option"
 done
 
+# Half a command lists what it may become.
+gives 0 lasso --help
+says out "strads lasso train DATA" "strads lasso show MODEL"
+cp out asked
+gives 0 help lasso
+cmp -s out asked || fail "help lasso differs from lasso --help"
+
 # Wrong commands and names
 refuses 2 'did you mean "strads lasso train"?' lasso trian x
 refuses 2 'expected strads lasso train or strads lasso predict' lasso

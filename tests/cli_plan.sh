@@ -41,8 +41,9 @@ refuses 2 'none.svm' plan make p.json --partitions 2 --data none.svm
 refuses 2 'half a command; expected strads plan make' plan
 
 # A program without a ring takes none
-refuses 2 '--plan four.json: program lasso has no RING phase' \
+refuses 2 '--plan: program lasso has no use for it: it has no RING phase' \
     lasso train "$year_train" --plan four.json --workers 2
-refuses 2 'broken.json: step 0: block 1' \
-    lasso train "$year_train" --plan broken.json
+printf '{"plan": "four.json"}\n' >config.json
+refuses 2 '--plan: program lasso has no use for it' \
+    lasso train "$year_train" --config config.json
 finish

@@ -53,26 +53,6 @@ static const char *nearest(const cli_reader *r, const char *wrong)
     return best;
 }
 
-static bool has_ring(const strads_program *program)
-{
-    bool ring = false;
-    for (uint32_t k = 0; k < program->n_phases; k++) {
-        ring = ring || program->phases[k].to == STRADS_TO_RING;
-    }
-    return ring;
-}
-
-bool cli_option_suits(const strads_program *program, const char *name)
-{
-    if (strcmp(name, "plan") == 0 || strcmp(name, "versions") == 0) {
-        return has_ring(program);
-    }
-    if (strcmp(name, "pools") == 0) {
-        return program->pooled;
-    }
-    return strcmp(name, "shards") != 0 || program->run;
-}
-
 static void add_part(cli_reader *r, const char *title,
                      const strads_option *table, void *values)
 {
@@ -146,6 +126,12 @@ static strads_err check_option(const cli_reader *r, int argc, char **argv,
     const strads_option *option = find(r, name, &values);
     if (!option || length >= sizeof name) {
         return unknown_option(r, name);
+    }
+    strads_err err = r->syntax->program
+                         ? cli_option_refuse(r->syntax->program, name)
+                         : STRADS_OK;
+    if (err) {
+        return err;
     }
     if (option->kind != STRADS_OPTION_BOOL && word[length] == '\0' &&
         ++*at == argc) {

@@ -25,7 +25,8 @@ typedef struct cli_syntax {
     const char *footer;  /* below the options, or NULL */
     cli_group groups[CLI_MOST_GROUPS]; /* up to the first without a table */
     bool config; /* --config and --print-config belong to it */
-    const strads_program *program; /* --help lists what suits it; NULL: all */
+    const strads_program *program; /* what suits it is listed, the rest
+                                      refused; NULL: all */
 } cli_syntax;
 
 typedef struct cli_parsed {
@@ -33,9 +34,11 @@ typedef struct cli_parsed {
     bool done; /* --help or --print-config has been answered: exit with 0 */
 } cli_parsed;
 
-/* Whether an option of the engine's can mean anything to this program. One that
- * does not is refused when it is used, with a reason. */
+/* Whether an option can mean anything to this program. */
 bool cli_option_suits(const strads_program *program, const char *name);
+
+/* STRADS_EINVAL, with the reason, where it cannot. */
+strads_err cli_option_refuse(const strads_program *program, const char *name);
 
 /* Rows that many tables have; `at` is the field's place. */
 #define CLI_OPTION_OUTPUT(at)                                               \

@@ -18,14 +18,12 @@ typedef struct outcome {
 static outcome judge(const cli_job *j)
 {
     const strads_result *result = j->result;
-    bool loop = j->train->program->run != NULL;
     int bound = isnan(strads_result_progress(result)->gap) ? CLI_OK : CLI_BOUND;
     switch (strads_result_end(result)) {
     case STRADS_END_CONVERGED:
         return (outcome){"converged", "converged", CLI_OK};
     case STRADS_END_STOPPED:
-        return (outcome){"stopped", loop ? "done" : "stopped by the program",
-                         CLI_OK};
+        return (outcome){"stopped", "done", CLI_OK};
     case STRADS_END_ROUNDS:
         return (outcome){"max-rounds", "stopped by --max-rounds", bound};
     case STRADS_END_TIME:
@@ -50,7 +48,7 @@ static void tell_times(const cli_job *j, const strads_progress *p)
 
 static void summarise(const cli_job *j, const outcome *end)
 {
-    char figures[160] = "";
+    char figures[200] = "";
     size_t at = 0;
     const strads_progress *p = strads_result_progress(j->result);
     bool loop = j->train->program->run != NULL;
@@ -59,13 +57,18 @@ static void summarise(const cli_job *j, const outcome *end)
                                p->objective);
     }
     if (!isnan(p->gap)) {
-        (void)snprintf(figures + at, sizeof figures - at, " gap %.1e,", p->gap);
+        at += (size_t)snprintf(figures + at, sizeof figures - at, " gap %.1e,",
+                               p->gap);
+    }
+    /* A model that is no list of weights counts none. */
+    if (!isnan(p->gap) || p->nonzeros > 0) {
+        (void)snprintf(figures + at, sizeof figures - at,
+                       " %" PRIu64 " nonzeros,", p->nonzeros);
     }
     cli_say(j->files.quiet,
-            "%s after %" PRIu64 " %s and %.3g s:%s %" PRIu64
-            " nonzeros, seed %" PRIu64,
-            end->text, p->round, loop ? "clocks" : "rounds", p->seconds,
-            figures, p->nonzeros, j->engine.seed);
+            "%s after %" PRIu64 " %s and %.3g s:%s seed %" PRIu64, end->text,
+            p->round, loop ? "clocks" : "rounds", p->seconds, figures,
+            j->engine.seed);
     if (loop) {
         tell_times(j, p);
     }

@@ -10,11 +10,8 @@ strads_err cli_plan_take(const strads_program *program,
         return STRADS_OK;
     }
     strads_err err = strads_plan_read(engine->plan, plan);
-    if (!err && !cli_option_suits(program, "plan")) {
-        err = strads_fail(STRADS_EINVAL,
-                          "--plan %s: program %s has no RING phase that a plan "
-                          "could be for",
-                          engine->plan, program->name);
+    if (!err) {
+        err = cli_option_refuse(program, "plan");
     }
     if (!err && engine->partitions == 0) {
         engine->partitions = (*plan)->partitions;

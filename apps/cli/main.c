@@ -149,16 +149,20 @@ static const cli_command commands[] = {
 };
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
+static void list_command(FILE *out, const cli_command *command)
+{
+    char usage[64];
+    (void)snprintf(usage, sizeof usage, "%s %s", command->name, command->args);
+    (void)fprintf(out, "  strads %-26s %s\n", usage, command->summary);
+}
+
 static int show_help(FILE *out)
 {
     (void)fputs("strads trains models by scheduled model parallelism.\n\n"
                 "Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n",
                 out);
     for (size_t k = 0; k < N_COMMANDS; k++) {
-        char usage[64];
-        (void)snprintf(usage, sizeof usage, "%s %s", commands[k].name,
-                       commands[k].args);
-        (void)fprintf(out, "  strads %-26s %s\n", usage, commands[k].summary);
+        list_command(out, &commands[k]);
     }
     (void)fputs("  strads help [COMMAND]             this text, or a "
                 "command's\n"
@@ -211,19 +215,43 @@ static const cli_command *find_command(int argc, char **argv, int *words)
     return NULL;
 }
 
+/* Whether the command goes on from `word`: "lasso train" does from "lasso". */
+static bool goes_on(const cli_command *command, const char *word)
+{
+    size_t length = strlen(word);
+    return strncmp(command->name, word, length) == 0 &&
+           command->name[length] == ' ';
+}
+
 /* "lasso" alone: names what goes on from there. False: nothing does. */
 static bool list_longer(const char *word, char *out, size_t size)
 {
     size_t at = 0;
-    size_t length = strlen(word);
     for (size_t k = 0; k < N_COMMANDS && at < size; k++) {
-        const char *name = commands[k].name;
-        if (strncmp(name, word, length) == 0 && name[length] == ' ') {
+        if (goes_on(&commands[k], word)) {
             at += (size_t)snprintf(out + at, size - at, "%sstrads %s",
-                                   at ? " or " : "", name);
+                                   at ? " or " : "", commands[k].name);
         }
     }
     return at > 0;
+}
+
+static bool is_half(const char *word)
+{
+    char longer[256];
+    return list_longer(word, longer, sizeof longer);
+}
+
+/* The help of half a command: the commands that it may become. */
+static int show_half(const char *word)
+{
+    (void)printf("Usage: strads %s COMMAND [OPTION...] ARGUMENTS\n\n", word);
+    for (size_t k = 0; k < N_COMMANDS; k++) {
+        if (goes_on(&commands[k], word)) {
+            list_command(stdout, &commands[k]);
+        }
+    }
+    return CLI_OK;
 }
 
 static const char *nearest_command(const char *wrong)
@@ -276,6 +304,10 @@ static int run_command(int argc, char **argv)
 {
     int words = 0;
     const cli_command *command = find_command(argc, argv, &words);
+    if (!command && argc == 2 && strcmp(argv[1], "--help") == 0 &&
+        is_half(argv[0])) {
+        return show_half(argv[0]);
+    }
     return command ? command->run(argc - words, argv + words)
                    : unknown_command(argc, argv);
 }
@@ -290,6 +322,9 @@ static int help(int argc, char **argv)
         return show_help(stdout);
     }
     const cli_command *command = find_command(argc, argv, &n);
+    if (!command && argc == 1 && is_half(argv[0])) {
+        return show_half(argv[0]);
+    }
     return command ? command->run(1, words) : unknown_command(argc, argv);
 }
 
