@@ -4,8 +4,8 @@
  * of REPEATS runs; no arguments. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/measuring.h"
 #include "engine/base/random.h"
 #include "schedulers/urn.h"
 #include "strads/policy.h"
@@ -14,21 +14,7 @@ enum { REPEATS = 7, DRAWS = 100000, CHOICES = 4000, BLOCK = 64 };
 
 static double now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-static double median(double *of)
-{
-    qsort(of, REPEATS, sizeof *of, ascending);
-    return of[REPEATS / 2];
+    return 1e9 * bench_wall();
 }
 
 static void must(strads_err err)
@@ -88,7 +74,8 @@ static void bench_urn(uint32_t n)
     }
     printf("%9u parameters: draw %6.1f ns, update %6.1f ns, scan %5.2f ns a "
            "parameter\n",
-           n, median(draw), median(update), median(scan));
+           n, bench_median(draw, REPEATS), bench_median(update, REPEATS),
+           bench_median(scan, REPEATS));
     free(all);
     free(priority);
     sti_urn_close(&urn);
@@ -137,7 +124,7 @@ static void bench_policy(const strads_policy *policy, uint32_t n)
     for (int r = 0; r < REPEATS; r++)
         choice[r] = time_choices(policy, state, &asked, &random);
     printf("%9u parameters: %-8s %8.0f ns a choice of %d, with its commit\n", n,
-           policy->name, median(choice), BLOCK);
+           policy->name, bench_median(choice, REPEATS), BLOCK);
     policy->close(state);
     free(weight);
 }

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/measuring.h"
 #include "strads/data.h"
 
 enum { ROUNDS = 5, WIDTHS_MAX = 8 };
@@ -37,26 +38,6 @@ typedef struct figures {
     double load;
 } figures;
 
-static double now_ms(clockid_t clock)
-{
-    struct timespec t;
-    (void)clock_gettime(clock, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof *values, ascending);
-    return values[ROUNDS / 2];
-}
-
 static bool refused(void)
 {
     (void)fprintf(stderr, "bench_reader: %s\n", strads_error_text());
@@ -68,12 +49,12 @@ static bool read_once(const char *path, uint32_t threads, double *ms,
 {
     strads_data_options o = {.size = sizeof o, .threads = threads};
     strads_data *data;
-    double begin = now_ms(CLOCK_MONOTONIC);
-    double cpu_begin = now_ms(CLOCK_PROCESS_CPUTIME_ID);
+    double begin = 1e3 * bench_wall();
+    double cpu_begin = 1e3 * bench_cpu();
     if (strads_data_read(path, &o, &data) != STRADS_OK)
         return refused();
-    *ms = now_ms(CLOCK_MONOTONIC) - begin;
-    *cpu_ms = now_ms(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin;
+    *ms = 1e3 * bench_wall() - begin;
+    *cpu_ms = 1e3 * bench_cpu() - cpu_begin;
     strads_data_free(data);
     return true;
 }
@@ -82,7 +63,7 @@ static bool read_once(const char *path, uint32_t threads, double *ms,
 static bool scan_once(const char *path, double *ms)
 {
     struct stat info;
-    double begin = now_ms(CLOCK_MONOTONIC);
+    double begin = 1e3 * bench_wall();
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &info) != 0)
         return false;
@@ -98,7 +79,7 @@ static bool scan_once(const char *path, double *ms)
     lines = found;
     (void)lines;
     (void)munmap((void *)(uintptr_t)bytes, size);
-    *ms = now_ms(CLOCK_MONOTONIC) - begin;
+    *ms = 1e3 * bench_wall() - begin;
     return true;
 }
 
@@ -164,10 +145,10 @@ static bool measure_speed(figures *f)
                            &cpu_ms[w][round]))
                 return false;
     }
-    f->floor_ms = median(ms[WIDTHS_MAX]);
+    f->floor_ms = bench_median(ms[WIDTHS_MAX], ROUNDS);
     for (uint32_t w = 0; w < f->widths; w++) {
-        f->ms[w] = median(ms[w]);
-        f->cpu_ms[w] = median(cpu_ms[w]);
+        f->ms[w] = bench_median(ms[w], ROUNDS);
+        f->cpu_ms[w] = bench_median(cpu_ms[w], ROUNDS);
     }
     return true;
 }

@@ -6,8 +6,8 @@
  *     bench_sim [EVENTS]    roughly so many in each run */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/measuring.h"
 #include "bench/empty_program.h"
 
 enum { RUNS = 5, CASES = 4 };
@@ -19,14 +19,6 @@ typedef struct sim_case {
     uint64_t events;
     double rate[RUNS];
 } sim_case;
-
-/* Of the one thread that there is: what others do meanwhile counts nothing. */
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static strads_err measure(sim_case *c, uint64_t events, double *rate)
 {
@@ -46,13 +38,13 @@ static strads_err measure(sim_case *c, uint64_t events, double *rate)
                                     .jitter = c->jitter};
     strads_result *result = NULL;
     strads_sim_outcome outcome;
-    double begun = now();
+    double begun = bench_cpu();
     strads_err err = strads_simulate(&empty_program, NULL, c->data, &options,
                                      &sim, &result, &outcome);
     if (err)
         return err;
     c->events = outcome.events;
-    *rate = (double)outcome.events / (now() - begun);
+    *rate = (double)outcome.events / (bench_cpu() - begun);
     strads_result_free(result);
     return STRADS_OK;
 }

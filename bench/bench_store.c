@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "bench/measuring.h"
 #include "strads/policy.h"
 #include "strads/store.h"
 
@@ -29,21 +29,7 @@ struct bench {
 
 static double now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-static double median(double *of)
-{
-    qsort(of, REPEATS, sizeof *of, ascending);
-    return of[REPEATS / 2];
+    return 1e9 * bench_wall();
 }
 
 static void must(strads_err err)
@@ -173,12 +159,15 @@ static void run(const struct setup *setup)
         read[r] = time_read(&b);
         two[r] = time_two(&b);
     }
-    printf("%-28s %9.0f %9.0f %7.2f %9.0f %9.0f\n", setup->name, median(bare),
-           median(inc), median(inc) / median(bare), median(read), median(two));
+    printf("%-28s %9.0f %9.0f %7.2f %9.0f %9.0f\n", setup->name,
+           bench_median(bare, REPEATS), bench_median(inc, REPEATS),
+           bench_median(inc, REPEATS) / bench_median(bare, REPEATS),
+           bench_median(read, REPEATS), bench_median(two, REPEATS));
     printf("{\"bench\": \"store\", \"table\": \"%s\", \"bare_ns\": %.1f, "
            "\"inc_ns\": %.1f, \"read_ns\": %.1f, \"inc_two_threads_ns\": "
            "%.1f}\n",
-           setup->name, median(bare), median(inc), median(read), median(two));
+           setup->name, bench_median(bare, REPEATS), bench_median(inc, REPEATS),
+           bench_median(read, REPEATS), bench_median(two, REPEATS));
     free_bench(&b);
 }
 

@@ -24,9 +24,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "bench/measuring.h"
 #include "engine/runtime/link.h"
 
 enum { PING_BYTES = 64, PINGS = 2000, WARM_UP = 200, ROUNDS_MAX = 99 };
@@ -91,25 +91,6 @@ static void make_url(char url[160], const char *path, int port)
         (void)snprintf(url, 160, "ipc://%s", path);
     else
         (void)snprintf(url, 160, "tcp://127.0.0.1:%d", port);
-}
-
-static double now(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, ascending);
-    return values[count / 2];
 }
 
 /* ---- raw sockets ---- */
@@ -316,19 +297,19 @@ static void ask(const method *m, channel *c, char *buffer, double *figures)
 {
     double samples[PINGS];
     for (int i = 0; i < PINGS + WARM_UP; i++) {
-        double start = now();
+        double start = bench_wall();
         m->send(c, buffer, PING_BYTES);
         m->recv(c, buffer, PING_BYTES);
-        samples[i < WARM_UP ? 0 : i - WARM_UP] = now() - start;
+        samples[i < WARM_UP ? 0 : i - WARM_UP] = bench_wall() - start;
     }
-    figures[0] = 1e6 * median(samples, PINGS);
+    figures[0] = 1e6 * bench_median(samples, PINGS);
     for (int size = 0; size < 2; size++) {
-        double start = now();
+        double start = bench_wall();
         for (int i = 0; i < bulk_count[size]; i++)
             m->send(c, buffer, bulk_bytes[size]);
         m->recv(c, buffer, PING_BYTES);
         figures[1 + size] = 1e-9 * (double)bulk_bytes[size] * bulk_count[size] /
-                            (now() - start);
+                            (bench_wall() - start);
     }
     m->send(c, buffer, PING_BYTES);
 }
@@ -390,14 +371,14 @@ static void link_serving(void *arg, sti_link link, sti_frame *frame)
 static void link_asking(void *arg, sti_link link, sti_frame *frame)
 {
     channel *c = arg;
-    const double at = now();
+    const double at = bench_wall();
     (void)link;
     if (frame->header.kind == KIND_PING) {
         int i = c->pings++ - WARM_UP;
         c->samples[i < 0 ? 0 : i] = at - c->started;
     }
     if (frame->header.kind == KIND_PING && c->pings < PINGS + WARM_UP) {
-        c->started = now();
+        c->started = bench_wall();
         link_send(c, KIND_PING, frame->payload, PING_BYTES);
     } else {
         set_done(c);
@@ -448,17 +429,17 @@ static void link_ask(const method *m, channel *c, char *buffer, double *figures)
     static double samples[PINGS];
     (void)m;
     c->samples = samples;
-    c->started = now();
+    c->started = bench_wall();
     link_send(c, KIND_PING, buffer, PING_BYTES);
     wait_done(c);
-    figures[0] = 1e6 * median(samples, PINGS);
+    figures[0] = 1e6 * bench_median(samples, PINGS);
     for (int size = 0; size < 2; size++) {
-        double start = now();
+        double start = bench_wall();
         for (int i = 0; i < bulk_count[size]; i++)
             link_send(c, KIND_BULK, buffer, bulk_bytes[size]);
         wait_done(c);
         figures[1 + size] = 1e-9 * (double)bulk_bytes[size] * bulk_count[size] /
-                            (now() - start);
+                            (bench_wall() - start);
     }
 }
 
@@ -561,7 +542,7 @@ static void print_results(int rounds, bool json)
         for (size_t m = 0; m < METHODS; m++) {
             double at[FIGURES];
             for (int f = 0; f < FIGURES; f++)
-                at[f] = median(seen[m][ipc][f], (size_t)rounds);
+                at[f] = bench_median(seen[m][ipc][f], (size_t)rounds);
             printf(json ? "{\"bench\": \"transport\", \"transport\": \"%s\", "
                           "\"over\": \"%s\", \"round_trip_us\": %.2f, "
                           "\"gb_s_64k\": %.3f, \"gb_s_1m\": %.3f}\n"

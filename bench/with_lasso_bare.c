@@ -19,20 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <strads/lasso.h>
 #include <strads/strads.h>
 
+#include "bench/measuring.h"
+
 enum { GROUP = 64, THREADS_MAX = 64, SPINS = 20000 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(strads_err err)
 {
@@ -224,7 +217,7 @@ static strads_task task_of(struct bare_loop *e, uint32_t t)
 static void obey(struct bare_loop *e, uint32_t t)
 {
     const order *o = &e->order;
-    const double begun = now();
+    const double begun = bench_wall();
     strads_task task = task_of(e, t);
 
     if (o->refresh)
@@ -240,7 +233,7 @@ static void obey(struct bare_loop *e, uint32_t t)
         task.partial = e->partial[t];
         check(o->phase->update(&task));
     }
-    e->busy[t] += now() - begun;
+    e->busy[t] += bench_wall() - begun;
 }
 
 static void *serve(void *argument)
@@ -340,7 +333,7 @@ static void settle(struct bare_loop *e, const strads_commit *commit)
 static void aggregate(struct bare_loop *e, const strads_phase *phase,
                       strads_block block, const double *value)
 {
-    const double begun = now();
+    const double begun = bench_wall();
     strads_commit commit = {.state = e->state,
                             .config = &e->config,
                             .width = 1,
@@ -360,7 +353,7 @@ static void aggregate(struct bare_loop *e, const strads_phase *phase,
         e->new_priority[k] = -1;
     }
     check(phase->aggregate(&commit));
-    const double spent = now() - begun;
+    const double spent = bench_wall() - begun;
     e->busy[0] += spent;
     e->alone += spent;
     settle(e, &commit);
@@ -601,9 +594,9 @@ static void run(const settings *s, const strads_data *data)
     begin(e, s);
     for (uint32_t t = 1; t < s->threads; t++)
         pthread_create(&thread[t], NULL, serve, e);
-    const double begun = now();
+    const double begun = bench_wall();
     train(e, s, &report);
-    const double wall = now() - begun;
+    const double wall = bench_wall() - begun;
     e->order.quit = true;
     atomic_fetch_add(&e->turn, 1);
     for (uint32_t t = 1; t < s->threads; t++)

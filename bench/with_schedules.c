@@ -22,8 +22,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/measuring.h"
 #include "apps/linear/linear_kernels.h"
 #include "strads/lasso.h"
 #include "strads/strads.h"
@@ -51,13 +51,6 @@ typedef struct run_state {
     double *squares; /* [columns] */
     double *q;       /* [WIDTH] */
 } run_state;
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double soft(double x, double by)
 {
@@ -301,12 +294,13 @@ static strads_err objective(void *state, strads_report *report)
     run_state *s = state;
     const double value = (s->rr / 2 + s->l1 * s->norm_w) / s->rows;
     if (s->begun <= 0)
-        s->begun = now();
+        s->begun = bench_cpu();
     s->most = s->most > 0 ? s->most : value;
-    tell(now() - s->begun, s->updates, value);
+    tell(bench_cpu() - s->begun, s->updates, value);
     report->objective = value;
     report->gap = NAN;
-    report->stop = !(value < 1e3 * s->most) || now() - s->begun > s->how->limit;
+    report->stop =
+        !(value < 1e3 * s->most) || bench_cpu() - s->begun > s->how->limit;
     return STRADS_OK;
 }
 
@@ -479,9 +473,9 @@ static strads_err descend(sgd *s, const strads_task *task,
     double spent = 0, updates = 0, told = 0;
     strads_err err = STRADS_OK;
     for (uint64_t c = 0; !err && spent < s->how->limit; c++) {
-        const double begun = now();
+        const double begun = bench_cpu();
         err = turn_clock(s, session, c);
-        spent += now() - begun;
+        spent += bench_cpu() - begun;
         updates += s->columns;
         if (spent > 1.05 * told) {
             tell(spent, updates, whole_objective(s));
@@ -565,14 +559,14 @@ static bool choose_rounds(const char *name, setup *how)
 
 static void tell_progress(void *begun, const strads_progress *p)
 {
-    tell(now() - *(const double *)begun, (double)p->updates_policy,
+    tell(bench_cpu() - *(const double *)begun, (double)p->updates_policy,
          p->objective);
 }
 
 static strads_err run_lasso(const setup *how, const strads_data *data,
                             strads_result **result)
 {
-    double begun = now();
+    double begun = bench_cpu();
     const strads_lasso_options config = {.lambda_ratio = how->ratio};
     const strads_engine_options options = {.size = sizeof options,
                                            .workers = 1,

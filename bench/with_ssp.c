@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/measuring.h"
 #include "strads/strads.h"
 
 enum { WORKERS = 4, COLS = 64, BATCH = 32, MOST = 100000, EVERY = 8 };
@@ -26,13 +27,6 @@ typedef struct setup {
     uint32_t n;
     double second[MOST], error[MOST];
 } setup;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void pause_for(double seconds)
 {
@@ -53,7 +47,7 @@ static void note(setup *s, const double *w)
         all += target(j) * target(j);
     }
     if (s->n < MOST) {
-        s->second[s->n] = now() - s->begun;
+        s->second[s->n] = bench_wall() - s->begun;
         s->error[s->n++] = off / all;
     }
 }
@@ -207,7 +201,7 @@ int main(int argc, char **argv)
                                            .workers = WORKERS,
                                            .partitions = WORKERS,
                                            .time_limit = strtod(argv[3], NULL)};
-    s.begun = now();
+    s.begun = bench_wall();
     if (!data || strads_run(all ? &reduce : &servers, &config, data, &options,
                             &result)) {
         (void)fprintf(stderr, "with_ssp: %s\n", strads_error_text());
