@@ -7,6 +7,7 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 
 STRADS = os.environ["STRADS_BIN"]
@@ -66,22 +67,30 @@ def build(source, place, *flags):
     return out if done.returncode == 0 else None
 
 
+# A process counts as its own peak what the one had that it was started from, and
+# these programs hold whole corpora: a small one stands between.
+LAUNCH = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[2:])
+_, status, usage = os.wait4(child.pid, 0)
+with open(sys.argv[1], "w") as out:
+    print(os.waitstatus_to_exitcode(status), usage.ru_maxrss, file=out)
+"""
+
+
 class Run:
     """A command that has ended: its text, its peak memory in bytes."""
 
     def __init__(self, *command):
-        with tempfile.TemporaryFile("w+") as out:
-            child = subprocess.Popen(command, stdout=out,
-                                     stderr=subprocess.PIPE, text=True)
-            complaint = child.stderr.read()
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            child.stderr.close()
-            out.seek(0)
-            self.text = out.read()
-        self.bytes = usage.ru_maxrss * 1024
-        if child.returncode not in (0, 3):
-            raise RuntimeError("%s: %s" % (" ".join(command), complaint))
+        with tempfile.NamedTemporaryFile("r") as end:
+            done = subprocess.run([sys.executable, "-S", "-c", LAUNCH,
+                                   end.name, *command], text=True,
+                                  capture_output=True, check=False)
+            status, kilobytes = map(int, end.read().split() or (-1, 0))
+        self.text = done.stdout
+        self.bytes = kilobytes * 1024
+        if status not in (0, 3):
+            raise RuntimeError("%s: %s" % (" ".join(command), done.stderr))
 
 
 def train(place, *arguments):
