@@ -38,6 +38,17 @@ gives 0 logistic train signs.svm --lambda-ratio 0.3 --model l.json --quiet
 gives 0 logistic show l.json --names words --top 3
 says out "logistic, 2000 columns" "word"
 
+# Of several classes each weight is a label's
+awk '{ $1 = 10 * (NR % 3) - 10; print }' "$year_train" | head -n 200 >three.svm
+gives 0 logistic train three.svm --intercept --lambda-ratio 0.2 \
+    --model three.json --quiet
+gives 0 logistic show three.json --top 2 --csv three.csv
+says out "(intercept)  of label -10" "(intercept)  of label 0" \
+    "(intercept)  of label 10"
+same "$(head -n 1 three.csv)" "column,name,label,value" "the CSV's head"
+same "$(sed -n '2,4p' three.csv | cut -d, -f1-3 | tr '\n' ' ')" \
+    "0,(intercept),-10 0,(intercept),0 0,(intercept),10 " "labels"
+
 head -n 5 words >few
 refuses 2 "has 5 names for 2000 columns" lasso show m.json --names few
 refuses 2 "nowhere" lasso show m.json --csv nowhere/c.csv

@@ -1,8 +1,10 @@
 /* strads lasso show MODEL, and the same of other linear models: the largest
  * coefficients by name, and all of them as CSV. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli_names.h"
 #include "cli_liblinear.h"
@@ -56,31 +58,64 @@ static double intercept_of(const strads_model *model, uint32_t output)
     return model->intercepts ? model->intercepts[output] : model->intercept;
 }
 
-static void print_top(const strads_model *model, const strads_names *names,
-                      const weight *weights, uint64_t n, uint32_t top)
+/* A model with a sum a class has their labels among its options, as
+ * "LABEL,LABEL,..."; NULL: it has one sum. */
+static char *read_labels(const strads_model *model)
+{
+    json_t *options = json_loads(model->options, 0, NULL);
+    const char *all = json_string_value(json_object_get(options, "classes"));
+    char *labels = model->width > 1 && all ? strdup(all) : NULL;
+    json_decref(options);
+    return labels;
+}
+
+/* The label of sum `output`, and how long it is. */
+static const char *label_of(const char *labels, uint32_t output, int *length)
+{
+    for (; output > 0 && strchr(labels, ','); output--) {
+        labels = strchr(labels, ',') + 1;
+    }
+    *length = (int)strcspn(labels, ",");
+    return labels;
+}
+
+static void end_line(const char *labels, uint32_t output)
+{
+    int length;
+    const char *label = labels ? label_of(labels, output, &length) : NULL;
+    if (label) {
+        (void)printf("  of label %.*s", length, label);
+    }
+    (void)putchar('\n');
+}
+
+static void print_top(const strads_model *model, const char *labels,
+                      const strads_names *names, const weight *weights,
+                      uint64_t n, uint32_t top)
 {
     char room[CLI_NAME_SIZE];
     (void)printf("%s, %" PRIu64 " columns, %" PRIu64 " with weights\n",
                  model->program, model->columns, model->n);
     for (uint32_t c = 0; c < model->width; c++) {
         (void)printf("%14.6g  (intercept)", intercept_of(model, c));
-        (void)printf(model->width > 1 ? " of %" PRIu32 "\n" : "\n", c + 1);
+        end_line(labels, c);
     }
     for (uint64_t k = 0; k < n && k < top; k++) {
         (void)printf("%14.6g  %s", weights[k].value,
                      cli_name(names, weights[k].index, room));
-        (void)printf(model->width > 1 ? " of %" PRIu32 "\n" : "\n",
-                     weights[k].output + 1);
+        end_line(labels, weights[k].output);
     }
 }
 
-static void put_line(FILE *out, const strads_model *model, uint64_t column,
+static void put_line(FILE *out, const char *labels, uint64_t column,
                      const char *name, uint32_t output, double value)
 {
+    int length;
+    const char *label = labels ? label_of(labels, output, &length) : NULL;
     (void)fprintf(out, "%" PRIu64 ",", column);
     cli_csv_text(out, name);
-    if (model->width > 1) {
-        (void)fprintf(out, ",%" PRIu32, output + 1);
+    if (label) {
+        (void)fprintf(out, ",%.*s", length, label);
     }
     (void)fputc(',', out);
     cli_csv_number(out, value);
@@ -90,23 +125,24 @@ static void put_line(FILE *out, const strads_model *model, uint64_t column,
 typedef struct named_model {
     const strads_model *model;
     const strads_names *names;
+    const char *labels;
 } named_model;
 
 static strads_err put_csv(void *arg, FILE *out)
 {
     const strads_model *model = ((const named_model *)arg)->model;
     const strads_names *names = ((const named_model *)arg)->names;
+    const char *labels = ((const named_model *)arg)->labels;
     char room[CLI_NAME_SIZE];
-    (void)fputs(model->width > 1 ? "column,name,output,value\n"
-                                 : "column,name,value\n",
+    (void)fputs(labels ? "column,name,label,value\n" : "column,name,value\n",
                 out);
     for (uint32_t c = 0; c < model->width; c++) {
-        put_line(out, model, 0, "(intercept)", c, intercept_of(model, c));
+        put_line(out, labels, 0, "(intercept)", c, intercept_of(model, c));
     }
     for (uint64_t k = 0; k < model->n; k++) {
         const char *name = cli_name(names, model->index[k], room);
         for (uint32_t c = 0; c < model->width; c++) {
-            put_line(out, model, (uint64_t)model->index[k] + 1, name, c,
+            put_line(out, labels, (uint64_t)model->index[k] + 1, name, c,
                      model->value[k * model->width + c]);
         }
     }
@@ -140,22 +176,25 @@ static strads_err show(const char *program, const char *path,
     strads_model *model = NULL;
     strads_names *names = NULL;
     weight *weights = NULL;
+    char *labels = NULL;
     uint64_t n = 0;
     strads_err err = cli_model_read(path, program, &model);
     if (!err) {
+        labels = read_labels(model);
         err = cli_names_read(options->names, model->columns, &names);
     }
     if (!err) {
         err = sort_weights(model, &weights, &n);
     }
     if (!err && options->csv) {
-        named_model named = {model, names};
+        named_model named = {model, names, labels};
         err = cli_output(options->csv, put_csv, &named);
     }
     if (!err) {
-        print_top(model, names, weights, n, options->top);
+        print_top(model, labels, names, weights, n, options->top);
     }
     free(weights);
+    free(labels);
     strads_names_free(names);
     strads_model_free(model);
     return err;
