@@ -51,7 +51,7 @@ awk 'FNR == NR { if ($1 > u) u = $1; if ($2 > i) i = $2; n++; next }
     FNR == 1 { print "%%MatrixMarket matrix coordinate real general"
         print u + 1, i + 1, n }
     { print $1 + 1, $2 + 1, $3 }' votes.train votes.train >votes.mtx
-for method in sgd als; do
+for method in sgd als ccd++; do
     for data in votes.train votes.mtx; do
         gives 0 mf train $data --method $method --sweeps 2 --workers 2 \
             --model $data.json --quiet
@@ -110,15 +110,19 @@ refuses 2 "the plan is for 4 partitions" mf train votes.train --quiet \
 refuses 2 "the plan has 8 blocks, the option blocks says 12" mf train \
     votes.train --plan four.json --blocks 12 --workers 2 --quiet
 gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet
-gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet \
-    --method als
+for method in als ccd++; do
+    gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 \
+        --quiet --method $method
+done
 : >empty.txt
 refuses 2 "empty.txt: is empty, expected lines" mf train empty.txt --quiet
 printf 'user,item,rating\n' >header.csv
 refuses 2 "found no entries" mf train header.csv --quiet
 printf '0 0 2\n' >one.txt
 gives 0 mf train one.txt --rank 1 --workers 2
-gives 0 mf train one.txt --rank 1 --workers 2 --method als
+for method in als ccd++; do
+    gives 0 mf train one.txt --rank 1 --workers 2 --method $method
+done
 printf '0 0 1\n0 1 nan\n' >nan.txt
 refuses 2 "line 2: found 'nan'" mf train nan.txt --quiet
 printf 'user,item,rating\na,b,1\nc,d\ne\n' >ragged.csv

@@ -1,5 +1,6 @@
 /* Factorisation by whole rows: each user is the exact minimum for the items,
- * the objective falls, what was planted is found, the bits are the same. */
+ * the objective falls, what was planted is found, the bits are the same; the
+ * last three by ranks, too (see mf_ranks_test.c). */
 #include <criterion/criterion.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
@@ -45,6 +46,25 @@ static const strads_mf_options trials[] = {
     {.nonnegative = true, .method = "cd", .rank = 20, .sweeps = 5, ALL_TRAINED},
     {.implicit = true, .rank = 6, .sweeps = 5, .alpha = 3, .lambda = 2},
     {.implicit = true, .rank = 6, .nonnegative = true, .sweeps = 5},
+    {.method = "als",
+     .rank = 6,
+     .sweeps = 5,
+     .unweighted = true,
+     .holdout = 1e-9,
+     .lambda = 3},
+    {.method = "ccd++", .rank = 5, .sweeps = 5, ALL_TRAINED},
+    {.method = "ccd++", .rank = 1, .sweeps = 5, ALL_TRAINED},
+    {.method = "ccd++",
+     .rank = 18,
+     .sweeps = 5,
+     .unweighted = true,
+     .holdout = 1e-9,
+     .lambda = 3},
+    {.method = "ccd++",
+     .nonnegative = true,
+     .rank = 6,
+     .sweeps = 5,
+     ALL_TRAINED},
 };
 enum { TRIALS = sizeof trials / sizeof *trials };
 
@@ -142,6 +162,12 @@ static double loss(const view *v)
     return sum;
 }
 
+/* What a row of n ratings counts in the penalty. */
+static double weight(const view *v, double n)
+{
+    return v->o->implicit || v->o->unweighted ? 1 : n;
+}
+
 static double penalty(const view *v)
 {
     double sum = 0, *n = calloc(v->items, sizeof *n);
@@ -152,11 +178,11 @@ static double penalty(const view *v)
         for (uint64_t u = 0; u < v->users; u++) {
             const double p = (double)v->p[u * v->width + k];
             const double m = (double)(v->x->start[u + 1] - v->x->start[u]);
-            sum += lambda * (v->o->implicit ? 1 : m) * p * p;
+            sum += lambda * weight(v, m) * p * p;
         }
         for (uint64_t i = 0; i < v->items; i++) {
             const double q = v->q[i * v->width + k];
-            sum += lambda * (v->o->implicit ? 1 : n[i]) * q * q;
+            sum += lambda * weight(v, n[i]) * q * q;
         }
     }
     free(n);
@@ -189,8 +215,7 @@ static void equations(const view *v, uint64_t u, gsl_matrix *a, gsl_vector *b)
     const size_t n = v->width - 1;
     const uint64_t count = v->x->start[u + 1] - v->x->start[u];
     gsl_matrix_set_identity(a);
-    gsl_matrix_scale(a,
-                     v->lambda * v->sd * (v->o->implicit ? 1 : (double)count));
+    gsl_matrix_scale(a, v->lambda * v->sd * weight(v, (double)count));
     gsl_vector_set_zero(b);
     for (uint64_t i = 0; i < v->items && v->o->implicit; i++) {
         gsl_vector_const_view q =
@@ -262,6 +287,7 @@ Test(mf_rows, a_user_by_least_squares_is_the_closed_form_for_the_items)
 {
     (void)check_users(&trials[0]);
     (void)check_users(&trials[2]);
+    (void)check_users(&trials[7]);
 }
 
 Test(mf_rows, a_user_of_implicit_feedback_is_the_closed_form_over_all_pairs)
@@ -279,8 +305,9 @@ Test(mf_rows, users_without_negative_factors_meet_the_conditions_of_an_optimum)
 
 Test(mf_rows, a_planted_matrix_is_found_to_its_noise)
 {
-    for (int cd = 0; cd < 2; cd++) {
-        const strads_mf_options config = {.method = cd ? "cd" : "als",
+    const char *const methods[] = {"als", "cd", "ccd++"};
+    for (int m = 0; m < 3; m++) {
+        const strads_mf_options config = {.method = methods[m],
                                           .rank = PLANTED_RANK + 2,
                                           .sweeps = 40,
                                           .test = test_path};
@@ -299,14 +326,36 @@ Test(mf_rows, a_planted_matrix_is_found_to_its_noise)
 
 Test(mf_rows, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
 {
-    /* als, cd in several slabs, counts */
-    for (size_t t = 0; t < TRIALS; t += t ? TRIALS - 2 : 1) {
-        strads_mf_options config = trials[t];
+    /* als, cd in several slabs, counts, ranks */
+    const size_t chosen[] = {0, 1, 6, 8};
+    for (size_t k = 0; k < sizeof chosen / sizeof *chosen; k++) {
+        strads_mf_options config = trials[chosen[k]];
         config.sweeps = 1;
         mf_trial_expect_same_everywhere(path_of(&config), &config,
                                         wants_counts(&config) ? COUNTED_USERS
                                                               : PLANTED_USERS);
     }
+}
+
+/* By SGD a sweep takes as much off a row, however many ratings it has. */
+Test(mf_rows, sgd_comes_to_the_minimum_of_an_unweighted_penalty)
+{
+    strads_mf_options config = {.method = "als",
+                                .rank = PLANTED_RANK,
+                                .sweeps = 60,
+                                .patience = 60,
+                                .unweighted = true,
+                                .holdout = 1e-9,
+                                .lambda = 5};
+    double f[2];
+    for (int sgd = 0; sgd < 2; sgd++) {
+        config.method = sgd ? "sgd" : "als";
+        view v = open_view(&config, 2);
+        f[sgd] = loss(&v) + penalty(&v);
+        close_view(&v);
+    }
+    cr_expect_geq(f[1], (1 - 1e-4) * f[0]);
+    cr_expect_leq(f[1], 1.02 * f[0], "%g by SGD, %g", f[1], f[0]);
 }
 
 Test(mf_rows, ratings_below_0_are_refused_where_they_mean_nothing)

@@ -235,18 +235,19 @@ static strads_err take_json(const json_t *json, const char *path,
     const json_t *user_names = NULL, *item_names = NULL;
     json_int_t users = 0, items = 0, base = 0;
     int version = 0, rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
+    int unweighted = 0;
     json_error_t error;
     if (json_unpack_ex((json_t *)(uintptr_t)json, &error, 0,
                        "{s:s, s:i, s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
-                       "s:o, s:o, s:{s:b, s:b, s:b, s:F}}",
+                       "s:o, s:o, s:{s:b, s:b, s:b, s?:b, s:F}}",
                        "format", &format, "version", &version, "rank", &rank,
                        "users", &users, "items", &items, "mean", &m->mean,
                        "penalty", &m->penalty, "index_base", &base,
                        "users_checksum", &user_sum, "items_checksum", &item_sum,
                        "user_names", &user_names, "item_names", &item_names,
                        "options", "no-biases", &no_biases, "nonnegative",
-                       &nonnegative, "implicit", &implicit, "alpha",
-                       &m->alpha)) {
+                       &nonnegative, "implicit", &implicit, "unweighted",
+                       &unweighted, "alpha", &m->alpha)) {
         return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
                            error.text);
     }
@@ -264,6 +265,7 @@ static strads_err take_json(const json_t *json, const char *path,
     m->no_biases = no_biases;
     m->nonnegative = nonnegative;
     m->implicit = implicit;
+    m->unweighted = unweighted;
     m->rank = (uint32_t)rank;
     m->users = (uint64_t)users;
     m->items = (uint64_t)items;
@@ -323,6 +325,7 @@ strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
                                .no_biases = m->no_biases,
                                .nonnegative = m->nonnegative,
                                .implicit = m->implicit,
+                               .unweighted = m->unweighted,
                                .alpha = m->alpha};
 }
 

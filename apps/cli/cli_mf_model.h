@@ -11,7 +11,7 @@ typedef struct cli_mf_model {
     uint32_t rank;
     uint64_t users, items;
     double mean, penalty, alpha; /* as strads_mf_factors */
-    bool no_biases, nonnegative, implicit;
+    bool no_biases, nonnegative, implicit, unweighted;
     uint64_t index_base;      /* what to add to a number that people see */
     float *user, *item;       /* [x (1 + rank)] */
     strads_names *user_names; /* NULL: numbers */

@@ -6,6 +6,7 @@
  *     build    ratings into cells              -> errors of the biases alone
  *     epoch    RING: one pass of SGD           -> does the sweep stand?
  *     meet, spread, solve                      instead of it: see mf_rows.c
+ *     rank, fill                               or these: see mf_ranks.c
  *     test     RING: errors on --test
  *     report   to nobody: progress
  *     items    RING: factors into the table
@@ -98,10 +99,17 @@ static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
+/* What a sweep begins with. */
+static enum mf_phase sweep_of(const mf_state *s)
+{
+    if (mf_by_rows(&s->options))
+        return MF_MEET;
+    return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
+}
+
 static bool sweep_begins(const mf_state *s)
 {
-    return (s->next == MF_EPOCH || s->next == MF_MEET) && s->sent == 0 &&
-           s->slab == 0;
+    return s->next == sweep_of(s) && s->sent == 0 && s->slab == 0;
 }
 
 void mf_lap_begins(mf_state *s)
@@ -177,7 +185,11 @@ static strads_err mf_schedule(strads_turn *turn)
         return dispatch_none(turn, s, s->next);
     case MF_EPOCH:
         return dispatch_epoch(turn, s);
+    case MF_RANK:
+        mf_lap_begins(s);
+        return dispatch_none(turn, s, MF_RANK);
     case MF_TEST:
+    case MF_FILL:
     case MF_ITEMS:
         return dispatch_lap(turn, s, s->next);
     case MF_SPREAD:
@@ -201,12 +213,25 @@ static strads_err mf_counted(strads_commit *commit)
     return STRADS_OK;
 }
 
+static strads_err keep_counts(mf_state *s, const double *count)
+{
+    const size_t bytes = sizeof(*count) * s->items;
+
+    s->item_n = malloc(bytes + 1);
+    if (!s->item_n)
+        return mf_no_memory("items", bytes);
+    memcpy(s->item_n, count, bytes);
+    return STRADS_OK;
+}
+
 static strads_err mf_surveyed(strads_commit *commit)
 {
     mf_state *s = commit->state;
     strads_err err = mf_scale_take(&s->options, commit->partial, &s->scale);
 
     s->next = s->options.no_biases ? MF_BUILD : MF_BIAS;
+    if (!err && mf_by_ranks(&s->options))
+        err = keep_counts(s, commit->partial + MF_SUMS);
     return err ? err
                : strads_cut_deal(s->items, commit->partial + MF_SUMS, s->blocks,
                                  s->partitions, &s->cut);
@@ -227,10 +252,11 @@ static strads_err mf_built(strads_commit *commit)
 
     s->sum[MF_HELD_N] = held;
     s->test_rmse = NAN;
+    s->course.each = mf_lambda_each(&s->options, &s->scale, s->users, s->items);
     mf_course_begin(&s->course, commit->partial[MF_LOSS] / s->scale.n,
                     held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
     s->objective = NAN;
-    s->next = mf_by_rows(&s->options) ? MF_SPREAD : MF_EPOCH;
+    s->next = mf_by_rows(&s->options) ? MF_SPREAD : sweep_of(s);
     return STRADS_OK;
 }
 
@@ -270,9 +296,7 @@ static strads_err mf_told(strads_commit *commit)
     mf_state *s = commit->state;
 
     s->added = 0;
-    s->next = mf_by_rows(&s->options) ? MF_MEET : MF_EPOCH;
-    if (mf_course_over(&s->course))
-        s->next = MF_ITEMS;
+    s->next = mf_course_over(&s->course) ? MF_ITEMS : sweep_of(s);
     return STRADS_OK;
 }
 
@@ -368,6 +392,23 @@ static const strads_phase phases[] = {
                  .partial = mf_partial_none,
                  .update = mf_update_meet,
                  .aggregate = mf_met},
+    [MF_RANK] = {.name = "rank",
+                 .when = STRADS_WHEN_CALLED,
+                 .result = STRADS_RESULT_WORKERS,
+                 .blind = true,
+                 .partial = mf_partial_rank,
+                 .update = mf_update_rank,
+                 .aggregate = mf_ranked,
+                 .receive = mf_receive_rank},
+    [MF_FILL] = {.name = "fill",
+                 .to = STRADS_TO_RING,
+                 .when = STRADS_WHEN_CALLED,
+                 .result = STRADS_RESULT_WORKERS,
+                 .blind = true,
+                 .partial = mf_partial_losses,
+                 .update = mf_update_fill,
+                 .aggregate = mf_filled,
+                 .receive = mf_receive_fill},
     [MF_TEST] = {.name = "test",
                  .to = STRADS_TO_RING,
                  .when = STRADS_WHEN_CALLED,

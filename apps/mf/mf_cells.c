@@ -134,9 +134,7 @@ static void fill_user(mf_local *l, const strads_task *task, uint64_t u,
     }
 }
 
-/* What is in cells need not be in the share as well: gives rows [from, to) back
- * when they are many, and returns how far that has come. */
-static uint64_t spend(const strads_share *share, uint64_t from, uint64_t to)
+uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to)
 {
     enum { ENTRIES = 1 << 18 };
     const uint64_t *start = share->by_row.start;
@@ -159,7 +157,7 @@ static strads_err fill(mf_local *l, strads_task *task)
         memcpy(f.held, l->held.start, sizeof(uint64_t) * l->blocks);
         for (uint64_t u = 0; u < l->users; u++) {
             fill_user(l, task, u, &f);
-            spent = spend(task->share, spent, u + 1);
+            spent = mf_spend(task->share, spent, u + 1);
         }
     }
     const bool filled = f.rating && f.held;
@@ -220,6 +218,8 @@ strads_err mf_update_build(strads_task *task)
 
     if (mf_by_rows(&l->options))
         return mf_rows_build(task);
+    if (mf_by_ranks(&l->options))
+        return mf_ranks_build(task);
     choose_micro(l, ratings);
     mf_place_items(l);
     strads_err err = make_room(l, ratings);
@@ -242,6 +242,8 @@ strads_err mf_receive_build(strads_task *task)
     const double held = task->partial[MF_HELD_N];
 
     l->sum[MF_HELD_N] = held;
+    l->course.each =
+        mf_lambda_each(&l->options, &l->scale, task->shape->rows, l->items);
     mf_course_begin(&l->course, task->partial[MF_LOSS] / l->scale.n,
                     held > 0 ? task->partial[MF_HELD_LOSS] / held : NAN);
     return STRADS_OK;

@@ -17,7 +17,8 @@ static void set_lambda(mf_course *c)
 {
     const double error = isnan(c->held) ? c->train : c->held;
 
-    c->lambda = c->fixed_lambda > 0 ? c->fixed_lambda : LAMBDA * fmin(1, error);
+    c->lambda = c->fixed_lambda > 0 ? c->fixed_lambda
+                                    : c->each * LAMBDA * fmin(1, error);
 }
 
 void mf_course_begin(mf_course *c, double train, double held)

@@ -10,6 +10,7 @@
 typedef struct mf_course {
     double first_step;
     double fixed_lambda; /* 0: follows the held-out error */
+    double each;         /* lambda counts so many times as much then */
     uint32_t sweeps, patience;
     bool descends; /* the objective falls from sweep to sweep */
 

@@ -61,6 +61,17 @@ static size_t micro_bytes(const mf_local *l, uint32_t m)
     return sizeof(float) * l->stride * (left < all ? left : all);
 }
 
+/* What a sweep's steps take off a row whose penalty is its own, in equal parts
+ * at each of n visits. */
+static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
+{
+    const float by =
+        (float)exp(-mf_course_step(&l->course) * l->course.lambda / n);
+
+    for (size_t k = 0; k < floats; k++)
+        row[k] *= by;
+}
+
 static double sweep_block(mf_local *l, const strads_task *task)
 {
     const mf_items *items = task->object;
@@ -70,8 +81,13 @@ static double sweep_block(mf_local *l, const strads_task *task)
     mf_step step = {.q = items->q,
                     .stride = l->stride,
                     .size = (float)size,
-                    .decay = (float)(1 - size * l->course.lambda)};
+                    .decay = l->options.unweighted
+                                 ? 1
+                                 : (float)(1 - size * l->course.lambda)};
     double loss = 0;
+
+    if (l->options.unweighted)
+        shrink(l, items->q, items->floats, task->share->partitions);
 
     for (uint32_t k = 0; k < l->micros; k++) {
         const uint32_t m = l->order[k];
@@ -79,6 +95,8 @@ static double sweep_block(mf_local *l, const strads_task *task)
         step.p = micro_rows(l, m);
         step.ahead = (const char *)micro_rows(l, next);
         step.ahead_bytes = micro_bytes(l, next);
+        if (l->options.unweighted)
+            shrink(l, step.p, micro_bytes(l, m) / sizeof(float), l->blocks);
         loss += l->kernel(l->rating + l->first[b] + cell[m],
                           cell[m + 1] - cell[m], &step);
     }

@@ -44,8 +44,8 @@ const strads_option mf_option_table[] = {
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(method),
      .metavar = "M",
-     .help = "sgd, or whole rows: als, cd (default: sgd where it can)",
-     .choices = "sgd|als|cd"},
+     .help = "sgd; by rows als, cd; by ranks ccd++ (default: sgd if it can)",
+     .choices = "sgd|als|cd|ccd++"},
     {.name = "implicit",
      .kind = STRADS_OPTION_BOOL,
      .offset = FIELD(implicit),
@@ -74,6 +74,10 @@ const strads_option mf_option_table[] = {
      .metavar = "L",
      .help = "penalty a rating (default 0: 0.1 x held-out error)",
      .max = 1e6},
+    {.name = "unweighted",
+     .kind = STRADS_OPTION_BOOL,
+     .offset = FIELD(unweighted),
+     .help = "penalty of a row, however many ratings it has (default: no)"},
     {.name = "holdout",
      .kind = STRADS_OPTION_F64,
      .offset = FIELD(holdout),
@@ -99,9 +103,22 @@ uint32_t mf_stride(uint32_t rank)
     return (rank + MF_LANES - 1) / MF_LANES * MF_LANES;
 }
 
+double mf_lambda_each(const strads_mf_options *o, const mf_scale *scale,
+                      uint64_t users, uint32_t items)
+{
+    const double n = scale->n;
+
+    return o->unweighted ? n / sqrt((double)users * (double)items) : 1;
+}
+
 bool mf_by_rows(const strads_mf_options *o)
 {
-    return strcmp(o->method, "sgd") != 0;
+    return strcmp(o->method, "als") == 0 || strcmp(o->method, "cd") == 0;
+}
+
+bool mf_by_ranks(const strads_mf_options *o)
+{
+    return strcmp(o->method, "ccd++") == 0;
 }
 
 uint32_t mf_slab(const strads_mf_options *o)
@@ -132,19 +149,21 @@ static void fill_in(strads_mf_options *o)
 
 static strads_err check_method(const strads_mf_options *o)
 {
-    if (strcmp(o->method, "sgd") != 0 && strcmp(o->method, "als") != 0 &&
-        strcmp(o->method, "cd") != 0)
+    const bool sgd = strcmp(o->method, "sgd") == 0;
+
+    if (!sgd && !mf_by_rows(o) && !mf_by_ranks(o))
         return strads_fail(STRADS_EINVAL,
-                           "method is \"%s\"; expected sgd, als or cd",
+                           "method is \"%s\"; expected sgd, als, cd or ccd++",
                            o->method);
     if (o->implicit && strcmp(o->method, "als") != 0)
         return strads_fail(STRADS_EINVAL,
                            "implicit feedback has equations over all pairs, "
                            "which method als alone solves, not %s",
                            o->method);
-    if (o->nonnegative && !mf_by_rows(o))
-        return strads_fail(STRADS_EINVAL,
-                           "factors from 0 up need method als or cd, not sgd");
+    if (o->nonnegative && sgd)
+        return strads_fail(
+            STRADS_EINVAL,
+            "factors from 0 up need method als, cd or ccd++, not sgd");
     return STRADS_OK;
 }
 

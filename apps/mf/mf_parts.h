@@ -14,6 +14,7 @@
 
 #include "mf_course.h"
 #include "mf_kernels.h"
+#include "mf_ranks_kernels.h"
 #include "mf_room.h"
 
 enum mf_phase {
@@ -25,6 +26,8 @@ enum mf_phase {
     MF_SPREAD,
     MF_SOLVE,
     MF_MEET,
+    MF_RANK,
+    MF_FILL,
     MF_TEST,
     MF_REPORT,
     MF_ITEMS,
@@ -37,8 +40,12 @@ enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
 /* Places of the sums in partials. */
 enum { MF_N, MF_SUM, MF_SQUARES, MF_SUMS }; /* survey; then per item */
 enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
-enum { MF_PENALTY = MF_HELD_N, MF_SOLVED };           /* solve; then a Gram */
-enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS };        /* test */
+enum {
+    MF_PENALTY = MF_HELD_N,
+    MF_SOLVED
+};                                             /* solve: then a Gram; rank: then
+                                               a pair of sums for each item */
+enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS }; /* test */
 
 /* What merging the surveys has told: the same on all partitions. */
 typedef struct mf_scale {
@@ -76,6 +83,33 @@ typedef struct mf_rows {
     float *items_gram; /* [stride x stride]; implicit feedback only */
 } mf_rows;
 
+/* Solving for one rank after the other, see mf_ranks.c. */
+typedef struct mf_ranks {
+    mf_rank_swap swap;
+    /* Ratings trained on, by user: user u's are start[u] .. start[u + 1] - 1.
+     * left is x less all products but that of the rank before `rank`. */
+    uint64_t *start; /* [users + 1] */
+    uint32_t *item;
+    float *left;
+    float *q;      /* [items x stride] */
+    float *pair;   /* [items x 2], see mf_ranks_kernels.h */
+    uint32_t rank; /* that is updated next */
+} mf_ranks;
+
+/* Merged sums of a rank, and what divides them. */
+typedef struct mf_rank_sum {
+    const strads_mf_options *options;
+    const mf_course *course;
+    uint32_t items, stride;
+    const double *item_n;
+    const double *partial;
+} mf_rank_sum;
+
+/* What a rank leaves of all ratings, and its part of the penalty. */
+typedef struct mf_rank_end {
+    double loss, penalty;
+} mf_rank_end;
+
 /* One partition. */
 typedef struct mf_local {
     strads_mf_options options; /* resolved */
@@ -110,6 +144,7 @@ typedef struct mf_local {
     uint32_t met;  /* blocks of this sweep that have been here */
     uint32_t told; /* blocks of this sweep whose sums are in */
     mf_rows rows;
+    mf_ranks ranks;
 } mf_local;
 
 /* A block's object: the factors of its items. */
@@ -136,9 +171,12 @@ typedef struct mf_state {
     uint32_t added; /* blocks of this lap whose sums are in */
     double seconds, cpu_seconds, sweep_seconds; /* of training */
     double wall_from, cpu_from;
-    double objective; /* by rows: what is minimised; otherwise NaN */
+    double objective; /* by rows and ranks: what is minimised; else NaN */
     uint32_t sent;    /* blocks of this lap that have been sent out */
-    uint32_t slab;    /* by rows: laps of this sweep that are done */
+    uint32_t slab;    /* of factors; by rows: laps of this sweep that are done,
+                         by ranks: updates */
+    double *item_n;   /* by ranks: [items] ratings trained on */
+    double penalty;   /* by ranks: of those that are done */
     bool began;       /* by rows: users have been solved for once */
     float *user;      /* [users x (1 + rank)] */
     uint64_t users_home;
@@ -151,8 +189,21 @@ extern const strads_option mf_option_table[];
 strads_err mf_options_resolve(const strads_mf_options *given,
                               strads_mf_options *out);
 uint32_t mf_stride(uint32_t rank);
-/* Whether whole rows are solved for: als, cd. */
+/* How much more a row's own penalty is than one that counts its ratings:
+ * sqrt(n / users x n / items), since moving a factor's length from one side to
+ * the other makes two penalties their geometric mean. 1 where ratings count. */
+double mf_lambda_each(const strads_mf_options *o, const mf_scale *scale,
+                      uint64_t users, uint32_t items);
+/* Whether whole rows are solved for: als, cd; or one rank after the other:
+ * ccd++. */
 bool mf_by_rows(const strads_mf_options *o);
+bool mf_by_ranks(const strads_mf_options *o);
+/* What |p|^2 of a row with n ratings counts. */
+static inline double mf_row_penalty(const strads_mf_options *o,
+                                    const mf_course *course, double n)
+{
+    return course->lambda * (o->implicit || o->unweighted ? 1 : n);
+}
 /* Factors that are solved for at once. */
 uint32_t mf_slab(const strads_mf_options *o);
 
@@ -195,6 +246,9 @@ strads_err mf_update_build(strads_task *task);
 strads_err mf_receive_build(strads_task *task);
 strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
 void mf_place_items(mf_local *l);
+/* What has been taken over need not be in the share as well: gives rows
+ * [from, to) back when they are many, and returns how far that has come. */
+uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to);
 void mf_draw_users(mf_local *l, const strads_task *task);
 
 /* mf_rows_build.c: ratings by item, and room for a row. */
@@ -215,6 +269,21 @@ strads_err mf_solved(strads_commit *commit);
 strads_err mf_met(strads_commit *commit);
 uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
                         uint32_t partitions);
+
+/* mf_ranks_build.c: ratings by user, and what is left of them. */
+strads_err mf_ranks_build(strads_task *task);
+void mf_ranks_free(mf_ranks *ranks);
+
+/* mf_ranks.c: solving for one rank after the other. */
+size_t mf_partial_rank(const strads_task *task);
+strads_err mf_update_rank(strads_task *task);
+strads_err mf_receive_rank(strads_task *task);
+strads_err mf_ranked(strads_commit *commit);
+strads_err mf_update_fill(strads_task *task);
+strads_err mf_receive_fill(strads_task *task);
+strads_err mf_filled(strads_commit *commit);
+/* The items' factors of a rank go to q[0], q[stride], .. ; NULL: nowhere. */
+mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q);
 
 /* mf.c: the clocks of training. */
 void mf_lap_begins(mf_state *s);

@@ -126,7 +126,8 @@ static float take_out(const strads_recommender *r, ratings *x)
 static void fold(strads_recommender *r, ratings *x, float *row)
 {
     const bool implicit = r->model.implicit;
-    const mf_ridge ridge = {.penalty = r->model.penalty * (implicit ? 1 : x->n),
+    const uint32_t n = implicit || r->model.unweighted ? 1 : x->n;
+    const mf_ridge ridge = {.penalty = r->model.penalty * n,
                             .gram = r->gram,
                             .nonnegative = r->model.nonnegative,
                             .whole = true};

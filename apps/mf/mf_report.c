@@ -24,7 +24,7 @@ strads_err mf_objective(void *state, strads_report *report)
 {
     const mf_state *s = state;
     const mf_course *c = &s->course;
-    const bool by_rows = mf_by_rows(&s->options);
+    const bool descends = c->descends;
     const double figure[] = {
         c->done,
         s->seconds,
@@ -33,11 +33,11 @@ strads_err mf_objective(void *state, strads_report *report)
         c->exploded ? NAN : s->scale.sd * sqrt(c->held),
         c->exploded ? NAN : s->test_rmse,
         s->scale.n / s->sweep_seconds,
-        by_rows ? NAN : mf_course_step(c),
+        descends ? NAN : mf_course_step(c),
     };
 
     memcpy(report->measure, figure, sizeof(figure));
-    report->objective = by_rows ? s->objective : figure[3];
+    report->objective = descends ? s->objective : figure[3];
     report->gap = NAN;
     return STRADS_OK;
 }

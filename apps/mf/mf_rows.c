@@ -1,5 +1,6 @@
 /* Alternating least squares and descent by row. With y the scaled ratings, n
- * how many a row has and s a slab of the factors,
+ * how many a row has (1 where the penalty is unweighted) and s a slab of the
+ * factors,
  *
  *     (sum q_s q_s' + lambda n I) p_s = sum (y - p_r'q_r) q_s
  *
@@ -26,8 +27,7 @@
 
 static mf_ridge ridge_of(const mf_local *l, const float *gram, double n)
 {
-    return (mf_ridge){.penalty =
-                          l->course.lambda * (l->options.implicit ? 1 : n),
+    return (mf_ridge){.penalty = mf_row_penalty(&l->options, &l->course, n),
                       .gram = gram,
                       .nonnegative = l->options.nonnegative,
                       .whole = l->rows.room.slab == l->stride};

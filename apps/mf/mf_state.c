@@ -24,7 +24,7 @@ static mf_course course_of(const strads_mf_options *o)
     return (mf_course){.first_step = o->step,
                        .fixed_lambda = o->lambda,
                        .sweeps = o->sweeps,
-                       .descends = mf_by_rows(o),
+                       .descends = mf_by_rows(o) || mf_by_ranks(o),
                        .patience = o->patience};
 }
 
@@ -86,6 +86,7 @@ void mf_close(void *local)
     free(l->item_bias);
     free(l->user_bias);
     mf_rows_free(&l->rows);
+    mf_ranks_free(&l->ranks);
     strads_cut_free(l->cut);
     free(l);
 }
@@ -122,5 +123,6 @@ void mf_end(void *state)
 
     strads_cut_free(s->cut);
     free(s->user);
+    free(s->item_n);
     free(s);
 }

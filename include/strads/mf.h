@@ -2,7 +2,8 @@
  *
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
- * by stochastic gradient descent, alternating least squares or descent by row:
+ * by stochastic gradient descent, alternating least squares, descent by row or
+ * by rank (CCD++: Yu et al., ICDM 2012):
  * users are split over the partitions and stay there with their factors, blocks
  * of items travel with theirs (DSGD: Gemulla et al., KDD 2011). The biases are
  * damped means that are taken out before. Needs no tuning: ratings are scaled
@@ -25,8 +26,9 @@ extern "C" {
 /* What `config` points to; NULL: all defaults. */
 typedef struct strads_mf_options {
     const char *method; /* "sgd"; "als": whole rows by least squares, "cd": by
-                           16 factors at a time; NULL: "als" for implicit and
-                           nonnegative, else "sgd" */
+                           16 factors at a time; "ccd++": one rank after the
+                           other; NULL: "als" for implicit and nonnegative, else
+                           "sgd" */
     uint32_t rank;      /* factors of a user and an item, 1 .. 1024; 0: 16 */
     uint32_t sweeps;    /* passes over the ratings at most; 0: 20 */
     const char *test;   /* ratings to measure the error on after each sweep, not
@@ -35,6 +37,9 @@ typedef struct strads_mf_options {
                            1/50 of that */
     double lambda;      /* penalty of a rating on |p_u|^2 and |q_i|^2, in scaled
                            units; 0: a tenth of the held-out error */
+    bool unweighted;    /* lambda is of a row, however many ratings it has; 0
+                           then is n / sqrt(rows x columns) times as much, n
+                           being the ratings */
     double holdout;     /* share of the ratings that is held out, below 1, at
                            most 100,000 of them; 0: 0.02 */
     uint32_t patience;  /* sweeps in a row whose held-out squared error is 0.5 %
@@ -60,7 +65,8 @@ STRADS_API const float *strads_mf_users(const void *state);
 /* The mean of the ratings that were trained on. */
 STRADS_API double strads_mf_mean(const void *state);
 /* What a rating adds to the penalty on |p_u|^2, in the ratings' unit; with
- * implicit feedback what a user does. As it would be in the next sweep. */
+ * implicit feedback, or unweighted, what a user does. As it would be in the
+ * next sweep. */
 STRADS_API double strads_mf_penalty(const void *state);
 /* The options as the run took them, every default filled in. */
 STRADS_API const strads_mf_options *strads_mf_resolved(const void *state);

@@ -26,9 +26,9 @@ typedef struct strads_mf_factors {
     const float *user; /* [users x (1 + rank)] */
     const float *item; /* [items x (1 + rank)] */
     /* How it was trained, for users that are to be fitted in the same way. */
-    double penalty; /* on |p_u|^2: explicit, of each rating; see
-                       strads_mf_penalty */
-    bool no_biases, nonnegative, implicit;
+    double penalty; /* on |p_u|^2: explicit, of each rating unless unweighted;
+                       see strads_mf_penalty */
+    bool no_biases, nonnegative, implicit, unweighted;
     double alpha; /* implicit: confidence 1 + alpha r */
 } strads_mf_factors;
 
@@ -44,6 +44,7 @@ STRADS_API void strads_recommender_free(strads_recommender *recommender);
 /* A user's row [1 + rank] from n ratings of items, for these items as they are:
  *     b = sum (r - mean - c_i) / (n + 5),
  *     (sum q q' + penalty n I) p = sum (r - mean - b - c_i) q,
+ * with penalty I where the model is unweighted,
  * of implicit ratings (Q'Q + sum alpha r q q' + penalty I) p = sum (1 + alpha
  * r) q with b = 0, over p >= 0 where the model is not negative. Items that the
  * model does not have are passed over; without a rating the row is 0.

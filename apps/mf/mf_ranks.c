@@ -1,0 +1,190 @@
+/* CCD++ (Yu, Hsieh, Si and Dhillon, ICDM 2012): one rank after the other. With
+ * R the scaled ratings less the products of all ranks but t, and p, q the
+ * factors of t,
+ *
+ *     p_u = sum_i R_ui q_i / (penalty_u + sum_i q_i^2)
+ *     q_i = sum_u R_ui p_u / (penalty_i + sum_u p_u^2)
+ *
+ * each exact for the other. A partition keeps R of its users. One phase is an
+ * update of a rank, in one pass over R: the rank before is taken out and this
+ * one put back, the user solved for, its part of the items' sums added. The
+ * sums are merged, and each partition divides them for itself: all have all
+ * items' factors, and nothing else travels. At the end of a sweep
+ *
+ *     fill     RING: the items' factors into their blocks, errors held out
+ *
+ * so that tests and results are those of the other methods. */
+#include <math.h>
+#include <string.h>
+
+#include "mf_parts.h"
+
+/* ---- a rank ------------------------------------------------------------ */
+
+static uint32_t rank_before(uint32_t t, uint32_t rank)
+{
+    return t ? t - 1 : rank - 1;
+}
+
+/* No ratings, no penalty: 0. */
+static float settle(bool nonnegative, double side, double square,
+                    double penalty)
+{
+    const double p = square + penalty > 0 ? side / (square + penalty) : 0;
+
+    return (float)(nonnegative ? fmax(p, 0) : p);
+}
+
+/* The factors of the last rank and of this one, side by side. */
+static void pair_factors(mf_local *l)
+{
+    mf_ranks *r = &l->ranks;
+    const uint32_t before = rank_before(r->rank, l->options.rank);
+
+    for (uint32_t i = 0; i < l->items; i++) {
+        const float *q = r->q + (size_t)i * l->stride;
+        r->pair[2 * (size_t)i] = q[before];
+        r->pair[2 * (size_t)i + 1] = q[r->rank];
+    }
+}
+
+size_t mf_partial_rank(const strads_task *task)
+{
+    return MF_SOLVED + 2 * (size_t)task->shape->cols;
+}
+
+strads_err mf_update_rank(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_ranks *r = &l->ranks;
+    const uint32_t t = r->rank, before = rank_before(t, l->options.rank);
+
+    pair_factors(l);
+    for (uint64_t u = 0; u < l->users; u++) {
+        const uint64_t first = r->start[u];
+        const mf_rank_line line = {.item = r->item + first,
+                                   .left = r->left + first,
+                                   .n = (uint32_t)(r->start[u + 1] - first)};
+        const double penalty = mf_row_penalty(&l->options, &l->course, line.n);
+        float *p = l->p + u * l->stride;
+        const mf_rank_sums sum = r->swap(&line, r->pair, p[before], p[t]);
+        p[t] = settle(l->options.nonnegative, (double)sum.side,
+                      (double)sum.square, penalty);
+        mf_rank_add(&line, p[t], task->partial + MF_SOLVED);
+        task->partial[MF_LOSS] += (double)sum.left;
+        task->partial[MF_PENALTY] += penalty * (double)p[t] * (double)p[t];
+    }
+    return STRADS_OK;
+}
+
+/* sum (R - p q)^2 = sum R^2 - sum_i (2 q sum_u R p - q^2 sum_u p^2) */
+mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q)
+{
+    const double *sum = rank->partial + MF_SOLVED;
+    mf_rank_end end = {.loss = rank->partial[MF_LOSS],
+                       .penalty = rank->partial[MF_PENALTY]};
+
+    for (uint32_t i = 0; i < rank->items; i++) {
+        const double side = sum[2 * (size_t)i], square = sum[2 * (size_t)i + 1];
+        const double penalty =
+            mf_row_penalty(rank->options, rank->course, rank->item_n[i]);
+        const float x =
+            settle(rank->options->nonnegative, side, square, penalty);
+        const double y = (double)x;
+        end.loss -= y * (2 * side - y * square);
+        end.penalty += penalty * y * y;
+        if (q)
+            q[(size_t)i * rank->stride] = x;
+    }
+    return end;
+}
+
+strads_err mf_receive_rank(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_ranks *r = &l->ranks;
+    const mf_rank_sum rank = {.options = &l->options,
+                              .course = &l->course,
+                              .items = l->items,
+                              .stride = l->stride,
+                              .item_n = l->item_n,
+                              .partial = task->partial};
+
+    l->sum[MF_LOSS] = mf_rank_settle(&rank, r->q + r->rank).loss;
+    r->rank = (r->rank + 1) % l->options.rank;
+    return STRADS_OK;
+}
+
+/* ---- the end of a sweep ------------------------------------------------ */
+
+strads_err mf_update_fill(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_items *items = task->object;
+    const size_t row = sizeof(float) * l->stride;
+
+    for (uint32_t k = 0; k < task->block.n && task->step == 0; k++)
+        memcpy(items->q + (size_t)k * l->stride,
+               l->ranks.q +
+                   (size_t)strads_block_param(&task->block, k) * l->stride,
+               row);
+    task->partial[MF_HELD_LOSS] = mf_samples_loss(l, &l->held, task);
+    return STRADS_OK;
+}
+
+strads_err mf_receive_fill(strads_task *task)
+{
+    mf_local *l = task->local;
+
+    if (l->told == 0)
+        l->sum[MF_HELD_LOSS] = 0;
+    l->sum[MF_HELD_LOSS] += task->partial[MF_HELD_LOSS];
+    l->told = (l->told + 1) % l->blocks;
+    if (l->told == 0)
+        mf_course_follow(&l->course, l->sum[MF_LOSS] / l->scale.n,
+                         l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
+    return STRADS_OK;
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+strads_err mf_ranked(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+    const mf_rank_sum rank = {.options = &s->options,
+                              .course = &s->course,
+                              .items = s->items,
+                              .item_n = s->item_n,
+                              .partial = commit->partial};
+    const mf_rank_end end = mf_rank_settle(&rank, NULL);
+
+    mf_lap_ends(s);
+    s->penalty = (s->slab ? s->penalty : 0) + end.penalty;
+    s->sum[MF_LOSS] = end.loss;
+    s->slab = (s->slab + 1) % s->options.rank;
+    if (s->slab)
+        return STRADS_OK;
+    if (!isfinite(end.loss))
+        return strads_fail(STRADS_ELIMIT,
+                           "the factors have no finite values: the ratings "
+                           "are too large");
+    s->added = 0;
+    s->sum[MF_HELD_LOSS] = 0;
+    s->next = MF_FILL;
+    return STRADS_OK;
+}
+
+strads_err mf_filled(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    s->sum[MF_HELD_LOSS] += commit->partial[MF_HELD_LOSS];
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    mf_lap_ends(s);
+    s->objective = s->scale.sd * s->scale.sd * (s->sum[MF_LOSS] + s->penalty);
+    mf_course_follow(&s->course, s->sum[MF_LOSS] / s->scale.n,
+                     s->sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
+    s->next = s->options.test ? MF_TEST : MF_REPORT;
+    return STRADS_OK;
+}
