@@ -166,23 +166,32 @@ Test(store_pieces, nothing_leaves_early_when_a_window_is_full)
     close_hand(&h);
 }
 
-Test(store_pieces, more_than_a_piece_may_leave_early_unless_rows_come_again)
+Test(store_pieces, a_piece_may_leave_early_unless_rows_come_again)
 {
     hand h;
     open_hand(&h, 0);
     sti_pending *pending = &h.pending[0];
-    pending->piece = sizeof(double);
+    pending->piece = 2 * sizeof(double);
     sti_pending_tried(pending);
     add(&h, 0, 0, 1);
-    cr_assert_not(sti_pending_may_leave(pending)); /* it is a piece, not more */
+    cr_assert_not(sti_pending_is_due(pending));
     add(&h, 0, 1, 1);
-    cr_assert(sti_pending_is_due(pending) && sti_pending_may_leave(pending));
+    cr_assert(sti_pending_is_due(pending));
+    cr_assert(sti_pending_may_leave(pending, 2));
+    cr_assert_not(sti_pending_may_leave(pending, 1)); /* it comes again */
     pending->was_early = true;
-    pending->early_row = 1;
+    pending->early_row = 0;
     push_early(&h, 0); /* row 1, the last one */
     add(&h, 0, 2, 1);
+    add(&h, 0, 3, 1);
     cr_assert(sti_pending_is_due(pending));
-    add(&h, 0, 1, 1); /* again, in the same clock */
+    add(&h, 0, 0, 1); /* has not left: only once it has, it comes again */
+    cr_assert(sti_pending_is_due(pending));
+    push_early(&h, 0);
+    push_early(&h, 0);
+    push_early(&h, 0);
+    cr_assert_eq(pending->n, 0);
+    add(&h, 0, 0, 1); /* again, in the same clock */
     cr_assert_not(sti_pending_is_due(pending));
     close_hand(&h);
 }

@@ -19,17 +19,16 @@ typedef struct near_buffer {
 
 static void give_bytes(sti_buffer *buffer)
 {
-    if (!buffer->near)
+    if (buffer->backing)
+        sti_object_drop(buffer->backing);
+    else if (!buffer->near)
         sti_spare_give(buffer->bytes, buffer->room);
 }
 
 static void buffer_destroy(sti_object *object)
 {
     sti_buffer *buffer = (sti_buffer *)object;
-    if (buffer->backing)
-        sti_object_drop(buffer->backing);
-    else
-        give_bytes(buffer);
+    give_bytes(buffer);
     free(buffer);
 }
 
@@ -95,6 +94,7 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
             memcpy(bytes, buffer->bytes, buffer->size);
         give_bytes(buffer);
         buffer->near = false;
+        buffer->backing = NULL;
         buffer->bytes = bytes;
         buffer->room = room;
     }

@@ -133,10 +133,10 @@ static strads_err push(strads_session *session, sti_push_end ending,
 }
 
 /* What it cannot push is pending still, and the next push says why. */
-static void gathered(strads_session *session, uint32_t table)
+static void gathered(strads_session *session, uint32_t table, uint32_t row)
 {
     sti_pending *pending = &session->pending[table];
-    if (sti_pending_may_leave(pending)) {
+    if (sti_pending_may_leave(pending, row)) {
         waiting w = begin_call(session);
         sti_node_store *store = w.end->store;
         if (!pending->was_early)

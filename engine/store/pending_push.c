@@ -1,5 +1,6 @@
-/* Pending increments become the parts of pushes. Cells are copied once, from
- * where they were gathered to where they are sent from. */
+/* Pending increments become the parts of pushes. Where all of a table's go to
+ * one shard they are sent from where they were gathered; otherwise cells are
+ * copied once. */
 #include "engine/store/pending_push.h"
 
 #include <math.h>
@@ -207,11 +208,55 @@ static strads_err reserve(const sti_pending *pending, uint32_t table,
     return err;
 }
 
+/* Fewer are copied as fast, and make no use of a block of their own. */
+enum { LENT_BYTES = 32768 };
+
+/* Do all rows go to one shard, are they most of their block, and does what its
+ * push has so far fit in front of them? */
+static bool can_lend(const sti_pending *pending, uint32_t table, uint32_t n,
+                     uint32_t shards, sti_buffer *const *pushes)
+{
+    uint32_t shard = sti_row_shard(table, pending->rows[0], shards);
+    bool good =
+        n == pending->n && n > pending->room / 2 &&
+        n * pending->row_bytes >= LENT_BYTES &&
+        (!pushes[shard] || pushes[shard]->size + sti_push_head_bytes(n) <=
+                               sti_pending_head_room(pending));
+    for (uint32_t k = 0; good && shards > 1 && k < n; k++)
+        good = sti_row_shard(table, pending->rows[k], shards) == shard;
+    return good;
+}
+
+/* Makes a push around the rows. */
+static strads_err lend(const sti_pending *pending, uint32_t table,
+                       sti_buffer **push)
+{
+    const size_t bytes = pending->n * pending->row_bytes;
+    const size_t before = *push ? (*push)->size : 0;
+    const size_t head = before + sti_push_head_bytes(pending->n);
+    char *at = pending->dense - head;
+    sti_buffer *made;
+    strads_err err = sti_buffer_over(&pending->block->head, at,
+                                     head + (bytes + 7) / 8 * 8, &made);
+    if (err)
+        return err;
+    if (before)
+        memcpy(at, (*push)->bytes, before);
+    sti_push_put_head(pending->dense, table, pending->n, pending->rows,
+                      pending->row_bytes);
+    sti_object_drop(*push);
+    *push = made;
+    return STRADS_OK;
+}
+
 static strads_err split_dense(const sti_pending *pending, uint32_t table,
                               uint32_t n, const uint32_t *places,
                               uint32_t shards, sti_buffer **pushes)
 {
     size_t bytes = pending->row_bytes;
+    if (can_lend(pending, table, n, shards, pushes))
+        return lend(pending, table,
+                    &pushes[sti_row_shard(table, pending->rows[0], shards)]);
     uint32_t *count = calloc(shards, sizeof *count);
     sti_push_room *room = calloc(shards, sizeof *room);
     strads_err err = count && room ? STRADS_OK : no_memory();

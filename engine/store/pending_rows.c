@@ -10,8 +10,9 @@
 
 #include "engine/store/number_cells.h"
 #include "engine/store/place_index.h"
+#include "engine/store/push.h"
 
-enum { FIRST_ROOM = 4, MOST_ROOM = 1 << 30 };
+enum { FIRST_ROOM = 4, MOST_ROOM = 1 << 30, LINE = 64 };
 
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec)
 {
@@ -34,7 +35,7 @@ void sti_pending_free(sti_pending *pending)
     free_sparse_rows(pending);
     free(pending->rows);
     free(pending->slots);
-    free(pending->dense);
+    sti_object_drop(pending->block);
     free(pending->sparse);
 }
 
@@ -46,6 +47,31 @@ static uint32_t find(const sti_pending *pending, uint32_t row)
                           row);
 }
 
+/* A push's mark has no rows: its head is all of it. */
+size_t sti_pending_head_room(const sti_pending *pending)
+{
+    size_t bytes = sti_push_head_bytes(pending->room) + sti_push_head_bytes(0);
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Nothing is in it yet. Its end is rounded up to 8. */
+static strads_err new_block(sti_pending *pending)
+{
+    const size_t head = sti_pending_head_room(pending);
+    const size_t cells = pending->room * pending->row_bytes;
+    strads_err err = sti_buffer_new(head + cells + 8, &pending->block);
+    pending->dense = err ? NULL : (char *)pending->block->bytes + head;
+    return err;
+}
+
+static strads_err no_memory(const sti_pending *pending, size_t rows)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory to keep increments of %zu rows of table "
+                       "\"%s\": flush more often",
+                       rows, pending->spec->name);
+}
+
 /* Larger arrays with the same content; all of them, or none. */
 static strads_err grow(sti_pending *pending)
 {
@@ -55,20 +81,15 @@ static strads_err grow(sti_pending *pending)
     more.room = (uint32_t)room;
     more.rows = malloc(room * sizeof *more.rows);
     more.slots = calloc(2 * room, sizeof *more.slots);
-    more.dense = sparse || room > SIZE_MAX / pending->row_bytes
-                     ? NULL
-                     : malloc(room * pending->row_bytes);
+    more.block = NULL;
     more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
-    if (room > MOST_ROOM || !more.rows || !more.slots ||
-        !(sparse ? (void *)more.sparse : more.dense)) {
+    if (room > MOST_ROOM || room > SIZE_MAX / 2 / pending->row_bytes ||
+        !more.rows || !more.slots ||
+        (sparse ? !more.sparse : new_block(&more) != STRADS_OK)) {
         free(more.rows);
         free(more.slots);
-        free(more.dense);
         free(more.sparse);
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory to keep increments of %zu rows of table "
-                           "\"%s\": flush more often",
-                           room, pending->spec->name);
+        return no_memory(pending, room);
     }
     for (uint32_t i = 0; i < pending->n; i++) {
         more.rows[i] = pending->rows[i];
@@ -80,7 +101,7 @@ static strads_err grow(sti_pending *pending)
         memcpy(more.dense, pending->dense, pending->n * pending->row_bytes);
     free(pending->rows);
     free(pending->slots);
-    free(pending->dense);
+    sti_object_drop(pending->block);
     free(pending->sparse);
     *pending = more;
     return STRADS_OK;
@@ -99,6 +120,8 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
         if (err)
             return err;
     }
+    if (!pending->sparse && !pending->block && new_block(pending))
+        return no_memory(pending, pending->room);
     if (pending->was_early && row == pending->early_row)
         pending->piece = 0;
     *place = pending->n++;
@@ -155,10 +178,11 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
     return STRADS_OK;
 }
 
-bool sti_pending_may_leave(const sti_pending *pending)
+bool sti_pending_may_leave(const sti_pending *pending, uint32_t row)
 {
     const uint64_t bytes = pending->n * pending->row_bytes;
-    return bytes > pending->piece && pending->added >= bytes;
+    return bytes >= pending->piece && pending->added >= bytes &&
+           find(pending, row) == STI_NO_PLACE;
 }
 
 void sti_pending_tried(sti_pending *pending)
@@ -184,6 +208,19 @@ void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
     else
         sti_cells_add(spec->type, out,
                       pending->dense + place * pending->row_bytes, spec->cols);
+}
+
+/* Who made a push around the block has it. */
+static void forget_all(sti_pending *pending)
+{
+    free_sparse_rows(pending);
+    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    pending->n = 0;
+    if (!pending->block || atomic_load(&pending->block->head.refs) == 1)
+        return;
+    sti_object_drop(pending->block);
+    pending->block = NULL;
+    pending->dense = NULL;
 }
 
 static strads_err commit_sparse(sti_pending *pending, sti_table *table)
@@ -214,9 +251,7 @@ strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
                                          pending->dense, NULL);
     if (err)
         return err;
-    free_sparse_rows(pending);
-    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
-    pending->n = 0;
+    forget_all(pending);
     pending->added = 0;
     return STRADS_OK;
 }
@@ -258,6 +293,10 @@ void sti_pending_forget(sti_pending *pending, uint32_t n,
     const uint64_t bytes = n * pending->row_bytes;
     pending->added -= bytes < pending->added ? bytes : pending->added;
     pending->next_early = pending->added + pending->piece;
+    if (n == before) {
+        forget_all(pending);
+        return;
+    }
     if (places[0] == before - n) {
         forget_last(pending, n);
         return;

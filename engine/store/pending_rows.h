@@ -3,16 +3,19 @@
 #ifndef STI_STORE_PENDING_ROWS_H
 #define STI_STORE_PENDING_ROWS_H
 
+#include "engine/base/object.h"
 #include "engine/store/row_table.h"
 
 /* What row rows[i] is to be changed by: cells i x cols of `dense`, or
- * sparse[i], as the table is. */
+ * sparse[i], as the table is. `dense` lies in `block` so that a push can be
+ * made around it: such a push keeps the block, and pending rows get another. */
 typedef struct sti_pending {
     const strads_table_spec *spec; /* the table's, which outlives this */
     size_t cell, row_bytes;        /* of a number, of a row in full */
     uint32_t n, room;              /* room: 0 or a power of two */
     uint32_t *rows;                /* [room] */
     uint32_t *slots;               /* [2 room] place index of rows */
+    sti_buffer *block;             /* what `dense` lies in, or NULL */
     char *dense;                   /* [room x cols] cells, or NULL */
     sti_sparse_row *sparse;        /* [room], or NULL */
     sti_budget unbounded;          /* for sparse: it is no part of the tables */
@@ -29,21 +32,25 @@ void sti_pending_free(sti_pending *pending);
 /* Adds a delta that fits the table. STRADS_ENOMEM: nothing has changed. */
 strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta);
 
-/* May more than a piece be pending, so that one had better leave at once, while
- * it is in the processor's cache? Never more leaves than was added: each row
- * must have got as many bytes as it has. And nothing leaves early where rows
- * come again in the same clock, which is seen by the first one that does. */
+/* Before increments of all of `row` are added: may a piece be pending without
+ * it, which had better leave at once, while it is in the processor's cache?
+ * Never more leaves than was added: each row must have got as many bytes as it
+ * has. And nothing leaves early where rows come again in the same clock, which
+ * is seen by the first one that does. */
 static inline bool sti_pending_is_due(const sti_pending *pending)
 {
     return pending->piece && pending->added >= pending->next_early;
 }
-bool sti_pending_may_leave(const sti_pending *pending);
+bool sti_pending_may_leave(const sti_pending *pending, uint32_t row);
 
 /* A push was tried. */
 void sti_pending_tried(sti_pending *pending);
 
 /* The clock has ended. */
 void sti_pending_clock(sti_pending *pending);
+
+/* In front of `dense`: for the head of a push of all rows, and a mark. */
+size_t sti_pending_head_room(const sti_pending *pending);
 
 /* Adds what is pending for a row to out[cols]. */
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out);

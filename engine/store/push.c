@@ -112,6 +112,24 @@ strads_err sti_push_reserve(sti_buffer *push, uint32_t table, uint32_t n,
     return STRADS_OK;
 }
 
+size_t sti_push_head_bytes(uint32_t n)
+{
+    return sizeof(header) + padded(sizeof(uint32_t) * n);
+}
+
+void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
+                       const uint32_t *rows, size_t row_bytes)
+{
+    const header h = {.kind = STI_PUSH_ROWS,
+                      .table = table,
+                      .n = n,
+                      .bytes = n * row_bytes};
+    unsigned char *to = (unsigned char *)cells - sti_push_head_bytes(n);
+    to = put(to, &h, sizeof h);
+    (void)put(to, rows, sizeof *rows * n);
+    memset(cells + h.bytes, 0, padded(h.bytes) - h.bytes);
+}
+
 /* ---- reading ----------------------------------------------------------- */
 
 static strads_err broken(void)

@@ -55,6 +55,13 @@ typedef struct sti_push_room {
 strads_err sti_push_reserve(sti_buffer *push, uint32_t table, uint32_t n,
                             size_t row_bytes, sti_push_room *out);
 
+/* The same for cells that lie somewhere already, at a multiple of 8: writes all
+ * that comes before them to where they begin, so many bytes, and what rounds
+ * them up behind them, at most 7. */
+size_t sti_push_head_bytes(uint32_t n);
+void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
+                       const uint32_t *rows, size_t row_bytes);
+
 /* Do the cells of a part ROWS or COLS have the size that the table asks for,
  * and are all of its rows and columns in it? */
 bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part);

@@ -233,12 +233,11 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
         err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
-    err = sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
-                                                    .n = pending->spec->cols,
-                                                    .cells = delta});
-    if (!err && sti_pending_is_due(pending))
-        session->ops->gathered(session, table);
-    return err;
+    if (sti_pending_is_due(pending))
+        session->ops->gathered(session, table, (uint32_t)row);
+    return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
+                                                     .n = pending->spec->cols,
+                                                     .cells = delta});
 }
 
 /* ---- clocks ------------------------------------------------------------ */

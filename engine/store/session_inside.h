@@ -33,9 +33,9 @@ typedef struct sti_session_ops {
     strads_err (*join)(strads_session *session);
     /* Fresh by the staleness rule, with what is pending. */
     strads_err (*read)(strads_session *session, const sti_session_read *read);
-    /* A piece of what is pending of a table may leave already, without waiting.
-     * NULL: nothing leaves early. */
-    void (*gathered)(strads_session *session, uint32_t table);
+    /* A piece of what is pending of a table may leave already, without waiting,
+     * before `row` is added to. NULL: nothing leaves early. */
+    void (*gathered)(strads_session *session, uint32_t table, uint32_t row);
     /* Pending increments leave; all of them, or it fails and none of a table's
      * do. */
     strads_err (*flush)(strads_session *session);
