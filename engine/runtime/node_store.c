@@ -40,6 +40,8 @@ void sti_node_store_abort(sti_node_store *store, strads_err err,
     }
     pthread_mutex_unlock(&store->fail_lock);
     atomic_store(&store->aborted, true);
+    for (uint32_t k = 0; k < store->n_ends; k++)
+        sti_client_outdate(store->end[k].client);
     sti_node_store_call(store);
 }
 

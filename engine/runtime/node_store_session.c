@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "engine/runtime/node_store_inside.h"
-#include "engine/store/pending_push.h"
 
 /* ---- waiting ----------------------------------------------------------- */
 
@@ -72,18 +71,16 @@ static const strads_table_spec *spec_of(const void *behind, uint32_t table)
     return table < store->n_tables ? &store->tables[table] : NULL;
 }
 
-/* Dense tables without filters may push early. */
 static strads_err join(strads_session *session)
 {
     const sti_store_end *end = session->behind;
-    strads_err err = sti_session_make_pending(session);
-    for (uint32_t t = 0; !err && t < session->n_pending; t++) {
-        sti_pending *pending = &session->pending[t];
-        if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
-            pending->piece = sti_client_piece(end->client);
-        sti_pending_tried(pending);
-    }
-    return err;
+    return sti_session_make_pieces(session, sti_client_piece(end->client));
+}
+
+static const sti_change_count *changes_of(const void *behind, uint32_t table)
+{
+    (void)table;
+    return sti_client_changes(((const sti_store_end *)behind)->client);
 }
 
 static strads_err read_rows(strads_session *session,
@@ -132,25 +129,16 @@ static strads_err push(strads_session *session, sti_push_end ending,
     return err;
 }
 
-/* What it cannot push is pending still, and the next push says why. */
-static void gathered(strads_session *session, uint32_t table, uint32_t row)
+static void push_early(strads_session *session)
 {
-    sti_pending *pending = &session->pending[table];
-    if (sti_pending_may_leave(pending, row)) {
-        waiting w = begin_call(session);
-        sti_node_store *store = w.end->store;
-        if (!pending->was_early)
-            pending->early_row = pending->rows[0];
-        pending->was_early = true;
-        if (!atomic_load(&store->aborted))
-            (void)sti_client_push_early(w.end->client, session->worker,
-                                        session->pending,
-                                        sti_node_store_now(store),
-                                        &w.end->effects);
-        sti_store_end_carry_out(w.end, true);
-        end_call(&w, session);
-    }
-    sti_pending_tried(pending);
+    waiting w = begin_call(session);
+    sti_node_store *store = w.end->store;
+    if (!atomic_load(&store->aborted))
+        (void)sti_client_push_early(w.end->client, session->worker,
+                                    session->pending, sti_node_store_now(store),
+                                    &w.end->effects);
+    sti_store_end_carry_out(w.end, true);
+    end_call(&w, session);
 }
 
 static strads_err flush(strads_session *session)
@@ -192,7 +180,8 @@ static const sti_session_ops spread = {
     .spec = spec_of,
     .join = join,
     .read = read_rows,
-    .gathered = gathered,
+    .changes = changes_of,
+    .push_early = push_early,
     .flush = flush,
     .advance = advance,
     .barrier = barrier,

@@ -150,6 +150,16 @@ uint64_t sti_client_piece(const sti_client *client)
     return client->piece_bytes * client->shards;
 }
 
+const sti_change_count *sti_client_changes(const sti_client *client)
+{
+    return &client->changes;
+}
+
+void sti_client_outdate(sti_client *client)
+{
+    atomic_fetch_add_explicit(&client->changes, 1, memory_order_release);
+}
+
 bool sti_client_settled(const sti_client *client)
 {
     for (uint32_t s = 0; s < client->shards; s++)

@@ -19,6 +19,7 @@
 #include "engine/role/message.h"
 #include "engine/store/pending_rows.h"
 #include "engine/store/push.h"
+#include "engine/store/recent_rows.h"
 
 typedef struct sti_client sti_client;
 
@@ -92,6 +93,15 @@ strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
  * is to be called. */
 bool sti_client_read_cached(sti_client *client, const sti_client_read *read,
                             void *values);
+
+/* Grows whenever a cached row, or the clock that it is as of, changes: while it
+ * stands still a worker that has read a row would read the same again in its
+ * clock. Valid as long as the client. Any thread. */
+const sti_change_count *sti_client_changes(const sti_client *client);
+
+/* Lets it grow: nothing that was read before is to be used again. Any thread.
+ */
+void sti_client_outdate(sti_client *client);
 
 /* What waits is not going to be repeated. */
 void sti_client_forget(sti_client *client, uint32_t worker);

@@ -111,7 +111,7 @@ void sti_client_join_push(sti_client *client, const sti_buffer *push,
 {
     sti_push_part part;
     strads_err err;
-    client->stamp++;
+    sti_client_stamp(client);
     for (size_t at = 0; sti_push_next(push, &at, &part, &err);) {
         if (part.kind != STI_PUSH_ROWS && part.kind != STI_PUSH_COLS)
             continue;
@@ -257,7 +257,7 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
     sti_push_part part;
     uint32_t n = 0;
     const bool lacks = answer->applied < stream->pushed;
-    client->stamp++;
+    sti_client_stamp(client);
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < rows_of(&part); k++) {

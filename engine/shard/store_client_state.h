@@ -72,7 +72,8 @@ struct sti_client {
     uint64_t *newest;        /* [shards] the highest as-of of their answers */
     uint32_t *stalest;       /* [n_tables] the largest staleness of a read */
     uint64_t stamp;          /* of the last answer, or push */
-    bool timed;              /* a TIMER is under way */
+    sti_change_count changes;
+    bool timed; /* a TIMER is under way */
     bool failed;
 };
 
@@ -88,6 +89,13 @@ static inline size_t sti_client_row_bytes(const sti_client *client,
     const strads_table_spec *spec = &client->tables[table];
     return (spec->type == STRADS_F64 || spec->type == STRADS_I64 ? 8 : 4) *
            (size_t)spec->cols;
+}
+
+/* An answer, or a push, is about to change cached rows. */
+static inline void sti_client_stamp(sti_client *client)
+{
+    client->stamp++;
+    sti_client_outdate(client);
 }
 
 /* ---- store_client.c ---------------------------------------------------- */

@@ -81,6 +81,12 @@ static strads_err join(strads_session *session)
     return sti_session_make_pending(session);
 }
 
+static const sti_change_count *changes_of(const void *behind, uint32_t table)
+{
+    (void)table;
+    return sti_client_changes(client_of(behind));
+}
+
 static strads_err read_rows(strads_session *session,
                             const sti_session_read *read)
 {
@@ -191,6 +197,7 @@ static const sti_session_ops simulated = {
     .spec = spec_of,
     .join = join,
     .read = read_rows,
+    .changes = changes_of,
     .flush = flush,
     .advance = advance,
     .barrier = barrier,

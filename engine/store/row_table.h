@@ -10,19 +10,19 @@
 enum { STI_TABLE_NAME = 64 };
 
 typedef struct sti_table {
-    strads_table_spec spec; /* its name is `name` */
+    _Atomic uint64_t version; /* grows under any stripe; stands still under all
+                                 of them; away from these, as readers look */
+    strads_table_spec spec;   /* its name is `name` */
     char name[STI_TABLE_NAME];
     size_t cell;      /* bytes of a number */
     size_t row_bytes; /* of a row written out in full */
     unsigned stripe_shift;
     sti_budget *budget;
-    sti_stripes stripes;      /* stripe of row r guards row r; a commit holds
+    sti_stripes stripes;    /* stripe of row r guards row r; a commit holds
                                  those of all its rows */
-    _Atomic uint64_t version; /* grows under any stripe; stands still under all
-                                 of them */
-    void *memory;             /* that `dense` lies in */
-    char *dense;              /* [rows x cols] cells at a cache line's begin */
-    sti_sparse_row *sparse;   /* [rows]; one of the two is NULL */
+    void *memory;           /* that `dense` lies in */
+    char *dense;            /* [rows x cols] cells at a cache line's begin */
+    sti_sparse_row *sparse; /* [rows]; one of the two is NULL */
 } sti_table;
 
 /* What to add to one row: n cells, to columns cols[n], or to 0 .. n - 1 when

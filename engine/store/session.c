@@ -3,9 +3,11 @@
  * what stands behind (session_inside.h). */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "engine/store/number_cells.h"
+#include "engine/store/pending_push.h"
 #include "engine/store/session_inside.h"
 
 strads_err sti_session_open(const sti_session_ops *ops, void *behind,
@@ -15,10 +17,10 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
     strads_session *session = calloc(1, sizeof *session);
     if (!session)
         return strads_fail(STRADS_ENOMEM, "no memory for a session");
-    *session = (strads_session){.ops = ops,
-                                .behind = behind,
-                                .worker = worker,
-                                .workers = workers};
+    session->ops = ops;
+    session->behind = behind;
+    session->worker = worker;
+    session->workers = workers;
     strads_err err = ops->join(session);
     if (err)
         free(session);
@@ -142,6 +144,18 @@ strads_err sti_session_make_pending(strads_session *session)
     return STRADS_OK;
 }
 
+strads_err sti_session_make_pieces(strads_session *session, uint64_t piece)
+{
+    strads_err err = sti_session_make_pending(session);
+    for (uint32_t t = 0; !err && t < session->n_pending; t++) {
+        sti_pending *pending = &session->pending[t];
+        if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
+            pending->piece = piece;
+        sti_pending_tried(pending);
+    }
+    return err;
+}
+
 static strads_err find_pending(strads_session *session, uint32_t table,
                                sti_pending **out)
 {
@@ -179,22 +193,65 @@ strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                        });
 }
 
-strads_err strads_session_read_row(strads_session *session, uint32_t table,
-                                   uint64_t row, uint32_t staleness, void *out)
+static sti_recent_key key_of(const strads_session *session, uint32_t table,
+                             uint64_t row, uint32_t staleness)
 {
+    return (sti_recent_key){.row = row,
+                            .clock = session->clock,
+                            .table = table,
+                            .staleness = staleness};
+}
+
+/* Counts the changes of a narrow row that is read again; NULL: it need not be
+ * kept. */
+static const sti_change_count *keeps(strads_session *session,
+                                     sti_recent_key key)
+{
+    const sti_session_ops *ops = session->ops;
+    return ops->changes &&
+                   session->pending[key.table].row_bytes <= STI_RECENT_BYTES &&
+                   sti_recent_claim(&session->recent, key)
+               ? ops->changes(session->behind, key.table)
+               : NULL;
+}
+
+static strads_err ask_row(strads_session *session, uint32_t table, uint64_t row,
+                          uint32_t staleness, void *out)
+{
+    const sti_recent_key key = key_of(session, table, row, staleness);
     sti_pending *pending;
+    uint64_t before = 0;
     strads_err err = find_pending(session, table, &pending);
     if (!err)
         err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
-    return session->ops->read(session, &(sti_session_read){
-                                           .table = table,
-                                           .n = 1,
-                                           .rows = &(uint32_t){(uint32_t)row},
-                                           .staleness = staleness,
-                                           .out = out,
-                                       });
+    const sti_change_count *changes = keeps(session, key);
+    if (changes)
+        before = atomic_load_explicit(changes, memory_order_acquire);
+    err = session->ops->read(session, &(sti_session_read){
+                                          .table = table,
+                                          .n = 1,
+                                          .rows = &(uint32_t){(uint32_t)row},
+                                          .staleness = staleness,
+                                          .out = out,
+                                      });
+    if (changes && !err)
+        sti_recent_keep(&session->recent, key, changes, before, out,
+                        pending->row_bytes);
+    return err;
+}
+
+strads_err strads_session_read_row(strads_session *session, uint32_t table,
+                                   uint64_t row, uint32_t staleness, void *out)
+{
+    const void *values =
+        sti_recent_find(&session->recent,
+                        key_of(session, table, row, staleness));
+    if (!values)
+        return ask_row(session, table, row, staleness, out);
+    memcpy(out, values, session->pending[table].row_bytes);
+    return STRADS_OK;
 }
 
 /* ---- incrementing ------------------------------------------------------ */
@@ -218,10 +275,25 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         err = sti_cell_from(pending->spec->type, delta, &cell);
     if (err)
         return err;
+    sti_recent_forget(&session->recent, table, row);
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
                                                      .n = 1,
                                                      .cols = &col,
                                                      .cells = &cell});
+}
+
+/* Before `row` is added to. What it cannot push is pending still, and the next
+ * push says why. */
+static void push_early(strads_session *session, sti_pending *pending,
+                       uint32_t row)
+{
+    if (sti_pending_may_leave(pending, row)) {
+        if (!pending->was_early)
+            pending->early_row = pending->rows[0];
+        pending->was_early = true;
+        session->ops->push_early(session);
+    }
+    sti_pending_tried(pending);
 }
 
 strads_err strads_session_inc_row(strads_session *session, uint32_t table,
@@ -233,8 +305,9 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
         err = sti_spec_check_row(pending->spec, row);
     if (err)
         return err;
+    sti_recent_forget(&session->recent, table, row);
     if (sti_pending_is_due(pending))
-        session->ops->gathered(session, table, (uint32_t)row);
+        push_early(session, pending, (uint32_t)row);
     return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
                                                      .n = pending->spec->cols,
                                                      .cells = delta});

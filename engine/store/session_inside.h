@@ -8,6 +8,7 @@
 #include "engine/base/trace.h"
 #include "engine/store/adaptive_staleness.h"
 #include "engine/store/pending_rows.h"
+#include "engine/store/recent_rows.h"
 
 typedef struct sti_session_read {
     uint32_t table, n;
@@ -33,9 +34,14 @@ typedef struct sti_session_ops {
     strads_err (*join)(strads_session *session);
     /* Fresh by the staleness rule, with what is pending. */
     strads_err (*read)(strads_session *session, const sti_session_read *read);
-    /* A piece of what is pending of a table may leave already, without waiting,
-     * before `row` is added to. NULL: nothing leaves early. */
-    void (*gathered)(strads_session *session, uint32_t table, uint32_t row);
+    /* Counts, from any thread, whatever may change the answer to a read of the
+     * table that was answered before: in the same clock of this session, with
+     * nothing added by it meanwhile. Valid as long as the session. NULL: each
+     * read is asked for. */
+    const sti_change_count *(*changes)(const void *behind, uint32_t table);
+    /* A piece of what is pending leaves now, unless it would have to wait.
+     * NULL: nothing leaves early. */
+    void (*push_early)(strads_session *session);
     /* Pending increments leave; all of them, or it fails and none of a table's
      * do. */
     strads_err (*flush)(strads_session *session);
@@ -64,6 +70,7 @@ struct strads_session {
     void *cut_off_arg;
     sti_pending *pending; /* [n_pending] by number of the table */
     uint32_t n_pending;
+    sti_recent_rows recent;
 };
 
 strads_err sti_session_open(const sti_session_ops *ops, void *behind,
@@ -91,5 +98,9 @@ void sti_session_waited(strads_session *session, uint64_t begin_ns,
 
 /* All tables have their entry in session->pending. STRADS_ENOMEM. */
 strads_err sti_session_make_pending(strads_session *session);
+
+/* The same; and of dense tables without filters what is more than `piece` bytes
+ * may leave early. */
+strads_err sti_session_make_pieces(strads_session *session, uint64_t piece);
 
 #endif

@@ -21,6 +21,12 @@ static strads_err join(strads_session *session)
     return sti_clocks_join(&store->clocks, session->worker, session->workers);
 }
 
+/* A table's commits, of anybody. */
+static const sti_change_count *changes_of(const void *behind, uint32_t table)
+{
+    return &((const strads_store *)behind)->tables[table]->version;
+}
+
 /* ---- reading ----------------------------------------------------------- */
 
 static void wait_for_others(strads_session *session, uint64_t clock)
@@ -114,6 +120,7 @@ static const sti_session_ops local = {
     .spec = spec_of,
     .join = join,
     .read = read_rows,
+    .changes = changes_of,
     .flush = flush,
     .advance = advance,
     .barrier = barrier,
