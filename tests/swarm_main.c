@@ -31,7 +31,7 @@ typedef struct board {
     atomic_uint_fast64_t failing; /* the least seed that failed; UINT64_MAX */
     atomic_uint_fast64_t seeds, events, reads, incs, snapshots;
     atomic_uint_fast64_t lost, doubled, damaged, restarts, resent;
-    atomic_uint_fast64_t deaths, disk_failures;
+    atomic_uint_fast64_t deaths, disk_failures, early, kept_reads;
     atomic_uint_fast64_t at[PROCESSES]; /* the seed that each is at */
 } board;
 
@@ -55,14 +55,15 @@ static int replay(uint64_t seed)
     (void)printf("seed %" PRIu64 ": %" PRIu64 " events, %.3f virtual ms, "
                  "digest %016" PRIx64 "\n",
                  seed, o->events, 1e-6 * (double)o->now, o->digest);
-    (void)printf("  %" PRIu64 " reads (%" PRIu64 " exact), %" PRIu64
-                 " increments; %" PRIu64 " frames: %" PRIu64 " lost, %" PRIu64
-                 " doubled, %" PRIu64 " damaged; %" PRIu64 " restarts, %" PRIu64
+    (void)printf("  %" PRIu64 " reads (%" PRIu64 " exact, %" PRIu64
+                 " of what was kept), %" PRIu64 " increments; %" PRIu64
+                 " frames: %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64
+                 " damaged; %" PRIu64 " restarts, %" PRIu64
                  " by disks, %" PRIu64 " clients killed, %" PRIu64
-                 " pushes sent again\n",
-                 r.reads, r.snapshots, r.incs, o->frames, o->lost, o->doubled,
-                 o->damaged, o->restarts, o->disk_failures, o->deaths,
-                 o->resent);
+                 " pushes early, %" PRIu64 " sent again\n",
+                 r.reads, r.snapshots, o->kept_reads, r.incs, o->frames,
+                 o->lost, o->doubled, o->damaged, o->restarts, o->disk_failures,
+                 o->deaths, o->early, o->resent);
     (void)printf("%s\n", r.breach[0] ? r.breach : "every promise was kept");
     return r.breach[0] ? 1 : 0;
 }
@@ -120,6 +121,8 @@ static void add_up(board *b, const swarm_result *r)
     (void)atomic_fetch_add(&b->restarts, r->outcome.restarts);
     (void)atomic_fetch_add(&b->resent, r->outcome.resent);
     (void)atomic_fetch_add(&b->deaths, r->outcome.deaths);
+    (void)atomic_fetch_add(&b->early, r->outcome.early);
+    (void)atomic_fetch_add(&b->kept_reads, r->outcome.kept_reads);
     (void)atomic_fetch_add(&b->disk_failures, r->outcome.disk_failures);
 }
 
@@ -164,12 +167,13 @@ static void print_board(const board *b, double took)
                  "events a second\n",
                  b->seeds, took, 60 * seeds / took,
                  1e-6 * (double)b->events / took);
-    (void)printf("  %" PRIuFAST64 " reads (%" PRIuFAST64 " exact), %" PRIuFAST64
+    (void)printf("  %" PRIuFAST64 " reads (%" PRIuFAST64 " exact, %" PRIuFAST64
+                 " of what was kept), %" PRIuFAST64
                  " increments; frames: %" PRIuFAST64 " lost, %" PRIuFAST64
                  " doubled, %" PRIuFAST64 " damaged; %" PRIuFAST64
-                 " pushes sent again\n",
-                 b->reads, b->snapshots, b->incs, b->lost, b->doubled,
-                 b->damaged, b->resent);
+                 " pushes early, %" PRIuFAST64 " sent again\n",
+                 b->reads, b->snapshots, b->kept_reads, b->incs, b->lost,
+                 b->doubled, b->damaged, b->early, b->resent);
     (void)printf("  shards: %" PRIuFAST64 " restarts, %" PRIuFAST64
                  " failed with their disk; %" PRIuFAST64 " clients killed\n",
                  b->restarts, b->disk_failures, b->deaths);

@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/store/session_inside.h"
 #include "tests/store_checker.h"
 #include "tests/swarm_plan.h"
 
-enum { PURPOSE = 0x776f726b, MOST_ROWS = 3 };
+enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4 };
 
 typedef struct swarm {
     swarm_plan plan;
@@ -25,6 +26,8 @@ typedef struct life {
     sti_sim_worker *worker;
     uint32_t number;
     sti_random random;
+    sti_client_read last; /* of the rows below */
+    uint32_t rows[MOST_ROWS];
     void *values; /* room for MOST_ROWS rows */
 } life;
 
@@ -80,35 +83,48 @@ static void forgets(void *arg, uint32_t shard)
 
 /* ---- what a worker does ------------------------------------------------ */
 
+static void put_cell(strads_scalar type, void *cells, uint32_t at, double value)
+{
+    if (type == STRADS_F32)
+        ((float *)cells)[at] = (float)value;
+    else if (type == STRADS_F64)
+        ((double *)cells)[at] = value;
+    else if (type == STRADS_I32)
+        ((int32_t *)cells)[at] = (int32_t)value;
+    else
+        ((int64_t *)cells)[at] = (int64_t)value;
+}
+
+static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
+{
+    const strads_table_spec *spec = &l->swarm->plan.tables[table];
+    strads_session *session = sti_sim_worker_session(l->worker);
+    uint32_t col;
+    double value;
+    if (!checker_inc(l->swarm->checker, l->number, table, row, &col, &value))
+        return STRADS_OK;
+    l->swarm->result->incs++;
+    sti_sim_store_tell(l->swarm->sim, "worker %u adds %g to table %u row %u%s",
+                       l->number, value, table, row, in_full ? " in full" : "");
+    if (!in_full)
+        return strads_session_inc(session, table, row, col, value);
+    memset(l->values, 0, 8 * (size_t)spec->cols);
+    put_cell(spec->type, l->values, col, value);
+    return strads_session_inc_row(session, table, row, l->values);
+}
+
+/* One value; or some rows in full, one after the other: such may leave early.
+ */
 static strads_err increment(life *l)
 {
     const swarm_plan *plan = &l->swarm->plan;
     uint32_t table = below(l, plan->setup.n_tables);
-    const strads_table_spec *spec = &plan->tables[table];
-    uint32_t row = below(l, (uint32_t)spec->rows), col;
-    union {
-        float f32;
-        double f64;
-        int32_t i32;
-        int64_t i64;
-    } cell;
-    double value;
-    if (!checker_inc(l->swarm->checker, l->number, table, row, &col, &value))
-        return STRADS_OK;
-    if (spec->type == STRADS_F32)
-        cell.f32 = (float)value;
-    else if (spec->type == STRADS_F64)
-        cell.f64 = value;
-    else if (spec->type == STRADS_I32)
-        cell.i32 = (int32_t)value;
-    else
-        cell.i64 = (int64_t)value;
-    l->swarm->result->incs++;
-    sti_sim_store_tell(l->swarm->sim, "worker %u adds %g to table %u row %u",
-                       l->number, value, table, row);
-    return sti_sim_worker_add(
-        l->worker, table,
-        &(sti_row_delta){.row = row, .n = 1, .cols = &col, .cells = &cell});
+    uint32_t rows = (uint32_t)plan->tables[table].rows;
+    uint32_t row = below(l, rows), n = below(l, FULL_ROWS);
+    strads_err err = n == 0 ? add(l, table, row, false) : STRADS_OK;
+    for (uint32_t k = 0; !err && k < n; k++)
+        err = add(l, table, (row + k) % rows, true);
+    return err;
 }
 
 /* The clock below which a read must see everything. */
@@ -137,7 +153,7 @@ static uint32_t draw_staleness(life *l)
     return some[below(l, sizeof some / sizeof *some)];
 }
 
-static strads_err carry_out_read(life *l, sti_client_read *read,
+static strads_err carry_out_read(life *l, const sti_client_read *read,
                                  checker_read *saw)
 {
     swarm *s = l->swarm;
@@ -161,40 +177,56 @@ static strads_err carry_out_read(life *l, sti_client_read *read,
     return STRADS_OK;
 }
 
-static strads_err look(life *l, bool exact)
+/* The row that was read last, once more, or others. */
+static sti_client_read draw_read(life *l, bool exact)
 {
     const swarm_plan *plan = &l->swarm->plan;
+    if (!exact && l->last.n == 1 && !l->last.exact && below(l, 2))
+        return l->last;
     uint32_t table = below(l, plan->setup.n_tables);
     const strads_table_spec *spec = &plan->tables[table];
-    uint32_t rows[MOST_ROWS];
-    uint64_t clock = sti_sim_worker_clock(l->worker);
-    sti_client_read read = {.table = table,
-                            .n = 1 + below(l, MOST_ROWS),
-                            .rows = rows,
-                            .staleness = draw_staleness(l)};
-    for (uint32_t k = 0; k < read.n; k++)
-        rows[k] = below(l, (uint32_t)spec->rows);
-    read.exact = exact && spec->snapshot_every && clock >= spec->snapshot_every;
+    l->last = (sti_client_read){.table = table,
+                                .n = 1 + below(l, MOST_ROWS),
+                                .rows = l->rows,
+                                .staleness = draw_staleness(l),
+                                .exact = exact && spec->snapshot_every &&
+                                         sti_sim_worker_clock(l->worker) >=
+                                             spec->snapshot_every};
+    for (uint32_t k = 0; k < l->last.n; k++)
+        l->rows[k] = below(l, (uint32_t)spec->rows);
+    return l->last;
+}
+
+/* What was read twice is kept, for the next time. */
+static strads_err look(life *l, bool exact)
+{
+    const sti_client_read read = draw_read(l, exact);
+    const strads_table_spec *spec = &l->swarm->plan.tables[read.table];
     checker_read saw = {.worker = l->number,
-                        .table = table,
+                        .table = read.table,
                         .n = read.n,
-                        .rows = rows,
+                        .rows = l->rows,
                         .exact = read.exact,
-                        .needs = needs_of(l, table, read.staleness),
+                        .needs = needs_of(l, read.table, read.staleness),
                         .values = l->values};
     if (read.exact)
-        saw.needs = clock / spec->snapshot_every * spec->snapshot_every;
-    return carry_out_read(l, &read, &saw);
+        saw.needs = sti_sim_worker_clock(l->worker) / spec->snapshot_every *
+                    spec->snapshot_every;
+    strads_err err = carry_out_read(l, &read, &saw);
+    bool twice = read.n == 1 && !read.exact && below(l, 2);
+    return twice && !err ? carry_out_read(l, &read, &saw) : err;
 }
 
 static strads_err push(life *l, sti_push_end end)
 {
     swarm *s = l->swarm;
-    strads_err err = sti_sim_worker_push(l->worker, end);
+    strads_session *session = sti_sim_worker_session(l->worker);
+    strads_err err = end == STI_PUSH_FLUSH   ? strads_session_flush(session)
+                     : end == STI_PUSH_CLOCK ? strads_session_clock(session)
+                                             : sti_sim_worker_leave(l->worker);
     if (err)
         return err;
-    checker_pushed(s->checker, l->number, end,
-                   sti_sim_worker_pending(l->worker));
+    checker_pushed(s->checker, l->number, end, session->pending);
     checker_clock(s->checker, l->number, sti_sim_worker_clock(l->worker));
     sti_sim_store_tell(s->sim, "worker %u %s, it is at clock %" PRIu64,
                        l->number,
@@ -207,7 +239,7 @@ static strads_err push(life *l, sti_push_end end)
 
 static strads_err barrier(life *l)
 {
-    strads_err err = sti_sim_worker_barrier(l->worker);
+    strads_err err = strads_session_barrier(sti_sim_worker_session(l->worker));
     if (!err)
         checker_barrier(l->swarm->checker, l->number);
     return err;

@@ -25,6 +25,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.outcome.restarts += r.outcome.restarts;
         sum.outcome.resent += r.outcome.resent;
         sum.outcome.deaths += r.outcome.deaths;
+        sum.outcome.early += r.outcome.early;
+        sum.outcome.kept_reads += r.outcome.kept_reads;
         sum.outcome.disk_failures += r.outcome.disk_failures;
     }
     cr_assert_gt(sum.reads, 10 * SEEDS);
@@ -38,6 +40,8 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.outcome.restarts, SEEDS / 4);
     cr_assert_gt(sum.outcome.resent, 10 * SEEDS);
     cr_assert_gt(sum.outcome.deaths, SEEDS / 8);
+    cr_assert_gt(sum.outcome.early, SEEDS / 4);
+    cr_assert_gt(sum.outcome.kept_reads, SEEDS);
     cr_assert_gt(sum.outcome.disk_failures, SEEDS / 16);
 }
 

@@ -332,17 +332,17 @@ static strads_err open_workers(sti_sim_store *sim)
         return strads_fail(STRADS_EINVAL,
                            "%u workers of a simulated client: at most %d",
                            s->workers_each, STI_SIM_WORKERS_MAX);
+    size_t rows = 1;
+    for (uint32_t t = 0; t < s->n_tables; t++)
+        rows += s->tables[t].rows;
     for (uint32_t v = 0; v < sim->n_workers; v++) {
         sti_sim_worker *w = &sim->workers[v];
         *w = (sti_sim_worker){.sim = sim,
                               .number = v,
                               .client = v / s->workers_each,
-                              .pending = calloc(s->n_tables + (size_t)1,
-                                                sizeof *w->pending)};
-        if (!w->pending)
+                              .as_of_rows = calloc(rows, sizeof(uint64_t))};
+        if (!w->as_of_rows)
             return no_memory();
-        for (uint32_t t = 0; t < s->n_tables; t++)
-            sti_pending_init(&w->pending[t], &s->tables[t]);
     }
     return STRADS_OK;
 }
@@ -436,12 +436,8 @@ void sti_sim_store_free(sti_sim_store *sim)
     while (sti_sim_queue_pop(&sim->queue, &item))
         drop_item(&item);
     sti_sim_queue_free(&sim->queue);
-    for (uint32_t v = 0; sim->workers && v < sim->n_workers; v++) {
-        sti_sim_worker *w = &sim->workers[v];
-        for (uint32_t t = 0; w->pending && t < sim->setup.n_tables; t++)
-            sti_pending_free(&w->pending[t]);
-        free(w->pending);
-    }
+    for (uint32_t v = 0; sim->workers && v < sim->n_workers; v++)
+        free(sim->workers[v].as_of_rows);
     for (uint32_t c = 0; sim->clients && c < sim->setup.clients; c++)
         sti_client_free(sim->clients[c]);
     for (uint32_t s = 0; sim->shards && s < sim->setup.shards; s++)

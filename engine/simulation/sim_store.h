@@ -86,6 +86,8 @@ typedef struct sti_sim_store_outcome {
     uint64_t frames, bytes, lost, doubled, damaged;
     uint64_t restarts, resent; /* resent: pushes, more than once */
     uint64_t deaths;           /* of clients */
+    uint64_t early;            /* pushes, before their clock or flush */
+    uint64_t kept_reads;       /* answered by what a worker had kept */
     uint64_t disk_failures;    /* that a shard found out */
     uint64_t lies;             /* disks that lost what was synced, */
     uint64_t forgotten; /* and how many clients had been told of what then was
@@ -131,21 +133,20 @@ uint64_t sti_sim_worker_life(const sti_sim_worker *worker); /* 0, 1, ... */
 uint64_t sti_sim_worker_clock(const sti_sim_worker *worker);
 sti_sim_store *sti_sim_worker_store(const sti_sim_worker *worker);
 
-/* The increments that it has made and not pushed, of each table. */
-const sti_pending *sti_sim_worker_pending(const sti_sim_worker *worker);
+/* Of this life: for all calls but the two below. It must not be closed. */
+strads_session *sti_sim_worker_session(const sti_sim_worker *worker);
 
 /* What STRADS_STALENESS_ADAPTIVE is in the next read of a table. */
 uint32_t sti_sim_worker_staleness(const sti_sim_worker *worker, uint32_t table);
 
-strads_err sti_sim_worker_add(sti_sim_worker *worker, uint32_t table,
-                              const sti_row_delta *delta);
-
-/* As sti_client_read_rows; worker, pending and now are filled in here. */
+/* As strads_session_read_row and _read_rows, or an exact read as
+ * sti_client_read_rows does it; worker, pending and now are filled in here. */
 strads_err sti_sim_worker_read(sti_sim_worker *worker,
                                const sti_client_read *read, void *values,
                                uint64_t *as_of);
-strads_err sti_sim_worker_push(sti_sim_worker *worker, sti_push_end end);
-strads_err sti_sim_worker_barrier(sti_sim_worker *worker);
+
+/* What closing its session does. */
+strads_err sti_sim_worker_leave(sti_sim_worker *worker);
 
 /* Time passes, more on a slow node. */
 strads_err sti_sim_worker_compute(sti_sim_worker *worker, uint64_t ns);

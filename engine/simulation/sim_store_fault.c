@@ -104,10 +104,6 @@ static void kill_client(sti_sim_store *sim, uint32_t number, uint64_t until)
         w->clock = sti_client_clock(sim->clients[number], w->number);
         sim->n_left -= w->left;
         w->left = false;
-        for (uint32_t t = 0; t < s->n_tables; t++) {
-            sti_pending_free(&w->pending[t]);
-            sti_pending_init(&w->pending[t], &s->tables[t]);
-        }
     }
     sti_client_free(sim->clients[number]);
     sim->clients[number] = NULL;

@@ -11,16 +11,21 @@
 #include "engine/simulation/sim_queue.h"
 #include "engine/simulation/sim_store.h"
 #include "engine/simulation/sim_store_shard.h"
+#include "engine/store/session_inside.h"
 
 struct sti_sim_worker {
     sti_sim_store *sim;
     uint32_t number, client;
-    sti_pending *pending; /* [n_tables] */
-    uint64_t life;        /* of its node, that its body is in */
-    uint64_t clock;       /* where it was when its node was killed */
-    bool due;             /* its turn is in the queue */
-    bool left;            /* its body has returned, in its node's life */
-    bool ended;           /* its thread ends */
+    strads_session *session; /* of its life; NULL between them */
+    uint64_t life;           /* of its node, that its body is in */
+    uint64_t clock;          /* where it was when its node was killed */
+    uint64_t as_of;          /* of the rows that it asked for last */
+    uint64_t *as_of_rows;    /* of those that it asked for alone, all tables' */
+    strads_err left_with;
+    bool asked; /* its node, in the read under way */
+    bool due;   /* its turn is in the queue */
+    bool left;  /* its body has returned, in its node's life */
+    bool ended; /* its thread ends */
 };
 
 struct sti_sim_store {
