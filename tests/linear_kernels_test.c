@@ -83,6 +83,25 @@ static void expect_dense(const linear_kernels *kernels, uint64_t n,
         cr_expect_float_eq(sum[i], want[i], 1e-15);
 }
 
+static void expect_tile(const linear_kernels *kernels, uint64_t n,
+                        const fixture *f)
+{
+    const double *a[LINEAR_TILE_SIDE], *b[LINEAR_TILE_SIDE];
+    double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+
+    for (int k = 0; k < LINEAR_TILE_SIDE; k++) {
+        a[k] = f->f64 + 7 * k;
+        b[k] = f->v + 11 * k;
+    }
+    kernels->dot_tile(n, a, b, sum);
+    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            cr_expect_float_eq(sum[k][l],
+                               linear_kernels_portable.dot_dense(n, a[k], b[l]),
+                               1e-13, "%s: n = %llu, %d with %d", kernels->name,
+                               (unsigned long long)n, k, l);
+}
+
 static void expect_all(const linear_kernels *kernels)
 {
     static fixture f;
@@ -94,6 +113,7 @@ static void expect_all(const linear_kernels *kernels)
             expect_right(kernels, &x, &f);
         }
         expect_dense(kernels, n, &f);
+        expect_tile(kernels, n, &f);
     }
 }
 

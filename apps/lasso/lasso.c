@@ -4,7 +4,8 @@
  * keeps up with the commits. The coordinator holds the working set.
  *
  *     centre   n, sum y                  -> every worker takes the mean off y
- *     moments  sum x, |x|^2, X'y         -> lambda_max, norms, scales
+ *     moments  |x|^2, sum x, X'y         -> lambda_max, norms, scales; a first
+ *                                           scan, as X'r is X'y at w = 0
  *     scan     X'r of all columns        -> gap, working set, priorities
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
@@ -53,22 +54,31 @@ static strads_err lasso_receive_centre(strads_task *task)
     return STRADS_OK;
 }
 
+/* What a scan ends with: r'r, y'r and the sum of r. */
+static void end_scan(const lasso_local *local, const double *r, double *rest)
+{
+    rest[0] = local->kernels->dot_dense(local->rows, r, r);
+    rest[1] = local->kernels->dot_dense(local->rows, local->response, r);
+    rest[2] = lasso_sum(local->rows, r);
+}
+
+/* As a scan at w = 0; then |x|^2 of each column, and their sums if asked. */
 static strads_err lasso_update_moments(strads_task *task)
 {
-    lasso_local *local = task->local;
+    const lasso_local *local = task->local;
+    const strads_lasso_options *options = task->config;
     const uint64_t p = local->columns;
-    double *sum = task->partial, *squares = sum + p, *xy = sum + 2 * p;
+    double *rest = task->partial + p, *squares = rest + 3, *sum = squares + p;
 
     for (uint64_t j = 0; j < p; j++) {
         const linear_column x = linear_column_of(task->share, j);
-        lasso_sums(&x, &sum[j], &squares[j]);
-        xy[j] = local->kernels->dot(&x, local->response);
+        task->partial[j] = local->kernels->dot(&x, local->response);
+        if (options->intercept)
+            lasso_sums(&x, &sum[j], &squares[j]);
+        else
+            squares[j] = lasso_squares(local->kernels, &x);
     }
-    for (uint64_t i = 0; i < local->rows; i++)
-        sum[3 * p] += local->response[i];
-    if (!local->moved)
-        memcpy(local->gradient, xy, p * sizeof(*xy));
-    local->fresh = !local->moved;
+    end_scan(local, local->response, rest);
     return STRADS_OK;
 }
 
@@ -88,7 +98,6 @@ static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
             if (local->pending[j] == 0) /* so that j is not touched twice */
                 local->pending[j] = DBL_MIN;
         }
-    local->moved = local->moved || n > 0;
     return STRADS_OK;
 }
 
@@ -99,7 +108,6 @@ static void catch_up(lasso_local *local, const strads_share *share)
         const linear_column x = linear_column_of(share, j);
         local->kernels->add(&x, -local->pending[j], local->residual);
         local->pending[j] = 0;
-        local->fresh = false;
     }
     local->n_touched = 0;
 }
@@ -107,20 +115,14 @@ static void catch_up(lasso_local *local, const strads_share *share)
 static strads_err lasso_update_scan(strads_task *task)
 {
     lasso_local *local = task->local;
-    const linear_kernels *kernels = local->kernels;
-    const uint64_t n = local->rows, p = local->columns;
-    double *rest = task->partial + p;
+    const uint64_t p = local->columns;
 
     catch_up(local, task->share);
-    for (uint64_t j = 0; j < p && !local->fresh; j++) {
+    for (uint64_t j = 0; j < p; j++) {
         const linear_column x = linear_column_of(task->share, j);
-        local->gradient[j] = kernels->dot(&x, local->residual);
+        task->partial[j] = local->kernels->dot(&x, local->residual);
     }
-    local->fresh = true;
-    memcpy(task->partial, local->gradient, p * sizeof(*task->partial));
-    rest[0] = kernels->dot_dense(n, local->residual, local->residual);
-    rest[1] = kernels->dot_dense(n, local->response, local->residual);
-    rest[2] = lasso_sum(n, local->residual);
+    end_scan(local, local->residual, task->partial + p);
     return STRADS_OK;
 }
 
@@ -159,12 +161,6 @@ static strads_err lasso_aggregate_centre(strads_commit *commit)
     return STRADS_OK;
 }
 
-static strads_err lasso_aggregate_moments(strads_commit *commit)
-{
-    lasso_set_moments(commit->state, commit->partial);
-    return STRADS_OK;
-}
-
 static strads_err lasso_aggregate_scan(strads_commit *commit)
 {
     lasso_state *state = commit->state;
@@ -184,10 +180,27 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
     return lasso_choose(commit, dual);
 }
 
+/* The first scan, unless start values have moved the residual. */
+static strads_err lasso_aggregate_moments(strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+
+    lasso_set_moments(state, commit->partial);
+    for (uint64_t j = 0; j < state->columns; j++)
+        if (commit->value[j] != 0)
+            return STRADS_OK;
+    state->next = LASSO_TO_SOLVE;
+    return lasso_aggregate_scan(commit);
+}
+
 static strads_err lasso_objective(void *user, strads_report *report)
 {
     const lasso_state *state = user;
 
+    if (state->scans == 0) {
+        report->objective = report->gap = NAN;
+        return STRADS_OK;
+    }
     report->objective = state->primal / (state->rows > 0 ? state->rows : 1);
     report->gap = state->primal > 0 ? state->gap / state->primal : 0;
     report->nonzeros = state->nonzeros;
@@ -205,7 +218,9 @@ static size_t partial_centre(const strads_task *task)
 
 static size_t partial_moments(const strads_task *task)
 {
-    return 3 * (size_t)task->block.n + 1;
+    const strads_lasso_options *options = task->config;
+
+    return (options->intercept ? 3 : 2) * (size_t)task->block.n + 3;
 }
 
 static size_t partial_scan(const strads_task *task)
@@ -234,6 +249,7 @@ static const strads_phase phases[] = {
                       .receive = lasso_receive_centre},
     [LASSO_MOMENTS] = {.name = "moments",
                        .when = STRADS_WHEN_START,
+                       .reports = true,
                        .blind = true,
                        .partial = partial_moments,
                        .update = lasso_update_moments,

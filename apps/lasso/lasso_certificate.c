@@ -39,12 +39,54 @@ static void take_column(const lasso_state *state, uint64_t j, double gradient,
     const bool positive = state->options.positive;
     const double slope = gradient / s - state->l2 * s * w, plain = gradient / s;
     const double over = (positive ? plain : fabs(plain)) - state->l1;
+    const double size = positive ? slope : fabs(slope);
 
-    sum->steepest = fmax(sum->steepest, positive ? slope : fabs(slope));
+    if (size > sum->steepest)
+        sum->steepest = size;
     sum->excess += over > 0 ? over * over : 0;
     sum->l1 += s * fabs(w);
     sum->l2 += s * w * s * w;
     sum->nonzeros += w != 0;
+}
+
+/* All columns where they are neither centred nor scaled and the penalty is
+ * L1 |w|_1 alone: a scan's cost, where columns have few entries. */
+static void take_plain(lasso_state *state, const double *gradient,
+                       const double *w, sums *sum)
+{
+    double steepest = 0, l1 = 0;
+    uint64_t nonzeros = 0;
+
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double slope = gradient[j], size = fabs(slope);
+        state->slope[j] = slope;
+        steepest = size > steepest ? size : steepest;
+        l1 += fabs(w[j]);
+        nonzeros += w[j] != 0;
+    }
+    sum->steepest = steepest;
+    sum->l1 = l1;
+    sum->nonzeros = nonzeros;
+}
+
+static void take_all(lasso_state *state, const double *gradient,
+                     const double *w, double residual_sum, sums *sum)
+{
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double s = state->scale[j];
+        const double g = state->norm[j] > 0
+                             ? gradient[j] - state->mean[j] * residual_sum
+                             : 0;
+        state->slope[j] = g - state->l2 * s * s * w[j];
+        take_column(state, j, g, w[j], sum);
+    }
+}
+
+static bool is_plain(const lasso_state *state)
+{
+    const strads_lasso_options *o = &state->options;
+
+    return !o->intercept && !o->standardize && !o->positive && state->l2 == 0;
 }
 
 static double dual_value(const lasso_state *state, const residual *r,
@@ -88,13 +130,10 @@ void lasso_certify(lasso_state *state, const double *merged, const double *w)
     const residual r = centre(state, merged + state->columns);
     sums sum = {0};
 
-    for (uint64_t j = 0; j < state->columns; j++) {
-        const double s = state->scale[j];
-        const double g =
-            state->norm[j] > 0 ? merged[j] - state->mean[j] * r.sum : 0;
-        state->slope[j] = g - state->l2 * s * s * w[j];
-        take_column(state, j, g, w[j], &sum);
-    }
+    if (is_plain(state))
+        take_plain(state, merged, w, &sum);
+    else
+        take_all(state, merged, w, r.sum, &sum);
     state->squares = r.squares;
     state->response = r.response;
     state->primal = primal_value(state, &r, &sum);

@@ -18,6 +18,12 @@
 
 enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512, PASSES_MAX = 100 };
 
+/* As many as this join at once, and twice the support, while they have no more
+ * than this share of all entries: then solving for them costs less than the
+ * scans that a smaller set would take. */
+enum { MANY = 1024 };
+#define FEW_ENTRIES 0.02
+
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
 static double own_gain(const lasso_state *state, uint64_t j, double w)
 {
@@ -36,32 +42,77 @@ void lasso_join(lasso_state *state, uint32_t j)
     state->in_set[j] = true;
 }
 
+/* Whether a column at 0 would move. */
+static bool violates(const lasso_state *state, uint64_t j)
+{
+    const double slope = state->slope[j];
+    const double size = state->options.positive ? slope : fabs(slope);
+
+    return size > state->l1 * state->scale[j] && state->norm[j] > 0;
+}
+
+/* Gathers the violators, with their urgency. */
+static uint32_t find_violators(lasso_state *state)
+{
+    uint32_t n = 0;
+
+    for (uint32_t j = 0; j < state->columns; j++)
+        if (!state->in_set[j] && violates(state, j)) {
+            state->urgency[j] = own_gain(state, j, 0);
+            state->candidate[n++] = j;
+        }
+    return n;
+}
+
+static double entries_of(const lasso_state *state, uint32_t n,
+                         const uint32_t *column)
+{
+    double entries = 0;
+
+    for (uint32_t k = 0; k < n; k++)
+        entries += strads_data_col_nnz(state->data, column[k]);
+    return entries;
+}
+
+/* Brings those of n violators that are to join to the front. */
+static uint32_t select_violators(lasso_state *state, uint32_t n)
+{
+    const double p = (double)state->columns, nonzeros = (double)state->nonzeros;
+    const double first = fmin(fmax(p / 8, FIRST_MIN), FIRST_MAX);
+    const uint32_t least = (uint32_t)fmax(first, nonzeros);
+    uint32_t want = (uint32_t)fmin(fmax(MANY, 2 * nonzeros), p);
+
+    for (want = want > least ? want : least;; want = want / 2) {
+        want = want > least ? want : least;
+        if (n > want) {
+            linear_select(state->urgency, state->candidate, n, want);
+            n = want;
+        }
+        if (want == least || entries_of(state, n, state->candidate) <=
+                                 FEW_ENTRIES * state->entries)
+            return n;
+    }
+}
+
 /* Lets the most urgent violators join; columns that a start value has moved
  * always do. Returns how many violated before. */
 static uint32_t grow_set(lasso_state *state, const double *w)
 {
-    const uint64_t p = state->columns;
-    uint32_t n = 0,
-             want = (uint32_t)fmin(fmax((double)p / 8, FIRST_MIN), FIRST_MAX);
-
-    if (state->nonzeros > want)
-        want = (uint32_t)state->nonzeros;
-    for (uint32_t j = 0; j < p; j++) {
-        state->urgency[j] = own_gain(state, j, w[j]);
-        if (state->in_set[j])
-            continue;
+    for (uint32_t j = 0; j < state->columns && state->scans == 1; j++)
         if (w[j] != 0)
             lasso_join(state, j);
-        else if (state->urgency[j] > 0)
-            state->candidate[n++] = j;
-    }
-    if (n > want)
-        linear_select(state->urgency, state->candidate, n, want);
-    for (uint32_t k = 0; k < n && k < want; k++)
+    const uint32_t violators = find_violators(state);
+    const uint32_t n = select_violators(state, violators);
+
+    for (uint32_t k = 0; k < n; k++)
         lasso_join(state, state->candidate[k]);
     if (state->path)
         lasso_path_seed(state, SEED_MAX);
-    return n;
+    for (uint32_t k = 0; k < state->n_set; k++) {
+        const uint32_t j = state->set[k];
+        state->urgency[j] = own_gain(state, j, w[j]);
+    }
+    return violators;
 }
 
 /* How much may be left when the policy rests: a share of the gap. When few
@@ -97,15 +148,6 @@ static void tell_priorities(strads_commit *commit)
         state->left += state->told[k];
     }
     strads_commit_prioritise(commit, n, who, state->told);
-}
-
-static double entries_of_set(const lasso_state *state)
-{
-    double entries = 0;
-
-    for (uint32_t k = 0; k < state->n_set; k++)
-        entries += strads_data_col_nnz(state->data, state->set[k]);
-    return entries;
 }
 
 /* How small the gap within the set should get before the next scan: with no
@@ -163,7 +205,7 @@ strads_err lasso_choose(strads_commit *commit, double dual)
 {
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
-    const double entries = entries_of_set(state);
+    const double entries = entries_of(state, state->n_set, state->set);
     const bool dense = entries > state->rows * state->n_set / 2;
 
     tell_priorities(commit);

@@ -93,11 +93,11 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
 
 bool lasso_gram_pays(uint64_t n_set, double entries, bool dense)
 {
-    const double few = 1500, mean = n_set ? entries / (double)n_set : 0;
+    const double few = 400, mean = n_set ? entries / (double)n_set : 0;
 
     if (n_set > LASSO_GRAM_MAX)
         return false;
-    return dense || (double)n_set < few || 16 * mean > (double)n_set;
+    return dense || (double)n_set < few || 2 * mean > (double)n_set;
 }
 
 /* New members; their pairs are asked for against all. */

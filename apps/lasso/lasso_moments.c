@@ -47,6 +47,16 @@ void lasso_sums(const linear_column *x, double *sum, double *squares)
     *squares = sum_lanes(t);
 }
 
+double lasso_squares(const linear_kernels *kernels, const linear_column *x)
+{
+    double sum, squares;
+
+    if (x->f64)
+        return kernels->dot_dense(x->n, x->f64, x->f64);
+    lasso_sums(x, &sum, &squares);
+    return squares;
+}
+
 double lasso_sum(uint64_t n, const double *v)
 {
     const linear_column x = {.n = n, .f64 = v};
@@ -75,18 +85,19 @@ static void set_column(lasso_state *state, uint64_t j, double sum,
 void lasso_set_moments(lasso_state *state, const double *merged)
 {
     const uint64_t p = state->columns;
-    const double *sum = merged, *squares = merged + p, *xy = merged + 2 * p;
-    const double y_sum = merged[3 * p];
+    const double *xy = merged, *squares = merged + p + 3, *sum = squares + p;
+    const double y_sum = merged[p + 2];
     const strads_lasso_options *o = &state->options;
     double steepest = 0;
 
     for (uint64_t j = 0; j < p; j++) {
-        set_column(state, j, sum[j], squares[j]);
+        set_column(state, j, o->intercept ? sum[j] : 0, squares[j]);
         if (state->norm[j] == 0)
             continue;
         state->xy[j] = xy[j] - state->mean[j] * y_sum;
         const double slope = state->xy[j] / state->scale[j];
-        steepest = fmax(steepest, o->positive ? slope : fabs(slope));
+        const double size = o->positive ? slope : fabs(slope);
+        steepest = size > steepest ? size : steepest;
     }
     const double n = state->rows > 0 ? state->rows : 1;
     state->lambda_max = steepest / (n * o->l1_ratio);

@@ -1,13 +1,17 @@
-/* Gram entries X_A' X_B of two blocks on one partition. Full columns are
- * multiplied with each other as they lie. Sparse ones go by rows: the columns
- * of A, which are fewer when they join a working set B, are laid out by row
- * once, and column l of B then adds x_il times row i of them for each of its
- * entries, so that only entries that share a row are ever touched. Where the
- * columns of A are the last ones of B, the half that mirrors is left out. */
+/* Gram entries X_A' X_B of two blocks on one partition. Columns that are all
+ * but full are multiplied with each other (lasso_panel.c). Sparse ones go by
+ * rows: the columns of A, which are fewer when they join a working set B, are
+ * laid out by row once. Column l of B then adds x_il times row i of them for
+ * each of its entries, so that only entries that share a row are ever touched.
+ * Where the columns of A are the last ones of B, these among each other are the
+ * sum of the rows' outer products, and the half that mirrors is left out. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "lasso_parts.h"
+
+/* A row with more than 1 in MANY columns is spread out. */
+enum { MANY = 6 };
 
 static double value_of(const linear_column *x, uint64_t k)
 {
@@ -27,39 +31,6 @@ static uint32_t tail_start(const strads_block *lines,
             strads_block_param(against, start + k))
             return against->n;
     return start;
-}
-
-/* ---- full columns ------------------------------------------------------ */
-
-static bool all_full(const strads_task *task, const strads_block *block)
-{
-    for (uint32_t k = 0; k < block->n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(block, k));
-        if (x.index || !x.f64)
-            return false;
-    }
-    return true;
-}
-
-static void multiply_full(const strads_task *task, uint32_t tail)
-{
-    const lasso_local *local = task->local;
-    const uint32_t m = task->against.n;
-
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, k));
-        for (uint32_t l = 0; l < m; l++) {
-            if (l >= tail && l < tail + k)
-                continue; /* mirrored */
-            const linear_column z =
-                linear_column_of(task->share,
-                                 strads_block_param(&task->against, l));
-            task->partial[(size_t)k * m + l] =
-                local->kernels->dot_dense(x.n, x.f64, z.f64);
-        }
-    }
 }
 
 /* ---- by rows ----------------------------------------------------------- */
@@ -129,18 +100,54 @@ static uint64_t entries_of(const strads_task *task, const strads_block *block)
     return entries;
 }
 
-/* line[place] += x_i times entry (i, place), for places below `end`: they
- * ascend in a row. */
+/* line[place] += x_i times entry (i, place). */
 static void multiply_line(const linear_column *x, const lasso_by_rows *rows,
-                          uint32_t end, double *line)
+                          double *line)
 {
     for (uint64_t e = 0; e < x->n; e++) {
         const double value = value_of(x, e);
         const uint64_t i = row_of(x, e);
         const uint64_t stop = rows->start[i + 1];
-        for (uint64_t z = rows->start[i]; z < stop && rows->place[z] < end; z++)
+        for (uint64_t z = rows->start[i]; z < stop; z++)
             line[rows->place[z]] += value * rows->value[z];
     }
+}
+
+/* Adds x x' of a row's n entries to the upper half of a square of `side`
+ * columns, whose lines are `stride` apart. Many entries are spread out on
+ * `line`, which is 0 before and after. */
+static void add_outer(const lasso_local *local, uint64_t begin, uint32_t n,
+                      uint32_t side, double *square, size_t stride)
+{
+    const lasso_by_rows *rows = &local->by_rows;
+    const uint32_t *place = rows->place + begin;
+    const double *value = rows->value + begin;
+    const bool spread = (uint64_t)n * MANY > side;
+
+    for (uint32_t k = 0; k < n && spread; k++)
+        rows->line[place[k]] = value[k];
+    for (uint32_t k = 0; k < n && spread; k++)
+        local->kernels->add_dense(side - place[k], value[k],
+                                  rows->line + place[k],
+                                  square + place[k] * (stride + 1));
+    for (uint32_t k = 0; k < n && spread; k++)
+        rows->line[place[k]] = 0;
+    for (uint32_t k = 0; k < n && !spread; k++)
+        for (uint32_t l = k; l < n; l++)
+            square[place[k] * stride + place[l]] += value[k] * value[l];
+}
+
+/* The last n of `against` among each other. */
+static void multiply_square(const strads_task *task, uint32_t tail)
+{
+    const lasso_local *local = task->local;
+    const lasso_by_rows *rows = &local->by_rows;
+
+    memset(rows->line, 0, task->block.n * sizeof(*rows->line));
+    for (uint64_t i = 0; i < local->rows; i++)
+        add_outer(local, rows->start[i],
+                  (uint32_t)(rows->start[i + 1] - rows->start[i]),
+                  task->block.n, task->partial + tail, task->against.n);
 }
 
 static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
@@ -154,15 +161,17 @@ static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
     if (err)
         return err;
     lay_out(task, rows);
-    for (uint32_t l = 0; l < m; l++) {
+    for (uint32_t l = 0; l < m && l < tail; l++) {
         const linear_column x =
             linear_column_of(task->share,
                              strads_block_param(&task->against, l));
         memset(rows->line, 0, n * sizeof(*rows->line));
-        multiply_line(&x, rows, l < tail ? n : l - tail + 1, rows->line);
+        multiply_line(&x, rows, rows->line);
         for (uint32_t k = 0; k < n; k++)
             task->partial[(size_t)k * m + l] = rows->line[k];
     }
+    if (tail < m)
+        multiply_square(task, tail);
     return STRADS_OK;
 }
 
@@ -181,13 +190,15 @@ static void mirror(const strads_task *task, uint32_t tail)
 
 strads_err lasso_pairs(strads_task *task)
 {
+    const lasso_local *local = task->local;
     const uint32_t tail = tail_start(&task->block, &task->against);
-    strads_err err = STRADS_OK;
+    const uint64_t entries =
+        entries_of(task, &task->block) + entries_of(task, &task->against);
+    const uint64_t full =
+        local->rows * ((uint64_t)task->block.n + task->against.n);
+    const strads_err err = 2 * entries > full ? lasso_panel_pairs(task, tail)
+                                              : multiply_sparse(task, tail);
 
-    if (all_full(task, &task->block) && all_full(task, &task->against))
-        multiply_full(task, tail);
-    else
-        err = multiply_sparse(task, tail);
     if (!err && tail < task->against.n)
         mirror(task, tail);
     return err;

@@ -34,20 +34,17 @@ typedef struct lasso_by_rows {
 } lasso_by_rows;
 
 /* A worker's state. `residual` is response - X w for the w that refresh has
- * told of; `gradient` is X' residual while `fresh` holds. */
+ * told of but for what is pending. */
 typedef struct lasso_local {
     uint64_t rows, columns;
     const linear_kernels *kernels;
     double *response;  /* [rows] label - the mean of all labels (intercept) */
     double *residual;  /* [rows] */
-    double *gradient;  /* [columns] */
     double shift;      /* that mean */
     double *pending;   /* [columns] told and not yet in the residual */
     uint32_t *touched; /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
     lasso_by_rows by_rows;
-    bool fresh;
-    bool moved; /* refresh has brought a change */
 } lasso_local;
 
 /* lasso_state.c: what strads_program says of slots with these names. */
@@ -59,12 +56,17 @@ strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
 /* Takes `shift` off response and residual. */
 void lasso_take_shift(lasso_local *local, double shift);
 
-/* lasso_moments.c: the sum of x and of its squares; the sum of n numbers. */
+/* lasso_moments.c: the sum of x and of its squares; of its squares alone; the
+ * sum of n numbers. */
 void lasso_sums(const linear_column *x, double *sum, double *squares);
+double lasso_squares(const linear_kernels *kernels, const linear_column *x);
 double lasso_sum(uint64_t n, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
 strads_err lasso_pairs(strads_task *task);
+/* lasso_panel.c: the same for columns that are all but full, where those from
+ * `tail` on are the block's own: of their square the upper half alone. */
+strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail);
 
 /* ---- the coordinator --------------------------------------------------- */
 
@@ -169,7 +171,8 @@ strads_err lasso_options_resolve(const strads_lasso_options *given,
                                  strads_lasso_options *out);
 
 /* lasso_moments.c: means, norms, scales, lambda_max and lambda from merged
- * column sums [p], squared norms [p], X'y [p], and sum y. */
+ * X'y [p]; y'y, y'y and sum y; squared norms [p] and, under an intercept,
+ * column sums [p]. */
 void lasso_set_moments(lasso_state *state, const double *merged);
 
 /* lasso_certificate.c: P, D and the gap at w from a scan's merged X'r [p], r'r,

@@ -37,11 +37,10 @@ strads_err lasso_open(const strads_task *task, void **out)
     local->kernels = linear_kernels_choose(rows);
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
-    local->gradient = calloc(columns + 1, sizeof(double));
     local->pending = calloc(columns + 1, sizeof(double));
     local->touched = calloc(columns + 1, sizeof(uint32_t));
-    if (!local->response || !local->residual || !local->gradient ||
-        !local->pending || !local->touched)
+    if (!local->response || !local->residual || !local->pending ||
+        !local->touched)
         goto fail;
     for (uint64_t i = 0; i < rows; i++)
         local->response[i] = local->residual[i] = share->label[i];
@@ -51,7 +50,7 @@ fail:
     lasso_close(local);
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the residual of %llu rows and the "
-                       "gradient of %llu columns",
+                       "changes of %llu columns",
                        (unsigned long long)rows, (unsigned long long)columns);
 }
 
@@ -63,7 +62,6 @@ void lasso_close(void *opened)
         return;
     free(local->response);
     free(local->residual);
-    free(local->gradient);
     free(local->pending);
     free(local->touched);
     free(local->by_rows.start);

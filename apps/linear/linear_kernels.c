@@ -75,6 +75,15 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
+static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
+                     const double *const b[LINEAR_TILE_SIDE],
+                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+{
+    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            sum[k][l] = dot_dense(n, a[k], b[l]);
+}
+
 double linear_squares(const linear_column *x, const double *c)
 {
     double s[LANES] = {0};
@@ -90,7 +99,8 @@ const linear_kernels linear_kernels_portable = {.name = "portable",
                                                 .dot = dot,
                                                 .add = add,
                                                 .dot_dense = dot_dense,
-                                                .add_dense = add_dense};
+                                                .add_dense = add_dense,
+                                                .dot_tile = dot_tile};
 
 const linear_kernels *linear_kernels_choose(uint64_t rows)
 {

@@ -30,6 +30,8 @@ static inline linear_column linear_column_of(const strads_share *share,
                            .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
+enum { LINEAR_TILE_SIDE = 4 };
+
 /* The inner loops, one table for each kind of processor. */
 struct linear_kernels {
     const char *name;
@@ -39,6 +41,10 @@ struct linear_kernels {
     /* Dense: sum a_i b_i, and v += a u, of n numbers. */
     double (*dot_dense)(uint64_t n, const double *a, const double *b);
     void (*add_dense)(uint64_t n, double a, const double *u, double *v);
+    /* All products of four with four: sum[k][l] = a_k'b_l, of n numbers. */
+    void (*dot_tile)(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
+                     const double *const b[LINEAR_TILE_SIDE],
+                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE]);
 };
 
 extern const linear_kernels linear_kernels_portable;

@@ -139,11 +139,39 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
+/* Each number that is loaded takes part in four products. */
+static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
+                     const double *const b[LINEAR_TILE_SIDE],
+                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+{
+    __m512d s[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+
+    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            s[k][l] = _mm512_setzero_pd();
+    for (uint64_t i = 0; i < n; i += LANES) {
+        const uint64_t left = n - i;
+        const __mmask8 m = (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);
+        __m512d across[LINEAR_TILE_SIDE];
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            across[l] = load_f64(m, b[l] + i);
+        for (int k = 0; k < LINEAR_TILE_SIDE; k++) {
+            const __m512d down = load_f64(m, a[k] + i);
+            for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+                s[k][l] = _mm512_fmadd_pd(down, across[l], s[k][l]);
+        }
+    }
+    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            sum[k][l] = _mm512_reduce_add_pd(s[k][l]);
+}
+
 static const linear_kernels avx512 = {.name = "avx512",
                                       .dot = dot,
                                       .add = add,
                                       .dot_dense = dot_full_f64,
-                                      .add_dense = add_dense};
+                                      .add_dense = add_dense,
+                                      .dot_tile = dot_tile};
 
 const linear_kernels *linear_kernels_avx512(void)
 {

@@ -1,0 +1,107 @@
+/* Gram entries of columns that are all but full: a stretch of rows after the
+ * other, all columns are spread out side by side, where a few rows of many
+ * columns stay close, and multiplied four by four. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lasso_parts.h"
+
+/* Rows of a stretch. */
+enum { STRETCH = 256 };
+
+/* The columns of both blocks on a stretch: lines of the first are those from
+ * `line` on, which may be among the second's. */
+typedef struct panel {
+    const strads_task *task;
+    uint32_t columns;    /* spread out */
+    uint32_t line, tail; /* tail: where `against` repeats the block */
+    double *value;       /* [columns x STRETCH] */
+    uint64_t *next;      /* [columns] a column's first entry not yet seen */
+} panel;
+
+static linear_column column_of(const panel *p, uint32_t k)
+{
+    const strads_task *task = p->task;
+    const uint32_t m = task->against.n;
+
+    return linear_column_of(task->share,
+                            k < m ? strads_block_param(&task->against, k)
+                                  : strads_block_param(&task->block, k - m));
+}
+
+/* Column k on the rows from `begin` to before `end`. */
+static void spread(panel *p, uint32_t k, uint64_t begin, uint64_t end)
+{
+    const linear_column x = column_of(p, k);
+    double *to = p->value + (size_t)k * STRETCH;
+    uint64_t e = p->next[k];
+
+    memset(to, 0, STRETCH * sizeof(*to));
+    for (; e < x.n; e++) {
+        const uint64_t i = x.index ? x.index[e] : e;
+        if (i >= end)
+            break;
+        to[i - begin] = x.f64 ? x.f64[e] : (double)x.f32[e];
+    }
+    p->next[k] = e;
+}
+
+/* Four columns from the k-th on; the last one fills up. */
+static void four(const panel *p, uint32_t k, uint32_t end,
+                 const double *column[LINEAR_TILE_SIDE])
+{
+    for (uint32_t i = 0; i < LINEAR_TILE_SIDE; i++)
+        column[i] =
+            p->value + (size_t)(k + i < end ? k + i : end - 1) * STRETCH;
+}
+
+/* Adds the products of four lines with all of `against`. */
+static void multiply_lines(const panel *p, uint32_t k, uint64_t rows)
+{
+    const strads_task *task = p->task;
+    const lasso_local *local = task->local;
+    const uint32_t n = task->block.n, m = task->against.n;
+    const double *a[LINEAR_TILE_SIDE], *b[LINEAR_TILE_SIDE];
+    double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+
+    four(p, p->line + k, p->line + n, a);
+    for (uint32_t l = 0; l < m; l += LINEAR_TILE_SIDE) {
+        if (l >= p->tail && l + LINEAR_TILE_SIDE <= p->tail + k)
+            continue; /* mirrored */
+        four(p, l, m, b);
+        local->kernels->dot_tile(rows, a, b, sum);
+        for (uint32_t i = 0; i < LINEAR_TILE_SIDE && k + i < n; i++)
+            for (uint32_t j = 0; j < LINEAR_TILE_SIDE && l + j < m; j++)
+                task->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
+    }
+}
+
+strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
+{
+    const lasso_local *local = task->local;
+    const uint32_t n = task->block.n, m = task->against.n;
+    const bool repeats = tail < m;
+    panel p = {.task = task,
+               .columns = repeats ? m : n + m,
+               .line = repeats ? tail : m,
+               .tail = tail};
+    strads_err err = STRADS_OK;
+
+    p.value = malloc((size_t)p.columns * STRETCH * sizeof(*p.value));
+    p.next = calloc(p.columns, sizeof(*p.next));
+    if (!p.value || !p.next)
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for %u rows of a block's %u columns",
+                          STRETCH, p.columns);
+    for (uint64_t row = 0; row < local->rows && !err; row += STRETCH) {
+        const uint64_t left = local->rows - row;
+        const uint64_t rows = left < STRETCH ? left : STRETCH;
+        for (uint32_t k = 0; k < p.columns; k++)
+            spread(&p, k, row, row + rows);
+        for (uint32_t k = 0; k < n; k += LINEAR_TILE_SIDE)
+            multiply_lines(&p, k, rows);
+    }
+    free(p.value);
+    free(p.next);
+    return err;
+}
