@@ -84,7 +84,7 @@ Test(lasso_optimum, kkt_conditions_hold_under_every_option)
 }
 
 /* More columns with few entries than a set has pairs kept of: their columns are
- * brought together instead. More than 1,500 must be in the set, so that is what
+ * brought together instead. More than 400 must be in the set, so that is what
  * has to come out of it. */
 Test(lasso_optimum, large_sets_of_short_columns_are_solved_too)
 {
