@@ -12,6 +12,9 @@
 #define ROUNDING 1e-24
 
 enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
+/* More columns may join while they have no more than this share of all entries:
+ * sweeps over them then cost little beside the scan that they save. */
+#define JOINING .02
 
 /* The loss curves by at most c/4 along z. */
 static double own_gain(const logistic_state *state, uint32_t j, double w)
@@ -49,6 +52,31 @@ static void screen(logistic_state *state)
     state->n_alive = n;
 }
 
+/* How many of n candidates join; these are moved to the front. */
+static uint32_t choose_joining(const logistic_state *state, uint32_t n)
+{
+    const double share = fmin((double)state->columns / 8, FIRST_MAX);
+    double entries = 1;
+    uint32_t want = (uint32_t)fmax(share, FIRST_MIN);
+
+    if (state->nonzeros > want)
+        want = (uint32_t)state->nonzeros;
+    if (state->l1 == 0)
+        want = (uint32_t)state->columns; /* none is 0 in the end */
+    if (n <= want)
+        return n;
+    linear_select(state->urgency, state->candidate, n, want);
+    for (uint32_t k = 0; k < want; k++)
+        entries +=
+            (double)strads_data_col_nnz(state->data, state->candidate[k]);
+    const double room = JOINING * (double)strads_data_nnz(state->data);
+    if (room <= entries)
+        return want;
+    want = (uint32_t)fmin(want * room / entries, n);
+    linear_select(state->urgency, state->candidate, n, want);
+    return want;
+}
+
 /* Lets the most urgent violators join; columns that a start value has moved
  * always do. *violators: how many there were. */
 static strads_err grow_set(strads_commit *commit, uint32_t *violators)
@@ -56,14 +84,8 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
     logistic_state *state = commit->state;
     const logistic_set *set = &state->set;
     strads_err err = STRADS_OK;
-    uint32_t n = 0,
-             want = (uint32_t)fmin(fmax((double)state->columns / 8, FIRST_MIN),
-                                   FIRST_MAX);
+    uint32_t n = 0;
 
-    if (state->nonzeros > want)
-        want = (uint32_t)state->nonzeros;
-    if (state->l1 == 0)
-        want = (uint32_t)state->columns; /* none is 0 in the end */
     for (uint32_t k = 0; k < commit->block.n && !err; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         const double w = commit->value[logistic_at(state, k)];
@@ -75,9 +97,8 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
         else if (state->urgency[j] > 0)
             state->candidate[n++] = j;
     }
-    if (n > want)
-        linear_select(state->urgency, state->candidate, n, want);
-    for (uint32_t k = 0; k < n && k < want && !err; k++)
+    const uint32_t joining = choose_joining(state, n);
+    for (uint32_t k = 0; k < joining && !err; k++)
         err = logistic_set_join(state, state->candidate[k], 0);
     if (!err && state->path)
         err = logistic_path_seed(state, SEED_MAX);

@@ -144,7 +144,8 @@ static bool is_solved(const logistic_state *state)
            set->visits > (uint64_t)VISITS_MAX * set->n;
 }
 
-/* Sweeps over the block, then goes to the point beyond that they show. */
+/* Sweeps over the block, then goes to the point beyond that they show. Who was
+ * at rest in the first sweep is left out of the others. */
 static strads_err descend(logistic_state *state, uint32_t n,
                           const uint32_t *place)
 {
@@ -153,8 +154,11 @@ static strads_err descend(logistic_state *state, uint32_t n,
     logistic_past_note(set, 0, n, place);
     for (uint32_t step = 1; step <= LINEAR_STEPS && !state->solved; step++) {
         double gain = 0;
-        for (uint32_t i = 0; i < n; i++)
-            gain += move(state, &set->member[place[i]]);
+        for (uint32_t i = 0; i < n; i++) {
+            logistic_member *m = &set->member[place[i]];
+            if (step == 1 || m->urgency > 0)
+                gain += move(state, m);
+        }
         set->first = fmax(set->first, gain);
         set->visits += n;
         state->solved = is_solved(state);

@@ -21,7 +21,7 @@
 
 enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
 /* Passes over the support in the time of conjugate gradients. */
-#define CONJUGATE 8
+#define CONJUGATE 30
 /* Multiplications of dense lines in the time of one entry that is looked up. */
 #define DENSE 4
 
