@@ -1,27 +1,37 @@
 #!/bin/sh
-# What rotation brings a topic model: the same sampler on blocks of words that
-# go round (ring), and data-parallel on counts in the store that are some clocks
-# old (staleness); with_rotation.c says more. On two threads, and simulated on
-# 64 nodes. Curves of log-likelihood by sweeps and by seconds go to
-# rotation-WORKERS-sweeps.svg and -seconds.svg beside the programs, as numbers
-# to rotation-WORKERS.txt. Option: --quick.
+# What rotation brings: a topic model (lda) and a factorisation (mf), each by
+# the same updates on blocks that go round (ring) and data-parallel, on rows of
+# the store that are some clocks old (staleness); mf also by Hogwild, in shared
+# memory. with_rotation.c and with_rotation_mf.c say more. On two threads, and
+# simulated on 64 nodes. Curves by sweeps and by seconds go to
+# rotation-MODEL-WORKERS-sweeps.svg and -seconds.svg beside the programs, as
+# numbers to rotation-MODEL-WORKERS.txt. Options: --quick; lda or mf alone.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
 programs=$STRADS_BUILD/bench
-METHODS="ring 0 4 16"
 corpus=$(dirname "$0")/../data/docword.sotu-tiny.txt
 topics=20
-sweeps=30
+rank=16
 few=2
 many=64
-if [ "${1:-}" = --quick ]; then
-    sweeps=10
-    many=16
-elif [ $# -gt 0 ]; then
-    echo "rotation knows --quick, not $1" >&2
-    exit 2
-fi
+sweeps_lda=30
+sweeps_mf=20
+models="lda mf"
+for option in "$@"; do
+    case $option in
+    --quick)
+        sweeps_lda=10
+        sweeps_mf=10
+        many=16
+        ;;
+    lda | mf) models=$option ;;
+    *)
+        echo "rotation knows --quick, lda and mf, not $option" >&2
+        exit 2
+        ;;
+    esac
+done
 : >"$json"
 
 # last CURVE COLUMN
@@ -30,66 +40,135 @@ last()
     tail -n 1 "$1" | cut -d ' ' -f "$2"
 }
 
-# at CURVE SWEEP: the likelihood then; "-" if nothing was said of it.
+# at CURVE SWEEP: what was said then; "-" if nothing was.
 at()
 {
     awk -v n="$2" '$1 == n { x = $3 } END { print x ? x : "-" }' "$1"
 }
 
-# plot WORKERS COLUMN NAME LABEL
+# title METHOD
+title()
+{
+    case $1 in
+    ring) echo "scheduled: rotation" ;;
+    hogwild) echo "Hogwild" ;;
+    *) echo "data-parallel, staleness $1" ;;
+    esac
+}
+
+# plot MODEL WORKERS COLUMN NAME
 plot()
 {
+    case $1 in
+    lda)
+        what="topics by Gibbs sampling"
+        set -- "$@" "log-likelihood a token" "bottom right"
+        ;;
+    mf)
+        what="factors by SGD"
+        set -- "$@" "root mean squared error of the test" "top right"
+        ;;
+    esac
     lines=
-    for method in $METHODS; do
-        case $method in
-        ring) title="scheduled: rotation" ;;
-        *) title="data-parallel, staleness $method" ;;
-        esac
-        lines="$lines${lines:+, }'$scratch/$method.$1' using $2:3 with lines \
-title '$title'"
+    for method in $methods; do
+        lines="$lines${lines:+, }'$scratch/$1.$method.$2' using $3:3 \
+with lines title '$(title "$method")'"
     done
     gnuplot <<END
 set terminal svg size 720,440 background '#ffffff'
-set output '$programs/rotation-$1-$3.svg'
-set title 'topics by Gibbs sampling, $1 workers'
+set output '$programs/rotation-$1-$2-$4.svg'
+set title '$what, $2 workers'
 set xlabel '$4'
-set ylabel 'log-likelihood a token'
-set key bottom right
+set ylabel '$5'
+set key $6
 set grid
 plot $lines
 END
 }
 
-# compare WORKERS [NS]
-compare()
+# show MODEL WORKERS: the curves of $methods as a table, as files, as SVG.
+show()
 {
-    workers=$1
-    for method in $METHODS; do
-        "$programs/with_rotation" "$method" "$corpus" $topics $sweeps \
-            "$@" \
-            >"$scratch/$method.$workers"
-        sed "s/^/$method /" "$scratch/$method.$workers"
-    done >"$programs/rotation-$workers.txt"
-    for method in $METHODS; do
-        curve=$scratch/$method.$workers
+    : >"$programs/rotation-$1-$2.txt"
+    for method in $methods; do
+        curve=$scratch/$1.$method.$2
+        sed "s/^/$method /" "$curve" >>"$programs/rotation-$1-$2.txt"
         half=$(at "$curve" $((sweeps / 2)))
-        printf '%7d %-10s %12s %12s %10.3f\n' "$workers" "$method" "$half" \
+        printf '%7d %-10s %12s %12s %10.3f\n' "$2" "$method" "$half" \
             "$(last "$curve" 3)" "$(last "$curve" 2)"
         [ "$half" != - ] || half=null
-        record rotation workers "$workers" method "$method" half "$half" \
-            likelihood "$(last "$curve" 3)" seconds "$(last "$curve" 2)"
+        record "rotation_$1" workers "$2" method "$method" half "$half" \
+            end "$(last "$curve" 3)" seconds "$(last "$curve" 2)"
     done
-    plot "$workers" 1 sweeps sweeps
-    plot "$workers" 2 seconds seconds
+    plot "$1" "$2" 1 sweeps
+    plot "$1" "$2" 2 seconds
 }
 
-echo "Load $(load) on $(nproc) cores. $sweeps sweeps at $topics topics of the"
-echo "speeches in data/. Seconds on $few workers are of this machine, on $many"
-echo "virtual: 1 us a word of a document, 50 us and 10 Gbit/s between nodes."
-echo "Log-likelihood a token after half of the sweeps and after all; seconds."
-printf '%7s %-10s %12s %12s %10s\n' workers method half end seconds
-compare $few
-compare $many 1000
-echo "curves: $programs/rotation-{$few,$many}-{sweeps,seconds}.svg"
+# compare_lda WORKERS [NS]
+compare_lda()
+{
+    for method in $methods; do
+        "$programs/with_rotation" "$method" "$corpus" $topics $sweeps "$@" \
+            >"$scratch/lda.$method.$1"
+    done
+    show lda "$1"
+}
+
+# compare_mf WORKERS PARTS [NS]: data-parallel by that one of PARTS that ends
+# best: where many workers add up all of what each would move an item by, it
+# moves too far.
+compare_mf()
+{
+    workers=$1
+    parts=$2
+    shift 2
+    for method in $methods; do
+        best=$scratch/mf.$method.$workers
+        rm -f "$best"
+        for part in $parts; do
+            "$programs/with_rotation_mf" "$method" "$scratch/train" \
+                "$scratch/test" $rank $sweeps "$workers" "$part" "$@" \
+                >"$scratch/one"
+            if [ ! -f "$best" ] || awk -v a="$(last "$scratch/one" 3)" \
+                -v b="$(last "$best" 3)" 'BEGIN { exit !(a ~ /^[0-9]/ &&
+                    (b !~ /^[0-9]/ || a < b)) }'; then
+                cp "$scratch/one" "$best"
+                chosen=$part
+            fi
+            [ "$method" != ring ] || break
+        done
+        [ "$parts" = 1 ] || [ "$method" = ring ] ||
+            echo "        staleness $method: adds up $chosen of its moves"
+    done
+    show mf "$workers"
+}
+
+echo "Load $(load) on $(nproc) cores. Seconds on $few workers are of this"
+echo "machine, on $many virtual: 1 us a word of a document or a rating, 50 us"
+echo "and 10 Gbit/s between nodes."
+for model in $models; do
+    if [ "$model" = lda ]; then
+        sweeps=$sweeps_lda
+        methods="ring 0 4 16"
+        echo "$sweeps sweeps at $topics topics of the speeches in data/:"
+        echo "log-likelihood a token after half of them and after all; seconds"
+        printf '%7s %-10s %12s %12s %10s\n' workers method half end seconds
+        compare_lda $few
+        compare_lda $many 1000
+    else
+        sweeps=$sweeps_mf
+        "$programs/with_synthetic" mf 8000 800 4e5 8 0.5 1 "$scratch/train" \
+            "$scratch/test"
+        echo "$sweeps sweeps at rank $rank of $(wc -l <"$scratch/train")" \
+            "generated ratings with noise 0.5:"
+        echo "error of the test after half of them and after all; seconds"
+        printf '%7s %-10s %12s %12s %10s\n' workers method half end seconds
+        methods="ring hogwild 0 1 4"
+        compare_mf $few 1
+        methods="ring 0 1 4"
+        compare_mf $many "0.125 0.0625 0.03125" 1000
+    fi
+    echo "curves: $programs/rotation-$model-{$few,$many}-{sweeps,seconds}.svg"
+done
 echo
 cat "$json"
