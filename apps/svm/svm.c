@@ -1,16 +1,16 @@
 /* The linear SVM as a program: what is computed where, phase by phase.
  *
- * Parameters are the dual variables b, one a row, and w = X'b. Each pool of
- * partitions owns the b of its rows, and each partition has a w of its own that
- * is ahead of the common one by what it has done since the last merge.
+ * Parameters are w = X'b, groups of rows, and the rows' dual variables b. Each
+ * pool of partitions owns its groups, and each partition has a w of its own,
+ * ahead of the common one by what it has done since the last join.
  *
  *     survey   labels, and their counts    -> two classes, what a row weighs
  *     seed     the b that a start's w asks for
- *     ascend   blocks that the policy chose of each pool's rows: each b to
- *              its best, in turn            -> b; its share of the gap is its
- *                                              priority
- *     merge    the partition's change of w -> the common w; how safe it is
- *     scan     all rows, at the common w   -> gap, priorities of all
+ *     ascend   blocks that the policy chose of each pool's groups: each b to
+ *              its best, in turn            -> shares of the gap: priorities
+ *     join     the change of a pool's w     -> how safe adding is
+ *     merge    the change of everybody's w  -> the common w
+ *     scan     all rows, at the common w    -> b, gap, priorities of all
  *
  * The policy rests when what is left to gain is below what was asked for; a
  * scan then tells whether it is. docs/svm.md has the rest. */
@@ -25,16 +25,24 @@ static strads_err dispatch_all(strads_turn *turn, const svm_state *state,
                                uint32_t phase)
 {
     const strads_block all = {.id = state->partitions,
-                              .n = (uint32_t)state->columns + 2};
+                              .n = (uint32_t)state->columns + 1};
 
     return strads_turn_dispatch(turn, phase, 1, &all);
 }
 
-static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
+/* A phase of no parameters. */
+static strads_err dispatch_none(strads_turn *turn, const svm_state *state,
+                                uint32_t phase)
 {
     const strads_block none = {.id = state->partitions + 1};
 
-    return strads_turn_dispatch(turn, SVM_SURVEY, 1, &none);
+    return strads_turn_dispatch(turn, phase, 1, &none);
+}
+
+/* What a scan sees, and what other pools begin from, is the w of all. */
+static bool merge_is_due(const svm_state *state)
+{
+    return state->moved && (state->pools > 1 || state->scan_due);
 }
 
 strads_err svm_schedule(strads_turn *turn)
@@ -44,13 +52,15 @@ strads_err svm_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (!state->surveyed)
-        return dispatch_survey(turn, state);
+        return dispatch_none(turn, state, SVM_SURVEY);
     if (state->seed_due)
         return strads_turn_dispatch(turn, SVM_SEED, state->partitions,
                                     state->own);
     if (turn->at_rest)
         state->scan_due = state->rested = true;
-    if (state->moved && (state->partitions > 1 || state->scan_due))
+    if (state->moved && state->partitions > 1 && !state->joined)
+        return dispatch_none(turn, state, SVM_JOIN);
+    if (merge_is_due(state))
         return dispatch_all(turn, state, SVM_MERGE);
     if (state->scan_due)
         return strads_turn_dispatch(turn, SVM_SCAN, state->partitions,
@@ -99,6 +109,12 @@ const strads_phase svm_phases[SVM_PHASES] = {
                     .partial = svm_partial_ascend,
                     .update = svm_update_ascend,
                     .aggregate = svm_aggregate_ascend},
+    [SVM_JOIN] = {.name = "join",
+                  .when = STRADS_WHEN_CALLED,
+                  .blind = true,
+                  .partial = svm_partial_join,
+                  .update = svm_update_join,
+                  .aggregate = svm_aggregate_join},
     [SVM_MERGE] = {.name = "merge",
                    .when = STRADS_WHEN_CALLED,
                    .blind = true,

@@ -1,22 +1,24 @@
-/* A block's pass: each of its rows to its best b, one after the other, in an
- * order drawn anew. The rows may be those of any partition of the pool.
+/* A block's pass: each row of its groups to its best b, one after the other;
+ * groups in an order drawn anew, a group's rows as they lie in memory. That is
+ * as good as an order that is drawn row by row. Groups may be those of any
+ * partition of the pool.
  *
- * What is told of a row is its share of the duality gap as it was found, which
- * sum to an estimate of what the run has left to do; or how steeply D falls
- * with its b (Hsieh et al., ICML 2008, section 3.2, "shrinking"). */
+ * What is told of a group is its rows' shares of the duality gap as they were
+ * found, which sum to an estimate of what the run has left to do. A row at a
+ * bound which pulls outward more than anything pulled at all in the pass before
+ * rests (Hsieh et al., ICML 2008, section 3.2, "shrinking"). */
 #include <stdlib.h>
-#include <string.h>
 
 #include <strads/policy.h>
 
 #include "svm_parts.h"
 
-enum { AHEAD = 4, RUN = 32 };
-
 size_t svm_partial_ascend(const strads_task *task)
 {
-    return (size_t)task->block.n + SVM_ASCEND_MORE;
+    return 2 * (size_t)task->block.n + SVM_ASCEND_MORE;
 }
+
+/* ---- an order ---------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *s)
 {
@@ -36,99 +38,141 @@ static strads_err reserve(svm_local *local, uint32_t n)
     if (n <= local->room)
         return STRADS_OK;
     free(local->order);
-    free(local->run);
     local->order = malloc(n * sizeof(uint32_t));
-    local->run = malloc(n * sizeof(uint32_t));
-    local->room = local->order && local->run ? n : 0;
+    local->room = local->order ? n : 0;
     return local->room ? STRADS_OK
                        : strads_fail(STRADS_ENOMEM,
-                                     "no memory for a block of %u rows", n);
+                                     "no memory for a block of %u groups", n);
 }
 
-/* The places of the block's rows, in runs of neighbours that are shuffled: as
- * good as an order that is drawn row by row, and rows are read as they lie. */
 static void draw_order(const strads_task *task)
 {
-    svm_local *local = task->local;
-    const uint32_t all = task->block.n, runs = (all + RUN - 1) / RUN;
+    const uint32_t n = task->block.n;
     uint64_t s = strads_random_bits(task->seed, UINT64_C(0x73766d6f72646572),
                                     task->round, task->share->partition) |
                  1;
-    uint32_t *order = local->order, n = 0;
+    uint32_t *order = ((svm_local *)task->local)->order;
 
-    for (uint32_t k = 0; k < runs; k++)
-        local->run[k] = k;
-    for (uint32_t k = 0; k < runs; k++) {
-        const uint32_t other = k + draw(&s, runs - k), held = local->run[other];
-        local->run[other] = local->run[k];
-        const uint64_t begin = (uint64_t)held * RUN;
-        for (uint64_t at = begin; at < begin + RUN && at < all; at++)
-            order[n++] = (uint32_t)at;
+    for (uint32_t k = 0; k < n; k++)
+        order[k] = k;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t other = k + draw(&s, n - k), held = order[other];
+        order[other] = order[k];
+        order[k] = held;
     }
 }
 
-/* The partition of the pool that holds row i of the whole. */
-static const strads_peer *holder(const strads_task *task, uint64_t i)
+/* ---- a group ----------------------------------------------------------- */
+
+/* The partition of the pool that has a group, and which of its rows these
+ * are. */
+typedef struct group {
+    const strads_share *share;
+    svm_sample *sample; /* of the share's row 0 */
+    uint64_t begin, end;
+} group;
+
+static group group_at(const strads_task *task, uint32_t place)
 {
+    const uint64_t number =
+        strads_block_param(&task->block, place) - svm_first_group(task->shape);
+    const uint64_t size = svm_group_rows(task->shape->rows);
     uint32_t low = 0, high = task->n_peers;
 
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (task->peer[middle].share->rows.begin <= i)
+        const svm_local *peer = task->peer[middle].local;
+        if (peer->first_group <= number)
             low = middle;
         else
             high = middle;
     }
-    return &task->peer[low];
+    svm_local *local = task->peer[low].local;
+    const uint64_t begin = (number - local->first_group) * size;
+    return (group){.share = task->peer[low].share,
+                   .sample = local->sample,
+                   .begin = begin,
+                   .end =
+                       begin + size < local->rows ? begin + size : local->rows};
 }
 
-static uint64_t row_at(const strads_task *task, uint32_t place)
+/* Asks for the beginning of a group; what follows lies behind it. */
+static void fetch(const group *g)
 {
-    return strads_block_param(&task->block, place) -
-           svm_first_sample(task->shape);
-}
+    const strads_sparse *x = &g->share->by_row;
 
-static void fetch(const strads_task *task, uint64_t i)
-{
-    const strads_share *share = holder(task, i)->share;
-    const strads_sparse *x = &share->by_row;
-    const uint64_t at = x->start[i - share->rows.begin];
+    if (g->begin >= g->end)
+        return;
+    const uint64_t at = x->start[g->begin];
     const char *value =
         x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
-
+    __builtin_prefetch(&g->sample[g->begin]);
     __builtin_prefetch(x->index + at);
     __builtin_prefetch(value);
     __builtin_prefetch(value + 64);
 }
 
-/* One row; returns what is to be told of it. */
-static double visit(const strads_task *task, uint64_t i, double *b,
-                    double *worst)
+/* What a partition's visits need beside its local state. */
+typedef struct visit {
+    svm_local *local;
+    double safety;    /* s */
+    double steep;     /* a fall that lets a row rest */
+    double worst;     /* the steepest rise so far */
+    double part;      /* the group's rows' part of D, */
+    double gap;       /* and of the gap as it was found; */
+    uint64_t entries; /* those of them that do not rest, */
+    bool all_rest;    /* if any */
+    uint64_t visits;
+} visit;
+
+/* One row to its best b; returns its share of the gap before that. */
+static double ascend(const visit *v, svm_sample *x, const linear_column *row,
+                     double z)
 {
-    svm_local *local = task->local;
-    const strads_peer *peer = holder(task, i);
-    const uint64_t line = i - peer->share->rows.begin;
-    const svm_sample *x = &((const svm_local *)peer->local)->sample[line];
-    const linear_column row = svm_row_of(peer->share, line);
-    const double z = svm_dot(local, &row, local->w);
-    const double rise = svm_rise(x, local->flat, *b, z);
+    svm_local *local = v->local;
     double best, found;
 
-    if (!(rise > 0))
-        return rise;
-    *worst = fmax(*worst, rise);
     if (svm_has_entropy(x)) {
-        const double part = x->target * *b;
-        best = x->target * svm_entropy_best(x->cost, local->safety * x->square,
+        const double part = x->target * x->b;
+        best = x->target * svm_entropy_best(x->cost, v->safety * x->square,
                                             part, x->target * z, &found);
     } else {
-        best = svm_best(x, local->flat, local->safety, *b, z);
-        found = svm_gap_at(x, local->flat, *b, z);
+        best = svm_best(x, local->flat, v->safety, x->b, z);
+        found = svm_gap_at(x, local->flat, x->b, z);
     }
-    if (best != *b)
-        svm_add(local, &row, local->safety * (best - *b), local->w);
-    *b = best;
+    if (best != x->b)
+        svm_add(local, row, v->safety * (best - x->b), local->w);
+    x->b = best;
     return found;
+}
+
+static void visit_group(visit *v, const group *g)
+{
+    const svm_local *local = v->local;
+
+    v->gap = v->part = 0;
+    v->entries = 0;
+    v->all_rest = true;
+    for (uint64_t i = g->begin; i < g->end; i++) {
+        svm_sample *x = &g->sample[i];
+        if (!x->rests) {
+            const linear_column row = svm_row_of(g->share, i);
+            const double z = svm_dot(local, &row, local->w);
+            const double rise = svm_rise(x, local->flat, x->b, z);
+            v->visits++;
+            if (rise > 0) {
+                v->worst = fmax(v->worst, rise);
+                v->gap += ascend(v, x, &row, z);
+            } else {
+                x->rests = rise < -v->steep;
+            }
+        }
+        if (!x->rests) {
+            v->entries += svm_row_of(g->share, i).n;
+            v->all_rest = false;
+        }
+        v->part += svm_dual_at(x, local->flat, x->b);
+    }
 }
 
 strads_err svm_update_ascend(strads_task *task)
@@ -136,20 +180,28 @@ strads_err svm_update_ascend(strads_task *task)
     svm_local *local = task->local;
     const uint32_t n = task->block.n;
     const strads_err err = reserve(local, n);
+    visit v = {.local = local,
+               .safety = task->total[SVM_SAFETY],
+               .steep = svm_steep(task)};
 
     if (err)
         return err;
     draw_order(task);
-    if (local->stale)
-        memcpy(local->w, local->base, (local->columns + 1) * sizeof(double));
-    local->stale = false;
-    local->moved = true;
+    svm_begin_w(task);
+    group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];
-        if (k + AHEAD < n)
-            fetch(task, row_at(task, local->order[k + AHEAD]));
-        task->partial[at] = visit(task, row_at(task, at), &task->value[at],
-                                  &task->partial[n + SVM_WORST]);
+        const group g = next;
+        if (k + 1 < n) {
+            next = group_at(task, local->order[k + 1]);
+            fetch(&next);
+        }
+        visit_group(&v, &g);
+        task->partial[at] = v.all_rest ? -1 : v.gap;
+        task->partial[n + at] = (double)v.entries;
+        task->value[at] = v.part;
     }
+    task->partial[2 * n + SVM_WORST] = v.worst;
+    task->partial[2 * n + SVM_VISITS] = (double)v.visits;
     return STRADS_OK;
 }

@@ -1,14 +1,118 @@
 /* Everyone's change of w, added up; and how much more curved than it is each
- * row's problem has to be taken, so that adding is safe. */
+ * row's problem has to be taken, so that adding is safe.
+ *
+ * The partitions of a pool read each other's w, and each adds up a span of the
+ * columns for all of them: a join, of which the coordinator hears two numbers.
+ * The store and other pools are told by a merge. */
 #include <string.h>
 
 #include "svm_parts.h"
 
-/* What is measured fades by this at each merge, and s sinks no faster. */
+/* What is measured fades by this each time, and s sinks no faster. */
 #define FADE .7
 #define SINK .99
 
-/* The coefficients, that of the bias, and in the place of s: |d|^2. */
+/* Columns that are added up at once. */
+enum { STRIP = 512 };
+
+void svm_begin_w(const strads_task *task)
+{
+    svm_local *local = task->local;
+
+    if (local->behind && local->based)
+        memcpy(local->w, local->base, (local->columns + 1) * sizeof(double));
+    for (uint32_t k = 0; k < task->n_peers && local->behind && !local->based;
+         k++) {
+        const svm_local *peer = task->peer[k].local;
+        const strads_range span = peer->span;
+        memcpy(local->w + span.begin, peer->joint + span.begin,
+               (span.end - span.begin) * sizeof(double));
+    }
+    local->behind = false;
+    local->moved = task->round;
+    if (local->joint == local->w)
+        local->based = false;
+}
+
+/* ---- within a pool ----------------------------------------------------- */
+
+/* |sum d_k|^2 and sum |d_k|^2. */
+enum { NEAR, FAR, JOIN_SUMS };
+
+size_t svm_partial_join(const strads_task *task)
+{
+    (void)task;
+    return JOIN_SUMS;
+}
+
+/* n columns from `at` on: from + sum (w_k - from) / s. */
+static void join_strip(strads_task *task, const double *from, uint64_t at,
+                       uint64_t n)
+{
+    const svm_local *local = task->local;
+    const double s = task->total[SVM_SAFETY];
+    double sum[STRIP] = {0}, d[STRIP];
+
+    for (uint32_t k = 0; k < task->n_peers; k++) {
+        const svm_local *peer = task->peer[k].local;
+        if (peer->moved <= local->joined)
+            continue;
+        for (uint64_t j = 0; j < n; j++) {
+            d[j] = (peer->w[at + j] - from[at + j]) / s;
+            sum[j] += d[j];
+        }
+        task->partial[FAR] += local->kernels->dot_dense(n, d, d);
+    }
+    task->partial[NEAR] += local->kernels->dot_dense(n, sum, sum);
+    for (uint64_t j = 0; j < n; j++)
+        local->joint[at + j] = from[at + j] + sum[j];
+}
+
+strads_err svm_update_join(strads_task *task)
+{
+    svm_local *local = task->local;
+    const double *from = local->based ? local->base : local->joint;
+    const strads_range span = local->span;
+
+    for (uint64_t at = span.begin; at < span.end; at += STRIP)
+        join_strip(task, from, at,
+                   at + STRIP < span.end ? STRIP : span.end - at);
+    local->joined = task->round;
+    local->based = false;
+    local->behind = true;
+    return STRADS_OK;
+}
+
+/* s: as measured, of late; at least 1 and at most K. */
+static void measure(strads_commit *commit, double near, double far)
+{
+    svm_state *state = commit->state;
+    const double now = commit->total[SVM_SAFETY];
+
+    if (!(far > 0)) /* nothing has moved */
+        return;
+    state->near = FADE * state->near + near;
+    state->far = FADE * state->far + far;
+    const double seen = state->near / state->far;
+    const double slow = 1 + (now - 1) * SINK;
+    const double s = state->near == near ? seen : fmax(seen, slow);
+    commit->total_change[SVM_SAFETY] =
+        fmin(fmax(s, 1), state->partitions) - now;
+}
+
+strads_err svm_aggregate_join(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    state->joined = true;
+    state->apart = commit->partial[FAR];
+    if (state->pools == 1)
+        measure(commit, commit->partial[NEAR], state->apart);
+    return STRADS_OK;
+}
+
+/* ---- for all ----------------------------------------------------------- */
+
 size_t svm_partial_merge(const strads_task *task)
 {
     return task->block.n;
@@ -16,72 +120,51 @@ size_t svm_partial_merge(const strads_task *task)
 
 strads_err svm_update_merge(strads_task *task)
 {
-    svm_local *local = task->local;
-    double *change = task->partial, squares = 0;
+    const svm_local *local = task->local;
 
-    if (!local->moved)
+    if (local->based)
         return STRADS_OK;
-    for (uint64_t j = 0; j <= local->columns; j++) {
-        change[j] = (local->w[j] - local->base[j]) / local->safety;
-        squares += change[j] * change[j];
-    }
-    change[local->columns + 1] = squares;
-    local->moved = false;
-    local->stale = true;
+    for (uint64_t j = local->span.begin; j < local->span.end; j++)
+        task->partial[j] = local->joint[j] - local->base[j];
     return STRADS_OK;
 }
 
-/* s: as measured, of late; at least 1 and at most K. */
-static double measure(svm_state *state, const double *change, double squares)
+static double square_of(const strads_commit *commit)
 {
-    double square = 0;
+    double sum = 0;
 
-    if (!(squares > 0)) /* the first one of all: nothing has moved */
-        return state->safety;
-    for (uint64_t j = 0; j <= state->columns; j++)
-        square += change[j] * change[j];
-    state->near = FADE * state->near + square;
-    state->far = FADE * state->far + squares;
-    const double seen = state->far > 0 ? state->near / state->far : 1;
-    const double slow = 1 + (state->safety - 1) * SINK;
-    const double s = state->near == square ? seen : fmax(seen, slow);
-    return fmin(fmax(s, 1), state->partitions);
+    for (uint32_t j = 0; j < commit->block.n; j++)
+        sum += commit->partial[j] * commit->partial[j];
+    return sum;
 }
 
 strads_err svm_aggregate_merge(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const uint64_t bias = state->columns, safety = bias + 1;
 
-    memcpy(commit->change, commit->partial, (bias + 1) * sizeof(double));
-    const double s = state->partitions > 1 ? measure(state, commit->partial,
-                                                     commit->partial[safety])
-                                           : 1;
-    commit->change[safety] = s - state->partitions - commit->value[safety];
-    state->safety = s;
-    state->moved = false;
+    memcpy(commit->change, commit->partial, commit->block.n * sizeof(double));
+    if (state->pools > 1)
+        measure(commit, square_of(commit), state->apart);
+    state->moved = state->joined = false;
     svm_take_intercept(commit);
     return STRADS_OK;
 }
 
-/* Changes of b are their owner's own; a commit of coefficients begins with
- * one. */
+/* A commit of coefficients begins with one; all others are their owner's
+ * own. */
 strads_err svm_refresh(strads_task *task, const strads_change *changes,
                        uint32_t n)
 {
     svm_local *local = task->local;
-    const uint64_t safety = local->columns + 1;
 
     for (uint32_t c = 0; c < n; c++) {
         const strads_change *change = &changes[c];
-        if (change->n == 0 || change->param[0] > safety)
+        if (change->n == 0 || change->param[0] > local->columns)
             continue;
-        for (uint32_t k = 0; k < change->n && change->param[k] <= safety; k++)
-            if (change->param[k] < safety)
+        for (uint32_t k = 0; k < change->n; k++)
+            if (change->param[k] <= local->columns)
                 local->base[change->param[k]] += change->change[k];
-            else
-                local->safety += change->change[k];
-        local->stale = true;
+        local->based = local->behind = true;
     }
     return STRADS_OK;
 }

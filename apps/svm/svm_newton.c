@@ -170,6 +170,7 @@ strads_err svm_aggregate_take(strads_commit *commit)
     state->nearest = fmin(state->nearest, state->gap);
     /* Dual ascent needs w = X'b, and new priorities. */
     state->moved = state->scan_due = state->gave_up;
+    state->joined = false;
     svm_newton_judge(state);
     return STRADS_OK;
 }

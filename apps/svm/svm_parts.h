@@ -9,20 +9,24 @@
  *     maximise D(b) = sum (target_i b_i - e |b_i| - d_i/2 b_i^2) - 1/2 |w|^2
  *     with w = X'b
  *
- * whose variables, one a row, are what the policy schedules. Hsieh, Chang, Lin,
- * Keerthi, Sundararajan, ICML 2008, ascend in one of them at a time; Ho and
- * Lin, JMLR 2012, do it for regression.
+ * with a variable for each row. Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML
+ * 2008, ascend in one of them at a time; Ho and Lin, JMLR 2012, do it for
+ * regression. What the policy schedules are groups of some neighbouring rows:
+ * enough of them that the coordinator has little to do for each, and few enough
+ * that they are worth choosing.
  *
- * Rows are dealt out among the partitions of a pool anew in each pass: any of
- * them may be given any row. Each ascends with a w of its own. What all have
- * done since the last merge is added up; that this cannot overshoot is bought
- * with a curvature s times the true one, s measured at each merge: for changes
- * d_k of w |sum d_k|^2 / sum |d_k|^2, which is 1 where partitions do not meet
- * and K at worst. Ma et al., "Adding vs. Averaging in Distributed Primal-Dual
- * Optimization", ICML 2015, prove it for s = K.
+ * Groups are dealt out among the partitions of a pool anew in each pass: any of
+ * them may be given any group. Each ascends with a w of its own. What all have
+ * done since is added up (joined, within a pool; merged, for the store); that
+ * this cannot overshoot is bought with a curvature s times the true one, s
+ * measured each time: for changes d_k of w |sum d_k|^2 / sum |d_k|^2, which is
+ * 1 where partitions do not meet and K at worst. Ma et al., "Adding vs.
+ * Averaging in Distributed Primal-Dual Optimization", ICML 2015, prove it for
+ * s = K.
  *
- * Parameters: the coefficients of the columns, that of the bias, s - K, and
- * from svm_first_sample on the rows' b_i. */
+ * Parameters: the coefficients of the columns, that of the bias; the groups,
+ * whose values are their parts of D; the rows' b_i, as of the last scan, which
+ * no policy chooses. Shared totals: s, and how steep a fall lets a row rest. */
 #ifndef SVM_PARTS_H
 #define SVM_PARTS_H
 
@@ -37,20 +41,47 @@
 
 /* ---- which parameter is what ------------------------------------------- */
 
-static inline uint64_t svm_bias_param(const strads_shape *shape)
+/* Rows of a group. */
+static inline uint64_t svm_group_rows(uint64_t rows)
 {
-    return shape->cols;
+    const uint64_t few = rows / 256;
+
+    return few < 1 ? 1 : few > 32 ? 32 : few;
 }
 
-static inline uint64_t svm_safety_param(const strads_shape *shape)
+/* The first group of a partition whose rows begin there; the groups up to the
+ * next partition's first one are its own, the last of which may be empty. */
+static inline uint64_t svm_group_at(uint64_t rows, uint64_t begin,
+                                    uint32_t partition)
+{
+    return begin / svm_group_rows(rows) + partition;
+}
+
+/* The groups of a partition with those rows. */
+static inline strads_range svm_groups_of(uint64_t rows, strads_range own,
+                                         uint32_t partition)
+{
+    return (strads_range){svm_group_at(rows, own.begin, partition),
+                          svm_group_at(rows, own.end, partition + 1)};
+}
+
+static inline uint64_t svm_groups(const strads_shape *shape)
+{
+    return svm_group_at(shape->rows, shape->rows, shape->partitions);
+}
+
+static inline uint64_t svm_first_group(const strads_shape *shape)
 {
     return shape->cols + 1;
 }
 
 static inline uint64_t svm_first_sample(const strads_shape *shape)
 {
-    return shape->cols + 2;
+    return svm_first_group(shape) + svm_groups(shape);
 }
+
+/* Shared totals. */
+enum { SVM_SAFETY, SVM_STEEP, SVM_TOTALS };
 
 /* ---- the problem ------------------------------------------------------- */
 
@@ -67,24 +98,28 @@ typedef struct svm_problem {
 typedef struct svm_local {
     svm_problem problem;
     uint64_t rows, columns;
+    uint64_t first_group; /* as svm_group_at counts */
+    strads_range span;    /* of [columns + 1]: what it joins for its pool */
     const linear_kernels *kernels;
-    double bias, flat;    /* B, and e of the loss */
-    svm_sample *sample;   /* [rows] */
-    double *weight;       /* [rows] c_i, until the survey is over */
-    double *base;         /* [columns + 1] the w that all agree on */
-    double *w;            /* [columns + 1] with what was done here since */
-    double safety;        /* s */
-    bool stale;           /* w is base, but has not been copied yet */
-    bool moved;           /* w is not base */
-    bool smooth;          /* the loss is, without help */
-    double cost;          /* C */
-    double *anchor;       /* [rows] b at the last scan */
-    double *z;            /* [rows] x'w where the last curve was taken */
+    double bias, flat;  /* B, and e of the loss */
+    svm_sample *sample; /* [rows] */
+    double *weight;     /* [rows] c_i, until the survey is over */
+    double *base;       /* [columns + 1] the w that all agree on */
+    double *joint;      /* [columns + 1] its span of the pool's w; the same as w
+                           where there is one partition */
+    double *w;          /* [columns + 1] with what was done here since */
+    bool based;         /* base is newer than joint */
+    bool behind;        /* w is to begin from the newer of the two */
+    uint64_t moved;     /* the round in which w moved last, */
+    uint64_t joined;    /* and that of the last join */
+    bool smooth;        /* the loss is, without help */
+    double cost;        /* C */
+    double *anchor;     /* [rows] b at the last scan */
+    double *z;          /* [rows] x'w where the last curve was taken */
     double *bend, *panel; /* svm_curve.c's own */
     double sigma;
     uint32_t takes;  /* how often c has become b */
     uint32_t *order; /* [room] workspace of a pass */
-    uint32_t *run;   /* [room] and of drawing its order */
     uint32_t room;
 } svm_local;
 
@@ -120,10 +155,11 @@ static inline void svm_add(const svm_local *local, const linear_column *row,
     w[local->columns] += a * local->bias;
 }
 
-/* svm_ascend.c: a pass over a block's rows. What is told of a row is its share
- * of the gap, at least 0, where D rises with its b; otherwise how steeply it
- * falls, 0 or less. Behind stands the steepest rise of D that was found. */
-enum { SVM_WORST, SVM_ASCEND_MORE };
+/* svm_ascend.c: a pass over the rows of a block's groups, but those that rest.
+ * What is told of a group is its rows' share of the gap, or -1 when all of them
+ * rest; then, of each group, the entries of those that do not. Behind stand the
+ * steepest rise of D that was found, and how many rows were looked at. */
+enum { SVM_WORST, SVM_VISITS, SVM_ASCEND_MORE };
 size_t svm_partial_ascend(const strads_task *task);
 strads_err svm_update_ascend(strads_task *task);
 
@@ -140,11 +176,11 @@ strads_err svm_update_take(strads_task *task);
 /* Parts of a pass at most; a merge comes after each. */
 enum { SVM_PARTS_MAX = 8 };
 
-/* The rows of one pool of partitions, as the coordinator sees them. A pass is
- * over when each row that does not rest has been visited once. */
+/* The groups of one pool of partitions, as the coordinator sees them. A pass is
+ * over when each group that does not rest has been visited once. */
 typedef struct svm_pool {
     uint64_t begin, end;
-    uint64_t left;  /* rows yet to be visited in this pass, */
+    uint64_t left;  /* groups yet to be visited in this pass, */
     uint64_t told;  /* those of them that the policy knows of, and */
     uint64_t awake; /* all that this pass visits */
     uint32_t part[SVM_PARTS_MAX]; /* the most promising comes first */
@@ -165,24 +201,26 @@ typedef struct svm_state {
     svm_problem problem;
     char *classes_text; /* what options.classes points to */
     linear_classes classes;
-    svm_pool *pool;  /* [pools] */
-    double *urgency; /* [rows] share of the gap when last looked at */
-    uint8_t *waits;  /* [rows] for a visit in this pass: svm_pass.c */
-    uint32_t *awake; /* [rows] pool by pool: the rows of this pass */
-    const strads_data *data;
-    uint32_t *told;    /* [rows] parameters on their way to the policy ... */
-    double *how;       /* ... and their priorities */
-    strads_block *own; /* [partitions] the rows of each */
+    svm_pool *pool;     /* [pools] */
+    double *urgency;    /* [groups] share of the gap when last looked at */
+    double *entries;    /* [groups] of rows that do not rest */
+    uint8_t *waits;     /* [groups] for a visit in this pass: svm_pass.c */
+    uint32_t *awake;    /* [groups] pool by pool: the groups of this pass */
+    uint32_t *told;     /* [groups] parameters on their way to the policy ... */
+    double *how;        /* ... and their priorities */
+    strads_block *own;  /* [partitions] the rows of each, */
+    strads_range *held; /* [partitions] and the groups */
     uint32_t partitions, pools;
-    uint64_t columns, rows;
+    uint64_t columns, rows, groups;
     bool surveyed;
     bool seed_due; /* the run starts from a w whose b are not known */
-    bool moved;    /* rows have moved since the last merge */
+    bool moved;    /* rows have moved since the last merge, */
+    bool joined;   /* and pools have joined what moved */
     bool scan_due;
     bool rested; /* the scan to come was called by the policy's rest */
     bool stalled;
-    double safety;      /* s */
     double near, far;   /* sums of |sum d|^2 and sum |d|^2, fading */
+    double apart;       /* sum |d|^2 of the last join */
     uint64_t visits;    /* rows that passes have looked at */
     uint64_t next_scan; /* so many visits until one is due */
     uint64_t scans;
@@ -227,7 +265,7 @@ strads_err svm_options_resolve(const strads_svm_options *given,
 strads_err svm_schedule(strads_turn *turn);
 extern const strads_phase svm_phases[];
 
-/* svm_pass.c: what the policy is told, so that it chooses each row that does
+/* svm_pass.c: what the policy is told, so that it chooses each group that does
  * not rest once a pass. The first pass; a block's end; a partition's scan, of
  * which the last one counts state->seen up to the partitions. */
 void svm_begin_passes(strads_commit *commit);
@@ -257,7 +295,18 @@ strads_err svm_aggregate_take(strads_commit *commit);
 /* After a scan: whether Newton's steps come next, or dual ascent. */
 void svm_newton_judge(svm_state *state);
 
-/* svm_merge.c: everyone's change of w. */
+/* A fall of D that lets a row rest; nothing does before it is known. */
+static inline double svm_steep(const strads_task *task)
+{
+    return task->total[SVM_STEEP] > 0 ? task->total[SVM_STEEP] : INFINITY;
+}
+
+/* svm_merge.c: everyone's change of w, within a pool and for all. To be called
+ * by who is about to move w. */
+void svm_begin_w(const strads_task *task);
+size_t svm_partial_join(const strads_task *task);
+strads_err svm_update_join(strads_task *task);
+strads_err svm_aggregate_join(strads_commit *commit);
 size_t svm_partial_merge(const strads_task *task);
 strads_err svm_update_merge(strads_task *task);
 strads_err svm_aggregate_merge(strads_commit *commit);
@@ -285,6 +334,7 @@ enum {
     SVM_SURVEY,
     SVM_SEED,
     SVM_ASCEND,
+    SVM_JOIN,
     SVM_MERGE,
     SVM_SCAN,
     SVM_CURVE,

@@ -1,13 +1,12 @@
-/* Passes: every row that does not rest is visited once, those of which the most
- * is to be gained first.
+/* Passes: every group that does not rest is visited once, those of which the
+ * most is to be gained first.
  *
- * What a row's visit finds is its priority for the next pass; until then it has
- * none. A pass is cut into as many parts as there are to be merges in it; the
- * policy is told of the next part's rows when those of the one before have been
- * visited, and when none are left the next pass begins. Each pool has passes of
- * its own. Rows whose b is at a bound, and which pull outward more than
- * anything pulled at all in the pass before, rest: they are in no pass, until a
- * scan says otherwise. */
+ * What a group's visit finds is its priority for the next pass; until then it
+ * has none. A pass is cut into as many parts as there are to be joins in it;
+ * the policy is told of the next part's groups when those of the one before
+ * have been visited, and when none are left the next pass begins. Each pool has
+ * passes of its own. Groups whose rows all rest are in no pass, until a scan
+ * says otherwise. */
 #include <math.h>
 #include <string.h>
 
@@ -15,31 +14,30 @@
 
 #include "svm_parts.h"
 
-/* Of rows that are neither wrong nor far from it: not at rest. */
+/* Of groups that are neither wrong nor far from it: not at rest. */
 #define AWAKE 1e-200
 
-/* A merge moves as many numbers as there are columns, and is worth as many
- * entries as this for each of them; more than so many a pass bring nothing. */
-enum { ENTRIES_A_COLUMN = 6, NEIGHBOURS = 32 };
+/* A join goes over as many numbers as there are columns, and is worth as many
+ * entries as this for each of them. */
+enum { ENTRIES_A_COLUMN = 3 };
 
-/* Whether a row is to be visited in this pass, and whether the policy has been
- * told so. */
+/* Whether a group is to be visited in this pass, and whether the policy has
+ * been told so. */
 enum { VISITED, WAITS, TOLD };
 
 /* Names the stream of draws that cuts passes into parts. */
 enum { PARTS = 0x70617274 };
 
-static uint64_t row_of(const svm_state *state, uint32_t param)
+static uint64_t group_of(const svm_state *state, uint32_t param)
 {
-    return param - (state->columns + 2);
+    return param - (state->columns + 1);
 }
 
-static svm_pool *pool_of(svm_state *state, const strads_block *block)
+static svm_pool *pool_of(svm_state *state, uint64_t group)
 {
-    const uint64_t i = row_of(state, strads_block_param(block, 0));
     svm_pool *pool = state->pool;
 
-    while (i >= pool->end)
+    while (group >= pool->end)
         pool++;
     return pool;
 }
@@ -58,18 +56,16 @@ static uint32_t count_parts(const svm_state *state, double entries)
                : (uint32_t)fmin(fmax(parts, 1), SVM_PARTS_MAX);
 }
 
-/* Row k of those of a pass: neighbours, which lie together in memory, are in
- * one part; but a part has some from everywhere, since rows that lie together
- * are often alike. Each pass draws anew: rows that always move together move w
- * to and fro along what they have in common. */
-static uint32_t part_of(const svm_pool *pool, uint64_t k)
+/* The part of a pass that a group is in. Each pass draws anew: rows that always
+ * move together move w to and fro along what they have in common. */
+static uint32_t part_of(const svm_pool *pool, uint64_t group)
 {
-    return (uint32_t)(strads_random_bits(pool->begin, PARTS, pool->pass,
-                                         k / NEIGHBOURS) %
-                      pool->parts);
+    return (
+        uint32_t)(strads_random_bits(pool->begin, PARTS, pool->pass, group) %
+                  pool->parts);
 }
 
-/* Cuts the rows of a pass into parts; the most promising comes first. */
+/* Cuts the groups of a pass into parts; the most promising comes first. */
 static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
 {
     const uint32_t *awake = state->awake + pool->begin;
@@ -78,11 +74,8 @@ static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
     pool->parts = count_parts(state, entries);
     pool->next = 0;
     pool->pass++;
-    for (uint64_t k = 0; k < pool->left; k += NEIGHBOURS) {
-        double *to = &promise[part_of(pool, k)];
-        for (uint64_t i = k; i < k + NEIGHBOURS && i < pool->left; i++)
-            *to += state->urgency[awake[i]];
-    }
+    for (uint64_t k = 0; k < pool->left; k++)
+        promise[part_of(pool, awake[k])] += state->urgency[awake[k]];
     for (uint32_t m = 0; m < pool->parts; m++) {
         uint32_t at = m;
         for (; at > 0 && promise[pool->part[at - 1]] < promise[m]; at--)
@@ -91,8 +84,8 @@ static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
     }
 }
 
-/* Those of n rows that do not rest wait for their visit. */
-static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *row,
+/* Those of n groups that do not rest wait for their visit. */
+static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *group,
                        uint64_t n)
 {
     uint32_t *awake = state->awake + pool->begin;
@@ -100,18 +93,18 @@ static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *row,
 
     pool->left = pool->told = 0;
     for (uint64_t k = 0; k < n; k++) {
-        const uint32_t i = row ? row[k] : (uint32_t)(pool->begin + k);
+        const uint32_t i = group ? group[k] : (uint32_t)(pool->begin + k);
         state->waits[i] = state->urgency[i] > 0 ? WAITS : VISITED;
         if (state->waits[i] == VISITED)
             continue;
-        entries += strads_data_row_nnz(state->data, i);
+        entries += state->entries[i];
         awake[pool->left++] = i;
     }
     pool->awake = pool->left;
     cut_parts(state, pool, entries);
 }
 
-/* Tells the policy of the next part's rows. */
+/* Tells the policy of the next part's groups. */
 static void tell(strads_commit *commit, svm_pool *pool)
 {
     svm_state *state = commit->state;
@@ -122,14 +115,10 @@ static void tell(strads_commit *commit, svm_pool *pool)
         const uint32_t part = pool->part[pool->next++];
         for (uint64_t k = 0; k < pool->awake; k++) {
             const uint32_t i = awake[k];
-            if (k % NEIGHBOURS == 0 && part_of(pool, k) != part) {
-                k += NEIGHBOURS - 1; /* on to the next run */
-                continue;
-            }
-            if (state->waits[i] != WAITS)
+            if (state->waits[i] != WAITS || part_of(pool, i) != part)
                 continue;
             state->waits[i] = TOLD;
-            state->told[n] = (uint32_t)(state->columns + 2 + i);
+            state->told[n] = (uint32_t)(state->columns + 1 + i);
             state->how[n++] = state->urgency[i];
         }
     }
@@ -143,7 +132,8 @@ static void tell_block(strads_commit *commit)
     const svm_state *state = commit->state;
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint64_t i = row_of(state, strads_block_param(&commit->block, k));
+        const uint64_t i =
+            group_of(state, strads_block_param(&commit->block, k));
         commit->priority[k] = state->waits[i] == TOLD ? state->urgency[i] : 0;
     }
 }
@@ -167,12 +157,12 @@ strads_err svm_begin_first_passes(strads_commit *commit)
 {
     svm_state *state = commit->state;
 
-    for (uint64_t i = 0; i < state->rows; i++) {
-        state->urgency[i] = 1;
-        state->told[i] = (uint32_t)(state->columns + 2 + i);
+    for (uint64_t i = 0; i < state->groups; i++) {
+        state->urgency[i] = state->entries[i] > 0 ? 1 : AWAKE;
+        state->told[i] = (uint32_t)(state->columns + 1 + i);
         state->how[i] = 0;
     }
-    strads_commit_prioritise(commit, (uint32_t)state->rows, state->told,
+    strads_commit_prioritise(commit, (uint32_t)state->groups, state->told,
                              state->how);
     svm_begin_passes(commit);
     return strads_commit_route(commit, SVM_ASCEND, INFINITY);
@@ -180,10 +170,10 @@ strads_err svm_begin_first_passes(strads_commit *commit)
 
 /* ---- visits ------------------------------------------------------------ */
 
-/* A row's priority, from what its visit told. */
-static double urgency_of(const svm_pool *pool, double told)
+/* A group's priority, from what its visit told. */
+static double urgency_of(double told)
 {
-    return told < -pool->worst ? 0 : fmax(told, AWAKE);
+    return told < 0 ? 0 : fmax(told, AWAKE);
 }
 
 /* What passes have found of late is an estimate of the gap. They found it on
@@ -197,14 +187,28 @@ static double left_to_gain(const svm_state *state)
     return sum;
 }
 
-static void end_pass(svm_state *state, svm_pool *pool)
+/* How steep a fall lets a row rest, wherever it is; 0 while that is not
+ * known. */
+static double steep(const svm_state *state)
 {
+    double most = 0;
+
+    for (uint32_t g = 0; g < state->pools; g++)
+        most = fmax(most, state->pool[g].worst);
+    return isfinite(most) ? most : 0;
+}
+
+static void end_pass(strads_commit *commit, svm_pool *pool)
+{
+    svm_state *state = commit->state;
+
     pool->falls = isfinite(pool->before) && pool->sum < pool->before
                       ? pool->sum / pool->before
                       : 1;
     pool->before = pool->sum;
     pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
     pool->sum = pool->worst_now = 0;
+    commit->total_change[SVM_STEEP] = steep(state) - commit->total[SVM_STEEP];
     begin_pass(state, pool, state->awake + pool->begin, pool->awake);
     if (left_to_gain(state) <= state->enough)
         state->scan_due = state->rested = true;
@@ -213,23 +217,28 @@ static void end_pass(svm_state *state, svm_pool *pool)
 strads_err svm_aggregate_ascend(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    svm_pool *pool = pool_of(state, &commit->block);
-    const uint32_t n = commit->block.n;
+    const strads_block *block = &commit->block;
+    svm_pool *pool =
+        pool_of(state, group_of(state, strads_block_param(block, 0)));
+    const double *entries = commit->partial + block->n;
+    const double *more = entries + block->n;
 
-    for (uint32_t k = 0; k < n; k++) {
-        const uint64_t i = row_of(state, strads_block_param(&commit->block, k));
+    for (uint32_t k = 0; k < block->n; k++) {
+        const uint64_t i = group_of(state, strads_block_param(block, k));
         pool->left -= state->waits[i] != VISITED;
         pool->told -= state->waits[i] == TOLD;
         state->waits[i] = VISITED;
-        state->urgency[i] = urgency_of(pool, commit->partial[k]);
+        state->urgency[i] = urgency_of(commit->partial[k]);
+        state->entries[i] = entries[k];
         pool->sum += fmax(commit->partial[k], 0);
     }
-    pool->worst_now = fmax(pool->worst_now, commit->partial[n + SVM_WORST]);
-    state->visits += n;
+    pool->worst_now = fmax(pool->worst_now, more[SVM_WORST]);
+    state->visits += (uint64_t)more[SVM_VISITS];
     state->scan_due = state->scan_due || state->visits >= state->next_scan;
     state->moved = true;
+    state->joined = false;
     if (pool->left == 0)
-        end_pass(state, pool);
+        end_pass(commit, pool);
     if (pool->told == 0)
         tell(commit, pool);
     tell_block(commit);
@@ -239,15 +248,15 @@ strads_err svm_aggregate_ascend(strads_commit *commit)
 void svm_pass_scanned(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const strads_block *block = &commit->block;
-    const svm_pool *pool = block->n ? pool_of(state, block) : NULL;
+    const strads_range groups = state->held[commit->block.owner];
+    const double *gap = commit->partial;
+    const double *entries = gap + (groups.end - groups.begin);
 
-    for (uint32_t k = 0; k < block->n; k++) {
-        const uint64_t i = row_of(state, strads_block_param(block, k));
-        state->urgency[i] = urgency_of(pool, commit->partial[k]);
+    for (uint64_t i = groups.begin; i < groups.end; i++) {
+        state->urgency[i] = urgency_of(gap[i - groups.begin]);
+        state->entries[i] = entries[i - groups.begin];
         state->waits[i] = VISITED;
     }
     if (++state->seen == state->partitions)
         svm_begin_passes(commit);
-    tell_block(commit);
 }

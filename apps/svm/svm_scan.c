@@ -12,26 +12,54 @@
 /* A run ends when so many scans in a row have bettered neither bound. */
 enum { IDLE_MAX = 20 };
 
-size_t svm_partial_scan(const strads_task *task)
+/* The groups of the partition that a block of rows belongs to. */
+static uint64_t count_groups(const strads_task *task)
 {
-    return (size_t)task->block.n + SVM_SUMS;
+    const strads_block *own = &task->block;
+    const uint64_t begin = own->first - svm_first_sample(task->shape);
+    const strads_range groups =
+        svm_groups_of(task->shape->rows, (strads_range){begin, begin + own->n},
+                      own->owner);
+
+    return groups.end - groups.begin;
 }
 
+size_t svm_partial_scan(const strads_task *task)
+{
+    return 2 * (size_t)count_groups(task) + SVM_SUMS;
+}
+
+/* Rows that rest have no share of their group's priority; where all do, it is
+ * below 0. */
 strads_err svm_update_scan(strads_task *task)
 {
     svm_local *local = task->local;
-    double *sums = task->partial + task->block.n;
+    double *entries = task->partial + count_groups(task);
+    double *sums = entries + count_groups(task);
+    const uint64_t size = svm_group_rows(task->shape->rows);
+    const double fall = svm_steep(task);
 
+    for (double *group = task->partial; group < entries; group++)
+        *group = -1;
     for (uint64_t i = 0; i < local->rows; i++) {
-        const svm_sample *x = &local->sample[i];
+        svm_sample *x = &local->sample[i];
+        double *group = &task->partial[i / size];
         const linear_column row = svm_row_of(task->share, i);
         const double z = svm_dot(local, &row, local->base);
-        const double b = local->anchor[i] = task->value[i];
-        const double rise = svm_rise(x, local->flat, b, z);
-        task->partial[i] = rise > 0 ? svm_gap_at(x, local->flat, b, z) : rise;
-        sums[SVM_LOSS] += svm_loss_at(x, local->flat, z);
-        sums[SVM_DUAL] += svm_dual_at(x, local->flat, b);
-        sums[SVM_SUPPORTS] += b != 0;
+        const double rise = svm_rise(x, local->flat, x->b, z);
+        const double loss = svm_loss_at(x, local->flat, z);
+        const double dual = svm_dual_at(x, local->flat, x->b);
+        local->anchor[i] = task->value[i] = x->b;
+        x->rests = rise < -fall;
+        if (!x->rests) {
+            *group = fmax(*group, 0);
+            entries[i / size] += (double)row.n;
+        }
+        if (rise > 0)
+            *group += fmax(loss - dual + z * x->b, 0);
+        sums[SVM_LOSS] += loss;
+        sums[SVM_DUAL] += dual;
+        sums[SVM_SUPPORTS] += x->b != 0;
     }
     return STRADS_OK;
 }
@@ -44,27 +72,29 @@ size_t svm_partial_seed(const strads_task *task)
     return 0;
 }
 
-/* Gives each row a b, in *value, and makes the w of them; its difference to
- * the one that all know is left for the next merge to tell. */
+/* Gives each row a b, and makes the w of them; its difference to the one that
+ * all know is left for the next merge to tell. */
 static void take_over(strads_task *task, double sigma)
 {
     svm_local *local = task->local;
-    const double s = local->safety, share = s / task->share->partitions;
+    const double s = task->total[SVM_SAFETY];
+    const double share = s / task->share->partitions;
     double h;
 
+    svm_begin_w(task);
     for (uint64_t j = 0; j <= local->columns; j++)
         local->w[j] = local->base[j] * (1 - share);
     for (uint64_t i = 0; i < local->rows; i++) {
+        svm_sample *x = &local->sample[i];
         const linear_column row = svm_row_of(task->share, i);
         const double z = svm_dot(local, &row, local->base);
-        task->value[i] = sigma > 0
-                             ? svm_smooth(&local->sample[i], local->flat, sigma,
-                                          local->anchor[i], z, &h)
-                             : svm_answer(&local->sample[i], local->flat, z);
-        svm_add(local, &row, s * task->value[i], local->w);
+        x->b = sigma > 0
+                   ? svm_smooth(x, local->flat, sigma, local->anchor[i], z, &h)
+                   : svm_answer(x, local->flat, z);
+        task->value[i] = x->b;
+        svm_add(local, &row, s * x->b, local->w);
     }
-    local->stale = false;
-    local->moved = true;
+    local->based = local->joint != local->w;
 }
 
 /* The b that the start's w asks for. */
@@ -92,6 +122,7 @@ strads_err svm_aggregate_seed(strads_commit *commit)
 
     state->seed_due = false;
     state->moved = true;
+    state->joined = false;
     return STRADS_OK;
 }
 
@@ -171,7 +202,8 @@ static strads_err end_scan(strads_commit *commit)
 strads_err svm_aggregate_scan(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const double *sums = commit->partial + commit->block.n;
+    const strads_range groups = state->held[commit->block.owner];
+    const double *sums = commit->partial + 2 * (groups.end - groups.begin);
 
     for (int k = 0; k < SVM_SUMS; k++)
         state->sums[k] = (state->seen ? state->sums[k] : 0) + sums[k];

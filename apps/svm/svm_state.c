@@ -27,7 +27,8 @@ static double square_of(const linear_column *x)
     return sum;
 }
 
-static strads_err reserve(svm_local *local)
+/* `alone`: there is one partition. */
+static strads_err reserve(svm_local *local, bool alone)
 {
     const uint64_t n = local->rows, p = local->columns;
 
@@ -35,14 +36,24 @@ static strads_err reserve(svm_local *local)
     local->weight = calloc(n + 1, sizeof(double));
     local->base = calloc(p + 1, sizeof(double));
     local->w = calloc(p + 1, sizeof(double));
+    local->joint = alone ? local->w : calloc(p + 1, sizeof(double));
     local->anchor = calloc(n + 1, sizeof(double));
     local->z = calloc(n + 1, sizeof(double));
     if (local->sample && local->weight && local->base && local->w &&
-        local->anchor && local->z)
+        local->joint && local->anchor && local->z)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the state of %llu rows and %llu columns",
                        (unsigned long long)n, (unsigned long long)p);
+}
+
+/* What this partition adds up for its pool: an even share of the columns. */
+static strads_range span_of(const strads_task *task)
+{
+    const uint64_t n = task->shape->cols + 1;
+    const uint64_t k = task->share->partition - task->first_peer;
+
+    return (strads_range){n * k / task->n_peers, n * (k + 1) / task->n_peers};
 }
 
 strads_err svm_open(const strads_task *task, const svm_problem *problem,
@@ -66,8 +77,10 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->cost = options->c;
     local->smooth = svm_loss_is_smooth(problem->loss);
     local->flat = options->epsilon;
-    local->safety = share->partitions;
-    err = reserve(local);
+    local->first_group =
+        svm_group_at(task->shape->rows, share->rows.begin, share->partition);
+    local->span = span_of(task);
+    err = reserve(local, task->shape->partitions == 1);
     if (!err)
         err = linear_read_weights(options->weights, &share->rows,
                                   task->shape->rows, local->weight);
@@ -92,13 +105,14 @@ void svm_close(void *opened)
     free(local->sample);
     free(local->weight);
     free(local->base);
+    if (local->joint != local->w)
+        free(local->joint);
     free(local->w);
     free(local->anchor);
     free(local->z);
     free(local->bend);
     free(local->panel);
     free(local->order);
-    free(local->run);
     free(local);
 }
 
@@ -110,61 +124,89 @@ void svm_shape(const strads_data *data, strads_shape *shape)
     const uint64_t cols = strads_data_cols(data);
 
     shape->coefficients = cols;
-    shape->parameters = cols + 2 + rows;
+    shape->totals = SVM_TOTALS;
+    shape->parameters = svm_first_sample(shape) + rows;
     shape->block_max = UINT32_MAX;
 }
 
+/* Groups: the rows' own values follow from them. */
 strads_range svm_owned(const void *config, const strads_data *data,
                        const strads_shape *shape, uint32_t partition)
 {
-    const strads_range rows = strads_data_part(data, partition);
-    const uint64_t first = svm_first_sample(shape);
+    const strads_range groups =
+        svm_groups_of(shape->rows, strads_data_part(data, partition),
+                      partition);
+    const uint64_t first = svm_first_group(shape);
 
     (void)config;
-    return (strads_range){first + rows.begin, first + rows.end};
+    return (strads_range){first + groups.begin, first + groups.end};
 }
 
-/* The entries of a row. Nobody is asked for coefficients. */
+/* The entries of a group. Nobody is asked for coefficients and rows. */
 double svm_weight(const void *config, const strads_data *data, uint32_t j)
 {
-    const uint64_t first = strads_data_cols(data) + 2;
+    const uint64_t first = strads_data_cols(data) + 1;
+    const uint64_t rows = strads_data_rows(data), size = svm_group_rows(rows);
+    double entries = 0;
 
     (void)config;
-    return j < first ? 1 : strads_data_row_nnz(data, j - first);
+    for (uint32_t p = 0; j >= first; p++) {
+        const strads_range own = strads_data_part(data, p);
+        const strads_range groups = svm_groups_of(rows, own, p);
+        if (j - first >= groups.end && own.end < rows)
+            continue;
+        const uint64_t begin = own.begin + (j - first - groups.begin) * size;
+        for (uint64_t i = begin; i < begin + size && i < own.end; i++)
+            entries += strads_data_row_nnz(data, i);
+        return entries;
+    }
+    return 1;
 }
 
 static void take_blocks(svm_state *state, const strads_data *data,
                         const strads_shape *shape)
 {
-    const uint64_t first = svm_first_sample(shape);
-
     for (uint32_t p = 0; p < shape->partitions; p++) {
-        const strads_range own = svm_owned(NULL, data, shape, p);
+        const strads_range rows = strads_data_part(data, p);
+        const strads_range groups = svm_groups_of(shape->rows, rows, p);
         const uint32_t number = strads_pool_of(shape, p);
         svm_pool *pool = &state->pool[number];
         if (p == strads_pool_first(shape, number))
-            *pool = (svm_pool){.begin = own.begin - first,
+            *pool = (svm_pool){.begin = groups.begin,
                                .falls = 1,
                                .worst = INFINITY};
-        pool->end = own.end - first;
-        state->own[p] = (strads_block){.id = p,
-                                       .n = (uint32_t)(own.end - own.begin),
-                                       .first = (uint32_t)own.begin,
-                                       .owner = p};
+        pool->end = groups.end;
+        state->held[p] = groups;
+        state->own[p] =
+            (strads_block){.id = p,
+                           .n = (uint32_t)(rows.end - rows.begin),
+                           .first =
+                               (uint32_t)(svm_first_sample(shape) + rows.begin),
+                           .owner = p};
     }
+    for (uint64_t i = 0; i < state->groups; i++)
+        state->entries[i] =
+            (float)svm_weight(NULL, data,
+                              (uint32_t)(svm_first_group(shape) + i));
 }
 
 static bool reserve_state(svm_state *state, const strads_shape *shape)
 {
+    const uint64_t groups = svm_groups(shape);
+
+    state->groups = groups;
     state->pool = calloc(shape->pools + 1, sizeof(*state->pool));
     state->own = calloc(shape->partitions + 1, sizeof(*state->own));
-    state->urgency = calloc(shape->rows + 1, sizeof(double));
-    state->waits = calloc(shape->rows + 1, sizeof(uint8_t));
-    state->awake = calloc(shape->rows + 1, sizeof(uint32_t));
-    state->told = calloc(shape->rows + 1, sizeof(uint32_t));
-    state->how = calloc(shape->rows + 1, sizeof(double));
-    return state->pool && state->own && state->urgency && state->waits &&
-           state->awake && state->told && state->how;
+    state->held = calloc(shape->partitions + 1, sizeof(*state->held));
+    state->urgency = calloc(groups + 1, sizeof(double));
+    state->entries = calloc(groups + 1, sizeof(double));
+    state->waits = calloc(groups + 1, sizeof(uint8_t));
+    state->awake = calloc(groups + 1, sizeof(uint32_t));
+    state->told = calloc(groups + 1, sizeof(uint32_t));
+    state->how = calloc(groups + 1, sizeof(double));
+    return state->pool && state->own && state->held && state->urgency &&
+           state->entries && state->waits && state->awake && state->told &&
+           state->how;
 }
 
 strads_err svm_begin(const svm_problem *problem, const strads_data *data,
@@ -184,8 +226,6 @@ strads_err svm_begin(const svm_problem *problem, const strads_data *data,
     state->pools = shape->pools;
     state->columns = shape->cols;
     state->rows = shape->rows;
-    state->data = data;
-    state->safety = shape->partitions;
     state->next_scan = 3 * shape->rows;
     state->aim = .5;
     state->step = SVM_ASCEND;
@@ -202,7 +242,9 @@ void svm_end(void *begun)
     if (!state)
         return;
     free(state->pool);
+    free(state->held);
     free(state->urgency);
+    free(state->entries);
     free(state->waits);
     free(state->awake);
     free(state->told);

@@ -66,6 +66,7 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     if (err)
         return err;
     state->surveyed = true;
+    commit->total_change[SVM_SAFETY] = state->partitions;
     state->moved = true; /* a merge comes between the samples and their use */
     state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
     if (!svm_loss_classifies(state->problem.loss))

@@ -62,9 +62,8 @@ extern STRADS_API const strads_program strads_program_logistic;
  * there is neither intercept nor standardisation: found in the dual, a
  * variable a row, which on sparse data of many columns is several times faster
  * (Yu, Huang, Lin, Machine Learning 85, 2011). Name "logistic-dual", the same
- * struct of options; rows split, rows compressed. Its parameters are the cols
- * coefficients, which the model holds, two numbers more, and a dual value for
- * each row. Needs labels of 2 values. */
+ * struct of options; rows split, rows compressed. Its parameters are those of
+ * strads_program_svm (strads/svm.h). Needs labels of 2 values. */
 extern STRADS_API const strads_program strads_program_logistic_dual;
 
 /* Whether these options are such, and unless `data` is NULL the data as well:

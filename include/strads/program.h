@@ -66,11 +66,12 @@ typedef struct strads_change {
 /* ---- what callbacks get ------------------------------------------------ */
 
 /* What a pooled program's workers see of a partition of their pool. An update
- * may read its share, and of its state what `open` has made, and what callbacks
- * of a dispatch to ALL have that was committed before this one left; news come
- * to a partition with its next dispatch, so what `receive` makes of a result is
- * there for all from the dispatch after that on. What belongs to the
- * parameters of its block, which nobody else holds, it may also change. */
+ * may read its share, and of its state what `open` has made, and what updates
+ * of dispatches have that were committed before this one left, if this one
+ * changes none of it; news come to a partition with its next dispatch, so what
+ * `receive` makes of a result is there for all after a dispatch to ALL that
+ * follows. What belongs to the parameters of its block, which nobody else
+ * holds, it may also change. */
 typedef struct strads_peer {
     const strads_share *share;
     void *local; /* NULL until it has been opened */

@@ -38,8 +38,9 @@ typedef struct strads_svm_options {
 } strads_svm_options;
 
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
- * cols coefficients, which the model holds, two numbers more, and a dual value
- * for each row. Needs labels; of two values, for the first two losses. */
+ * cols coefficients, which the model holds, that of the bias, groups of rows,
+ * which are scheduled, and at the end a dual value for each row, as of the last
+ * report. Needs labels; of two values, for the first two losses. */
 extern STRADS_API const strads_program strads_program_svm;
 
 /* Results, from the state that strads_result_state returns; any thread. */
