@@ -27,6 +27,7 @@ typedef struct priority {
     sti_blockbook book;
     sti_ties ties;
     sti_batch batch;
+    double mass;      /* sum of all priorities, when a batch was opened last */
     bool stale;       /* all priorities were set since the batch was drawn */
     uint32_t due;     /* an entry that has been passed by too often, or none */
     sti_numbers held; /* entries in flight */
@@ -382,14 +383,19 @@ static strads_err dispatch(priority *p, strads_choice *choice)
     return STRADS_OK;
 }
 
+/* What is in flight weighs, and is hidden in the urn. */
+static double held_weight(const priority *p)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < p->held.n; k++)
+        sum += sti_urn_weight(&p->urn, p->book.entry[p->held.at[k]].param[0]);
+    return sum;
+}
+
 static strads_err draw(priority *p, const strads_choice_request *r)
 {
     sti_batch_source from = source(p);
-    double hidden = 0;
-    for (uint32_t k = 0; k < p->held.n; k++)
-        hidden +=
-            sti_urn_weight(&p->urn, p->book.entry[p->held.at[k]].param[0]);
-    from.floor = sti_urn_floor(&p->urn, hidden);
+    from.floor = sti_urn_floor(&p->urn, held_weight(p));
     sti_ties_forget_asked(&p->ties);
     p->stale = false;
     return sti_batch_draw(&p->batch, &from, r, needs_check(p, r));
@@ -440,15 +446,19 @@ static strads_err priority_choose(void *state,
                                   strads_choice *choice)
 {
     priority *p = state;
+    strads_err err = STRADS_OK;
     strads_choice_request request = *asked;
     request.work = sti_policy_work(asked, p->total);
     sti_ties_begin(&p->ties, &request);
     release_committed(p, &request);
-    if (foreign_in_flight(p, &request)) {
+    if (!p->batch.open) /* which hides what is in it */
+        p->mass = sti_urn_sum(&p->urn) + held_weight(p);
+    if (foreign_in_flight(p, &request))
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
-        return STRADS_OK;
-    }
-    return choose_free(p, &request, choice);
+    else
+        err = choose_free(p, &request, choice);
+    choice->mass = p->mass;
+    return err;
 }
 
 const strads_policy sti_policy_priority = {

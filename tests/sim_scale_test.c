@@ -75,7 +75,7 @@ static strads_err go_on(strads_commit *commit)
     if (!strads_commit_pairs(commit))
         return strads_fail(STRADS_EPROGRAM, "a block left unprobed");
     for (uint32_t k = 0; k < commit->block.n; k++)
-        commit->change[k] = 1.0 / (1 + strads_block_param(&commit->block, k));
+        commit->change[k] = 1;
     return STRADS_OK;
 }
 

@@ -2,6 +2,7 @@
  * is copied out of the payload, for a policy holds on to none of it. */
 #include "engine/role/choice_codec.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static strads_err get_ask(const sti_run *run, sti_reader *r, sti_msg *msg)
 static void put_choice(sti_writer *w, const sti_choice *choice)
 {
     sti_write_u32(w, choice->kind);
+    sti_write_f64(w, choice->mass);
     sti_put_blocks(w, choice->n, choice->blocks);
 }
 
@@ -174,10 +176,13 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
 {
     strads_block *blocks;
     choice->kind = (strads_choice_kind)sti_read_u32(r);
+    choice->mass = sti_read_f64(r);
     strads_err err = sti_get_blocks(run, r, &choice->n, &blocks);
     if (err)
         return err;
     err = check_kind(choice);
+    if (!err && !(choice->mass >= 0 && choice->mass <= DBL_MAX))
+        err = sti_refuse("a mass that is none");
     if (!err && choice->kind == STRADS_CHOOSE_PROBE &&
         run->probe_phase == run->n_phases)
         err = sti_refuse("a probe where there is none");

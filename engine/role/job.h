@@ -167,6 +167,7 @@ typedef struct sti_aggregate_job {
     uint32_t n_news, room_news;
     sti_buffer *push;  /* the commits, for the shard; NULL: none */
     sti_moved **moved; /* [schedulers] for each of them, or NULL */
+    double rest;       /* the level that was told last */
     bool outdated;     /* what probes have found so far is wrong now */
     sti_wish *wishes;
     uint32_t n_wishes;
@@ -193,6 +194,7 @@ typedef struct sti_choice {
     strads_choice_kind kind;
     uint32_t n;
     strads_block *blocks; /* BLOCKS; PROBE: block and against */
+    double mass;          /* >= 0: what the range has left; 0: not known */
 } sti_choice;
 
 strads_err sti_choice_new(sti_choice **out);

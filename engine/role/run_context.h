@@ -139,11 +139,13 @@ static inline uint32_t sti_run_scheduler(const sti_run *run, uint32_t param)
 
 /* Every policy numbers its blocks from STRADS_POLICY_BLOCK_IDS on, below that
  * plus STI_RANGE_IDS; in a run scheduler s adds s x STI_RANGE_IDS, so that no
- * id names two blocks. An only scheduler's policy has all of them. */
+ * id names two blocks; those behind the last one's are joint blocks'. An only
+ * scheduler's policy has all of them. */
 #define STI_RANGE_IDS (UINT64_C(1) << 52)
 enum { STI_SCHEDULERS_MAX = 256 };
 
-/* Whose policy has made a block; UINT32_MAX: the program. */
+/* Whose policy has made a block; `schedulers` and above: it was put together of
+ * several ones'; UINT32_MAX: the program. */
 static inline uint32_t sti_run_chooser(const sti_run *run, uint64_t id)
 {
     if (id < STRADS_POLICY_BLOCK_IDS)

@@ -52,11 +52,13 @@ void sti_coordinator_free(sti_coordinator *c)
     for (uint32_t k = 0; c->flights && k < sti_run_window(c->run); k++) {
         sti_object_drop(c->flights[k].dispatch);
         sti_object_drop(c->flights[k].partial);
+        free(c->flights[k].parts);
     }
     sti_coord_drop_news(c->news, c->n_news);
     sti_coord_drop_news(c->history, c->n_history);
     sti_coord_drop_news(c->aggregate.news, c->aggregate.n_news);
     sti_object_drop(c->own.dispatch);
+    free(c->own.parts);
     sti_wishes_free(c->wishes);
     sti_wishes_free(c->aggregate.wishes);
     sti_object_drop(c->aggregate.scratch);
@@ -76,7 +78,9 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_stream_free(&c->stream);
     free(c->schedule.blocks);
     free(c->plan.blocks);
+    free(c->plan.parts);
     free(c->kept.blocks);
+    free(c->kept.parts);
     free(c->flying);
     free(c->history);
     free(c->news);

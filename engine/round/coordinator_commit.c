@@ -28,6 +28,7 @@ static void land(sti_coordinator *c, sti_flight *f)
     if (!c->final_report && !f->winds_up) /* the last look is no round either */
         c->progress.round++;
     sti_coord_wake(c, f);
+    free(f->parts);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);
     if (f != &c->own)

@@ -81,6 +81,31 @@ bool sti_coord_runs_alone(const sti_run *run, uint32_t phase)
            p->when == STRADS_WHEN_REST;
 }
 
+static bool note_flying(sti_coordinator *c, size_t *n,
+                        const strads_block *block)
+{
+    if (*n == c->room_flying) {
+        size_t room = *n ? 2 * *n : 16;
+        strads_block *more = realloc(c->flying, sizeof *more * room);
+        if (!more)
+            return false;
+        c->flying = more;
+        c->room_flying = room;
+    }
+    c->flying[(*n)++] = *block;
+    return true;
+}
+
+/* Of a joint block a scheduler knows its own part. */
+static bool is_told(const sti_coordinator *c, const sti_flight *f,
+                    uint32_t chooser, const strads_block *block)
+{
+    if (chooser == STI_CHOOSER_NONE || !f->by_policy)
+        return true;
+    return f->n_parts ? sti_run_chooser(c->run, block->id) == chooser
+                      : f->chooser == chooser;
+}
+
 size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser)
 {
     size_t n = 0;
@@ -88,20 +113,13 @@ size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser)
         const sti_flight *f = &c->flights[k];
         if (!f->used || f->dispatch->phase == c->run->probe_phase)
             continue;
-        if (chooser != STI_CHOOSER_NONE && f->by_policy &&
-            f->chooser != chooser)
-            continue;
-        for (uint32_t b = 0; b < f->dispatch->n_blocks; b++) {
-            if (n == c->room_flying) {
-                size_t room = n ? 2 * n : 16;
-                strads_block *more = realloc(c->flying, sizeof *more * room);
-                if (!more)
-                    return SIZE_MAX;
-                c->flying = more;
-                c->room_flying = room;
-            }
-            c->flying[n++] = f->dispatch->blocks[b];
-        }
+        bool parts = chooser != STI_CHOOSER_NONE && f->n_parts;
+        const strads_block *blocks = parts ? f->parts : f->dispatch->blocks;
+        uint32_t n_blocks = parts ? f->n_parts : f->dispatch->n_blocks;
+        for (uint32_t b = 0; b < n_blocks; b++)
+            if (is_told(c, f, chooser, &blocks[b]) &&
+                !note_flying(c, &n, &blocks[b]))
+                return SIZE_MAX;
     }
     return n;
 }
@@ -166,7 +184,7 @@ static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
     if (!c->plan.by_policy)
         return;
     c->probed[0] = 0;
-    c->choosers[c->plan.chooser].in_flight++;
+    sti_coord_count_chosen(c, &c->plan);
     c->progress.blocks += d->n_blocks;
     c->chosen_since_rest++;
 }
@@ -219,6 +237,8 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         .wished = c->plan.wished,
         .winds_up = c->plan.winds_up,
         .chooser = c->plan.chooser,
+        .parts = c->plan.parts,
+        .n_parts = c->plan.n_parts,
         .alone = sti_coord_runs_alone(c->run, d->phase),
         .dispatch = d,
         .sent_at = c->now,

@@ -1,7 +1,9 @@
 /* engine/round/coordinator_state.h - what the files of the coordinator share:
  * coordinator.c turns events into calls, coordinator_decide.c decides what is
- * next, coordinator_turn.c asks the schedulers, coordinator_send.c makes
- * dispatches, coordinator_commit.c takes in what comes back. */
+ * next, coordinator_turn.c asks the schedulers, coordinator_shares.c says whose
+ * turn it is, coordinator_join.c makes one block of what they choose,
+ * coordinator_send.c makes dispatches, coordinator_commit.c takes in what comes
+ * back. */
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
 
@@ -14,6 +16,9 @@ typedef struct sti_flight {
     bool wished;   /* a probe that a commit asked for */
     bool winds_up; /* dispatched after the run's end: no round of the user's */
     uint32_t chooser; /* by_policy, and a probe that one asked for: whose */
+    strads_block
+        *parts;       /* [n_parts] of a joint block, its schedulers'; owned */
+    uint32_t n_parts; /* 0: all blocks are the chooser's */
     sti_dispatch *dispatch;
     sti_buffer *partial;
     uint64_t sent_at;
@@ -32,6 +37,8 @@ typedef struct sti_plan {
     bool again; /* after a probe, for what was not known of it */
     bool winds_up;
     uint32_t chooser;
+    strads_block *parts; /* as a flight's */
+    uint32_t n_parts;
 } sti_plan;
 
 #define STI_CHOOSER_NONE UINT32_MAX
@@ -51,8 +58,29 @@ typedef struct sti_chooser {
     sti_ask *ask;       /* gathers what is new for the next question */
     sti_choice *choice;
     bool outdated;      /* something that it was told of has landed since */
+    double mass;        /* by its last answer that was looked at; 0: unknown */
+    double credit;      /* turns that it has to come */
     uint64_t probed[2]; /* 1 + ids of the pair probed for it last */
 } sti_chooser;
+
+/* A block that is being put together of what several schedulers chose. */
+typedef struct sti_joint {
+    bool open;
+    uint32_t from, looked; /* schedulers looked at, and the first of them */
+    double wanted;         /* work that it should have */
+    double weight;         /* work that it has */
+    uint32_t n;            /* parameters in it */
+    uint32_t n_parts;
+    strads_block **part; /* [schedulers] one block, owned, or NULL */
+} sti_joint;
+
+/* What a joint block was made of: the ids of its parts. */
+enum { STI_JOINT_IDS = 16 };
+typedef struct sti_joint_id {
+    uint64_t id;
+    uint32_t n;
+    uint64_t *part; /* [n] */
+} sti_joint_id;
 
 typedef enum sti_stage {
     STI_STAGE_NEW,
@@ -78,9 +106,12 @@ struct sti_coordinator {
     sti_plan plan;
     sti_plan kept; /* a policy's, until a probe or a commit lets it leave */
     sti_chooser *choosers; /* [schedulers] */
-    uint32_t turn;         /* whose it is */
+    uint32_t turn;         /* whose it is, or STI_CHOOSER_NONE */
     uint32_t awaited;      /* 1 + whose answer nothing goes on without */
-    uint64_t epoch;        /* how often probes have been outdated */
+    sti_joint joint;
+    sti_joint_id joint_id[STI_JOINT_IDS]; /* of those made last */
+    uint64_t joints;                      /* made so far */
+    uint64_t epoch; /* how often probes have been outdated */
     /* What is to be dispatched by itself: all phases of this `when`, from the
      * phase `automatic_next` on. POLICY: none. */
     strads_when automatic;
@@ -155,13 +186,16 @@ void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
 
 /* ---- coordinator_turn.c ------------------------------------------------ */
 
-/* The next choice, of whose turn it is: a plan, a question, or nothing as long
- * as all of them wait or rest. False: nothing can be chosen now. */
+/* The next choice, of whose turn it is, and of those who join it: a plan, a
+ * question, or nothing as long as all of them wait or rest. False: nothing can
+ * be chosen now. */
 bool sti_coord_choose(sti_coordinator *c, sti_effects *out);
 /* Asks who has nothing in flight ahead of its turn. False: the run is over. */
 bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out);
 void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
                            sti_effects *out);
+/* A round of blocks that a policy chose has left. */
+void sti_coord_count_chosen(sti_coordinator *c, const sti_plan *plan);
 /* A round of this flight has landed. */
 void sti_coord_wake(sti_coordinator *c, const sti_flight *f);
 /* Has a pair of blocks probed; not the last one again, or the run fails. */
@@ -178,6 +212,29 @@ strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f);
 void sti_coord_forget_probes(sti_coordinator *c);
 strads_err sti_coord_make_choosers(sti_coordinator *c);
 void sti_coord_free_choosers(sti_coordinator *c);
+
+/* ---- coordinator_shares.c ---------------------------------------------- */
+
+/* Whether scheduler s may have something to choose. */
+bool sti_coord_may_choose(const sti_coordinator *c, uint32_t s);
+/* Passes the turn on, by shares; STI_CHOOSER_NONE: nobody may choose. */
+void sti_coord_pass_turn(sti_coordinator *c);
+
+/* ---- coordinator_join.c ------------------------------------------------ */
+
+/* Begins a block with scheduler s's choice, which it takes, where others may
+ * join it; `wanted`: the work that it should have. False: it stays as it is. */
+bool sti_coord_join_begins(sti_coordinator *c, uint32_t s, sti_choice *choice,
+                           double wanted);
+/* Whether the next scheduler is to be looked at. */
+bool sti_coord_join_lacks(const sti_coordinator *c);
+/* Takes scheduler s's answer into the block, if it fits. */
+void sti_coord_join_take(sti_coordinator *c, uint32_t s);
+/* The block, and its parts if there are several; the caller's to free. False:
+ * no memory. */
+bool sti_coord_join_ends(sti_coordinator *c, strads_block **block,
+                         strads_block **parts, uint32_t *n_parts);
+void sti_coord_join_drop(sti_coordinator *c);
 
 /* ---- coordinator_send.c ------------------------------------------------ */
 

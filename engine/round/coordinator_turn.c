@@ -1,5 +1,6 @@
 /* Asking the schedulers, in turn. Whose turn it is gives the next choice; who
- * is at rest, or waits for what is in flight, is passed by. A scheduler that
+ * is at rest, or waits for what is in flight, is passed by. Where it is a light
+ * block, others join it (coordinator_join.c). A scheduler that
  * has nothing in flight is asked ahead of its turn, so that it chooses while
  * the rounds of others are under way; at its turn it is asked at the latest. An
  * only scheduler's turn it always is: it is asked when a choice is wanted, and
@@ -68,7 +69,7 @@ bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         if (s != c->turn && c->choosers[s].in_flight == 0 &&
-            is_due(&c->choosers[s]) && !ask(c, s, out))
+            !c->joint.part[s] && is_due(&c->choosers[s]) && !ask(c, s, out))
             return false;
     return true;
 }
@@ -100,8 +101,12 @@ void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
 
 static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
 {
-    c->wants_choice = false;
     c->choosers[s].probed[0] = 0;
+    if (sti_coord_join_begins(c, s, choice, wanted_work(c))) {
+        c->joint.from = s;
+        return;
+    }
+    c->wants_choice = false;
     c->plan = (sti_plan){.set = true,
                          .by_policy = true,
                          .phase = c->choice_phase,
@@ -120,6 +125,7 @@ static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
     strads_choice_kind kind = choice->kind;
     chooser->choice = NULL;
     chooser->state = STI_CHOOSER_IDLE;
+    chooser->mass = choice->mass;
     if (kind == STRADS_CHOOSE_BLOCKS) {
         plan_choice(c, s, choice);
     } else if (kind == STRADS_CHOOSE_PROBE) {
@@ -132,7 +138,92 @@ static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
         chooser->state = STI_CHOOSER_RESTS;
     }
     sti_object_drop(choice);
-    return c->plan.set;
+    return c->plan.set || c->joint.open;
+}
+
+/* Whether scheduler s's answer has to be waited for; asks if need be. */
+static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
+{
+    sti_chooser *chooser = &c->choosers[s];
+    if (is_due(chooser) && (!ask(c, s, out) || !sti_coord_ask_ahead(c, out)))
+        return true;
+    if (chooser->state != STI_CHOOSER_ASKED || chooser->choice)
+        return false;
+    c->busy = true;
+    c->awaited = s + 1;
+    return true;
+}
+
+static void all_rest(sti_coordinator *c, sti_effects *out)
+{
+    for (uint32_t s = 0; s < c->run->schedulers; s++)
+        c->choosers[s].state = STI_CHOOSER_IDLE;
+    sti_coord_rest(c, out);
+}
+
+/* Whether all that is left in all ranges is too little, as an only scheduler
+ * would say: an even share of it may be too much for one that rests last. */
+static bool is_too_little(const sti_coordinator *c)
+{
+    double left = 0;
+    if (c->joint.looked < c->run->schedulers || c->in_flight)
+        return false;
+    for (uint32_t s = 0; s < c->run->schedulers; s++) {
+        if (c->choosers[s].state == STI_CHOOSER_ASKED ||
+            (c->joint.part[s] && !(c->choosers[s].mass > 0)))
+            return false; /* it has yet to tell, or cannot */
+        left += c->choosers[s].mass;
+    }
+    return left <= c->aggregate.rest;
+}
+
+static void plan_joint(sti_coordinator *c, sti_effects *out)
+{
+    if (is_too_little(c)) {
+        sti_coord_join_drop(c);
+        c->joint.open = false;
+        all_rest(c, out);
+        return;
+    }
+    sti_plan plan = {.set = true,
+                     .by_policy = true,
+                     .phase = c->choice_phase,
+                     .n_blocks = 1,
+                     .chooser = c->joint.from};
+    if (!sti_coord_join_ends(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
+        sti_coord_end(c, sti_coord_no_memory(), out);
+        return;
+    }
+    c->wants_choice = false;
+    c->plan = plan;
+}
+
+/* Everybody from the one whose turn it was on who has nothing in flight gets to
+ * join the block that is open. A choice that does not fit, and a probe, are
+ * kept for their turn. */
+static void join_on(sti_coordinator *c, sti_effects *out)
+{
+    sti_joint *joint = &c->joint;
+    while (sti_coord_join_lacks(c)) {
+        uint32_t s = (joint->from + joint->looked) % c->run->schedulers;
+        sti_chooser *chooser = &c->choosers[s];
+        if (joint->part[s] || chooser->in_flight) {
+            joint->looked++;
+            continue;
+        }
+        if (must_wait(c, s, out))
+            return;
+        if (chooser->state == STI_CHOOSER_ASKED) {
+            strads_choice_kind kind = chooser->choice->kind;
+            if (kind == STRADS_CHOOSE_BLOCKS)
+                sti_coord_join_take(c, s);
+            else if (kind != STRADS_CHOOSE_PROBE && !take_turn(c, s, out) &&
+                     is_due(chooser))
+                continue; /* what it answered is no longer so */
+        }
+        joint->looked++;
+    }
+    plan_joint(c, out);
 }
 
 /* Nobody has anything to choose. */
@@ -150,35 +241,30 @@ static bool nobody_chooses(sti_coordinator *c, sti_effects *out)
             out);
     if (c->waiting)
         return false;
-    for (uint32_t s = 0; s < c->run->schedulers; s++)
-        c->choosers[s].state = STI_CHOOSER_IDLE;
-    sti_coord_rest(c, out);
+    all_rest(c, out);
     return true;
 }
 
 bool sti_coord_choose(sti_coordinator *c, sti_effects *out)
 {
-    for (uint32_t passed = 0; passed < c->run->schedulers;) {
+    if (c->joint.open) {
+        join_on(c, out);
+        return true;
+    }
+    for (;;) {
+        if (c->turn == STI_CHOOSER_NONE || !sti_coord_may_choose(c, c->turn))
+            sti_coord_pass_turn(c);
         uint32_t s = c->turn;
-        sti_chooser *chooser = &c->choosers[s];
-        if (is_due(chooser) &&
-            (!ask(c, s, out) || !sti_coord_ask_ahead(c, out)))
+        if (s == STI_CHOOSER_NONE)
+            return nobody_chooses(c, out);
+        if (must_wait(c, s, out))
             return true;
-        if (chooser->state == STI_CHOOSER_ASKED && !chooser->choice) {
-            c->busy = true;
-            c->awaited = s + 1;
-            return true;
-        }
-        bool taken =
-            chooser->state == STI_CHOOSER_ASKED && take_turn(c, s, out);
-        if (!taken && is_due(chooser))
-            continue; /* what it answered is no longer so */
-        c->turn = (s + 1) % c->run->schedulers;
+        bool taken = take_turn(c, s, out);
+        if (taken)
+            sti_coord_pass_turn(c);
         if (taken || c->stage == STI_STAGE_ENDED)
             return true;
-        passed++;
     }
-    return nobody_chooses(c, out);
 }
 
 void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
@@ -213,14 +299,30 @@ bool sti_coord_is_asking(const sti_coordinator *c)
 
 /* ---- what lands -------------------------------------------------------- */
 
+/* Whether scheduler s chose a block, or a part of one. */
+static bool has_chosen(const sti_coordinator *c, uint32_t s, uint32_t chooser,
+                       uint32_t n_parts, const strads_block *parts)
+{
+    for (uint32_t k = 0; k < n_parts; k++)
+        if (sti_run_chooser(c->run, parts[k].id) == s)
+            return true;
+    return n_parts == 0 && chooser == s;
+}
+
+void sti_coord_count_chosen(sti_coordinator *c, const sti_plan *plan)
+{
+    for (uint32_t s = 0; s < c->run->schedulers; s++)
+        c->choosers[s].in_flight +=
+            has_chosen(c, s, plan->chooser, plan->n_parts, plan->parts);
+}
+
 void sti_coord_wake(sti_coordinator *c, const sti_flight *f)
 {
-    if (f->by_policy)
-        c->choosers[f->chooser].in_flight--;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
         sti_chooser *chooser = &c->choosers[s];
-        if (f->by_policy && f->chooser != s)
+        if (f->by_policy && !has_chosen(c, s, f->chooser, f->n_parts, f->parts))
             continue; /* it has not been told of it */
+        chooser->in_flight -= f->by_policy;
         chooser->outdated = true;
         if (chooser->state == STI_CHOOSER_WAITS)
             chooser->state = STI_CHOOSER_IDLE;
@@ -268,8 +370,10 @@ strads_err sti_coord_make_choosers(sti_coordinator *c)
 {
     c->choosers = calloc(c->run->schedulers, sizeof *c->choosers);
     c->aggregate.moved = calloc(c->run->schedulers, sizeof(sti_moved *));
-    if (!c->choosers || !c->aggregate.moved)
+    c->joint.part = calloc(c->run->schedulers, sizeof *c->joint.part);
+    if (!c->choosers || !c->aggregate.moved || !c->joint.part)
         return sti_coord_no_memory();
+    c->turn = STI_CHOOSER_NONE;
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; s < c->run->schedulers && !err; s++)
         err = sti_ask_new(&c->choosers[s].ask);
@@ -284,6 +388,10 @@ void sti_coord_free_choosers(sti_coordinator *c)
     }
     for (uint32_t s = 0; c->aggregate.moved && s < c->run->schedulers; s++)
         sti_object_drop(c->aggregate.moved[s]);
+    sti_coord_join_drop(c);
+    for (uint32_t k = 0; k < STI_JOINT_IDS; k++)
+        free(c->joint_id[k].part);
+    free(c->joint.part);
     free(c->choosers);
     free(c->aggregate.moved);
 }

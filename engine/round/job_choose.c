@@ -4,6 +4,8 @@
 #include "engine/role/job.h"
 #include "engine/round/owned_policy.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* One scheduler's view. */
@@ -251,6 +253,8 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
     /* A probe may name blocks that the policy was given as in flight. */
     if (!err)
         err = answer_choice(v, job, &choice);
+    if (!err && choice.mass > 0)
+        job->choice->mass = fmin(choice.mass, DBL_MAX);
     free(own);
     return err;
 }

@@ -49,8 +49,8 @@ void strads_commit_prioritise(strads_commit *commit, uint32_t n,
 void strads_commit_rest(strads_commit *commit, double level)
 {
     sti_aggregate_job *job = commit->engine;
-    strads_err err =
-        sti_moved_rest(job->run, job->moved, level > 0 ? level : 0);
+    job->rest = level > 0 ? level : 0;
+    strads_err err = sti_moved_rest(job->run, job->moved, job->rest);
     if (err)
         job->job.err = err;
 }

@@ -26,14 +26,17 @@ static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,
 }
 
 /* Whether a block may not leave beside one in flight. A block of the program's
- * may hold any parameter; an only scheduler's policy has seen it. */
+ * may hold any parameter; an only scheduler's policy has seen it. Of two joint
+ * blocks nobody has seen both. */
 static bool conflict(const sti_run *run, bool compare, const strads_block *a,
                      const strads_block *b)
 {
     uint32_t chooser = sti_run_chooser(run, b->id);
     if (chooser == UINT32_MAX)
         return b->n > 0;
-    return compare && chooser != sti_run_chooser(run, a->id) &&
+    bool seen =
+        chooser < run->schedulers && chooser == sti_run_chooser(run, a->id);
+    return compare && !seen &&
            sti_pairs_strongest(run->pairs, a, b) > run->threshold;
 }
 

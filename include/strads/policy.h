@@ -74,6 +74,11 @@ typedef struct strads_choice {
     uint32_t n;
     const strads_block *blocks;  /* [n] */
     strads_block block, against; /* PROBE */
+    /* What is left to be gained in the policy's range, what is in flight
+     * included: the sum of its priorities, say. Of several schedulers each has
+     * a share of the rounds in proportion to it, but an eighth of an even one
+     * at least. 0: it cannot tell, and has an even share. */
+    double mass;
 } strads_choice;
 
 typedef struct strads_policy {

@@ -1,0 +1,249 @@
+/* More schedulers must not cost rounds: what a block may hold, and who gets the
+ * next round, do not depend on how many they are. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "strads/lasso.h"
+#include "strads/logistic.h"
+#include "tests/nodes_team.h"
+#include "tests/sim_toy.h"
+
+static const uint32_t several[] = {2, 3, 4, 8, 64};
+#define N_SEVERAL (sizeof several / sizeof *several)
+
+static const char *const year =
+    STRADS_SOURCE_DIR "/data/sotu-tiny-year.train.svm";
+static const char *const party =
+    STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";
+
+static strads_data *read_data(const strads_program *program, const char *path)
+{
+    const strads_data_options options = {.size = sizeof options,
+                                         .layout = program->layout,
+                                         .split = program->split,
+                                         .partitions = 4};
+    strads_data *data = NULL;
+    strads_err err = strads_data_read(path, &options, &data);
+    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    return data;
+}
+
+static strads_engine_options options_of(uint32_t schedulers, uint32_t depth)
+{
+    return (strads_engine_options){.size = sizeof(strads_engine_options),
+                                   .workers = 1,
+                                   .partitions = 4,
+                                   .schedulers = schedulers,
+                                   .depth = depth,
+                                   .deterministic = true,
+                                   .max_rounds = 20000,
+                                   .tolerance = 1e-6};
+}
+
+static strads_result *run(const strads_program *program, const void *config,
+                          const strads_data *data, uint32_t schedulers,
+                          uint32_t depth)
+{
+    const strads_engine_options options = options_of(schedulers, depth);
+    strads_result *result = NULL;
+    strads_err err = strads_run(program, config, data, &options, &result);
+    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED,
+                 "%s: %u schedulers, depth %u", program->name, schedulers,
+                 depth);
+    return result;
+}
+
+static uint64_t rounds_of(const strads_result *result)
+{
+    return strads_result_progress(result)->round;
+}
+
+static void expect_as_many_rounds(const strads_program *program,
+                                  const void *config, const strads_data *data)
+{
+    for (uint32_t depth = 0; depth <= 2; depth += 2) {
+        strads_result *one = run(program, config, data, 1, depth);
+        for (size_t k = 0; k < N_SEVERAL; k++) {
+            strads_result *many = run(program, config, data, several[k], depth);
+            cr_log_info("%s, depth %u: %llu rounds with %u schedulers, %llu "
+                        "with one",
+                        program->name, depth,
+                        (unsigned long long)rounds_of(many), several[k],
+                        (unsigned long long)rounds_of(one));
+            cr_expect_leq(2 * rounds_of(many), 3 * rounds_of(one),
+                          "%s, depth %u: %llu rounds with %u schedulers, %llu "
+                          "with one",
+                          program->name, depth,
+                          (unsigned long long)rounds_of(many), several[k],
+                          (unsigned long long)rounds_of(one));
+            strads_result_free(many);
+        }
+        strads_result_free(one);
+    }
+}
+
+Test(schedulers_rounds, a_lasso_takes_as_many_rounds_however_many_choose)
+{
+    strads_data *data = read_data(&strads_program_lasso, year);
+    for (double ratio = .1; ratio > .005; ratio /= 10) {
+        const strads_lasso_options config = {.lambda_ratio = ratio};
+        expect_as_many_rounds(&strads_program_lasso, &config, data);
+    }
+    strads_data_free(data);
+}
+
+Test(schedulers_rounds, so_does_a_logistic_regression)
+{
+    const strads_logistic_options config = {.lambda_ratio = .01, .l1_ratio = 1};
+    strads_data *data = read_data(&strads_program_logistic, party);
+    expect_as_many_rounds(&strads_program_logistic, &config, data);
+    strads_data_free(data);
+}
+
+/* ---- the same bits wherever they are ------------------------------------ */
+
+static void expect_same(const strads_result *a, const strads_result *b,
+                        uint32_t schedulers, const char *where)
+{
+    cr_expect(sim_toy_same(a, b), "%u schedulers: other bits %s", schedulers,
+              where);
+    cr_expect_eq(rounds_of(a), rounds_of(b), "%u schedulers: %s", schedulers,
+                 where);
+}
+
+Test(schedulers_rounds, simulated_and_over_tcp_these_rounds_have_the_same_bits)
+{
+    const strads_lasso_options config = {.lambda_ratio = .1};
+    const strads_program *lasso = &strads_program_lasso;
+    strads_data *data = read_data(lasso, year);
+    for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
+        strads_result *alone = run(lasso, &config, data, schedulers, 1);
+        const strads_engine_options options = options_of(schedulers, 1);
+        const strads_sim_options sim = sim_toy_nodes(3);
+        strads_result *simulated =
+            sim_toy_simulate(lasso, &config, data, &options, &sim, NULL);
+        expect_same(alone, simulated, schedulers, "simulated");
+        strads_result_free(simulated);
+        team_end end[TEAM_MAX];
+        strads_result *spread;
+        team_run(&(team){.program = lasso,
+                         .config = &config,
+                         .options = options,
+                         .nodes = 2,
+                         .path = year},
+                 &spread, end);
+        for (uint32_t k = 0; k < 2; k++)
+            cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+        expect_same(alone, spread, schedulers, "over TCP");
+        strads_result_free(spread);
+        strads_result_free(alone);
+    }
+    strads_data_free(data);
+}
+
+/* ---- blocks that are full ------------------------------------------------ */
+
+/* Parameters that know nothing of each other, each on its way to a place that
+ * is 4 times nearer in every range of 8: min sum_j (place_j - w_j)^2. A block
+ * holds two, so a round is one scheduler's. */
+enum { PLACES = 64, A_RANGE = 8, START = 0, STEP = 1 };
+
+typedef struct places {
+    double left[PLACES];
+} places;
+
+static double place_of(uint32_t j)
+{
+    return pow(4, -(double)(j / A_RANGE));
+}
+
+static strads_err places_shape(const void *config, const strads_data *data,
+                               strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = PLACES;
+    shape->block_max = 2;
+    return STRADS_OK;
+}
+
+static strads_err places_begin(const void *config, const strads_data *data,
+                               const strads_shape *shape, void **state)
+{
+    (void)config, (void)data, (void)shape;
+    places *p = calloc(1, sizeof *p);
+    if (!p)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    for (uint32_t j = 0; j < PLACES; j++)
+        p->left[j] = place_of(j);
+    *state = p;
+    return STRADS_OK;
+}
+
+static strads_err places_look(strads_commit *commit)
+{
+    const places *p = commit->state;
+    uint32_t all[PLACES];
+    for (uint32_t j = 0; j < PLACES; j++)
+        all[j] = j;
+    strads_commit_prioritise(commit, PLACES, all, p->left);
+    return STRADS_OK;
+}
+
+/* Half of the way, so that nobody is through at once. */
+static strads_err places_step(strads_commit *commit)
+{
+    places *p = commit->state;
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        double *left = &p->left[strads_block_param(&commit->block, k)];
+        commit->change[k] = *left / 2;
+        *left /= 2;
+    }
+    return STRADS_OK;
+}
+
+static strads_err places_objective(void *state, strads_report *report)
+{
+    const places *p = state;
+    report->objective = 0;
+    for (uint32_t j = 0; j < PLACES; j++)
+        report->objective += p->left[j] * p->left[j];
+    report->gap = report->objective;
+    return STRADS_OK;
+}
+
+Test(schedulers_rounds, rounds_go_where_there_is_something_left_to_gain)
+{
+    static const strads_phase phases[] = {[START] = {.name = "look",
+                                                     .when = STRADS_WHEN_REST,
+                                                     .to = STRADS_TO_NOBODY,
+                                                     .aggregate = places_look},
+                                          [STEP] = {.name = "step",
+                                                    .to = STRADS_TO_NOBODY,
+                                                    .reports = true,
+                                                    .aggregate = places_step}};
+    static const strads_program program = {.size = sizeof program,
+                                           .name = "places",
+                                           .shape = places_shape,
+                                           .begin = places_begin,
+                                           .end = free,
+                                           .phases = phases,
+                                           .n_phases = 2,
+                                           .objective = places_objective};
+    strads_data *data = sim_toy_data(4, 1, 4);
+    strads_result *one = run(&program, NULL, data, 1, 0);
+    for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
+        strads_result *many = run(&program, NULL, data, schedulers, 0);
+        cr_log_info("%llu rounds with %u schedulers, %llu with one",
+                    (unsigned long long)rounds_of(many), schedulers,
+                    (unsigned long long)rounds_of(one));
+        cr_expect_leq(2 * rounds_of(many), 3 * rounds_of(one),
+                      "%llu rounds with %u schedulers, %llu with one",
+                      (unsigned long long)rounds_of(many), schedulers,
+                      (unsigned long long)rounds_of(one));
+        strads_result_free(many);
+    }
+    strads_result_free(one);
+    strads_data_free(data);
+}
