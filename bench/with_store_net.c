@@ -5,8 +5,10 @@
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
  * a bare nng_stream of them (bare_streams.h), for comparison. Neither hashes
  * what it sends, nor keeps it until it is acknowledged, as the store does.
- * Then what a cached read of one row and an inc of one value cost, and get +
- * inc of 64 rows x 16,384 a clock, with the store in this process.
+ * Then what a cached read of one row of two numbers costs: of 64 rows that are
+ * read in turn again and again, which their worker keeps, and of 4,096 in turn,
+ * which it looks up; what an inc of one value of 64 rows in turn costs; and get
+ * + inc of 64 rows x 16,384 a clock, with the store in this process.
  *
  * Pushes are not waited for one by one, neither here nor there: only when the
  * last one is in does the time stop.
@@ -26,7 +28,10 @@
 #include "strads/strads.h"
 
 enum { COLS = 1024, ROUNDS = 5, SIZES = 3, MOST_ROWS = 10240 };
-enum { WIDE_ROWS = 64, WIDE_COLS = 16384, SMALL = 2000000 };
+enum { WIDE_ROWS = 64, WIDE_COLS = 16384 };
+
+/* Narrow rows, 2^n of them. */
+enum { HOT = 64, SMALL_ROWS = 4096, SMALL_COLS = 2, SMALL_CALLS = 2000000 };
 
 static const uint32_t rows_of[SIZES] = {64, 1024, MOST_ROWS};
 
@@ -43,9 +48,14 @@ typedef struct pace {
 
 enum { PUSH, PULL, WAYS };
 
+/* ns of one call. */
+typedef struct small_calls {
+    double read, look_up, inc;
+} small_calls;
+
 typedef struct figures {
     pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
-    double read_ns, inc_ns;
+    small_calls small;
 } figures;
 
 static double now(void)
@@ -200,20 +210,31 @@ static double thread_ns(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-static strads_err time_small(strads_session *s, uint32_t table, double *read_ns,
-                             double *inc_ns)
+/* Of 2^n rows in turn, at staleness 1. */
+static strads_err time_reads(strads_session *s, uint32_t table, uint32_t rows,
+                             double *ns)
 {
-    double row[2];
+    double row[SMALL_COLS];
     strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < SMALL_ROWS; k++) /* so they are cached */
+        err = strads_session_read_row(s, table, k, 1, row);
     double begin = thread_ns();
-    for (int k = 0; !err && k < SMALL; k++)
-        err = strads_session_read_row(s, table, (uint64_t)k & 15,
-                                      STRADS_STALENESS_INFINITE, row);
-    *read_ns = (thread_ns() - begin) / SMALL;
-    begin = thread_ns();
-    for (int k = 0; !err && k < SMALL; k++)
-        err = strads_session_inc(s, table, (uint64_t)k & 15, 1, 1.0);
-    *inc_ns = (thread_ns() - begin) / SMALL;
+    for (uint32_t k = 0; !err && k < SMALL_CALLS; k++)
+        err = strads_session_read_row(s, table, k & (rows - 1), 1, row);
+    *ns = (thread_ns() - begin) / SMALL_CALLS;
+    return err;
+}
+
+static strads_err time_small(strads_session *s, uint32_t table,
+                             small_calls *out)
+{
+    strads_err err = time_reads(s, table, HOT, &out->read);
+    if (!err)
+        err = time_reads(s, table, SMALL_ROWS, &out->look_up);
+    double begin = thread_ns();
+    for (uint32_t k = 0; !err && k < SMALL_CALLS; k++)
+        err = strads_session_inc(s, table, k & (HOT - 1), 1, 1.0);
+    out->inc = (thread_ns() - begin) / SMALL_CALLS;
     return err;
 }
 
@@ -251,15 +272,15 @@ static strads_err run(strads_task *task, strads_session *s)
         for (int size = 0; !err && size < SIZES; size++)
             err = time_size(s, way, size, values);
     free(values);
-    return err ? err : time_small(s, 0, &result.read_ns, &result.inc_ns);
+    return err ? err : time_small(s, 0, &result.small);
 }
 
 static strads_err shape(const void *config, const strads_data *data,
                         strads_shape *shape_)
 {
     (void)config, (void)data;
-    shape_->parameters = 16;
-    shape_->width = 2;
+    shape_->parameters = SMALL_ROWS;
+    shape_->width = SMALL_COLS;
     return STRADS_OK;
 }
 
@@ -327,7 +348,7 @@ static void measure_nodes(int fd)
 
 /* ---- in this process --------------------------------------------------- */
 
-static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
+static void measure_here(double *values_per_s, small_calls *calls)
 {
     strads_store *store;
     strads_session *s;
@@ -337,8 +358,8 @@ static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
                                          .rows = WIDE_ROWS,
                                          .cols = WIDE_COLS},
                                         {.name = "small",
-                                         .rows = 16,
-                                         .cols = 2}};
+                                         .rows = SMALL_ROWS,
+                                         .cols = SMALL_COLS}};
     float *values = calloc((size_t)WIDE_ROWS * WIDE_COLS, sizeof *values);
     double per_round[ROUNDS];
     must(values && !strads_store_open(0, &store) &&
@@ -364,7 +385,7 @@ static void measure_here(double *values_per_s, double *read_ns, double *inc_ns)
         per_round[r] = (double)CLOCKS * WIDE_ROWS * WIDE_COLS / (now() - begin);
     }
     *values_per_s = median(per_round);
-    must(!time_small(s, small, read_ns, inc_ns), "a small row");
+    must(!time_small(s, small, calls), "small rows");
     strads_session_close(s);
     strads_store_free(store);
     free(values);
@@ -391,7 +412,9 @@ static void print_size(int way, int size)
 
 static void print(void)
 {
-    double load[1] = {0}, wide, read_ns, inc_ns;
+    const small_calls *there = &result.small;
+    small_calls here;
+    double load[1] = {0}, wide;
     (void)getloadavg(load, 1);
     printf("loopback tcp, one shard, one worker, rows of %d f32; M values/s; "
            "load %.1f\n",
@@ -402,16 +425,20 @@ static void print(void)
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; size < SIZES; size++)
             print_size(way, size);
-    measure_here(&wide, &read_ns, &inc_ns);
-    printf("a cached read of 2 numbers: %.0f ns over nodes, %.0f in process; "
-           "an inc: %.0f and %.0f ns\n",
-           result.read_ns, read_ns, result.inc_ns, inc_ns);
+    measure_here(&wide, &here);
+    printf("ns over nodes and in process: a cached read of %d numbers, of %d "
+           "rows: %.0f and %.0f,\nof %d rows: %.0f and %.0f; an inc: %.0f and "
+           "%.0f\n",
+           SMALL_COLS, HOT, there->read, here.read, SMALL_ROWS, there->look_up,
+           here.look_up, there->inc, here.inc);
     printf("get + inc of %d rows x %d a clock, in process: %.0f M values/s\n",
            WIDE_ROWS, WIDE_COLS, 1e-6 * wide);
     printf("{\"bench\": \"store-session\", \"read_ns_nodes\": %.1f, "
-           "\"read_ns\": %.1f, \"inc_ns_nodes\": %.1f, \"inc_ns\": %.1f, "
-           "\"get_inc_values\": %.4g}\n",
-           result.read_ns, read_ns, result.inc_ns, inc_ns, wide);
+           "\"read_ns\": %.1f, \"look_up_ns_nodes\": %.1f, "
+           "\"look_up_ns\": %.1f, \"inc_ns_nodes\": %.1f, "
+           "\"inc_ns\": %.1f, \"get_inc_values\": %.4g}\n",
+           there->read, here.read, there->look_up, here.look_up, there->inc,
+           here.inc, wide);
 }
 
 /* A pair of connected tcp sockets. */

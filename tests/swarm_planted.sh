@@ -1,5 +1,5 @@
 #!/bin/sh
-# Three bugs on purpose, each linked into a swarm of its own: each is found
+# Five bugs on purpose, each linked into a swarm of its own: each is found
 # within 1,000 seeds, and as what it is.
 set -eu
 out=$(mktemp)
@@ -22,3 +22,5 @@ expect 1 'P3 once\|came to no end' 'a lost acknowledgement taken for success'
 expect 2 'P1 staleness' 'a stale read'
 # A push that is twice in the journal also shows when that is read back.
 expect 3 'P3 once\|checkpoint of a shard is damaged' 'a double commit'
+expect 4 'P2 own' 'an own increment that is not seen'
+expect 5 'P3 once' 'a push that leaves early and again'
