@@ -35,7 +35,8 @@ typedef struct worker {
     const lda_kernels *kernels;
     lda_site site;
     lda_documents documents;
-    uint64_t *start; /* [words + 1] of a word's tokens */
+    uint64_t *start;    /* [words + 1] of a word's tokens */
+    uint32_t *document; /* of each token, and its topic */
     uint16_t *topic;
     uint32_t *length; /* [documents] */
     uint32_t words, *row;
@@ -94,6 +95,11 @@ static void make_worker(worker *x, uint32_t topics)
             x->start[w + 1] += (uint64_t)by->f32[e];
         }
     }
+    x->document = zeroed(x->start[x->words] + 1, sizeof *x->document);
+    for (uint64_t e = 0, at = 0; e < by->nnz; e++) {
+        for (uint32_t n = (uint32_t)by->f32[e]; n; n--)
+            x->document[at++] = by->index[e];
+    }
     x->topic = zeroed(x->start[x->words] + 1, sizeof *x->topic);
     memset(x->topic, 0xFF, x->start[x->words] * sizeof *x->topic);
     const size_t most = x->words / BLOCKS + 2;
@@ -114,6 +120,7 @@ static void free_worker(worker *x)
                          x->documents.row,
                          x->length,
                          x->start,
+                         x->document,
                          x->topic,
                          x->row,
                          x->count,
@@ -156,11 +163,9 @@ static strads_err pull(worker *x, uint32_t first, uint32_t *n)
 static strads_err visit(worker *x, uint32_t w, const double *count,
                         uint64_t stream)
 {
-    const strads_sparse *by = &x->share->by_col;
     lda_site *s = &x->site;
-    const lda_tokens tokens = {.n = by->start[w + 1] - by->start[w],
-                               .index = by->index + by->start[w],
-                               .f32 = by->f32 + by->start[w],
+    const lda_tokens tokens = {.n = x->start[w + 1] - x->start[w],
+                               .document = x->document + x->start[w],
                                .topic = x->topic + x->start[w]};
 
     if (tokens.n == 0)

@@ -43,8 +43,24 @@ static void name_file(char path[LDA_PATH_SIZE])
     cr_assert_eq(close(file), 0);
 }
 
-lda_fit lda_fit_run(const strads_lda_options *config, const strads_data *data,
-                    uint32_t workers, uint64_t seed)
+static strads_err train(lda_place place, const strads_lda_options *config,
+                        const strads_data *data,
+                        const strads_engine_options *options,
+                        strads_result **out)
+{
+    const strads_sim_options sim = {.size = sizeof sim,
+                                    .nodes = options->workers,
+                                    .latency = 1e-4,
+                                    .update_cost = 1e-3,
+                                    .jitter = 2};
+    return place == LDA_HERE
+               ? strads_run(&strads_program_lda, config, data, options, out)
+               : strads_simulate(&strads_program_lda, config, data, options,
+                                 &sim, out, NULL);
+}
+
+lda_fit lda_fit_at(lda_place place, const strads_lda_options *config,
+                   const strads_data *data, uint32_t workers, uint64_t seed)
 {
     char path[LDA_PATH_SIZE];
     lda_fit f = {0};
@@ -56,8 +72,7 @@ lda_fit lda_fit_run(const strads_lda_options *config, const strads_data *data,
                                      .seed = seed};
     while (strads_data_share(data, options.partitions))
         options.partitions++;
-    strads_err err =
-        strads_run(&strads_program_lda, &own, data, &options, &result);
+    strads_err err = train(place, &own, data, &options, &result);
     cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
     name_file(path);
     err = strads_lda_assignments_write(result, path);
@@ -69,6 +84,12 @@ lda_fit lda_fit_run(const strads_lda_options *config, const strads_data *data,
     cr_assert_eq(unlink(path), 0);
     strads_result_free(result);
     return f;
+}
+
+lda_fit lda_fit_run(const strads_lda_options *config, const strads_data *data,
+                    uint32_t workers, uint64_t seed)
+{
+    return lda_fit_at(LDA_HERE, config, data, workers, seed);
 }
 
 void lda_fit_free(lda_fit *f)

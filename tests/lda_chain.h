@@ -18,7 +18,11 @@ typedef struct lda_fit {
     double log_likelihood;
     strads_lda_model *model;
 } lda_fit;
-/* Trains; ends the test where that fails. */
+/* Trains, by strads_run or in a simulation of a node a worker; ends the test
+ * where that fails. */
+typedef enum lda_place { LDA_HERE, LDA_SIMULATED } lda_place;
+lda_fit lda_fit_at(lda_place place, const strads_lda_options *config,
+                   const strads_data *data, uint32_t workers, uint64_t seed);
 lda_fit lda_fit_run(const strads_lda_options *config, const strads_data *data,
                     uint32_t workers, uint64_t seed);
 void lda_fit_free(lda_fit *fit);

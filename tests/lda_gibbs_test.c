@@ -4,77 +4,17 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "tests/lda_corpus.h"
+#include "tests/lda_chain.h"
 
 enum { DOCUMENTS = 40, WORDS = 90 };
 
-typedef struct fit {
-    lda_token *token;
-    size_t n;
-    double log_likelihood;
-    strads_lda_model *model;
-} fit;
-
-static void fit_free(fit *f)
+static lda_fit train(const strads_lda_options *config, uint32_t partitions,
+                     uint32_t workers, uint64_t seed, lda_place place)
 {
-    free(f->token);
-    strads_lda_model_free(f->model);
-}
-
-typedef strads_err (*runner)(const strads_lda_options *config,
-                             const strads_data *data,
-                             const strads_engine_options *options,
-                             strads_result **out);
-
-static strads_err run_here(const strads_lda_options *config,
-                           const strads_data *data,
-                           const strads_engine_options *options,
-                           strads_result **out)
-{
-    return strads_run(&strads_program_lda, config, data, options, out);
-}
-
-static strads_err run_simulated(const strads_lda_options *config,
-                                const strads_data *data,
-                                const strads_engine_options *options,
-                                strads_result **out)
-{
-    strads_sim_options sim = {.size = sizeof sim,
-                              .nodes = options->workers,
-                              .latency = 1e-4,
-                              .update_cost = 1e-3,
-                              .jitter = 2};
-    return strads_simulate(&strads_program_lda, config, data, options, &sim,
-                           out, NULL);
-}
-
-static fit train(const strads_lda_options *config, uint32_t partitions,
-                 uint32_t workers, uint64_t seed, runner run)
-{
-    char path[] = "/tmp/lda-assignments-XXXXXX";
-    fit f = {0};
-    strads_result *result = NULL;
     strads_data *data = lda_corpus(DOCUMENTS, WORDS, partitions);
     cr_assert_not_null(data, "%s", strads_error_text());
-    strads_engine_options options = {.size = sizeof options,
-                                     .workers = workers,
-                                     .partitions = partitions,
-                                     .seed = seed};
-    strads_err err = run(config, data, &options, &result);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
-    int file = mkstemp(path);
-    cr_assert_geq(file, 0);
-    cr_assert_eq(close(file), 0);
-    err = strads_lda_assignments_write(result, path);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
-    err = strads_lda_model_from_result(result, &f.model);
-    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
-    f.n = lda_read_assignments(path, &f.token);
-    f.log_likelihood = strads_result_progress(result)->measure[3];
-    cr_assert_eq(unlink(path), 0);
-    strads_result_free(result);
+    const lda_fit f = lda_fit_at(place, config, data, workers, seed);
     strads_data_free(data);
     return f;
 }
@@ -86,11 +26,10 @@ static strads_lda_options small(uint32_t topics)
                                 .beta = 0.05,
                                 .sweeps = 7,
                                 .evaluate = 3,
-                                .burn_in = 2,
-                                .keep_assignments = true};
+                                .burn_in = 2};
 }
 
-static void check_tokens(const fit *f)
+static void check_tokens(const lda_fit *f)
 {
     uint32_t *count = calloc(DOCUMENTS * WORDS, sizeof *count);
     for (size_t i = 0; i < f->n; i++)
@@ -102,7 +41,7 @@ static void check_tokens(const fit *f)
     free(count);
 }
 
-static void check_model(const fit *f)
+static void check_model(const lda_fit *f)
 {
     const strads_lda_model *m = f->model;
     uint32_t *count = calloc((size_t)WORDS * m->topics, sizeof *count);
@@ -130,7 +69,7 @@ static void check_likelihood(const char *sampler)
             strads_lda_options config = small(topics_tried[t]);
             config.sampler = sampler;
             config.mh_steps = 2;
-            fit f = train(&config, partitions, 1, t, run_here);
+            lda_fit f = train(&config, partitions, 1, t, LDA_HERE);
             check_tokens(&f);
             check_model(&f);
             double want =
@@ -139,7 +78,7 @@ static void check_likelihood(const char *sampler)
             cr_assert_lt(fabs(f.log_likelihood - want), 1e-9 * fabs(want),
                          "%u topics: %.17g, not %.17g", config.topics,
                          f.log_likelihood, want);
-            fit_free(&f);
+            lda_fit_free(&f);
         }
     }
 }
@@ -163,14 +102,14 @@ Test(lda, the_likelihood_is_right_with_priors_that_were_learned)
         config.fit_beta = true;
         config.sweeps = 30;
         config.evaluate = 1;
-        fit f = train(&config, 3, 2, 1, run_here);
+        lda_fit f = train(&config, 3, 2, 1, LDA_HERE);
         cr_assert_neq(f.model->alpha[0], 0.3);
         cr_assert_neq(f.model->beta, 0.05);
         cr_assert_eq(f.model->alpha[0] == f.model->alpha[1], h == 0);
         double want = lda_oracle(f.token, f.n, DOCUMENTS, WORDS, config.topics,
                                  f.model->alpha, f.model->beta);
         cr_assert_lt(fabs(f.log_likelihood - want), 1e-9 * fabs(want));
-        fit_free(&f);
+        lda_fit_free(&f);
     }
 }
 
@@ -182,23 +121,23 @@ static void check_bits(const char *sampler)
         config.fit_alpha = "asymmetric";
         config.sampler = sampler;
         config.mh_steps = 1;
-        fit one = train(&config, 4, 1, 5, run_here);
+        lda_fit one = train(&config, 4, 1, 5, LDA_HERE);
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
             for (int simulated = 0; simulated < 2; simulated++) {
-                fit f = train(&config, 4, workers, 5,
-                              simulated ? run_simulated : run_here);
+                lda_fit f = train(&config, 4, workers, 5,
+                                  simulated ? LDA_SIMULATED : LDA_HERE);
                 cr_assert_eq(f.n, one.n);
                 cr_assert_eq(memcmp(f.token, one.token, f.n * sizeof *f.token),
                              0, "%u workers, simulated %d", workers, simulated);
                 cr_assert_eq(f.log_likelihood, one.log_likelihood);
-                fit_free(&f);
+                lda_fit_free(&f);
             }
         }
-        fit other = train(&config, 4, 1, 6, run_here);
+        lda_fit other = train(&config, 4, 1, 6, LDA_HERE);
         cr_assert_neq(memcmp(other.token, one.token, one.n * sizeof *one.token),
                       0);
-        fit_free(&other);
-        fit_free(&one);
+        lda_fit_free(&other);
+        lda_fit_free(&one);
     }
 }
 
@@ -206,6 +145,30 @@ Test(lda, the_same_seed_gives_the_same_topics_however_it_is_run)
 {
     check_bits("exact");
     check_bits("mh");
+}
+
+/* More than a page of entries a partition. */
+Test(lda, data_that_are_spent_give_the_same_topics)
+{
+    enum { MANY = 400 };
+    const strads_lda_options config = small(150);
+    strads_data *data = lda_corpus(MANY, WORDS, 2);
+    cr_assert_not_null(data, "%s", strads_error_text());
+    lda_fit kept = lda_fit_run(&config, data, 2, 5);
+    strads_data_spend(data);
+    lda_fit spent = lda_fit_run(&config, data, 2, 5);
+    const strads_sparse *x = &strads_data_share(data, 1)->by_col;
+    uint64_t left = 0;
+    for (uint64_t e = 0; e < x->nnz; e++)
+        left += x->f32[e] > 0;
+    cr_expect_lt(left, x->nnz / 2, "%d of %d entries are left", (int)left,
+                 (int)x->nnz);
+    cr_assert_eq(spent.n, kept.n);
+    cr_assert_eq(memcmp(spent.token, kept.token, kept.n * sizeof *kept.token),
+                 0);
+    lda_fit_free(&kept);
+    lda_fit_free(&spent);
+    strads_data_free(data);
 }
 
 /* ---- input ------------------------------------------------------------- */

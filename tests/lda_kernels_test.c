@@ -10,12 +10,11 @@
 
 enum { DOCUMENTS = 60, WORDS = 25, LONGEST = 90 };
 
-/* One word's entries: in some documents, a few times each. */
+/* One word's tokens: in some documents, a few in each. */
 typedef struct word {
-    uint32_t index[DOCUMENTS];
-    float count[DOCUMENTS];
+    uint32_t document[DOCUMENTS * 4];
     uint16_t topic[DOCUMENTS * 4];
-    uint32_t n, tokens;
+    uint32_t n;
     int32_t *counts;
 } word;
 
@@ -87,9 +86,8 @@ static corpus *corpus_new(const lda_kernels *kernels, uint32_t topics)
             const uint32_t n = (d * 31 + w * 17 + d * w) % 7;
             if (n < 1 || n > 4)
                 continue;
-            x->index[x->n] = d;
-            x->count[x->n++] = (float)n;
-            x->tokens += n;
+            for (uint32_t i = 0; i < n; i++)
+                x->document[x->n++] = d;
         }
         memset(x->topic, 0xFF, sizeof x->topic);
     }
@@ -115,8 +113,7 @@ static void visit(corpus *c, uint32_t w, uint64_t stream)
 {
     word *x = &c->word[w];
     const lda_tokens tokens = {.n = x->n,
-                               .index = x->index,
-                               .f32 = x->count,
+                               .document = x->document,
                                .topic = x->topic};
 
     c->site.word = x->counts;
@@ -175,7 +172,8 @@ static void weigh(const corpus *c, const word *x, uint32_t from, double *p)
 
     for (uint32_t k = 0; k < s->topics; k++) {
         const double own = k == from ? 1 : 0;
-        const double in_document = count_in_document(c, x->index[0], k) - own;
+        const double in_document =
+            count_in_document(c, x->document[0], k) - own;
         const double of_word = x->counts[k] - own, of_all = s->total[k] - own;
         p[k] = (in_document + (double)s->alpha[k]) *
                (of_word + (double)s->beta) / (of_all + (double)s->beta_sum);
@@ -225,7 +223,7 @@ static void keep(corpus *c, memory m[MEMORIES])
 {
     const lda_site *s = &c->site;
     lda_documents *x = &c->documents;
-    const uint32_t d = c->word[3].index[0];
+    const uint32_t d = c->word[3].document[0];
     const size_t full = (s->padded + LDA_LANES) * sizeof(float);
 
     m[0] = (memory){.at = s->total, .bytes = full};
@@ -257,7 +255,6 @@ static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
     for (uint64_t sweep = 0; sweep < SWEEPS; sweep++)
         for (uint32_t w = 0; w < WORDS; w++)
             visit(c, w, sweep << 40 ^ w * UINT64_C(0xD1342543DE82EF95));
-    c->word[3].count[0] = 1;
     c->word[3].n = 1;
     weigh(c, &c->word[3], c->word[3].topic[0], p);
     keep(c, m);

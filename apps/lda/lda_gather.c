@@ -62,14 +62,11 @@ static strads_err turn_round(lda_local *l, const strads_share *share)
     for (uint32_t d = 0; d + 1 < l->documents.n; d++)
         l->document_start[d + 2] = l->document_start[d + 1] + l->length[d];
     for (uint32_t w = 0; w < x->lines; w++) {
-        const lda_tokens t = lda_tokens_of(l, share, w);
-        const uint16_t *z = t.topic;
-        for (uint64_t e = 0; e < t.n; e++) {
-            for (uint32_t n = lda_count(&t, e); n; n--) {
-                uint64_t to = l->document_start[t.index[e] + 1]++;
-                l->by_document[to] = w;
-                l->by_document_topic[to] = *z++;
-            }
+        const lda_tokens t = lda_tokens_of(l, w);
+        for (uint64_t i = 0; i < t.n; i++) {
+            const uint64_t to = l->document_start[t.document[i] + 1]++;
+            l->by_document[to] = w;
+            l->by_document_topic[to] = t.topic[i];
         }
     }
     return STRADS_OK;

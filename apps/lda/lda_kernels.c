@@ -245,19 +245,16 @@ static void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
 static void draw(lda_site *s, const lda_documents *documents,
                  const lda_tokens *tokens)
 {
-    uint16_t *z = tokens->topic;
-
-    for (uint64_t e = 0; e < tokens->n; e++) {
-        const uint32_t d = tokens->index[e];
-        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
-            if (documents->row)
-                token_in_row(s, documents->row + (uint64_t)d * s->padded, z);
-            else
-                token_in_list(s,
-                              documents->list +
-                                  (uint64_t)documents->line[d] * LDA_LANES,
-                              &documents->used[d], z);
-        }
+    for (uint64_t i = 0; i < tokens->n; i++) {
+        const uint32_t d = tokens->document[i];
+        uint16_t *z = &tokens->topic[i];
+        if (documents->row)
+            token_in_row(s, documents->row + (uint64_t)d * s->padded, z);
+        else
+            token_in_list(s,
+                          documents->list +
+                              (uint64_t)documents->line[d] * LDA_LANES,
+                          &documents->used[d], z);
     }
 }
 

@@ -56,19 +56,12 @@ typedef struct lda_documents {
     uint32_t *used; /* [n] topics in it */
 } lda_documents;
 
-/* A word's tokens in them: entry e is index[e], count[e] times. */
+/* A word's tokens in them. */
 typedef struct lda_tokens {
     uint64_t n;
-    const uint32_t *index;
-    const double *f64; /* [n], or NULL: f32 */
-    const float *f32;
-    uint16_t *topic; /* all tokens, in the order of entries */
+    const uint32_t *document; /* [n] */
+    uint16_t *topic;          /* [n] */
 } lda_tokens;
-
-static inline uint32_t lda_count(const lda_tokens *t, uint64_t e)
-{
-    return (uint32_t)(t->f64 ? t->f64[e] : (double)t->f32[e]);
-}
 
 typedef struct lda_kernels {
     const char *name;

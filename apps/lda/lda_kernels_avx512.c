@@ -17,7 +17,7 @@ const lda_kernels *lda_kernels_avx512(void)
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    AHEAD = 6,    /* entries that documents are fetched before */
+    AHEAD = 6,    /* tokens that documents are fetched before */
     UNROLLED = 8, /* vectors of a document that fit into registers */
     LINE = 64     /* bytes */
 };
@@ -265,29 +265,27 @@ INLINE void draw_rows(lda_site *shared, const lda_documents *documents,
 {
     lda_site here = *shared, *s = &here; /* a copy may stay in registers */
     const size_t width = (size_t)vectors * LDA_LANES;
-    uint16_t *z = tokens->topic;
+    const uint64_t n = tokens->n;
 
-    for (uint64_t e = 0; e < tokens->n; e++) {
-        uint64_t next = e + AHEAD < tokens->n ? e + AHEAD : tokens->n - 1;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t next = i + AHEAD < n ? i + AHEAD : n - 1;
         const char *soon =
-            (const char *)(documents->row + tokens->index[next] * width);
+            (const char *)(documents->row + tokens->document[next] * width);
         for (size_t at = 0; at < 2 * width; at += LINE)
             _mm_prefetch(soon + at, _MM_HINT_T0);
-        uint16_t *row = documents->row + tokens->index[e] * width;
-        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
-            const uint32_t from = lda_topic_of(s, *z);
-            const uint32_t to = draw_row(s, row, from, vectors);
-            if (to == from)
-                continue;
-            *z = (uint16_t)to;
-            add_to_row(row, to, 1);
-            if (from < s->topics) {
-                add_to_row(row, from, -1);
-                change_q(s, from, -1);
-            }
-            change_q(s, to, 1);
-            s->moved++;
+        uint16_t *row = documents->row + tokens->document[i] * width;
+        const uint32_t from = lda_topic_of(s, tokens->topic[i]);
+        const uint32_t to = draw_row(s, row, from, vectors);
+        if (to == from)
+            continue;
+        tokens->topic[i] = (uint16_t)to;
+        add_to_row(row, to, 1);
+        if (from < s->topics) {
+            add_to_row(row, from, -1);
+            change_q(s, from, -1);
         }
+        change_q(s, to, 1);
+        s->moved++;
     }
     *shared = here;
 }
@@ -323,9 +321,9 @@ INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
             found[v / 4] |= (uint64_t)is_own << (v % 4 * LDA_LANES);
         } else {
             _mm512_storeu_ps(s->scratch + v * LDA_LANES, p);
-            if (is_own)
-                c->from_at =
-                    v * LDA_LANES + (uint32_t)__builtin_ctz((uint32_t)is_own);
+            const uint32_t at = v * LDA_LANES + (uint32_t)__builtin_ctz(
+                                                    1U << LDA_LANES | is_own);
+            c->from_at = is_own ? at : c->from_at;
         }
     }
     if (vectors && (found[0] || found[1]))
@@ -415,34 +413,33 @@ static void draw_lists(lda_site *shared, const lda_documents *documents,
                        const lda_tokens *tokens)
 {
     lda_site here = *shared, *s = &here;
-    uint16_t *z = tokens->topic;
+    const uint64_t n = tokens->n;
 
-    for (uint64_t e = 0; e < tokens->n; e++) {
-        const uint32_t d = tokens->index[e];
-        uint64_t next = e + AHEAD < tokens->n ? e + AHEAD : tokens->n - 1;
-        fetch_list(documents, tokens->index[next]);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t d = tokens->document[i];
+        const uint64_t next = i + AHEAD < n ? i + AHEAD : n - 1;
+        fetch_list(documents, tokens->document[next]);
         uint32_t *list =
             documents->list + (uint64_t)documents->line[d] * LDA_LANES;
         uint32_t *used = &documents->used[d];
-        for (uint32_t n = lda_count(tokens, e); n; n--, z++) {
-            switch ((*used + LDA_LANES - 1) / LDA_LANES) {
+        uint16_t *z = &tokens->topic[i];
+        switch ((*used + LDA_LANES - 1) / LDA_LANES) {
 #define CASE(v)                             \
     case v:                                 \
         token_in_list(s, list, used, z, v); \
         break
-            case 0:
-                CASE(1);
-                CASE(2);
-                CASE(3);
-                CASE(4);
-                CASE(5);
-                CASE(6);
-                CASE(7);
-                CASE(8);
+        case 0:
+            CASE(1);
+            CASE(2);
+            CASE(3);
+            CASE(4);
+            CASE(5);
+            CASE(6);
+            CASE(7);
+            CASE(8);
 #undef CASE
-            default:
-                token_in_list(s, list, used, z, 0);
-            }
+        default:
+            token_in_list(s, list, used, z, 0);
         }
     }
     *shared = here;

@@ -1,12 +1,9 @@
-/* A partition's state: its tokens' topics, word by word, and the counts of its
- * documents. */
+/* A partition's state: the counts of its documents, and what words are drawn
+ * with. Its tokens are in lda_tokens.c. */
 #include "lda_parts.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_TOKENS = 65535 }; /* of a document */
 
 static uint32_t padded(uint32_t topics)
 {
@@ -30,7 +27,9 @@ void lda_close(void *local)
     free(l->documents.used);
     free(l->length);
     free(l->token);
+    free(l->document);
     free(l->topic);
+    free(l->sorting);
     free(l->empty);
     free(l->alpha);
     lda_prior_free(&l->prior);
@@ -55,86 +54,9 @@ static void *zeroed(size_t n, size_t size)
     return at;
 }
 
-static strads_err no_memory(uint64_t tokens)
+static strads_err no_memory(void)
 {
-    return strads_fail(STRADS_ENOMEM,
-                       "no memory left for the topics of %" PRIu64 " tokens",
-                       tokens);
-}
-
-/* ---- tokens ------------------------------------------------------------ */
-
-static uint64_t count_of(const strads_sparse *x, uint64_t e)
-{
-    return (uint64_t)(x->f64 ? x->f64[e] : (double)x->f32[e]);
-}
-
-static strads_err check_lengths(const lda_local *l, const strads_share *share)
-{
-    for (uint32_t d = 0; d < l->documents.n; d++) {
-        if (l->length[d] > MOST_TOKENS)
-            return strads_fail(STRADS_ELIMIT,
-                               "document %" PRIu64 " has %u tokens, at most %d "
-                               "are possible: split it",
-                               share->rows.begin + d + 1, l->length[d],
-                               MOST_TOKENS);
-    }
-    return STRADS_OK;
-}
-
-static strads_err check_count(const strads_sparse *x, uint64_t e)
-{
-    const double value = x->f64 ? x->f64[e] : (double)x->f32[e];
-
-    if (value >= 1 && value <= MOST_TOKENS && value == (double)count_of(x, e))
-        return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "a word occurs %g times in a document: expected a whole "
-                       "number, 1 to %d",
-                       value, MOST_TOKENS);
-}
-
-static strads_err lay_tokens(lda_local *l, const strads_share *share)
-{
-    const strads_sparse *x = &share->by_col;
-    uint64_t tokens = 0;
-
-    l->documents.n = (uint32_t)(share->rows.end - share->rows.begin);
-    l->token = calloc(x->lines + 1, sizeof *l->token);
-    l->length = calloc((size_t)l->documents.n + 1, sizeof *l->length);
-    if (!l->token || !l->length)
-        return no_memory(tokens);
-    for (uint64_t w = 0; w < x->lines; w++) {
-        for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
-            strads_err err = check_count(x, e);
-            if (err)
-                return err;
-            l->length[x->index[e]] += (uint32_t)count_of(x, e);
-            tokens += count_of(x, e);
-        }
-        l->token[w + 1] = tokens;
-    }
-    strads_err err = check_lengths(l, share);
-    if (err)
-        return err;
-    l->topic = malloc((tokens + 1) * sizeof *l->topic);
-    if (!l->topic)
-        return no_memory(tokens);
-    memset(l->topic, 0xFF, (tokens + 1) * sizeof *l->topic);
-    return STRADS_OK;
-}
-
-lda_tokens lda_tokens_of(const lda_local *l, const strads_share *share,
-                         uint32_t word)
-{
-    const strads_sparse *x = &share->by_col;
-    const uint64_t at = x->start[word];
-
-    return (lda_tokens){.n = x->start[word + 1] - at,
-                        .index = x->index + at,
-                        .f64 = x->f64 ? x->f64 + at : NULL,
-                        .f32 = x->f32 ? x->f32 + at : NULL,
-                        .topic = l->topic + l->token[word]};
+    return strads_fail(STRADS_ENOMEM, "no memory left for counts of topics");
 }
 
 /* ---- documents --------------------------------------------------------- */
@@ -150,7 +72,7 @@ static strads_err make_lists(lda_local *l)
     x->line = calloc((size_t)x->n + 1, sizeof *x->line);
     x->used = calloc((size_t)x->n + 1, sizeof *x->used);
     if (!x->line || !x->used)
-        return no_memory(0);
+        return no_memory();
     for (uint32_t d = 0; d < x->n; d++) {
         uint32_t most = l->length[d] < topics ? l->length[d] : topics;
         x->line[d] = (uint32_t)lines;
@@ -162,7 +84,7 @@ static strads_err make_lists(lda_local *l)
                                           "partitions");
     x->list = zeroed(lines * LDA_LANES, sizeof *x->list);
     if (!x->list)
-        return no_memory(0);
+        return no_memory();
     for (uint64_t i = 0; i < lines * LDA_LANES; i++)
         x->list[i] = topics;
     return STRADS_OK;
@@ -175,7 +97,7 @@ static strads_err make_documents(lda_local *l)
     if (l->site.topics > LDA_DENSE_TOPICS)
         return make_lists(l);
     x->row = zeroed((size_t)x->n * l->site.padded, sizeof *x->row);
-    return x->row ? STRADS_OK : no_memory(0);
+    return x->row ? STRADS_OK : no_memory();
 }
 
 /* ---- the site ---------------------------------------------------------- */
@@ -198,7 +120,7 @@ static strads_err make_site(lda_local *l, const strads_lda_options *options)
     return s->total && s->inverse && s->q && s->sums && s->scratch &&
                    l->alpha && l->empty
                ? STRADS_OK
-               : no_memory(0);
+               : no_memory();
 }
 
 void lda_use_prior(lda_local *l, uint64_t words)
@@ -217,7 +139,7 @@ strads_err lda_open(const strads_task *task, void **local)
     lda_local *l = calloc(1, sizeof *l);
 
     if (!l)
-        return no_memory(0);
+        return no_memory();
     l->kernels = lda_kernels_choose();
     strads_err err = lda_prior_new(&l->prior, options);
     if (!err)
@@ -227,7 +149,7 @@ strads_err lda_open(const strads_task *task, void **local)
     if (!err)
         err = make_site(l, options);
     if (!err)
-        err = lay_tokens(l, task->share);
+        err = lda_tokens_lay(l, task->share);
     if (!err)
         err = make_documents(l);
     if (!err)

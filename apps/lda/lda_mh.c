@@ -75,12 +75,10 @@ static void turn_round(lda_mh *mh, const lda_local *l,
     for (uint32_t d = 0; d < l->documents.n; d++)
         mh->start[d + 1] = mh->start[d] + l->length[d];
     for (uint32_t w = 0; w < words; w++) {
-        const lda_tokens t = lda_tokens_of(l, share, w);
-        for (uint64_t e = 0; e < t.n; e++) {
-            for (uint32_t n = lda_count(&t, e); n; n--, at++) {
-                mh->slot[at] = (uint32_t)mh->start[t.index[e]]++;
-                mh->topic[mh->slot[at]] = l->topic[at];
-            }
+        const lda_tokens t = lda_tokens_of(l, w);
+        for (uint64_t i = 0; i < t.n; i++, at++) {
+            mh->slot[at] = (uint32_t)mh->start[t.document[i]]++;
+            mh->topic[mh->slot[at]] = t.topic[i];
         }
     }
     for (uint32_t d = l->documents.n; d > 0; d--)
@@ -273,20 +271,17 @@ static strads_err draw_word(drawing *g, lda_local *l, const strads_task *task,
                             const lda_words *words, lda_row *row, uint32_t word)
 {
     const uint64_t first = l->token[word];
-    uint64_t i = 0;
 
     g->n = l->token[word + 1] - first;
     if (g->n == 0)
         return STRADS_OK;
-    g->tokens = lda_tokens_of(l, task->share, word);
+    g->tokens = lda_tokens_of(l, word);
     g->slot = g->mh->slot + first;
     lda_name_stream(l, task, word);
     g->site->word = lda_row_load(row, l->empty);
     table_others(g, row->at, row->n);
-    for (uint64_t e = 0; e < g->tokens.n; e++) {
-        for (uint32_t n = lda_count(&g->tokens, e); n; n--)
-            draw_token(g, g->tokens.index[e], i++);
-    }
+    for (uint64_t i = 0; i < g->n; i++)
+        draw_token(g, g->tokens.document[i], i);
     return lda_row_store(row, words, g->site->word, g->tokens.topic, g->n);
 }
 

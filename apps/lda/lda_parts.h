@@ -96,16 +96,23 @@ void lda_mh_free(lda_mh *mh);
 
 /* ---- a partition ------------------------------------------------------- */
 
+typedef struct lda_moving {
+    uint32_t document;
+    uint16_t topic;
+} lda_moving; /* a token that is put in its place */
+
 typedef struct lda_local {
     const lda_kernels *kernels;
     lda_site site;
     lda_documents documents;
-    uint32_t *length; /* [documents] tokens */
-    uint64_t *token;  /* [V + 1] where a word's tokens begin */
-    uint16_t *topic;  /* [tokens] z */
-    int32_t *empty;   /* a full row of 0 */
-    float *alpha;     /* site.alpha */
-    bool flat;        /* q is that of a word without tokens */
+    uint32_t *length;    /* [documents] tokens */
+    uint64_t *token;     /* [V + 1] where a word's tokens begin */
+    uint32_t *document;  /* [tokens] */
+    uint16_t *topic;     /* [tokens] z */
+    lda_moving *sorting; /* [tokens of any one word] */
+    int32_t *empty;      /* a full row of 0 */
+    float *alpha;        /* site.alpha */
+    bool flat;           /* q is that of a word without tokens */
     lda_prior prior;
     lda_rise beta, even;         /* of beta; of alpha where all are equal */
     uint64_t visits;             /* of blocks */
@@ -123,8 +130,13 @@ strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
 /* Takes the priors over into the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
-lda_tokens lda_tokens_of(const lda_local *l, const strads_share *share,
-                         uint32_t word);
+
+/* Makes tokens of the share's entries, none with a topic, and spends these. */
+strads_err lda_tokens_lay(lda_local *l, const strads_share *share);
+lda_tokens lda_tokens_of(const lda_local *l, uint32_t word);
+/* Puts a word's tokens in the order of how long their documents' lists are, so
+ * that a kernel seldom has to guess that. */
+void lda_tokens_sort(lda_local *l, uint32_t word);
 
 /* ---- phases ------------------------------------------------------------ */
 

@@ -20,6 +20,7 @@ typedef struct visit {
     lda_local *local;
     strads_task *task;
     lda_words *words;
+    bool sorts;       /* tokens, before they are drawn */
     uint32_t changed; /* words since q was built */
 } visit;
 
@@ -111,16 +112,27 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
 
     if (n == 0 || few != (n < FEW_TOKENS))
         return STRADS_OK;
-    lda_tokens tokens = lda_tokens_of(l, v->task->share, word);
+    if (v->sorts)
+        lda_tokens_sort(l, word);
+    const lda_tokens tokens = lda_tokens_of(l, word);
     lda_name_stream(l, v->task, word);
     return few && row->n <= FEW_TOPICS ? draw_in_places(v, row, &tokens, n)
                                        : draw_built(v, row, &tokens, n);
+}
+
+/* Lists change much at first, and then little. */
+static bool is_time_to_sort(const lda_local *l, const strads_task *task)
+{
+    const uint64_t sweep = l->visits / task->shape->blocks;
+
+    return l->documents.list && sweep > 0 && (sweep & (sweep - 1)) == 0;
 }
 
 static strads_err visit_words(visit *v)
 {
     strads_err err = STRADS_OK;
 
+    v->sorts = is_time_to_sort(v->local, v->task);
     for (int few = 0; few < 2; few++) {
         for (uint32_t k = 0; k < v->task->block.n && !err; k++)
             err = visit_word(v, k, few);

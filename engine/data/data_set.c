@@ -174,15 +174,25 @@ static void give_back(const void *array, size_t width, uint64_t begin,
         (void)madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-void strads_share_spend(const strads_share *share, uint64_t begin, uint64_t end)
+static void spend(const strads_share *share, const strads_sparse *x,
+                  uint64_t begin, uint64_t end)
 {
-    const strads_sparse *x = &share->by_row;
-
     if (!share->spendable || x->start == NULL || begin >= end)
         return;
     give_back(x->index, sizeof *x->index, x->start[begin], x->start[end]);
     give_back(x->f32, sizeof *x->f32, x->start[begin], x->start[end]);
     give_back(x->f64, sizeof *x->f64, x->start[begin], x->start[end]);
+}
+
+void strads_share_spend(const strads_share *share, uint64_t begin, uint64_t end)
+{
+    spend(share, &share->by_row, begin, end);
+}
+
+void strads_share_spend_cols(const strads_share *share, uint64_t begin,
+                             uint64_t end)
+{
+    spend(share, &share->by_col, begin, end);
 }
 
 const strads_share *strads_data_share(const strads_data *data,

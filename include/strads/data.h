@@ -245,8 +245,8 @@ STRADS_API strads_err strads_data_find_kind(const char *path,
                                             strads_kind *found);
 
 /* The next run is all that the data are for: a program that has made something
- * else of a share's rows may give back what these take. Afterwards their
- * entries read as 0; sizes, counts, names and labels stay. Before the run; no
+ * else of a share's entries may give back what these take. Afterwards they
+ * read as 0; sizes, counts, names and labels stay. Before the run; no
  * other may use the data meanwhile. */
 STRADS_API void strads_data_spend(strads_data *data);
 
@@ -255,6 +255,10 @@ STRADS_API void strads_data_spend(strads_data *data);
  * otherwise nothing happens. By who works on the share. */
 STRADS_API void strads_share_spend(const strads_share *share, uint64_t begin,
                                    uint64_t end);
+
+/* The same for by_col's entries of the columns [begin, end). */
+STRADS_API void strads_share_spend_cols(const strads_share *share,
+                                        uint64_t begin, uint64_t end);
 
 /* Looks a file over without keeping it; errors as strads_data_read. */
 STRADS_API strads_err strads_data_summarize(const char *path,
