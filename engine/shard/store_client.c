@@ -84,8 +84,9 @@ strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
         calloc((size_t)setup->n_tables * shards + 1, sizeof *client->chains);
     client->newest = calloc(shards, sizeof *client->newest);
     client->stalest = calloc(setup->n_tables + 1, sizeof *client->stalest);
+    client->reuse = calloc(setup->n_tables + 1, sizeof *client->reuse);
     bool ready = client->streams && client->workers && client->chains &&
-                 client->newest && client->stalest;
+                 client->newest && client->stalest && client->reuse;
     strads_err err = ready ? copy_tables(client, setup) : no_memory();
     if (client->streams)
         open_streams(client, setup);
@@ -122,6 +123,7 @@ void sti_client_free(sti_client *client)
     free(client->chains);
     free(client->newest);
     free(client->stalest);
+    free(client->reuse);
     free(client->streams);
     free(client->workers);
     free(client);

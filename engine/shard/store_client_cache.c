@@ -150,21 +150,28 @@ static void add_push(sti_client *client, const sti_buffer *push, uint64_t stamp)
 /* ---- filling ----------------------------------------------------------- */
 
 /* `cells` are those of the row, here or still in the answer. */
-static void copy_cells(const sti_client *client, sti_waiting_call *call,
+static void copy_cells(const sti_client *client, const sti_waiting_call *call,
                        uint32_t place, const void *cells)
 {
-    sti_found_row *found = &call->found[place];
-    char *to = call->values + place * sti_client_row_bytes(client, call->table);
-    memcpy(to, cells, found->row->bytes);
+    size_t bytes = sti_client_row_bytes(client, call->table);
+    char *to = call->values + place * bytes;
+    memcpy(to, cells, bytes);
     if (call->pending)
         sti_pending_apply(call->pending, call->rows[place], to);
-    found->stamp = found->row->stamp;
+}
+
+/* The same of a row that is held, and that `cells` are of. */
+static void copy_held(const sti_client *client, sti_waiting_call *call,
+                      uint32_t place, const void *cells)
+{
+    copy_cells(client, call, place, cells);
+    call->found[place].stamp = call->found[place].row->stamp;
 }
 
 void sti_call_copy(const sti_client *client, sti_waiting_call *call,
                    uint32_t place)
 {
-    copy_cells(client, call, place, call->found[place].row->values);
+    copy_held(client, call, place, call->found[place].row->values);
 }
 
 void sti_call_take(sti_client *client, sti_waiting_call *call, uint32_t place,
@@ -214,15 +221,25 @@ static strads_err fill_row(sti_client *client, const sti_row_answer *answer,
     return STRADS_OK;
 }
 
+/* Is it the row that the call asked for? */
+static strads_err check_row(const sti_waiting_call *call, uint32_t place,
+                            uint32_t row)
+{
+    return call->rows[place] == row
+               ? STRADS_OK
+               : strads_fail(STRADS_EPEER,
+                             "a shard sent other rows than it was asked for: "
+                             "it runs another version or is broken");
+}
+
 /* A row that a call has asked for is pinned at once: the next one could evict
  * it. It is copied when all is in it. */
 static strads_err hold(sti_client *client, sti_waiting_call *call,
                        uint32_t place, sti_cached_row *row)
 {
-    if (call->rows[place] != row->row)
-        return strads_fail(STRADS_EPEER,
-                           "a shard sent other rows than it was asked for: it "
-                           "runs another version or is broken");
+    strads_err err = check_row(call, place, row->row);
+    if (err)
+        return err;
     if (!call->found[place].row)
         sti_cache_pin(&client->cache, row);
     call->found[place].row = row;
@@ -248,33 +265,76 @@ static const void *cells_at(const sti_client *client, const part_row *from,
     return same ? (const void *)from->cells : row->values;
 }
 
+/* A row for the caller alone. An older one that is cached goes: nobody is to
+ * read it after this one (P4). */
+static strads_err pass_row(sti_client *client, uint64_t as_of,
+                           const part_row *from, sti_waiting_call *call,
+                           uint32_t place, sti_cached_row *old)
+{
+    strads_err err = check_row(call, place, from->row);
+    if (err)
+        return err;
+    if (old)
+        sti_cache_forget(&client->cache, old);
+    if (as_of < call->as_of)
+        call->as_of = as_of;
+    copy_cells(client, call, place, from->cells);
+    return STRADS_OK;
+}
+
+/* A row for a call; it `lacks` own pushes that are still to be added. */
+static strads_err take_row(sti_client *client, const sti_row_answer *answer,
+                           const part_row *from, sti_waiting_call *call,
+                           uint32_t place, bool lacks)
+{
+    sti_cached_row *row =
+        sti_cache_find(&client->cache, answer->table, from->row);
+    if (call->passes && !lacks && (!row || row->pins == 0))
+        return pass_row(client, answer->as_of, from, call, place, row);
+    strads_err err = fill_row(client, answer, from, true, &row);
+    if (!err)
+        err = hold(client, call, place, row);
+    if (!err && !lacks)
+        copy_held(client, call, place, cells_at(client, from, row));
+    return err;
+}
+
+/* Own pushes above its `applied`, and then all of it to the caller. */
+static void add_what_it_lacks(sti_client *client, uint32_t shard,
+                              const sti_row_answer *answer,
+                              sti_waiting_call *call, uint32_t n,
+                              const uint32_t *places)
+{
+    const sti_push_stream *stream = &client->streams[shard];
+    for (uint64_t k = answer->applied + 1; k <= stream->pushed; k++)
+        add_push(client, sti_stream_at(stream, k), client->stamp);
+    for (uint32_t k = 0; k < n; k++)
+        sti_call_copy(client, call, places[k]);
+}
+
 strads_err sti_client_fill(sti_client *client, uint32_t shard,
                            const sti_row_answer *answer, sti_waiting_call *call,
                            const uint32_t *places)
 {
-    const sti_push_stream *stream = &client->streams[shard];
+    sti_reuse *reuse = &client->reuse[answer->table];
     strads_err err = STRADS_OK;
     sti_push_part part;
     uint32_t n = 0;
-    const bool lacks = answer->applied < stream->pushed;
+    const bool lacks = answer->applied < client->streams[shard].pushed;
+    if (answer->as_of > reuse->brought)
+        reuse->brought = answer->as_of;
     sti_client_stamp(client);
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < rows_of(&part); k++) {
             const part_row from = row_of(client, &part, k);
-            sti_cached_row *row = NULL;
-            err = fill_row(client, answer, &from, call != NULL, &row);
-            if (!err && call)
-                err = hold(client, call, places[n], row);
-            if (!err && call && !lacks)
-                copy_cells(client, call, places[n],
-                           cells_at(client, &from, row));
+            sti_cached_row *row;
+            err = call ? take_row(client, answer, &from, call, places[n], lacks)
+                       : fill_row(client, answer, &from, false, &row);
             n += call != NULL;
         }
-    for (uint64_t k = answer->applied + 1; !err && k <= stream->pushed; k++)
-        add_push(client, sti_stream_at(stream, k), client->stamp);
-    for (uint32_t k = 0; !err && lacks && k < n; k++)
-        sti_call_copy(client, call, places[k]);
+    if (!err && lacks)
+        add_what_it_lacks(client, shard, answer, call, n, places);
     return err;
 }
 

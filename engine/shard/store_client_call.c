@@ -102,6 +102,7 @@ strads_err sti_call_begin(sti_client_worker *worker,
     call->n = read->n;
     call->needs = needs;
     call->since = read->now;
+    call->as_of = UINT64_MAX;
     call->values = values;
     call->pending = read->pending;
     return STRADS_OK;

@@ -88,15 +88,38 @@ static bool copy_rows(sti_client *client, const sti_client_read *read,
         if (pending)
             sti_pending_apply(read->pending, read->rows[k], values + k * bytes);
     }
+    client->reuse[read->table].once = 0;
     return true;
+}
+
+/* Rows go past the cache when they are many and it has not helped for a while:
+ * a worker that reads all of a table, once a clock, would have them copied for
+ * nothing. It must be alone on its node (P2: nobody else pushes to them), and
+ * need at least some clock, so that it never finds rows older than these. */
+static bool passes(sti_client *client, const sti_client_read *read,
+                   uint64_t needs)
+{
+    enum { CALLS = 4 };
+    const strads_table_spec *spec = &client->tables[read->table];
+    sti_reuse *reuse = &client->reuse[read->table];
+    uint64_t bytes = read->n * sti_client_row_bytes(client, read->table);
+    if (needs <= reuse->brought)
+        reuse->once = 0;
+    else if (reuse->once < CALLS)
+        reuse->once++;
+    return reuse->once == CALLS && client->n_workers == 1 && !spec->eager &&
+           !spec->sparse && bytes >= client->piece_bytes / 4;
 }
 
 /* What has changed since it was copied is copied again. */
 static void finish_call(sti_client *client, const sti_client_worker *w,
                         sti_waiting_call *call, uint64_t *as_of, bool *old)
 {
+    *as_of = call->as_of;
     for (uint32_t k = 0; k < call->n; k++) {
         const sti_cached_row *row = call->found[k].row;
+        if (!row)
+            continue;
         uint64_t at = sti_client_as_of(client, row);
         *as_of = at < *as_of ? at : *as_of;
         *old |= is_old(w, row, at);
@@ -144,6 +167,7 @@ static strads_err read_cached(sti_client *client, const sti_client_read *read,
         *wait = !copy_rows(client, read, needs, values, as_of, &old);
         if (*wait)
             err = sti_call_begin(w, read, values, needs);
+        call->passes = *wait && passes(client, read, needs);
         if (*wait && !err)
             err = sti_call_go_on(client, read->worker, read->now, out);
     }
@@ -151,7 +175,6 @@ static strads_err read_cached(sti_client *client, const sti_client_read *read,
         *wait = call->n_asks > 0; /* a WAKE without need, else */
         if (*wait)
             return STRADS_OK;
-        *as_of = UINT64_MAX;
         finish_call(client, w, call, as_of, &old);
         sti_adaptive_waited(&w->adaptive, read->now - call->since);
         sti_call_forget(client, w);

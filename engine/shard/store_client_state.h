@@ -21,7 +21,7 @@ typedef struct sti_call_ask {
 /* A row of a call: pinned, so that the call finds it when it is repeated, and
  * copied to the caller's values when it bore that stamp. */
 typedef struct sti_found_row {
-    sti_cached_row *row; /* NULL: not yet */
+    sti_cached_row *row; /* NULL: not yet, or only the caller has it */
     uint64_t stamp;
 } sti_found_row;
 
@@ -36,7 +36,9 @@ typedef struct sti_waiting_call {
     uint32_t next;        /* rows from here on were not asked for yet */
     uint64_t id, needs;
     uint64_t since, sent_at; /* ns: when it began, asked last */
-    sti_call_ask *asks;      /* [shards] */
+    bool passes;        /* rows go to the caller alone, and are not cached .. */
+    uint64_t as_of;     /* .. the least clock that those are as of */
+    sti_call_ask *asks; /* [shards] */
     uint32_t n_asks;
     char *values; /* [n x row_bytes] the caller's; exact: its own */
     const sti_pending *pending; /* the caller's; NULL: none */
@@ -57,6 +59,13 @@ typedef struct sti_eager_chain {
     uint64_t from, to;
 } sti_eager_chain;
 
+/* How a table is read: only rows that are read again are worth caching. */
+typedef struct sti_reuse {
+    uint64_t brought; /* the highest as-of of rows that have come */
+    uint32_t once;    /* so many calls in a row needed more than that: nothing
+                         that came before one of them was of use to it */
+} sti_reuse;
+
 struct sti_client {
     uint32_t client, shards, first_worker, n_workers;
     uint64_t piece_bytes, window_bytes;
@@ -71,6 +80,7 @@ struct sti_client {
     sti_eager_chain *chains; /* [n_tables x shards] */
     uint64_t *newest;        /* [shards] the highest as-of of their answers */
     uint32_t *stalest;       /* [n_tables] the largest staleness of a read */
+    sti_reuse *reuse;        /* [n_tables] */
     uint64_t stamp;          /* of the last answer, or push */
     sti_change_count changes;
     bool timed; /* a TIMER is under way */

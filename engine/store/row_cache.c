@@ -40,7 +40,7 @@ sti_cached_row *sti_cache_find(sti_row_cache *cache, uint32_t table,
 
 /* ---- evicting ---------------------------------------------------------- */
 
-static void take_out(sti_row_cache *cache, sti_cached_row *row)
+void sti_cache_forget(sti_row_cache *cache, sti_cached_row *row)
 {
     sti_cached_row **at = &cache->bucket[home(cache, row->table, row->row)];
     while (*at != row)
@@ -60,7 +60,7 @@ static void make_room(sti_row_cache *cache, uint64_t bytes)
     while (cache->n > cache->pinned && cache->bytes + bytes > cache->limit) {
         sti_cached_row *row = cache->hand;
         if (row->pins == 0 && !row->used) {
-            take_out(cache, row);
+            sti_cache_forget(cache, row);
         } else {
             row->used = false;
             cache->hand = row->behind;

@@ -45,6 +45,9 @@ sti_cached_row *sti_cache_find(sti_row_cache *cache, uint32_t table,
 strads_err sti_cache_place(sti_row_cache *cache, uint32_t table, uint32_t row,
                            size_t bytes, sti_cached_row **out);
 
+/* Takes a row out that is not pinned, and frees it. */
+void sti_cache_forget(sti_row_cache *cache, sti_cached_row *row);
+
 void sti_cache_pin(sti_row_cache *cache, sti_cached_row *row);
 void sti_cache_unpin(sti_row_cache *cache, sti_cached_row *row);
 
