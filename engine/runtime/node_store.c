@@ -87,19 +87,9 @@ static strads_err open_end(sti_node_store *store, uint32_t client,
                                     .cache_bytes = tuning->cache_bytes,
                                     .max_pushes = tuning->window,
                                     .resend_ns = resend_ns};
-    *end =
-        (sti_store_end){.store = store,
-                        .first_worker = first_worker,
-                        .timer_at = UINT64_MAX,
-                        .workers = calloc(workers + 1, sizeof *end->workers)};
-    if (!end->workers)
-        return no_memory();
-    pthread_mutex_init(&end->lock, NULL);
-    pthread_cond_init(&end->acknowledged, NULL);
-    store->n_ends++;
-    for (; end->n_workers < workers; end->n_workers++)
-        pthread_cond_init(&end->workers[end->n_workers].wake, NULL);
-    return sti_client_new(&setup, &end->client);
+    strads_err err = sti_store_end_init(end, store, &setup);
+    store->n_ends += !err;
+    return err;
 }
 
 /* The engine's own worker comes behind all partitions'. */
@@ -213,17 +203,6 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
     return err;
 }
 
-static void free_end(sti_store_end *end)
-{
-    sti_client_free(end->client);
-    sti_effects_free(&end->effects);
-    for (uint32_t w = 0; w < end->n_workers; w++)
-        pthread_cond_destroy(&end->workers[w].wake);
-    free(end->workers);
-    pthread_cond_destroy(&end->acknowledged);
-    pthread_mutex_destroy(&end->lock);
-}
-
 void sti_node_store_stop(sti_node_store *store)
 {
     atomic_store(&store->stopping, true);
@@ -242,7 +221,7 @@ void sti_node_store_close(sti_node_store *store)
     sti_node_store_stop(store);
     sti_session_free(store->engine);
     for (uint32_t k = 0; k < store->n_ends; k++)
-        free_end(&store->end[k]);
+        sti_store_end_free(&store->end[k]);
     for (uint32_t k = 0; k < store->n_shards; k++) {
         sti_shard_free(store->shards[k].role);
         sti_kept_free(store->shards[k].kept);

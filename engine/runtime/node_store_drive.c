@@ -1,15 +1,14 @@
-/* Who steps a node's shards and clients. Messages for shards lie in the inbox;
- * one thread at a time drives them: whoever brought a message when nobody did.
+/* Who steps a node's shards. Messages for them lie in the inbox; one thread at
+ * a time drives them: whoever brought a message when nobody did.
  * That is mostly the transport's thread that has just received it, so a push is
  * added, and rows are sent, by the thread that has the bytes in its processor's
  * cache. What would have to wait is left for the store's own thread, which then
  * drives: where a journal is synced, always.
  *
- * Invariants: what a client sends leaves in the order in which it was asked
- * for, because its lock is held until it has left; so does what a shard sends,
- * because all that comes after a message that is late is late, too. A thread of
- * the transport waits neither for a worker nor for room in a link's queue, so
- * what others wait for is always received. */
+ * Invariants: what a shard sends leaves in its order, because all that comes
+ * after a message that is late is late, too. A thread of the transport waits
+ * neither for a worker nor for room in a link's queue, so what others wait for
+ * is always received. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -22,12 +21,12 @@ enum {
     MOST_TURNS = 64          /* of a thread that has something else to do */
 };
 
-static void fail(sti_node_store *store, strads_err err)
+void sti_node_store_fail(sti_node_store *store, strads_err err)
 {
     store->setup.failed(store->setup.arg, err, strads_error_text());
 }
 
-static void take_failure(sti_node_store *store, const sti_msg *msg)
+void sti_node_store_take_failure(sti_node_store *store, const sti_msg *msg)
 {
     const sti_failure *failure = (const sti_failure *)msg->object;
     store->setup.failed(store->setup.arg,
@@ -59,121 +58,25 @@ static bool bring_work(sti_node_store *store)
     return atomic_fetch_add(&store->work, 1) == 0;
 }
 
-/* A message that this thread does not carry further itself. */
-static void leave(sti_node_store *store, const sti_msg *msg)
+void sti_node_store_leave(sti_node_store *store, const sti_msg *msg)
 {
     strads_err err = sti_inbox_put(&store->inbox, msg);
     if (err)
-        fail(store, err);
+        sti_node_store_fail(store, err);
     if (bring_work(store))
         ring(store, true);
 }
 
 /* ---- sending ----------------------------------------------------------- */
 
-static void send(sti_node_store *store, const sti_msg *msg)
+void sti_node_store_send(sti_node_store *store, const sti_msg *msg)
 {
     strads_err err = store->setup.send(store->setup.arg, msg);
     if (err)
-        fail(store, err);
+        sti_node_store_fail(store, err);
 }
 
-void sti_store_end_carry_out(sti_store_end *end, bool may_wait)
-{
-    sti_node_store *store = end->store;
-    for (size_t k = 0; k < end->effects.n; k++) {
-        const sti_effect *effect = &end->effects.at[k];
-        sti_store_waiter *waiter;
-        switch (effect->kind) {
-        case STI_EFFECT_SEND:
-            if (effect->msg.kind == STI_MSG_FAIL)
-                take_failure(store, &effect->msg);
-            else if (may_wait && !sti_node_store_has(store, effect->msg.to))
-                send(store, &effect->msg);
-            else
-                leave(store, &effect->msg);
-            break;
-        case STI_EFFECT_TIMER:
-            end->timer_at = effect->at;
-            break;
-        case STI_EFFECT_WAKE:
-            waiter = &end->workers[effect->worker - end->first_worker];
-            waiter->woken = true;
-            pthread_cond_signal(&waiter->wake);
-            break;
-        case STI_EFFECT_COMPUTE:
-        case STI_EFFECT_REPORT:
-        case STI_EFFECT_END:
-            break; /* no client asks for these */
-        }
-    }
-    end->effects.n = 0;
-    if (end->effects.lost) {
-        (void)strads_fail(STRADS_ENOMEM, "no memory for a node's store");
-        fail(store, STRADS_ENOMEM);
-    }
-}
-
-/* ---- clients ----------------------------------------------------------- */
-
-/* How long the answer waited for clocks is no fault of the network. */
-static void note_parked(sti_store_end *end, const sti_row_answer *answer)
-{
-    uint32_t index = answer ? answer->worker - end->first_worker : UINT32_MAX;
-    if (index < end->n_workers && answer->id &&
-        answer->parked_ns > end->workers[index].parked_ns)
-        end->workers[index].parked_ns = answer->parked_ns;
-}
-
-/* With the lock held. */
-static void step_locked(sti_store_end *end, const sti_event *event,
-                        bool may_wait)
-{
-    if (event->kind == STI_EVENT_MESSAGE && event->msg.kind == STI_MSG_ROWS)
-        note_parked(end, (const sti_row_answer *)event->msg.object);
-    sti_client_step(end->client, event, 1, &end->effects);
-    sti_store_end_carry_out(end, may_wait);
-    if (sti_client_settled(end->client))
-        pthread_cond_broadcast(&end->acknowledged);
-}
-
-static void step_client(sti_store_end *end, const sti_event *event)
-{
-    pthread_mutex_lock(&end->lock);
-    step_locked(end, event, true);
-    pthread_mutex_unlock(&end->lock);
-}
-
-/* When the client is free: rows that have come are taken while they are in the
- * processor's cache, and who waits for them is woken one thread sooner. */
-static bool step_at_once(sti_store_end *end, const sti_event *event)
-{
-    if (pthread_mutex_trylock(&end->lock))
-        return false;
-    step_locked(end, event, false);
-    pthread_mutex_unlock(&end->lock);
-    return true;
-}
-
-static void look_at_timer(sti_store_end *end, uint64_t now)
-{
-    pthread_mutex_lock(&end->lock);
-    bool due = now >= end->timer_at;
-    if (due)
-        end->timer_at = UINT64_MAX;
-    pthread_mutex_unlock(&end->lock);
-    if (due)
-        step_client(end, &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
-}
-
-static void wake_all(sti_store_end *end)
-{
-    pthread_mutex_lock(&end->lock);
-    for (uint32_t w = 0; w < end->n_workers; w++)
-        pthread_cond_signal(&end->workers[w].wake);
-    pthread_cond_broadcast(&end->acknowledged);
-    pthread_mutex_unlock(&end->lock);
-}
+/* ---- driving: messages to others --------------------------------------- */
 
 static sti_store_end *end_of(sti_node_store *store, sti_address client)
 {
@@ -181,42 +84,10 @@ static sti_store_end *end_of(sti_node_store *store, sti_address client)
     return &store->end[own ? 0 : store->n_ends - 1];
 }
 
-/* ---- driving: messages to others --------------------------------------- */
-
 static uint64_t bytes_of(const sti_msg *msg)
 {
     const sti_row_answer *answer = (const sti_row_answer *)msg->object;
     return msg->kind == STI_MSG_ROWS && answer->parts ? answer->parts->size : 0;
-}
-
-/* To a client here, or to another node; false: not without waiting. */
-static bool pass_at_once(sti_node_store *store, const sti_msg *msg)
-{
-    if (sti_node_store_has(store, msg->to))
-        return step_at_once(end_of(store, msg->to),
-                            &(sti_event){.now = sti_node_store_now(store),
-                                         .msg = *msg});
-    if (!store->setup.has_room(store->setup.arg, msg->to, bytes_of(msg)))
-        return false;
-    send(store, msg);
-    return true;
-}
-
-static void pass_waiting(sti_node_store *store, const sti_msg *msg)
-{
-    if (sti_node_store_has(store, msg->to))
-        step_client(end_of(store, msg->to),
-                    &(sti_event){.now = sti_node_store_now(store),
-                                 .msg = *msg});
-    else
-        send(store, msg);
-}
-
-/* For a client here: what is not to be overtaken has become more, or less. */
-static void count_waiting(sti_node_store *store, const sti_msg *msg, int more)
-{
-    if (sti_node_store_has(store, msg->to) && msg->to >= STI_CLIENT_0)
-        atomic_fetch_add(&end_of(store, msg->to)->waiting, (unsigned)more);
 }
 
 static void pass_later(sti_node_store *store, const sti_msg *msg)
@@ -226,33 +97,36 @@ static void pass_later(sti_node_store *store, const sti_msg *msg)
         sti_msg *late = realloc(store->late, sizeof *late * room);
         if (!late) {
             sti_object_drop(msg->object);
-            fail(store, strads_fail(STRADS_ENOMEM,
-                                    "no memory for messages of the store"));
+            sti_node_store_fail(
+                store, strads_fail(STRADS_ENOMEM,
+                                   "no memory for messages of the store"));
             return;
         }
         store->late = late;
         store->room_late = room;
     }
     store->late[store->n_late++] = *msg;
-    count_waiting(store, msg, 1);
 }
 
+/* To a client here, or to another node as soon as there is room. */
 static void pass(sti_node_store *store, const sti_msg *msg)
 {
     if (msg->kind == STI_MSG_FAIL)
-        take_failure(store, msg);
-    else if (store->may_wait)
-        pass_waiting(store, msg);
-    else if (store->n_late || !pass_at_once(store, msg))
+        sti_node_store_take_failure(store, msg);
+    else if (sti_node_store_has(store, msg->to))
+        sti_store_end_deliver(end_of(store, msg->to), msg, store->may_wait);
+    else if (store->may_wait ||
+             (!store->n_late &&
+              store->setup.has_room(store->setup.arg, msg->to, bytes_of(msg))))
+        sti_node_store_send(store, msg);
+    else
         pass_later(store, msg);
 }
 
 static void pass_late_ones(sti_node_store *store)
 {
-    for (size_t k = 0; k < store->n_late; k++) {
-        pass_waiting(store, &store->late[k]);
-        count_waiting(store, &store->late[k], -1);
-    }
+    for (size_t k = 0; k < store->n_late; k++)
+        sti_node_store_send(store, &store->late[k]);
     store->n_late = 0;
 }
 
@@ -279,7 +153,8 @@ static void step_shard(sti_node_store *store, sti_store_shard *shard,
             pass(store, &out->at[k].msg);
     out->n = 0;
     if (out->lost)
-        fail(store, strads_fail(STRADS_ENOMEM, "no memory for a node's store"));
+        sti_node_store_fail(store, strads_fail(STRADS_ENOMEM,
+                                               "no memory for a node's store"));
 }
 
 static void run_job(sti_node_store *store, const sti_store_shard *shard,
@@ -330,13 +205,6 @@ static void restart_shards(sti_node_store *store)
             step_shard(store, &store->shards[k], &start);
 }
 
-/* One to a client has been counted when it was put there. */
-static void pass_from_inbox(sti_node_store *store, const sti_msg *msg)
-{
-    pass(store, msg);
-    count_waiting(store, msg, -1);
-}
-
 /* ---- driving: who, and how long ---------------------------------------- */
 
 static bool take_inbox(sti_node_store *store)
@@ -349,7 +217,7 @@ static bool take_inbox(sti_node_store *store)
                        &(sti_event){.now = sti_node_store_now(store),
                                     .msg = *msg});
         else
-            pass_from_inbox(store, msg);
+            pass(store, msg);
     }
     return n > 0;
 }
@@ -418,10 +286,10 @@ void *sti_node_store_main(void *arg)
         if (!told && atomic_load(&store->aborted)) {
             told = true;
             for (uint32_t k = 0; k < store->n_ends; k++)
-                wake_all(&store->end[k]);
+                sti_store_end_wake_all(&store->end[k]);
         }
         for (uint32_t k = 0; k < store->n_ends; k++)
-            look_at_timer(&store->end[k], sti_node_store_now(store));
+            sti_store_end_look_at_timer(&store->end[k]);
     }
     return NULL;
 }
@@ -433,25 +301,19 @@ void sti_node_store_restart(sti_node_store *store)
         ring(store, true);
 }
 
-/* A message to a client goes past the inbox when none to it lies there. */
 void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg)
 {
     if (msg->to >= STI_CLIENT_0) {
-        sti_store_end *end = end_of(store, msg->to);
-        const sti_event event = {.now = sti_node_store_now(store), .msg = *msg};
-        if (!atomic_load(&end->waiting) && step_at_once(end, &event))
-            return;
-        atomic_fetch_add(&end->waiting, 1);
-        leave(store, msg);
+        sti_store_end_deliver(end_of(store, msg->to), msg, false);
         return;
     }
     if (store->setup.journal) {
-        leave(store, msg);
+        sti_node_store_leave(store, msg);
         return;
     }
     strads_err err = sti_inbox_put(&store->inbox, msg);
     if (err)
-        fail(store, err);
+        sti_node_store_fail(store, err);
     if (bring_work(store))
         drive(store, false);
 }

@@ -1,6 +1,6 @@
 /* engine/runtime/node_store_inside.h - what node_store.c (its birth and end),
- * node_store_drive.c (shards, clients, messages) and node_store_session.c
- * (workers' calls) share. */
+ * node_store_drive.c (shards, messages), node_store_end.c (clients) and
+ * node_store_session.c (workers' calls) share. */
 #ifndef STI_NODE_STORE_INSIDE_H
 #define STI_NODE_STORE_INSIDE_H
 
@@ -13,24 +13,36 @@
 #include "engine/runtime/node_store.h"
 #include "engine/store/session_inside.h"
 
-/* A worker that may be waiting. */
+/* A worker that may be asleep. */
 typedef struct sti_store_waiter {
     pthread_cond_t wake;
-    bool woken;
-    uint64_t parked_ns; /* the longest that an answer waited for clocks */
+    bool woken;         /* sleep_lock */
+    bool due;           /* lock: to be woken once that is given back */
+    uint64_t parked_ns; /* lock: the longest that an answer waited for clocks */
 } sti_store_waiter;
 
-/* A client and its workers. */
+enum { STI_DUE_MAX = 16 };
+
+/* A client and its workers (node_store_end.c). */
 typedef struct sti_store_end {
     sti_node_store *store;
     uint32_t first_worker, n_workers;
-    atomic_uint waiting;  /* messages to it that others must not overtake */
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t acknowledged;
-    sti_client *client;
     sti_store_waiter *workers; /* [n_workers] */
-    sti_effects effects;       /* empty but in a call */
-    uint64_t timer_at;         /* UINT64_MAX: none */
+    sti_inbox inbox; /* to the client: who has the lock takes what is there */
+
+    pthread_mutex_t lock; /* guards what follows */
+    sti_client *client;
+    sti_effects effects; /* empty but in a call */
+    uint64_t timer_at;   /* UINT64_MAX: none */
+    sti_msg *taken;      /* spare array to swap with the inbox */
+    size_t room_taken;
+    sti_store_waiter *due[STI_DUE_MAX];
+    uint32_t n_due;
+    bool settles; /* `settled` is due */
+
+    pthread_mutex_t sleep_lock; /* taken last; guards what follows */
+    pthread_cond_t acknowledged;
+    bool settled;
 } sti_store_end;
 
 typedef struct sti_store_shard {
@@ -99,9 +111,38 @@ strads_err sti_node_store_failure(sti_node_store *store);
 void *sti_node_store_main(void *arg);
 void sti_node_store_call(sti_node_store *store);
 
-/* Carries out what the client asked for, with the end's lock held. `may_wait`:
- * for room in a link's queue. */
+/* ---- node_store_drive.c: what a thread does not carry further itself ---- */
+
+void sti_node_store_fail(sti_node_store *store, strads_err err);
+void sti_node_store_take_failure(sti_node_store *store, const sti_msg *msg);
+void sti_node_store_send(sti_node_store *store, const sti_msg *msg);
+void sti_node_store_leave(sti_node_store *store, const sti_msg *msg);
+
+/* ---- node_store_end.c: `may_wait`, for room in a link's queue ---- */
+
+strads_err sti_store_end_init(sti_store_end *end, sti_node_store *store,
+                              const sti_client_setup *setup);
+void sti_store_end_free(sti_store_end *end);
+
+/* A message to the client; takes over the reference. Waits for nobody: where
+ * somebody has the lock, he will take it. */
+void sti_store_end_deliver(sti_store_end *end, const sti_msg *msg,
+                           bool may_wait);
+
+/* Gives the lock back, then takes what has arrived meanwhile. */
+void sti_store_end_unlock(sti_store_end *end, bool may_wait);
+
+/* With the lock held: carries out what the client asked for. */
 void sti_store_end_carry_out(sti_store_end *end, bool may_wait);
+
+/* With the lock held, which it gives back meanwhile: until the worker is woken,
+ * or the store is aborted. */
+void sti_store_end_sleep(sti_store_end *end, sti_store_waiter *waiter);
+
+/* Until the shards have all that was pushed, or the store is aborted. */
+void sti_store_end_settle(sti_store_end *end);
+void sti_store_end_wake_all(sti_store_end *end);
+void sti_store_end_look_at_timer(sti_store_end *end);
 
 /* The sessions of node_store_session.c; `behind` is a sti_store_end. */
 strads_err sti_store_end_session(sti_store_end *end, uint32_t worker,

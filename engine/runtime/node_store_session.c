@@ -22,7 +22,6 @@ static waiting begin_call(strads_session *session)
     pthread_mutex_lock(&end->lock);
     waiting w = {.end = end,
                  .waiter = &end->workers[session->worker - end->first_worker]};
-    w.waiter->woken = false;
     w.waiter->parked_ns = 0;
     return w;
 }
@@ -37,9 +36,7 @@ static bool try_again(waiting *w, bool wait, strads_err *err)
         return false;
     if (!w->begin_ns)
         w->begin_ns = sti_node_store_now(end->store);
-    while (!w->waiter->woken && !atomic_load(&end->store->aborted))
-        pthread_cond_wait(&w->waiter->wake, &end->lock);
-    w->waiter->woken = false;
+    sti_store_end_sleep(end, w->waiter);
     *err = sti_node_store_failure(end->store);
     return !*err;
 }
@@ -47,7 +44,7 @@ static bool try_again(waiting *w, bool wait, strads_err *err)
 static void end_call(waiting *w, strads_session *session)
 {
     uint64_t parked = w->waiter->parked_ns;
-    pthread_mutex_unlock(&w->end->lock);
+    sti_store_end_unlock(w->end, true);
     if (!w->begin_ns)
         return;
     const sti_node_store *store = w->end->store;
@@ -205,12 +202,8 @@ strads_err sti_node_store_session(sti_node_store *store, uint32_t worker,
 
 static strads_err settle(sti_store_end *end)
 {
-    sti_node_store *store = end->store;
-    pthread_mutex_lock(&end->lock);
-    while (!sti_client_settled(end->client) && !atomic_load(&store->aborted))
-        pthread_cond_wait(&end->acknowledged, &end->lock);
-    pthread_mutex_unlock(&end->lock);
-    return sti_node_store_failure(store);
+    sti_store_end_settle(end);
+    return sti_node_store_failure(end->store);
 }
 
 strads_err sti_node_store_settle(sti_node_store *store)
