@@ -14,7 +14,7 @@ for command in "lasso train" "lasso predict" run join "data info" \
     "data synth lasso"; do
     gives 0 $command --help
     says out "Usage: strads $command"
-    [ "$(wc -l <out)" -le 42 ] || fail "$command --help is longer than a page"
+    [ "$(wc -l <out)" -le 43 ] || fail "$command --help is longer than a page"
     [ "$(awk 'length > 80' out | wc -l)" -eq 0 ] ||
         fail "$command --help has lines beyond 80 letters"
     cp out asked
@@ -37,7 +37,7 @@ refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
 refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0
 gives 0 lasso train --help
 for option in lambda lambda-ratio l1-ratio intercept standardize positive \
-    workers partitions policy depth blocks threshold tolerance max-rounds \
+    weights workers partitions policy depth blocks threshold tolerance max-rounds \
     time-limit seed deterministic config print-config model log start listen \
     nodes trace labels f32 quiet; do
     says out "--$option"

@@ -36,9 +36,9 @@ static strads_err lasso_update_centre(strads_task *task)
 {
     const lasso_local *local = task->local;
 
-    task->partial[0] = (double)local->rows;
-    for (uint64_t i = 0; i < local->rows; i++)
-        task->partial[1] += local->response[i];
+    task->partial[0] =
+        local->root ? lasso_sum(local, local->root) : (double)local->rows;
+    task->partial[1] = lasso_sum(local, local->response);
     return STRADS_OK;
 }
 
@@ -59,7 +59,7 @@ static void end_scan(const lasso_local *local, const double *r, double *rest)
 {
     rest[0] = local->kernels->dot_dense(local->rows, r, r);
     rest[1] = local->kernels->dot_dense(local->rows, local->response, r);
-    rest[2] = lasso_sum(local->rows, r);
+    rest[2] = lasso_sum(local, r);
 }
 
 /* As a scan at w = 0; then |x|^2 of each column, and their sums if asked. */
@@ -71,10 +71,10 @@ static strads_err lasso_update_moments(strads_task *task)
     double *rest = task->partial + p, *squares = rest + 3, *sum = squares + p;
 
     for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const linear_column x = lasso_column(task, j);
         task->partial[j] = local->kernels->dot(&x, local->response);
         if (options->intercept)
-            lasso_sums(&x, &sum[j], &squares[j]);
+            lasso_sums(local, &x, &sum[j], &squares[j]);
         else
             squares[j] = lasso_squares(local->kernels, &x);
     }
@@ -117,9 +117,9 @@ static strads_err lasso_update_scan(strads_task *task)
     lasso_local *local = task->local;
     const uint64_t p = local->columns;
 
-    catch_up(local, task->share);
+    catch_up(local, lasso_share(task));
     for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const linear_column x = lasso_column(task, j);
         task->partial[j] = local->kernels->dot(&x, local->residual);
     }
     end_scan(local, local->residual, task->partial + p);
@@ -131,14 +131,19 @@ static strads_err lasso_update_block(strads_task *task)
     lasso_local *local = task->local;
     const uint32_t n = task->block.n;
 
-    catch_up(local, task->share);
+    catch_up(local, lasso_share(task));
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
-        const linear_column x = linear_column_of(task->share, j);
+        const linear_column x = lasso_column(task, j);
         task->partial[k] = local->kernels->dot(&x, local->residual);
     }
-    task->partial[n] = lasso_sum(local->rows, local->residual);
+    task->partial[n] = lasso_sum(local, local->residual);
     return STRADS_OK;
+}
+
+static strads_err lasso_update_columns(strads_task *task)
+{
+    return linear_packed_write(task, lasso_share(task));
 }
 
 static strads_err lasso_update_rows(strads_task *task)
@@ -158,6 +163,11 @@ static strads_err lasso_aggregate_centre(strads_commit *commit)
 
     state->rows = commit->partial[0];
     state->shift = mean_label(&state->options, commit->partial);
+    if (state->rows == 0 && strads_data_rows(state->data) > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "--weights %s: all weights are 0; expected one "
+                           "above it",
+                           state->options.weights);
     return STRADS_OK;
 }
 
@@ -288,7 +298,7 @@ static const strads_phase phases[] = {
                        .drains = true,
                        .blind = true,
                        .partial = linear_packed_bytes,
-                       .update = linear_packed_write,
+                       .update = lasso_update_columns,
                        .aggregate = lasso_packed_take_columns},
     [LASSO_PACKED] = {.name = "packed",
                       .when = STRADS_WHEN_POLICY,

@@ -206,7 +206,8 @@ strads_err lasso_choose(strads_commit *commit, double dual)
     lasso_state *state = commit->state;
     const uint32_t violators = grow_set(state, commit->value);
     const double entries = entries_of(state, state->n_set, state->set);
-    const bool dense = entries > state->rows * state->n_set / 2;
+    const bool dense =
+        entries > (double)state->packed->columns.rows * state->n_set / 2;
 
     tell_priorities(commit);
     state->rest = rest_level(state, violators, state->left);

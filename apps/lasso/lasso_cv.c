@@ -14,8 +14,7 @@ strads_err strads_lasso_cv(const strads_data *data,
                            uint32_t *simplest)
 {
     strads_lasso_path_options path = options->path;
-    const strads_err err =
-        linear_path_resolve(&path.points, &path.ratio, path.first);
+    strads_err err = linear_path_resolve(&path.points, &path.ratio, path.first);
     const linear_cv cv = {.program = &strads_program_lasso_path,
                           .config = &path,
                           .points = path.points,
@@ -29,5 +28,7 @@ strads_err strads_lasso_cv(const strads_data *data,
                           .tolerance = options->tolerance,
                           .stop = options->stop};
 
+    if (!err)
+        err = linear_cv_refuse_weights(path.fit.weights);
     return err ? err : linear_cv_run(data, &cv, points, best, simplest);
 }

@@ -35,7 +35,7 @@ static double sum_lanes(const double s[LANES])
 DEFINE_SUMS(sums_f64, double)
 DEFINE_SUMS(sums_f32, float)
 
-void lasso_sums(const linear_column *x, double *sum, double *squares)
+static void plain_sums(const linear_column *x, double *sum, double *squares)
 {
     double s[LANES] = {0}, t[LANES] = {0};
 
@@ -47,22 +47,30 @@ void lasso_sums(const linear_column *x, double *sum, double *squares)
     *squares = sum_lanes(t);
 }
 
+void lasso_sums(const lasso_local *local, const linear_column *x, double *sum,
+                double *squares)
+{
+    plain_sums(x, sum, squares);
+    if (local->root)
+        *sum = local->kernels->dot(x, local->root);
+}
+
 double lasso_squares(const linear_kernels *kernels, const linear_column *x)
 {
     double sum, squares;
 
     if (x->f64)
         return kernels->dot_dense(x->n, x->f64, x->f64);
-    lasso_sums(x, &sum, &squares);
+    plain_sums(x, &sum, &squares);
     return squares;
 }
 
-double lasso_sum(uint64_t n, const double *v)
+double lasso_sum(const lasso_local *local, const double *v)
 {
-    const linear_column x = {.n = n, .f64 = v};
+    const linear_column x = {.n = local->rows, .f64 = v};
     double sum, squares;
 
-    lasso_sums(&x, &sum, &squares);
+    lasso_sums(local, &x, &sum, &squares);
     return sum;
 }
 
@@ -99,6 +107,7 @@ void lasso_set_moments(lasso_state *state, const double *merged)
         const double size = o->positive ? slope : fabs(slope);
         steepest = size > steepest ? size : steepest;
     }
+    state->label_sum = y_sum;
     const double n = state->rows > 0 ? state->rows : 1;
     state->lambda_max = steepest / (n * o->l1_ratio);
     if (state->path) {

@@ -38,6 +38,7 @@ const strads_option lasso_option_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(strads_lasso_options, positive),
      .help = "keep all coefficients at or above 0"},
+    LINEAR_OPTION_WEIGHTS(offsetof(strads_lasso_options, weights)),
     {.name = NULL}};
 
 strads_err lasso_options_resolve(const strads_lasso_options *given,

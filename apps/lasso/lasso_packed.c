@@ -170,9 +170,10 @@ void lasso_packed_settle(lasso_state *state)
         if (packed->member[k].w != 0)
             state->kernels->add(&x, -packed->member[k].w, packed->residual);
     }
-    packed->sum = 0;
-    for (uint64_t i = 0; i < rows && state->options.intercept; i++)
-        packed->sum += packed->residual[i];
+    packed->sum = state->label_sum;
+    for (uint32_t k = 0; k < state->n_set; k++)
+        packed->sum -=
+            state->rows * packed->member[k].mean * packed->member[k].w;
 }
 
 /* ---- passes ------------------------------------------------------------ */

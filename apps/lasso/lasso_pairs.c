@@ -73,7 +73,7 @@ static void lay_out(const strads_task *task, lasso_by_rows *rows)
     memset(rows->start, 0, (local->rows + 2) * sizeof(*rows->start));
     for (uint32_t l = 0; l < block->n; l++) {
         const linear_column z =
-            linear_column_of(task->share, strads_block_param(block, l));
+            lasso_column(task, strads_block_param(block, l));
         for (uint64_t e = 0; e < z.n; e++)
             rows->start[row_of(&z, e) + 2]++;
     }
@@ -81,7 +81,7 @@ static void lay_out(const strads_task *task, lasso_by_rows *rows)
         rows->start[i + 2] += rows->start[i + 1];
     for (uint32_t l = 0; l < block->n; l++) {
         const linear_column z =
-            linear_column_of(task->share, strads_block_param(block, l));
+            lasso_column(task, strads_block_param(block, l));
         for (uint64_t e = 0; e < z.n; e++) {
             const uint64_t at = rows->start[row_of(&z, e) + 1]++;
             rows->place[at] = l;
@@ -95,8 +95,7 @@ static uint64_t entries_of(const strads_task *task, const strads_block *block)
     uint64_t entries = 0;
 
     for (uint32_t l = 0; l < block->n; l++)
-        entries +=
-            linear_column_of(task->share, strads_block_param(block, l)).n;
+        entries += lasso_column(task, strads_block_param(block, l)).n;
     return entries;
 }
 
@@ -163,8 +162,7 @@ static strads_err multiply_sparse(const strads_task *task, uint32_t tail)
     lay_out(task, rows);
     for (uint32_t l = 0; l < m && l < tail; l++) {
         const linear_column x =
-            linear_column_of(task->share,
-                             strads_block_param(&task->against, l));
+            lasso_column(task, strads_block_param(&task->against, l));
         memset(rows->line, 0, n * sizeof(*rows->line));
         multiply_line(&x, rows, rows->line);
         for (uint32_t k = 0; k < n; k++)

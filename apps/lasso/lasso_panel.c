@@ -24,9 +24,8 @@ static linear_column column_of(const panel *p, uint32_t k)
     const strads_task *task = p->task;
     const uint32_t m = task->against.n;
 
-    return linear_column_of(task->share,
-                            k < m ? strads_block_param(&task->against, k)
-                                  : strads_block_param(&task->block, k - m));
+    return lasso_column(task, k < m ? strads_block_param(&task->against, k)
+                                    : strads_block_param(&task->block, k - m));
 }
 
 /* Column k on the rows from `begin` to before `end`. */

@@ -8,7 +8,11 @@
  * L1 = n lambda l1_ratio, L2 = n lambda (1 - l1_ratio), and s_j the scale of
  * column j (1 unless standardised). Workers keep r and know nothing of means
  * and scales: X_c' r_c = X' r - mean(x) sum(r), and only the coordinator needs
- * that. Coefficients are always those of the data as they stand. */
+ * that. Coefficients are always those of the data as they stand.
+ *
+ * Where rows have weights c_i, row i of X, y, r and of the column of ones is
+ * multiplied by sqrt c_i (lasso_weights.c), and n is sum c_i: the same formulas
+ * hold, sum(v) being sum sqrt c_i v_i. */
 #ifndef LASSO_PARTS_H
 #define LASSO_PARTS_H
 
@@ -38,11 +42,13 @@ typedef struct lasso_by_rows {
 typedef struct lasso_local {
     uint64_t rows, columns;
     const linear_kernels *kernels;
-    double *response;  /* [rows] label - the mean of all labels (intercept) */
-    double *residual;  /* [rows] */
-    double shift;      /* that mean */
-    double *pending;   /* [columns] told and not yet in the residual */
-    uint32_t *touched; /* the n_touched columns where it may not be 0 */
+    double *response; /* [rows] label - the mean of all labels (intercept) */
+    double *residual; /* [rows] */
+    double shift;     /* that mean */
+    double *root;     /* [rows] sqrt c_i; NULL: all 1 */
+    strads_share weighted; /* with root: the share, its rows times it */
+    double *pending;       /* [columns] told and not yet in the residual */
+    uint32_t *touched;     /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
     lasso_by_rows by_rows;
 } lasso_local;
@@ -56,11 +62,28 @@ strads_err lasso_unpack(strads_task *task, const void *bytes, size_t size,
 /* Takes `shift` off response and residual. */
 void lasso_take_shift(lasso_local *local, double shift);
 
-/* lasso_moments.c: the sum of x and of its squares; of its squares alone; the
- * sum of n numbers. */
-void lasso_sums(const linear_column *x, double *sum, double *squares);
+/* lasso_weights.c: takes the weights of the rows that a file has for them, if
+ * one is given. STRADS_ENOMEM and as linear_read_weights. */
+strads_err lasso_take_weights(const strads_task *task, lasso_local *local);
+
+/* The columns that a partition computes with. */
+static inline const strads_share *lasso_share(const strads_task *task)
+{
+    const lasso_local *local = task->local;
+
+    return local->root ? &local->weighted : task->share;
+}
+
+static inline linear_column lasso_column(const strads_task *task, uint64_t j)
+{
+    return linear_column_of(lasso_share(task), j);
+}
+
+/* lasso_moments.c: sum(x) and |x|^2; |x|^2 alone; sum(v) of all rows. */
+void lasso_sums(const lasso_local *local, const linear_column *x, double *sum,
+                double *squares);
 double lasso_squares(const linear_kernels *kernels, const linear_column *x);
-double lasso_sum(uint64_t n, const double *v);
+double lasso_sum(const lasso_local *local, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
 strads_err lasso_pairs(strads_task *task);
@@ -96,6 +119,7 @@ typedef struct lasso_state {
     uint64_t columns;
     double entries;            /* of the whole data */
     double rows;               /* n */
+    double label_sum;          /* sum(y) once the shift is off: rounding */
     double shift;              /* the mean label; 0 without an intercept */
     double lambda, lambda_max; /* as users see them */
     double l1, l2;             /* L1 and L2 above */

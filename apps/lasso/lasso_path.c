@@ -30,6 +30,7 @@ const strads_option lasso_path_option_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(strads_lasso_path_options, fit.positive),
      .help = "keep all coefficients at or above 0"},
+    LINEAR_OPTION_WEIGHTS(offsetof(strads_lasso_path_options, fit.weights)),
     {.name = NULL}};
 
 /* ---- options and memory ------------------------------------------------ */

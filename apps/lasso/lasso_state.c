@@ -24,7 +24,7 @@ strads_err lasso_open(const strads_task *task, void **out)
     const strads_share *share = task->share;
     const uint64_t rows = share->rows.end - share->rows.begin;
     const uint64_t columns = share->by_col.lines;
-    const strads_err err = check_labels(share, rows);
+    strads_err err = check_labels(share, rows);
     lasso_local *local;
 
     if (err)
@@ -42,8 +42,14 @@ strads_err lasso_open(const strads_task *task, void **out)
     if (!local->response || !local->residual || !local->pending ||
         !local->touched)
         goto fail;
+    err = lasso_take_weights(task, local);
+    if (err) {
+        lasso_close(local);
+        return err;
+    }
     for (uint64_t i = 0; i < rows; i++)
-        local->response[i] = local->residual[i] = share->label[i];
+        local->response[i] = local->residual[i] =
+            share->label[i] * (local->root ? local->root[i] : 1);
     *out = local;
     return STRADS_OK;
 fail:
@@ -64,6 +70,9 @@ void lasso_close(void *opened)
     free(local->residual);
     free(local->pending);
     free(local->touched);
+    if (local->root || local->weighted.by_col.f64)
+        free((double *)(uintptr_t)local->weighted.by_col.f64);
+    free(local->root);
     free(local->by_rows.start);
     free(local->by_rows.place);
     free(local->by_rows.value);
@@ -104,8 +113,9 @@ void lasso_take_shift(lasso_local *local, double shift)
 {
     local->shift = shift;
     for (uint64_t i = 0; i < local->rows; i++) {
-        local->response[i] -= shift;
-        local->residual[i] -= shift;
+        const double off = local->root ? shift * local->root[i] : shift;
+        local->response[i] -= off;
+        local->residual[i] -= off;
     }
 }
 

@@ -374,6 +374,15 @@ static strads_err reserve(study *s, uint64_t rows)
                              (unsigned long long)rows);
 }
 
+strads_err linear_cv_refuse_weights(const char *weights)
+{
+    if (!weights || !*weights)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "a cross-validation takes no weights of rows, as its "
+                       "folds have other rows; leave weights out");
+}
+
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
                          strads_cv_point *points, uint32_t *best,
                          uint32_t *simplest)

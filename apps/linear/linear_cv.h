@@ -25,6 +25,9 @@ typedef struct linear_cv {
     const volatile bool *stop;
 } linear_cv;
 
+/* STRADS_EINVAL if a file with the weights of rows is given. */
+strads_err linear_cv_refuse_weights(const char *weights);
+
 /* Fills in points[cv->points]; *best and *simplest, and errors, as
  * strads_lasso_cv tells. Blocks. */
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,

@@ -33,22 +33,18 @@ size_t linear_packed_bytes(const strads_task *task)
     return piece_bytes(task->block.n, entries);
 }
 
-static linear_column column_of(const strads_task *task, uint32_t k)
-{
-    return linear_column_of(task->share, strads_block_param(&task->block, k));
-}
-
-strads_err linear_packed_write(strads_task *task)
+strads_err linear_packed_write(strads_task *task, const strads_share *share)
 {
     const uint32_t n = task->block.n;
     char *bytes = (char *)task->partial;
     uint32_t *count = (uint32_t *)(void *)bytes;
     double *value = (double *)(void *)(bytes + counts_bytes(n));
-    const uint32_t first = (uint32_t)task->share->rows.begin;
+    const uint32_t first = (uint32_t)share->rows.begin;
     uint64_t entries = 0;
 
     for (uint32_t k = 0; k < n; k++) {
-        const linear_column x = column_of(task, k);
+        const linear_column x =
+            linear_column_of(share, strads_block_param(&task->block, k));
         count[k] = (uint32_t)x.n;
         entries += x.n;
         if (x.f64)
@@ -59,7 +55,8 @@ strads_err linear_packed_write(strads_task *task)
     }
     uint32_t *row = (uint32_t *)(void *)value;
     for (uint32_t k = 0; k < n; k++) {
-        const linear_column x = column_of(task, k);
+        const linear_column x =
+            linear_column_of(share, strads_block_param(&task->block, k));
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }

@@ -58,8 +58,8 @@ static inline uint64_t linear_packed_id(uint64_t number, uint64_t entries)
 
 /* `partial` of such a phase: bytes at most. */
 size_t linear_packed_bytes(const strads_task *task);
-/* `update`: writes the entries of the block's columns. */
-strads_err linear_packed_write(strads_task *task);
+/* In `update`: writes the entries that the block's columns have in `share`. */
+strads_err linear_packed_write(strads_task *task, const strads_share *share);
 /* In `aggregate`: the block's columns, which become the last n ones of
  * *packed. STRADS_EPEER: what came does not fit; STRADS_ENOMEM. */
 strads_err linear_packed_take(linear_packed *packed,

@@ -91,6 +91,11 @@ static strads_err update_scan(strads_task *task)
     return STRADS_OK;
 }
 
+static strads_err update_fetch(strads_task *task)
+{
+    return linear_packed_write(task, task->share);
+}
+
 /* ---- the coordinator --------------------------------------------------- */
 
 /* Whether another problem's turn has come. */
@@ -345,7 +350,7 @@ static const strads_phase phases[] = {
                         .merge = STRADS_MERGE_CONCAT,
                         .blind = true,
                         .partial = linear_packed_bytes,
-                        .update = linear_packed_write,
+                        .update = update_fetch,
                         .aggregate = logistic_take_columns},
     [LOGISTIC_SOLVE] = {.name = "solve",
                         .when = STRADS_WHEN_POLICY,

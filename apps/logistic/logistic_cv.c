@@ -53,10 +53,8 @@ strads_err strads_logistic_cv(const strads_data *data,
     char text[64];
     strads_err err = linear_path_resolve(&path.points, &path.ratio, path.first);
 
-    if (!err && path.fit.weights && *path.fit.weights)
-        err = strads_fail(STRADS_EINVAL,
-                          "a cross-validation takes no weights of rows, as its "
-                          "folds have other rows; leave weights out");
+    if (!err)
+        err = linear_cv_refuse_weights(path.fit.weights);
     if (!err)
         err = find_classes(data, &path.fit, &classes);
     if (err)

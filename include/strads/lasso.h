@@ -1,10 +1,12 @@
 /* strads/lasso.h - the Lasso and the elastic net, a built-in program.
  *
- *     minimise 1/(2n) |y - X w - b|^2
+ *     minimise 1/(2n) sum_i c_i (y_i - x_i w - b)^2
  *              + lambda (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
  *
  * over w, and over b with an intercept (b = 0 otherwise), which is not
- * penalised. The gap that it reports is a relative duality gap, (P - D) / P. */
+ * penalised; c_i is a row's weight, 1 unless told, and n their sum: a row of
+ * weight 2 is one that is there twice. The gap that it reports is a relative
+ * duality gap, (P - D) / P. */
 #ifndef STRADS_LASSO_H
 #define STRADS_LASSO_H
 
@@ -29,6 +31,9 @@ typedef struct strads_lasso_options {
                             standard deviation (1/n; without an intercept: by
                             its root mean square); w stays in the data's unit */
     bool positive;       /* w >= 0 */
+    const char *weights; /* a file with the weight of each row, one a line, or
+                            NULL: all 1. Workers then hold a second copy of
+                            their values, in 8 bytes */
 } strads_lasso_options;
 
 /* The program: name "lasso", one parameter a column, rows split, columns
@@ -76,8 +81,8 @@ typedef struct strads_lasso_cv_options {
  * al., "Classification and Regression Trees", 1984, section 3.4.3). The same
  * options give the same bits, whatever `threads` is. `data` has columns, rows
  * split, labels, and all its partitions are in this process. STRADS_EINVAL: an
- * option, or data without labels. STRADS_ENOMEM. STRADS_ECANCELED: stopped.
- * Blocks. */
+ * option, weights of rows among them, or data without labels. STRADS_ENOMEM.
+ * STRADS_ECANCELED: stopped. Blocks. */
 STRADS_API strads_err strads_lasso_cv(const strads_data *data,
                                       const strads_lasso_cv_options *options,
                                       strads_cv_point *points, uint32_t *best,

@@ -1,0 +1,184 @@
+/* Rows with weights: a row of weight c counts as c rows, so the oracle is the
+ * design in which it stands c times. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lasso_design.h"
+
+/* The weights of rows: 0 to 3, in a file of its own. */
+static double weight_of(uint64_t row)
+{
+    return (double)((row * 7) % 4);
+}
+
+static void write_weights(uint64_t rows, char *path)
+{
+    (void)strcpy(path, "/tmp/strads_weights_XXXXXX");
+    FILE *file = fdopen(mkstemp(path), "w");
+    cr_assert_not_null(file);
+    for (uint64_t i = 0; i < rows; i++)
+        (void)fprintf(file, "%g\n", weight_of(i));
+    (void)fclose(file);
+}
+
+/* Each row as often as its weight says. */
+static lasso_design repeated(const lasso_design *d)
+{
+    uint64_t rows = 0, to = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        rows += (uint64_t)weight_of(i);
+    lasso_design out = lasso_design_zero(rows, d->cols);
+    for (uint64_t i = 0; i < d->rows; i++)
+        for (uint64_t k = 0; k < (uint64_t)weight_of(i); k++, to++) {
+            out.y[to] = d->y[i];
+            for (uint64_t j = 0; j < d->cols; j++)
+                lasso_design_col(&out, j)[to] = lasso_design_col(d, j)[i];
+        }
+    return out;
+}
+
+static void expect_same(const lasso_design *d, const lasso_design *many,
+                        strads_lasso_options options, const char *path,
+                        uint32_t partitions, uint64_t least)
+{
+    const strads_engine_options engine = {.workers = partitions,
+                                          .partitions = partitions,
+                                          .deterministic = true,
+                                          .tolerance = 1e-11};
+    linear_fit right = lasso_design_fit(many, &options, &engine);
+    options.weights = path;
+    linear_fit fit = lasso_design_fit(d, &options, &engine);
+
+    cr_assert_eq(right.err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+    cr_expect_geq(fit.nonzeros, least);
+    cr_expect_float_eq(fit.lambda_max, right.lambda_max,
+                       1e-12 * right.lambda_max);
+    cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
+    cr_expect_float_eq(fit.intercept, right.intercept, 1e-5);
+    cr_expect_lt(lasso_distance(d, fit.w, right.w), 1e-5);
+    linear_fit_free(&fit);
+    linear_fit_free(&right);
+}
+
+/* At so many nonzeros at least. */
+static void expect_repeats(const lasso_recipe *recipe,
+                           const strads_lasso_options *options, size_t n,
+                           uint64_t least)
+{
+    lasso_design d = lasso_design_random(recipe);
+    lasso_design many = repeated(&d);
+    char path[64];
+
+    write_weights(d.rows, path);
+    for (size_t c = 0; c < n; c++)
+        for (uint32_t partitions = 1; partitions <= 4; partitions *= 2)
+            expect_same(&d, &many, options[c], path, partitions, least);
+    (void)unlink(path);
+    lasso_design_free(&many);
+    lasso_design_free(&d);
+}
+
+static const strads_lasso_options several[] = {
+    {.lambda_ratio = .05},
+    {.lambda_ratio = .05, .intercept = true},
+    {.lambda_ratio = .02, .intercept = true, .standardize = true},
+    {.lambda_ratio = .1, .l1_ratio = .5, .positive = true, .intercept = true}};
+enum { SEVERAL = sizeof(several) / sizeof(several[0]) };
+
+Test(lasso_weights, a_row_of_weight_c_is_c_rows_of_full_columns)
+{
+    const lasso_recipe recipe = {.rows = 90,
+                                 .cols = 40,
+                                 .seed = 3,
+                                 .density = 1,
+                                 .correlation = .5,
+                                 .noise = .5,
+                                 .offset = 2};
+
+    expect_repeats(&recipe, several, SEVERAL, 1);
+}
+
+Test(lasso_weights, a_row_of_weight_c_is_c_rows_of_sparse_columns)
+{
+    const lasso_recipe recipe = {.rows = 120,
+                                 .cols = 60,
+                                 .seed = 4,
+                                 .density = .15,
+                                 .noise = .5,
+                                 .offset = 1};
+
+    expect_repeats(&recipe, several, SEVERAL, 1);
+}
+
+/* Sets of more than 400 short columns are solved through the columns
+ * themselves, brought together. */
+Test(lasso_weights, a_row_of_weight_c_is_c_rows_in_large_sets, .timeout = 60)
+{
+    const lasso_recipe recipe = {.rows = 1500,
+                                 .cols = 3000,
+                                 .seed = 5,
+                                 .density = .002,
+                                 .correlation = .5,
+                                 .noise = .5};
+    const strads_lasso_options options[] = {{.lambda_ratio = .003},
+                                            {.lambda_ratio = .003,
+                                             .intercept = true}};
+
+    expect_repeats(&recipe, options, 2, 401);
+}
+
+Test(lasso_weights, a_file_that_does_not_fit_is_refused)
+{
+    static const struct {
+        const char *text, *sentence;
+        strads_err err;
+    } cases[] = {
+        {"1\n2\n", "has 2 lines and the data 3 rows", STRADS_EFORMAT},
+        {"1\n2\n1\n1\n", "more lines than the data", STRADS_EFORMAT},
+        {"1\n-2\n1\n", ":2: found \"-2\"", STRADS_EFORMAT},
+        {"0\n0\n0\n", "all weights are 0", STRADS_EINVAL},
+    };
+    lasso_design d = lasso_design_zero(3, 2);
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        char path[] = "/tmp/strads_weights_XXXXXX";
+        FILE *file = fdopen(mkstemp(path), "w");
+        cr_assert_not_null(file);
+        (void)fputs(cases[c].text, file);
+        (void)fclose(file);
+        const strads_lasso_options o = {.lambda_ratio = .1, .weights = path};
+        linear_fit fit = lasso_design_fit(&d, &o, NULL);
+        cr_expect_eq(fit.err, cases[c].err, "case %zu", c);
+        cr_expect(strstr(strads_error_text(), cases[c].sentence),
+                  "case %zu: %s", c, strads_error_text());
+        linear_fit_free(&fit);
+        (void)unlink(path);
+    }
+    lasso_design_free(&d);
+}
+
+Test(lasso_weights, a_cross_validation_takes_none)
+{
+    const lasso_recipe recipe = {
+        .rows = 30, .cols = 5, .seed = 6, .density = 1, .noise = .5};
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+    strads_cv_point points[5];
+    uint32_t best, simplest;
+    const strads_lasso_cv_options options = {
+        .path = {.fit = {.weights = "some"}, .points = 5, .first = 1},
+        .folds = 3};
+
+    cr_assert_eq(lasso_design_data(&d, 1, &data), STRADS_OK);
+    cr_expect_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_EINVAL);
+    cr_expect(strstr(strads_error_text(), "leave weights out"));
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
