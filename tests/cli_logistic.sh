@@ -250,6 +250,35 @@ trains again three.svm --l1-ratio 0 --c 0.01 --workers 1
 near "$(member again.json objective)" "$(member three_l2.json objective)" 2e-6 \
     "three classes, L2 alone"
 
+# ... and of few columns: by Newton's method, with the same bits on two workers,
+# on two processes over TCP, and the same minimum simulated
+awk '{ line = $1; for (k = 2; k <= NF; k++) { split($k, at, ":")
+    if (at[1] <= 30) line = line " " $k } print line }' "$party" >narrow.svm
+bits="--l1-ratio 0 --c 1 --intercept --classes -1,1 --deterministic
+    --partitions 4 --tolerance 1e-9"
+for workers in 1 2; do
+    # shellcheck disable=SC2086 # words
+    trains "narrow$workers" narrow.svm $bits --workers $workers
+done
+# shellcheck disable=SC2086 # words
+start first logistic train narrow.svm $bits --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --model narrow3.json
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+for k in 1 2 3; do
+    grep -E '"(index|value|intercept)"' "narrow$k.json" >"bits$k"
+done
+cmp -s bits1 bits2 || fail "Newton's method: 1 and 2 workers differ"
+cmp -s bits1 bits3 || fail "Newton's method: 1 and 2 processes differ"
+gives 0 simulate logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
+    --partitions 4 --workers 4 --cost 2ns --seed 3 --log sim.jsonl
+tail -n 1 sim.jsonl >last
+near "$(member last objective)" "$(member narrow1.json objective)" 2e-6 \
+    "Newton's method, simulated"
+
 # Bounds and bad input
 gives 3 logistic train "$party" --lambda-ratio 0.001 --max-rounds 20 \
     --model bound.json

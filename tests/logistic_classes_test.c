@@ -6,25 +6,9 @@
 
 #include "tests/logistic_design.h"
 
-enum { ROWS = 90, COLS = 30, CLASSES = 4 };
+enum { COLS = 30, CLASSES = LOGISTIC_DESIGN_CLASSES };
 
-static const double label[CLASSES] = {-2, 0, 3, 10};
-
-static lasso_design design_of_classes(void)
-{
-    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = ROWS,
-                                                         .cols = COLS,
-                                                         .seed = 6,
-                                                         .density = 1,
-                                                         .correlation = .5,
-                                                         .noise = 1});
-
-    for (uint64_t i = 0; i < ROWS; i++) {
-        const double at = lasso_design_col(&d, 0)[i] + d.y[i] / 4;
-        d.y[i] = label[at < -.8 ? 0 : at < 0 ? 1 : at < .9 ? 2 : 3];
-    }
-    return d;
-}
+static const double *const label = logistic_design_label;
 
 /* Trains and hands out the numbers [cols + intercept] x CLASSES. */
 static strads_result *train(const lasso_design *d,
@@ -93,7 +77,7 @@ Test(logistic_classes, each_against_the_rest_is_optimal)
         {.lambda = .01, .l1_ratio = .5, .intercept = true, .standardize = true},
         {.c = 1, .l1_ratio = 0, .intercept = true},
     };
-    lasso_design d = design_of_classes();
+    lasso_design d = logistic_design_classes(COLS, 1);
 
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         expect_optimal(&d, &cases[k]);
@@ -106,7 +90,7 @@ Test(logistic_classes, classes_are_in_the_order_that_was_asked_for)
                                              .l1_ratio = 1,
                                              .classes = "10,3,0,-2"};
     const strads_logistic_options plain = {.lambda = .02, .l1_ratio = 1};
-    lasso_design d = design_of_classes();
+    lasso_design d = logistic_design_classes(COLS, 1);
     strads_result *a = train(&d, &options, 1), *b = train(&d, &plain, 1);
 
     for (uint32_t k = 0; k < CLASSES; k++) {
@@ -125,7 +109,7 @@ Test(logistic_classes, the_bits_are_the_same_on_any_workers)
     const strads_logistic_options options = {.lambda_ratio = .1,
                                              .l1_ratio = 1,
                                              .intercept = true};
-    lasso_design d = design_of_classes();
+    lasso_design d = logistic_design_classes(COLS, 1);
     strads_result *a = train(&d, &options, 1), *b = train(&d, &options, 3);
     uint64_t parameters;
     uint32_t width;

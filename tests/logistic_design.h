@@ -11,6 +11,12 @@
  * noise is above its mean, and -1 elsewhere. */
 lasso_design logistic_design_random(const lasso_recipe *recipe);
 
+/* A random design of 90 rows with several labels, which are not 0 .. k - 1: a
+ * row's label says where a combination of columns plus noise lies. */
+enum { LOGISTIC_DESIGN_CLASSES = 4 };
+extern const double logistic_design_label[LOGISTIC_DESIGN_CLASSES];
+lasso_design logistic_design_classes(uint64_t cols, double density);
+
 /* Runs it. `engine` may be NULL: one worker, two partitions, deterministic.
  * Its size is filled in; partitions 0 means 2, tolerance 0 means 1e-10. */
 linear_fit logistic_design_fit(const lasso_design *design,

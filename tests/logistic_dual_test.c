@@ -267,7 +267,7 @@ Test(logistic_dual, columns_of_any_scale_live_side_by_side)
 
 Test(logistic_dual, it_is_told_what_it_is_not_for)
 {
-    lasso_design d = design(50, 6, 1, 14);
+    lasso_design d = design(50, 60, 1, 14), narrow = design(50, 6, 1, 14);
     strads_logistic_options o = {.c = 1};
     strads_data *data = NULL;
 
@@ -285,11 +285,16 @@ Test(logistic_dual, it_is_told_what_it_is_not_for)
     o = (strads_logistic_options){.lambda_ratio = .1};
     cr_expect_not(strads_logistic_suits_dual(&o, NULL));
     strads_data_free(data);
+    cr_assert_eq(lasso_design_lay(&narrow, 2, STRADS_LAYOUT_ROWS, &data),
+                 STRADS_OK);
+    cr_expect_not(strads_logistic_suits_dual(&at_one, data), "few columns");
+    strads_data_free(data);
     d.y[40] = 3;
     cr_assert_eq(lasso_design_lay(&d, 2, STRADS_LAYOUT_ROWS, &data), STRADS_OK);
     cr_expect_not(strads_logistic_suits_dual(&at_one, data), "a third label");
     strads_data_free(data);
     lasso_design_free(&d);
+    lasso_design_free(&narrow);
 }
 
 Test(logistic_dual, two_rows_or_one_column_or_many_partitions_are_enough)

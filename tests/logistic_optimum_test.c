@@ -15,6 +15,7 @@ typedef struct size_case {
 static const size_case sizes[] = {
     {60, 20, 1, 0},     {40, 150, 1, .9},  {200, 500, .1, .5},
     {500, 80, .05, .7}, {30, 600, .3, .8}, {60, 200, 1, .97},
+    {2000, 12, .5, .8},
 };
 
 static const strads_logistic_options variants[] = {
@@ -171,6 +172,33 @@ Test(logistic_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     cr_expect_eq(fit[0].updates_policy, fit[1].updates_policy);
     linear_fit_free(&fit[0]);
     linear_fit_free(&fit[1]);
+    lasso_design_free(&design);
+}
+
+/* Newton's method, whose preconditioner sees some of the rows only. */
+Test(logistic_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
+{
+    lasso_design design = design_of(&sizes[6], 2);
+    const strads_logistic_options options = {.c = 1, .intercept = true};
+    linear_fit first = {0};
+
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        const strads_engine_options engine = {.workers = workers,
+                                              .partitions = 4,
+                                              .deterministic = true,
+                                              .max_rounds = 80};
+        linear_fit fit = logistic_design_fit(&design, &options, &engine);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+        cr_expect_lt(logistic_violation(&design, &plain, &options, &fit), 1e-3);
+        if (workers == 1) {
+            first = fit;
+            continue;
+        }
+        cr_expect_arr_eq(fit.w, first.w, design.cols * sizeof(double));
+        linear_fit_free(&fit);
+    }
+    linear_fit_free(&first);
     lasso_design_free(&design);
 }
 

@@ -7,25 +7,9 @@
 
 #include "tests/logistic_design.h"
 
-enum { ROWS = 90, COLS = 24, CLASSES = 4 };
+enum { ROWS = 90, COLS = 24, CLASSES = LOGISTIC_DESIGN_CLASSES };
 
-static const double label[CLASSES] = {-2, 0, 3, 10};
-
-static lasso_design design_of_classes(uint64_t cols)
-{
-    lasso_design d = lasso_design_random(&(lasso_recipe){.rows = ROWS,
-                                                         .cols = cols,
-                                                         .seed = 6,
-                                                         .density = .7,
-                                                         .correlation = .5,
-                                                         .noise = 1});
-
-    for (uint64_t i = 0; i < ROWS; i++) {
-        const double at = lasso_design_col(&d, 0)[i] + d.y[i] / 4;
-        d.y[i] = label[at < -.8 ? 0 : at < 0 ? 1 : at < .9 ? 2 : 3];
-    }
-    return d;
-}
+static const double *const label = logistic_design_label;
 
 /* Trains and hands out the numbers [cols + intercept] x CLASSES. */
 static strads_result *train(const lasso_design *d,
@@ -181,7 +165,7 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 Test(logistic_softmax, the_optimality_conditions_hold)
 {
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
 
     for (int o = 0; o < CASES; o++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
@@ -204,7 +188,7 @@ Test(logistic_softmax, class_weights_count_rows_so_many_times)
                                        .intercept = true,
                                        .class_weight = "-2=2,3=0.5,10=3",
                                        .multiclass = "softmax"};
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
     strads_result *result = train(&d, &o, 1, 1e-8);
     const softmax_fit f = read_fit(&d, result, &o, weight);
 
@@ -217,7 +201,7 @@ Test(logistic_softmax, class_weights_count_rows_so_many_times)
 
 Test(logistic_softmax, every_certificate_bounds_what_is_left)
 {
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
 
     for (int o = 0; o < CASES; o++) {
         strads_result *best = train(&d, &cases[o], 1, 1e-9);
@@ -242,7 +226,7 @@ Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
                                        .l1_ratio = 1,
                                        .intercept = true,
                                        .multiclass = "softmax"};
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
     strads_result *result = train(&d, &o, 1, 1e-8);
     const softmax_fit f = read_fit(&d, result, &o, NULL);
     double sum = 0, rows[CLASSES] = {0};
@@ -265,7 +249,7 @@ Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
 
 Test(logistic_softmax, the_bits_are_the_same_on_any_workers)
 {
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
     strads_result *one = train(&d, &cases[1], 1, 1e-6);
     strads_result *four = train(&d, &cases[1], 4, 1e-6);
     uint64_t n;
@@ -282,7 +266,7 @@ Test(logistic_softmax, the_bits_are_the_same_on_any_workers)
 
 Test(logistic_softmax, separable_labels_and_empty_columns_do_no_harm)
 {
-    lasso_design d = design_of_classes(5);
+    lasso_design d = logistic_design_classes(5, .7);
 
     for (uint64_t i = 0; i < ROWS; i++) {
         lasso_design_col(&d, 0)[i] = d.y[i] < 0 ? 1 : 0;
@@ -311,7 +295,7 @@ Test(logistic_softmax, two_labels_are_one_problem)
                                              .l1_ratio = 1,
                                              .multiclass = "softmax"};
     const strads_logistic_options plain = {.lambda = .01, .l1_ratio = 1};
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
 
     for (uint64_t i = 0; i < ROWS; i++)
         d.y[i] = d.y[i] > 1;
@@ -329,7 +313,7 @@ Test(logistic_softmax, another_word_for_it_is_refused)
     const strads_logistic_options o = {.lambda = .01,
                                        .l1_ratio = 1,
                                        .multiclass = "all"};
-    lasso_design d = design_of_classes(COLS);
+    lasso_design d = logistic_design_classes(COLS, .7);
     linear_fit fit = logistic_design_fit(&d, &o, NULL);
 
     cr_expect_eq(fit.err, STRADS_EINVAL);

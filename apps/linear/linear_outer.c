@@ -2,6 +2,17 @@
 
 #include <strads/version.h>
 
+enum { COLUMNS_MAX = 1300 };
+
+bool linear_outer_suits(const strads_data *data)
+{
+    const double rows = (double)strads_data_rows(data);
+    const double p = (double)strads_data_cols(data);
+
+    return p <= COLUMNS_MAX && rows > p &&
+           (double)strads_data_nnz(data) * 4800 >= p * p * rows;
+}
+
 void linear_outer_portable(uint32_t rows, uint32_t n, const double *panel,
                            double *sum)
 {

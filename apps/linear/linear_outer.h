@@ -6,6 +6,10 @@
 
 #include "linear_kernels.h"
 
+/* Whether data have few columns and many rows, and p^2/2 multiplications of
+ * dense numbers a row are not much beside some 300 passes over its entries. */
+bool linear_outer_suits(const strads_data *data);
+
 /* Rows of a panel, and what a tile of the kernel may write beyond n. */
 enum { LINEAR_PANEL = 64, LINEAR_TILE = 24 };
 

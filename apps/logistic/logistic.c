@@ -14,7 +14,8 @@
  *                                         model of the loss at z
  *     search   nothing                 -> a step length; weights frozen anew
  *
- *     hessian  X'HX                    -> Newton's step, L2 alone, few columns
+ *     hessian  X'HX of some rows       -> a preconditioner, L2 alone
+ *     product  X'HXd                   -> Newton's step by conjugate gradients
  *     judge    X'(Y - P), losses       -> softmax: the gap of the whole
  *
  * solve runs on the policy's blocks until the model is solved, search ends it,
@@ -38,6 +39,8 @@ static strads_err logistic_refresh(strads_task *task,
     for (uint32_t c = 0; c < n; c++)
         for (uint32_t k = 0; k < changes[c].n; k++) {
             const uint32_t j = changes[c].param[k];
+            if (j > local->columns)
+                break; /* a direction */
             if (local->pending[j] == 0)
                 local->touched[local->n_touched++] = j;
             local->pending[j] +=
@@ -83,6 +86,7 @@ static strads_err update_scan(strads_task *task)
 
     logistic_catch_up(local, task->share);
     local->loops->look(&rows, local->r, sides);
+    local->bent = false;
     for (uint32_t k = 0; k < block->n; k++) {
         const linear_column x =
             linear_column_of(task->share, strads_block_param(block, k));
@@ -207,6 +211,17 @@ static strads_err dispatch_alive(strads_turn *turn, uint32_t phase)
     return strads_turn_dispatch(turn, phase, 1, &alive);
 }
 
+static strads_err dispatch_product(strads_turn *turn)
+{
+    const logistic_state *state = turn->state;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const strads_block direction = {.id = LOGISTIC_DIRECTION_ID,
+                                    .n = n,
+                                    .first = n};
+
+    return strads_turn_dispatch(turn, LOGISTIC_PRODUCT, 1, &direction);
+}
+
 static strads_err dispatch_moments(strads_turn *turn)
 {
     const logistic_state *state = turn->state;
@@ -254,6 +269,8 @@ static strads_err logistic_schedule(strads_turn *turn)
         return dispatch_alive(turn, LOGISTIC_SCAN);
     case LOGISTIC_TO_HESSIAN:
         return dispatch_alive(turn, LOGISTIC_HESSIAN);
+    case LOGISTIC_TO_PRODUCT:
+        return dispatch_product(turn);
     case LOGISTIC_TO_FETCH:
         if (state->set.columns.n < state->set.n)
             return dispatch_fetch(turn);
@@ -364,8 +381,13 @@ static const strads_phase phases[] = {
                           .when = STRADS_WHEN_CALLED,
                           .blind = true,
                           .partial = partial_hessian,
-                          .update = logistic_add_hessian,
-                          .aggregate = logistic_ridge_step},
+                          .update = logistic_update_hessian,
+                          .aggregate = logistic_ridge_factor},
+    [LOGISTIC_PRODUCT] = {.name = "product",
+                          .when = STRADS_WHEN_CALLED,
+                          .partial = logistic_product_size,
+                          .update = logistic_update_product,
+                          .aggregate = logistic_ridge_multiply},
     [LOGISTIC_JUDGE] = {.name = "judge",
                         .when = STRADS_WHEN_CALLED,
                         .reports = true,

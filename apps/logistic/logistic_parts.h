@@ -12,7 +12,8 @@
  *
  * Workers hold rows, z and r. The coordinator holds numbers by column, the
  * columns of the working set, and of each row y, c and z. Parameter j is
- * column j; with an intercept b is the last one. */
+ * column j; with an intercept b is the next one. Newton's method for an L2
+ * penalty alone has its directions behind b, or behind where it would be. */
 #ifndef LOGISTIC_PARTS_H
 #define LOGISTIC_PARTS_H
 
@@ -107,9 +108,12 @@ typedef struct logistic_local {
     linear_classes classes;
     uint32_t target;       /* the problem that y and z belong to */
     double *y, *c, *z, *r; /* [rows] */
-    double *all;       /* softmax: [rows x classes] margins; z is the target's
+    double *all;    /* softmax: [rows x classes] margins; z is the target's
                               less */
-    double *offset;    /* [rows] what the others come to */
+    double *offset; /* [rows] what the others come to */
+    double *curve;  /* [rows] of the loss at z, if `bent` */
+    double *along;  /* [rows] workspace of a product */
+    bool bent;
     double *pending;   /* [columns + 1] told and not yet in z */
     uint32_t *touched; /* the n_touched parameters where it may not be 0 */
     uint64_t n_touched;
@@ -134,7 +138,8 @@ enum {
     LOGISTIC_SCALARS_ID = 0,
     LOGISTIC_MOMENTS_ID = 1,
     LOGISTIC_TURN_ID = LOGISTIC_MOMENTS_ID + LINEAR_LABELS_MAX,
-    LOGISTIC_ALIVE_ID = LOGISTIC_TURN_ID + LINEAR_LABELS_MAX
+    LOGISTIC_DIRECTION_ID = LOGISTIC_TURN_ID + LINEAR_LABELS_MAX,
+    LOGISTIC_ALIVE_ID
 };
 
 /* logistic.c: brings z up to what has been told. */
@@ -220,18 +225,29 @@ typedef enum logistic_next {
     LOGISTIC_TO_FETCH,
     LOGISTIC_TO_SOLVE,
     LOGISTIC_TO_HESSIAN,
+    LOGISTIC_TO_PRODUCT,
     LOGISTIC_TO_JUDGE
 } logistic_next;
 
-/* Newton's method for an L2 penalty alone (logistic_ridge.c). */
+/* Newton's method for an L2 penalty alone (logistic_ridge.c). Lines have a
+ * number a column, then that of b. */
 typedef struct logistic_ridge {
     bool used;
-    double *matrix; /* [columns x columns] */
-    double *step;   /* [columns + 1] of the columns alive, then of b */
-    double *value;  /* [columns + 1] a part of it, on its way */
-    double share;   /* of the step that has been taken; 0: there was none */
-    double before;  /* P before it */
-    double level;   /* sum r there */
+    double *matrix;  /* [(columns + 1)^2] the preconditioner's factor */
+    bool factored;   /* it is there */
+    uint64_t stride; /* rows, of which one is in it */
+    double *step;    /* so far */
+    double *rest;    /* right side less A step */
+    double *scaled;  /* what the preconditioner makes of it */
+    double *told;    /* the direction that workers know */
+    double *product; /* A times it */
+    double *value;   /* on its way */
+    uint32_t *param; /* [columns + 1] the direction's */
+    double fall;     /* rest'scaled; */
+    double first;    /* at the first direction of this step */
+    uint32_t products;
+    double share;  /* of the step that has been taken; 0: there was none */
+    double before; /* P before it */
     uint32_t halvings;
 } logistic_ridge;
 
@@ -423,18 +439,27 @@ void logistic_conjugate(const logistic_state *state, uint32_t n,
                         const uint32_t *place, double *step, double *work,
                         double *rows);
 
-/* logistic_ridge.c: whether Newton's method on the whole is the way. */
-bool logistic_is_ridge(const strads_logistic_options *options, uint64_t rows,
-                       uint64_t columns, uint64_t entries);
+/* logistic_curve.c: what workers give to Newton's method on the whole. One row
+ * of so many is in the preconditioner. */
+uint64_t logistic_sample_stride(const strads_shape *shape);
+strads_err logistic_update_hessian(strads_task *task);
+size_t logistic_hessian_size(uint32_t n);
+strads_err logistic_update_product(strads_task *task);
+size_t logistic_product_size(const strads_task *task);
+
+/* logistic_ridge.c: whether that is the way. */
+bool logistic_is_ridge(const strads_logistic_options *options,
+                       const strads_data *data, uint32_t width);
 strads_err logistic_ridge_new(uint64_t columns, logistic_ridge *ridge);
 void logistic_ridge_free(logistic_ridge *ridge);
-/* A worker's part of the Hessian of n columns, and its numbers. */
-strads_err logistic_add_hessian(strads_task *task);
-size_t logistic_hessian_size(uint32_t n);
-/* After a scan: half of a step that was too long is taken back. */
+/* Forgets all that belongs to a problem. */
+void logistic_ridge_clear(uint64_t columns, logistic_ridge *ridge);
+/* After a scan: half of a step that was too long is taken back, or the next one
+ * begins. */
 strads_err logistic_ridge_judge(strads_commit *commit);
-/* Aggregate of the Hessian: takes a step. */
-strads_err logistic_ridge_step(strads_commit *commit);
+/* Aggregates of a sampled Hessian and of a product. */
+strads_err logistic_ridge_factor(strads_commit *commit);
+strads_err logistic_ridge_multiply(strads_commit *commit);
 
 /* logistic_softmax.c: whether options and width ask for it; b at w = 0. */
 bool logistic_is_softmax(const strads_logistic_options *options,
@@ -465,6 +490,7 @@ enum {
     LOGISTIC_SOLVE,
     LOGISTIC_SEARCH,
     LOGISTIC_HESSIAN,
+    LOGISTIC_PRODUCT,
     LOGISTIC_JUDGE
 };
 

@@ -1,15 +1,17 @@
-/* Newton's method for an L2 penalty alone on few columns and many rows: workers
- * add up the Hessian at z,
+/* Newton's method for an L2 penalty alone. The step (d, d_b) solves
  *
- *     M = X'HX [p x p],   l = X'h,   mass = sum h,
+ *     (X'HX + L2 s^2) d + X'h d_b = X'r - L2 s^2 w
+ *               h'X d + sum h d_b = sum r
  *
- * the coordinator solves for the step of w and b,
+ * by conjugate gradients, so far as it pays (Dembo, Eisenstat, Steihaug,
+ * "Inexact Newton methods", SIAM J. Numerical Analysis 19, 1982): workers
+ * multiply, all else is here. The direction travels as parameters of its own,
+ * behind the coefficients. Where columns are few the Cholesky factor of the
+ * same matrix, of a sample of the rows, at some point not far back, is what
+ * preconditions; where they are many its diagonal, roughly.
  *
- *     (M - l l'/mass + L2 s^2) d = X'r - L2 s^2 w - l sum r / mass,
- *     d_b = (sum r - l'd) / mass,
- *
- * and the next scan tells whether the whole step lowers P; if it does not, half
- * of it is taken back, and so on. */
+ * The next scan tells whether the whole step lowers P; if it does not, half of
+ * it is taken back, and so on. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,142 +20,155 @@
 #include "apps/linear/linear_outer.h"
 #include "logistic_parts.h"
 
-enum { COLUMNS_MAX = 1300, HALVINGS_MAX = 40 };
+enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
+/* A factor is made anew after a step that took more products than this. */
+#define MANY_PRODUCTS 16
+/* The largest residual of a step, relative to its right side. */
+#define LOOSEST .25
+/* What a sample says of dependent columns is not to be trusted. */
+#define JITTER 1e-8
 
-/* p^2/2 multiplications of dense numbers a row against some 300 passes over its
- * entries. */
-bool logistic_is_ridge(const strads_logistic_options *options, uint64_t rows,
-                       uint64_t columns, uint64_t entries)
+bool logistic_is_ridge(const strads_logistic_options *options,
+                       const strads_data *data, uint32_t width)
 {
-    const double p = (double)columns;
-
-    return options->l1_ratio == 0 && columns > 0 && columns <= COLUMNS_MAX &&
-           rows > columns && (double)entries * 4800 >= p * p * (double)rows;
+    return options->l1_ratio == 0 && strads_data_cols(data) > 0 &&
+           !logistic_is_softmax(options, width) && linear_outer_suits(data);
 }
 
-/* ---- workers ----------------------------------------------------------- */
-
-size_t logistic_hessian_size(uint32_t n)
-{
-    return (size_t)n * n + n + 1;
-}
-
-/* The rows first .. first + rows - 1 of all columns, each times its root; at[k]
- * moves on to the first entry after them. */
-static void fill_panel(const strads_task *task, const double *root,
-                       uint64_t first, uint32_t rows, uint64_t *at,
-                       double *panel)
-{
-    const size_t line = linear_outer_line(task->block.n);
-
-    memset(panel, 0, rows * line * sizeof(*panel));
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, k));
-        for (; at[k] < x.n; at[k]++) {
-            const uint64_t i = x.index ? x.index[at[k]] : at[k];
-            if (i >= first + rows)
-                break;
-            panel[(i - first) * line + k] =
-                root[i] * (x.f64 ? x.f64[at[k]] : (double)x.f32[at[k]]);
-        }
-    }
-}
-
-static void add_hessian(strads_task *task, const double *root, uint64_t *at,
-                        double *panel, double *sum)
-{
-    const logistic_local *local = task->local;
-    const uint32_t n = task->block.n;
-    const size_t line = linear_outer_line(n);
-    linear_outer *outer = linear_outer_choose();
-
-    for (uint64_t i = 0; i < local->rows; i += LINEAR_PANEL) {
-        const uint32_t rows = local->rows - i < LINEAR_PANEL
-                                  ? (uint32_t)(local->rows - i)
-                                  : LINEAR_PANEL;
-        fill_panel(task, root, i, rows, at, panel);
-        outer(rows, n, panel, sum);
-    }
-    for (uint32_t k = 0; k < n; k++)
-        memcpy(task->partial + (size_t)k * n, sum + k * line,
-               (k + 1) * sizeof(*sum));
-}
-
-strads_err logistic_add_hessian(strads_task *task)
-{
-    logistic_local *local = task->local;
-    const uint32_t n = task->block.n;
-    const size_t line = linear_outer_line(n);
-    double *root = calloc(local->rows + 1, sizeof(*root));
-    double *panel = calloc(LINEAR_PANEL * line, sizeof(*panel));
-    double *sum = calloc(line * line, sizeof(*sum));
-    uint64_t *at = calloc((size_t)n + 1, sizeof(*at));
-    strads_err err = STRADS_OK;
-
-    if (root && panel && sum && at) {
-        const logistic_rows rows = {.n = local->rows,
-                                    .y = local->y,
-                                    .c = local->c,
-                                    .z = local->z};
-        double *level = task->partial + (size_t)n * n;
-        (void)local->loops->freeze(&rows, root, local->r);
-        add_hessian(task, root, at, panel, sum);
-        for (uint64_t i = 0; i < local->rows; i++)
-            level[n] += local->r[i] = root[i] * root[i];
-        for (uint32_t k = 0; k < n; k++) {
-            const linear_column x =
-                linear_column_of(task->share,
-                                 strads_block_param(&task->block, k));
-            level[k] = local->kernels->dot(&x, local->r);
-        }
-    } else {
-        err = strads_fail(STRADS_ENOMEM,
-                          "no memory for the Hessian of %u columns", n);
-    }
-    free(root);
-    free(panel);
-    free(sum);
-    free(at);
-    return err;
-}
-
-/* ---- the coordinator --------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------ */
 
 strads_err logistic_ridge_new(uint64_t columns, logistic_ridge *ridge)
 {
-    ridge->matrix = calloc(columns * columns + 1, sizeof(double));
-    ridge->step = calloc(columns + 2, sizeof(double));
-    ridge->value = calloc(columns + 2, sizeof(double));
-    if (ridge->matrix && ridge->step && ridge->value)
-        return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM,
-                       "no memory for the Hessian of %llu columns",
-                       (unsigned long long)columns);
+    double **lines[] = {&ridge->step, &ridge->rest,  &ridge->scaled,
+                        &ridge->told, &ridge->value, &ridge->product};
+    const uint64_t n = columns + 1;
+    bool there = true;
+
+    ridge->used = true;
+    for (size_t k = 0; k < sizeof(lines) / sizeof(*lines); k++) {
+        *lines[k] = calloc(n, sizeof(double));
+        there = there && *lines[k];
+    }
+    ridge->param = malloc(n * sizeof(*ridge->param));
+    ridge->matrix = malloc(n * n * sizeof(double));
+    if (!there || !ridge->param || !ridge->matrix)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the Hessian of %llu columns",
+                           (unsigned long long)columns);
+    for (uint64_t j = 0; j < n; j++)
+        ridge->param[j] = (uint32_t)(n + j);
+    return STRADS_OK;
 }
 
 void logistic_ridge_free(logistic_ridge *ridge)
 {
     free(ridge->matrix);
     free(ridge->step);
+    free(ridge->rest);
+    free(ridge->scaled);
+    free(ridge->told);
     free(ridge->value);
+    free(ridge->product);
+    free(ridge->param);
 }
 
-/* Moves the scanned columns and b by `share` of the step. */
+void logistic_ridge_clear(uint64_t columns, logistic_ridge *ridge)
+{
+    if (!ridge->used)
+        return;
+    memset(ridge->told, 0, (columns + 1) * sizeof(*ridge->told));
+    ridge->share = 0;
+    ridge->factored = false;
+}
+
+/* ---- steps ------------------------------------------------------------- */
+
+/* The numbers of a step: one a column, then that of b. */
+static uint32_t count(const logistic_state *state)
+{
+    return (uint32_t)state->columns + 1;
+}
+
+/* Moves all coefficients and b by `share` of the step. */
 static strads_err go(strads_commit *commit, double share)
 {
     logistic_state *state = commit->state;
-    const uint32_t n = state->n_alive;
-    double *change = state->ridge.value;
+    logistic_ridge *ridge = &state->ridge;
     const uint32_t last = (uint32_t)state->columns;
+    uint32_t *column = state->candidate;
 
-    for (uint32_t k = 0; k <= n; k++)
-        change[k] = share * state->ridge.step[k];
-    state->b[state->target] += state->options.intercept ? change[n] : 0;
-    const strads_err err = logistic_also(commit, n, state->alive, change);
-    return err || !state->options.intercept
-               ? err
-               : logistic_also(commit, 1, &last, change + n);
+    for (uint32_t j = 0; j <= last; j++) {
+        column[j] = j;
+        ridge->value[j] = share * ridge->step[j];
+    }
+    state->next = LOGISTIC_TO_SCAN;
+    if (!state->options.intercept)
+        return logistic_also(commit, last, column, ridge->value);
+    state->b[state->target] += ridge->value[last];
+    return logistic_also(commit, last + 1, column, ridge->value);
+}
+
+/* Tells workers the direction `scaled + share x the one before`. */
+static strads_err turn_to(strads_commit *commit, double share)
+{
+    logistic_state *state = commit->state;
+    logistic_ridge *ridge = &state->ridge;
+
+    for (uint32_t j = 0; j < count(state); j++) {
+        ridge->value[j] =
+            ridge->scaled[j] + share * ridge->told[j] - ridge->told[j];
+        ridge->told[j] += ridge->value[j];
+    }
+    state->next = LOGISTIC_TO_PRODUCT;
+    return logistic_also(commit, count(state), ridge->param, ridge->value);
+}
+
+/* scaled = M^-1 rest, over what may move. */
+static void precondition(logistic_state *state)
+{
+    logistic_ridge *ridge = &state->ridge;
+    const uint32_t n = state->n_alive, last = (uint32_t)state->columns;
+    const uint32_t all = n + state->options.intercept;
+    double *x = ridge->value;
+
+    for (uint32_t k = 0; k < n; k++)
+        x[k] = ridge->rest[state->alive[k]];
+    x[n] = ridge->rest[last];
+    linear_solve(state->kernels, all, ridge->matrix, x);
+    for (uint32_t k = 0; k < n; k++)
+        ridge->scaled[state->alive[k]] = x[k];
+    ridge->scaled[last] = state->options.intercept ? x[n] : 0;
+}
+
+static double fall(const logistic_state *state)
+{
+    return state->kernels->dot_dense(count(state), state->ridge.rest,
+                                     state->ridge.scaled);
+}
+
+/* Conjugate gradients from a step of 0. */
+static strads_err begin_step(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    logistic_ridge *ridge = &state->ridge;
+
+    memset(ridge->step, 0, count(state) * sizeof(double));
+    precondition(state);
+    ridge->fall = ridge->first = fall(state);
+    ridge->products = 0;
+    return turn_to(commit, 0);
+}
+
+/* The right side: slopes as they are told are those of centred columns. */
+static void read_slopes(logistic_state *state)
+{
+    logistic_ridge *ridge = &state->ridge;
+
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
+        ridge->rest[j] = state->slope[j] + state->mean[j] * state->level;
+    }
+    ridge->rest[state->columns] = state->options.intercept ? state->level : 0;
 }
 
 strads_err logistic_ridge_judge(strads_commit *commit)
@@ -164,7 +179,6 @@ strads_err logistic_ridge_judge(strads_commit *commit)
 
     if (ridge->share > 0 && !better && ridge->halvings++ < HALVINGS_MAX) {
         ridge->share /= 2;
-        state->next = LOGISTIC_TO_SCAN;
         return go(commit, -ridge->share);
     }
     if (ridge->share > 0 &&
@@ -172,38 +186,99 @@ strads_err logistic_ridge_judge(strads_commit *commit)
         ++state->watch.idle >= 3)
         state->watch.stalled = true;
     ridge->before = state->primal;
-    ridge->level = state->level;
+    read_slopes(state);
+    if (ridge->factored && ridge->products <= MANY_PRODUCTS)
+        return begin_step(commit);
     state->next = LOGISTIC_TO_HESSIAN;
     return STRADS_OK;
 }
 
-strads_err logistic_ridge_step(strads_commit *commit)
+/* What the sample says of b and the columns, as if it were all rows. */
+static void fill_matrix(strads_commit *commit, double stride)
+{
+    logistic_state *state = commit->state;
+    const uint32_t n = state->n_alive, all = n + state->options.intercept;
+    const double *merged = commit->partial, *level = merged + (size_t)n * n;
+    const double jitter = stride > 1 ? 1 + JITTER : 1;
+    double *matrix = state->ridge.matrix;
+
+    for (uint32_t i = 0; i < all; i++) {
+        const double *from = i < n ? merged + (size_t)i * n : level;
+        double *row = matrix + (size_t)i * all;
+        for (uint32_t k = 0; k <= i; k++)
+            row[k] = stride * from[k];
+        row[i] *= jitter;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const double s = state->scale[state->alive[i]];
+        matrix[(size_t)i * all + i] += state->l2 * s * s;
+    }
+    if (all > n && !(level[n] > 0)) /* no row of the sample has a weight */
+        matrix[(size_t)n * all + n] = state->weight;
+}
+
+strads_err logistic_ridge_factor(strads_commit *commit)
 {
     logistic_state *state = commit->state;
     logistic_ridge *ridge = &state->ridge;
-    const uint32_t n = commit->block.n;
-    const double *merged = commit->partial, *l = merged + (size_t)n * n;
-    const double mass = state->options.intercept ? l[n] : INFINITY;
-    double moved = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t j = strads_block_param(&commit->block, i);
+    fill_matrix(commit, (double)ridge->stride);
+    linear_factor(state->kernels, state->n_alive + state->options.intercept,
+                  ridge->matrix);
+    ridge->factored = true;
+    return begin_step(commit);
+}
+
+/* How small the residual has to be: steps that are nearly right already are
+ * worth being exact, but no more than the tolerance asks. */
+static double enough(const logistic_state *state, double tolerance)
+{
+    const double gap = state->gap / state->primal;
+    const double useful = fmax(sqrt(gap), .3 * sqrt(tolerance / gap));
+
+    return fmin(useful, LOOSEST);
+}
+
+/* rest -= length x A d, step += length x d; d'A d is what length needs. */
+static bool advance(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    logistic_ridge *ridge = &state->ridge;
+    const linear_kernels *kernels = state->kernels;
+    const uint32_t n = count(state), last = n - 1;
+    double *product = ridge->product;
+
+    memset(product, 0, n * sizeof(*product));
+    for (uint32_t k = 0; k < state->n_alive; k++) {
+        const uint32_t j = state->alive[k];
         const double s = state->scale[j];
-        double *row = ridge->matrix + (size_t)i * n;
-        for (uint32_t k = 0; k <= i; k++)
-            row[k] = merged[(size_t)i * n + k] - l[i] * (l[k] / mass);
-        row[i] += state->l2 * s * s;
-        /* The slope is that of the centred column: mean_j sum r is missing. */
-        ridge->step[i] =
-            state->slope[j] + (state->mean[j] - l[i] / mass) * ridge->level;
+        product[j] = commit->partial[j] + state->l2 * s * s * ridge->told[j];
     }
-    linear_factor(state->kernels, n, ridge->matrix);
-    linear_solve(state->kernels, n, ridge->matrix, ridge->step);
-    for (uint32_t i = 0; i < n; i++)
-        moved += l[i] * ridge->step[i];
-    ridge->step[n] = (ridge->level - moved) / mass;
+    if (state->options.intercept)
+        product[last] = commit->partial[last];
+    const double bend = kernels->dot_dense(n, product, ridge->told);
+    if (!(bend > 0))
+        return false;
+    kernels->add_dense(n, ridge->fall / bend, ridge->told, ridge->step);
+    kernels->add_dense(n, -ridge->fall / bend, product, ridge->rest);
+    return true;
+}
+
+strads_err logistic_ridge_multiply(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    logistic_ridge *ridge = &state->ridge;
+    const double small = enough(state, commit->tolerance);
+    const double before = ridge->fall;
+    const bool advanced = advance(commit);
+
+    if (advanced)
+        precondition(state);
+    ridge->fall = advanced ? fall(state) : 0;
+    if (ridge->fall > small * small * ridge->first &&
+        ++ridge->products < PRODUCTS_MAX)
+        return turn_to(commit, ridge->fall / before);
     ridge->share = 1;
     ridge->halvings = 0;
-    state->next = LOGISTIC_TO_SCAN;
     return go(commit, 1);
 }

@@ -30,8 +30,10 @@ static bool reserve_local(logistic_local *local)
     local->r = calloc(n + 1, sizeof(double));
     local->pending = calloc(p + 1, sizeof(double));
     local->touched = calloc(p + 1, sizeof(uint32_t));
-    return local->y && local->c && local->z && local->r && local->pending &&
-           local->touched;
+    local->curve = calloc(n + 1, sizeof(double));
+    local->along = calloc(n + 1, sizeof(double));
+    return local->curve && local->along && local->y && local->c && local->z &&
+           local->r && local->pending && local->touched;
 }
 
 strads_err logistic_open(const strads_task *task, void **out)
@@ -82,6 +84,8 @@ void logistic_close(void *opened)
     free(local->r);
     free(local->all);
     free(local->offset);
+    free(local->curve);
+    free(local->along);
     free(local->pending);
     free(local->touched);
     free(local);
@@ -161,6 +165,8 @@ strads_err logistic_shape(const void *config, const strads_data *data,
     shape->parameters += resolved.intercept;
     err = logistic_count_classes(&resolved, data, &classes);
     shape->width = logistic_width(classes);
+    if (logistic_is_ridge(&resolved, data, shape->width))
+        shape->parameters = 2 * (shape->cols + 1);
     return err;
 }
 
@@ -199,11 +205,8 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     err = logistic_options_resolve(config, &state->options);
     state->softmax = logistic_is_softmax(&state->options, shape->width);
     state->judged.watch.least = INFINITY;
-    state->ridge.used = !state->softmax &&
-                        logistic_is_ridge(&state->options, shape->rows,
-                                          shape->cols, strads_data_nnz(data));
     if (!err)
-        err = state->ridge.used
+        err = logistic_is_ridge(&state->options, data, shape->width)
                   ? logistic_ridge_new(shape->cols, &state->ridge)
                   : logistic_set_new(shape->cols, shape->rows, &state->set);
     if (err)
@@ -212,6 +215,7 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     state->kernels = linear_kernels_choose(shape->rows);
     state->loops = logistic_loops_choose();
     state->columns = shape->cols;
+    state->ridge.stride = logistic_sample_stride(shape);
     logistic_begin_problem(state);
     *out = state;
     return STRADS_OK;
@@ -223,7 +227,7 @@ fail:
 void logistic_begin_problem(logistic_state *state)
 {
     logistic_set_clear(&state->set);
-    state->ridge.share = 0;
+    logistic_ridge_clear(state->columns, &state->ridge);
     state->dual = 0;
     state->scans = 0;
     state->watch.idle = 0;

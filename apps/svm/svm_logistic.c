@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "apps/linear/linear_options.h"
+#include "apps/linear/linear_outer.h"
 #include "svm_parts.h"
 
 #define FIELD(name) offsetof(strads_logistic_options, name)
@@ -87,6 +88,8 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
 
     if (!data || !suits_options(options))
         return suits_options(options);
+    if (linear_outer_suits(data))
+        return false;
     const double c =
         options->lambda > 0
             ? 1 / (options->lambda * (double)strads_data_rows(data))

@@ -68,8 +68,9 @@ extern STRADS_API const strads_program strads_program_logistic_dual;
 
 /* Whether these options are such, and unless `data` is NULL the data as well:
  * of two labels, and with rows whose squares, times C, are 1e8 at most (beyond
- * that w, a sum over rows, has no digits left). Only what this process keeps of
- * the data is looked at. Any thread. */
+ * that w, a sum over rows, has no digits left); and not of so few columns for
+ * their rows that Newton's method by columns is faster. Only what this process
+ * keeps of the data is looked at. Any thread. */
 STRADS_API bool
 strads_logistic_suits_dual(const strads_logistic_options *options,
                            const strads_data *data);

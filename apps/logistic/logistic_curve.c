@@ -1,0 +1,158 @@
+/* What workers give to a Newton step for an L2 penalty alone, with H the
+ * curvatures at z: products for conjugate gradients,
+ *
+ *     X'H (X d + d_b)  and the sum of its rows,
+ *
+ * and for their preconditioner the Hessian of every n-th row. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_outer.h"
+#include "logistic_parts.h"
+
+/* Rows that are looked at: so many times the columns at least. */
+enum { SAMPLED = 8 };
+
+uint64_t logistic_sample_stride(const strads_shape *shape)
+{
+    const uint64_t stride = shape->rows / (SAMPLED * (shape->cols + 1));
+
+    return stride > 1 ? stride : 1;
+}
+
+/* Curvatures at z, once after each scan. */
+static void bend(logistic_local *local)
+{
+    const logistic_rows rows = logistic_rows_of(local);
+
+    if (local->bent)
+        return;
+    (void)local->loops->freeze(&rows, local->curve, local->along);
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->curve[i] *= local->curve[i];
+    local->bent = true;
+}
+
+/* ---- products ---------------------------------------------------------- */
+
+size_t logistic_product_size(const strads_task *task)
+{
+    return task->block.n;
+}
+
+/* The block is the direction: a number a column, then that of b. */
+strads_err logistic_update_product(strads_task *task)
+{
+    logistic_local *local = task->local;
+    const linear_kernels *kernels = local->kernels;
+    const uint64_t p = local->columns;
+    const double *d = task->value + local->target;
+    double *along = local->along;
+
+    bend(local);
+    for (uint64_t i = 0; i < local->rows; i++)
+        along[i] = d[p * task->width];
+    for (uint64_t j = 0; j < p; j++) {
+        const linear_column x = linear_column_of(task->share, j);
+        if (d[j * task->width] != 0)
+            kernels->add(&x, d[j * task->width], along);
+    }
+    for (uint64_t i = 0; i < local->rows; i++)
+        task->partial[p] += along[i] *= local->curve[i];
+    for (uint64_t j = 0; j < p; j++) {
+        const linear_column x = linear_column_of(task->share, j);
+        task->partial[j] = kernels->dot(&x, along);
+    }
+    return STRADS_OK;
+}
+
+/* ---- the preconditioner ------------------------------------------------ */
+
+size_t logistic_hessian_size(uint32_t n)
+{
+    return (size_t)n * n + n + 1;
+}
+
+/* A walk through a partition's rows, `stride` apart. */
+typedef struct row_walk {
+    uint64_t first; /* of the panel at hand */
+    uint64_t stride;
+    uint64_t *at; /* [columns of the block] the next entry */
+} row_walk;
+
+/* A panel of the rows first, first + stride, ...: all columns, each times its
+ * root; walk->at moves on to the first entry after them. */
+static void fill_panel(const strads_task *task, const double *curve,
+                       row_walk *walk, uint32_t rows, double *panel)
+{
+    const size_t line = linear_outer_line(task->block.n);
+    const uint64_t end = walk->first + rows * walk->stride;
+
+    memset(panel, 0, rows * line * sizeof(*panel));
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const linear_column x =
+            linear_column_of(task->share, strads_block_param(&task->block, k));
+        for (; walk->at[k] < x.n; walk->at[k]++) {
+            const uint64_t e = walk->at[k], i = x.index ? x.index[e] : e;
+            if (i >= end)
+                break;
+            const uint64_t from = i - walk->first;
+            if (from % walk->stride == 0)
+                panel[from / walk->stride * line + k] =
+                    sqrt(curve[i]) * (x.f64 ? x.f64[e] : (double)x.f32[e]);
+        }
+    }
+}
+
+/* X'HX of the rows looked at, X'h and sum h. */
+static void add_up(strads_task *task, row_walk *walk, double *panel,
+                   double *sum)
+{
+    const logistic_local *local = task->local;
+    const uint32_t n = task->block.n;
+    const size_t line = linear_outer_line(n);
+    linear_outer *outer = linear_outer_choose();
+    double *level = task->partial + (size_t)n * n;
+
+    for (; walk->first < local->rows;
+         walk->first += LINEAR_PANEL * walk->stride) {
+        const uint64_t left =
+            (local->rows - walk->first + walk->stride - 1) / walk->stride;
+        const uint32_t rows =
+            left < LINEAR_PANEL ? (uint32_t)left : LINEAR_PANEL;
+        fill_panel(task, local->curve, walk, rows, panel);
+        outer(rows, n, panel, sum);
+        for (uint32_t r = 0; r < rows; r++) {
+            const double h = local->curve[walk->first + r * walk->stride];
+            local->kernels->add_dense(n, sqrt(h), panel + r * line, level);
+            level[n] += h;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++)
+        memcpy(task->partial + (size_t)k * n, sum + k * line,
+               (k + 1) * sizeof(*sum));
+}
+
+strads_err logistic_update_hessian(strads_task *task)
+{
+    logistic_local *local = task->local;
+    const uint32_t n = task->block.n;
+    const size_t line = linear_outer_line(n);
+    double *panel = calloc(LINEAR_PANEL * line, sizeof(*panel));
+    double *sum = calloc(line * line, sizeof(*sum));
+    row_walk walk = {.stride = logistic_sample_stride(task->shape),
+                     .at = calloc((size_t)n + 1, sizeof(*walk.at))};
+    strads_err err = STRADS_OK;
+
+    bend(local);
+    if (panel && sum && walk.at)
+        add_up(task, &walk, panel, sum);
+    else
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for the Hessian of %u columns", n);
+    free(panel);
+    free(sum);
+    free(walk.at);
+    return err;
+}
