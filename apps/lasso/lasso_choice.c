@@ -19,8 +19,8 @@
 enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512, PASSES_MAX = 100 };
 
 /* As many as this join at once, and twice the support, while they have no more
- * than this share of all entries: then solving for them costs less than the
- * scans that a smaller set would take. */
+ * than this share of all entries, and solving has cost less than a scan: then
+ * it costs less than the scans that a smaller set would take. */
 enum { MANY = 1024 };
 #define FEW_ENTRIES 0.02
 
@@ -80,7 +80,8 @@ static uint32_t select_violators(lasso_state *state, uint32_t n)
     const double p = (double)state->columns, nonzeros = (double)state->nonzeros;
     const double first = fmin(fmax(p / 8, FIRST_MIN), FIRST_MAX);
     const uint32_t least = (uint32_t)fmax(first, nonzeros);
-    uint32_t want = (uint32_t)fmin(fmax(MANY, 2 * nonzeros), p);
+    const bool costly = state->spent > state->entries;
+    uint32_t want = costly ? 0 : (uint32_t)fmin(fmax(MANY, 2 * nonzeros), p);
 
     for (want = want > least ? want : least;; want = want / 2) {
         want = want > least ? want : least;
@@ -213,6 +214,7 @@ strads_err lasso_choose(strads_commit *commit, double dual)
     state->rest = rest_level(state, violators, state->left);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
+    state->spent = 0;
     if (lasso_gram_pays(state->n_set, entries, dense))
         return use_pairs(commit, violators);
     return lasso_packed_fits(state, entries) ? use_columns(commit)

@@ -220,6 +220,7 @@ static void move(lasso_state *state, uint32_t k, double d)
     gram->w[k] += d;
     state->kernels->add_dense(gram->n, -d, row, gram->q);
     gram->spent += gram->n;
+    state->spent += gram->n;
 }
 
 static void remember(lasso_gram *gram)

@@ -191,7 +191,7 @@ typedef struct work {
  * there, as a share of L1. */
 static double move(const work *b, uint32_t k, double *slope)
 {
-    const lasso_state *state = b->state;
+    lasso_state *state = b->state;
     lasso_packed *packed = b->packed;
     lasso_packed_member *m = &packed->member[k];
     const linear_column x = linear_packed_column(&packed->columns, k);
@@ -204,6 +204,7 @@ static double move(const work *b, uint32_t k, double *slope)
             : -m->w;
 
     *slope = fabs(q) / m->l1;
+    state->spent += (double)x.n;
     if (step == 0)
         return 0;
     state->kernels->add(&x, -step, packed->residual);

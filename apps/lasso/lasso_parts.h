@@ -147,6 +147,7 @@ typedef struct lasso_state {
     uint64_t nonzeros;
     uint64_t scans, blocks;
     uint64_t visits; /* columns that blocks have had since the last scan */
+    double spent;    /* multiplications that steps have taken since then */
     linear_watch watch;
     double left;   /* sum of the members' priorities */
     double rest;   /* below it the policy rests */

@@ -5,17 +5,42 @@
 /* A pivot below this share of its diagonal: a column that others span. */
 #define DEPENDENT 1e-12
 
+enum { SIDE = LINEAR_TILE_SIDE };
+
+/* Line i in the columns from `first` to before `end`, where what the columns
+ * before them take off is known: the rest of the usual recurrence. */
+static void finish(uint32_t n, double *matrix, uint32_t i, uint32_t first,
+                   uint32_t end, const double *off)
+{
+    double *line = matrix + (size_t)i * n;
+
+    for (uint32_t l = first; l < end && l <= i; l++) {
+        const double *above = matrix + (size_t)l * n;
+        double rest = line[l] - off[l - first];
+        for (uint32_t k = first; k < l; k++)
+            rest -= line[k] * above[k];
+        if (l < i)
+            line[l] = rest / above[l];
+        else
+            line[i] = rest > DEPENDENT * line[i] ? sqrt(rest) : 1e150;
+    }
+}
+
+/* Tile by tile, so that each line is read once for four others. */
 void linear_factor(const linear_kernels *kernels, uint32_t n, double *matrix)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        double *line = matrix + (size_t)i * n;
-        for (uint32_t l = 0; l < i; l++) {
-            const double *above = matrix + (size_t)l * n;
-            line[l] = (line[l] - kernels->dot_dense(l, line, above)) / above[l];
+    for (uint32_t i = 0; i < n; i += SIDE)
+        for (uint32_t l = 0; l <= i; l += SIDE) {
+            const double *down[SIDE], *across[SIDE];
+            double off[SIDE][SIDE];
+            for (uint32_t k = 0; k < SIDE; k++) {
+                down[k] = matrix + (size_t)(i + k < n ? i + k : n - 1) * n;
+                across[k] = matrix + (size_t)(l + k < n ? l + k : n - 1) * n;
+            }
+            kernels->dot_tile(l, down, across, off);
+            for (uint32_t k = 0; k < SIDE && i + k < n; k++)
+                finish(n, matrix, i + k, l, l + SIDE, off[k]);
         }
-        const double rest = line[i] - kernels->dot_dense(i, line, line);
-        line[i] = rest > DEPENDENT * line[i] ? sqrt(rest) : 1e150;
-    }
 }
 
 void linear_solve(const linear_kernels *kernels, uint32_t n,
