@@ -51,6 +51,12 @@ awk '{ $1 = NR % 3 + 1; print }' "$party" >three.svm
 gives 0 logistic train three.svm --c 0.1 --model three.liblinear --workers 1
 gives 0 logistic predict three.liblinear three.svm --write label
 cp out three
+gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --model three_svm.liblinear \
+    --workers 1
+gives 0 svm predict three_svm.liblinear three.svm
+cp out three_svm
+gives 0 svm train "$party" --l1-ratio 1 --model sparse.liblinear --workers 1
+says sparse.liblinear "solver_type L1R_L2LOSS_SVC"
 
 # Their programs agree
 if command -v liblinear-predict >/dev/null 2>&1; then
@@ -64,6 +70,13 @@ if command -v liblinear-predict >/dev/null 2>&1; then
     cmp -s out theirs || fail "logistic: liblinear-predict differs"
     liblinear-predict three.svm three.liblinear theirs >/dev/null
     cmp -s three theirs || fail "three classes: liblinear-predict differs"
+    liblinear-predict three.svm three_svm.liblinear theirs >/dev/null
+    cmp -s three_svm theirs || fail "an SVM of three: liblinear-predict differs"
+    theirs=$(liblinear-train -s 5 -e 1e-7 "$party" theirs.model |
+        sed -n 's/^Objective value = //p')
+    gives 0 svm train "$party" --l1-ratio 1 --model sparse.json --workers 2
+    near "$(awk "BEGIN { print $theirs / $(wc -l <"$party") }")" \
+        "$(member sparse.json objective)" 1e-5 "the objective of solver 5"
     liblinear-predict "$year_test" year.liblinear theirs >/dev/null
     gives 0 svm predict year.liblinear "$year_test"
     paste out theirs | awk '{ d = $1 - $2; if (d < 0) d = -d

@@ -23,6 +23,20 @@ weigh() {
     }' "$1" "$2"
 }
 
+# weigh_l1 MODEL DATA: (|w|_1 + sum max(0, 1 - y z)^2) / rows
+weigh_l1() {
+    awk "$read_model"'
+    {
+        m = 1 - ($1 == 1 ? 1 : -1) * score()
+        if (m > 0) loss += m ^ 2
+        rows++
+    }
+    END {
+        for (j in w) sum += w[j] < 0 ? -w[j] : w[j]
+        printf "%.15g\n", (loss + sum) / rows
+    }' "$1" "$2"
+}
+
 for workers in 1 2 4; do
     gives 0 svm train "$party" --workers $workers --loss hinge \
         --model hinge.json --log hinge.jsonl
@@ -82,12 +96,43 @@ same "$(member nodes.json objective)" "$(member alone.json objective)" \
 gives 0 simulate svm "$party" --loss hinge --workers 4 --cost 2
 says out "objective"
 
+# An L1 penalty: its objective is liblinear's over C x rows; over TCP and
+# simulated. Several labels, each against the rest
+gives 0 svm train "$party" --l1-ratio 1 --workers 1 --deterministic \
+    --partitions 2 --model sparse.json
+says err "squared-hinge, l1-ratio 1; labels -1,1"
+near "$(weigh_l1 sparse.json "$party")" "$(member sparse.json objective)" \
+    1e-9 "the objective with an L1 penalty, weighed again"
+start first svm train "$party" --l1-ratio 1 --workers 1 --nodes 2 \
+    --classes=-1,1 --listen tcp://127.0.0.1:0 --deterministic --model far.json
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 0
+ends first "$first" 0
+same "$(member far.json objective)" "$(member sparse.json objective)" \
+    "the objective with an L1 penalty over TCP"
+gives 0 simulate svm-l1 "$party" --workers 4 --cost 2
+says out "objective"
+awk '{ $1 = NR % 3 + 5; print }' "$party" >three.svm
+gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --workers 2 --model three.json
+says err "labels 5,6,7"
+gives 0 svm predict three.json three.svm --write decision
+awk '{ best = 1; for (k = 2; k <= NF; k++) if ($k > $best) best = k
+    print best + 4 }' out >by_hand
+gives 0 svm predict three.json three.svm
+cmp -s out by_hand || fail "a label is not that of the largest of three sums"
+gives 0 svm evaluate three.json three.svm
+says out "accuracy"
+gives 0 svm show three.json
+says out "of label 6"
+
 # A start from a model; what is wrong with the input
 gives 0 svm train "$party" --loss hinge --start hinge1.json --workers 1
 awk '{ $1 = "5"; print }' "$party" >one.svm
 refuses 2 "all rows have the label 5" svm train one.svm --quiet
 awk 'NR < 4 { $1 = NR } { print }' "$party" >many.svm
-refuses 2 "different labels" svm train many.svm --quiet
+refuses 2 "--l1-ratio 0" svm train many.svm --quiet
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
 finish

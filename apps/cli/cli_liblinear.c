@@ -26,7 +26,7 @@
 enum { MOST_CLASSES = 64 };
 
 /* Which of our programs a solver is; the first of those that are alike is the
- * one that is written. */
+ * one that is written, of an SVM by its penalty. */
 typedef struct solver {
     const char *name, *program;
     const char *key, *value; /* the option that tells it from others */
@@ -159,10 +159,6 @@ static strads_err check_head(const reader *r, const char *program)
                            program);
     if (r->solver->classifies && (r->classes < 2 || r->labels != r->classes))
         return wrong(r, "as many labels as classes before, at least two");
-    if (strcmp(r->solver->program, "svm") == 0 && r->classes > 2)
-        return strads_fail(STRADS_EFORMAT,
-                           "%s has %u classes; an SVM has two here", r->path,
-                           r->classes);
     return STRADS_OK;
 }
 
@@ -302,8 +298,13 @@ static strads_err find_solver(const strads_model *model, kind *out)
         json_string_value(json_object_get(out->options, "multiclass"));
     const char *loss = json_string_value(json_object_get(out->options, "loss"));
 
+    const bool l1 =
+        strcmp(model->program, "svm") == 0 &&
+        json_number_value(json_object_get(out->options, "l1-ratio")) > 0;
     for (size_t k = SOLVERS; k-- > 0;) {
         const solver *s = &solvers[k];
+        if (l1 && strncmp(s->name, "L1R_", 4) != 0)
+            continue;
         if (strcmp(s->program, model->program) == 0 &&
             (!loss || strcmp(loss, s->value) == 0) &&
             (!multi || loss || strcmp(multi, s->value) == 0))

@@ -37,27 +37,81 @@ static void describe(const void *state)
     }
 }
 
+/* ---- train with an L1 penalty, or of several labels -------------------- */
+
+static void resolve_l1(const void *state, void *config)
+{
+    ((strads_svm_l1_options *)config)->fit.classes =
+        strads_logistic_resolved(state)->classes;
+}
+
+static void complete_l1(const void *state, strads_model *model)
+{
+    const double *b = strads_logistic_intercepts(state);
+    if (model->width > 1) {
+        model->intercepts = b;
+    } else {
+        model->intercept = b[0];
+    }
+}
+
+static void describe_l1(const void *state)
+{
+    const strads_logistic_options *o = strads_logistic_resolved(state);
+    cli_say(false, "squared-hinge, l1-ratio %g; labels %s", o->l1_ratio,
+            o->classes);
+}
+
+/* Whether the command line asks for a program by columns. */
+static bool has_l1_ratio(int argc, char **argv)
+{
+    static const char name[] = "--l1-ratio";
+    for (int k = 1; k < argc; k++) {
+        if (strncmp(argv[k], name, strlen(name)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int cli_svm_train(int argc, char **argv)
 {
     static const cli_train train = {
         .program = &strads_program_svm,
         .name = "svm train",
         .summary = "Trains a linear support vector machine, for two classes or "
-                   "for numbers, on LIBSVM or MatrixMarket data.",
+                   "for numbers, on LIBSVM or MatrixMarket data. With "
+                   "--l1-ratio A (then --help is about that): L1 penalties, "
+                   "several classes.",
         .options = "Support vector machine:",
         .resolve = resolve,
         .complete = complete,
         .describe = describe,
     };
-    return cli_train_main(&train, argc, argv);
+    static const cli_train train_l1 = {
+        .program = &strads_program_svm_l1,
+        .model = "svm",
+        .name = "svm train",
+        .summary = "Trains a linear support vector machine with an L1 or L2 "
+                   "penalty or both, for two classes or for several, each "
+                   "against the rest, on LIBSVM or MatrixMarket data.",
+        .options = "Support vector machine:",
+        .resolve = resolve_l1,
+        .complete = complete_l1,
+        .describe = describe_l1,
+    };
+    return cli_train_main(has_l1_ratio(argc, argv) ? &train_l1 : &train, argc,
+                          argv);
 }
 
 /* ---- predict ----------------------------------------------------------- */
 
+enum { MOST_CLASSES = 64 };
+
 typedef struct machine {
-    const char *write; /* the option */
-    bool classifies;
-    double label[2]; /* negative, positive */
+    const char *write;          /* the option */
+    uint32_t n;                 /* classes; 0: numbers */
+    double label[MOST_CLASSES]; /* negative, positive; or one a sum */
 } machine;
 
 static const strads_option predict_table[] = {
@@ -70,6 +124,23 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
+/* "LABEL,LABEL,..." */
+static bool split_labels(const char *text, machine *m)
+{
+    char *end;
+    for (m->n = 0; m->n < MOST_CLASSES; text = end + 1) {
+        m->label[m->n] = strtod(text, &end);
+        if (end == text || !isfinite(m->label[m->n])) {
+            return false;
+        }
+        m->n++;
+        if (*end != ',') {
+            return *end == 0 && m->n > 1;
+        }
+    }
+    return false;
+}
+
 /* The labels stand among the model's options. */
 static strads_err read_labels(void *arg, const char *path,
                               const strads_model *model)
@@ -79,40 +150,50 @@ static strads_err read_labels(void *arg, const char *path,
     const char *loss = json_string_value(json_object_get(options, "loss"));
     const char *classes =
         json_string_value(json_object_get(options, "classes"));
-    char *comma = NULL;
-    m->classifies = loss && strstr(loss, "hinge");
-    if (m->classifies && classes) {
-        m->label[0] = strtod(classes, &comma);
-        m->label[1] = *comma == ',' ? strtod(comma + 1, NULL) : NAN;
+    bool good = loss != NULL;
+    m->n = 0;
+    if (loss && strstr(loss, "hinge")) {
+        good = classes && split_labels(classes, m);
     }
-    bool good = loss && (!m->classifies ||
-                         (comma && *comma == ',' && isfinite(m->label[1])));
+    good = good && model->width == (m->n > 2 ? m->n : 1);
     json_decref(options);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
                               "%s: its options do not name the loss and the "
-                              "labels, \"loss\" and \"classes\"",
+                              "labels, \"loss\" and \"classes\", as many as "
+                              "the model has",
                               path);
 }
 
-static double label_of(const machine *m, double sum)
+static double label_of(const machine *m, const double *sum)
 {
-    return sum > 0 ? m->label[1] : m->label[0];
+    uint32_t best = 0;
+    if (m->n == 2) {
+        return m->label[sum[0] > 0];
+    }
+    for (uint32_t k = 1; k < m->n; k++) {
+        best = sum[k] > sum[best] ? k : best;
+    }
+    return m->label[best];
 }
 
 static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const machine *m = arg;
     bool decision = m->write && strcmp(m->write, "decision") == 0;
-    out[0] = m->classifies && !decision ? label_of(m, sum[0]) : sum[0];
-    return 1;
+    const uint32_t n = m->n > 2 && decision ? m->n : 1;
+    memcpy(out, sum, n * sizeof *out);
+    if (m->n && !decision) {
+        out[0] = label_of(m, sum);
+    }
+    return n;
 }
 
 static void judge(const void *arg, const double *sum, double label,
                   cli_tally *tally)
 {
     const machine *m = arg;
-    tally->right += m->classifies && label_of(m, sum[0]) == label;
+    tally->right += m->n && label_of(m, sum) == label;
     tally->loss += (sum[0] - label) * (sum[0] - label);
 }
 
@@ -120,7 +201,7 @@ static void tell(const void *arg, const cli_tally *tally)
 {
     const machine *m = arg;
     double rows = (double)tally->rows;
-    if (m->classifies) {
+    if (m->n) {
         cli_say(false, "%" PRIu64 " rows, %.2f %% of labels right", tally->rows,
                 100 * (double)tally->right / rows);
     } else {
@@ -141,6 +222,7 @@ int cli_svm_predict(int argc, char **argv)
         .options = predict_table,
         .arg = &m,
         .check = read_labels,
+        .many = true,
         .values = values,
         .judge = judge,
         .tell = tell,
@@ -151,7 +233,7 @@ int cli_svm_predict(int argc, char **argv)
 static cli_kind kind(const void *arg)
 {
     const machine *m = arg;
-    return (cli_kind){.n = m->classifies ? 2 : 0, .label = m->label};
+    return (cli_kind){.n = m->n, .label = m->label};
 }
 
 int cli_svm_evaluate(int argc, char **argv)
@@ -161,6 +243,7 @@ int cli_svm_evaluate(int argc, char **argv)
         .program = "svm",
         .arg = &m,
         .check = read_labels,
+        .many = true,
         .judge = judge,
         .kind = kind,
     };

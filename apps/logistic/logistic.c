@@ -25,6 +25,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "logistic_hinge.h"
 #include "logistic_path.h"
 
 /* ---- workers: margins -------------------------------------------------- */
@@ -396,14 +397,13 @@ static const strads_phase phases[] = {
                         .aggregate = logistic_aggregate_judge},
 };
 
-/* What one lambda and a path have in common: all that is computed. A path's
- * config begins with a fit's. */
-#define COMPUTED                                                              \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,               \
-    .layout = STRADS_LAYOUT_COLS, .end = logistic_end, .open = logistic_open, \
-    .close = logistic_close, .refresh = logistic_refresh,                     \
-    .pack = logistic_pack, .unpack = logistic_unpack,                         \
-    .schedule = logistic_schedule, .phases = phases,                          \
+/* What the programs have in common: all that is computed. The configs of a path
+ * and of the squared hinge begin with a fit's. */
+#define COMPUTED                                                            \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
+    .layout = STRADS_LAYOUT_COLS, .end = logistic_end,                      \
+    .close = logistic_close, .refresh = logistic_refresh,                   \
+    .pack = logistic_pack, .schedule = logistic_schedule, .phases = phases, \
     .n_phases = sizeof(phases) / sizeof(phases[0])
 
 const strads_program strads_program_logistic = {
@@ -415,6 +415,21 @@ const strads_program strads_program_logistic = {
     .defaults = &logistic_defaults,
     .shape = logistic_shape,
     .begin = logistic_begin,
+    .open = logistic_open,
+    .unpack = logistic_unpack,
+    .objective = logistic_objective};
+
+const strads_program strads_program_svm_l1 = {
+    COMPUTED,
+    .name = "svm-l1",
+    .summary = "squared hinge with an L1 or L2 penalty, or both",
+    .options = logistic_hinge_option_table,
+    .config_size = sizeof(strads_svm_l1_options),
+    .defaults = &logistic_hinge_defaults,
+    .shape = logistic_shape,
+    .begin = logistic_hinge_begin,
+    .open = logistic_hinge_open,
+    .unpack = logistic_hinge_unpack,
     .objective = logistic_objective};
 
 static const char *const path_measures[] = {"points", "lambda", NULL};
@@ -428,5 +443,7 @@ const strads_program strads_program_logistic_path = {
     .defaults = &logistic_path_defaults,
     .shape = logistic_path_shape,
     .begin = logistic_path_begin,
+    .open = logistic_open,
+    .unpack = logistic_unpack,
     .objective = logistic_path_objective,
     .measures = path_measures};

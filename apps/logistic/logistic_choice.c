@@ -16,11 +16,11 @@ enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
  * sweeps over them then cost little beside the scan that they save. */
 #define JOINING .02
 
-/* The loss curves by at most c/4 along z. */
 static double own_gain(const logistic_state *state, uint32_t j, double w)
 {
     const double s = state->scale[j];
-    const double curvature = state->norm[j] / 4 + state->l2 * s * s;
+    const double curvature =
+        state->norm[j] * state->loops->loss->bend + state->l2 * s * s;
     const double step = logistic_step(state, j, w, state->slope[j], curvature);
 
     return curvature / 2 * step * step;
@@ -28,8 +28,8 @@ static double own_gain(const logistic_state *state, uint32_t j, double w)
 
 /* Screening (Ndiaye et al., JMLR 2017): the dual optimum g* is within `sphere`
  * of the dual point g in sum (g - g*)^2 / c, because the dual bends by at least
- * 4 c there. Where |x_j' g*| < L1 s_j for all these, w_j is 0 at the optimum.
- */
+ * 2 c / reach there. Where |x_j' g*| < L1 s_j for all these, w_j is 0 at the
+ * optimum. */
 static bool is_out(const logistic_state *state, uint32_t j)
 {
     const double s = state->scale[j];

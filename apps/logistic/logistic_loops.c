@@ -45,7 +45,36 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
     return loss;
 }
 
+static double value(double m)
+{
+    return log1p(exp(-fabs(m))) + fmax(-m, 0);
+}
+
+static double pull(double m)
+{
+    return 1 / (1 + exp(m));
+}
+
+static double intercept(double positive, double negative)
+{
+    return log(positive / negative);
+}
+
+static double curvature(const logistic_side *side)
+{
+    return side->sum - side->squares;
+}
+
+const logistic_loss logistic_loss_itself = {.bend = .25,
+                                            .reach = .5,
+                                            .value = value,
+                                            .pull = pull,
+                                            .intercept = intercept,
+                                            .entropy = logistic_entropy,
+                                            .curvature = curvature};
+
 const logistic_loops logistic_loops_portable = {.name = "portable",
+                                                .loss = &logistic_loss_itself,
                                                 .look = look,
                                                 .freeze = freeze};
 

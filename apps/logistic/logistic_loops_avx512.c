@@ -172,6 +172,7 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
 }
 
 static const logistic_loops avx512 = {.name = "avx512",
+                                      .loss = &logistic_loss_itself,
                                       .look = look,
                                       .freeze = freeze};
 

@@ -53,9 +53,27 @@ typedef struct logistic_rows {
     const double *z;
 } logistic_rows;
 
-/* The loops over rows, one table for each kind of processor. */
+/* What the rest needs to know of a loss f(m), m = y z. Everything here is
+ * written for f(m) = log(1 + exp(-m)); with u = -f'(m) and H the other half of
+ * f(m) = max_a H(a) - a m it holds for other smooth losses, too, of which there
+ * is one (logistic_hinge.c). */
+typedef struct logistic_loss {
+    double bend;  /* f'' is this at most, */
+    double reach; /* and |a - a*|^2 at most so many times D's distance */
+    double (*value)(double m);
+    double (*pull)(double m); /* u */
+    /* b where w is 0, of two classes' weights. */
+    double (*intercept)(double positive, double negative);
+    /* Sums over a class: at most sum c H(t u), t <= 1, exact at 1; and of
+     * c f''. */
+    double (*entropy)(const logistic_side *side, double t);
+    double (*curvature)(const logistic_side *side);
+} logistic_loss;
+
+/* The loops over rows, one table for each loss and kind of processor. */
 typedef struct logistic_loops {
     const char *name;
+    const logistic_loss *loss;
     /* r, and the sums of both classes. */
     void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
     /* The quadratic model at z: root[i] = sqrt(h_i), h_i its curvature, at
@@ -64,6 +82,7 @@ typedef struct logistic_loops {
     double (*freeze)(const logistic_rows *rows, double *root, double *rest);
 } logistic_loops;
 
+extern const logistic_loss logistic_loss_itself;
 extern const logistic_loops logistic_loops_portable;
 /* NULL where this build or processor has no AVX-512. */
 const logistic_loops *logistic_loops_avx512(void);
@@ -95,8 +114,9 @@ strads_err logistic_classes_of(const strads_logistic_options *options,
 /* How many there are, as far as one process can tell before a run. */
 strads_err logistic_count_classes(const strads_logistic_options *options,
                                   const strads_data *data, uint32_t *out);
-/* log(sum+ / sum-): b where w is 0; 0 without an intercept. */
+/* b where w is 0; 0 without an intercept. */
 double logistic_first_intercept(const strads_logistic_options *options,
+                                const logistic_loss *loss,
                                 const linear_classes *classes, uint32_t target);
 
 /* ---- one partition ----------------------------------------------------- */

@@ -33,16 +33,22 @@ strads_err logistic_receive_labels(strads_task *task)
     return STRADS_OK;
 }
 
-/* The probability of the target where w = 0. */
-static double first_share(const strads_logistic_options *options,
-                          const linear_classes *classes, uint32_t target,
-                          uint32_t width)
+/* u of the negative and of the positive rows where w = 0. */
+static void first_pulls(const strads_task *task, uint32_t target,
+                        double pull[2])
 {
-    const uint32_t positive = logistic_positive(classes, target);
+    const logistic_local *local = task->local;
+    const logistic_loss *loss = local->loops->loss;
+    const linear_classes *classes = &local->classes;
+    const strads_logistic_options *options = task->config;
+    const double b = logistic_first_intercept(options, loss, classes, target);
 
-    if (options->intercept)
-        return classes->sum[positive] / classes->total;
-    return logistic_is_softmax(options, width) ? 1. / classes->n : .5;
+    pull[0] = loss->pull(-b);
+    pull[1] = loss->pull(b);
+    if (!options->intercept && logistic_is_softmax(options, task->width)) {
+        pull[0] = 1. / classes->n;
+        pull[1] = 1 - pull[0];
+    }
 }
 
 /* The margins at w = 0, and who is positive. Of a softmax the first turn's. */
@@ -52,8 +58,9 @@ static strads_err begin_target(const strads_task *task, uint32_t target)
     strads_err err = STRADS_OK;
 
     logistic_take_target(local, task->share, target,
-                         logistic_first_intercept(task->config, &local->classes,
-                                                  target));
+                         logistic_first_intercept(task->config,
+                                                  local->loops->loss,
+                                                  &local->classes, target));
     if (logistic_is_softmax(task->config, task->width)) {
         err = logistic_softmax_start(local, task->config, task->share);
         for (uint64_t i = 0; !err && i < local->rows; i++)
@@ -63,8 +70,7 @@ static strads_err begin_target(const strads_task *task, uint32_t target)
     return err;
 }
 
-/* X'r where w = 0 and b is the best one: r_i = c_i (1 - share+) or
- * -c_i share+. */
+/* X'r where w = 0 and b is the best one. */
 strads_err logistic_update_moments(strads_task *task)
 {
     logistic_local *local = task->local;
@@ -72,15 +78,14 @@ strads_err logistic_update_moments(strads_task *task)
     const uint64_t p = local->columns;
     const uint32_t target = (uint32_t)(task->block.id - LOGISTIC_MOMENTS_ID);
     double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
-    const double share =
-        first_share(task->config, &local->classes, target, task->width);
-    const double u = 1 - share; /* of a positive row */
+    double pull[2];
     const strads_err err = begin_target(task, target);
 
     if (err)
         return err;
+    first_pulls(task, target, pull);
     for (uint64_t i = 0; i < local->rows; i++)
-        local->r[i] = local->c[i] * (local->y[i] > 0 ? u : u - 1);
+        local->r[i] = local->c[i] * (local->y[i] > 0 ? pull[1] : -pull[0]);
     for (uint64_t j = 0; j < p; j++) {
         const linear_column x = linear_column_of(task->share, j);
         sum[j] = kernels->dot(&x, local->c);
@@ -115,7 +120,7 @@ strads_err logistic_update_level(strads_task *task)
     local->loops->look(&rows, local->r, &sides);
     task->partial[0] = sides.of[1].sum - sides.of[0].sum;
     for (int k = 0; k < 2; k++)
-        task->partial[1] += sides.of[k].sum - sides.of[k].squares;
+        task->partial[1] += local->loops->loss->curvature(&sides.of[k]);
     return STRADS_OK;
 }
 
@@ -148,25 +153,25 @@ static strads_err set_first_intercepts(strads_commit *commit)
             state->softmax
                 ? logistic_softmax_intercept(&state->options, &state->classes,
                                              k)
-                : logistic_first_intercept(&state->options, &state->classes, k);
+                : logistic_first_intercept(&state->options, state->loops->loss,
+                                           &state->classes, k);
         change[k] = state->b[k] - value[(size_t)last * state->width + k];
     }
     return strads_commit_also(commit, 1, &last, change);
 }
 
-/* P where w is 0, for problems whose turn has not come: -sum s log s of the two
- * shares. */
+/* P where w is 0, for problems whose turn has not come. */
 static void note_first_values(logistic_state *state)
 {
     const linear_classes *classes = &state->classes;
+    const logistic_loss *loss = state->loops->loss;
 
     for (uint32_t k = 0; k < state->width; k++) {
-        const double s =
-            classes->sum[logistic_positive(classes, k)] / classes->total;
-        state->done[k].primal =
-            classes->total * (state->options.intercept
-                                  ? -s * log(s) - (1 - s) * log1p(-s)
-                                  : log(2));
+        const double positive = classes->sum[logistic_positive(classes, k)];
+        const double b =
+            logistic_first_intercept(&state->options, loss, classes, k);
+        state->done[k].primal = positive * loss->value(b) +
+                                (classes->total - positive) * loss->value(-b);
     }
 }
 

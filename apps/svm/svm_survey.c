@@ -38,7 +38,8 @@ static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
     if (!err && out->n > 2)
         err = strads_fail(STRADS_EFORMAT,
                           "there are %u different labels (%g, %g, %g%s); "
-                          "expected two",
+                          "expected two; by --l1-ratio 0 the squared hinge "
+                          "takes several, each against the rest",
                           out->n, out->label[0], out->label[1], out->label[2],
                           out->n > 3 ? ", ..." : "");
     if (!err && problem->lambda > 0)

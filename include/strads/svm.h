@@ -17,6 +17,7 @@
 #define STRADS_SVM_H
 
 #include "strads/error.h"
+#include "strads/logistic.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
@@ -42,6 +43,25 @@ typedef struct strads_svm_options {
  * which are scheduled, and at the end a dual value for each row, as of the last
  * report. Needs labels; of two values, for the first two losses. */
 extern STRADS_API const strads_program strads_program_svm;
+
+/* The squared hinge with an L1 penalty or the elastic net, by columns: the
+ * problem of strads/logistic.h, of two labels or of each against all others,
+ * with max(0, 1 - m)^2 in the place of log(1 + exp(-m)). With l1_ratio 1 and
+ * lambda = 1 / (C W), which c asks for, w is that of
+ *
+ *     minimise |w|_1 + C sum_i c_i max(0, 1 - y_i (x_i'w + b))^2
+ *
+ * and the objective is 1 / (C W) of it. What `config` points to; NULL: C = 1,
+ * l1_ratio 1. */
+typedef struct strads_svm_l1_options {
+    strads_logistic_options fit; /* multiclass: not "softmax" */
+    const char *loss;            /* NULL, "squared-hinge" */
+} strads_svm_l1_options;
+
+/* The program: name "svm-l1"; parameters, data and results (of
+ * strads_logistic_resolved, _intercepts and _lambda_max) are those of
+ * strads_program_logistic. */
+extern STRADS_API const strads_program strads_program_svm_l1;
 
 /* Results, from the state that strads_result_state returns; any thread. */
 

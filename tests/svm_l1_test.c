@@ -1,0 +1,270 @@
+/* SVMs with an L1 penalty must satisfy the optimality conditions of the
+ * objective as strads/svm.h states it, under every option and on every kind of
+ * run, and report what their coefficients are worth. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "strads/svm.h"
+#include "tests/logistic_design.h"
+
+static linear_take take_result;
+
+static linear_fit fit_run(const lasso_design *design,
+                          const strads_svm_l1_options *options,
+                          const strads_engine_options *engine)
+{
+    return linear_fit_run(design, &strads_program_svm_l1, options, 1e-10,
+                          engine, take_result);
+}
+
+static void take_result(const lasso_design *d, const void *options,
+                        strads_result *result, linear_fit *fit)
+{
+    const strads_progress *last = strads_result_progress(result);
+    const void *state = strads_result_state(result);
+    uint64_t parameters;
+    uint32_t width;
+    const double *w = strads_result_values(result, &parameters, &width);
+
+    (void)options;
+    cr_assert_eq(width, 1);
+    fit->w = calloc(d->cols + 1, sizeof(*w));
+    cr_assert_not_null(fit->w);
+    memcpy(fit->w, w, d->cols * sizeof(*w));
+    fit->intercept = strads_logistic_intercepts(state)[0];
+    fit->end = strads_result_end(result);
+    fit->lambda = strads_logistic_resolved(state)->lambda;
+    fit->lambda_max = strads_logistic_lambda_max(state);
+    fit->objective = last->objective;
+    fit->gap = last->gap;
+    fit->nonzeros = last->nonzeros;
+    fit->updates_policy = last->updates_policy;
+    fit->updates_other = last->updates_other;
+}
+
+/* ---- the oracle -------------------------------------------------------- */
+
+/* The penalty's unit of column j: its standard deviation if standardised. */
+static double scale_of(const lasso_design *d, const strads_logistic_options *o,
+                       uint64_t j)
+{
+    const double n = (double)d->rows;
+    double sum = 0, squares = 0;
+
+    if (!o->standardize)
+        return 1;
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const double x = lasso_design_col(d, j)[i];
+        sum += x;
+        squares += x * x;
+    }
+    return sqrt(squares / n - (o->intercept ? sum / n * (sum / n) : 0));
+}
+
+static double short_of(const lasso_design *d, const linear_fit *fit, uint64_t i)
+{
+    return fmax(1 - d->y[i] * linear_fit_value_at(fit, d, i), 0);
+}
+
+static double worth(const lasso_design *d, const strads_logistic_options *o,
+                    const linear_fit *fit)
+{
+    double sum = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        sum += pow(short_of(d, fit, i), 2) / (double)d->rows;
+    for (uint64_t j = 0; j < d->cols; j++) {
+        const double w = scale_of(d, o, j) * fit->w[j];
+        sum += fit->lambda *
+               (o->l1_ratio * fabs(w) + (1 - o->l1_ratio) / 2 * w * w);
+    }
+    return sum;
+}
+
+/* By how much a column, or with j = cols the intercept, misses its condition,
+ * relative to lambda. */
+static double miss(const lasso_design *d, const strads_logistic_options *o,
+                   const linear_fit *fit, uint64_t j)
+{
+    double slope = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        slope -= 2 * d->y[i] * short_of(d, fit, i) *
+                 (j < d->cols ? lasso_design_col(d, j)[i] : 1) /
+                 (double)d->rows;
+    if (j == d->cols)
+        return o->intercept ? fabs(slope) / fit->lambda : 0;
+    const double s = scale_of(d, o, j), w = fit->w[j];
+    const double l1 = fit->lambda * o->l1_ratio * s;
+    slope += fit->lambda * (1 - o->l1_ratio) * s * s * w;
+    if (w == 0)
+        return fmax(fabs(slope) - l1, 0) / fit->lambda;
+    return fabs(slope + copysign(l1, w)) / fit->lambda;
+}
+
+static void expect_optimal(const lasso_design *d,
+                           const strads_svm_l1_options *options,
+                           const strads_engine_options *engine,
+                           const char *what)
+{
+    linear_fit fit = fit_run(d, options, engine);
+    uint64_t nonzeros = 0;
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s: %s", what, strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s: ended by %d, gap %g", what,
+                 (int)fit.end, fit.gap);
+    for (uint64_t j = 0; j <= d->cols; j++)
+        cr_expect_lt(miss(d, &options->fit, &fit, j), 1e-3,
+                     "%s: column %llu misses by %g lambda", what,
+                     (unsigned long long)j, miss(d, &options->fit, &fit, j));
+    const double value = worth(d, &options->fit, &fit);
+    cr_expect_lt(fabs(value - fit.objective), 1e-9 * value,
+                 "%s: reports %.15g at %.15g", what, fit.objective, value);
+    for (uint64_t j = 0; j < d->cols; j++)
+        nonzeros += fit.w[j] != 0;
+    cr_expect_eq(fit.nonzeros, nonzeros);
+    linear_fit_free(&fit);
+}
+
+/* ---- tests ------------------------------------------------------------- */
+
+static const strads_svm_l1_options variants[] = {
+    {.fit = {.c = 1, .l1_ratio = 1}},
+    {.fit = {.c = 30, .l1_ratio = 1}, .loss = "squared-hinge"},
+    {.fit = {.c = .3, .l1_ratio = 1, .intercept = true}},
+    {.fit = {.lambda_ratio = .05, .l1_ratio = 1, .standardize = true}},
+    {.fit = {.lambda_ratio = .02,
+             .l1_ratio = .4,
+             .intercept = true,
+             .standardize = true}},
+    {.fit = {.c = 1, .l1_ratio = 0}},
+    {.fit = {.c = .1, .l1_ratio = 0, .intercept = true}},
+};
+
+enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
+
+static lasso_design design_of(uint64_t rows, uint64_t cols, double density,
+                              double correlation)
+{
+    return logistic_design_random(&(lasso_recipe){.rows = rows,
+                                                  .cols = cols,
+                                                  .seed = rows + cols,
+                                                  .density = density,
+                                                  .correlation = correlation,
+                                                  .noise = 2});
+}
+
+Test(svm_l1, kkt_conditions_hold_under_every_option)
+{
+    lasso_design designs[] = {design_of(60, 20, 1, 0),
+                              design_of(40, 150, 1, .9),
+                              design_of(200, 400, .1, .5),
+                              design_of(400, 60, .1, .7)};
+
+    for (size_t i = 0; i < sizeof(designs) / sizeof(designs[0]); i++) {
+        for (size_t k = 0; k < VARIANTS; k++) {
+            char what[64];
+            (void)snprintf(what, sizeof(what), "design %zu, variant %zu", i, k);
+            expect_optimal(&designs[i], &variants[k], NULL, what);
+        }
+        lasso_design_free(&designs[i]);
+    }
+}
+
+Test(svm_l1, workers_and_partitions_reach_the_same)
+{
+    lasso_design design = design_of(150, 200, .3, .5);
+
+    for (uint32_t workers = 1; workers <= 4; workers *= 2)
+        for (size_t k = 0; k < VARIANTS; k += 2) {
+            char what[64];
+            const strads_engine_options engine = {.workers = workers,
+                                                  .partitions = 4,
+                                                  .tolerance = 1e-10};
+            (void)snprintf(what, sizeof(what), "%u workers, variant %zu",
+                           workers, k);
+            expect_optimal(&design, &variants[k], &engine, what);
+        }
+    lasso_design_free(&design);
+}
+
+Test(svm_l1, above_lambda_max_all_coefficients_are_0_and_below_one_is_not)
+{
+    lasso_design design = design_of(80, 30, 1, 0);
+
+    for (int intercept = 0; intercept < 2; intercept++) {
+        strads_svm_l1_options options = {.fit = {.lambda_ratio = 1.001,
+                                                 .l1_ratio = 1,
+                                                 .intercept = intercept}};
+        linear_fit fit = fit_run(&design, &options, NULL);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.nonzeros, 0);
+        linear_fit_free(&fit);
+        options.fit.lambda_ratio = .98;
+        fit = fit_run(&design, &options, NULL);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_gt(fit.nonzeros, 0);
+        linear_fit_free(&fit);
+    }
+    lasso_design_free(&design);
+}
+
+/* Rows x and -x of one column with labels 1 and -1: |w| + 2 C (1 - x w)^2 has
+ * its minimum at x w = 1 - 1 / (4 C x), or at 0. */
+Test(svm_l1, two_points_have_the_solution_that_can_be_written_down)
+{
+    lasso_design d = lasso_design_zero(2, 1);
+
+    lasso_design_col(&d, 0)[0] = 2;
+    lasso_design_col(&d, 0)[1] = -2;
+    d.y[0] = 1;
+    d.y[1] = -1;
+    for (double c = .01; c < 1000; c *= 10) {
+        const strads_svm_l1_options options = {.fit = {.c = c, .l1_ratio = 1}};
+        linear_fit fit = fit_run(&d, &options, NULL);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_float_eq(fit.w[0], fmax(1 - 1 / (8 * c), 0) / 2, 1e-6,
+                           "C %g: %.9g", c, fit.w[0]);
+        linear_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
+
+Test(svm_l1, separable_equal_and_empty_columns_and_scales_are_no_trouble)
+{
+    lasso_design d = design_of(60, 12, 1, 0);
+
+    for (uint64_t i = 0; i < 60; i++) {
+        lasso_design_col(&d, 0)[i] = 1e8 * d.y[i];
+        lasso_design_col(&d, 1)[i] *= 1e-8;
+        lasso_design_col(&d, 2)[i] = 0;
+        lasso_design_col(&d, 4)[i] = lasso_design_col(&d, 3)[i];
+    }
+    const strads_svm_l1_options options = {.fit = {.c = 10, .l1_ratio = 1}};
+    linear_fit fit = fit_run(&d, &options, NULL);
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(fit.end, STRADS_END_CONVERGED);
+    cr_expect_eq(fit.w[1], 0);
+    cr_expect_eq(fit.w[2], 0);
+    cr_expect_leq(worth(&d, &options.fit, &fit),
+                  (1 + 1e-9) * fit.lambda * 1e-8);
+    linear_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
+Test(svm_l1, what_it_cannot_do_is_refused)
+{
+    lasso_design d = design_of(10, 3, 1, 0);
+    const strads_svm_l1_options wrong[] = {{.loss = "hinge"},
+                                           {.fit = {.c = -1}},
+                                           {.fit = {.c = 1, .lambda = 1}}};
+
+    for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+        linear_fit fit = fit_run(&d, &wrong[k], NULL);
+        cr_expect_eq(fit.err, STRADS_EINVAL, "%zu: %s", k, strads_error_text());
+        linear_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
