@@ -56,8 +56,8 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
     l->held.start = calloc(l->blocks + 1, sizeof(*l->held.start));
     l->cell = calloc(cells + 1, sizeof(*l->cell));
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
-    l->rating = malloc(sizeof(*l->rating) * (ratings + 1));
-    l->p = mf_floats(l->users * l->stride);
+    l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
+    l->p = mf_large_floats(l->users * l->stride);
     l->p_good = mf_floats(l->users * l->stride);
     if (!l->first || !l->held.start || !l->cell || !l->order || !l->rating ||
         !l->p || !l->p_good)

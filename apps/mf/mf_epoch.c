@@ -61,6 +61,15 @@ static size_t micro_bytes(const mf_local *l, uint32_t m)
     return sizeof(float) * l->stride * (left < all ? left : all);
 }
 
+/* The first ratings of the next cell: from there on they come by themselves. */
+static void fetch(const mf_rating *rating)
+{
+    enum { LINES = 8 };
+
+    for (uint32_t k = 0; k < LINES; k++)
+        __builtin_prefetch((const char *)rating + (size_t)k * MF_ALIGN);
+}
+
 /* What a sweep's steps take off a row whose penalty is its own, in equal parts
  * at each of n visits. */
 static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
@@ -92,6 +101,7 @@ static double sweep_block(mf_local *l, const strads_task *task)
     for (uint32_t k = 0; k < l->micros; k++) {
         const uint32_t m = l->order[k];
         const uint32_t next = l->order[k + 1 < l->micros ? k + 1 : k];
+        fetch(l->rating + l->first[b] + cell[next]);
         step.p = micro_rows(l, m);
         step.ahead = (const char *)micro_rows(l, next);
         step.ahead_bytes = micro_bytes(l, next);

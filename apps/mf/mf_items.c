@@ -10,7 +10,7 @@ static strads_err items_new(uint64_t floats, mf_items **out)
     mf_items *items = calloc(1, sizeof(*items));
 
     if (items)
-        items->q = mf_floats(floats);
+        items->q = mf_large_floats(floats);
     if (!items || !items->q) {
         free(items);
         return mf_no_memory("items' factors", 4 * floats);

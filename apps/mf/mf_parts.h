@@ -323,5 +323,11 @@ void mf_end(void *state);
 strads_err mf_no_memory(const char *what, uint64_t bytes);
 /* Zeroed rows of floats at MF_ALIGN, to be freed by free. */
 float *mf_floats(uint64_t n);
+/* Bytes that are read here and there, not zeroed, to be freed by free: in large
+ * pages where these are to be had, for addresses of many small ones are not all
+ * at hand. Takes whole pages, which is 2 MB more at most. */
+void *mf_large(uint64_t bytes);
+/* mf_floats in such pages. */
+float *mf_large_floats(uint64_t n);
 
 #endif

@@ -26,7 +26,7 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
     r->item = malloc(sizeof(*r->item) * (ratings + 1));
     r->left = malloc(sizeof(*r->left) * (ratings + 1));
     r->q = mf_floats((uint64_t)l->items * l->stride);
-    r->pair = mf_floats(2 * (uint64_t)l->items);
+    r->pair = mf_large_floats(2 * (uint64_t)l->items);
     l->p = mf_floats(l->users * l->stride);
     return r->start && l->held.start && r->item && r->left && r->q && r->pair &&
                    l->p

@@ -12,8 +12,8 @@ static bool room_for_factors(mf_local *l)
     mf_rows *r = &l->rows;
     const uint64_t square = (uint64_t)l->stride * l->stride;
 
-    l->p = mf_floats(l->users * l->stride);
-    r->q = mf_floats((uint64_t)l->items * l->stride);
+    l->p = mf_large_floats(l->users * l->stride);
+    r->q = mf_large_floats((uint64_t)l->items * l->stride);
     if (l->options.implicit) {
         r->gram = mf_floats(square);
         r->items_gram = mf_floats(square);

@@ -1,5 +1,6 @@
 /* Memory of a partition and of the coordinator. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "mf_parts.h"
 
@@ -15,6 +16,27 @@ float *mf_floats(uint64_t n)
     float *x = aligned_alloc(MF_ALIGN, bytes);
 
     return x ? memset(x, 0, bytes) : NULL;
+}
+
+void *mf_large(uint64_t bytes)
+{
+    enum { PAGE = 2 << 20, LEAST = PAGE / 8 };
+    const uint64_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+
+    if (bytes < LEAST)
+        return aligned_alloc(MF_ALIGN,
+                             (bytes + MF_ALIGN) / MF_ALIGN * MF_ALIGN);
+    void *x = aligned_alloc(PAGE, whole);
+    if (x)
+        (void)madvise(x, whole, MADV_HUGEPAGE); /* small ones do as well */
+    return x;
+}
+
+float *mf_large_floats(uint64_t n)
+{
+    float *x = mf_large(n * sizeof(float));
+
+    return x ? memset(x, 0, n * sizeof(float)) : NULL;
 }
 
 /* ---- a partition ------------------------------------------------------- */
