@@ -169,10 +169,12 @@ static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
 {
     strads_err err = STRADS_OK;
     sti_urn_loosen(s->urn);
-    for (uint32_t i = 0; i < s->setup->parameters && !err; i++)
+    for (uint32_t k = 0; k < s->urn->n_floor && !err; k++) {
+        uint32_t i = sti_urn_moved(s->urn, k);
         if (s->urn->priority[i] > 0 &&
             !sti_sumtree_hidden(&s->urn->tree, sti_urn_item(s->urn, i)))
             err = take(b, s, p, i);
+    }
     sti_urn_tighten(s->urn);
     return err;
 }

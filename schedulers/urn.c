@@ -45,13 +45,30 @@ void sti_urn_close(sti_urn *urn)
     free(urn->priority);
     free(urn->touched);
     free(urn->floor);
+    free(urn->change);
     memset(urn, 0, sizeof *urn);
 }
 
-/* Notes that an item's weight is to follow; the list may overflow. */
+/* Beyond a share of all items, and when there is no memory, all is summed. */
+static void widen(sti_urn *urn)
+{
+    const uint32_t first = 512, share = 8;
+    uint32_t room = urn->room_change ? 2 * urn->room_change : first;
+    if (urn->room_change >= first && urn->room_change >= urn->tree.n / share)
+        return;
+    uint32_t *change = realloc(urn->change, room * sizeof *change);
+    if (!change)
+        return;
+    urn->change = change;
+    urn->room_change = room;
+}
+
+/* Notes that the sums are to follow an item; the list may overflow. */
 static void note(sti_urn *urn, uint32_t item)
 {
-    if (urn->n_change < STI_URN_CHANGES)
+    if (urn->n_change == urn->room_change)
+        widen(urn);
+    if (urn->n_change < urn->room_change)
         urn->change[urn->n_change] = item;
     urn->n_change++;
 }
@@ -94,7 +111,7 @@ static void weigh(sti_urn *urn, sti_blockbook_entry *entry)
 static void follow(sti_urn *urn)
 {
     sti_blockbook *book = urn->book;
-    if (urn->n_change > STI_URN_CHANGES) {
+    if (urn->n_change > urn->room_change) {
         for (uint32_t e = 0; e < book->n; e++)
             if (book->entry[e].changed)
                 weigh(urn, &book->entry[e]);
@@ -141,7 +158,9 @@ void sti_urn_hide(sti_urn *urn, uint32_t item)
     if (sti_sumtree_hidden(&urn->tree, item))
         return;
     sti_sumtree_hide(&urn->tree, item);
-    if (!urn->loose)
+    if (urn->loose)
+        note(urn, item);
+    else
         sti_sumtree_settle(&urn->tree, 1, &item);
 }
 
@@ -150,7 +169,9 @@ void sti_urn_show(sti_urn *urn, uint32_t item)
     if (!sti_sumtree_hidden(&urn->tree, item))
         return;
     sti_sumtree_show(&urn->tree, item);
-    if (!urn->loose)
+    if (urn->loose)
+        note(urn, item);
+    else
         sti_sumtree_settle(&urn->tree, 1, &item);
 }
 
@@ -162,7 +183,11 @@ void sti_urn_loosen(sti_urn *urn)
 void sti_urn_tighten(sti_urn *urn)
 {
     urn->loose = false;
-    sti_sumtree_rebuild(&urn->tree);
+    if (urn->n_change > urn->room_change)
+        sti_sumtree_rebuild(&urn->tree);
+    else if (urn->n_change)
+        sti_sumtree_settle(&urn->tree, urn->n_change, urn->change);
+    urn->n_change = 0;
 }
 
 void sti_urn_join(sti_urn *urn, uint32_t e)
@@ -183,6 +208,8 @@ void sti_urn_part(sti_urn *urn, uint32_t e)
         uint32_t i = entry->param[k];
         sti_sumtree_put(&urn->tree, i, urn->priority[i]);
         sti_sumtree_show(&urn->tree, i);
+        if (urn->loose)
+            note(urn, i);
     }
     if (!urn->loose)
         sti_sumtree_settle(&urn->tree, entry->block.n, entry->param);

@@ -17,8 +17,6 @@
 #define STI_URN_NONE UINT32_MAX
 #define STI_URN_AGAIN (UINT32_MAX - 1)
 
-enum { STI_URN_CHANGES = 512 };
-
 typedef struct sti_urn {
     sti_blockbook *book; /* who is in which block */
     sti_sumtree tree;    /* weights of items; 0 for all members but the first */
@@ -27,8 +25,8 @@ typedef struct sti_urn {
     bool *touched;       /* [J] the floor is for it */
     uint32_t *floor;     /* [n_floor] the same as a list */
     uint32_t n_floor;
-    uint32_t change[STI_URN_CHANGES]; /* items whose weights are to follow */
-    uint32_t n_change;
+    uint32_t *change; /* [room_change] items that sums are to follow */
+    uint32_t n_change, room_change; /* more than there is room for: all of it */
     bool loose; /* sums are not kept up: between the two calls below */
 } sti_urn;
 
@@ -47,8 +45,9 @@ void sti_urn_set(sti_urn *urn, uint32_t n, const uint32_t *param,
 void sti_urn_hide(sti_urn *urn, uint32_t item);
 void sti_urn_show(sti_urn *urn, uint32_t item);
 
-/* Between these two many items are hidden and shown at the cost of O(1) each;
- * meanwhile nothing may be drawn, and no sum is right. */
+/* Between these two many items are hidden and shown at the cost of O(1) each,
+ * which is made good at the end for those alone; meanwhile nothing may be
+ * drawn, and no sum is right. */
 void sti_urn_loosen(sti_urn *urn);
 void sti_urn_tighten(sti_urn *urn);
 
@@ -58,6 +57,14 @@ void sti_urn_join(sti_urn *urn, uint32_t e);
 
 /* Entry e is about to be dissolved: its members are shown items again. */
 void sti_urn_part(sti_urn *urn, uint32_t e);
+
+/* Those that have moved, the k-th of urn->n_floor: whoever has a positive
+ * priority is among them. */
+static inline uint32_t sti_urn_moved(sti_urn *urn, uint32_t k)
+{
+    urn->tree.steps++;
+    return urn->floor[k];
+}
 
 /* The floor, when hidden items weigh so much. */
 double sti_urn_floor(const sti_urn *urn, double hidden);
