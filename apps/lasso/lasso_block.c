@@ -76,7 +76,8 @@ static double sweep(block_problem *problem)
     for (uint32_t k = 0; k < problem->n; k++) {
         const uint32_t j = strads_block_param(problem->block, k);
         const double *row = problem->gram + (size_t)k * problem->n;
-        const double shrink = state->l2 * state->scale[j] * state->scale[j];
+        const double shrink =
+            state->l2 * lasso_scale(state, j) * lasso_scale(state, j);
         const double w = problem->w[k], curvature = row[k] + shrink;
         const double step =
             lasso_step(state, j, w, problem->q[k] - shrink * w, curvature);

@@ -35,7 +35,7 @@ typedef struct sums {
 static void take_column(const lasso_state *state, uint64_t j, double gradient,
                         double w, sums *sum)
 {
-    const double s = state->scale[j];
+    const double s = lasso_scale(state, j);
     const bool positive = state->options.positive;
     const double slope = gradient / s - state->l2 * s * w, plain = gradient / s;
     const double over = (positive ? plain : fabs(plain)) - state->l1;
@@ -73,7 +73,7 @@ static void take_all(lasso_state *state, const double *gradient,
                      const double *w, double residual_sum, sums *sum)
 {
     for (uint64_t j = 0; j < state->columns; j++) {
-        const double s = state->scale[j];
+        const double s = lasso_scale(state, j);
         const double g = state->norm[j] > 0
                              ? gradient[j] - state->mean[j] * residual_sum
                              : 0;

@@ -27,7 +27,7 @@ enum { MANY = 1024 };
 /* .5 (norm + L2 s^2) step^2; a constant column can only lose its penalty. */
 static double own_gain(const lasso_state *state, uint64_t j, double w)
 {
-    const double s = state->scale[j];
+    const double s = lasso_scale(state, j);
     const double curvature = state->norm[j] + state->l2 * s * s;
     const double step = lasso_step(state, j, w, state->slope[j], curvature);
 
@@ -48,7 +48,7 @@ static bool violates(const lasso_state *state, uint64_t j)
     const double slope = state->slope[j];
     const double size = state->options.positive ? slope : fabs(slope);
 
-    return size > state->l1 * state->scale[j] && state->norm[j] > 0;
+    return size > state->l1 * lasso_scale(state, j) && state->norm[j] > 0;
 }
 
 /* Gathers the violators, with their urgency. */
@@ -107,6 +107,8 @@ static uint32_t grow_set(lasso_state *state, const double *w)
 
     for (uint32_t k = 0; k < n; k++)
         lasso_join(state, state->candidate[k]);
+    for (uint32_t k = n; k < violators; k++)
+        state->urgency[state->candidate[k]] = 0;
     if (state->path)
         lasso_path_seed(state, SEED_MAX);
     for (uint32_t k = 0; k < state->n_set; k++) {
@@ -138,17 +140,20 @@ static double rest_level(lasso_state *state, uint32_t violators, double urgent)
 static void tell_priorities(strads_commit *commit)
 {
     lasso_state *state = commit->state;
-    const bool first = state->blocks == 0;
-    const uint32_t n = first ? (uint32_t)state->columns : state->n_set;
-    const uint32_t *who = first ? state->all : state->set;
+    const uint32_t p = (uint32_t)state->columns;
 
     state->left = state->gained = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        const uint32_t j = who[k];
-        state->told[k] = state->in_set[j] ? state->urgency[j] : 0;
+    for (uint32_t k = 0; k < state->n_set; k++) {
+        state->told[k] = state->urgency[state->set[k]];
         state->left += state->told[k];
     }
-    strads_commit_prioritise(commit, n, who, state->told);
+    if (state->blocks > 0) {
+        strads_commit_prioritise(commit, state->n_set, state->set, state->told);
+        return;
+    }
+    for (uint32_t j = 0; j < p; j++)
+        state->candidate[j] = j;
+    strads_commit_prioritise(commit, p, state->candidate, state->urgency);
 }
 
 /* How small the gap within the set should get before the next scan: with no

@@ -63,7 +63,7 @@ double lasso_rise(const lasso_state *state, const double *w_new,
     double sum = 0;
 
     for (uint32_t k = 0; k < gram->n; k++) {
-        const double s = state->scale[gram->member[k]], w = gram->w[k];
+        const double s = lasso_scale(state, gram->member[k]), w = gram->w[k];
         sum -= (w_new[k] - w) * (gram->q[k] + q_new[k]) / 2;
         sum += state->l1 * s * (fabs(w_new[k]) - fabs(w));
         sum += state->l2 / 2 * s * s * (w_new[k] * w_new[k] - w * w);

@@ -131,7 +131,7 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
         return err;
     for (uint32_t k = 0; k < gram->n; k++) {
         const uint32_t j = gram->member[k];
-        const double s = state->scale[j], w = commit->value[j];
+        const double s = lasso_scale(state, j), w = commit->value[j];
         gram->w[k] = w;
         gram->q[k] = state->slope[j] + state->l2 * s * s * w;
     }
@@ -198,7 +198,7 @@ static double best_step(const lasso_state *state, uint32_t k, double *gain)
 {
     const lasso_gram *gram = state->gram;
     const uint32_t j = gram->member[k];
-    const double s = state->scale[j], shrink = state->l2 * s * s;
+    const double s = lasso_scale(state, j), shrink = state->l2 * s * s;
     const double curvature = state->norm[j] + shrink, w = gram->w[k];
     const double step =
         lasso_step(state, j, w, gram->q[k] - shrink * w, curvature);

@@ -81,11 +81,11 @@ static void set_column(lasso_state *state, uint64_t j, double sum,
     const double mean = state->options.intercept ? sum / n : 0;
     const double centred = squares - n * mean * mean;
 
-    state->mean[j] = mean;
+    if (state->options.intercept) /* else it stays 0, and its memory unused */
+        state->mean[j] = mean;
     state->norm[j] = centred > ROUNDING * squares ? centred : 0;
-    state->scale[j] = 1;
-    if (state->options.standardize && state->norm[j] > 0)
-        state->scale[j] = sqrt(state->norm[j] / n);
+    if (state->scale)
+        state->scale[j] = state->norm[j] > 0 ? sqrt(state->norm[j] / n) : 1;
 }
 
 /* lambda_max = max_j |x_j' y_c| / (s_j n l1_ratio): below it some column's
@@ -103,7 +103,7 @@ void lasso_set_moments(lasso_state *state, const double *merged)
         if (state->norm[j] == 0)
             continue;
         state->xy[j] = xy[j] - state->mean[j] * y_sum;
-        const double slope = state->xy[j] / state->scale[j];
+        const double slope = state->xy[j] / lasso_scale(state, j);
         const double size = o->positive ? slope : fabs(slope);
         steepest = size > steepest ? size : steepest;
     }

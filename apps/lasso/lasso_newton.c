@@ -51,7 +51,7 @@ static void fill(const lasso_state *state, support *s)
     for (uint32_t i = 0; i < s->n; i++) {
         const uint32_t k = s->place[i], j = gram->member[k];
         const double *row = gram->entry + (size_t)k * gram->room;
-        const double scale = state->scale[j],
+        const double scale = lasso_scale(state, j),
                      shrink = state->l2 * scale * scale;
         double *line = s->matrix + (size_t)i * s->n;
         for (uint32_t l = 0; l <= i; l++)

@@ -146,7 +146,7 @@ strads_err lasso_packed_start(lasso_state *state, const double *w)
     }
     for (uint32_t k = 0; k < state->n_set; k++) {
         const uint32_t j = state->set[k];
-        const double s = state->scale[j], shrink = state->l2 * s * s;
+        const double s = lasso_scale(state, j), shrink = state->l2 * s * s;
         packed->member[k] =
             (lasso_packed_member){.w = w[j],
                                   .shrink = shrink,
@@ -287,7 +287,7 @@ static double value_at(const work *b, const double *point)
 
     value -= r[rows] * r[rows] / (2 * state->rows);
     for (uint32_t i = 0; i < b->live; i++) {
-        const double s = state->scale[state->set[b->place[i]]];
+        const double s = lasso_scale(state, state->set[b->place[i]]);
         const double w = s * point[i];
         value += state->l1 * fabs(w) + state->l2 / 2 * w * w;
     }

@@ -127,12 +127,11 @@ typedef struct lasso_state {
     /* Of every column, [columns] each. */
     double *mean;    /* 0 without an intercept */
     double *norm;    /* |x_c|^2; 0: never enters */
-    double *scale;   /* s_j */
+    double *scale;   /* s_j; NULL: all 1 */
     double *xy;      /* x_c' y_c */
     double *slope;   /* of the smooth part, downward, at the last scan */
-    double *urgency; /* what its own step would gain; see lasso_choice.c */
+    double *urgency; /* what a member's own step would gain; else 0 */
     double *told;    /* priorities on their way to the policy */
-    uint32_t *all;   /* 0, 1, 2, ... */
     uint32_t *set;   /* the working set: n_set columns */
     uint32_t *candidate;
     uint32_t *support; /* Newton's, within a block */
@@ -157,6 +156,11 @@ typedef struct lasso_state {
     size_t room_block;
 } lasso_state;
 
+static inline double lasso_scale(const lasso_state *state, uint64_t j)
+{
+    return state->scale ? state->scale[j] : 1;
+}
+
 /* The best step of one coordinate alone from w, where the smooth part slopes
  * down by `slope` and has that curvature, and |w| costs l1. */
 static inline double lasso_step_at(double w, double slope, double curvature,
@@ -177,7 +181,7 @@ static inline double lasso_step(const lasso_state *state, uint64_t j, double w,
 {
     if (state->norm[j] == 0 || !(curvature > 0))
         return -w;
-    return lasso_step_at(w, slope, curvature, state->l1 * state->scale[j],
+    return lasso_step_at(w, slope, curvature, state->l1 * lasso_scale(state, j),
                          state->options.positive);
 }
 

@@ -162,7 +162,7 @@ void lasso_path_seed(lasso_state *state, uint32_t most)
         return;
     state->path->fresh = false;
     for (uint32_t j = 0; j < state->columns; j++) {
-        const double slope = state->slope[j] / state->scale[j];
+        const double slope = state->slope[j] / lasso_scale(state, j);
         steepness[j] = state->options.positive ? slope : fabs(slope);
         if (!state->in_set[j] && state->norm[j] > 0 && steepness[j] >= level)
             state->candidate[n++] = j;

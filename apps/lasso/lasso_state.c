@@ -140,11 +140,9 @@ strads_err lasso_shape(const void *config, const strads_data *data,
 /* All arrays of a state of p columns; false when memory runs out. */
 static bool reserve(lasso_state *state, uint64_t p)
 {
-    double **numbers[] = {&state->mean, &state->norm,  &state->scale,
-                          &state->xy,   &state->slope, &state->urgency,
-                          &state->told};
-    uint32_t **columns[] = {&state->all, &state->set, &state->candidate,
-                            &state->support};
+    double **numbers[] = {&state->mean,  &state->norm,    &state->xy,
+                          &state->slope, &state->urgency, &state->told};
+    uint32_t **columns[] = {&state->set, &state->candidate, &state->support};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!(*numbers[i] = calloc(p + 1, sizeof(double))))
@@ -152,6 +150,9 @@ static bool reserve(lasso_state *state, uint64_t p)
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         if (!(*columns[i] = calloc(p + 1, sizeof(uint32_t))))
             return false;
+    if (state->options.standardize &&
+        !(state->scale = calloc(p + 1, sizeof(double))))
+        return false;
     state->in_set = calloc(p + 1, sizeof(bool));
     return state->in_set != NULL;
 }
@@ -161,17 +162,18 @@ strads_err lasso_begin(const void *config, const strads_data *data,
 {
     const uint64_t p = shape->parameters;
     lasso_state *state = calloc(1, sizeof(*state));
-    strads_err err;
+    strads_err err = STRADS_OK;
 
+    if (state)
+        err = lasso_options_resolve(config, &state->options);
+    if (err)
+        goto fail;
     if (!state || !reserve(state, p)) {
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for the working set of %llu columns",
                           (unsigned long long)p);
         goto fail;
     }
-    err = lasso_options_resolve(config, &state->options);
-    if (err)
-        goto fail;
     err = lasso_gram_new(p, &state->gram);
     if (!err)
         err = lasso_packed_new(p, shape->rows, &state->packed);
@@ -182,8 +184,6 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     state->columns = p;
     state->shrink = 1;
     state->watch.least = INFINITY;
-    for (uint64_t j = 0; j < p; j++)
-        state->all[j] = (uint32_t)j;
     state->entries = (double)strads_data_nnz(data);
     *out = state;
     return STRADS_OK;
@@ -208,7 +208,6 @@ void lasso_end(void *begun)
     free(state->slope);
     free(state->urgency);
     free(state->told);
-    free(state->all);
     free(state->set);
     free(state->candidate);
     free(state->support);
