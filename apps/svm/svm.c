@@ -175,26 +175,15 @@ static strads_err open(const strads_task *task, void **out)
     return err ? err : svm_open(task, &problem, out);
 }
 
-const strads_program strads_program_svm = {.size = sizeof(strads_program),
+const strads_program strads_program_svm = {SVM_COMPUTED,
                                            .name = "svm",
                                            .summary =
                                                "linear support vector machine",
-                                           .split = STRADS_SPLIT_ROWS,
-                                           .layout = STRADS_LAYOUT_ROWS,
                                            .options = svm_option_table,
                                            .config_size =
                                                sizeof(strads_svm_options),
                                            .defaults = &svm_defaults,
                                            .shape = shape,
-                                           .weight = svm_weight,
                                            .begin = begin,
-                                           .end = svm_end,
                                            .open = open,
-                                           .close = svm_close,
-                                           .refresh = svm_refresh,
-                                           .schedule = svm_schedule,
-                                           .phases = svm_phases,
-                                           .n_phases = SVM_PHASES,
-                                           .objective = svm_objective,
-                                           .owned = svm_owned,
-                                           .pooled = true};
+                                           .objective = svm_objective};

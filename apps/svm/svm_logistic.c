@@ -188,23 +188,12 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
 }
 
 const strads_program strads_program_logistic_dual = {
-    .size = sizeof(strads_program),
+    SVM_COMPUTED,
     .name = "logistic-dual",
     .summary = "logistic regression, L2 alone, in the dual",
-    .split = STRADS_SPLIT_ROWS,
-    .layout = STRADS_LAYOUT_ROWS,
     .options = option_table,
     .config_size = sizeof(strads_logistic_options),
     .shape = shape,
-    .weight = svm_weight,
     .begin = begin,
-    .end = svm_end,
     .open = open,
-    .close = svm_close,
-    .refresh = svm_refresh,
-    .schedule = svm_schedule,
-    .phases = svm_phases,
-    .n_phases = SVM_PHASES,
-    .objective = objective,
-    .owned = svm_owned,
-    .pooled = true};
+    .objective = objective};

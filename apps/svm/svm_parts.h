@@ -174,7 +174,7 @@ strads_err svm_update_take(strads_task *task);
 /* ---- the coordinator --------------------------------------------------- */
 
 /* Parts of a pass at most; a merge comes after each. */
-enum { SVM_PARTS_MAX = 8 };
+enum { SVM_PARTS_MAX = 4 };
 
 /* The groups of one pool of partitions, as the coordinator sees them. A pass is
  * over when each group that does not rest has been visited once. */
@@ -261,9 +261,17 @@ extern const strads_svm_options svm_defaults;
 strads_err svm_options_resolve(const strads_svm_options *given,
                                svm_problem *out);
 
-/* svm.c: how a run goes, and its phases, whatever the loss. */
+/* svm.c: how a run goes, and its phases, whatever the loss; so all slots but
+ * those that look at a program's options. */
 strads_err svm_schedule(strads_turn *turn);
 extern const strads_phase svm_phases[];
+
+#define SVM_COMPUTED                                                      \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,           \
+    .layout = STRADS_LAYOUT_ROWS, .weight = svm_weight, .end = svm_end,   \
+    .close = svm_close, .refresh = svm_refresh, .schedule = svm_schedule, \
+    .phases = svm_phases, .n_phases = SVM_PHASES, .owned = svm_owned,     \
+    .pooled = true
 
 /* svm_pass.c: what the policy is told, so that it chooses each group that does
  * not rest once a pass. The first pass; a block's end; a partition's scan, of

@@ -19,7 +19,7 @@
 
 /* A join goes over as many numbers as there are columns, and is worth as many
  * entries as this for each of them. */
-enum { ENTRIES_A_COLUMN = 3 };
+enum { ENTRIES_A_COLUMN = 4 };
 
 /* Whether a group is to be visited in this pass, and whether the policy has
  * been told so. */
