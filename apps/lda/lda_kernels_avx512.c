@@ -18,7 +18,8 @@ const lda_kernels *lda_kernels_avx512(void)
 
 enum {
     AHEAD = 6,    /* tokens that documents are fetched before */
-    UNROLLED = 8, /* vectors of a document that fit into registers */
+    UNROLLED = 8, /* vectors of a row that fit into registers */
+    LISTED = 16,  /* of a list, which are summed up at once */
     LINE = 64     /* bytes */
 };
 
@@ -298,43 +299,55 @@ typedef struct listed {
     float sum;
 } listed;
 
+/* Adds sixteen topics of a list but for the own one, and tells which that is. */
+INLINE uint32_t add_line(const lda_site *s, const uint32_t *line, __m512i own,
+                         __m512 *p)
+{
+    const __m512i x = _mm512_loadu_si512(line);
+    const __m512i k = _mm512_and_si512(x, _mm512_set1_epi32(0xFFFF));
+    const __mmask16 is_own = _mm512_cmpeq_epi32_mask(k, own);
+    const __m512 n = _mm512_cvtepi32_ps(_mm512_srli_epi32(x, 16));
+    const __m512 q = gather((__mmask16)~is_own, k, s->q);
+
+    *p = _mm512_add_ps(*p, _mm512_mul_ps(n, q));
+    return is_own;
+}
+
 /* Without the token's own topic, whose place is found. vectors: known to the
  * compiler, or 0 and sums go to s->scratch. */
 INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
-                       lda_change *c, __m512 sum[UNROLLED],
+                       lda_change *c, __m512 sum[LISTED],
                        const uint32_t vectors)
 {
-    const __m512i low = _mm512_set1_epi32(0xFFFF);
-    const __m512i vfrom = _mm512_set1_epi32((int)c->from);
+    const __m512i own = _mm512_set1_epi32((int)c->from);
     __m512 p = _mm512_setzero_ps();
-    uint64_t found[2] = {0, 0};
+    uint64_t found[LISTED / 4] = {0};
 
-    for (uint32_t v = 0; v < (vectors ? vectors : lines); v++) {
-        const __m512i x = _mm512_loadu_si512(list + v * LDA_LANES);
-        const __m512i k = _mm512_and_si512(x, low);
-        const __mmask16 is_own = _mm512_cmpeq_epi32_mask(k, vfrom);
-        const __m512 n = _mm512_cvtepi32_ps(_mm512_srli_epi32(x, 16));
-        const __m512 q = gather((__mmask16)~is_own, k, s->q);
-        p = _mm512_add_ps(p, _mm512_mul_ps(n, q));
-        if (vectors) {
-            sum[v] = p;
-            found[v / 4] |= (uint64_t)is_own << (v % 4 * LDA_LANES);
-        } else {
-            _mm512_storeu_ps(s->scratch + v * LDA_LANES, p);
-            const uint32_t at = v * LDA_LANES + (uint32_t)__builtin_ctz(
-                                                    1U << LDA_LANES | is_own);
-            c->from_at = is_own ? at : c->from_at;
-        }
+#pragma GCC unroll 16
+    for (uint32_t v = 0; v < vectors; v++) {
+        const uint64_t is_own = add_line(s, list + v * LDA_LANES, own, &p);
+        sum[v] = p;
+        found[v / 4] |= is_own << (v % 4 * LDA_LANES);
     }
-    if (vectors && (found[0] || found[1]))
-        c->from_at = found[0] ? (uint32_t)__builtin_ctzll(found[0])
-                              : 64 + (uint32_t)__builtin_ctzll(found[1]);
+#pragma GCC unroll 4
+    for (uint32_t f = 0; f < vectors; f += 4) {
+        if (found[f / 4])
+            c->from_at =
+                f * LDA_LANES + (uint32_t)__builtin_ctzll(found[f / 4]);
+    }
+    for (uint32_t v = 0; vectors == 0 && v < lines; v++) {
+        const uint32_t is_own = add_line(s, list + v * LDA_LANES, own, &p);
+        _mm512_storeu_ps(s->scratch + v * LDA_LANES, p);
+        const uint32_t at =
+            v * LDA_LANES + (uint32_t)__builtin_ctz(1U << LDA_LANES | is_own);
+        c->from_at = is_own ? at : c->from_at;
+    }
     p = prefix(p);
     return (listed){p, lane_at(p, 15)};
 }
 
 INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
-                        __m512 p, float u, const __m512 sum[UNROLLED],
+                        __m512 p, float u, const __m512 sum[LISTED],
                         lda_change *c, const uint32_t vectors)
 {
     const uint32_t lane = lane_of(p, &u);
@@ -342,7 +355,7 @@ INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
     const uint32_t n = vectors ? vectors : lines;
     __m512i rank = _mm512_setzero_si512();
 
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (uint32_t v = 0; v < n; v++)
         rank =
             count_at_most(rank,
@@ -376,7 +389,7 @@ INLINE void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
 {
     lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
     const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
-    __m512 sum[UNROLLED];
+    __m512 sum[LISTED];
     const listed l = sum_list(s, list, lines, &c, sum, vectors);
     const lda_own own = lda_own_of(s, list, &c);
 
@@ -437,6 +450,14 @@ static void draw_lists(lda_site *shared, const lda_documents *documents,
             CASE(6);
             CASE(7);
             CASE(8);
+            CASE(9);
+            CASE(10);
+            CASE(11);
+            CASE(12);
+            CASE(13);
+            CASE(14);
+            CASE(15);
+            CASE(16);
 #undef CASE
         default:
             token_in_list(s, list, used, z, 0);
