@@ -5,7 +5,7 @@
  * working set.
  *
  *     labels   which there are         -> two classes, weights, b at w = 0
- *     moments  sum c x, sum c x^2, X'r -> scales, lambda_max
+ *     moments  sum c x^2, X'r at w = 0  -> scales, lambda_max, a first scan
  *     rows     y and c                 -> the coordinator
  *     level    sum r, sum h            -> b at a start value's w
  *     scan     X'r, losses             -> gap, working set, priorities
@@ -293,11 +293,6 @@ static size_t partial_labels(const strads_task *task)
     return sizeof(linear_survey);
 }
 
-static size_t partial_moments(const strads_task *task)
-{
-    return 3 * (size_t)task->block.n;
-}
-
 static size_t partial_rows(const strads_task *task)
 {
     const bool softmax = logistic_is_softmax(task->config, task->width);
@@ -340,7 +335,7 @@ static const strads_phase phases[] = {
     [LOGISTIC_MOMENTS] = {.name = "moments",
                           .when = STRADS_WHEN_CALLED,
                           .blind = true,
-                          .partial = partial_moments,
+                          .partial = logistic_partial_moments,
                           .update = logistic_update_moments,
                           .aggregate = logistic_aggregate_moments},
     [LOGISTIC_ROWS] = {.name = "rows",

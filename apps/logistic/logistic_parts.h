@@ -169,6 +169,7 @@ logistic_rows logistic_rows_of(const logistic_local *local);
 /* logistic_start.c: of the phases with these names. */
 strads_err logistic_update_labels(strads_task *task);
 strads_err logistic_receive_labels(strads_task *task);
+size_t logistic_partial_moments(const strads_task *task);
 strads_err logistic_update_moments(strads_task *task);
 strads_err logistic_update_rows(strads_task *task);
 strads_err logistic_update_level(strads_task *task);

@@ -120,7 +120,11 @@ static strads_err turn_to(strads_commit *commit, double share)
         ridge->told[j] += ridge->value[j];
     }
     state->next = LOGISTIC_TO_PRODUCT;
-    return logistic_also(commit, count(state), ridge->param, ridge->value);
+    if (commit->phase != LOGISTIC_PRODUCT)
+        return logistic_also(commit, count(state), ridge->param, ridge->value);
+    for (uint32_t j = 0; j < count(state); j++) /* it is the block */
+        commit->change[logistic_at(state, j)] = ridge->value[j];
+    return STRADS_OK;
 }
 
 /* scaled = M^-1 rest, over what may move. */

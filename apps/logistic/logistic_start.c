@@ -70,26 +70,57 @@ static strads_err begin_target(const strads_task *task, uint32_t target)
     return err;
 }
 
-/* X'r where w = 0 and b is the best one. */
+size_t logistic_partial_moments(const strads_task *task)
+{
+    return 3 * (size_t)task->block.n + LOGISTIC_SIDES;
+}
+
+/* sum c x^2, which is x'x where no row counts otherwise than once. */
+static double squares_of(const logistic_local *local, const linear_column *x,
+                         bool plain)
+{
+    return plain && x->f64 ? local->kernels->dot_dense(x->n, x->f64, x->f64)
+                           : linear_squares(x, local->c);
+}
+
+static bool is_plain(const logistic_local *local)
+{
+    for (uint64_t i = 0; i < local->rows; i++)
+        if (local->c[i] != 1)
+            return false;
+    return true;
+}
+
+/* X'r where w = 0 and b is the best one. Where there is one problem, and it
+ * starts from there, that is a scan; what is missing are sums over losses. */
 strads_err logistic_update_moments(strads_task *task)
 {
     logistic_local *local = task->local;
     const linear_kernels *kernels = local->kernels;
+    const strads_logistic_options *options = task->config;
     const uint64_t p = local->columns;
     const uint32_t target = (uint32_t)(task->block.id - LOGISTIC_MOMENTS_ID);
+    const bool plain = is_plain(local);
     double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
     double pull[2];
     const strads_err err = begin_target(task, target);
 
     if (err)
         return err;
+    if (task->width == 1) {
+        const logistic_rows rows = logistic_rows_of(local);
+        logistic_catch_up(local, task->share);
+        local->loops->look(&rows, local->r,
+                           (logistic_sides *)(void *)(slope + p));
+    }
     first_pulls(task, target, pull);
     for (uint64_t i = 0; i < local->rows; i++)
         local->r[i] = local->c[i] * (local->y[i] > 0 ? pull[1] : -pull[0]);
     for (uint64_t j = 0; j < p; j++) {
         const linear_column x = linear_column_of(task->share, j);
-        sum[j] = kernels->dot(&x, local->c);
-        squares[j] = linear_squares(&x, local->c);
+        if (options->intercept)
+            sum[j] = kernels->dot(&x, local->c);
+        squares[j] = squares_of(local, &x, plain);
         slope[j] = kernels->dot(&x, local->r);
     }
     return STRADS_OK;
@@ -216,6 +247,23 @@ static void survey_next(logistic_state *state)
         state->target = 0;
 }
 
+/* What the moments know is what a scan would. */
+static strads_err take_first_scan(strads_commit *commit)
+{
+    logistic_state *state = commit->state;
+    const double *slope = commit->partial + 2 * state->columns;
+    const strads_block alive = {.n = state->n_alive, .param = state->alive};
+    double *merged = state->told;
+
+    for (uint32_t k = 0; k < state->n_alive; k++)
+        merged[k] = slope[state->alive[k]];
+    memcpy(merged + state->n_alive, slope + state->columns,
+           LOGISTIC_SIDES * sizeof(double));
+    state->scans++;
+    logistic_certify(state, &alive, merged, commit->value);
+    return logistic_choose(commit, 0);
+}
+
 /* Columns that never enter must not keep a start value either. */
 strads_err logistic_aggregate_moments(strads_commit *commit)
 {
@@ -228,9 +276,7 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
         const size_t at = logistic_at(state, (uint32_t)j);
         if (state->scale[j] == 0)
             commit->change[at] = -commit->value[at];
-        else
-            started = started || commit->value[at] != 0;
-        commit->priority[j] = 0;
+        started = started || commit->value[at] != 0;
     }
     if (started && width > 1)
         return strads_fail(STRADS_EINVAL,
@@ -241,7 +287,9 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
     else
         state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
                                                           : after_level(state);
-    return STRADS_OK;
+    return started || width > 1 || state->path || state->ridge.used
+               ? STRADS_OK
+               : take_first_scan(commit);
 }
 
 /* Newton's steps for b alone, none longer than 1, until sum r is rounding. */
@@ -267,7 +315,7 @@ strads_err logistic_aggregate_rows(strads_commit *commit)
 {
     logistic_state *state = commit->state;
 
-    state->next = LOGISTIC_TO_SCAN;
+    state->next = state->scans > 0 ? LOGISTIC_TO_FETCH : LOGISTIC_TO_SCAN;
     return state->softmax ? logistic_softmax_rows(commit)
                           : logistic_take_rows(commit);
 }

@@ -179,7 +179,7 @@ static bool reserve_state(logistic_state *state, uint64_t p)
     uint32_t **columns[] = {&state->alive, &state->candidate};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (!(*numbers[i] = calloc(p + 2, sizeof(double))))
+        if (!(*numbers[i] = calloc(p + 2 + LOGISTIC_SIDES, sizeof(double))))
             return false;
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
         if (!(*columns[i] = calloc(p + 2, sizeof(uint32_t))))
