@@ -1,4 +1,5 @@
-"""Matrix factorisation; mf.sh calls this. Parts: speed, error, peer."""
+"""Matrix factorisation; mf.sh calls this. Parts: speed, error, methods, grid,
+peer."""
 import os
 import re
 import tempfile
@@ -13,9 +14,10 @@ RANKS = (16, 40, 100)
 WANTED = {16: 220, 40: 95, 100: 45}  # M ratings a second of a core
 
 
-def make_ratings(place, quick):
+def make_ratings(place, quick, prefix=""):
     sizes = ["3000", "1000", "3e5"] if quick else ["200000", "20000", "20e6"]
-    train, test = (os.path.join(place, x) for x in ("train.txt", "test.txt"))
+    train, test = (os.path.join(place, prefix + x)
+                   for x in ("train.txt", "test.txt"))
     m.Run(os.path.join(m.PROGRAMS, "with_synthetic"), "mf", *sizes, "16", "0.5",
           "1", train, test)
     return train, test
@@ -115,6 +117,65 @@ def error(place, options, program, train, test):
         print(line, flush=True)
 
 
+# ---- methods ----------------------------------------------------------------
+
+def methods(place, options, program, train, test):
+    """The course of each method by default options, and its memory."""
+    ratings = count_lines(train)
+    print("\nrank 16, one worker, six sweeps: CPU seconds of training, test "
+          "RMSE,\nbytes a rating at the peak with all factors")
+    for method in ("sgd", "als", "cd", "ccd++"):
+        reports, peak = m.train(place, "mf", "train", train, "--test", test,
+                                "--workers", "1", "--method", method,
+                                "--sweeps", "6")
+        end = reports[-1]
+        print("%-8s %8.2f %9.5f %8.1f" % (method, end["cpu_seconds"],
+                                          end["test_rmse"], peak / ratings),
+              flush=True)
+        m.record("mf_method", method=method, cpu_seconds=end["cpu_seconds"],
+                 test_rmse=end["test_rmse"], bytes_a_rating=peak / ratings)
+
+
+# ---- a grid -----------------------------------------------------------------
+
+def split(path, place):
+    """A tenth of the lines for the test."""
+    parts = [os.path.join(place, "grid." + x) for x in ("train", "test")]
+    with open(path) as lines, open(parts[0], "w") as a, open(parts[1], "w") \
+            as b:
+        for k, line in enumerate(lines):
+            (b if k * 7919 % 10 == 3 else a).write(line)
+    return parts
+
+
+def last_error(place, train, test, *more):
+    return m.train(place, "mf", "train", train, "--test", test, "--workers",
+                   "1", *more)[0][-1]["test_rmse"]
+
+
+def grid(place, options, program, train, test):
+    """Default options against the best of steps and penalties."""
+    sets = {"generated, small": make_ratings(place, True, "small.")}
+    votes = m.find("unvotes.txt.gz", "unvotes.txt")
+    if votes:
+        sets["unvotes"] = split(m.unpack(votes, place), place)
+    if not options.quick:
+        sets["generated"] = (train, test)
+    print("\nrank 16, 20 sweeps: test RMSE by default options, and the best "
+          "of a grid")
+    for name, (a, b) in sets.items():
+        default = last_error(place, a, b)
+        best = min((last_error(place, a, b, "--step", step, "--lambda", weight),
+                    step, weight)
+                   for step in ("0.04", "0.08", "0.16")
+                   for weight in ("0.01", "0.02", "0.04", "0.08"))
+        print("%-18s %9.5f %9.5f (step %s, lambda %s): %+.2f %%"
+              % (name, default, *best, 100 * (default / best[0] - 1)),
+              flush=True)
+        m.record("mf_grid", data=name, default=default, best=best[0],
+                 step=float(best[1]), weight=float(best[2]))
+
+
 # ---- a peer -----------------------------------------------------------------
 
 def peer(place, options, program, train, test):
@@ -122,7 +183,7 @@ def peer(place, options, program, train, test):
     to be above 0 and its error says little: its time is what is compared."""
     import scipy.sparse
     from sklearn.decomposition import NMF
-    small = make_ratings(place, True)
+    small = make_ratings(place, True, "small.")
     data = np.loadtxt(small[0])
     rest = np.loadtxt(small[1])
     shape = (int(max(data[:, 0].max(), rest[:, 0].max())) + 1,
@@ -153,7 +214,8 @@ def peer(place, options, program, train, test):
 
 def main():
     options = m.parse(__doc__)
-    parts = {"speed": speed, "error": error, "peer": peer}
+    parts = {"speed": speed, "error": error, "methods": methods, "grid": grid,
+             "peer": peer}
     print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as place:
         program = options.prototypes and m.build(
