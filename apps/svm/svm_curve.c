@@ -42,9 +42,11 @@ static strads_err reserve(svm_local *local)
 
     if (local->bend)
         return STRADS_OK;
-    local->bend = malloc(stride * stride * sizeof(double));
-    local->panel = malloc(stride * SVM_PANEL_ROWS * sizeof(double));
-    return local->bend && local->panel
+    local->bend = calloc(stride * stride, sizeof(double));
+    local->panel = calloc(stride * SVM_PANEL_ROWS, sizeof(double));
+    local->h = calloc(local->rows + 1, sizeof(double));
+    local->held = calloc(local->rows + 1, sizeof(double));
+    return local->bend && local->panel && local->h && local->held
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the square of %llu columns",
@@ -89,6 +91,67 @@ static void flush(const svm_local *local, uint32_t *n)
     *n = 0;
 }
 
+/* bend += (h - held) x x' of all rows in which that is above 0; with `less` of
+ * all in which it is below 0, and bend is taken the other way round. */
+static void add_rows(const strads_task *task, bool less)
+{
+    svm_local *local = task->local;
+    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    uint32_t n = 0;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const double more = local->h[i] - local->held[i];
+        const double h = less ? -more : more;
+        if (!(h > 0))
+            continue;
+        const linear_column x = svm_row_of(task->share, i);
+        local->held[i] = local->h[i];
+        if ((double)x.n < DENSE * (double)local->columns) {
+            add_sparse(local, &x, h);
+            continue;
+        }
+        put_row(local, &x, sqrt(h), local->panel + stride * n);
+        if (++n == SVM_PANEL_ROWS)
+            flush(local, &n);
+    }
+    flush(local, &n);
+}
+
+static void turn_round(svm_local *local)
+{
+    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+
+    for (size_t k = 0; k < stride * stride; k++)
+        local->bend[k] = -local->bend[k];
+}
+
+/* Brings `bend` from the h that it is made of to those of now. From one step to
+ * the next few rows come into J or leave it, and the h of all others stay: of
+ * most losses they are one number. */
+static void bring_up(const strads_task *task)
+{
+    svm_local *local = task->local;
+    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    uint64_t now = 0, changed = 0, fewer = 0;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        now += local->h[i] != 0;
+        changed += local->h[i] != local->held[i];
+        fewer += local->h[i] < local->held[i];
+    }
+    if (changed >= now) {
+        memset(local->bend, 0, stride * stride * sizeof(double));
+        memset(local->held, 0, local->rows * sizeof(double));
+        fewer = 0;
+    }
+    add_rows(task, false);
+    if (fewer == 0)
+        return;
+    turn_round(local);
+    add_rows(task, true);
+    turn_round(local);
+}
+
 static void pack(const svm_local *local, double *out)
 {
     const size_t n = local->columns + 1;
@@ -105,42 +168,26 @@ static void pack(const svm_local *local, double *out)
 strads_err svm_update_curve(strads_task *task)
 {
     svm_local *local = task->local;
-    const uint64_t p = local->columns;
-    const size_t stride = svm_panel_stride((uint32_t)p + 1);
     const strads_err err = reserve(local);
     double *sums = task->partial + svm_partial_curve(task) - SVM_SUMS;
-    uint32_t n = 0;
 
     if (err)
         return err;
-    memset(local->bend, 0, stride * stride * sizeof(double));
-    memset(local->panel, 0, stride * SVM_PANEL_ROWS * sizeof(double));
     local->sigma = sigma_of(local);
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = svm_row_of(task->share, i);
-        double h;
-        local->z[i] = svm_dot(local, &x, local->base);
-        const double c =
-            svm_smooth(&local->sample[i], local->flat, local->sigma,
-                       local->anchor[i], local->z[i], &h);
-        sums[SVM_LOSS] +=
-            svm_loss_at(&local->sample[i], local->flat, local->z[i]);
-        sums[SVM_DUAL] += svm_dual_at(&local->sample[i], local->flat, c);
+        const svm_sample *x = &local->sample[i];
+        const linear_column row = svm_row_of(task->share, i);
+        const double z = local->z[i] = svm_dot(local, &row, local->base);
+        const double c = svm_smooth(x, local->flat, local->sigma,
+                                    local->anchor[i], z, &local->h[i]);
+        sums[SVM_LOSS] += svm_loss_at(x, local->flat, z);
+        sums[SVM_DUAL] += svm_dual_at(x, local->flat, c);
         sums[SVM_SUPPORTS] += c != 0;
         if (c != 0)
-            svm_add(local, &x, c, task->partial);
-        if (h == 0)
-            continue;
-        if ((double)x.n < DENSE * (double)p) {
-            add_sparse(local, &x, h);
-            continue;
-        }
-        put_row(local, &x, sqrt(h), local->panel + stride * n);
-        if (++n == SVM_PANEL_ROWS)
-            flush(local, &n);
+            svm_add(local, &row, c, task->partial);
     }
-    flush(local, &n);
-    pack(local, task->partial + p + 1);
+    bring_up(task);
+    pack(local, task->partial + local->columns + 1);
     return STRADS_OK;
 }
 
@@ -152,27 +199,39 @@ size_t svm_partial_slope(const strads_task *task)
     return SVM_STEPS;
 }
 
+/* The c that a row's z would have. */
+static double answer_at(const svm_local *local, uint64_t i, double z)
+{
+    double h;
+
+    return svm_smooth(&local->sample[i], local->flat, local->sigma,
+                      local->anchor[i], z, &h);
+}
+
 /* sum c(t) x_i'd for steps t: w is at the end of the direction now, and z was
- * taken at its beginning. */
+ * taken at its beginning. As c falls with z, it is one number all along where
+ * it is at both ends: most rows stay at their bound. */
 strads_err svm_update_slope(strads_task *task)
 {
     svm_local *local = task->local;
-    double step[SVM_STEPS];
+    double step[SVM_STEPS], still = 0;
 
     for (int t = 0; t < SVM_STEPS; t++)
         step[t] = svm_step(t);
     for (uint64_t i = 0; i < local->rows; i++) {
         const linear_column x = svm_row_of(task->share, i);
-        const double along = svm_dot(local, &x, local->base) - local->z[i];
-        if (along == 0)
+        const double z = local->z[i];
+        const double along = svm_dot(local, &x, local->base) - z;
+        const double c = answer_at(local, i, z);
+        if (c == answer_at(local, i, z + along)) {
+            still += along * c;
             continue;
-        for (int t = 0; t < SVM_STEPS; t++) {
-            double h;
-            task->partial[t] +=
-                along * svm_smooth(&local->sample[i], local->flat, local->sigma,
-                                   local->anchor[i],
-                                   local->z[i] + step[t] * along, &h);
         }
+        for (int t = 0; t < SVM_STEPS; t++)
+            task->partial[t] +=
+                along * answer_at(local, i, z + step[t] * along);
     }
+    for (int t = 0; t < SVM_STEPS; t++)
+        task->partial[t] += still;
     return STRADS_OK;
 }

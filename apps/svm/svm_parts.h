@@ -116,7 +116,8 @@ typedef struct svm_local {
     double cost;        /* C */
     double *anchor;     /* [rows] b at the last scan */
     double *z;          /* [rows] x'w where the last curve was taken */
-    double *bend, *panel; /* svm_curve.c's own */
+    double *bend, *panel; /* svm_curve.c's own, */
+    double *h, *held;     /* [rows] h of now, and that `bend` is made of */
     double sigma;
     uint32_t takes;  /* how often c has become b */
     uint32_t *order; /* [room] workspace of a pass */

@@ -112,6 +112,8 @@ void svm_close(void *opened)
     free(local->z);
     free(local->bend);
     free(local->panel);
+    free(local->h);
+    free(local->held);
     free(local->order);
     free(local);
 }
