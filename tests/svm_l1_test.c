@@ -160,8 +160,8 @@ Test(svm_l1, kkt_conditions_hold_under_every_option)
 {
     lasso_design designs[] = {design_of(60, 20, 1, 0),
                               design_of(40, 150, 1, .9),
-                              design_of(200, 400, .1, .5),
-                              design_of(400, 60, .1, .7)};
+                              design_of(120, 250, .1, .5),
+                              design_of(250, 50, .1, .7)};
 
     for (size_t i = 0; i < sizeof(designs) / sizeof(designs[0]); i++) {
         for (size_t k = 0; k < VARIANTS; k++) {
@@ -175,7 +175,7 @@ Test(svm_l1, kkt_conditions_hold_under_every_option)
 
 Test(svm_l1, workers_and_partitions_reach_the_same)
 {
-    lasso_design design = design_of(150, 200, .3, .5);
+    lasso_design design = design_of(100, 120, .3, .5);
 
     for (uint32_t workers = 1; workers <= 4; workers *= 2)
         for (size_t k = 0; k < VARIANTS; k += 2) {
