@@ -123,8 +123,8 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
     return err;
 }
 
-static void take_result(const lasso_design *d, const void *options,
-                        strads_result *result, linear_fit *fit)
+void lasso_design_take(const lasso_design *d, const void *options,
+                       strads_result *result, linear_fit *fit)
 {
     (void)options;
     const strads_progress *last = strads_result_progress(result);
@@ -212,7 +212,7 @@ linear_fit lasso_design_fit(const lasso_design *design,
                             const strads_engine_options *engine)
 {
     return linear_fit_run(design, &strads_program_lasso, options, 1e-12, engine,
-                          take_result);
+                          lasso_design_take);
 }
 
 /* ---- optimality -------------------------------------------------------- */

@@ -79,6 +79,10 @@ linear_fit lasso_design_fit(const lasso_design *design,
                             const strads_lasso_options *options,
                             const strads_engine_options *engine);
 
+/* What it takes from the result: for programs that do a little else. */
+void lasso_design_take(const lasso_design *design, const void *options,
+                       strads_result *result, linear_fit *fit);
+
 /* By how much (w, b) misses the optimality conditions, relative to lambda:
  * the largest |subgradient| over all columns and the intercept. */
 double lasso_violation(const lasso_design *design,

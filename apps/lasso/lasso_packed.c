@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum { LIVE_PASSES = 40, PAST = LINEAR_STEPS + 1 };
-/* Entries of one fetch, so that what is on its way stays small, and of a set
- * that may always be kept; a larger one if it is this share of the data. */
+/* Entries of one fetch, so that what is on its way stays small; of a set that
+ * may always be kept; and the share of the data that a larger one may be. */
 #define FETCH_ENTRIES (UINT64_C(1) << 22)
 #define ALWAYS_FITS (1 << 22)
 #define SHARE_MAX 0.25
@@ -31,6 +31,8 @@ strads_err lasso_packed_new(uint64_t columns, uint64_t rows, lasso_packed **out)
 
     if (packed) {
         packed->columns.rows = rows;
+        packed->always = ALWAYS_FITS;
+        packed->share = SHARE_MAX;
         packed->place = calloc(columns + 1, sizeof(*packed->place));
     }
     if (!packed || !packed->place) {
@@ -67,8 +69,10 @@ static strads_err no_memory(uint64_t numbers)
 
 bool lasso_packed_fits(const lasso_state *state, double entries)
 {
-    return state->packed->columns.n > 0 || entries <= ALWAYS_FITS ||
-           entries <= SHARE_MAX * state->entries;
+    const lasso_packed *packed = state->packed;
+
+    return packed->columns.n > 0 || entries <= packed->always ||
+           entries <= packed->share * state->entries;
 }
 
 bool lasso_packed_lacks_rows(const lasso_state *state)

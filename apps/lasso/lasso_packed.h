@@ -28,6 +28,8 @@ typedef struct lasso_packed {
     double *residual; /* [rows] y - X w */
     double sum;       /* of the residual; 0 without an intercept */
     uint64_t fetches; /* blocks of columns asked for */
+    double always;    /* entries of a set that may always be kept here */
+    double share;     /* of all entries: a larger set may have as many */
     double *past;     /* LINEAR_STEPS + 1 times w of a block and the residual */
     size_t room_past;
 } lasso_packed;
