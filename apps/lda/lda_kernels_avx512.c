@@ -299,7 +299,7 @@ typedef struct listed {
     float sum;
 } listed;
 
-/* Adds sixteen topics of a list but for the own one, and tells which that is. */
+/* Adds sixteen topics of a list but for the own one, and says which that is. */
 INLINE uint32_t add_line(const lda_site *s, const uint32_t *line, __m512i own,
                          __m512 *p)
 {
