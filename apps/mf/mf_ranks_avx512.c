@@ -15,13 +15,17 @@ mf_rank_swap mf_rank_swap_avx512(void)
 
 enum { RANK_LANES = 16 };
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion" /* in the macro, at -O0 */
 /* Pairs of eight items, as they stand in memory. */
 static inline __m512 pairs(__m256i item, __mmask8 mask, const float *factor)
 {
+    const double *pair = (const double *)(const void *)factor;
+
     return _mm512_castpd_ps(
-        _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item,
-                                 (const double *)(const void *)factor, 8));
+        _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, item, pair, 8));
 }
+#pragma GCC diagnostic pop
 
 static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
                          float was, float now)

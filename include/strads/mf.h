@@ -3,13 +3,13 @@
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
  * by stochastic gradient descent, alternating least squares, descent by row or
- * by rank (CCD++: Yu et al., ICDM 2012):
- * users are split over the partitions and stay there with their factors, blocks
- * of items travel with theirs (DSGD: Gemulla et al., KDD 2011). The biases are
- * damped means that are taken out before. Needs no tuning: ratings are scaled
- * to mean 0 and deviation 1, the penalty follows the error on ratings that are
- * held out, and a sweep of SGD whose loss explodes is undone and goes on with
- * half the step. */
+ * by rank (CCD++: Yu et al., ICDM 2012). Users are split over the partitions
+ * and stay there with their factors, blocks of items travel with theirs (DSGD:
+ * Gemulla et al., KDD 2011); by rank it is items' sums that are merged. The
+ * biases are damped means that are taken out before. Needs no tuning: ratings
+ * are scaled to mean 0 and deviation 1, the penalty follows the error on
+ * ratings that are held out, and a sweep of SGD whose loss explodes is undone
+ * and goes on with half the step. */
 #ifndef STRADS_MF_H
 #define STRADS_MF_H
 
