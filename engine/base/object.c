@@ -9,13 +9,9 @@
 #include "engine/base/spare_memory.h"
 
 /* Few bytes lie behind their buffer, in the same allocation: most messages
- * are small. */
+ * are small. It is aligned here: malloc has small pieces at hand, for
+ * aligned_alloc the C library looks for some. */
 enum { ALIGN = 64, NEAR_BYTES = 448 };
-
-typedef struct near_buffer {
-    sti_buffer head;
-    _Alignas(ALIGN) unsigned char bytes[];
-} near_buffer;
 
 static void give_bytes(sti_buffer *buffer)
 {
@@ -43,14 +39,16 @@ static strads_err no_memory(size_t size)
 static sti_buffer *new_near(size_t size)
 {
     const size_t room = (size + ALIGN - 1) / ALIGN * ALIGN;
-    near_buffer *buffer = aligned_alloc(ALIGN, sizeof *buffer + room);
+    sti_buffer *buffer = malloc(sizeof *buffer + ALIGN - 1 + room);
     if (!buffer)
         return NULL;
-    buffer->head = (sti_buffer){.size = size,
-                                .room = room,
-                                .bytes = buffer->bytes,
-                                .near = true};
-    return &buffer->head;
+    const uintptr_t behind = (uintptr_t)(buffer + 1);
+    *buffer = (sti_buffer){.size = size,
+                           .room = room,
+                           .bytes = (unsigned char *)(buffer + 1) +
+                                    (ALIGN - behind % ALIGN) % ALIGN,
+                           .near = true};
+    return buffer;
 }
 
 strads_err sti_buffer_new(size_t size, sti_buffer **out)
@@ -72,13 +70,14 @@ strads_err sti_buffer_new(size_t size, sti_buffer **out)
 strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
                            sti_buffer **out)
 {
-    sti_buffer *buffer = calloc(1, sizeof *buffer);
+    sti_buffer *buffer = malloc(sizeof *buffer);
     if (!buffer)
         return no_memory(sizeof *buffer);
+    *buffer = (sti_buffer){.size = size,
+                           .room = size,
+                           .bytes = bytes,
+                           .backing = sti_object_keep(backing)};
     sti_object_init(&buffer->head, buffer_destroy);
-    buffer->size = buffer->room = size;
-    buffer->bytes = bytes;
-    buffer->backing = sti_object_keep(backing);
     *out = buffer;
     return STRADS_OK;
 }

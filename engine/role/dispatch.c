@@ -141,9 +141,10 @@ static void lay_out(sti_dispatch *d, const sti_dispatch_parts *p)
 
 strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
 {
-    sti_dispatch *d = calloc(1, sizeof *d);
+    sti_dispatch *d = malloc(sizeof *d);
     if (!d)
         return no_memory("a dispatch");
+    *d = (sti_dispatch){0};
     sti_object_init(&d->head, dispatch_destroy);
     d->memory = malloc(room_for(parts) + 1);
     if (!d->memory) {

@@ -106,16 +106,22 @@ void sti_sim_cost_free(sti_sim_cost *cost)
     cost->work_sum = NULL;
 }
 
+/* `unit` is in [0, 1). */
+static uint64_t with_jitter(const sti_sim_cost *cost, double seconds,
+                            double unit)
+{
+    const double ns = round(seconds * (1 + cost->options.jitter * unit) * 1e9);
+    return ns < (double)STI_SIM_TIME_MAX ? (uint64_t)ns : STI_SIM_TIME_MAX;
+}
+
 /* Seconds, drawn from the stream (purpose, index) at k, in ns. */
 static uint64_t draw(const sti_sim_cost *cost, double seconds, uint64_t purpose,
                      uint64_t index, uint64_t k)
 {
+    double unit = 0;
     if (cost->options.jitter > 0 && seconds > 0)
-        seconds *=
-            1 + cost->options.jitter *
-                    strads_random_unit(cost->run->seed, purpose, index, k);
-    double ns = round(seconds * 1e9);
-    return ns < (double)STI_SIM_TIME_MAX ? (uint64_t)ns : STI_SIM_TIME_MAX;
+        unit = strads_random_unit(cost->run->seed, purpose, index, k);
+    return with_jitter(cost, seconds, unit);
 }
 
 /* ---- work -------------------------------------------------------------- */
@@ -264,16 +270,24 @@ uint64_t sti_sim_cost_clock(const sti_sim_cost *cost, uint32_t partition,
     return draw(cost, seconds, DRAW_CLOCK, partition, number);
 }
 
-uint64_t sti_sim_cost_message(const sti_sim_cost *cost, sti_sim_part part,
-                              uint64_t number, uint64_t bytes)
+/* Four draws of one stream. */
+sti_sim_message_time sti_sim_cost_message(const sti_sim_cost *cost,
+                                          uint64_t number, uint64_t bytes)
 {
     const strads_sim_options *o = &cost->options;
-    double seconds = o->message_cost;
-    if (part == STI_SIM_RECEIVE && o->receive_cost > 0)
-        seconds = o->receive_cost;
-    if (part == STI_SIM_LATENCY)
-        seconds = o->latency;
-    if (part == STI_SIM_BYTES)
-        seconds = o->bandwidth > 0 ? (double)bytes / o->bandwidth : 0;
-    return draw(cost, seconds, DRAW_MESSAGE, number, part);
+    const double transfer = o->bandwidth > 0 ? (double)bytes / o->bandwidth : 0;
+    const double receive =
+        o->receive_cost > 0 ? o->receive_cost : o->message_cost;
+    double unit[4] = {0};
+    if (o->jitter > 0) {
+        sti_random r = sti_random_stream(cost->run->seed, DRAW_MESSAGE, number);
+        for (int k = 0; k < 4; k++)
+            unit[k] = sti_random_unit(&r);
+    }
+    return (
+        sti_sim_message_time){.send =
+                                  with_jitter(cost, o->message_cost, unit[0]),
+                              .bytes = with_jitter(cost, transfer, unit[1]),
+                              .latency = with_jitter(cost, o->latency, unit[2]),
+                              .receive = with_jitter(cost, receive, unit[3])};
 }

@@ -39,17 +39,14 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
 uint64_t sti_sim_cost_clock(const sti_sim_cost *cost, uint32_t partition,
                             uint64_t number);
 
-/* The parts of a message's time. */
-typedef enum sti_sim_part {
-    STI_SIM_SEND = 0,
-    STI_SIM_BYTES = 1,
-    STI_SIM_LATENCY = 2,
-    STI_SIM_RECEIVE = 3
-} sti_sim_part;
+/* What the parts of a message's way take, in ns. */
+typedef struct sti_sim_message_time {
+    uint64_t send, bytes, latency, receive;
+} sti_sim_message_time;
 
-/* What a part of message `number` of `bytes` bytes takes, in ns. */
-uint64_t sti_sim_cost_message(const sti_sim_cost *cost, sti_sim_part part,
-                              uint64_t number, uint64_t bytes);
+/* Of message `number`, of so many bytes. */
+sti_sim_message_time sti_sim_cost_message(const sti_sim_cost *cost,
+                                          uint64_t number, uint64_t bytes);
 
 /* Times added up; what would wrap stays at the largest. */
 static inline uint64_t sti_sim_after(uint64_t time, uint64_t ns)

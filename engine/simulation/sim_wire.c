@@ -176,11 +176,6 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t size_of(const sti_parcel *parcel)
-{
-    return STI_HEADER_BYTES + parcel->payload->size;
-}
-
 strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
                              uint64_t now, sti_parcel **out, uint64_t *reaches)
 {
@@ -194,22 +189,17 @@ strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
     }
     parcel->from = sti_sim_node_of(wire->run, msg->from);
     parcel->to = sti_sim_node_of(wire->run, msg->to);
-    parcel->number = wire->traffic[0].messages;
     parcel->lane = take_lane(wire, parcel->from);
-    uint64_t size = size_of(parcel), number = parcel->number;
+    const uint64_t size = STI_HEADER_BYTES + parcel->payload->size;
+    parcel->time =
+        sti_sim_cost_message(wire->cost, wire->traffic[0].messages, size);
     count(&wire->traffic[0], size);
     count(&wire->traffic[msg->kind], size);
-    const sti_sim_cost *cost = wire->cost;
     port *p = &wire->ports[parcel->from];
     parcel->left = later(now, p->sends_until);
-    uint64_t first =
-        sti_sim_after(parcel->left,
-                      sti_sim_cost_message(cost, STI_SIM_SEND, number, size));
-    p->sends_until =
-        sti_sim_after(first,
-                      sti_sim_cost_message(cost, STI_SIM_BYTES, number, size));
-    *reaches = sti_sim_after(first, sti_sim_cost_message(cost, STI_SIM_LATENCY,
-                                                         number, size));
+    const uint64_t first = sti_sim_after(parcel->left, parcel->time.send);
+    p->sends_until = sti_sim_after(first, parcel->time.bytes);
+    *reaches = sti_sim_after(first, parcel->time.latency);
     *out = parcel;
     return STRADS_OK;
 }
@@ -217,15 +207,10 @@ strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
 uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_parcel *parcel,
                             uint64_t now)
 {
-    const sti_sim_cost *cost = wire->cost;
-    uint64_t size = size_of(parcel), number = parcel->number;
     port *p = &wire->ports[parcel->to];
-    uint64_t begin = later(now, p->receives_until);
-    uint64_t in = sti_sim_after(begin, sti_sim_cost_message(cost, STI_SIM_BYTES,
-                                                            number, size));
-    p->receives_until =
-        sti_sim_after(in, sti_sim_cost_message(cost, STI_SIM_RECEIVE, number,
-                                               size));
+    const uint64_t in =
+        sti_sim_after(later(now, p->receives_until), parcel->time.bytes);
+    p->receives_until = sti_sim_after(in, parcel->time.receive);
     return p->receives_until;
 }
 

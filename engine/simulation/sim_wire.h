@@ -20,9 +20,9 @@ typedef struct sti_sim_wire sti_sim_wire;
 typedef struct sti_parcel {
     sti_msg msg; /* without its object */
     sti_buffer *payload;
-    uint32_t from, to;       /* nodes */
-    uint32_t lane;           /* of the sender's, on the trace */
-    uint64_t number;         /* 0, 1, 2, ... over all messages */
+    uint32_t from, to; /* nodes */
+    uint32_t lane;     /* of the sender's, on the trace */
+    sti_sim_message_time time;
     uint64_t left;           /* when the sender's port took it up */
     struct sti_parcel *next; /* of the wire's spare ones */
 } sti_parcel;
