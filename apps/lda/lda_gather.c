@@ -161,36 +161,46 @@ fail:
                        topics, words);
 }
 
-/* Merges the partitions' counts: sorted by topic, then by word, each time in
- * buckets, so that equal pairs stand together. */
-static strads_err sort_counts(const lda_stream *in, uint32_t topics,
-                              uint64_t words, uint32_t *out)
+/* Counts ordered by field 0 (word) or 1 (topic), in buckets; NULL: no memory. */
+static uint32_t *order_counts(const uint32_t *from, uint64_t n, size_t field,
+                              uint64_t buckets)
 {
-    const uint64_t n = in->n / 3;
-    uint64_t *to = calloc((topics > words ? topics : words) + 2, sizeof *to);
-    uint32_t *half = malloc((in->n + 1) * sizeof *half);
+    uint64_t *to = calloc(buckets + 2, sizeof *to);
+    uint32_t *out = malloc((3 * n + 1) * sizeof *out);
 
-    if (!to || !half) {
+    if (!to || !out) {
         free(to);
-        free(half);
-        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
+        free(out);
+        return NULL;
     }
-    for (int field = 1; field >= 0; field--) {
-        const uint64_t buckets = field ? topics : words;
-        const uint32_t *from = field ? in->at : half;
-        memset(to, 0, (buckets + 2) * sizeof *to);
-        for (uint64_t i = 0; i < n; i++)
-            to[from[3 * i + (size_t)field] + 1]++;
-        for (uint64_t b = 0; b < buckets; b++)
-            to[b + 1] += to[b];
-        for (uint64_t i = 0; i < n; i++) {
-            uint64_t at = to[from[3 * i + (size_t)field]]++;
-            memcpy((field ? half : out) + 3 * at, from + 3 * i,
-                   3 * sizeof *from);
-        }
+    for (uint64_t i = 0; i < n; i++)
+        to[from[3 * i + field] + 1]++;
+    for (uint64_t b = 0; b < buckets; b++)
+        to[b + 1] += to[b];
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t at = to[from[3 * i + field]]++;
+        memcpy(out + 3 * at, from + 3 * i, 3 * sizeof *from);
     }
     free(to);
-    free(half);
+    return out;
+}
+
+/* Merges the partitions' counts: ordered by topic, then by word, so that equal
+ * pairs stand together. Never more than two copies at once. */
+static strads_err sort_counts(lda_stream *counts, uint32_t topics,
+                              uint64_t words)
+{
+    const uint64_t n = counts->n / 3;
+    uint32_t *by_topic = order_counts(counts->at, n, 1, topics);
+
+    free(counts->at);
+    *counts = (lda_stream){0};
+    if (by_topic)
+        counts->at = order_counts(by_topic, n, 0, words);
+    free(by_topic);
+    if (!counts->at)
+        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
+    counts->n = 3 * n;
     return STRADS_OK;
 }
 
@@ -251,17 +261,14 @@ static strads_err make_model(lda_state *s, const double *total)
 {
     const uint32_t topics = s->prior.topics;
     const uint64_t n = s->counts.n / 3;
-    uint32_t *sorted = malloc((s->counts.n + 1) * sizeof *sorted);
+    strads_err err = sort_counts(&s->counts, topics, s->words);
 
-    if (!sorted)
-        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
-    strads_err err = sort_counts(&s->counts, topics, s->words, sorted);
-    free(s->counts.at);
-    s->counts = (lda_stream){0};
     if (!err)
         err = lda_model_new(topics, s->words, n, &s->model);
     if (!err) {
-        fill_counts(s->model, sorted, n);
+        fill_counts(s->model, s->counts.at, n);
+        free(s->counts.at);
+        s->counts = (lda_stream){0};
         memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
         s->model->beta = s->prior.beta;
         s->model->documents = s->documents + (s->base ? s->base->documents : 0);
@@ -269,7 +276,6 @@ static strads_err make_model(lda_state *s, const double *total)
             s->evaluated == s->sweep ? s->log_likelihood : NAN;
         err = check_totals(s->model, total);
     }
-    free(sorted);
     return err;
 }
 
