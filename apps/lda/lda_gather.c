@@ -161,7 +161,7 @@ fail:
                        topics, words);
 }
 
-/* Counts ordered by field 0 (word) or 1 (topic), in buckets; NULL: no memory. */
+/* Counts ordered by field 0 (word) or 1 (topic); NULL: no memory. */
 static uint32_t *order_counts(const uint32_t *from, uint64_t n, size_t field,
                               uint64_t buckets)
 {
