@@ -6,9 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "engine/base/stop_flag.h"
 #include "engine/role/message_codec.h"
 
 /* Messages of the store; a run without loops keeps them on node 0. */
@@ -60,45 +58,6 @@ uint64_t sti_mesh_limit(void *arg, uint16_t kind)
         return kind < STI_KIND_ROLE + STI_MSG_PUSH ? 0
                                                    : limit_of_store(arg, kind);
     }
-}
-
-/* ---- failures of others ------------------------------------------------ */
-
-/* With the lock held. A node that only gathers can do without who leaves. */
-static void note_failure(sti_mesh *mesh, strads_err err, const char *text)
-{
-    if (mesh->failure || mesh->leaving || (!mesh->settled && !mesh->joins))
-        return;
-    mesh->failure = err;
-    (void)snprintf(mesh->failure_text, sizeof mesh->failure_text, "%s", text);
-    pthread_cond_signal(&mesh->arrived);
-}
-
-strads_err sti_mesh_failure(sti_mesh *mesh)
-{
-    pthread_mutex_lock(&mesh->lock);
-    strads_err err = mesh->failure
-                         ? strads_fail(mesh->failure, "%s", mesh->failure_text)
-                         : STRADS_OK;
-    pthread_mutex_unlock(&mesh->lock);
-    return err;
-}
-
-bool sti_mesh_gives_up(void *arg)
-{
-    sti_mesh *mesh = arg;
-    pthread_mutex_lock(&mesh->lock);
-    bool failed = mesh->failure != STRADS_OK;
-    pthread_mutex_unlock(&mesh->lock);
-    return failed || sti_stop_is_asked(mesh->stop);
-}
-
-static void take_failure(sti_mesh *mesh, const sti_failure *failure)
-{
-    pthread_mutex_lock(&mesh->lock);
-    note_failure(mesh, failure ? failure->err : STRADS_EPEER,
-                 failure ? failure->text : "the run has failed");
-    pthread_mutex_unlock(&mesh->lock);
 }
 
 /* ---- messages ---------------------------------------------------------- */
@@ -160,6 +119,14 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                               "node %u spoke for another node, or to one that "
                               "is not here: it runs another version",
                               node);
+}
+
+static void take_failure(sti_mesh *mesh, const sti_failure *failure)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_mesh_note_failure(mesh, failure ? failure->err : STRADS_EPEER,
+                          failure ? failure->text : "the run has failed");
+    pthread_mutex_unlock(&mesh->lock);
 }
 
 static void deliver(sti_mesh *mesh, const sti_run *run,
@@ -229,114 +196,6 @@ static void take_message(sti_mesh *mesh, sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* ---- the queue --------------------------------------------------------- */
-
-/* With the lock held. */
-static void queue_arrival(sti_mesh *mesh, sti_arrival *a)
-{
-    a->next = NULL;
-    *mesh->last = a;
-    mesh->last = &a->next;
-    pthread_cond_signal(&mesh->arrived);
-}
-
-void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *a)
-{
-    pthread_mutex_lock(&mesh->lock);
-    queue_arrival(mesh, a);
-    pthread_mutex_unlock(&mesh->lock);
-}
-
-void sti_mesh_free_arrival(sti_arrival *a)
-{
-    if (!a)
-        return;
-    sti_frame_free(a->frame);
-    free(a);
-}
-
-/* The next arrival; NULL after `wait_ns` without one, or after a failure. */
-static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + wait_ns;
-    until.tv_sec += (time_t)(ns / STI_SECOND);
-    until.tv_nsec = (long)(ns % STI_SECOND);
-    pthread_mutex_lock(&mesh->lock);
-    int late = 0;
-    while (!mesh->first && !mesh->failure && !late)
-        late = pthread_cond_timedwait(&mesh->arrived, &mesh->lock, &until);
-    sti_arrival *a = mesh->failure ? NULL : mesh->first;
-    if (a) {
-        mesh->first = a->next;
-        if (!mesh->first)
-            mesh->last = &mesh->first;
-    }
-    pthread_mutex_unlock(&mesh->lock);
-    return a;
-}
-
-strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
-{
-    strads_err err = STRADS_OK;
-    *out = NULL;
-    while (!err && !*out) {
-        if (sti_stop_is_asked(mesh->stop))
-            return strads_fail(STRADS_ECANCELED,
-                               "stopped while waiting for the other nodes");
-        *out = next_arrival(mesh, STI_SECOND / 20);
-        err = *out ? STRADS_OK : sti_mesh_failure(mesh);
-    }
-    return err;
-}
-
-/* ---- answers to HELLO -------------------------------------------------- */
-
-strads_err sti_mesh_rejected(const sti_frame *frame)
-{
-    sti_reject answer;
-    strads_err err =
-        sti_reject_decode(frame->payload, frame->header.size, &answer);
-    return err ? err : strads_fail(answer.code, "%s", answer.text);
-}
-
-void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
-{
-    char text[1024];
-    (void)snprintf(text, sizeof text, "%s", strads_error_text());
-    sti_writer w = {0};
-    const sti_reject answer = {code, text};
-    sti_reject_encode(&answer, &w);
-    const sti_header header = {.kind = STI_KIND_REJECT,
-                               .from = mesh->node,
-                               .to = STI_NODE_NONE};
-    (void)sti_mesh_send_payload(mesh, link, header, &w, 0);
-    sti_writer_free(&w);
-    sti_net_part(mesh->net, link);
-    (void)strads_fail(code, "%s", text);
-}
-
-void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
-{
-    sti_hello hello;
-    const sti_hello mine = sti_mesh_hello(mesh);
-    strads_err err =
-        sti_hello_decode(frame->payload, frame->header.size, &hello);
-    if (!err)
-        err = sti_hello_check(&mine, &hello);
-    if (!err && mesh->joins)
-        err = strads_fail(STRADS_EMISMATCH,
-                          "the node at %s is node %u of a run and takes nobody "
-                          "in: join at the coordinator's URL",
-                          sti_mesh_url(mesh), mesh->node);
-    else if (!err)
-        err = strads_fail(STRADS_EMISMATCH,
-                          "the run at %s has all its %u nodes already",
-                          sti_mesh_url(mesh), mesh->nodes);
-    sti_mesh_reject(mesh, link, err);
-}
-
 /* ---- what belongs to the coming together, and to the parting ----------- */
 
 typedef enum fate { QUEUE, NOTED, MEET, AGAIN, FAIL, DROP } fate;
@@ -388,7 +247,7 @@ static void take_rejection(sti_mesh *mesh, const sti_frame *frame)
 {
     strads_err err = sti_mesh_rejected(frame);
     pthread_mutex_lock(&mesh->lock);
-    note_failure(mesh, err, strads_error_text());
+    sti_mesh_note_failure(mesh, err, strads_error_text());
     if (mesh->attached)
         mesh->host.abort(mesh->host.arg, err, strads_error_text());
     pthread_mutex_unlock(&mesh->lock);
@@ -424,7 +283,7 @@ static void take_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
     fate due = a ? judge(mesh, link, frame->header.kind) : DROP;
     if (due == QUEUE) {
         *a = (sti_arrival){.link = link, .frame = frame};
-        queue_arrival(mesh, a);
+        sti_mesh_queue(mesh, a);
     }
     pthread_mutex_unlock(&mesh->lock);
     if (due == QUEUE)
@@ -475,7 +334,7 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                        "node has to stay until its part is done; see there why "
                        "it went, then start all nodes again",
                        node, mesh->peers[node].url);
-    note_failure(mesh, STRADS_EPEER, sentence);
+    sti_mesh_note_failure(mesh, STRADS_EPEER, sentence);
     if (mesh->failure && mesh->attached && !mesh->leaving)
         mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
 }
@@ -489,7 +348,7 @@ static void queue_loss(sti_mesh *mesh, sti_link link, strads_err why,
     a->link = link;
     a->why = why;
     (void)snprintf(a->text, sizeof a->text, "%s", text);
-    queue_arrival(mesh, a);
+    sti_mesh_queue(mesh, a);
 }
 
 void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)

@@ -147,6 +147,14 @@ bool sti_mesh_settle(sti_mesh *mesh);
 void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
 void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
 uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
+
+/* With the lock held: node `node` is gone for good. It may have been free to
+ * go; otherwise the run has failed. */
+void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
+                   const char *text);
+
+/* ---- mesh_await.c ---- */
+
 /* The user has stopped, or another node has failed. */
 bool sti_mesh_gives_up(void *mesh);
 
@@ -154,8 +162,12 @@ bool sti_mesh_gives_up(void *mesh);
  * STRADS_ECANCELED, or how another node has failed. */
 strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
-/* Puts one back, behind all others. */
+/* Puts one behind all others: with the lock held; put back, without. */
+void sti_mesh_queue(sti_mesh *mesh, sti_arrival *arrival);
 void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
+
+/* With the lock held: another node has failed. The first one counts. */
+void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);
 
 /* How another node has failed, as this thread's error; STRADS_OK. */
 strads_err sti_mesh_failure(sti_mesh *mesh);
@@ -165,11 +177,6 @@ strads_err sti_mesh_rejected(const sti_frame *frame);
 
 /* Answers a HELLO with this thread's error, which stays that; never waits. */
 void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
-
-/* With the lock held: node `node` is gone for good. It may have been free to
- * go; otherwise the run has failed. */
-void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
-                   const char *text);
 
 /* Tells who says HELLO to a node that takes nobody (any more) why. */
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
