@@ -5,7 +5,7 @@
  * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series, where the
  * argument is halved first when it is above sqrt(2). Both are within some units
  * of the last place of libm's. */
-#include "logistic_parts.h"
+#include "logistic_loops.h"
 
 #ifndef __AVX512F__
 

@@ -1,0 +1,68 @@
+/* Losses, and the loops over rows that a scan and a quadratic model need of
+ * them. The signs and units are those of logistic_parts.h. */
+#ifndef LOGISTIC_LOOPS_H
+#define LOGISTIC_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a scan adds up over the rows of one class. */
+typedef struct logistic_side {
+    double loss;     /* sum c f */
+    double sum;      /* sum c u */
+    double loss_sum; /* sum c u f */
+    double margin;   /* sum c u y z */
+    double odds;     /* sum c u^2 / (1 - u) */
+    double squares;  /* sum c u^2 */
+} logistic_side;
+
+typedef struct logistic_sides {
+    logistic_side of[2]; /* negative, positive */
+} logistic_sides;
+
+enum { LOGISTIC_SIDES = sizeof(logistic_sides) / sizeof(double) };
+
+/* Rows as the loops over them see them, [n] each. */
+typedef struct logistic_rows {
+    uint64_t n;
+    const double *y; /* 1 or -1 */
+    const double *c; /* weights, >= 0 */
+    const double *z;
+} logistic_rows;
+
+/* What the rest needs to know of a loss f(m), m = y z. Everything here is
+ * written for f(m) = log(1 + exp(-m)); with u = -f'(m) and H the other half of
+ * f(m) = max_a H(a) - a m it holds for other smooth losses, too, of which there
+ * is one (logistic_hinge.c). */
+typedef struct logistic_loss {
+    double bend;  /* f'' is this at most, */
+    double reach; /* and |a - a*|^2 at most so many times D's distance */
+    double (*value)(double m);
+    double (*pull)(double m); /* u */
+    /* b where w is 0, of two classes' weights. */
+    double (*intercept)(double positive, double negative);
+    /* Sums over a class: at most sum c H(t u), t <= 1, exact at 1; and of
+     * c f''. */
+    double (*entropy)(const logistic_side *side, double t);
+    double (*curvature)(const logistic_side *side);
+} logistic_loss;
+
+/* The loops over rows, one table for each loss and kind of processor. */
+typedef struct logistic_loops {
+    const char *name;
+    const logistic_loss *loss;
+    /* r, and the sums of both classes. */
+    void (*look)(const logistic_rows *rows, double *r, logistic_sides *sums);
+    /* The quadratic model at z: root[i] = sqrt(h_i), h_i its curvature, at
+     * least 1e-12 c_i; rest[i] = r_i / root[i], 0 where c_i is. Returns
+     * sum c f. */
+    double (*freeze)(const logistic_rows *rows, double *root, double *rest);
+} logistic_loops;
+
+extern const logistic_loss logistic_loss_itself;
+extern const logistic_loops logistic_loops_portable;
+/* NULL where this build or processor has no AVX-512. */
+const logistic_loops *logistic_loops_avx512(void);
+const logistic_loops *logistic_loops_choose(void);
+
+#endif
