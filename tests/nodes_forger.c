@@ -16,6 +16,7 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
     sti_reject answer;
     (void)link;
     pthread_mutex_lock(&f->lock);
+    f->called |= frame->header.kind == STI_KIND_HELLO;
     f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
     f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH ||
                      frame->header.kind == STI_KIND_ROLE + STI_MSG_LOOP;
@@ -133,6 +134,14 @@ void forger_wait_lost(forger *f)
 {
     pthread_mutex_lock(&f->lock);
     while (!f->lost)
+        pthread_cond_wait(&f->event, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void forger_wait_called(forger *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->called && !f->lost)
         pthread_cond_wait(&f->event, &f->lock);
     pthread_mutex_unlock(&f->lock);
 }

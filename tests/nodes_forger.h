@@ -15,6 +15,7 @@ typedef struct forger {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t event;
     bool welcomed, dispatched, rejected, lost;
+    bool called;     /* another node has dialled, and said HELLO */
     char text[1024]; /* of the REJECT, or else of the loss */
 } forger;
 
@@ -39,6 +40,8 @@ void forger_wait_welcome(forger *f);
 /* .. until it is sent work, or told to begin. */
 void forger_wait_dispatch(forger *f);
 void forger_wait_lost(forger *f);
+/* .. until another node has called. */
+void forger_wait_called(forger *f);
 
 /* Waits until node 0, which still gathers, counts a node that listens at
  * `member`, or counts none such any more. False: it answers otherwise. */

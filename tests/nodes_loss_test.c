@@ -231,6 +231,7 @@ static void expect_departure(void (*last_words)(forger *f), const char *why)
     forger_say_ready(&f, t.program, 3);
     forger_wait_dispatch(&f);
     cr_expect(f.dispatched, "%s", f.text);
+    forger_wait_called(&f); /* node 2 is not hung up on before it has spoken */
     last_words(&f);
     forger_close(&f);
     pthread_join(l.thread, NULL);
