@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "bench/bare_streams.h"
+#include "bench/measuring.h"
 #include "strads/strads.h"
 
 enum { COLS = 1024, ROUNDS = 5, SIZES = 3, MOST_ROWS = 10240 };
@@ -58,13 +59,6 @@ typedef struct figures {
     small_calls small;
 } figures;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Processor time of a process so far; 0: it is not there. */
 static double cpu_of(pid_t process)
 {
@@ -84,28 +78,16 @@ typedef struct stretch {
 static stretch begin_stretch(pid_t other)
 {
     return (stretch){.other = other,
-                     .began = now(),
+                     .began = bench_wall(),
                      .cpu = cpu_of(0) + cpu_of(other)};
 }
 
 static pace end_stretch(const stretch *s, int size)
 {
     double values = (double)turns(size) * rows_of[size] * COLS;
-    return (pace){.values = values / (now() - s->began),
+    return (pace){.values = values / (bench_wall() - s->began),
                   .cpu =
                       1e9 * (cpu_of(0) + cpu_of(s->other) - s->cpu) / values};
-}
-
-static int ascending(const void *x, const void *y)
-{
-    double a = *(const double *)x, b = *(const double *)y;
-    return (a > b) - (a < b);
-}
-
-static double median(double *of)
-{
-    qsort(of, ROUNDS, sizeof *of, ascending);
-    return of[ROUNDS / 2];
 }
 
 static pace median_pace(const pace *of)
@@ -115,7 +97,7 @@ static pace median_pace(const pace *of)
         values[r] = of[r].values;
         cpu[r] = of[r].cpu;
     }
-    return (pace){median(values), median(cpu)};
+    return (pace){bench_median(values, ROUNDS), bench_median(cpu, ROUNDS)};
 }
 
 static void must(bool good, const char *what)
@@ -372,7 +354,7 @@ static void measure_here(double *values_per_s, small_calls *calls)
     for (int r = 0; r < ROUNDS; r++) {
         enum { CLOCKS = 100 };
         strads_err err = STRADS_OK;
-        double begin = now();
+        double begin = bench_wall();
         for (int c = 0; !err && c < CLOCKS; c++) {
             err = strads_session_read_rows(s, wide, WIDE_ROWS, rows, 0, values);
             for (uint32_t k = 0; !err && k < WIDE_ROWS; k++)
@@ -382,9 +364,10 @@ static void measure_here(double *values_per_s, small_calls *calls)
                 err = strads_session_clock(s);
         }
         must(!err, "get + inc");
-        per_round[r] = (double)CLOCKS * WIDE_ROWS * WIDE_COLS / (now() - begin);
+        per_round[r] =
+            (double)CLOCKS * WIDE_ROWS * WIDE_COLS / (bench_wall() - begin);
     }
-    *values_per_s = median(per_round);
+    *values_per_s = bench_median(per_round, ROUNDS);
     must(!time_small(s, small, calls), "small rows");
     strads_session_close(s);
     strads_store_free(store);
