@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "apps/lda/lda_kernels.h"
+#include "bench/rotation_run.h"
 #include "strads/lda.h"
 #include "strads/store.h"
 #include "strads/strads.h"
@@ -43,22 +44,10 @@ typedef struct worker {
     double *count, *change; /* [words of a block + 1 x topics] */
 } worker;
 
-static void *zeroed(size_t n, size_t size)
-{
-    const size_t bytes = (n * size + 127) / 64 * 64;
-    void *at = aligned_alloc(64, bytes);
-
-    if (!at) {
-        (void)fprintf(stderr, "with_rotation: no memory left\n");
-        exit(1);
-    }
-    return memset(at, 0, bytes);
-}
-
 static void make_site(worker *x, uint32_t topics)
 {
     const size_t n = (topics + 2 * LDA_LANES) / LDA_LANES * LDA_LANES + 256;
-    float *alpha = zeroed(n, sizeof *alpha);
+    float *alpha = rotation_zeroed(n, sizeof *alpha);
 
     for (uint32_t k = 0; k < topics; k++)
         alpha[k] = (float)ALPHA;
@@ -68,12 +57,12 @@ static void make_site(worker *x, uint32_t topics)
                    .beta = (float)BETA,
                    .beta_sum = (float)(x->words * BETA),
                    .alpha = alpha,
-                   .word = zeroed(n, sizeof(int32_t)),
-                   .total = zeroed(n, sizeof(int32_t)),
-                   .inverse = zeroed(n, sizeof(float)),
-                   .q = zeroed(n, sizeof(float)),
-                   .sums = zeroed(n, sizeof(float)),
-                   .scratch = zeroed(n, sizeof(float))};
+                   .word = rotation_zeroed(n, sizeof(int32_t)),
+                   .total = rotation_zeroed(n, sizeof(int32_t)),
+                   .inverse = rotation_zeroed(n, sizeof(float)),
+                   .q = rotation_zeroed(n, sizeof(float)),
+                   .sums = rotation_zeroed(n, sizeof(float)),
+                   .scratch = rotation_zeroed(n, sizeof(float))};
 }
 
 static void make_worker(worker *x, uint32_t topics)
@@ -84,10 +73,10 @@ static void make_worker(worker *x, uint32_t topics)
     x->kernels = lda_kernels_choose();
     make_site(x, topics);
     x->documents.n = (uint32_t)(x->share->rows.end - x->share->rows.begin);
-    x->documents.row =
-        zeroed((size_t)x->documents.n * x->site.padded, sizeof(uint16_t));
-    x->length = zeroed(x->documents.n + 1, sizeof *x->length);
-    x->start = zeroed(x->words + 1, sizeof *x->start);
+    x->documents.row = rotation_zeroed((size_t)x->documents.n * x->site.padded,
+                                       sizeof(uint16_t));
+    x->length = rotation_zeroed(x->documents.n + 1, sizeof *x->length);
+    x->start = rotation_zeroed(x->words + 1, sizeof *x->start);
     for (uint32_t w = 0; w < x->words; w++) {
         x->start[w + 1] = x->start[w];
         for (uint64_t e = by->start[w]; e < by->start[w + 1]; e++) {
@@ -95,17 +84,17 @@ static void make_worker(worker *x, uint32_t topics)
             x->start[w + 1] += (uint64_t)by->f32[e];
         }
     }
-    x->document = zeroed(x->start[x->words] + 1, sizeof *x->document);
+    x->document = rotation_zeroed(x->start[x->words] + 1, sizeof *x->document);
     for (uint64_t e = 0, at = 0; e < by->nnz; e++) {
         for (uint32_t n = (uint32_t)by->f32[e]; n; n--)
             x->document[at++] = by->index[e];
     }
-    x->topic = zeroed(x->start[x->words] + 1, sizeof *x->topic);
+    x->topic = rotation_zeroed(x->start[x->words] + 1, sizeof *x->topic);
     memset(x->topic, 0xFF, x->start[x->words] * sizeof *x->topic);
     const size_t most = x->words / BLOCKS + 2;
-    x->row = zeroed(most, sizeof *x->row);
-    x->count = zeroed(most * topics, sizeof *x->count);
-    x->change = zeroed(topics, sizeof *x->change);
+    x->row = rotation_zeroed(most, sizeof *x->row);
+    x->count = rotation_zeroed(most * topics, sizeof *x->count);
+    x->change = rotation_zeroed(topics, sizeof *x->change);
 }
 
 static void free_worker(worker *x)
@@ -285,38 +274,35 @@ static const strads_program loop = {.size = sizeof loop,
                                     .measures = measures,
                                     .run = run};
 
-static void print_loop(void *arg, const strads_progress *p)
+static double likelihood_of_loop(const strads_progress *p)
 {
-    (void)arg;
-    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, -p->objective);
+    return -p->objective;
 }
 
-static void print_ring(void *arg, const strads_progress *p)
+static double likelihood_of_ring(const strads_progress *p)
 {
-    (void)arg;
-    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, p->measure[4]);
+    return p->measure[4];
 }
 
-static strads_err train(const char *method, const strads_data *data, setup *s,
-                        strads_engine_options *options,
-                        const strads_sim_options *sim)
+/* A clock of the loop is a BLOCKS-th of its entries. */
+static strads_err train(bool ring, setup *s, const strads_data *data,
+                        uint32_t workers, double ns)
 {
     const strads_lda_options lda = {.topics = s->topics,
                                     .alpha = ALPHA,
                                     .beta = BETA,
                                     .sweeps = s->sweeps,
                                     .evaluate = 1};
-    const bool ring = strcmp(method, "ring") == 0;
-    const strads_program *program = ring ? &strads_program_lda : &loop;
-    const void *config = ring ? (const void *)&lda : (const void *)&s;
-    strads_result *result = NULL;
-
-    options->progress = ring ? print_ring : print_loop;
-    strads_err err = sim ? strads_simulate(program, config, data, options, sim,
-                                           &result, NULL)
-                         : strads_run(program, config, data, options, &result);
-    strads_result_free(result);
-    return err;
+    const strads_sim_phase phase = {.entry_cost =
+                                        1e-9 * ns / (ring ? 1 : BLOCKS)};
+    return rotation_run_print(&(
+        rotation_run){.program = ring ? &strads_program_lda : &loop,
+                      .config = ring ? (const void *)&lda : (const void *)&s,
+                      .data = data,
+                      .workers = workers,
+                      .phases = ns > 0 ? &phase : NULL,
+                      .n_phases = 1,
+                      .value = ring ? likelihood_of_ring : likelihood_of_loop});
 }
 
 int main(int argc, char **argv)
@@ -331,27 +317,10 @@ int main(int argc, char **argv)
     const uint32_t workers = (uint32_t)atoi(argv[5]);
     s.topics = (uint32_t)atoi(argv[3]);
     s.sweeps = (uint32_t)atoi(argv[4]);
-    s.staleness = strcmp(method, "infinite") == 0
-                      ? STRADS_STALENESS_INFINITE
-                      : (uint32_t)strtoul(method, NULL, 10);
+    s.staleness = rotation_staleness(method);
     if (workers < 1 || workers > MOST_WORKERS || s.topics > LDA_DENSE_TOPICS)
         return 2;
-    /* A clock of the loop is a BLOCKS-th of its entries. */
     const double ns = argc == 7 ? strtod(argv[6], NULL) : 0;
-    const double entry = 1e-9 * ns / (strcmp(method, "ring") == 0 ? 1 : BLOCKS);
-    const strads_sim_phase phases[] = {{.entry_cost = entry}};
-    const strads_sim_options sim = {.size = sizeof sim,
-                                    .nodes = workers,
-                                    .latency = 50e-6,
-                                    .bandwidth = 1.25e9,
-                                    .message_cost = 2e-6,
-                                    .phases = phases,
-                                    .n_phases = 1};
-    strads_engine_options options = {.size = sizeof options,
-                                     .workers = ns > 0 ? 1 : workers,
-                                     .partitions = workers,
-                                     .shards = ns > 0 ? workers : 1,
-                                     .seed = 1};
     const strads_data_options cut = {.size = sizeof cut,
                                      .partitions = workers,
                                      .kind = STRADS_KIND_CORPUS,
@@ -359,7 +328,7 @@ int main(int argc, char **argv)
     strads_data *data = NULL;
     strads_err err = strads_data_read(argv[2], &cut, &data);
     if (!err)
-        err = train(method, data, &s, &options, ns > 0 ? &sim : NULL);
+        err = train(strcmp(method, "ring") == 0, &s, data, workers, ns);
     if (err)
         (void)fprintf(stderr, "with_rotation: %s\n", strads_error_text());
     strads_data_free(data);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "apps/mf/mf_kernels.h"
+#include "bench/rotation_run.h"
 #include "strads/mf.h"
 #include "strads/policy.h"
 #include "strads/strads.h"
@@ -53,18 +54,6 @@ typedef struct worker {
     double *value;  /* [most x rank] */
     double *change; /* [rank] */
 } worker;
-
-static void *zeroed(size_t n, size_t size)
-{
-    const size_t bytes = (n * size + 127) / 64 * 64;
-    void *at = aligned_alloc(64, bytes);
-
-    if (!at) {
-        (void)fprintf(stderr, "with_rotation_mf: no memory left\n");
-        exit(1);
-    }
-    return memset(at, 0, bytes);
-}
 
 /* p'q gets deviation 0.1, as in apps/mf. */
 static void draw(const setup *s, uint64_t seed, uint64_t what, uint64_t row,
@@ -105,7 +94,7 @@ static void make_cells(worker *x)
 {
     const strads_sparse *by = &x->share->by_row;
     const uint64_t cells = (uint64_t)BLOCKS * x->micros;
-    uint64_t *at = zeroed(cells + 1, sizeof *at);
+    uint64_t *at = rotation_zeroed(cells + 1, sizeof *at);
 
     for (uint64_t u = 0; u < by->lines; u++)
         for (uint64_t e = by->start[u]; e < by->start[u + 1]; e++)
@@ -132,13 +121,13 @@ static void make_worker(worker *x)
     x->kernel = mf_kernel_choose(s->stride);
     x->users = (uint32_t)(x->share->rows.end - x->share->rows.begin);
     x->micros = (x->users >> MICRO) + 1;
-    x->rating = zeroed(x->share->by_row.nnz + 1, sizeof *x->rating);
-    x->cell = zeroed((size_t)BLOCKS * x->micros + 1, sizeof *x->cell);
-    x->p = zeroed((size_t)x->users * s->stride, sizeof *x->p);
-    x->q = s->hogwild ? s->start : zeroed(items, sizeof *x->q);
-    x->row = zeroed(s->most, sizeof *x->row);
-    x->value = zeroed((size_t)s->most * s->rank, sizeof *x->value);
-    x->change = zeroed(s->rank, sizeof *x->change);
+    x->rating = rotation_zeroed(x->share->by_row.nnz + 1, sizeof *x->rating);
+    x->cell = rotation_zeroed((size_t)BLOCKS * x->micros + 1, sizeof *x->cell);
+    x->p = rotation_zeroed((size_t)x->users * s->stride, sizeof *x->p);
+    x->q = s->hogwild ? s->start : rotation_zeroed(items, sizeof *x->q);
+    x->row = rotation_zeroed(s->most, sizeof *x->row);
+    x->value = rotation_zeroed((size_t)s->most * s->rank, sizeof *x->value);
+    x->change = rotation_zeroed(s->rank, sizeof *x->change);
     make_cells(x);
     for (uint32_t u = 0; u < x->users; u++)
         draw(s, x->seed, DRAW_USER, x->share->rows.begin + u,
@@ -187,7 +176,7 @@ static void sweep_hogwild(worker *x, uint32_t sweep)
 {
     const uint32_t cells = BLOCKS * x->micros;
     const mf_step step = step_of(x, sweep);
-    uint32_t *order = zeroed(cells, sizeof *order);
+    uint32_t *order = rotation_zeroed(cells, sizeof *order);
 
     for (uint32_t k = 0; k < cells; k++) {
         const uint32_t j =
@@ -356,16 +345,14 @@ static const strads_program loop = {.size = sizeof loop,
 
 /* ---- runs -------------------------------------------------------------- */
 
-static void print_loop(void *arg, const strads_progress *p)
+static double error_of_loop(const strads_progress *p)
 {
-    (void)arg;
-    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, p->objective);
+    return p->objective;
 }
 
-static void print_ring(void *arg, const strads_progress *p)
+static double error_of_ring(const strads_progress *p)
 {
-    (void)arg;
-    (void)printf("%.0f %.6f %.6f\n", p->measure[0], p->seconds, p->measure[5]);
+    return p->measure[5];
 }
 
 static strads_err read_ratings(const char *path, uint32_t partitions,
@@ -397,7 +384,8 @@ static void prepare(setup *s, const strads_data *data, uint32_t workers,
     s->sd = sqrt(squares / n - s->mean * s->mean);
     s->items = (uint32_t)strads_data_cols(data);
     s->most = s->items / BLOCKS + 1;
-    s->start = zeroed((size_t)BLOCKS * s->most * s->stride, sizeof(float));
+    s->start =
+        rotation_zeroed((size_t)BLOCKS * s->most * s->stride, sizeof(float));
     for (uint32_t i = 0; i < s->items; i++)
         draw(s, seed, DRAW_ITEM, i, item_row(s, s->start, i));
 }
@@ -422,32 +410,15 @@ static strads_err train(const char *test, bool ring, setup *s,
         phases[0].entry_cost = 0;
         phases[EPOCH].update_cost = sweep / (RING_BLOCKS * workers);
     }
-    const strads_sim_options sim = {.size = sizeof sim,
-                                    .nodes = workers,
-                                    .latency = 50e-6,
-                                    .bandwidth = 1.25e9,
-                                    .message_cost = 2e-6,
-                                    .phases = phases,
-                                    .n_phases =
-                                        ring ? strads_program_mf.n_phases : 1};
-    const strads_engine_options options = {.size = sizeof options,
-                                           .workers = ns > 0 ? 1 : workers,
-                                           .partitions = workers,
-                                           .blocks =
-                                               ring ? RING_BLOCKS * workers : 0,
-                                           .shards = ns > 0 ? workers : 1,
-                                           .seed = 1,
-                                           .progress =
-                                               ring ? print_ring : print_loop};
-    const strads_program *program = ring ? &strads_program_mf : &loop;
-    const void *config = ring ? (const void *)&mf : (const void *)&s;
-    strads_result *result = NULL;
-    strads_err err = ns > 0
-                         ? strads_simulate(program, config, data, &options,
-                                           &sim, &result, NULL)
-                         : strads_run(program, config, data, &options, &result);
-    strads_result_free(result);
-    return err;
+    return rotation_run_print(
+        &(rotation_run){.program = ring ? &strads_program_mf : &loop,
+                        .config = ring ? (const void *)&mf : (const void *)&s,
+                        .data = data,
+                        .workers = workers,
+                        .blocks = ring ? RING_BLOCKS * workers : 0,
+                        .phases = ns > 0 ? phases : NULL,
+                        .n_phases = ring ? strads_program_mf.n_phases : 1,
+                        .value = ring ? error_of_ring : error_of_loop});
 }
 
 int main(int argc, char **argv)
@@ -464,9 +435,7 @@ int main(int argc, char **argv)
     s.stride = (s.rank + MF_LANES - 1) / MF_LANES * MF_LANES;
     s.sweeps = (uint32_t)atoi(argv[5]);
     s.hogwild = strcmp(method, "hogwild") == 0;
-    s.staleness = strcmp(method, "infinite") == 0
-                      ? STRADS_STALENESS_INFINITE
-                      : (uint32_t)strtoul(method, NULL, 10);
+    s.staleness = rotation_staleness(method);
     s.part = strtod(argv[7], NULL);
     const double ns = argc == 9 ? strtod(argv[8], NULL) : 0;
     if (workers < 1 || workers > MOST_WORKERS || (s.hogwild && ns > 0))

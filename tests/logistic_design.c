@@ -46,8 +46,8 @@ lasso_design logistic_design_classes(uint64_t cols, double density)
     return d;
 }
 
-static void take_result(const lasso_design *d, const void *asked,
-                        strads_result *result, linear_fit *fit)
+void logistic_take(const lasso_design *d, const void *asked,
+                   strads_result *result, linear_fit *fit)
 {
     const strads_logistic_options *options = asked;
     const strads_progress *last = strads_result_progress(result);
@@ -81,7 +81,7 @@ linear_fit logistic_design_fit(const lasso_design *design,
                                const strads_engine_options *engine)
 {
     return linear_fit_run(design, &strads_program_logistic, options, 1e-10,
-                          engine, take_result);
+                          engine, logistic_take);
 }
 
 /* ---- the objective, once more ------------------------------------------ */

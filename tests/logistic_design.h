@@ -17,6 +17,10 @@ enum { LOGISTIC_DESIGN_CLASSES = 4 };
 extern const double logistic_design_label[LOGISTIC_DESIGN_CLASSES];
 lasso_design logistic_design_classes(uint64_t cols, double density);
 
+/* What a run of the logistic program ended with, or of one whose options begin
+ * with its own and whose states are its own. */
+linear_take logistic_take;
+
 /* Runs it. `engine` may be NULL: one worker, two partitions, deterministic.
  * Its size is filled in; partitions 0 means 2, tolerance 0 means 1e-10. */
 linear_fit logistic_design_fit(const lasso_design *design,

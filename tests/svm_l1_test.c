@@ -9,39 +9,12 @@
 #include "strads/svm.h"
 #include "tests/logistic_design.h"
 
-static linear_take take_result;
-
 static linear_fit fit_run(const lasso_design *design,
                           const strads_svm_l1_options *options,
                           const strads_engine_options *engine)
 {
     return linear_fit_run(design, &strads_program_svm_l1, options, 1e-10,
-                          engine, take_result);
-}
-
-static void take_result(const lasso_design *d, const void *options,
-                        strads_result *result, linear_fit *fit)
-{
-    const strads_progress *last = strads_result_progress(result);
-    const void *state = strads_result_state(result);
-    uint64_t parameters;
-    uint32_t width;
-    const double *w = strads_result_values(result, &parameters, &width);
-
-    (void)options;
-    cr_assert_eq(width, 1);
-    fit->w = calloc(d->cols + 1, sizeof(*w));
-    cr_assert_not_null(fit->w);
-    memcpy(fit->w, w, d->cols * sizeof(*w));
-    fit->intercept = strads_logistic_intercepts(state)[0];
-    fit->end = strads_result_end(result);
-    fit->lambda = strads_logistic_resolved(state)->lambda;
-    fit->lambda_max = strads_logistic_lambda_max(state);
-    fit->objective = last->objective;
-    fit->gap = last->gap;
-    fit->nonzeros = last->nonzeros;
-    fit->updates_policy = last->updates_policy;
-    fit->updates_other = last->updates_other;
+                          engine, logistic_take);
 }
 
 /* ---- the oracle -------------------------------------------------------- */

@@ -37,7 +37,7 @@ static void choose_micro(mf_local *l, uint64_t ratings)
     l->micros = (uint32_t)((l->users + (UINT64_C(1) << m) - 1) >> m);
 }
 
-void mf_place_items(mf_local *l)
+static void place_items(mf_local *l)
 {
     for (uint32_t b = 0; b < l->blocks; b++) {
         const strads_block *block = &l->cut->block[b];
@@ -53,14 +53,12 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
     const uint64_t cells = (uint64_t)l->blocks * (l->micros + 1);
 
     l->first = calloc(l->blocks + 1, sizeof(*l->first));
-    l->held.start = calloc(l->blocks + 1, sizeof(*l->held.start));
     l->cell = calloc(cells + 1, sizeof(*l->cell));
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
     l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
     l->p = mf_large_floats(l->users * l->stride);
     l->p_good = mf_floats(l->users * l->stride);
-    if (!l->first || !l->held.start || !l->cell || !l->order || !l->rating ||
-        !l->p || !l->p_good)
+    if (!l->first || !l->cell || !l->order || !l->rating || !l->p || !l->p_good)
         return mf_no_memory("the ratings and the users' factors",
                             8 * (ratings + l->users * l->stride) + 4 * cells);
     for (uint32_t m = 0; m < l->micros; m++)
@@ -71,21 +69,16 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
 /* ---- counting ---------------------------------------------------------- */
 
 /* Afterwards cell[b (micros + 1) + m + 1] is the end of cell m, and `first`
- * and held.start begin each block. */
-static void count_cells(mf_local *l, const strads_task *task)
+ * begins each block. */
+static void count_cells(mf_local *l, const strads_task *task,
+                        const mf_split *split)
 {
-    const strads_sparse *x = &task->share->by_row;
-
     for (uint64_t u = 0; u < l->users; u++) {
-        const uint64_t salt =
-            mf_hold_salt(task->seed, task->share->rows.begin + u);
         const uint64_t next = (u >> l->micro) + 1;
-        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
-            const uint32_t b = l->item_block[x->index[e]];
-            if (mf_is_held(salt, x->index[e], l->held_below))
-                l->held.start[b + 1]++;
-            else
-                l->cell[(uint64_t)b * (l->micros + 1) + next]++;
+        const uint64_t n = mf_split_count(split, l, task, u);
+        for (uint64_t k = 0; k < n; k++) {
+            const uint64_t b = l->item_block[split->item[k]];
+            l->cell[b * (l->micros + 1) + next]++;
         }
     }
     for (uint32_t b = 0; b < l->blocks; b++) {
@@ -93,44 +86,23 @@ static void count_cells(mf_local *l, const strads_task *task)
         for (uint32_t m = 0; m < l->micros; m++)
             cell[m + 1] += cell[m];
         l->first[b + 1] = l->first[b] + cell[l->micros];
-        l->held.start[b + 1] += l->held.start[b];
     }
 }
 
 /* ---- filling ----------------------------------------------------------- */
 
-/* Where the next rating of each block goes. Users come in order, so each
+/* at[b]: where the next rating of block b goes. Users come in order, so each
  * block's ratings grow from its front to its end. */
-typedef struct filling {
-    uint64_t *rating, *held; /* [blocks] */
-    double *losses;
-} filling;
-
-static void fill_user(mf_local *l, const strads_task *task, uint64_t u,
-                      filling *f)
+static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
+                      uint64_t u, uint64_t *at)
 {
-    const strads_sparse *x = &task->share->by_row;
-    const uint64_t salt = mf_hold_salt(task->seed, task->share->rows.begin + u);
-    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
-    const float bias = mf_user_bias(l, task->share, task->seed, u);
     const uint16_t place = (uint16_t)(u & ((UINT64_C(1) << l->micro) - 1));
+    const uint64_t n = mf_split_take(split, l, task, u);
 
-    l->user_bias[u] = bias;
-    for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
-        const uint32_t i = x->index[e], b = l->item_block[i];
-        const float value =
-            (mf_value(x, e) - mean) * per - bias - l->item_bias[i];
-        const double square = (double)value * (double)value;
-        if (mf_is_held(salt, i, l->held_below)) {
-            l->held.sample[f->held[b]++] =
-                (mf_sample){(uint32_t)u, l->item_at[i], value};
-            f->losses[MF_HELD_LOSS] += square;
-            f->losses[MF_HELD_N]++;
-        } else {
-            l->rating[f->rating[b]++] =
-                (mf_rating){place, (uint16_t)l->item_at[i], value};
-            f->losses[MF_LOSS] += square;
-        }
+    for (uint64_t k = 0; k < n; k++) {
+        const uint32_t i = split->item[k];
+        l->rating[at[l->item_block[i]]++] =
+            (mf_rating){place, (uint16_t)l->item_at[i], split->left[k]};
     }
 }
 
@@ -145,25 +117,20 @@ uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to)
     return to;
 }
 
-static strads_err fill(mf_local *l, strads_task *task)
+static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
 {
-    filling f = {.rating = malloc(sizeof(uint64_t) * l->blocks),
-                 .held = malloc(sizeof(uint64_t) * l->blocks),
-                 .losses = task->partial};
-    uint64_t spent = 0;
+    const size_t bytes = sizeof(uint64_t) * (l->blocks + 1);
+    uint64_t *at = malloc(bytes), spent = 0;
 
-    if (f.rating && f.held) {
-        memcpy(f.rating, l->first, sizeof(uint64_t) * l->blocks);
-        memcpy(f.held, l->held.start, sizeof(uint64_t) * l->blocks);
-        for (uint64_t u = 0; u < l->users; u++) {
-            fill_user(l, task, u, &f);
-            spent = mf_spend(task->share, spent, u + 1);
-        }
+    if (!at)
+        return mf_no_memory("blocks", bytes);
+    memcpy(at, l->first, bytes);
+    for (uint64_t u = 0; u < l->users; u++) {
+        fill_user(l, task, split, u, at);
+        spent = mf_spend(task->share, spent, u + 1);
     }
-    const bool filled = f.rating && f.held;
-    free(f.rating);
-    free(f.held);
-    return filled ? STRADS_OK : mf_no_memory("blocks", 16ULL * l->blocks);
+    free(at);
+    return STRADS_OK;
 }
 
 /* splitmix64 (Steele et al. 2014), from a draw of the run's. */
@@ -211,29 +178,39 @@ void mf_draw_users(mf_local *l, const strads_task *task)
                     task->share->rows.begin + u, l->p + u * l->stride);
 }
 
-strads_err mf_update_build(strads_task *task)
+static strads_err build_cells(strads_task *task)
 {
     mf_local *l = task->local;
     const uint64_t ratings = task->share->by_row.nnz;
+    mf_split split = {0};
 
-    if (mf_by_rows(&l->options))
-        return mf_rows_build(task);
-    if (mf_by_ranks(&l->options))
-        return mf_ranks_build(task);
     choose_micro(l, ratings);
-    mf_place_items(l);
     strads_err err = make_room(l, ratings);
-    if (err)
-        return err;
-    count_cells(l, task);
-    err = mf_samples_alloc(&l->held, l->blocks);
     if (!err)
-        err = fill(l, task);
+        err = mf_split_open(l, task, &split);
+    if (!err) {
+        count_cells(l, task, &split);
+        err = mf_split_counted(&split, l);
+    }
+    if (!err)
+        err = fill(l, task, &split);
+    mf_split_close(&split);
     if (err)
         return err;
     shuffle_cells(l, task);
     mf_draw_users(l, task);
-    return l->options.test ? mf_test_read(l, task->share) : STRADS_OK;
+    return STRADS_OK;
+}
+
+strads_err mf_update_build(strads_task *task)
+{
+    mf_local *l = task->local;
+
+    place_items(l);
+    const strads_err err = mf_by_rows(&l->options)    ? mf_rows_build(task)
+                           : mf_by_ranks(&l->options) ? mf_ranks_build(task)
+                                                      : build_cells(task);
+    return err || !l->options.test ? err : mf_test_read(l, task->share);
 }
 
 strads_err mf_receive_build(strads_task *task)

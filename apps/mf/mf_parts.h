@@ -241,11 +241,31 @@ strads_err mf_items_equations(mf_items *items, uint64_t floats);
 void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
              uint64_t row, float *out);
 
+/* mf_split.c: a user's ratings after the other, those that are held out put
+ * aside. For each partition: open; count for every user, then counted; take for
+ * every user, in order; close, whatever came of it. */
+typedef struct mf_split {
+    uint64_t most;     /* ratings of a user */
+    uint64_t *held_at; /* [blocks] where a sample of theirs goes next */
+    uint32_t *item;    /* [most] of a user's ratings that are trained on, */
+    float *left;       /* and what mean and biases leave of them (take) */
+} mf_split;
+strads_err mf_split_open(mf_local *l, const strads_task *task, mf_split *s);
+void mf_split_close(mf_split *s);
+/* User u's items to train on: how many, the first ones of s->item. */
+uint64_t mf_split_count(const mf_split *s, mf_local *l, const strads_task *task,
+                        uint64_t u);
+/* Makes room for the samples. */
+strads_err mf_split_counted(mf_split *s, mf_local *l);
+/* The same with s->left; l->user_bias[u], and MF_LOSS, MF_HELD_LOSS and
+ * MF_HELD_N of the partial. */
+uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
+                       uint64_t u);
+
 /* mf_cells.c: ratings into cells, users' first factors. */
 strads_err mf_update_build(strads_task *task);
 strads_err mf_receive_build(strads_task *task);
 strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
-void mf_place_items(mf_local *l);
 /* What has been taken over need not be in the share as well: gives rows
  * [from, to) back when they are many, and returns how far that has come. */
 uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to);
