@@ -1,4 +1,4 @@
-/* See rotation_run.h. Simulated workers have 10 Gbit/s and 50 us between them. */
+/* See rotation_run.h. Simulated workers are 50 us apart, at 10 Gbit/s. */
 #include "bench/rotation_run.h"
 
 #include <stdio.h>
