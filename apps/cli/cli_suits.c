@@ -56,7 +56,7 @@ static const struct rule {
     {"schedulers", has_policy, "its blocks go by a plan"},
     {"threshold", has_policy, "its blocks go by a plan"},
     {"pools", has_pools, NULL},
-    {"shards", has_loop, NULL},
+    {"shards", has_loop, "only the tables of a loop are kept in parts"},
     {"f32", has_samples, "it takes the values of its data as they are"},
     {"labels", has_samples, "its data have no labels"},
     {"start", is_all_values, "its model is more than values"},
