@@ -120,6 +120,7 @@ for name in left lost; do
     [ ! -e "$name.json" ] || fail "a broken run left a model"
 done
 
-refuses 2 "only the tables of a loop" lasso train "$party" --nodes 2 --shards 2 \
+refuses 2 "only the tables of a loop" \
+    lasso train "$party" --nodes 2 --shards 2 \
     --listen "ipc://$folder/rounds.sock"
 finish
