@@ -5,7 +5,10 @@
 
 #include <inttypes.h>
 
-enum { PURPOSE = 0x73776172, US = 1000 };
+/* Each part that a seed draws has numbers of its own, so that a new part leaves
+ * what older seeds draw as it was. */
+enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, LENDING };
+enum { US = 1000 };
 
 static uint32_t below(sti_random *r, uint32_t n)
 {
@@ -109,7 +112,7 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
 
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
 {
-    sti_random r = sti_random_stream(seed, PURPOSE, 0);
+    sti_random r = sti_random_stream(seed, PURPOSE, CLUSTER);
     sti_sim_store_setup *s = &plan->setup;
     draw_cluster(&r, plan, seed);
     for (uint32_t t = 0; t < s->n_tables; t++)
@@ -122,6 +125,8 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     s->n_faults = below(&r, 3) ? below(&r, SWARM_FAULTS + 1) : 0;
     for (uint32_t k = 0; k < s->n_faults; k++)
         draw_fault(&r, s, until, &plan->faults[k]);
+    sti_random lending = sti_random_stream(seed, PURPOSE, LENDING);
+    s->lend_bytes = ONE_OF(&lending, 1, 1, 500);
     s->calm_at = until + 3000 * US;
     s->limit_events = 1000000;
     s->limit_ns = UINT64_C(100) * (s->calm_at + 100 * s->resend_ns);
@@ -129,7 +134,7 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
 
 void swarm_plan_lose(uint64_t seed, swarm_plan *plan)
 {
-    sti_random r = sti_random_stream(seed, PURPOSE, 1);
+    sti_random r = sti_random_stream(seed, PURPOSE, LOSS);
     sti_sim_store_setup *s = &plan->setup;
     for (uint32_t k = 0; k < s->n_faults; k++)
         if (plan->faults[k].kind == STI_SIM_KILL &&
@@ -201,10 +206,11 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
                   "  cache %" PRIu64 " bytes, window %u pushes and %" PRIu64
                   " bytes, pieces of %" PRIu64 ", asked for %" PRIu64
                   " at once, resend after %" PRIu64 " us, jobs of %" PRIu64
-                  " us, logs of %" PRIu64 " bytes, worker %u straggles\n",
+                  " us, logs of %" PRIu64 " bytes, lent from %" PRIu64
+                  " bytes, worker %u straggles\n",
                   s->cache_bytes, s->max_pushes, s->max_bytes, s->piece_bytes,
                   s->window_bytes, s->resend_ns / US, s->job_ns / US,
-                  s->log_room, plan->straggler);
+                  s->log_room, s->lend_bytes, plan->straggler);
     (void)fprintf(to,
                   "  network: %" PRIu64 " to %" PRIu64
                   " us, late %g by %" PRIu64

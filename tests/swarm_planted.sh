@@ -1,5 +1,5 @@
 #!/bin/sh
-# Five bugs on purpose, each linked into a swarm of its own: each is found
+# Six bugs on purpose, each linked into a swarm of its own: each is found
 # within 1,000 seeds, and as what it is.
 set -eu
 out=$(mktemp)
@@ -24,3 +24,4 @@ expect 2 'P1 staleness' 'a stale read'
 expect 3 'P3 once\|checkpoint of a shard is damaged' 'a double commit'
 expect 4 'P2 own' 'an own increment that is not seen'
 expect 5 'P3 once' 'a push that leaves early and again'
+expect 6 'P1 staleness\|P2 own\|P3 once' 'a push that is written on while it is on its way'

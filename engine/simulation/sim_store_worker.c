@@ -62,8 +62,13 @@ static const strads_table_spec *spec_of(const void *behind, uint32_t table)
 static strads_err join(strads_session *session)
 {
     const sti_sim_worker *w = session->behind;
+    const uint64_t lend_bytes = w->sim->setup.lend_bytes;
     session->clock = sti_client_clock(client_of(w), w->number);
-    return sti_session_make_pieces(session, sti_client_piece(client_of(w)));
+    strads_err err =
+        sti_session_make_pieces(session, sti_client_piece(client_of(w)));
+    for (uint32_t t = 0; !err && lend_bytes && t < session->n_pending; t++)
+        session->pending[t].lend_bytes = lend_bytes;
+    return err;
 }
 
 static const sti_change_count *changes_of(const void *behind, uint32_t table)

@@ -208,9 +208,6 @@ static strads_err reserve(const sti_pending *pending, uint32_t table,
     return err;
 }
 
-/* Fewer are copied as fast, and make no use of a block of their own. */
-enum { LENT_BYTES = 32768 };
-
 /* Do all rows go to one shard, are they most of their block, and does what its
  * push has so far fit in front of them? */
 static bool can_lend(const sti_pending *pending, uint32_t table, uint32_t n,
@@ -219,7 +216,7 @@ static bool can_lend(const sti_pending *pending, uint32_t table, uint32_t n,
     uint32_t shard = sti_row_shard(table, pending->rows[0], shards);
     bool good =
         n == pending->n && n > pending->room / 2 &&
-        n * pending->row_bytes >= LENT_BYTES &&
+        n * pending->row_bytes >= pending->lend_bytes &&
         (!pushes[shard] || pushes[shard]->size + sti_push_head_bytes(n) <=
                                sti_pending_head_room(pending));
     for (uint32_t k = 0; good && shards > 1 && k < n; k++)

@@ -14,12 +14,16 @@
 
 enum { FIRST_ROOM = 4, MOST_ROOM = 1 << 30, LINE = 64 };
 
+/* Fewer bytes are copied as fast, and make no use of a block of their own. */
+enum { LEND_BYTES = 32768 };
+
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec)
 {
     size_t cell = sti_cell_size(spec->type);
     *pending = (sti_pending){.spec = spec,
                              .cell = cell,
-                             .row_bytes = cell * spec->cols};
+                             .row_bytes = cell * spec->cols,
+                             .lend_bytes = LEND_BYTES};
     pending->unbounded.limit = UINT64_MAX;
 }
 
@@ -216,6 +220,9 @@ static void forget_all(sti_pending *pending)
     free_sparse_rows(pending);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
     pending->n = 0;
+#if STI_PLANTED_BUG == 6 /* a push that is on its way is written on */
+    return;
+#endif
     if (!pending->block || atomic_load(&pending->block->head.refs) == 1)
         return;
     sti_object_drop(pending->block);

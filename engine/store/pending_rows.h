@@ -19,8 +19,9 @@ typedef struct sti_pending {
     char *dense;                   /* [room x cols] cells, or NULL */
     sti_sparse_row *sparse;        /* [room], or NULL */
     sti_budget unbounded;          /* for sparse: it is no part of the tables */
-    uint64_t added; /* bytes that were added since, each time they were */
-    uint64_t piece; /* so many are worth a push of their own; 0: none are */
+    size_t lend_bytes; /* a push of all rows is made around them from then on */
+    uint64_t added;    /* bytes that were added since, each time they were */
+    uint64_t piece;    /* so many are worth a push of their own; 0: none are */
     uint64_t next_early; /* `added` when that is tried next */
     uint32_t early_row;  /* the first one that left early in this clock .. */
     bool was_early;      /* .. if any did */
