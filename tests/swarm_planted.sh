@@ -24,4 +24,5 @@ expect 2 'P1 staleness' 'a stale read'
 expect 3 'P3 once\|checkpoint of a shard is damaged' 'a double commit'
 expect 4 'P2 own' 'an own increment that is not seen'
 expect 5 'P3 once' 'a push that leaves early and again'
-expect 6 'P1 staleness\|P2 own\|P3 once' 'a push that is written on while it is on its way'
+expect 6 'P1 staleness\|P2 own\|P3 once' \
+    'a push that is written on while it is on its way'
