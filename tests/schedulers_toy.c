@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/toy_data.h"
+#include "tests/toy_residual.h"
 
 static strads_err toy_shape(const void *config, const strads_data *data,
                             strads_shape *shape)
@@ -34,41 +35,11 @@ static strads_err toy_begin(const void *config, const strads_data *data,
 
 /* ---- workers ----------------------------------------------------------- */
 
-static strads_err toy_open(const strads_task *task, void **local)
-{
-    const strads_share *share = task->share;
-    size_t rows = (size_t)(share->rows.end - share->rows.begin);
-    double *residual = malloc(sizeof *residual * (rows + 1));
-    if (!residual)
-        return strads_fail(STRADS_ENOMEM, "no memory");
-    memcpy(residual, share->label, sizeof *residual * rows);
-    *local = residual;
-    return STRADS_OK;
-}
-
-static strads_err toy_refresh(strads_task *task, const strads_change *changes,
-                              uint32_t n)
-{
-    const strads_sparse *x = &task->share->by_col;
-    double *residual = task->local;
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            uint32_t j = changes[c].param[k];
-            for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-                residual[x->index[e]] -= x->f64[e] * changes[c].change[k];
-        }
-    return STRADS_OK;
-}
-
 static strads_err toy_step(strads_task *task)
 {
-    const strads_sparse *x = &task->share->by_col;
-    const double *residual = task->local;
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        uint32_t j = strads_block_param(&task->block, k);
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            task->partial[k] += x->f64[e] * residual[x->index[e]];
-    }
+    for (uint32_t k = 0; k < task->block.n; k++)
+        task->partial[k] +=
+            toy_residual_times(task, strads_block_param(&task->block, k));
     return STRADS_OK;
 }
 
@@ -196,9 +167,9 @@ const strads_program schedulers_toy = {
     .shape = toy_shape,
     .begin = toy_begin,
     .end = free,
-    .open = toy_open,
+    .open = toy_residual_open,
     .close = free,
-    .refresh = toy_refresh,
+    .refresh = toy_residual_refresh,
     .phases = phases,
     .n_phases = sizeof phases / sizeof *phases,
 };

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/toy_residual.h"
+
 /* ---- rounds ------------------------------------------------------------ */
 
 static strads_err rounds_shape(const void *config, const strads_data *data,
@@ -80,18 +82,6 @@ const strads_program sim_toy_rounds = {
 
 /* ---- least squares ----------------------------------------------------- */
 
-static strads_err squares_open(const strads_task *task, void **local)
-{
-    const strads_share *share = task->share;
-    size_t rows = (size_t)(share->rows.end - share->rows.begin);
-    double *residual = malloc(sizeof *residual * (rows + 1));
-    if (!residual)
-        return strads_fail(STRADS_ENOMEM, "no memory");
-    memcpy(residual, share->label, sizeof *residual * rows);
-    *local = residual;
-    return STRADS_OK;
-}
-
 static size_t squares_partial(const strads_task *task)
 {
     return 2 * (size_t)task->block.n;
@@ -100,28 +90,12 @@ static size_t squares_partial(const strads_task *task)
 static strads_err squares_update(strads_task *task)
 {
     const strads_sparse *x = &task->share->by_col;
-    const double *residual = task->local;
     for (uint32_t k = 0; k < task->block.n; k++) {
         uint32_t j = strads_block_param(&task->block, k);
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-            task->partial[2 * k] += x->f64[e] * residual[x->index[e]];
+        task->partial[2 * k] += toy_residual_times(task, j);
+        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
             task->partial[2 * k + 1] += x->f64[e] * x->f64[e];
-        }
     }
-    return STRADS_OK;
-}
-
-static strads_err squares_refresh(strads_task *task,
-                                  const strads_change *changes, uint32_t n)
-{
-    const strads_sparse *x = &task->share->by_col;
-    double *residual = task->local;
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            uint32_t j = changes[c].param[k];
-            for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-                residual[x->index[e]] -= x->f64[e] * changes[c].change[k];
-        }
     return STRADS_OK;
 }
 
@@ -170,9 +144,9 @@ const strads_program sim_toy_squares = {
     .shape = squares_shape,
     .begin = squares_begin,
     .end = free,
-    .open = squares_open,
+    .open = toy_residual_open,
     .close = free,
-    .refresh = squares_refresh,
+    .refresh = toy_residual_refresh,
     .partial = squares_partial,
     .update = squares_update,
     .aggregate = squares_aggregate,

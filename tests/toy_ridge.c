@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/toy_data.h"
+#include "tests/toy_residual.h"
 
 enum { SCAN, PAIRS, SOLVE, N_PHASES };
 
@@ -70,47 +71,12 @@ bool toy_ridge_solve(uint64_t rows, uint64_t cols, double lambda, double *w)
 
 /* ---- worker ------------------------------------------------------------ */
 
-static strads_err ridge_open(const strads_task *task, void **local)
-{
-    const strads_share *share = task->share;
-    uint64_t n = share->rows.end - share->rows.begin;
-    double *residual = malloc(sizeof *residual * (n + 1));
-    if (!residual)
-        return no_memory();
-    memcpy(residual, share->label, sizeof *residual * n);
-    *local = residual;
-    return STRADS_OK;
-}
-
-static strads_err ridge_refresh(strads_task *task, const strads_change *changes,
-                                uint32_t n)
-{
-    const strads_sparse *x = &task->share->by_col;
-    double *residual = task->local;
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++) {
-            uint32_t j = changes[c].param[k];
-            for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-                residual[x->index[e]] -= x->f64[e] * changes[c].change[k];
-        }
-    return STRADS_OK;
-}
-
-static double correlate(const strads_task *task, uint32_t j)
-{
-    const strads_sparse *x = &task->share->by_col;
-    const double *residual = task->local;
-    double sum = 0;
-    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-        sum += x->f64[e] * residual[x->index[e]];
-    return sum;
-}
-
 /* Block: x_j' r for each j. The scan adds r'r at the end. */
 static strads_err ridge_correlate(strads_task *task)
 {
     for (uint32_t k = 0; k < task->block.n; k++)
-        task->partial[k] = correlate(task, strads_block_param(&task->block, k));
+        task->partial[k] =
+            toy_residual_times(task, strads_block_param(&task->block, k));
     if (task->phase != SCAN)
         return STRADS_OK;
     const strads_share *share = task->share;
@@ -240,9 +206,9 @@ const strads_program toy_ridge = {
     .defaults = &(const toy_ridge_config){.lambda = 5},
     .begin = ridge_begin,
     .end = free,
-    .open = ridge_open,
+    .open = toy_residual_open,
     .close = free,
-    .refresh = ridge_refresh,
+    .refresh = toy_residual_refresh,
     .phases = ridge_phases,
     .n_phases = N_PHASES,
     .objective = ridge_objective,

@@ -1,0 +1,17 @@
+/* tests/toy_residual.h - what workers of least-squares toys hold: the residual
+ * r = y - X w of their partition's rows, for the w that they have been told. */
+#ifndef TESTS_TOY_RESIDUAL_H
+#define TESTS_TOY_RESIDUAL_H
+
+#include "strads/strads.h"
+
+/* The slots `open`, whose local is double[rows of the partition], for free(),
+ * and `refresh`. The program has its data by columns, in f64. */
+strads_err toy_residual_open(const strads_task *task, void **local);
+strads_err toy_residual_refresh(strads_task *task, const strads_change *changes,
+                                uint32_t n);
+
+/* x_j' r. */
+double toy_residual_times(const strads_task *task, uint32_t j);
+
+#endif
