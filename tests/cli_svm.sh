@@ -41,7 +41,7 @@ for workers in 1 2 4; do
     gives 0 svm train "$party" --workers $workers --loss hinge \
         --model hinge.json --log hinge.jsonl
     says err "converged after" "hinge at C = 1" "support vectors" \
-        "labels (negative,positive): -1,1"
+        "labels -1,1: the second is positive"
     near "$(weigh hinge.json "$party" 1)" "$(member hinge.json objective)" \
         1e-9 "the hinge objective, weighed again"
     gives 0 svm train "$party" --workers $workers --model squared.json
@@ -131,8 +131,47 @@ says out "of label 6"
 gives 0 svm train "$party" --loss hinge --start hinge1.json --workers 1
 awk '{ $1 = "5"; print }' "$party" >one.svm
 refuses 2 "all rows have the label 5" svm train one.svm --quiet
-awk 'NR < 4 { $1 = NR } { print }' "$party" >many.svm
-refuses 2 "--l1-ratio 0" svm train many.svm --quiet
+
+# Several labels in the dual: as many problems, over TCP too, by name
+for loss in hinge squared-hinge; do
+    sum=0
+    for label in 5 6 7; do
+        awk -v l=$label '{ $1 = $1 == l ? 1 : -1; print }' three.svm >of.svm
+        gives 0 svm train of.svm --loss $loss --bias 1 --model of.json --quiet
+        sum=$(awk -v a="$sum" -v b="$(member of.json objective)" \
+            'BEGIN { printf "%.15g", a + b }')
+    done
+    gives 0 svm train three.svm --loss $loss --bias 1 --model three.json
+    says err "labels 5,6,7: each against the rest"
+    near "$(member three.json objective)" "$sum" 2e-6 \
+        "the objective of three classes by $loss"
+    gives 0 svm train three.svm --loss $loss --bias 1 --start three.json
+done
+gives 0 svm predict three.json three.svm
+says err "% of labels right"
+same "$(sort -u out | tr '\n' ' ')" "5 6 7 " "the three labels"
+gives 0 svm train three.svm --model three.liblinear --quiet
+says three.liblinear "nr_class 3" "label 5 6 7"
+gives 0 svm predict three.liblinear three.svm
+start first svm train three.svm --classes 5,6,7 --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --deterministic --model far.json
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 0
+ends first "$first" 0
+gives 0 svm train three.svm --workers 1 --partitions 2 --pools 2 \
+    --deterministic --model near.json
+same "$(member far.json value)" "$(member near.json value)" \
+    "coefficients of three classes over TCP"
+start first svm train three.svm --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 1
+ends first "$first" 2
+says first.err "have to be named: --classes"
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
 finish

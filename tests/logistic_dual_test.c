@@ -39,8 +39,8 @@ static linear_fit fit_dual(const lasso_design *design,
     if (!fit.err) {
         const strads_progress *last = strads_result_progress(result);
         const double *w = strads_result_values(result, &parameters, &width);
-        fit.w = calloc(design->cols + 1, sizeof(double));
-        memcpy(fit.w, w, design->cols * sizeof(double));
+        fit.w = calloc((design->cols + 1) * width, sizeof(double));
+        memcpy(fit.w, w, design->cols * width * sizeof(double));
         fit.lambda =
             strads_logistic_dual_resolved(strads_result_state(result)).lambda;
         fit.end = strads_result_end(result);
@@ -291,7 +291,9 @@ Test(logistic_dual, it_is_told_what_it_is_not_for)
     strads_data_free(data);
     d.y[40] = 3;
     cr_assert_eq(lasso_design_lay(&d, 2, STRADS_LAYOUT_ROWS, &data), STRADS_OK);
-    cr_expect_not(strads_logistic_suits_dual(&at_one, data), "a third label");
+    cr_expect(strads_logistic_suits_dual(&at_one, data), "a third label");
+    o = (strads_logistic_options){.c = 1, .multiclass = "softmax"};
+    cr_expect_not(strads_logistic_suits_dual(&o, data), "all three at once");
     strads_data_free(data);
     lasso_design_free(&d);
     lasso_design_free(&narrow);
@@ -327,6 +329,32 @@ Test(logistic_dual, labels_need_not_be_plus_and_minus_one)
     linear_fit_free(&same);
     linear_fit_free(&turned);
     lasso_design_free(&d);
+}
+
+Test(logistic_dual, more_labels_are_each_told_from_the_rest)
+{
+    lasso_design d = design(120, 1300, .03, 15),
+                 one = design(120, 1300, .03, 15);
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = (double)(i % 3);
+    linear_fit all = fit_dual(&d, &at_one, NULL);
+    double objective = 0;
+    cr_assert_eq(all.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(all.end, STRADS_END_CONVERGED);
+    for (int k = 0; k < 3; k++) {
+        for (uint64_t i = 0; i < d.rows; i++)
+            one.y[i] = d.y[i] == k ? 1 : -1;
+        linear_fit rows = fit_dual(&one, &at_one, NULL);
+        objective += rows.objective;
+        for (uint64_t j = 0; j < d.cols; j++)
+            cr_expect_float_eq(all.w[j * 3 + (uint64_t)k], rows.w[j], 1e-5);
+        linear_fit_free(&rows);
+    }
+    cr_expect_float_eq(all.objective, objective, 1e-11 * objective);
+    linear_fit_free(&all);
+    lasso_design_free(&d);
+    lasso_design_free(&one);
 }
 
 static void expect_refused(const lasso_design *d,

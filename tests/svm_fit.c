@@ -17,15 +17,17 @@ static void take(svm_fit *fit, const lasso_design *d,
     uint32_t width;
     const double *values = strads_result_values(result, &parameters, &width);
     fit->end = strads_result_end(result);
-    fit->w = calloc(d->cols + 1, sizeof(double));
-    fit->b = calloc(d->rows + 1, sizeof(double));
-    memcpy(fit->w, values, (d->cols + 1) * sizeof(double));
-    memcpy(fit->b, values + parameters - d->rows, d->rows * sizeof(double));
+    fit->width = width;
+    fit->w = calloc((d->cols + 1) * width, sizeof(double));
+    fit->b = calloc((d->rows + 1) * width, sizeof(double));
+    memcpy(fit->w, values, (d->cols + 1) * width * sizeof(double));
+    memcpy(fit->b, values + (parameters - d->rows) * width,
+           d->rows * width * sizeof(double));
     fit->objective = progress->objective;
     fit->gap = progress->gap;
     fit->updates_policy = progress->updates_policy;
     fit->updates_other = progress->updates_other;
-    fit->intercept = strads_svm_intercept(state);
+    fit->intercept = *strads_svm_intercepts(state);
     fit->supports = strads_svm_supports(state);
     if (strads_svm_resolved(state)->classes)
         (void)snprintf(fit->classes, sizeof fit->classes, "%s",
@@ -60,6 +62,19 @@ void svm_fit_free(svm_fit *fit)
     free(fit->w);
     free(fit->b);
     *fit = (svm_fit){0};
+}
+
+svm_fit svm_fit_class(const lasso_design *design, const svm_fit *fit,
+                      uint32_t k)
+{
+    svm_fit one = {.width = 1};
+    one.w = calloc(design->cols + 1, sizeof(double));
+    one.b = calloc(design->rows + 1, sizeof(double));
+    for (uint64_t j = 0; j <= design->cols; j++)
+        one.w[j] = fit->w[j * fit->width + k];
+    for (uint64_t i = 0; i < design->rows; i++)
+        one.b[i] = fit->b[i * fit->width + k];
+    return one;
 }
 
 /* ---- designs ----------------------------------------------------------- */

@@ -11,8 +11,9 @@
 typedef struct svm_fit {
     strads_err err;
     strads_end end;
-    double *w; /* [cols + 1], the bias's last */
-    double *b; /* [rows] dual values */
+    uint32_t width; /* problems: 1, or one a class of more than two */
+    double *w;      /* [(cols + 1) x width], the bias's last */
+    double *b;      /* [rows x width] dual values */
     double objective, gap, intercept;
     uint64_t supports, updates_policy, updates_other;
     char classes[64]; /* as the run took them */
@@ -25,6 +26,9 @@ svm_fit svm_fit_run(const lasso_design *design,
                     const strads_svm_options *options,
                     const strads_engine_options *engine);
 void svm_fit_free(svm_fit *fit);
+/* One of several problems as a fit of its own, with w and b alone. */
+svm_fit svm_fit_class(const lasso_design *design, const svm_fit *fit,
+                      uint32_t k);
 
 /* A design with labels -1 and 1: the sign of y above its median. */
 lasso_design svm_design_random(uint64_t rows, uint64_t cols, double density,

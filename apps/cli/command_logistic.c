@@ -80,14 +80,15 @@ static const cli_train dual = {
     .describe = describe_dual,
 };
 
-/* The dual program is for two labels: several processes must be told so. */
+/* Several processes must be told the labels: so they are with either program,
+ * where there are more than two. */
 static const cli_train *instead(const void *config,
                                 const strads_engine_options *engine,
                                 const strads_data *data)
 {
     const strads_logistic_options *o = config;
-    bool two = o->classes ? names_two(o->classes) : engine->nodes < 2;
-    return two && strads_logistic_suits_dual(o, data) ? &dual : NULL;
+    bool known = o->classes || engine->nodes < 2;
+    return known && strads_logistic_suits_dual(o, data) ? &dual : NULL;
 }
 
 /* ---- train ------------------------------------------------------------- */

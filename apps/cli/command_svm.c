@@ -20,17 +20,28 @@ static void resolve(const void *state, void *config)
 
 static void complete(const void *state, strads_model *model)
 {
-    model->intercept = strads_svm_intercept(state);
+    const double *b = strads_svm_intercepts(state);
+    if (model->width > 1) {
+        model->intercepts = b;
+    } else {
+        model->intercept = b[0];
+    }
+}
+
+static bool names_two(const char *classes)
+{
+    const char *comma = strchr(classes, ',');
+    return comma && !strchr(comma + 1, ',');
 }
 
 static void describe(const void *state)
 {
     const strads_svm_options *o = strads_svm_resolved(state);
     if (o->classes) {
-        cli_say(false,
-                "%s at C = %g, %" PRIu64 " support vectors; labels "
-                "(negative,positive): %s",
-                o->loss, o->c, strads_svm_supports(state), o->classes);
+        cli_say(false, "%s at C = %g, %" PRIu64 " support vectors; labels %s%s",
+                o->loss, o->c, strads_svm_supports(state), o->classes,
+                names_two(o->classes) ? ": the second is positive"
+                                      : ": each against the rest");
     } else {
         cli_say(false, "%s %g at C = %g, %" PRIu64 " support vectors", o->loss,
                 o->epsilon, o->c, strads_svm_supports(state));
@@ -79,10 +90,10 @@ int cli_svm_train(int argc, char **argv)
     static const cli_train train = {
         .program = &strads_program_svm,
         .name = "svm train",
-        .summary = "Trains a linear support vector machine, for two classes or "
-                   "for numbers, on LIBSVM or MatrixMarket data. With "
-                   "--l1-ratio A (then --help is about that): L1 penalties, "
-                   "several classes.",
+        .summary = "Trains a linear support vector machine, for classes or for "
+                   "numbers, on LIBSVM or MatrixMarket data. With --l1-ratio A "
+                   "(then --help is about that): L1 penalties, an intercept "
+                   "that is not penalised.",
         .options = "Support vector machine:",
         .resolve = resolve,
         .complete = complete,

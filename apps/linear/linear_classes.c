@@ -199,6 +199,59 @@ strads_err linear_classes_of(const linear_class_options *options,
     return err;
 }
 
+/* ---- before a run, and after it ----------------------------------------- */
+
+static void survey_share(const strads_share *share, uint64_t rows,
+                         linear_survey *survey)
+{
+    for (uint64_t i = 0; i < rows && share->label; i++)
+        linear_survey_add(survey, share->label[i], 1);
+}
+
+strads_err linear_classes_count(const char *text, const strads_data *data,
+                                uint32_t *out)
+{
+    const strads_share *share;
+    linear_survey survey = {0};
+    uint64_t rows = 0;
+
+    *out = 2;
+    if (is_given(text)) {
+        linear_classes classes;
+        const strads_err err = linear_classes_read(text, &classes);
+        *out = err ? 2 : classes.n;
+        return err;
+    }
+    for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
+        const uint64_t n = share->rows.end - share->rows.begin;
+        survey_share(share, n, &survey);
+        rows += n;
+    }
+    if (rows == strads_data_rows(data) && survey.n > 2)
+        *out = (uint32_t)survey.n;
+    return STRADS_OK;
+}
+
+strads_err linear_classes_unnamed(const linear_classes *classes)
+{
+    return strads_fail(STRADS_EINVAL,
+                       "the data has %u labels; where no process keeps all "
+                       "rows, more than two have to be named: --classes "
+                       "LABEL,LABEL,...",
+                       classes->n);
+}
+
+void linear_classes_write(const linear_classes *classes,
+                          char out[LINEAR_CLASSES_TEXT])
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (uint32_t k = 0; k < classes->n; k++)
+        at += (size_t)snprintf(out + at, LINEAR_CLASSES_TEXT - at, "%s%.17g",
+                               k ? "," : "", classes->label[k]);
+}
+
 /* ---- weights of rows --------------------------------------------------- */
 
 static strads_err bad_weight(const char *path, uint64_t line, const char *text)

@@ -41,8 +41,48 @@ typedef struct linear_classes {
     double total;                     /* of all */
 } linear_classes;
 
+/* Two classes are one problem, in which the second is positive; more are as
+ * many, each against all others. How many numbers a parameter has then: one for
+ * each problem. */
+static inline uint32_t linear_classes_width(uint32_t classes)
+{
+    return classes > 2 ? classes : 1;
+}
+
+/* The positive class of a problem. */
+static inline uint32_t linear_classes_positive(const linear_classes *classes,
+                                               uint32_t target)
+{
+    return classes->n > 2 ? target : 1;
+}
+
+/* What rows with that label are multiplied by; 1 for one that is no class. */
+static inline double linear_classes_weight(const linear_classes *classes,
+                                           double label)
+{
+    for (uint32_t k = 0; k < classes->n; k++)
+        if (classes->label[k] == label)
+            return classes->weight[k];
+    return 1;
+}
+
 /* Labels and n from text, at least two and all different. STRADS_EINVAL. */
 strads_err linear_classes_read(const char *text, linear_classes *out);
+
+/* How many there are, as far as one process can tell before a run: of those
+ * that `text` names, or, where it is NULL or "" and the whole data is here, of
+ * its labels; otherwise 2. STRADS_EINVAL. */
+strads_err linear_classes_count(const char *text, const strads_data *data,
+                                uint32_t *out);
+
+/* STRADS_EINVAL, for a run that turns out to have more classes than were
+ * counted. */
+strads_err linear_classes_unnamed(const linear_classes *classes);
+
+/* "LABEL,LABEL,...", as linear_classes_read takes it. */
+enum { LINEAR_CLASSES_TEXT = LINEAR_LABELS_MAX * 26 };
+void linear_classes_write(const linear_classes *classes,
+                          char out[LINEAR_CLASSES_TEXT]);
 
 /* Classes and their weights. STRADS_EINVAL, STRADS_EFORMAT: a sentence why
  * not. */

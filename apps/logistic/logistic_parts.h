@@ -30,30 +30,11 @@
 
 /* ---- labels ------------------------------------------------------------ */
 
-/* Two classes are one problem, in which the second is positive; more are as
- * many, each against all others. */
-
-/* Numbers a parameter: one for each problem. */
-static inline uint32_t logistic_width(uint32_t classes)
-{
-    return classes > 2 ? classes : 1;
-}
-
-/* The positive class of a problem. */
-static inline uint32_t logistic_positive(const linear_classes *classes,
-                                         uint32_t target)
-{
-    return classes->n > 2 ? target : 1;
-}
-
 /* logistic_labels.c */
 /* The classes and their weights, or a sentence why not. */
 strads_err logistic_classes_of(const strads_logistic_options *options,
                                const linear_survey *survey,
                                linear_classes *out);
-/* How many there are, as far as one process can tell before a run. */
-strads_err logistic_count_classes(const strads_logistic_options *options,
-                                  const strads_data *data, uint32_t *out);
 /* b where w is 0; 0 without an intercept. */
 double logistic_first_intercept(const strads_logistic_options *options,
                                 const logistic_loss *loss,
@@ -217,7 +198,7 @@ typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
 typedef struct logistic_state {
     strads_logistic_options options; /* as given, later as resolved */
     linear_path *path;               /* NULL: one lambda */
-    char classes_text[LINEAR_LABELS_MAX * 26];
+    char classes_text[LINEAR_CLASSES_TEXT];
     const strads_data *data;
     const linear_kernels *kernels;
     const logistic_loops *loops;

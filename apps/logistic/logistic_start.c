@@ -2,7 +2,6 @@
  * the columns, and of each row what the coordinator needs. With several classes
  * each problem begins with its moments. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "logistic_parts.h"
@@ -157,17 +156,6 @@ strads_err logistic_update_level(strads_task *task)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-static void write_classes(logistic_state *state)
-{
-    size_t at = 0;
-
-    for (uint32_t k = 0; k < state->classes.n; k++)
-        at += (size_t)snprintf(state->classes_text + at,
-                               sizeof(state->classes_text) - at, "%s%.17g",
-                               k ? "," : "", state->classes.label[k]);
-    state->options.classes = state->classes_text;
-}
-
 /* All b at their best where w is 0. A start value for b, which nobody has seen
  * yet, makes no difference. */
 static strads_err set_first_intercepts(strads_commit *commit)
@@ -198,7 +186,8 @@ static void note_first_values(logistic_state *state)
     const logistic_loss *loss = state->loops->loss;
 
     for (uint32_t k = 0; k < state->width; k++) {
-        const double positive = classes->sum[logistic_positive(classes, k)];
+        const double positive =
+            classes->sum[linear_classes_positive(classes, k)];
         const double b =
             logistic_first_intercept(&state->options, loss, classes, k);
         state->done[k].primal = positive * loss->value(b) +
@@ -215,14 +204,11 @@ strads_err logistic_aggregate_labels(strads_commit *commit)
 
     if (err)
         return err;
-    if (logistic_width(state->classes.n) != state->width)
-        return strads_fail(STRADS_EINVAL,
-                           "the data has %u labels; where no process keeps all "
-                           "rows, more than two have to be named: --classes "
-                           "LABEL,LABEL,...",
-                           state->classes.n);
+    if (linear_classes_width(state->classes.n) != state->width)
+        return linear_classes_unnamed(&state->classes);
     state->weight = state->classes.total;
-    write_classes(state);
+    linear_classes_write(&state->classes, state->classes_text);
+    state->options.classes = state->classes_text;
     note_first_values(state);
     state->surveys =
         state->width > 1 && state->options.lambda == 0 && state->options.c == 0;

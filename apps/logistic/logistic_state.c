@@ -125,9 +125,7 @@ void logistic_take_classes(logistic_local *local, const strads_share *share,
 {
     local->classes = *classes;
     for (uint64_t i = 0; i < local->rows; i++)
-        for (uint32_t k = 0; k < classes->n; k++)
-            if (share->label[i] == classes->label[k])
-                local->c[i] *= classes->weight[k];
+        local->c[i] *= linear_classes_weight(classes, share->label[i]);
     logistic_take_target(local, share, 0, 0);
 }
 
@@ -135,7 +133,8 @@ void logistic_take_target(logistic_local *local, const strads_share *share,
                           uint32_t target, double b)
 {
     const linear_classes *classes = &local->classes;
-    const double positive = classes->label[logistic_positive(classes, target)];
+    const double positive =
+        classes->label[linear_classes_positive(classes, target)];
 
     for (uint64_t i = 0; i < local->rows; i++)
         local->y[i] = share->label[i] == positive ? 1 : -1;
@@ -163,8 +162,8 @@ strads_err logistic_shape(const void *config, const strads_data *data,
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
     shape->parameters += resolved.intercept;
-    err = logistic_count_classes(&resolved, data, &classes);
-    shape->width = logistic_width(classes);
+    err = linear_classes_count(resolved.classes, data, &classes);
+    shape->width = linear_classes_width(classes);
     if (logistic_is_ridge(&resolved, data, shape->width))
         shape->parameters = 2 * (shape->cols + 1);
     return err;

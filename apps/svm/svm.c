@@ -4,7 +4,7 @@
  * pool of partitions owns its groups, and each partition has a w of its own,
  * ahead of the common one by what it has done since the last join.
  *
- *     survey   labels, and their counts    -> two classes, what a row weighs
+ *     survey   labels, and their counts    -> classes, what a row weighs
  *     seed     the b that a start's w asks for
  *     ascend   blocks that the policy chose of each pool's groups: each b to
  *              its best, in turn            -> shares of the gap: priorities
@@ -39,6 +39,16 @@ static strads_err dispatch_none(strads_turn *turn, const svm_state *state,
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
+/* A phase of all coefficients, whose id says which problem begins. */
+static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
+{
+    const strads_block all = {.id = svm_survey_id(state->partitions,
+                                                  state->target),
+                              .n = (uint32_t)state->columns + 1};
+
+    return strads_turn_dispatch(turn, SVM_SURVEY, 1, &all);
+}
+
 /* What a scan sees, and what other pools begin from, is the w of all. */
 static bool merge_is_due(const svm_state *state)
 {
@@ -52,7 +62,7 @@ strads_err svm_schedule(strads_turn *turn)
     if (turn->in_flight)
         return strads_turn_wait(turn);
     if (!state->surveyed)
-        return dispatch_none(turn, state, SVM_SURVEY);
+        return dispatch_survey(turn, state);
     if (state->seed_due)
         return strads_turn_dispatch(turn, SVM_SEED, state->partitions,
                                     state->own);
@@ -77,10 +87,12 @@ static strads_err svm_objective(void *user, strads_report *report)
 {
     const svm_state *state = user;
 
-    report->objective = state->primal;
-    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
-    report->nonzeros = state->supports;
-    report->stop = state->stalled;
+    const svm_outcome all = svm_total(state);
+
+    report->objective = all.primal;
+    report->gap = all.primal > 0 ? all.gap / all.primal : 0;
+    report->nonzeros = all.supports;
+    report->stop = svm_ends_stalled(state);
     return STRADS_OK;
 }
 
@@ -91,7 +103,6 @@ const strads_phase svm_phases[SVM_PHASES] = {
                     .when = STRADS_WHEN_CALLED,
                     .merge = STRADS_MERGE_OWN,
                     .result = STRADS_RESULT_WORKERS,
-                    .blind = true,
                     .partial = svm_partial_survey,
                     .update = svm_update_survey,
                     .merge_with = linear_survey_merge,
@@ -153,9 +164,9 @@ static strads_err shape(const void *config, const strads_data *data,
                         strads_shape *out)
 {
     svm_problem problem;
+    const strads_err err = svm_options_resolve(config, &problem);
 
-    svm_shape(data, out);
-    return svm_options_resolve(config, &problem);
+    return err ? err : svm_shape(&problem, data, out);
 }
 
 static strads_err begin(const void *config, const strads_data *data,

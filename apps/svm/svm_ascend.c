@@ -199,7 +199,7 @@ strads_err svm_update_ascend(strads_task *task)
         visit_group(&v, &g);
         task->partial[at] = v.all_rest ? -1 : v.gap;
         task->partial[n + at] = (double)v.entries;
-        task->value[at] = v.part;
+        task->value[svm_at(local, at)] = v.part;
     }
     task->partial[2 * n + SVM_WORST] = v.worst;
     task->partial[2 * n + SVM_VISITS] = (double)v.visits;

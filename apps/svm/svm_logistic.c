@@ -7,6 +7,7 @@
 
 #include <float.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "apps/linear/linear_options.h"
 #include "apps/linear/linear_outer.h"
@@ -44,36 +45,26 @@ static const strads_option option_table[] = {
 /* The largest C |x|^2 of a row. */
 #define LARGEST 1e8
 
-static bool suits_options(const strads_logistic_options *o)
+/* `labels`: how many there are. */
+static bool suits_options(const strads_logistic_options *o, uint32_t labels)
 {
+    if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
+        return false;
     return o->l1_ratio == 0 && o->lambda_ratio == 0 && !o->intercept &&
            !o->standardize;
 }
 
-/* Notes a label; false when it is the third. */
-static bool is_one_of_two(double label, double seen[2], uint32_t *n)
-{
-    for (uint32_t k = 0; k < *n; k++)
-        if (seen[k] == label)
-            return true;
-    if (*n == 2)
-        return false;
-    seen[(*n)++] = label;
-    return true;
-}
-
-static bool suits_share(const strads_share *share, double c, double seen[2],
-                        uint32_t *n)
+static bool suits_share(const strads_share *share, double c)
 {
     const strads_sparse *x = &share->by_row;
 
-    for (uint64_t i = 0; share->label && i < x->lines; i++) {
+    for (uint64_t i = 0; i < x->lines; i++) {
         double square = 0;
         for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
             const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
             square += v * v;
         }
-        if (c * square > LARGEST || !is_one_of_two(share->label[i], seen, n))
+        if (c * square > LARGEST)
             return false;
     }
     return true;
@@ -83,12 +74,13 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
                                 const strads_data *data)
 {
     const strads_share *share;
-    double seen[2] = {0};
-    uint32_t n = 0;
+    uint32_t labels = 2;
 
-    if (!data || !suits_options(options))
-        return suits_options(options);
-    if (linear_outer_suits(data))
+    if (!data)
+        return suits_options(options, LINEAR_LABELS_MAX);
+    if (linear_outer_suits(data) ||
+        linear_classes_count(options->classes, data, &labels) ||
+        !suits_options(options, labels))
         return false;
     const double c =
         options->lambda > 0
@@ -96,7 +88,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
         : options->c > 0 ? options->c
                          : 1;
     for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
-        if (share->by_row.start && !suits_share(share, c, seen, &n))
+        if (share->by_row.start && !suits_share(share, c))
             return false;
     return true;
 }
@@ -105,7 +97,7 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
 {
     strads_err err;
 
-    if (!suits_options(o))
+    if (!suits_options(o, 2))
         return strads_fail(STRADS_EINVAL,
                            "logistic-dual has an L2 penalty alone, of a given "
                            "lambda or c, no intercept and no standardisation; "
@@ -136,9 +128,9 @@ static strads_err shape(const void *config, const strads_data *data,
                         strads_shape *out)
 {
     svm_problem problem;
+    const strads_err err = resolve(config, &problem);
 
-    svm_shape(data, out);
-    return resolve(config, &problem);
+    return err ? err : svm_shape(&problem, data, out);
 }
 
 static strads_err begin(const void *config, const strads_data *data,
@@ -167,10 +159,12 @@ static strads_err objective(void *user, strads_report *report)
 {
     const svm_state *state = user;
 
-    report->objective = state->primal * lambda_of(state);
-    report->gap = state->primal > 0 ? state->gap / state->primal : 0;
-    report->nonzeros = state->nonzeros;
-    report->stop = state->stalled;
+    const svm_outcome all = svm_total(state);
+
+    report->objective = all.primal * lambda_of(state);
+    report->gap = all.primal > 0 ? all.gap / all.primal : 0;
+    report->nonzeros = all.nonzeros;
+    report->stop = svm_ends_stalled(state);
     return STRADS_OK;
 }
 

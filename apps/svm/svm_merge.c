@@ -142,7 +142,8 @@ strads_err svm_aggregate_merge(strads_commit *commit)
 {
     svm_state *state = commit->state;
 
-    memcpy(commit->change, commit->partial, commit->block.n * sizeof(double));
+    for (uint32_t j = 0; j < commit->block.n; j++)
+        commit->change[svm_place(state, j)] = commit->partial[j];
     if (state->pools > 1)
         measure(commit, square_of(commit), state->apart);
     state->moved = state->joined = false;
@@ -163,7 +164,8 @@ strads_err svm_refresh(strads_task *task, const strads_change *changes,
             continue;
         for (uint32_t k = 0; k < change->n; k++)
             if (change->param[k] <= local->columns)
-                local->base[change->param[k]] += change->change[k];
+                local->base[change->param[k]] +=
+                    change->change[svm_at(local, k)];
         local->based = local->behind = true;
     }
     return STRADS_OK;

@@ -64,10 +64,11 @@ static void solve(strads_commit *commit, uint32_t n)
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
     for (uint32_t j = 0; j < n; j++) {
-        state->slope += d[j] * (commit->value[j] - commit->partial[j]);
-        state->along += d[j] * commit->value[j];
+        const size_t at = svm_place(state, j);
+        state->slope += d[j] * (commit->value[at] - commit->partial[j]);
+        state->along += d[j] * commit->value[at];
         state->reach += d[j] * d[j];
-        commit->change[j] = d[j];
+        commit->change[at] = d[j];
     }
     svm_take_intercept(commit);
 }
@@ -83,7 +84,8 @@ strads_err svm_aggregate_curve(strads_commit *commit)
     if (err)
         return err;
     for (uint32_t j = 0; j < n; j++) {
-        const double w = commit->value[j], other = commit->partial[j];
+        const double w = commit->value[svm_place(state, j)];
+        const double other = commit->partial[j];
         state->direction[j] = other - w;
         gradient += (other - w) * (other - w);
         square += w * w;
@@ -134,7 +136,7 @@ strads_err svm_aggregate_slope(strads_commit *commit)
     const double step = choose_step(state, commit->partial);
 
     for (uint64_t j = 0; j <= state->columns && step < 1; j++)
-        commit->change[j] = (step - 1) * state->direction[j];
+        commit->change[svm_place(state, j)] = (step - 1) * state->direction[j];
     svm_take_intercept(commit);
     state->step = SVM_CURVE;
     return STRADS_OK;
@@ -171,6 +173,6 @@ strads_err svm_aggregate_take(strads_commit *commit)
     /* Dual ascent needs w = X'b, and new priorities. */
     state->moved = state->scan_due = state->gave_up;
     state->joined = false;
-    svm_newton_judge(state);
+    svm_judge(state, commit->tolerance);
     return STRADS_OK;
 }

@@ -97,6 +97,7 @@ typedef struct svm_problem {
 
 typedef struct svm_local {
     svm_problem problem;
+    uint32_t width, target; /* problems, and the one at hand: svm_targets.c */
     uint64_t rows, columns;
     uint64_t first_group; /* as svm_group_at counts */
     strads_range span;    /* of [columns + 1]: what it joins for its pool */
@@ -140,6 +141,12 @@ static inline linear_column svm_row_of(const strads_share *share, uint64_t i)
                            .index = full ? NULL : x->index + at,
                            .f64 = x->f64 ? x->f64 + at : NULL,
                            .f32 = x->f32 ? x->f32 + at : NULL};
+}
+
+/* Where the problem at hand has its number of parameter k of a block. */
+static inline size_t svm_at(const svm_local *local, size_t k)
+{
+    return k * local->width + local->target;
 }
 
 /* x_i'w with the bias, and w += a x_i. */
@@ -198,11 +205,21 @@ typedef struct svm_pool {
 /* What is summed up over all rows, to know P and D. */
 enum { SVM_LOSS, SVM_DUAL, SVM_SUPPORTS, SVM_SUMS };
 
+/* Where a problem stands that is not at hand: as its last scan left it, or as
+ * w = 0 would. */
+typedef struct svm_outcome {
+    double primal, gap;
+    uint64_t nonzeros, supports;
+} svm_outcome;
+
 typedef struct svm_state {
     svm_problem problem;
-    char *classes_text; /* what options.classes points to */
+    char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
     linear_classes classes;
-    svm_pool *pool;     /* [pools] */
+    const strads_data *data;
+    uint32_t width, target;              /* problems, and the one at hand */
+    svm_outcome done[LINEAR_LABELS_MAX]; /* of those that are not */
+    svm_pool *pool;                      /* [pools] */
     double *urgency;    /* [groups] share of the gap when last looked at */
     double *entries;    /* [groups] of rows that do not rest */
     uint8_t *waits;     /* [groups] for a visit in this pass: svm_pass.c */
@@ -234,7 +251,7 @@ typedef struct svm_state {
     double primal, gap; /* P and P - D of the last scan */
     double least, most; /* the best P and D so far */
     uint32_t idle;      /* scans in a row that bettered neither */
-    double intercept;
+    double intercept[LINEAR_LABELS_MAX];
 
     /* svm_newton.c; `step` is the phase that comes next, or SVM_ASCEND. */
     uint32_t step;
@@ -246,8 +263,15 @@ typedef struct svm_state {
     double nearest;             /* the least gap so far */
 } svm_state;
 
+/* As svm_at, on the coordinator. */
+static inline size_t svm_place(const svm_state *state, size_t k)
+{
+    return k * state->width + state->target;
+}
+
 /* svm_state.c: what strads_program says of slots with these names. */
-void svm_shape(const strads_data *data, strads_shape *shape);
+strads_err svm_shape(const svm_problem *problem, const strads_data *data,
+                     strads_shape *shape);
 strads_range svm_owned(const void *config, const strads_data *data,
                        const strads_shape *shape, uint32_t partition);
 double svm_weight(const void *config, const strads_data *data, uint32_t j);
@@ -281,6 +305,19 @@ void svm_begin_passes(strads_commit *commit);
 strads_err svm_begin_first_passes(strads_commit *commit);
 strads_err svm_aggregate_ascend(strads_commit *commit);
 void svm_pass_scanned(strads_commit *commit);
+
+/* svm_targets.c: everything of a problem begins anew, on the coordinator and on
+ * a partition, there from the w of all. */
+void svm_begin_problem(svm_state *state);
+void svm_open_problem(svm_local *local, const strads_task *task);
+/* After a scan, or when b has been taken over: what comes next in this problem,
+ * or, if it is through, the next one. */
+void svm_judge(svm_state *state, double tolerance);
+/* P where w is 0, for problems whose turn has not come. */
+void svm_note_first_values(svm_state *state);
+/* Of all problems together. */
+svm_outcome svm_total(const svm_state *state);
+bool svm_ends_stalled(const svm_state *state);
 
 /* svm_scan.c: P and D at some w and b, from sums over all rows and the squares
  * of w and of X'b. Then whether that betters anything. */
@@ -326,13 +363,19 @@ strads_err svm_refresh(strads_task *task, const strads_change *changes,
 static inline void svm_take_intercept(const strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const uint64_t at = state->columns;
+    const size_t at = svm_place(state, state->columns);
 
-    state->intercept =
+    state->intercept[state->target] =
         state->problem.options.bias * (commit->value[at] + commit->change[at]);
 }
 
-/* svm_survey.c: which labels there are, and what becomes of them. */
+/* svm_survey.c: which labels there are, and what becomes of them. A block's id
+ * says whose problem begins; ids below are the partitions' and svm.c's. */
+static inline uint64_t svm_survey_id(uint32_t partitions, uint32_t target)
+{
+    return (uint64_t)partitions + 2 + target;
+}
+
 size_t svm_partial_survey(const strads_task *task);
 strads_err svm_update_survey(strads_task *task);
 strads_err svm_aggregate_survey(strads_commit *commit);

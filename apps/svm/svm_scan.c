@@ -49,7 +49,7 @@ strads_err svm_update_scan(strads_task *task)
         const double rise = svm_rise(x, local->flat, x->b, z);
         const double loss = svm_loss_at(x, local->flat, z);
         const double dual = svm_dual_at(x, local->flat, x->b);
-        local->anchor[i] = task->value[i] = x->b;
+        local->anchor[i] = task->value[svm_at(local, i)] = x->b;
         x->rests = rise < -fall;
         if (!x->rests) {
             *group = fmax(*group, 0);
@@ -91,7 +91,7 @@ static void take_over(strads_task *task, double sigma)
         x->b = sigma > 0
                    ? svm_smooth(x, local->flat, sigma, local->anchor[i], z, &h)
                    : svm_answer(x, local->flat, z);
-        task->value[i] = x->b;
+        task->value[svm_at(local, i)] = x->b;
         svm_add(local, &row, s * x->b, local->w);
     }
     local->based = local->joint != local->w;
@@ -111,7 +111,8 @@ strads_err svm_update_take(strads_task *task)
     svm_local *local = task->local;
 
     take_over(task, local->sigma);
-    memcpy(local->anchor, task->value, local->rows * sizeof(double));
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->anchor[i] = local->sample[i].b;
     local->takes++;
     return STRADS_OK;
 }
@@ -135,8 +136,9 @@ static double square_of(svm_state *state, const strads_commit *commit)
 
     state->nonzeros = 0;
     for (uint64_t j = 0; j <= state->columns; j++) {
-        sum += w[j] * w[j];
-        state->nonzeros += w[j] != 0;
+        const double value = w[svm_place(state, j)];
+        sum += value * value;
+        state->nonzeros += value != 0;
     }
     return sum;
 }
@@ -195,7 +197,7 @@ static strads_err end_scan(strads_commit *commit)
     state->scans++;
     state->scan_due = state->rested = false;
     state->next_scan = 3 * state->visits;
-    svm_newton_judge(state);
+    svm_judge(state, commit->tolerance);
     return STRADS_OK;
 }
 

@@ -70,6 +70,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     if (!local)
         return strads_fail(STRADS_ENOMEM, "no memory for a partition");
     local->problem = *problem;
+    local->width = task->width;
     local->rows = share->by_row.lines;
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
@@ -120,15 +121,22 @@ void svm_close(void *opened)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-void svm_shape(const strads_data *data, strads_shape *shape)
+strads_err svm_shape(const svm_problem *problem, const strads_data *data,
+                     strads_shape *shape)
 {
     const uint64_t rows = strads_data_rows(data);
     const uint64_t cols = strads_data_cols(data);
+    uint32_t classes = 2;
+    strads_err err = STRADS_OK;
 
+    if (svm_loss_classifies(problem->loss))
+        err = linear_classes_count(problem->options.classes, data, &classes);
+    shape->width = linear_classes_width(classes);
     shape->coefficients = cols;
     shape->totals = SVM_TOTALS;
     shape->parameters = svm_first_sample(shape) + rows;
     shape->block_max = UINT32_MAX;
+    return err;
 }
 
 /* Groups: the rows' own values follow from them. */
@@ -174,9 +182,7 @@ static void take_blocks(svm_state *state, const strads_data *data,
         const uint32_t number = strads_pool_of(shape, p);
         svm_pool *pool = &state->pool[number];
         if (p == strads_pool_first(shape, number))
-            *pool = (svm_pool){.begin = groups.begin,
-                               .falls = 1,
-                               .worst = INFINITY};
+            *pool = (svm_pool){.begin = groups.begin};
         pool->end = groups.end;
         state->held[p] = groups;
         state->own[p] =
@@ -186,10 +192,6 @@ static void take_blocks(svm_state *state, const strads_data *data,
                                (uint32_t)(svm_first_sample(shape) + rows.begin),
                            .owner = p};
     }
-    for (uint64_t i = 0; i < state->groups; i++)
-        state->entries[i] =
-            (float)svm_weight(NULL, data,
-                              (uint32_t)(svm_first_group(shape) + i));
 }
 
 static bool reserve_state(svm_state *state, const strads_shape *shape)
@@ -224,15 +226,13 @@ strads_err svm_begin(const svm_problem *problem, const strads_data *data,
     }
     state->problem = *problem;
     take_blocks(state, data, shape);
+    state->data = data;
+    state->width = shape->width;
     state->partitions = shape->partitions;
     state->pools = shape->pools;
     state->columns = shape->cols;
     state->rows = shape->rows;
-    state->next_scan = 3 * shape->rows;
-    state->aim = .5;
-    state->step = SVM_ASCEND;
-    state->least = state->nearest = INFINITY;
-    state->most = -INFINITY;
+    svm_begin_problem(state);
     *out = state;
     return STRADS_OK;
 }
@@ -254,7 +254,6 @@ void svm_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
-    free(state->classes_text);
     free(state);
 }
 
@@ -265,12 +264,12 @@ const strads_svm_options *strads_svm_resolved(const void *state)
     return &((const svm_state *)state)->problem.options;
 }
 
-double strads_svm_intercept(const void *state)
+const double *strads_svm_intercepts(const void *state)
 {
     return ((const svm_state *)state)->intercept;
 }
 
 uint64_t strads_svm_supports(const void *state)
 {
-    return ((const svm_state *)state)->supports;
+    return svm_total(state).supports;
 }

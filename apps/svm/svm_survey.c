@@ -1,8 +1,5 @@
-/* The first phase: which labels there are, how many rows of each, and what
- * becomes of them. */
-#include <stdio.h>
-#include <string.h>
-
+/* The first phase of each problem: which labels there are, how many rows of
+ * each, and what becomes of them. */
 #include "svm_parts.h"
 
 size_t svm_partial_survey(const strads_task *task)
@@ -13,8 +10,9 @@ size_t svm_partial_survey(const strads_task *task)
 
 strads_err svm_update_survey(strads_task *task)
 {
-    const svm_local *local = task->local;
+    svm_local *local = task->local;
 
+    svm_open_problem(local, task);
     for (uint64_t i = 0; i < local->rows; i++)
         linear_survey_add((linear_survey *)task->partial, task->share->label[i],
                           local->weight[i]);
@@ -35,13 +33,6 @@ static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
     if (!svm_loss_classifies(problem->loss))
         return STRADS_OK;
     err = linear_classes_of(&given, survey, out);
-    if (!err && out->n > 2)
-        err = strads_fail(STRADS_EFORMAT,
-                          "there are %u different labels (%g, %g, %g%s); "
-                          "expected two; by --l1-ratio 0 the squared hinge "
-                          "takes several, each against the rest",
-                          out->n, out->label[0], out->label[1], out->label[2],
-                          out->n > 3 ? ", ..." : "");
     if (!err && problem->lambda > 0)
         options->c = 1 / (problem->lambda * out->total);
     return err;
@@ -50,7 +41,7 @@ static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
 static bool has_start(const svm_state *state, const double *w)
 {
     for (uint64_t j = 0; j <= state->columns; j++)
-        if (w[j] != 0)
+        if (w[svm_place(state, j)] != 0)
             return true;
     return false;
 }
@@ -59,26 +50,29 @@ strads_err svm_aggregate_survey(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const linear_survey *survey = (const linear_survey *)commit->partial;
-    char text[64];
+    const bool classifies = svm_loss_classifies(state->problem.loss);
     strads_err err = classes_of(&state->problem, survey, &state->classes);
 
+    if (!err && classifies &&
+        linear_classes_width(state->classes.n) != state->width)
+        err = linear_classes_unnamed(&state->classes);
     if (!err)
         err = svm_begin_first_passes(commit);
     if (err)
         return err;
     state->surveyed = true;
-    commit->total_change[SVM_SAFETY] = state->partitions;
+    commit->total_change[SVM_SAFETY] =
+        state->partitions - commit->total[SVM_SAFETY];
+    commit->total_change[SVM_STEEP] = -commit->total[SVM_STEEP];
     state->moved = true; /* a merge comes between the samples and their use */
     state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
-    if (!svm_loss_classifies(state->problem.loss))
+    if (!classifies)
         return STRADS_OK;
-    (void)snprintf(text, sizeof(text), "%.17g,%.17g", state->classes.label[0],
-                   state->classes.label[1]);
-    state->classes_text = strdup(text);
+    linear_classes_write(&state->classes, state->classes_text);
     state->problem.options.classes = state->classes_text;
-    return state->classes_text
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM, "no memory for two labels");
+    if (state->target == 0)
+        svm_note_first_values(state);
+    return STRADS_OK;
 }
 
 /* Labels and weights become samples. */
@@ -87,14 +81,18 @@ static void take_samples(svm_local *local, const strads_share *share,
 {
     const svm_loss_kind kind = local->problem.loss;
     const double c = local->problem.options.c;
-    const bool two = svm_loss_classifies(kind);
+    const bool classifies = svm_loss_classifies(kind);
+    const double positive =
+        classes->label[linear_classes_positive(classes, local->target)];
 
     for (uint64_t i = 0; i < local->rows; i++) {
-        const bool positive = share->label[i] == classes->label[1];
-        const double target = !two ? share->label[i] : positive ? 1 : -1;
-        const double weight =
-            local->weight[i] * (two ? classes->weight[positive] : 1);
+        const double label = share->label[i];
         const double square = local->sample[i].square;
+        double target = label, weight = local->weight[i];
+        if (classifies) {
+            target = label == positive ? 1 : -1;
+            weight *= linear_classes_weight(classes, label);
+        }
         local->sample[i] = svm_sample_of(kind, target, c * weight);
         local->sample[i].square = square;
     }

@@ -63,11 +63,12 @@ extern STRADS_API const strads_program strads_program_logistic;
  * variable a row, which on sparse data of many columns is several times faster
  * (Yu, Huang, Lin, Machine Learning 85, 2011). Name "logistic-dual", the same
  * struct of options; rows split, rows compressed. Its parameters are those of
- * strads_program_svm (strads/svm.h). Needs labels of 2 values. */
+ * strads_program_svm (strads/svm.h). Several labels are each told from the
+ * rest. */
 extern STRADS_API const strads_program strads_program_logistic_dual;
 
 /* Whether these options are such, and unless `data` is NULL the data as well:
- * of two labels, and with rows whose squares, times C, are 1e8 at most (beyond
+ * not a softmax, and with rows whose squares, times C, are 1e8 at most (beyond
  * that w, a sum over rows, has no digits left); and not of so few columns for
  * their rows that Newton's method by columns is faster. Only what this process
  * keeps of the data is looked at. Any thread. */

@@ -10,6 +10,10 @@
  *     epsilon          max(0, |r| - epsilon)
  *     squared-epsilon  max(0, |r| - epsilon)^2
  *
+ * With k > 2 classes it is k such problems, each class against all others, with
+ * one C; objective and gap are those of their sum, and w has k numbers for each
+ * column, in the order of the classes.
+ *
  * With a bias B each row has one more column, of value B, whose coefficient is
  * penalised like all others: the intercept is B times that coefficient. The gap
  * that it reports is a relative duality gap, (P - D) / P. */
@@ -30,18 +34,22 @@ typedef struct strads_svm_options {
     double c;                 /* C, > 0; 0: 1 */
     double bias;              /* B, >= 0; 0: no intercept */
     double epsilon;           /* >= 0, of the last two losses */
-    const char *class_weight; /* NULL, "none": 1; "balanced": W / (2 W_class),
+    const char *class_weight; /* NULL, "none": 1; "balanced": W / (k W_class),
                                  with W the sum of weights; or
                                  "LABEL=WEIGHT,..." */
     const char *weights;      /* a file with the weight of each row, one a line;
                                  NULL: 1 */
-    const char *classes; /* "NEGATIVE,POSITIVE" labels; NULL: the data's two */
+    const char *classes; /* the labels in order, "0,1,2"; of two the second is
+                            positive. NULL: the data's, ascending; more than two
+                            have to be named where a process does not keep the
+                            whole data */
 } strads_svm_options;
 
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
  * cols coefficients, which the model holds, that of the bias, groups of rows,
  * which are scheduled, and at the end a dual value for each row, as of the last
- * report. Needs labels; of two values, for the first two losses. */
+ * report; each of 1 number, or of k. Needs labels; of 2 to 64 values, for the
+ * first two losses. */
 extern STRADS_API const strads_program strads_program_svm;
 
 /* The squared hinge with an L1 penalty or the elastic net, by columns: the
@@ -68,9 +76,11 @@ extern STRADS_API const strads_program strads_program_svm_l1;
 /* The options as the run took them: classes filled in. Valid as long as the
  * state. */
 STRADS_API const strads_svm_options *strads_svm_resolved(const void *state);
-/* B times its coefficient, as committed last; 0 without a bias. */
-STRADS_API double strads_svm_intercept(const void *state);
-/* Rows whose dual value was not 0 at the last report. */
+/* B times its coefficient, as committed last; one number, or one for each of
+ * more than two classes; 0 without a bias. Valid as long as the state. */
+STRADS_API const double *strads_svm_intercepts(const void *state);
+/* Rows whose dual value was not 0 at the last report; those of several
+ * problems are added up. */
 STRADS_API uint64_t strads_svm_supports(const void *state);
 
 #ifdef __cplusplus

@@ -1,0 +1,103 @@
+/* Several classes: as many problems, one after the other, each class against
+ * all others, with one C. Each begins from 0 or from a start's w, with a survey
+ * that tells partitions whose turn it is; what has been learned of rows and
+ * groups is forgotten then. */
+#include <math.h>
+#include <string.h>
+
+#include "svm_parts.h"
+
+/* ---- one partition ----------------------------------------------------- */
+
+/* The samples follow when the survey comes back. */
+void svm_open_problem(svm_local *local, const strads_task *task)
+{
+    local->target =
+        (uint32_t)(task->block.id - svm_survey_id(task->shape->partitions, 0));
+    for (uint64_t j = 0; j <= local->columns; j++)
+        local->base[j] = task->value[svm_at(local, j)];
+    local->based = local->behind = true;
+    local->moved = 0; /* what w has is another problem's */
+    memset(local->anchor, 0, local->rows * sizeof(double));
+    local->takes = 0;
+}
+
+/* ---- the coordinator --------------------------------------------------- */
+
+void svm_begin_problem(svm_state *state)
+{
+    const uint64_t first = state->columns + 1;
+
+    for (uint64_t i = 0; i < state->groups; i++)
+        state->entries[i] =
+            svm_weight(NULL, state->data, (uint32_t)(first + i));
+    for (uint32_t g = 0; g < state->pools; g++)
+        state->pool[g].worst = INFINITY;
+    state->surveyed = state->scan_due = state->rested = state->stalled = false;
+    state->near = state->far = state->apart = 0;
+    state->visits = state->scans = 0;
+    state->next_scan = 3 * state->rows;
+    state->aim = .5;
+    state->enough = state->primal = state->gap = 0;
+    state->supports = state->nonzeros = 0;
+    state->least = state->nearest = INFINITY;
+    state->most = -INFINITY;
+    state->idle = 0;
+    state->step = SVM_ASCEND;
+    state->inner = state->takes = state->vain = 0;
+    state->gave_up = false;
+}
+
+static bool is_last(const svm_state *state)
+{
+    return state->target + 1 == state->width;
+}
+
+void svm_judge(svm_state *state, double tolerance)
+{
+    const bool good = state->gap <= tolerance * state->primal;
+
+    if (is_last(state) || !(good || state->stalled)) {
+        svm_newton_judge(state);
+        return;
+    }
+    state->done[state->target++] = (svm_outcome){.primal = state->primal,
+                                                 .gap = state->gap,
+                                                 .nonzeros = state->nonzeros,
+                                                 .supports = state->supports};
+    svm_begin_problem(state);
+}
+
+void svm_note_first_values(svm_state *state)
+{
+    const double c = state->problem.options.c * state->classes.total;
+    const svm_sample all = svm_sample_of(state->problem.loss, 1, c);
+    const double primal = svm_loss_at(&all, 0, 0);
+
+    for (uint32_t k = 0; k < state->width; k++)
+        state->done[k] = (svm_outcome){.primal = primal, .gap = primal};
+}
+
+svm_outcome svm_total(const svm_state *state)
+{
+    svm_outcome sum = {0};
+
+    for (uint32_t k = 0; k < state->width; k++) {
+        const svm_outcome at_hand = {.primal = state->primal,
+                                     .gap = state->gap,
+                                     .nonzeros = state->nonzeros,
+                                     .supports = state->supports};
+        const svm_outcome *one =
+            k == state->target && state->scans > 0 ? &at_hand : &state->done[k];
+        sum.primal += one->primal;
+        sum.gap += one->gap;
+        sum.nonzeros += one->nonzeros;
+        sum.supports += one->supports;
+    }
+    return sum;
+}
+
+bool svm_ends_stalled(const svm_state *state)
+{
+    return state->stalled && is_last(state);
+}
