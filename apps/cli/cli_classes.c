@@ -6,19 +6,16 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli_labels.h"
 #include "cli_predict.h"
 #include "command.h"
 
-enum { MOST_CLASSES = 64 };
-
 typedef struct classes {
-    const char *write;          /* the option */
-    bool softmax;               /* of more: they were trained at once */
-    uint32_t n;                 /* two of them have one sum */
-    double label[MOST_CLASSES]; /* negative, positive; or one a sum */
+    const char *write; /* the option */
+    bool softmax;      /* of more than two: they were trained at once */
+    cli_labels of;     /* of two the negative one first */
 } classes;
 
 static const strads_option predict_table[] = {
@@ -31,24 +28,6 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
-/* "LABEL,LABEL,..." */
-static bool split_labels(const char *text, classes *c)
-{
-    char *end;
-    for (c->n = 0; c->n < MOST_CLASSES;) {
-        c->label[c->n] = strtod(text, &end);
-        if (end == text || (*end && *end != ',')) {
-            return false;
-        }
-        c->n++;
-        if (!*end) {
-            return c->n > 1;
-        }
-        text = end + 1;
-    }
-    return false;
-}
-
 /* The labels stand among the model's options: "negative" and "positive", or
  * "classes". */
 static bool find_labels(const json_t *options, classes *c)
@@ -57,11 +36,11 @@ static bool find_labels(const json_t *options, classes *c)
     const json_t *positive = json_object_get(options, "positive");
     const char *all = json_string_value(json_object_get(options, "classes"));
     if (all) {
-        return split_labels(all, c);
+        return cli_labels_read(all, &c->of);
     }
-    c->n = 2;
-    c->label[0] = json_number_value(negative);
-    c->label[1] = json_number_value(positive);
+    c->of.n = 2;
+    c->of.label[0] = json_number_value(negative);
+    c->of.label[1] = json_number_value(positive);
     return json_is_number(negative) && json_is_number(positive);
 }
 
@@ -74,7 +53,7 @@ static strads_err read_labels(void *arg, const char *path,
         json_string_value(json_object_get(options, "multiclass"));
     c->softmax = multiclass && strcmp(multiclass, "softmax") == 0;
     bool good =
-        find_labels(options, c) && model->width == (c->n > 2 ? c->n : 1);
+        find_labels(options, c) && model->width == cli_labels_sums(&c->of);
     json_decref(options);
     return good
                ? STRADS_OK
@@ -90,29 +69,17 @@ static double probability_of(double sum)
     return 1 / (1 + exp(-sum));
 }
 
-static uint32_t best_of(const classes *c, const double *sum)
-{
-    uint32_t best = 0;
-    if (c->n == 2) {
-        return sum[0] > 0;
-    }
-    for (uint32_t k = 1; k < c->n; k++) {
-        best = sum[k] > sum[best] ? k : best;
-    }
-    return best;
-}
-
 /* exp(sum_k) of all, brought to a sum of 1. */
 static uint32_t find_softmax(const classes *c, const double *sum, double *out)
 {
-    double most = sum[best_of(c, sum)], all = 0;
-    for (uint32_t k = 0; k < c->n; k++) {
+    double most = sum[cli_labels_best(&c->of, sum)], all = 0;
+    for (uint32_t k = 0; k < c->of.n; k++) {
         all += out[k] = exp(sum[k] - most);
     }
-    for (uint32_t k = 0; k < c->n; k++) {
+    for (uint32_t k = 0; k < c->of.n; k++) {
         out[k] /= all;
     }
-    return c->n;
+    return c->of.n;
 }
 
 /* Of two classes that of the positive one; of more, each against the rest,
@@ -121,32 +88,32 @@ static uint32_t find_probabilities(const classes *c, const double *sum,
                                    double *out)
 {
     double all = 0;
-    if (c->n == 2) {
+    if (c->of.n == 2) {
         out[0] = probability_of(sum[0]);
         return 1;
     }
     if (c->softmax) {
         return find_softmax(c, sum, out);
     }
-    for (uint32_t k = 0; k < c->n; k++) {
+    for (uint32_t k = 0; k < c->of.n; k++) {
         all += out[k] = probability_of(sum[k]);
     }
-    for (uint32_t k = 0; k < c->n; k++) {
-        out[k] = all > 0 ? out[k] / all : 1. / c->n;
+    for (uint32_t k = 0; k < c->of.n; k++) {
+        out[k] = all > 0 ? out[k] / all : 1. / c->of.n;
     }
-    return c->n;
+    return c->of.n;
 }
 
 static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const classes *c = arg;
     if (c->write && strcmp(c->write, "label") == 0) {
-        out[0] = c->label[best_of(c, sum)];
+        out[0] = c->of.label[cli_labels_best(&c->of, sum)];
         return 1;
     }
     if (c->write && strcmp(c->write, "decision") == 0) {
-        memcpy(out, sum, (c->n > 2 ? c->n : 1) * sizeof *out);
-        return c->n > 2 ? c->n : 1;
+        memcpy(out, sum, cli_labels_sums(&c->of) * sizeof *out);
+        return cli_labels_sums(&c->of);
     }
     return find_probabilities(c, sum, out);
 }
@@ -154,14 +121,14 @@ static uint32_t values(const void *arg, const double *sum, double *out)
 /* Minus the logarithm of what a row's own label was given. */
 static double log_loss(const classes *c, const double *sum, double label)
 {
-    double p[MOST_CLASSES];
-    if (c->n == 2) {
-        double margin = label == c->label[1] ? sum[0] : -sum[0];
+    double p[CLI_LABELS_MAX];
+    if (c->of.n == 2) {
+        double margin = label == c->of.label[1] ? sum[0] : -sum[0];
         return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
     }
     (void)find_probabilities(c, sum, p);
-    for (uint32_t k = 0; k < c->n; k++) {
-        if (c->label[k] == label) {
+    for (uint32_t k = 0; k < c->of.n; k++) {
+        if (c->of.label[k] == label) {
             return -log(fmax(p[k], DBL_MIN));
         }
     }
@@ -172,7 +139,7 @@ static void judge(const void *arg, const double *sum, double label,
                   cli_tally *tally)
 {
     const classes *c = arg;
-    tally->right += c->label[best_of(c, sum)] == label;
+    tally->right += c->of.label[cli_labels_best(&c->of, sum)] == label;
     tally->loss += log_loss(c, sum, label);
 }
 
@@ -208,7 +175,8 @@ int cli_classes_predict(const char *program, const char *name, int argc,
 static cli_kind kind(const void *arg)
 {
     const classes *c = arg;
-    return (cli_kind){.n = c->n, .label = c->label, .probabilities = true};
+    return (
+        cli_kind){.n = c->of.n, .label = c->of.label, .probabilities = true};
 }
 
 int cli_classes_evaluate(const char *program, const char *name, int argc,

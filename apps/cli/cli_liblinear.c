@@ -19,11 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_labels.h"
 #include "engine/base/aside.h"
 #include "engine/base/number_text.h"
 #include "engine/run/model_parts.h"
-
-enum { MOST_CLASSES = 64 };
 
 /* Which of our programs a solver is; the first of those that are alike is the
  * one that is written, of an SVM by its penalty. */
@@ -58,8 +57,7 @@ typedef struct reader {
     uint64_t number; /* of the line */
     const solver *solver;
     uint32_t classes;
-    double label[MOST_CLASSES];
-    uint32_t labels;
+    cli_labels labels;
     uint64_t columns;
     double bias;
 } reader;
@@ -108,9 +106,11 @@ static strads_err take_solver(reader *r, const char *name)
 
 static strads_err take_labels(reader *r, char *at)
 {
-    while (r->labels < MOST_CLASSES && next_number(&at, &r->label[r->labels]))
-        r->labels++;
-    return r->labels ? STRADS_OK : wrong(r, "labels");
+    cli_labels *l = &r->labels;
+
+    while (l->n < CLI_LABELS_MAX && next_number(&at, &l->label[l->n]))
+        l->n++;
+    return l->n ? STRADS_OK : wrong(r, "labels");
 }
 
 static strads_err take_size(reader *r, char *at, double most, double *out)
@@ -136,7 +136,7 @@ static strads_err take_head(reader *r)
     if (strcmp(r->line, "label") == 0)
         return take_labels(r, value);
     if (strcmp(r->line, "nr_class") == 0) {
-        err = take_size(r, value, MOST_CLASSES, &size);
+        err = take_size(r, value, CLI_LABELS_MAX, &size);
         r->classes = (uint32_t)size;
     } else if (strcmp(r->line, "nr_feature") == 0) {
         err = take_size(r, value, UINT32_MAX - 2, &size);
@@ -157,7 +157,7 @@ static strads_err check_head(const reader *r, const char *program)
                            "one of %s",
                            r->path, r->solver->name, r->solver->program,
                            program);
-    if (r->solver->classifies && (r->classes < 2 || r->labels != r->classes))
+    if (r->solver->classifies && (r->classes < 2 || r->labels.n != r->classes))
         return wrong(r, "as many labels as classes before, at least two");
     return STRADS_OK;
 }
@@ -166,13 +166,13 @@ static strads_err check_head(const reader *r, const char *program)
  * the negative one first. */
 static char *write_options(const reader *r)
 {
-    char list[MOST_CLASSES * (STI_NUMBER_SIZE + 1)] = "", *at = list;
+    char list[CLI_LABELS_MAX * (STI_NUMBER_SIZE + 1)] = "", *at = list;
     const bool two = r->classes == 2;
 
-    for (uint32_t k = 0; k < r->labels; k++) {
+    for (uint32_t k = 0; k < r->labels.n; k++) {
         if (k > 0)
             *at++ = ',';
-        at += sti_number_format(r->label[two ? 1 - k : k], at);
+        at += sti_number_format(r->labels.label[two ? 1 - k : k], at);
     }
     json_t *options = json_pack("{s:s, s:s*}", r->solver->key, r->solver->value,
                                 "classes", r->solver->classifies ? list : NULL);
@@ -329,22 +329,22 @@ static void write_number(FILE *file, double value)
 /* Labels are whole numbers there, and of two the positive one comes first. */
 static strads_err write_labels(FILE *file, const char *classes)
 {
-    double label[MOST_CLASSES];
-    uint32_t n = 0;
-    char *at = (char *)(uintptr_t)classes;
+    cli_labels l;
 
-    for (; n < MOST_CLASSES && *at; at += *at == ',') {
-        label[n] = strtod(at, &at);
-        if (label[n] != floor(label[n]) || fabs(label[n]) > INT32_MAX)
+    if (!cli_labels_read(classes, &l))
+        return strads_fail(STRADS_EINVAL,
+                           "the model's classes are \"%s\", expected their "
+                           "labels with commas between",
+                           classes);
+    for (uint32_t k = 0; k < l.n; k++)
+        if (l.label[k] != floor(l.label[k]) || fabs(l.label[k]) > INT32_MAX)
             return strads_fail(STRADS_EINVAL,
                                "the label %g is not a whole number, and "
                                "liblinear knows no others",
-                               label[n]);
-        n++;
-    }
-    (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", n);
-    for (uint32_t k = 0; k < n; k++)
-        (void)fprintf(file, " %.0f", label[n == 2 ? 1 - k : k]);
+                               l.label[k]);
+    (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", l.n);
+    for (uint32_t k = 0; k < l.n; k++)
+        (void)fprintf(file, " %.0f", l.label[l.n == 2 ? 1 - k : k]);
     (void)fputc('\n', file);
     return STRADS_OK;
 }

@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli_labels.h"
 #include "cli_predict.h"
 #include "cli_train.h"
 #include "command.h"
@@ -117,12 +117,9 @@ int cli_svm_train(int argc, char **argv)
 
 /* ---- predict ----------------------------------------------------------- */
 
-enum { MOST_CLASSES = 64 };
-
 typedef struct machine {
-    const char *write;          /* the option */
-    uint32_t n;                 /* classes; 0: numbers */
-    double label[MOST_CLASSES]; /* negative, positive; or one a sum */
+    const char *write; /* the option */
+    cli_labels of;     /* of two the negative one first */
 } machine;
 
 static const strads_option predict_table[] = {
@@ -135,23 +132,6 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
-/* "LABEL,LABEL,..." */
-static bool split_labels(const char *text, machine *m)
-{
-    char *end;
-    for (m->n = 0; m->n < MOST_CLASSES; text = end + 1) {
-        m->label[m->n] = strtod(text, &end);
-        if (end == text || !isfinite(m->label[m->n])) {
-            return false;
-        }
-        m->n++;
-        if (*end != ',') {
-            return *end == 0 && m->n > 1;
-        }
-    }
-    return false;
-}
-
 /* The labels stand among the model's options. */
 static strads_err read_labels(void *arg, const char *path,
                               const strads_model *model)
@@ -162,11 +142,11 @@ static strads_err read_labels(void *arg, const char *path,
     const char *classes =
         json_string_value(json_object_get(options, "classes"));
     bool good = loss != NULL;
-    m->n = 0;
+    m->of.n = 0;
     if (loss && strstr(loss, "hinge")) {
-        good = classes && split_labels(classes, m);
+        good = classes && cli_labels_read(classes, &m->of);
     }
-    good = good && model->width == (m->n > 2 ? m->n : 1);
+    good = good && model->width == cli_labels_sums(&m->of);
     json_decref(options);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
@@ -176,26 +156,14 @@ static strads_err read_labels(void *arg, const char *path,
                               path);
 }
 
-static double label_of(const machine *m, const double *sum)
-{
-    uint32_t best = 0;
-    if (m->n == 2) {
-        return m->label[sum[0] > 0];
-    }
-    for (uint32_t k = 1; k < m->n; k++) {
-        best = sum[k] > sum[best] ? k : best;
-    }
-    return m->label[best];
-}
-
 static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const machine *m = arg;
     bool decision = m->write && strcmp(m->write, "decision") == 0;
-    const uint32_t n = m->n > 2 && decision ? m->n : 1;
+    const uint32_t n = decision ? cli_labels_sums(&m->of) : 1;
     memcpy(out, sum, n * sizeof *out);
-    if (m->n && !decision) {
-        out[0] = label_of(m, sum);
+    if (m->of.n && !decision) {
+        out[0] = m->of.label[cli_labels_best(&m->of, sum)];
     }
     return n;
 }
@@ -204,7 +172,8 @@ static void judge(const void *arg, const double *sum, double label,
                   cli_tally *tally)
 {
     const machine *m = arg;
-    tally->right += m->n && label_of(m, sum) == label;
+    tally->right +=
+        m->of.n && m->of.label[cli_labels_best(&m->of, sum)] == label;
     tally->loss += (sum[0] - label) * (sum[0] - label);
 }
 
@@ -212,7 +181,7 @@ static void tell(const void *arg, const cli_tally *tally)
 {
     const machine *m = arg;
     double rows = (double)tally->rows;
-    if (m->n) {
+    if (m->of.n) {
         cli_say(false, "%" PRIu64 " rows, %.2f %% of labels right", tally->rows,
                 100 * (double)tally->right / rows);
     } else {
@@ -244,7 +213,7 @@ int cli_svm_predict(int argc, char **argv)
 static cli_kind kind(const void *arg)
 {
     const machine *m = arg;
-    return (cli_kind){.n = m->n, .label = m->label};
+    return (cli_kind){.n = m->of.n, .label = m->of.label};
 }
 
 int cli_svm_evaluate(int argc, char **argv)

@@ -1,0 +1,29 @@
+/* cli_labels.h - the labels of a model's classes. */
+#ifndef CLI_LABELS_H
+#define CLI_LABELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { CLI_LABELS_MAX = 64 }; /* as the programs have it */
+
+/* Two classes share a sum, which is positive for the second of them; of more
+ * each has a sum of its own. */
+typedef struct cli_labels {
+    uint32_t n; /* 0: the model's sums are numbers, not classes */
+    double label[CLI_LABELS_MAX];
+} cli_labels;
+
+/* "LABEL,LABEL,...", as models' options name them: two at least, all finite. */
+bool cli_labels_read(const char *text, cli_labels *out);
+
+/* How many sums a row has. */
+static inline uint32_t cli_labels_sums(const cli_labels *l)
+{
+    return l->n > 2 ? l->n : 1;
+}
+
+/* Which class the sums of a row speak for; the first of those that are even. */
+uint32_t cli_labels_best(const cli_labels *l, const double *sum);
+
+#endif
