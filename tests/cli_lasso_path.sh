@@ -3,6 +3,7 @@
 # weighed again by awk, its drawing, and what it refuses.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
+. "$STRADS_SOURCE/tests/cli_paths.shlib"
 
 awk 'BEGIN { for (j = 1; j <= 2000; j++) print "word" j }' >words
 gives 0 lasso path "$year_train" --points 12 --ratio 0.05 --output t.csv \
@@ -49,26 +50,7 @@ gives 0 lasso predict last.json "$year_test"
 same "$(wc -l <out | tr -d ' ')" 373 "predictions by the last point"
 says p.svg '<svg xmlns=' '</svg>' 'lambda' 'word'
 
-# The same bits on two processes over TCP, and simulated
-bits="--points 6 --ratio 0.1 --intercept --deterministic --partitions 3"
-# shellcheck disable=SC2086 # words
-gives 0 lasso path "$year_train" $bits --workers 2 --output local.csv --quiet
-# shellcheck disable=SC2086 # words
-start first lasso path "$year_train" $bits --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --output tcp.csv
-first=$child
-start second join "$(url_of first)" --workers 1
-second=$child
-ends first "$first" 0
-ends second "$second" 0
-cut -d, -f1-4,6 local.csv >local
-cut -d, -f1-4,6 tcp.csv >tcp
-cmp -s local tcp || fail "a path over TCP differs"
-gives 0 simulate lasso-path "$year_train" --points 6 --ratio 0.1 --intercept \
-    --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
-tail -n 1 sim.jsonl >last_line
-near "$(member last_line objective)" "$(tail -n 1 local.csv | cut -d, -f3)" \
-    2e-6 "the last point, simulated"
+the_same_everywhere lasso "$year_train"
 
 # JSON lines, on standard output
 gives 0 lasso path "$year_train" --points 3 --json --quiet
