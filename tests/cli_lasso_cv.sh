@@ -27,6 +27,22 @@ cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
 gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --json --quiet
 same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
 
+# Weights of rows, in fits and in errors
+awk '{ print NR % 3 }' some.svm >weights
+gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
+    --output weighed.csv --workers 1 --partitions 2 --model m.json
+gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
+    --output again.csv --workers 2
+cmp -s weighed.csv again.csv || fail "1 and 2 workers give other errors"
+lambda=$(awk -F, '$5 ~ /1se/ { print $1 }' weighed.csv)
+gives 0 lasso train some.svm --weights weights --lambda "$lambda" \
+    --model one.json
+near "$(member m.json objective)" "$(member one.json objective)" 2e-6 \
+    "the weighed model at the choice"
+echo 1 >weights
+refuses 2 "has 1 lines and the data 200 rows" lasso cv some.svm \
+    --weights weights --quiet
+
 refuses 2 "201: the data has 200 rows" lasso cv some.svm --folds 201
 refuses 2 "--folds 1" lasso cv some.svm --folds 1
 refuses 2 "--choose" lasso cv some.svm --choose worst

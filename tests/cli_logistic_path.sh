@@ -83,7 +83,13 @@ refuses 2 "a path is for two" logistic path three.svm
 refuses 2 "--l1-ratio 0" logistic path some.svm --l1-ratio 0
 refuses 2 "301: the data has 300 rows" logistic cv some.svm --folds 301
 awk '{ print 1 }' some.svm >weights
-gives 2 logistic cv some.svm --weights weights
-says err "takes no weights of rows"
+gives 0 logistic cv some.svm --points 4 --folds 3 --output plain.csv
+gives 0 logistic cv some.svm --points 4 --folds 3 --output weighed.csv \
+    --weights weights
+cmp -s plain.csv weighed.csv || fail "weights of 1 change a cross-validation"
+awk '{ print NR % 2 }' some.svm >weights
+gives 0 logistic cv some.svm --points 4 --folds 3 --output weighed.csv \
+    --weights weights
+cmp -s plain.csv weighed.csv && fail "weights change no cross-validation"
 refuses 2 "lambda" logistic path some.svm --lambda 0.1
 finish

@@ -11,11 +11,16 @@ enum { POINTS = 5 };
 static const lasso_recipe recipe = {
     .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
 
-/* The squared error at row `row` of a fit without it. */
-static double error_at(const lasso_design *d, uint64_t row,
+/* The squared error at row `row` of a fit to the others, each of which is there
+ * `times` times (NULL: once). */
+static double error_at(const lasso_design *d, uint64_t row, const double *times,
                        const strads_lasso_options *options)
 {
-    lasso_design rest = lasso_design_without(d, row);
+    double left[32];
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        left[i] = i == row ? 0 : times ? times[i] : 1;
+    lasso_design rest = lasso_design_repeated(d, left);
     linear_fit fit = lasso_design_fit(&rest, options, NULL);
     const double sum = linear_fit_value_at(&fit, d, row);
 
@@ -54,7 +59,7 @@ Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
                                             .intercept = true};
         double error[32], mean = 0, spread = 0;
         for (uint64_t i = 0; i < d.rows; i++) {
-            error[i] = error_at(&d, i, &alone);
+            error[i] = error_at(&d, i, NULL, &alone);
             mean += error[i] / n;
         }
         for (uint64_t i = 0; i < d.rows; i++)
@@ -70,6 +75,43 @@ Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
         cr_expect_eq(points[k].error <=
                          points[best].error + points[best].deviation,
                      k == simplest, "point %u", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+/* A fold is a row here, and counts as its row does. */
+Test(lasso_cv, rows_of_weight_c_count_c_times_in_fits_and_errors)
+{
+    strads_lasso_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+    double times[32], all = 0, folds = 0;
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        times[i] = (double)(i % 4);
+        all += times[i];
+        folds += times[i] > 0;
+    }
+    options.path.fit.row_weight = times;
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    cr_assert_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_OK, "%s", strads_error_text());
+    for (uint32_t k = 0; k < POINTS; k++) {
+        const strads_lasso_options alone = {.lambda = .8 * pow(.1, k / 4.),
+                                            .intercept = true};
+        double error[32], mean = 0, spread = 0;
+        for (uint64_t i = 0; i < d.rows; i++) {
+            error[i] = error_at(&d, i, times, &alone);
+            mean += times[i] / all * error[i];
+        }
+        for (uint64_t i = 0; i < d.rows; i++)
+            spread += times[i] / all * pow(error[i] - mean, 2);
+        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
+        cr_expect_float_eq(points[k].deviation, sqrt(spread / (folds - 1)),
+                           1e-4 * mean);
+    }
     strads_data_free(data);
     lasso_design_free(&d);
 }

@@ -3,6 +3,7 @@
  * may keep none: a program whose `begin` says so, and which counts the blocks.
  * The optimality conditions are the oracle, as everywhere. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "apps/lasso/lasso_packed.h"
@@ -91,6 +92,32 @@ Test(lasso_data, sets_without_room_for_a_copy_reach_the_optimum)
                                                   .tolerance = 1e-9};
             expect_optimal(&design, &options[k], &engine);
         }
+    lasso_design_free(&design);
+}
+
+Test(lasso_data, a_row_of_weight_c_is_c_rows)
+{
+    strads_lasso_options options = {.lambda_ratio = .02, .intercept = true};
+    const strads_engine_options engine = {.workers = 2, .tolerance = 1e-10};
+    lasso_design design = large_set();
+    double *weight = calloc(design.rows, sizeof(double));
+
+    for (uint64_t i = 0; i < design.rows; i++)
+        weight[i] = (double)(i % 3);
+    lasso_design many = lasso_design_repeated(&design, weight);
+    linear_fit right = lasso_design_fit(&many, &options, &engine);
+    options.row_weight = weight;
+    linear_fit fit = fit_through_data(&design, &options, &engine);
+    cr_assert_eq(right.err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_gt(blocks_through_data, 10);
+    cr_expect_float_eq(fit.objective, right.objective, 1e-9 * right.objective);
+    cr_expect_float_eq(fit.intercept, right.intercept, 1e-6);
+    cr_expect_lt(lasso_distance(&design, fit.w, right.w), 1e-4);
+    linear_fit_free(&fit);
+    linear_fit_free(&right);
+    free(weight);
+    lasso_design_free(&many);
     lasso_design_free(&design);
 }
 

@@ -30,16 +30,20 @@ void lasso_design_free(lasso_design *design)
     *design = (lasso_design){0};
 }
 
-lasso_design lasso_design_without(const lasso_design *design, uint64_t row)
+lasso_design lasso_design_repeated(const lasso_design *design,
+                                   const double *times)
 {
-    lasso_design out = lasso_design_zero(design->rows - 1, design->cols);
+    uint64_t rows = 0, to = 0;
 
-    for (uint64_t i = 0; i < out.rows; i++) {
-        const uint64_t from = i < row ? i : i + 1;
-        out.y[i] = design->y[from];
-        for (uint64_t j = 0; j < design->cols; j++)
-            lasso_design_col(&out, j)[i] = lasso_design_col(design, j)[from];
-    }
+    for (uint64_t i = 0; i < design->rows; i++)
+        rows += (uint64_t)times[i];
+    lasso_design out = lasso_design_zero(rows, design->cols);
+    for (uint64_t i = 0; i < design->rows; i++)
+        for (uint64_t k = 0; k < (uint64_t)times[i]; k++, to++) {
+            out.y[to] = design->y[i];
+            for (uint64_t j = 0; j < design->cols; j++)
+                lasso_design_col(&out, j)[to] = lasso_design_col(design, j)[i];
+        }
     return out;
 }
 

@@ -28,8 +28,9 @@ lasso_design lasso_design_zero(uint64_t rows, uint64_t cols);
 lasso_design lasso_design_random(const lasso_recipe *recipe);
 void lasso_design_free(lasso_design *design);
 
-/* The same without one row, to be freed. */
-lasso_design lasso_design_without(const lasso_design *design, uint64_t row);
+/* Row i of it `times[i]` times, whole numbers from 0 up; to be freed. */
+lasso_design lasso_design_repeated(const lasso_design *design,
+                                   const double *times);
 
 /* The design as a data set, y its labels; by columns, or as asked for; to be
  * freed. */

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,20 +25,14 @@ static void write_weights(uint64_t rows, char *path)
     (void)fclose(file);
 }
 
-/* Each row as often as its weight says. */
 static lasso_design repeated(const lasso_design *d)
 {
-    uint64_t rows = 0, to = 0;
+    double *times = calloc(d->rows, sizeof(double));
 
     for (uint64_t i = 0; i < d->rows; i++)
-        rows += (uint64_t)weight_of(i);
-    lasso_design out = lasso_design_zero(rows, d->cols);
-    for (uint64_t i = 0; i < d->rows; i++)
-        for (uint64_t k = 0; k < (uint64_t)weight_of(i); k++, to++) {
-            out.y[to] = d->y[i];
-            for (uint64_t j = 0; j < d->cols; j++)
-                lasso_design_col(&out, j)[to] = lasso_design_col(d, j)[i];
-        }
+        times[i] = weight_of(i);
+    lasso_design out = lasso_design_repeated(d, times);
+    free(times);
     return out;
 }
 
@@ -165,22 +160,31 @@ Test(lasso_weights, a_file_that_does_not_fit_is_refused)
     lasso_design_free(&d);
 }
 
-Test(lasso_weights, a_cross_validation_takes_none)
+Test(lasso_weights, weights_from_memory_are_those_of_a_file)
 {
     const lasso_recipe recipe = {
         .rows = 30, .cols = 5, .seed = 6, .density = 1, .noise = .5};
     lasso_design d = lasso_design_random(&recipe);
-    strads_data *data = NULL;
-    strads_cv_point points[5];
-    uint32_t best, simplest;
-    const strads_lasso_cv_options options = {
-        .path = {.fit = {.weights = "some"}, .points = 5, .first = 1},
-        .folds = 3};
+    strads_lasso_options o = {.lambda_ratio = .1, .intercept = true};
+    double weight[30];
+    char path[64];
 
-    cr_assert_eq(lasso_design_data(&d, 1, &data), STRADS_OK);
-    cr_expect_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
-                 STRADS_EINVAL);
-    cr_expect(strstr(strads_error_text(), "leave weights out"));
-    strads_data_free(data);
+    for (uint64_t i = 0; i < d.rows; i++)
+        weight[i] = weight_of(i);
+    write_weights(d.rows, path);
+    o.weights = path;
+    linear_fit file = lasso_design_fit(&d, &o, NULL);
+    o.weights = NULL;
+    o.row_weight = weight;
+    linear_fit memory = lasso_design_fit(&d, &o, NULL);
+    cr_expect_arr_eq(file.w, memory.w, d.cols * sizeof(double));
+    weight[7] = NAN;
+    linear_fit bad = lasso_design_fit(&d, &o, NULL);
+    cr_expect_eq(bad.err, STRADS_EINVAL);
+    cr_expect(strstr(strads_error_text(), "weight of row 8 is"));
+    linear_fit_free(&file);
+    linear_fit_free(&memory);
+    linear_fit_free(&bad);
+    (void)unlink(path);
     lasso_design_free(&d);
 }

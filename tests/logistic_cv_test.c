@@ -11,17 +11,21 @@ enum { POINTS = 5 };
 static const lasso_recipe recipe = {
     .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
 
-/* What one row has: its deviance, and whether its label was found, by a fit
- * without it. */
+/* What one row has: its deviance, and whether its label was found, by a fit to
+ * the others, each of which is there `times` times (NULL: once). */
 typedef struct verdict {
     double deviance;
     bool right;
 } verdict;
 
-static verdict judge(const lasso_design *d, uint64_t row,
+static verdict judge(const lasso_design *d, uint64_t row, const double *times,
                      const strads_logistic_options *options)
 {
-    lasso_design rest = lasso_design_without(d, row);
+    double left[32];
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        left[i] = i == row ? 0 : times ? times[i] : 1;
+    lasso_design rest = lasso_design_repeated(d, left);
     linear_fit fit = logistic_design_fit(&rest, options, NULL);
     const double sum = linear_fit_value_at(&fit, d, row);
 
@@ -62,7 +66,7 @@ Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
                                                .intercept = true};
         double deviance[32], mean = 0, spread = 0, right = 0;
         for (uint64_t i = 0; i < d.rows; i++) {
-            const verdict v = judge(&d, i, &alone);
+            const verdict v = judge(&d, i, NULL, &alone);
             deviance[i] = v.deviance;
             mean += v.deviance / n;
             right += v.right / n;
@@ -81,6 +85,49 @@ Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
         cr_expect_eq(points[k].error <=
                          points[best].error + points[best].deviation,
                      k == simplest, "point %u", k);
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+/* A row counts by its own weight times its class's, in fits and in errors. */
+Test(logistic_cv, rows_and_classes_of_weight_c_count_c_times)
+{
+    strads_logistic_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = logistic_design_random(&recipe);
+    strads_data *data = NULL;
+    double weight[32], times[32], all = 0, folds = 0;
+
+    for (uint64_t i = 0; i < d.rows; i++) {
+        weight[i] = (double)(1 + i % 3);
+        times[i] = weight[i] * (d.y[i] > 0 ? 2 : 1);
+        all += times[i];
+        folds++;
+    }
+    options.path.fit.row_weight = weight;
+    options.path.fit.class_weight = "1=2";
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    cr_assert_eq(strads_logistic_cv(data, &options, points, &best, &simplest),
+                 STRADS_OK, "%s", strads_error_text());
+    for (uint32_t k = 0; k < POINTS; k++) {
+        const strads_logistic_options alone = {.lambda = .2 * pow(.1, k / 4.),
+                                               .l1_ratio = 1,
+                                               .intercept = true};
+        double deviance[32], mean = 0, spread = 0, right = 0;
+        for (uint64_t i = 0; i < d.rows; i++) {
+            const verdict v = judge(&d, i, times, &alone);
+            deviance[i] = v.deviance;
+            mean += times[i] / all * v.deviance;
+            right += v.right ? times[i] / all : 0;
+        }
+        for (uint64_t i = 0; i < d.rows; i++)
+            spread += times[i] / all * pow(deviance[i] - mean, 2);
+        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
+        cr_expect_float_eq(points[k].deviation, sqrt(spread / (folds - 1)),
+                           1e-4 * mean);
+        cr_expect_float_eq(points[k].accuracy, right, 1e-12);
+    }
     strads_data_free(data);
     lasso_design_free(&d);
 }

@@ -8,15 +8,26 @@ static double squared_error(const void *arg, double label, double sum)
     return (label - sum) * (label - sum);
 }
 
+static void weigh(void *config, const double *weight)
+{
+    strads_lasso_path_options *path = config;
+
+    path->fit.weights = NULL;
+    path->fit.row_weight = weight;
+}
+
 strads_err strads_lasso_cv(const strads_data *data,
                            const strads_lasso_cv_options *options,
                            strads_cv_point *points, uint32_t *best,
                            uint32_t *simplest)
 {
     strads_lasso_path_options path = options->path;
-    strads_err err = linear_path_resolve(&path.points, &path.ratio, path.first);
+    const strads_err err =
+        linear_path_resolve(&path.points, &path.ratio, path.first);
     const linear_cv cv = {.program = &strads_program_lasso_path,
                           .config = &path,
+                          .weigh = weigh,
+                          .weights = {path.fit.weights, path.fit.row_weight},
                           .points = path.points,
                           .ratio = path.ratio,
                           .first = path.first,
@@ -28,7 +39,5 @@ strads_err strads_lasso_cv(const strads_data *data,
                           .tolerance = options->tolerance,
                           .stop = options->stop};
 
-    if (!err)
-        err = linear_cv_refuse_weights(path.fit.weights);
     return err ? err : linear_cv_run(data, &cv, points, best, simplest);
 }

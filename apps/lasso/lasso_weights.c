@@ -23,10 +23,11 @@ strads_err lasso_take_weights(const strads_task *task, lasso_local *local)
 {
     const strads_lasso_options *options = task->config;
     const strads_share *share = task->share;
+    const linear_weights from = {options->weights, options->row_weight};
     const uint64_t entries = share->by_col.start[share->by_col.lines];
     strads_err err;
 
-    if (!options->weights || !*options->weights)
+    if (!linear_weighs(from))
         return STRADS_OK;
     double *value = calloc(entries + 1, sizeof(*value));
     local->weighted = *share;
@@ -38,8 +39,8 @@ strads_err lasso_take_weights(const strads_task *task, lasso_local *local)
                            "no memory for %llu values times the weights of "
                            "their rows",
                            (unsigned long long)entries);
-    err = linear_read_weights(options->weights, &share->rows, task->shape->rows,
-                              local->root);
+    err =
+        linear_read_weights(from, &share->rows, task->shape->rows, local->root);
     for (uint64_t i = 0; i < local->rows; i++)
         local->root[i] = sqrt(local->root[i]);
     if (!err)

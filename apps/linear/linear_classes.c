@@ -297,7 +297,21 @@ static strads_err read_lines(FILE *file, const char *path,
     return STRADS_OK;
 }
 
-strads_err linear_read_weights(const char *path, const strads_range *rows,
+static strads_err copy_values(const double *from, const strads_range *rows,
+                              double *weight)
+{
+    for (uint64_t i = rows->begin; i < rows->end; i++) {
+        if (!(from[i] >= 0) || isinf(from[i]))
+            return strads_fail(STRADS_EINVAL,
+                               "the weight of row %llu is %g; expected a "
+                               "number from 0 up",
+                               (unsigned long long)i + 1, from[i]);
+        weight[i - rows->begin] = from[i];
+    }
+    return STRADS_OK;
+}
+
+strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight)
 {
     FILE *file;
@@ -305,13 +319,15 @@ strads_err linear_read_weights(const char *path, const strads_range *rows,
 
     for (uint64_t i = 0; i < rows->end - rows->begin; i++)
         weight[i] = 1;
-    if (!path || !*path)
+    if (from.value)
+        return copy_values(from.value, rows, weight);
+    if (!linear_weighs(from))
         return STRADS_OK;
-    file = fopen(path, "re");
+    file = fopen(from.path, "re");
     if (!file)
         return strads_fail(STRADS_EINVAL, "--weights %s: cannot be opened: %s",
-                           path, strerror(errno));
-    err = read_lines(file, path, rows, total, weight);
+                           from.path, strerror(errno));
+    err = read_lines(file, from.path, rows, total, weight);
     (void)fclose(file);
     return err;
 }

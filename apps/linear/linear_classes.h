@@ -3,6 +3,7 @@
 #ifndef LINEAR_CLASSES_H
 #define LINEAR_CLASSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -89,10 +90,21 @@ void linear_classes_write(const linear_classes *classes,
 strads_err linear_classes_of(const linear_class_options *options,
                              const linear_survey *survey, linear_classes *out);
 
-/* The weights of the rows `rows` of `total`, from a file with one a line (NULL
- * or "": all are 1), in weight[]. STRADS_EINVAL: there is no such file.
- * STRADS_EIO, STRADS_EFORMAT. */
-strads_err linear_read_weights(const char *path, const strads_range *rows,
+/* Where the weights of rows come from: `value` [rows], else the file `path`,
+ * with one a line, else (NULL or "") all are 1. */
+typedef struct linear_weights {
+    const char *path;
+    const double *value;
+} linear_weights;
+
+static inline bool linear_weighs(linear_weights from)
+{
+    return from.value || (from.path && *from.path);
+}
+
+/* The weights of the rows `rows` of `total`, in weight[]. STRADS_EINVAL: there
+ * is no such file, or a value is below 0. STRADS_EIO, STRADS_EFORMAT. */
+strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight);
 
 #endif

@@ -21,9 +21,11 @@ typedef struct study {
     const strads_data *data;
     linear_cv cv;   /* defaults filled in */
     uint32_t *fold; /* [rows] */
-    uint64_t *size; /* [folds] rows in each */
+    double *weight; /* [rows] */
+    double *size;   /* [folds] rows in each, by their weights */
+    double all;     /* of all folds */
     double *error;  /* [folds x points] means of losses */
-    double *right;  /* [folds x points] labels that were found */
+    double *right;  /* [folds x points] labels that were found, in rows */
     uint64_t *line; /* [rows] rows, label by label */
     _Atomic uint32_t next;
     _Atomic bool failed;
@@ -80,8 +82,20 @@ static void deal(study *s, uint64_t rows)
             s->fold[s->line[k]] = kept;
         }
     }
+}
+
+/* What a row counts where a fit is judged. */
+static double count_row(const study *s, uint64_t row, double label)
+{
+    return s->weight[row] * (s->cv.heavy ? s->cv.heavy(s->cv.arg, label) : 1);
+}
+
+static void weigh_folds(study *s, uint64_t rows)
+{
     for (uint64_t i = 0; i < rows; i++)
-        s->size[s->fold[i]]++;
+        s->size[s->fold[i]] += count_row(s, i, label_of(s, i));
+    for (uint32_t f = 0; f < s->cv.folds; f++)
+        s->all += s->size[f];
 }
 
 /* ---- one fold ---------------------------------------------------------- */
@@ -90,8 +104,9 @@ static void deal(study *s, uint64_t rows)
 typedef struct rest {
     uint64_t *start;
     uint32_t *index, *place; /* place: [rows] a row's number among them */
-    double *value, *label;
-    double *sum; /* [rows] of the fold's: x'w */
+    double *value, *label, *weight;
+    double *sum;  /* [rows] of the fold's: x'w */
+    void *config; /* with their weights */
 } rest;
 
 static void rest_free(rest *r)
@@ -101,7 +116,9 @@ static void rest_free(rest *r)
     free(r->place);
     free(r->value);
     free(r->label);
+    free(r->weight);
     free(r->sum);
+    free(r->config);
 }
 
 static bool rest_new(const study *s, rest *r)
@@ -115,8 +132,16 @@ static bool rest_new(const study *s, rest *r)
                .place = calloc(rows + 1, sizeof(uint32_t)),
                .value = calloc(nnz + 1, sizeof(double)),
                .label = calloc(rows + 1, sizeof(double)),
-               .sum = calloc(rows + 1, sizeof(double))};
-    return r->start && r->index && r->place && r->value && r->label && r->sum;
+               .weight = calloc(rows + 1, sizeof(double)),
+               .sum = calloc(rows + 1, sizeof(double)),
+               .config = malloc(s->cv.program->config_size)};
+    if (!r->config)
+        return false;
+    memcpy(r->config, s->cv.config, s->cv.program->config_size);
+    if (linear_weighs(s->cv.weights))
+        s->cv.weigh(r->config, r->weight);
+    return r->start && r->index && r->place && r->value && r->label &&
+           r->weight && r->sum;
 }
 
 static double entry(const strads_sparse *by_col, uint64_t e)
@@ -157,6 +182,7 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
         for (uint64_t i = share->rows.begin; i < share->rows.end; i++)
             if (s->fold[i] != f) {
                 r->place[i] = (uint32_t)rows;
+                r->weight[rows] = s->weight[i];
                 r->label[rows++] = share->label[i - share->rows.begin];
             }
     }
@@ -204,13 +230,17 @@ static void judge(const study *s, rest *r, uint32_t f,
         const uint64_t rows = share->rows.end - share->rows.begin;
         predict(share, point, sum);
         for (uint64_t i = 0; i < rows; i++) {
-            if (s->fold[share->rows.begin + i] != f)
+            const uint64_t row = share->rows.begin + i;
+            const double label = share->label[i];
+            if (s->fold[row] != f)
                 continue;
-            loss += cv->loss(cv->arg, share->label[i], sum[i]);
-            *right += cv->right && cv->right(cv->arg, share->label[i], sum[i]);
+            const double count = count_row(s, row, label);
+            loss += count * cv->loss(cv->arg, label, sum[i]);
+            if (cv->right && cv->right(cv->arg, label, sum[i]))
+                *right += count;
         }
     }
-    *error = loss / (double)s->size[f];
+    *error = s->size[f] > 0 ? loss / s->size[f] : 0;
 }
 
 static strads_err run_fold(const study *s, rest *r, uint32_t f)
@@ -228,7 +258,7 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
     strads_err err = copy_rest(s, r, f, &data);
 
     if (!err)
-        err = strads_run(s->cv.program, s->cv.config, data, &engine, &result);
+        err = strads_run(s->cv.program, r->config, data, &engine, &result);
     if (!err) {
         const strads_path_point *point =
             s->cv.path(strads_result_state(result), &n);
@@ -291,29 +321,32 @@ static void run_folds(study *s)
         pthread_join(thread[--n], NULL);
 }
 
-/* Means over folds, each as heavy as its rows. */
+/* Means over folds, each as heavy as its rows; K counts those that weigh
+ * anything. */
 static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
                    uint32_t *simplest)
 {
     const uint32_t n = s->cv.points, folds = s->cv.folds;
-    const double rows = (double)strads_data_rows(s->data);
+    uint32_t weighty = 0;
 
+    for (uint32_t f = 0; f < folds; f++)
+        weighty += s->size[f] > 0;
     *best = 0;
     for (uint32_t k = 0; k < n; k++) {
         const double step = n > 1 ? k / (n - 1.) : 0;
         double mean = 0, spread = 0, right = 0;
         for (uint32_t f = 0; f < folds; f++)
-            mean += (double)s->size[f] / rows * s->error[(size_t)f * n + k];
+            mean += s->size[f] / s->all * s->error[(size_t)f * n + k];
         for (uint32_t f = 0; f < folds; f++) {
             const double d = s->error[(size_t)f * n + k] - mean;
-            spread += (double)s->size[f] / rows * d * d;
+            spread += s->size[f] / s->all * d * d;
             right += s->right[(size_t)f * n + k];
         }
         points[k] =
             (strads_cv_point){.lambda = s->cv.first * pow(s->cv.ratio, step),
                               .error = mean,
-                              .deviation = sqrt(spread / (folds - 1.)),
-                              .accuracy = s->cv.right ? right / rows : NAN};
+                              .deviation = sqrt(spread / fmax(weighty - 1., 1)),
+                              .accuracy = s->cv.right ? right / s->all : NAN};
         if (mean < points[*best].error)
             *best = k;
     }
@@ -352,6 +385,7 @@ static strads_err resolve(const strads_data *data, const linear_cv *given,
 static void study_free(study *s)
 {
     free(s->fold);
+    free(s->weight);
     free(s->size);
     free(s->error);
     free(s->right);
@@ -364,23 +398,15 @@ static strads_err reserve(study *s, uint64_t rows)
 
     s->fold = calloc(rows + 1, sizeof(*s->fold));
     s->line = calloc(rows + 1, sizeof(*s->line));
+    s->weight = calloc(rows + 1, sizeof(*s->weight));
     s->size = calloc(s->cv.folds, sizeof(*s->size));
     s->error = calloc(marks, sizeof(*s->error));
     s->right = calloc(marks, sizeof(*s->right));
-    return s->fold && s->line && s->size && s->error && s->right
+    return s->fold && s->line && s->weight && s->size && s->error && s->right
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the folds of %llu rows",
                              (unsigned long long)rows);
-}
-
-strads_err linear_cv_refuse_weights(const char *weights)
-{
-    if (!weights || !*weights)
-        return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "a cross-validation takes no weights of rows, as its "
-                       "folds have other rows; leave weights out");
 }
 
 strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
@@ -393,8 +419,12 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
 
     if (!err)
         err = reserve(&s, rows);
+    if (!err)
+        err = linear_read_weights(s.cv.weights, &(strads_range){0, rows}, rows,
+                                  s.weight);
     if (!err) {
         deal(&s, rows);
+        weigh_folds(&s, rows);
         run_folds(&s);
         err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;
     }

@@ -6,9 +6,14 @@
 #include <strads/path.h>
 #include <strads/program.h>
 
+#include "linear_classes.h"
+
 typedef struct linear_cv {
     const strads_program *program; /* of a path; columns compressed */
     const void *config;            /* its options, with lambdas as here */
+    /* Puts the weights of a fold's rest into a copy of config. */
+    void (*weigh)(void *config, const double *weight);
+    linear_weights weights; /* of rows */
     uint32_t points;
     double ratio, first;
     /* The points that a run of it has reached. */
@@ -17,6 +22,8 @@ typedef struct linear_cv {
      * be found (NULL: labels are numbers). Any thread. */
     double (*loss)(const void *arg, double label, double sum);
     bool (*right)(const void *arg, double label, double sum);
+    /* What rows of that label are multiplied by; NULL: 1. */
+    double (*heavy)(const void *arg, double label);
     const void *arg;
     bool by_label;           /* each fold has about its share of each label */
     uint32_t folds, threads; /* 0: 10, 1 */
@@ -24,9 +31,6 @@ typedef struct linear_cv {
     double tolerance;        /* of each fold's points */
     const volatile bool *stop;
 } linear_cv;
-
-/* STRADS_EINVAL if a file with the weights of rows is given. */
-strads_err linear_cv_refuse_weights(const char *weights);
 
 /* Fills in points[cv->points]; *best and *simplest, and errors, as
  * strads_lasso_cv tells. Blocks. */

@@ -55,8 +55,9 @@ strads_err logistic_open(const strads_task *task, void **out)
     local->loops = logistic_loops_choose();
     if (!reserve_local(local))
         goto no_memory;
-    err = linear_read_weights(options->weights, &share->rows, task->shape->rows,
-                              local->c);
+    err = linear_read_weights((linear_weights){options->weights,
+                                               options->row_weight},
+                              &share->rows, task->shape->rows, local->c);
     if (err)
         goto fail;
     *out = local;

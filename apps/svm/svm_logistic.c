@@ -118,6 +118,7 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
                                      .weights = o->weights,
                                      .classes = o->classes},
                          .loss = SVM_LOGISTIC,
+                         .weights = {o->weights, o->row_weight},
                          .lambda = o->lambda};
     return STRADS_OK;
 }

@@ -82,6 +82,7 @@ strads_err svm_options_resolve(const strads_svm_options *given,
         return err;
     if (svm_loss_classifies(loss))
         o.epsilon = 0;
-    *out = (svm_problem){.options = o, .loss = loss};
+    *out =
+        (svm_problem){.options = o, .loss = loss, .weights = {o.weights, NULL}};
     return STRADS_OK;
 }

@@ -90,6 +90,7 @@ typedef struct svm_problem {
     strads_svm_options options; /* defaults filled in; c is 0 until the survey
                                    where lambda tells it */
     svm_loss_kind loss;
+    linear_weights weights; /* of rows */
     double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
 } svm_problem;
 

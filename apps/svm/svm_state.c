@@ -83,7 +83,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->span = span_of(task);
     err = reserve(local, task->shape->partitions == 1);
     if (!err)
-        err = linear_read_weights(options->weights, &share->rows,
+        err = linear_read_weights(problem->weights, &share->rows,
                                   task->shape->rows, local->weight);
     if (err) {
         svm_close(local);

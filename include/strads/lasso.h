@@ -34,6 +34,9 @@ typedef struct strads_lasso_options {
     const char *weights; /* a file with the weight of each row, one a line, or
                             NULL: all 1. Workers then hold a second copy of
                             their values, in 8 bytes */
+    const double *row_weight; /* [rows] the same from memory, in place of a
+                                 file; the caller's, during the run. For runs of
+                                 one process. NULL: by `weights` */
 } strads_lasso_options;
 
 /* The program: name "lasso", one parameter a column, rows split, columns
@@ -75,14 +78,14 @@ typedef struct strads_lasso_cv_options {
 } strads_lasso_cv_options;
 
 /* Fits the path once for each fold, on the rows of the others, and judges it by
- * the fold's. Folds are as equal as can be, and drawn by `seed`. Fills in
- * points[path.points]; *best is the place of the least error, *simplest that of
- * the largest lambda whose error is within one standard error of it (Breiman et
- * al., "Classification and Regression Trees", 1984, section 3.4.3). The same
- * options give the same bits, whatever `threads` is. `data` has columns, rows
- * split, labels, and all its partitions are in this process. STRADS_EINVAL: an
- * option, weights of rows among them, or data without labels. STRADS_ENOMEM.
- * STRADS_ECANCELED: stopped. Blocks. */
+ * the fold's; rows count by their weights in both. Folds are as equal as can
+ * be, and drawn by `seed`. Fills in points[path.points]; *best is the place of
+ * the least error, *simplest that of the largest lambda whose error is within
+ * one standard error of it (Breiman et al., "Classification and Regression
+ * Trees", 1984, section 3.4.3). The same options give the same bits, whatever
+ * `threads` is. `data` has columns, rows split, labels, and all its partitions
+ * are in this process. STRADS_EINVAL: an option, or data without labels.
+ * STRADS_ENOMEM. STRADS_ECANCELED: stopped. Blocks. */
 STRADS_API strads_err strads_lasso_cv(const strads_data *data,
                                       const strads_lasso_cv_options *options,
                                       strads_cv_point *points, uint32_t *best,

@@ -51,6 +51,9 @@ typedef struct strads_logistic_options {
                             positive. NULL: the data's, ascending; more than two
                             have to be named where a process does not keep the
                             whole data */
+    const double *row_weight; /* [rows] as `weights`, from memory, in place of a
+                                 file; the caller's, during the run. For runs of
+                                 one process. NULL: by `weights` */
 } strads_logistic_options;
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
@@ -107,7 +110,7 @@ STRADS_API const strads_path_point *strads_logistic_path(const void *state,
 
 typedef struct strads_logistic_cv_options {
     strads_logistic_path_options path; /* first: all folds use the same lambdas;
-                                          needed. Without weights of rows */
+                                          needed */
     uint32_t folds;                    /* 2 .. rows; 0: 10 */
     uint32_t threads;                  /* folds at once; 0: 1 */
     uint64_t seed;                     /* who is in which fold */
@@ -115,8 +118,9 @@ typedef struct strads_logistic_cv_options {
     const volatile bool *stop;         /* as in strads_engine_options */
 } strads_logistic_cv_options;
 
-/* As strads_lasso_cv (strads/lasso.h), judged by the deviance; each fold has
- * about its share of each label. */
+/* As strads_lasso_cv (strads/lasso.h), judged by the deviance, in which a row
+ * counts by its own weight times its class's; each fold has about its share of
+ * each label. */
 STRADS_API strads_err strads_logistic_cv(
     const strads_data *data, const strads_logistic_cv_options *options,
     strads_cv_point *points, uint32_t *best, uint32_t *simplest);
