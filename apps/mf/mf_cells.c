@@ -57,7 +57,7 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
     l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
     l->p = mf_large_floats(l->users * l->stride);
-    l->p_good = mf_floats(l->users * l->stride);
+    l->p_good = mf_large_floats(l->users * l->stride);
     if (!l->first || !l->cell || !l->order || !l->rating || !l->p || !l->p_good)
         return mf_no_memory("the ratings and the users' factors",
                             8 * (ratings + l->users * l->stride) + 4 * cells);

@@ -1,22 +1,7 @@
-/* The portable inner loop, and the choice among all of them. Sums are sixteen
- * in a fixed order, so that a compiler may use vectors without changing a
- * bit. */
+/* The portable inner loop, and the choice among all of them. */
 #include "mf_kernels.h"
 
 #include <strads/version.h>
-
-static float dot(const float *p, const float *q, uint32_t stride)
-{
-    float s[MF_LANES] = {0};
-
-    for (uint32_t k = 0; k < stride; k += MF_LANES)
-        for (uint32_t l = 0; l < MF_LANES; l++)
-            s[l] += p[k + l] * q[k + l];
-    for (uint32_t half = MF_LANES / 2; half; half /= 2)
-        for (uint32_t l = 0; l < half; l++)
-            s[l] += s[l + half];
-    return s[0];
-}
 
 static void move(float *restrict p, float *restrict q, float g,
                  const mf_step *step)
@@ -38,7 +23,8 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
         const mf_rating *x = rating + at;
         float e[MF_BATCH];
         for (size_t k = 0; k < m; k++) {
-            e[k] = x[k].value - dot(step->p + (size_t)x[k].user * step->stride,
+            e[k] =
+                x[k].value - mf_dot(step->p + (size_t)x[k].user * step->stride,
                                     step->q + (size_t)x[k].item * step->stride,
                                     step->stride);
             loss += (double)e[k] * (double)e[k];

@@ -34,6 +34,21 @@ typedef struct mf_step {
 typedef double (*mf_kernel)(const mf_rating *rating, size_t n,
                             const mf_step *step);
 
+/* p'q in MF_LANES sums, which are then halved: the same bits from any compiler,
+ * with vectors or without. */
+static inline float mf_dot(const float *p, const float *q, uint32_t stride)
+{
+    float s[MF_LANES] = {0};
+
+    for (uint32_t k = 0; k < stride; k += MF_LANES)
+        for (uint32_t l = 0; l < MF_LANES; l++)
+            s[l] += p[k + l] * q[k + l];
+    for (uint32_t half = MF_LANES / 2; half; half /= 2)
+        for (uint32_t l = 0; l < half; l++)
+            s[l] += s[l + half];
+    return s[0];
+}
+
 double mf_kernel_portable(const mf_rating *rating, size_t n,
                           const mf_step *step);
 /* NULL where this build or processor has no AVX-512. */

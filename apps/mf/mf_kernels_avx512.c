@@ -13,6 +13,7 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
 #else
 
 #include <immintrin.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -94,33 +95,77 @@ INLINE void move(const mf_step *s, mf_rating x, float g, __m512 decay,
     }
 }
 
-INLINE double pass(const mf_rating *rating, size_t n, const mf_step *s,
+/* What n ratings leave; 0 in the lanes after them. */
+INLINE __m512 errors(const mf_step *s, const mf_rating *x, const uint32_t n,
+                     const uint32_t vectors)
+{
+    return _mm512_maskz_sub_ps((__mmask16)((1U << n) - 1), values(x),
+                               products(s, x, vectors));
+}
+
+/* The item's row, which is in the second cache, is wanted in the first one. */
+INLINE void fetch_item(const mf_step *s, mf_rating x, const uint32_t vectors)
+{
+    const float *q = s->q + (size_t)x.item * vectors * MF_LANES;
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++)
+        _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
+}
+
+/* A whole batch; `next` is the one after it. Items of that one are asked for
+ * between this one's updates, which leave the memory's paths free. */
+INLINE __m512 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
+                    const uint32_t vectors)
+{
+    const __m512 decay = _mm512_set1_ps(s->decay);
+    const __m512 e = errors(s, x, MF_BATCH, vectors);
+    _Alignas(MF_ALIGN) float g[MF_BATCH];
+
+    _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < MF_BATCH; k++) {
+        move(s, x[k], g[k], decay, vectors);
+        fetch_item(s, next[k], vectors);
+    }
+    return e;
+}
+
+/* The last few ratings of a cell. */
+INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
                    const uint32_t vectors)
 {
     const __m512 decay = _mm512_set1_ps(s->decay);
-    const __m512 size = _mm512_set1_ps(s->size);
+    mf_rating last[MF_BATCH] = {{0, 0, 0}};
+    _Alignas(MF_ALIGN) float g[MF_BATCH];
+
+    memcpy(last, x, sizeof(*x) * n);
+    const __m512 e = errors(s, last, n, vectors);
+    _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
+    for (uint32_t k = 0; k < n; k++)
+        move(s, last[k], g[k], decay, vectors);
+    return e;
+}
+
+INLINE double pass(const mf_rating *rating, size_t n, const mf_step *given,
+                   const uint32_t vectors)
+{
+    const mf_step step = *given; /* which no store can be taken to change */
     const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
-    const size_t lines = (s->ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
+    const size_t lines = (step.ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
     const size_t each = batches ? (lines + batches - 1) / batches : 0;
-    const char *ahead = s->ahead, *end = s->ahead + lines * MF_ALIGN;
+    const char *ahead = step.ahead, *end = step.ahead + lines * MF_ALIGN;
     __m512 loss = _mm512_setzero_ps();
 
     for (size_t at = 0; at < n; at += MF_BATCH) {
-        const size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
         const mf_rating *x = rating + at;
-        mf_rating last[MF_BATCH] = {{0, 0, 0}};
-        _Alignas(MF_ALIGN) float g[MF_BATCH];
-        if (m < MF_BATCH)
-            x = memcpy(last, x, sizeof(*x) * m);
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
         for (size_t k = 0; k < each && ahead < end; k++, ahead += MF_ALIGN)
             _mm_prefetch(ahead, _MM_HINT_T1);
-        const __m512 e =
-            _mm512_maskz_sub_ps((__mmask16)((1U << m) - 1), values(x),
-                                products(s, x, vectors));
+        const __m512 e = n - at >= MF_BATCH
+                             ? batch(&step, x, more ? x + MF_BATCH : x, vectors)
+                             : rest(&step, x, (uint32_t)(n - at), vectors);
         loss = _mm512_fmadd_ps(e, e, loss);
-        _mm512_store_ps(g, _mm512_mul_ps(e, size));
-        for (size_t k = 0; k < m; k++)
-            move(s, x[k], g[k], decay, vectors);
     }
     return (double)_mm512_reduce_add_ps(loss);
 }

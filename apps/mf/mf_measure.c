@@ -105,25 +105,32 @@ strads_err mf_test_read(mf_local *l, const strads_share *share)
 
 /* ---- measuring --------------------------------------------------------- */
 
+/* A user has hardly more than one sample in a block. */
+static void fetch_user(const mf_local *l, const mf_sample *s)
+{
+    const float *p = l->p + (size_t)s->user * l->stride;
+
+    for (uint32_t j = 0; j < l->stride; j += MF_LANES)
+        __builtin_prefetch(p + j);
+}
+
 double mf_samples_loss(const mf_local *l, const mf_samples *samples,
                        const strads_task *task)
 {
+    enum { AHEAD = 16 };
     const mf_items *items = task->object;
+    const uint64_t end = samples->start[task->block.id + 1];
     const uint32_t stride = l->stride;
     double loss = 0;
 
-    for (uint64_t k = samples->start[task->block.id];
-         k < samples->start[task->block.id + 1]; k++) {
+    for (uint64_t k = samples->start[task->block.id]; k < end; k++) {
         const mf_sample *s = &samples->sample[k];
-        const float *p = l->p + (size_t)s->user * stride;
-        const float *q = items->q + (size_t)s->item * stride;
-        float lane[MF_LANES] = {0}, sum = 0;
-        for (uint32_t j = 0; j < stride; j += MF_LANES)
-            for (uint32_t i = 0; i < MF_LANES; i++)
-                lane[i] += p[j + i] * q[j + i];
-        for (uint32_t i = 0; i < MF_LANES; i++)
-            sum += lane[i];
-        const double e = (double)(s->value - sum);
+        if (end - k > AHEAD)
+            fetch_user(l, s + AHEAD);
+        const double e =
+            (double)(s->value - mf_dot(l->p + (size_t)s->user * stride,
+                                       items->q + (size_t)s->item * stride,
+                                       stride));
         loss += e * e;
     }
     return loss;
