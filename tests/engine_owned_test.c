@@ -316,6 +316,40 @@ Test(engine_owned, rows_of_a_pool_are_dealt_out_among_its_partitions)
     }
 }
 
+/* The first partition has all rows from the second round on. */
+static strads_err to_one_hand(strads_commit *commit)
+{
+    TOY_CHECK(commit->round < 3 || commit->block.owner == 0);
+    strads_commit_hands(commit, 1);
+    return pooled_aggregate(commit);
+}
+
+Test(engine_owned, a_pool_leaves_its_rows_to_so_many_hands_as_it_is_told)
+{
+    strads_program pooled = pooled_program();
+    strads_phase few[2];
+    strads_result *result = NULL;
+    const toy_run run = {.program = &pooled,
+                         .options = {.workers = 2,
+                                     .partitions = 5,
+                                     .pools = 1,
+                                     .max_rounds = 400,
+                                     .deterministic = true}};
+
+    memcpy(few, pooled_phases, sizeof(few));
+    few[0].aggregate = to_one_hand;
+    pooled.phases = few;
+    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
+                 strads_error_text());
+    uint64_t n;
+    uint32_t width;
+    const double *value = strads_result_values(result, &n, &width);
+    for (uint64_t i = FREE; i < n; i++)
+        cr_expect_geq(value[i], VISITS, "row %llu has %g visits",
+                      (unsigned long long)(i - FREE), value[i]);
+    strads_result_free(result);
+}
+
 Test(engine_owned, the_same_pools_give_the_same_bits_on_any_workers)
 {
     const strads_program pooled = pooled_program();

@@ -104,6 +104,7 @@ Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
                 char what[64];
                 const strads_engine_options engine = {.workers = workers,
                                                       .partitions = 4,
+                                                      .pools = 1 + p % 2,
                                                       .policy = policies[p],
                                                       .tolerance = 1e-9};
                 (void)snprintf(what, sizeof(what), "%s, %u workers, %s",
@@ -113,23 +114,49 @@ Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
     lasso_design_free(&design);
 }
 
-Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
+static void expect_same_bits(const lasso_design *design, uint32_t pools)
 {
-    lasso_design design = svm_design_random(150, 80, .3, 5);
     svm_fit fit[2];
 
     for (uint32_t k = 0; k < 2; k++) {
         const strads_engine_options engine = {.workers = 1 + 2 * k,
                                               .partitions = 3,
+                                              .pools = pools,
                                               .deterministic = true,
                                               .tolerance = 1e-8};
-        fit[k] = svm_fit_run(&design, &variants[1], &engine);
+        fit[k] = svm_fit_run(design, &variants[1], &engine);
         cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
     }
-    cr_expect_arr_eq(fit[0].w, fit[1].w, design.cols * sizeof(double));
-    cr_expect_arr_eq(fit[0].b, fit[1].b, design.rows * sizeof(double));
+    cr_expect_arr_eq(fit[0].w, fit[1].w, design->cols * sizeof(double));
+    cr_expect_arr_eq(fit[0].b, fit[1].b, design->rows * sizeof(double));
     svm_fit_free(&fit[0]);
     svm_fit_free(&fit[1]);
+}
+
+Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
+{
+    lasso_design design = svm_design_random(150, 80, .3, 5);
+
+    for (uint32_t pools = 1; pools <= 3; pools++)
+        expect_same_bits(&design, pools);
+    lasso_design_free(&design);
+}
+
+/* More than half a million entries: the first passes are dealt out, later ones,
+ * of rows that do not rest, are one partition's. */
+Test(svm_optimum, long_passes_are_dealt_out_and_short_ones_are_not)
+{
+    lasso_design design = svm_design_random(1800, 1300, .25, 6);
+
+    for (uint32_t workers = 1; workers <= 4; workers += 3)
+        for (size_t k = 0; k < 2; k++) {
+            const strads_engine_options engine = {.workers = workers,
+                                                  .partitions = 4,
+                                                  .tolerance = 1e-4};
+            expect_worth(&design, &variants[k], &engine, 1e-4,
+                         variants[k].loss);
+        }
+    expect_same_bits(&design, 1);
     lasso_design_free(&design);
 }
 

@@ -35,10 +35,13 @@ int main(void)
 {
     lasso_design narrow = svm_design_random(150, 20, .5, 1);
     lasso_design wide = svm_design_random(200, 1300, .05, 2);
-    const int wrong = check(&narrow, "hinge") | check(&narrow, "epsilon") |
-                      check(&wide, "hinge") | check(&wide, "squared-hinge");
+    lasso_design large = svm_design_random(1800, 1300, .25, 3);
+    const int wrong = check(&large, "hinge") | check(&narrow, "hinge") |
+                      check(&narrow, "epsilon") | check(&wide, "hinge") |
+                      check(&wide, "squared-hinge");
 
     lasso_design_free(&narrow);
     lasso_design_free(&wide);
+    lasso_design_free(&large);
     return wrong;
 }

@@ -49,6 +49,14 @@ static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
     return strads_turn_dispatch(turn, SVM_SURVEY, 1, &all);
 }
 
+/* What several partitions have done is joined before any goes on; what one has
+ * done, when others are to see it. */
+static bool join_is_due(const svm_state *state)
+{
+    return state->moved && state->partitions > 1 && !state->joined &&
+           (state->spread || !state->alone || state->scan_due);
+}
+
 /* What a scan sees, and what other pools begin from, is the w of all. */
 static bool merge_is_due(const svm_state *state)
 {
@@ -68,7 +76,7 @@ strads_err svm_schedule(strads_turn *turn)
                                     state->own);
     if (turn->at_rest)
         state->scan_due = state->rested = true;
-    if (state->moved && state->partitions > 1 && !state->joined)
+    if (join_is_due(state))
         return dispatch_none(turn, state, SVM_JOIN);
     if (merge_is_due(state))
         return dispatch_all(turn, state, SVM_MERGE);

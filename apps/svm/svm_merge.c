@@ -83,21 +83,25 @@ strads_err svm_update_join(strads_task *task)
     return STRADS_OK;
 }
 
-/* s: as measured, of late; at least 1 and at most K. */
-static void measure(strads_commit *commit, double near, double far)
+void svm_set_safety(strads_commit *commit)
 {
-    svm_state *state = commit->state;
-    const double now = commit->total[SVM_SAFETY];
+    const svm_state *state = commit->state;
 
+    commit->total_change[SVM_SAFETY] =
+        (state->alone ? 1 : state->safety) - commit->total[SVM_SAFETY];
+}
+
+/* s: as measured, of late; at least 1 and at most K. */
+static void measure(svm_state *state, double near, double far)
+{
     if (!(far > 0)) /* nothing has moved */
         return;
     state->near = FADE * state->near + near;
     state->far = FADE * state->far + far;
     const double seen = state->near / state->far;
-    const double slow = 1 + (now - 1) * SINK;
+    const double slow = 1 + (state->safety - 1) * SINK;
     const double s = state->near == near ? seen : fmax(seen, slow);
-    commit->total_change[SVM_SAFETY] =
-        fmin(fmax(s, 1), state->partitions) - now;
+    state->safety = fmin(fmax(s, 1), state->partitions);
 }
 
 strads_err svm_aggregate_join(strads_commit *commit)
@@ -106,8 +110,11 @@ strads_err svm_aggregate_join(strads_commit *commit)
 
     state->joined = true;
     state->apart = commit->partial[FAR];
+    if (state->pools == 1 && state->spread)
+        measure(state, commit->partial[NEAR], state->apart);
+    state->spread = false;
     if (state->pools == 1)
-        measure(commit, commit->partial[NEAR], state->apart);
+        svm_set_safety(commit);
     return STRADS_OK;
 }
 
@@ -144,8 +151,10 @@ strads_err svm_aggregate_merge(strads_commit *commit)
 
     for (uint32_t j = 0; j < commit->block.n; j++)
         commit->change[svm_place(state, j)] = commit->partial[j];
-    if (state->pools > 1)
-        measure(commit, square_of(commit), state->apart);
+    if (state->pools > 1) {
+        measure(state, square_of(commit), state->apart);
+        svm_set_safety(commit);
+    }
     state->moved = state->joined = false;
     svm_take_intercept(commit);
     return STRADS_OK;

@@ -171,7 +171,7 @@ strads_err svm_aggregate_take(strads_commit *commit)
         state->gave_up = true;
     state->nearest = fmin(state->nearest, state->gap);
     /* Dual ascent needs w = X'b, and new priorities. */
-    state->moved = state->scan_due = state->gave_up;
+    state->moved = state->spread = state->scan_due = state->gave_up;
     state->joined = false;
     svm_judge(state, commit->tolerance);
     return STRADS_OK;

@@ -185,6 +185,9 @@ strads_err svm_update_take(strads_task *task);
 /* Parts of a pass at most; a merge comes after each. */
 enum { SVM_PARTS_MAX = 4 };
 
+/* Passes over fewer entries than this are one partition's. */
+#define SVM_ALONE_ENTRIES 5e5
+
 /* The groups of one pool of partitions, as the coordinator sees them. A pass is
  * over when each group that does not rest has been visited once. */
 typedef struct svm_pool {
@@ -234,7 +237,10 @@ typedef struct svm_state {
     bool surveyed;
     bool seed_due; /* the run starts from a w whose b are not known */
     bool moved;    /* rows have moved since the last merge, */
-    bool joined;   /* and pools have joined what moved */
+    bool joined;   /* and pools have joined what moved, */
+    bool spread;   /* which is more than the first partition's w */
+    bool alone;    /* the first partition does this pass for all: svm_pass.c */
+    double safety; /* s, as measured last */
     bool scan_due;
     bool rested; /* the scan to come was called by the policy's rest */
     bool stalled;
@@ -354,6 +360,9 @@ void svm_begin_w(const strads_task *task);
 size_t svm_partial_join(const strads_task *task);
 strads_err svm_update_join(strads_task *task);
 strads_err svm_aggregate_join(strads_commit *commit);
+/* Has the rows' problems s times as curved from now on, where nothing has moved
+ * since the last join: as measured, or 1 where one partition moves alone. */
+void svm_set_safety(strads_commit *commit);
 size_t svm_partial_merge(const strads_task *task);
 strads_err svm_update_merge(strads_task *task);
 strads_err svm_aggregate_merge(strads_commit *commit);

@@ -44,6 +44,21 @@ static svm_pool *pool_of(svm_state *state, uint64_t group)
 
 /* ---- a pass ------------------------------------------------------------ */
 
+/* Whether the first partition does the pass for all: where there are few
+ * entries, waking others and joining what they do takes longer than what they
+ * save, and the rows need more visits. Partitions of several pools have nobody
+ * to leave their rows to. */
+static void choose_hands(strads_commit *commit, double entries)
+{
+    svm_state *state = commit->state;
+
+    state->alone = state->partitions > 1 && state->pools == 1 &&
+                   entries < SVM_ALONE_ENTRIES;
+    strads_commit_hands(commit, state->alone ? 1 : 0);
+    if (!state->moved) /* otherwise the next join does it */
+        svm_set_safety(commit);
+}
+
 /* One partition has nobody to merge with. */
 static uint32_t count_parts(const svm_state *state, double entries)
 {
@@ -51,7 +66,7 @@ static uint32_t count_parts(const svm_state *state, double entries)
         entries / (ENTRIES_A_COLUMN * ((double)state->columns + 1) *
                    ((double)state->partitions / state->pools));
 
-    return state->partitions == 1
+    return state->partitions == 1 || state->alone
                ? 1
                : (uint32_t)fmin(fmax(parts, 1), SVM_PARTS_MAX);
 }
@@ -85,9 +100,10 @@ static void cut_parts(const svm_state *state, svm_pool *pool, double entries)
 }
 
 /* Those of n groups that do not rest wait for their visit. */
-static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *group,
-                       uint64_t n)
+static void begin_pass(strads_commit *commit, svm_pool *pool,
+                       const uint32_t *group, uint64_t n)
 {
+    svm_state *state = commit->state;
     uint32_t *awake = state->awake + pool->begin;
     double entries = 0;
 
@@ -101,6 +117,7 @@ static void begin_pass(svm_state *state, svm_pool *pool, const uint32_t *group,
         awake[pool->left++] = i;
     }
     pool->awake = pool->left;
+    choose_hands(commit, entries);
     cut_parts(state, pool, entries);
 }
 
@@ -147,7 +164,7 @@ void svm_begin_passes(strads_commit *commit)
         pool->sum = pool->worst_now = 0;
         pool->before = INFINITY;
         pool->falls = 1;
-        begin_pass(state, pool, NULL, pool->end - pool->begin);
+        begin_pass(commit, pool, NULL, pool->end - pool->begin);
         tell(commit, pool);
     }
 }
@@ -209,7 +226,7 @@ static void end_pass(strads_commit *commit, svm_pool *pool)
     pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
     pool->sum = pool->worst_now = 0;
     commit->total_change[SVM_STEEP] = steep(state) - commit->total[SVM_STEEP];
-    begin_pass(state, pool, state->awake + pool->begin, pool->awake);
+    begin_pass(commit, pool, state->awake + pool->begin, pool->awake);
     if (left_to_gain(state) <= state->enough)
         state->scan_due = state->rested = true;
 }
@@ -237,6 +254,7 @@ strads_err svm_aggregate_ascend(strads_commit *commit)
     state->scan_due = state->scan_due || state->visits >= state->next_scan;
     state->moved = true;
     state->joined = false;
+    state->spread = state->spread || block->owner > 0;
     if (pool->left == 0)
         end_pass(commit, pool);
     if (pool->told == 0)

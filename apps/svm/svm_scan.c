@@ -122,7 +122,7 @@ strads_err svm_aggregate_seed(strads_commit *commit)
     svm_state *state = commit->state;
 
     state->seed_due = false;
-    state->moved = true;
+    state->moved = state->spread = true;
     state->joined = false;
     return STRADS_OK;
 }

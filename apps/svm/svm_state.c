@@ -229,6 +229,7 @@ strads_err svm_begin(const svm_problem *problem, const strads_data *data,
     state->data = data;
     state->width = shape->width;
     state->partitions = shape->partitions;
+    state->safety = shape->partitions;
     state->pools = shape->pools;
     state->columns = shape->cols;
     state->rows = shape->rows;

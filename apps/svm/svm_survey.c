@@ -61,10 +61,11 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     if (err)
         return err;
     state->surveyed = true;
-    commit->total_change[SVM_SAFETY] =
-        state->partitions - commit->total[SVM_SAFETY];
+    state->safety = state->partitions;
+    svm_set_safety(commit);
     commit->total_change[SVM_STEEP] = -commit->total[SVM_STEEP];
-    state->moved = true; /* a merge comes between the samples and their use */
+    /* A join comes between the samples and their use. */
+    state->moved = state->spread = true;
     state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
     if (!classifies)
         return STRADS_OK;

@@ -15,6 +15,7 @@ static void put_ask(sti_writer *w, const sti_ask *ask)
 {
     sti_write_u64(w, ask->epoch);
     sti_write_f64(w, ask->work);
+    sti_write_u32(w, ask->hands);
     sti_put_blocks(w, ask->n_in_flight, ask->in_flight);
     sti_write_u32(w, ask->n_moved);
     for (uint32_t k = 0; k < ask->n_moved; k++) {
@@ -107,6 +108,7 @@ static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
     strads_block *flying;
     ask->epoch = sti_read_u64(r);
     ask->work = sti_read_f64(r);
+    ask->hands = sti_read_u32(r);
     strads_err err = sti_get_blocks(run, r, &ask->n_in_flight, &flying);
     if (err)
         return err;

@@ -174,6 +174,7 @@ typedef struct sti_aggregate_job {
     bool routed; /* the policy's blocks go elsewhere from now on */
     uint32_t route_phase;
     double route_work;
+    uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
     bool reported;
     strads_report report;
     uint64_t updates, updates_other;
@@ -214,6 +215,7 @@ typedef struct sti_ask {
     uint32_t n_in_flight;
     strads_block *in_flight;
     double work;
+    uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
     uint64_t epoch; /* goes up when all that probes have found is outdated */
     uint32_t n_moved, room_moved;
     sti_moved **moved; /* in order of commits */

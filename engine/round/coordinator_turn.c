@@ -43,6 +43,7 @@ static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
     }
     question->n_in_flight = (uint32_t)n;
     question->work = wanted_work(c);
+    question->hands = c->aggregate.hands;
     question->epoch = c->epoch;
     sti_object_drop(chooser->choice);
     chooser->choice = NULL;

@@ -248,7 +248,8 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
     err = v->run->owned
-              ? sti_owned_choose(v->run->owned, &request, &choice)
+              ? sti_owned_choose(v->run->owned, &request, job->ask->hands,
+                                 &choice)
               : v->run->policy->choose(v->range->policy, &request, &choice);
     /* A probe may name blocks that the policy was given as in flight. */
     if (!err)

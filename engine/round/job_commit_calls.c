@@ -71,6 +71,11 @@ strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
     return STRADS_OK;
 }
 
+void strads_commit_hands(strads_commit *commit, uint32_t hands)
+{
+    ((sti_aggregate_job *)commit->engine)->hands = hands;
+}
+
 static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
                             uint32_t width)
 {

@@ -50,6 +50,7 @@ struct sti_owned {
                             where all pools are one partition */
     double *load;        /* [partitions] what they have been given */
     uint32_t *count;     /* [partitions] */
+    uint32_t hands;      /* of a pool that blocks are dealt out among now */
 };
 
 static strads_err no_memory(uint32_t pools)
@@ -355,6 +356,11 @@ static void take_whole(sti_owned *o, uint32_t number, const strads_block *from)
         put_member(o, g, from, k);
 }
 
+static uint32_t hands_of(const sti_owned *o, const pool *g)
+{
+    return o->hands && o->hands < g->n ? o->hands : g->n;
+}
+
 /* Says to whom each member goes. A few neighbours go together: what belongs to
  * them lies together, too. */
 static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
@@ -362,6 +368,7 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     enum { PURPOSE = 0x6465616c, RUN = 8 };
     uint32_t drawn = 0;
     const pool *g = &o->pool[number];
+    const uint32_t hands = hands_of(o, g);
     const float *weight = o->weight + g->range.begin;
     sti_random random =
         sti_random_stream(seed_of(o->seed, number), PURPOSE, g->parts);
@@ -374,11 +381,11 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
     }
     for (uint32_t k = 0; k < from->n; k++) {
         if (k % RUN == 0)
-            drawn = (uint32_t)(sti_random_unit(&random) * g->n);
+            drawn = (uint32_t)(sti_random_unit(&random) * hands);
         uint32_t p = drawn;
-        for (uint32_t tries = 0; tries < g->n && o->load[p] * g->n >= sum;
+        for (uint32_t tries = 0; tries < hands && o->load[p] * hands >= sum;
              tries++)
-            p = p + 1 < g->n ? p + 1 : 0;
+            p = p + 1 < hands ? p + 1 : 0;
         o->to[k] = p;
         o->load[p] += (double)weight[strads_block_param(from, k)];
         o->count[p]++;
@@ -448,9 +455,10 @@ static void place_members(sti_owned *o)
 }
 
 strads_err sti_owned_choose(sti_owned *o, const strads_choice_request *request,
-                            strads_choice *choice)
+                            uint32_t hands, strads_choice *choice)
 {
     bool waits = false;
+    o->hands = hands;
     o->n_out = 0;
     o->n_param = 0;
     for (uint32_t k = 0; k < o->pools; k++) {

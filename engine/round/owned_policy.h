@@ -19,13 +19,14 @@ strads_err sti_owned_open(const sti_run *run, sti_owned **out);
 void sti_owned_free(sti_owned *owned);
 
 /* As a policy's slots of the same names; what nobody owns is passed over.
- * `want` and `work` count for each partition. All are at rest when the
+ * `want` and `work` count for each partition. A pool's blocks are dealt out
+ * among its first `hands` partitions, 0: among all. All are at rest when the
  * priorities left in each sum to at most its share of `rest`. */
 void sti_owned_prioritise(sti_owned *owned, uint32_t n, const uint32_t *param,
                           const double *priority);
 strads_err sti_owned_choose(sti_owned *owned,
                             const strads_choice_request *request,
-                            strads_choice *choice);
+                            uint32_t hands, strads_choice *choice);
 
 /* Whether some partition owns parameter j. */
 bool sti_owned_has(const sti_owned *owned, uint32_t j);

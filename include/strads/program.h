@@ -164,6 +164,11 @@ STRADS_API void strads_commit_rest(strads_commit *commit, double level);
 STRADS_API strads_err strads_commit_route(strads_commit *commit, uint32_t phase,
                                           double work);
 
+/* Blocks of a pool are dealt out among its first `hands` partitions from now on
+ * (0, as at first: among all of them), where waking the others costs more than
+ * they would do. Within `aggregate` only; of pooled programs alone. */
+STRADS_API void strads_commit_hands(strads_commit *commit, uint32_t hands);
+
 /* Changes parameters outside the block in the same commit: n of them,
  * change[n x width], added to committed values. They count as updates that the
  * policy did not choose. Within `aggregate` only. STRADS_ENOMEM. */
