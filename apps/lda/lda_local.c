@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static uint32_t padded(uint32_t topics)
 {
@@ -43,15 +44,24 @@ void lda_close(void *local)
     free(l);
 }
 
-/* Memory on a line's boundary, all 0. */
+void *lda_array_new(size_t n, size_t size)
+{
+    enum { LINE = 64, PAGE = 2 << 20 };
+    const size_t bytes = (n * size + LINE - 1) / LINE * LINE + LINE;
+
+    if (bytes < PAGE)
+        return aligned_alloc(LINE, bytes);
+    void *at = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    if (at) /* what is left over a whole page stays on small ones */
+        (void)madvise(at, bytes / PAGE * PAGE, MADV_HUGEPAGE);
+    return at;
+}
+
 static void *zeroed(size_t n, size_t size)
 {
-    size_t bytes = (n * size + 63) / 64 * 64 + 64;
-    void *at = aligned_alloc(64, bytes);
+    void *at = lda_array_new(n, size);
 
-    if (at)
-        memset(at, 0, bytes);
-    return at;
+    return at ? memset(at, 0, n * size) : NULL;
 }
 
 static strads_err no_memory(void)

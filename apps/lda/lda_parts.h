@@ -128,6 +128,9 @@ typedef struct lda_local {
 
 strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
+/* An array on a line's boundary, and, as far as it fills them, on huge pages:
+ * a token's document may be anywhere. free() frees it. */
+void *lda_array_new(size_t n, size_t size);
 /* Takes the priors over into the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
 

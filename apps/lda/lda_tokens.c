@@ -104,8 +104,8 @@ strads_err lda_tokens_lay(lda_local *l, const strads_share *share)
     if (err)
         return err;
     const uint64_t tokens = l->token[words];
-    l->document = malloc((tokens + 1) * sizeof *l->document);
-    l->topic = malloc((tokens + 1) * sizeof *l->topic);
+    l->document = lda_array_new(tokens + 1, sizeof *l->document);
+    l->topic = lda_array_new(tokens + 1, sizeof *l->topic);
     l->sorting = malloc((most + 1) * sizeof *l->sorting);
     if (!l->document || !l->topic || !l->sorting)
         return no_memory(tokens);
