@@ -116,6 +116,17 @@ typedef struct logistic_member {
     uint64_t model;   /* the model that these and `scaled` belong to */
 } logistic_member;
 
+/* What a visit needs to know of a member, all of it together, because in memory
+ * the members that move lie far apart in a large set. */
+typedef struct logistic_visit {
+    uint64_t at;
+    uint32_t n, place;
+    double w, level, l1;
+    double bend;      /* of the loss alone, b at its best */
+    double curvature; /* L2 included */
+    double inverse;   /* 1 / curvature, or 0 */
+} logistic_visit;
+
 /* The working set and the quadratic model in it (logistic_set.c, _model.c):
  *
  *     Q(w) = 1/2 |rest|^2 + penalties,   rest_i = (r_i - h_i dz_i) / root_i
@@ -125,6 +136,7 @@ typedef struct logistic_member {
 typedef struct logistic_set {
     uint32_t n, room;
     logistic_member *member;
+    logistic_visit *visit; /* [room] those that sweeps go to now */
     uint32_t *place;       /* [columns] 1 + place, 0: no member */
     linear_packed columns; /* the first members', as far as they are here: x */
     double *scaled;        /* [room_scaled]: x root, in the same places */
@@ -147,6 +159,7 @@ typedef struct logistic_set {
     double beta;
     double first;    /* the most that a first sweep has gained in it */
     double left;     /* sum of members' urgencies */
+    double listed;   /* of those that sweeps go to */
     uint64_t visits; /* members that blocks have had in it */
     double spent;    /* entries read in sweeps since Newton's last step */
     double spent_in_all;
@@ -347,8 +360,17 @@ linear_column logistic_column_of(const logistic_set *set,
  */
 strads_err logistic_take_rows(strads_commit *commit);
 
-/* logistic_model.c: aggregate of a block; of the line search. */
+/* The set's rows, with margins of theirs. */
+static inline logistic_rows logistic_set_rows(const logistic_set *set,
+                                              const double *z)
+{
+    return (logistic_rows){.n = set->n_rows, .y = set->y, .c = set->c, .z = z};
+}
+
+/* logistic_model.c: aggregate of a block. */
 strads_err logistic_solve_block(strads_commit *commit);
+
+/* logistic_search.c: aggregate of the line search. */
 strads_err logistic_search(strads_commit *commit);
 
 /* logistic_extrapolate.c: notes where the sweeps over a block's members stand;

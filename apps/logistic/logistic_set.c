@@ -45,6 +45,7 @@ void logistic_set_clear(logistic_set *set)
 void logistic_set_free(logistic_set *set)
 {
     free(set->member);
+    free(set->visit);
     free(set->place);
     linear_packed_free(&set->columns);
     free(set->scaled);
@@ -83,6 +84,7 @@ strads_err logistic_set_join(logistic_state *state, uint32_t j, double w)
     if (set->n == set->room) {
         const uint32_t room = set->room ? 2 * set->room : 256;
         if (!widen(&set->member, room, sizeof(*set->member)) ||
+            !widen(&set->visit, room, sizeof(*set->visit)) ||
             !widen(&set->support, room, sizeof(*set->support)))
             return strads_fail(STRADS_ENOMEM,
                                "no memory for a working set of %u columns",
