@@ -279,6 +279,11 @@ Test(role_coordinator, a_result_that_nobody_waits_for_ends_the_run)
                    STRADS_EPEER, "nobody waits for");
     expect_end((sti_msg){.kind = STI_MSG_PARTIAL, .round = 4}, STRADS_EPEER,
                "nobody waits for");
+    expect_end((sti_msg){.kind = STI_MSG_PARTIAL,
+                         .slice = 1,
+                         .round = 4,
+                         .object = bytes(24)},
+               STRADS_EPEER, "nobody waits for");
 }
 
 Test(role_coordinator, a_result_that_comes_twice_or_too_long_ends_the_run)

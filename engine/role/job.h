@@ -76,6 +76,7 @@ typedef struct sti_worker_job {
     sti_dispatch *dispatch;
     sti_buffer *partial; /* WORK: to fill; MERGE: into */
     sti_buffer *from;    /* MERGE */
+    uint32_t slice;      /* MERGE: which part of the partial `from` is */
     sti_hop *hop;        /* HOP */
     bool leaves;         /* HOP: pack the object for another node */
     bool home;           /* HOP: the lap is over, keep the record */
@@ -154,7 +155,9 @@ typedef struct sti_aggregate_job {
     sti_job job;
     sti_run *run;
     sti_dispatch *dispatch;
-    sti_buffer *partial;
+    sti_buffer *partial; /* in; of one that came in slices: out, a reference */
+    uint32_t n_slices;
+    sti_buffer **slices; /* [n_slices] taken over; 0: it came whole */
     bool ask_objective;
     bool by_policy;  /* the policy chose these blocks */
     bool keep_pairs; /* PROBE: the values go into the run's cache */

@@ -49,6 +49,7 @@ typedef struct sti_msg {
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom; CHOICE: number of the
                            scheduler */
+    uint16_t slice;     /* PARTIAL: which part of it, see slices.h */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */

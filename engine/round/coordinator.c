@@ -6,6 +6,7 @@
  * does not depend on arrival times when commits go by round, the run is
  * repeatable. */
 #include "engine/round/coordinator_state.h"
+#include "engine/round/slices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,20 +46,27 @@ void sti_coord_drop_news(sti_news **news, size_t n)
         sti_object_drop(news[k]);
 }
 
+void sti_coord_clear_flight(sti_flight *f)
+{
+    for (uint32_t k = 0; k < f->n_slices; k++)
+        sti_object_drop(f->slices[k]);
+    free(f->slices);
+    free(f->parts);
+    sti_object_drop(f->dispatch);
+    sti_object_drop(f->partial);
+    *f = (sti_flight){0};
+}
+
 void sti_coordinator_free(sti_coordinator *c)
 {
     if (!c)
         return;
-    for (uint32_t k = 0; c->flights && k < sti_run_window(c->run); k++) {
-        sti_object_drop(c->flights[k].dispatch);
-        sti_object_drop(c->flights[k].partial);
-        free(c->flights[k].parts);
-    }
+    for (uint32_t k = 0; c->flights && k < sti_run_window(c->run); k++)
+        sti_coord_clear_flight(&c->flights[k]);
     sti_coord_drop_news(c->news, c->n_news);
     sti_coord_drop_news(c->history, c->n_history);
     sti_coord_drop_news(c->aggregate.news, c->aggregate.n_news);
-    sti_object_drop(c->own.dispatch);
-    free(c->own.parts);
+    sti_coord_clear_flight(&c->own);
     sti_wishes_free(c->wishes);
     sti_wishes_free(c->aggregate.wishes);
     sti_object_drop(c->aggregate.scratch);
@@ -178,28 +186,57 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
 }
 
+static strads_err nobody_waits(const sti_msg *msg)
+{
+    return strads_fail(STRADS_EPEER,
+                       "a node sent a result of round %llu, which nobody waits "
+                       "for",
+                       (unsigned long long)msg->round);
+}
+
+/* A partial, or a slice of it, which `f` takes over. */
+static strads_err put_partial(const sti_coordinator *c, sti_flight *f,
+                              const sti_msg *msg)
+{
+    const uint32_t n = sti_slices_of(c->run, f->dispatch).n;
+    if (msg->slice >= n || (f->slices && f->slices[msg->slice]))
+        return nobody_waits(msg);
+    if (n > 1 && !f->slices) {
+        f->slices = calloc(n, sizeof(sti_buffer *));
+        if (!f->slices)
+            return sti_coord_no_memory();
+        f->n_slices = n;
+    }
+    if (n > 1)
+        f->slices[msg->slice] = (sti_buffer *)msg->object;
+    else
+        f->partial = (sti_buffer *)msg->object;
+    f->arrived = ++f->n_came == n;
+    if (msg->busy_ns > f->busy_ns)
+        f->busy_ns = msg->busy_ns;
+    return STRADS_OK;
+}
+
 static void take_partial(sti_coordinator *c, const sti_msg *msg,
                          sti_effects *out)
 {
     sti_flight *f = sti_coord_flight(c, msg->round);
+    strads_err err = STRADS_OK;
     if (!f->used || f->arrived || f->dispatch->seq != msg->round ||
-        (f->dispatch->phase < c->run->n_phases && !msg->object)) {
+        (f->dispatch->phase < c->run->n_phases && !msg->object))
+        err = nobody_waits(msg);
+    if (!err)
+        err = put_partial(c, f, msg);
+    if (err) {
         sti_object_drop(msg->object);
-        sti_coord_end(
-            c,
-            strads_fail(STRADS_EPEER,
-                        "a node sent a result of round %llu, which nobody "
-                        "waits for",
-                        (unsigned long long)msg->round),
-            out);
+        sti_coord_end(c, err, out);
         return;
     }
-    f->arrived = true;
+    if (!f->arrived)
+        return;
     f->alone_ns =
         c->now - (c->last_arrival > f->sent_at ? c->last_arrival : f->sent_at);
     c->last_arrival = c->now;
-    f->busy_ns = msg->busy_ns;
-    f->partial = (sti_buffer *)msg->object;
 }
 
 static void take_failure(sti_coordinator *c, const sti_msg *msg,

@@ -28,12 +28,9 @@ static void land(sti_coordinator *c, sti_flight *f)
     if (!c->final_report && !f->winds_up) /* the last look is no round either */
         c->progress.round++;
     sti_coord_wake(c, f);
-    free(f->parts);
-    sti_object_drop(f->dispatch);
-    sti_object_drop(f->partial);
     if (f != &c->own)
         c->in_flight--;
-    *f = (sti_flight){0};
+    sti_coord_clear_flight(f);
     c->waiting = false;
 }
 
@@ -65,6 +62,8 @@ void sti_coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
     job->run = c->run;
     job->dispatch = f->dispatch;
     job->partial = f->partial;
+    job->n_slices = f->n_slices;
+    job->slices = f->slices;
     job->by_policy = f->by_policy;
     job->keep_pairs = !f->wished;
     job->ask_objective = c->run->phases == &c->run->simple &&
@@ -208,13 +207,14 @@ static void check_limits(sti_coordinator *c)
 void sti_coord_committed(sti_coordinator *c, sti_effects *out)
 {
     sti_aggregate_job *job = &c->aggregate;
+    sti_flight *f = c->committing;
+    f->partial = job->partial;
     if (job->job.err) {
         sti_coord_fail_job(c, &job->job, out);
         return;
     }
     sti_coord_push(c, job->push, out);
     job->push = NULL;
-    sti_flight *f = c->committing;
     if (f->by_policy && f != &c->own)
         measure(c, f);
     strads_err err = STRADS_OK;

@@ -21,6 +21,8 @@ typedef struct sti_flight {
     uint32_t n_parts; /* 0: all blocks are the chooser's */
     sti_dispatch *dispatch;
     sti_buffer *partial;
+    sti_buffer **slices; /* [n_slices] of a partial that comes in slices */
+    uint32_t n_slices, n_came;
     uint64_t sent_at;
     uint64_t alone_ns; /* since it was sent, or the one before arrived */
     uint64_t busy_ns;  /* of it, the longest computing */
@@ -163,6 +165,8 @@ void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
                         sti_effects *out);
 void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
                          uint64_t round, uint32_t phase, sti_effects *out);
+/* Drops what a flight holds. */
+void sti_coord_clear_flight(sti_flight *f);
 sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq);
 void sti_coord_stop(sti_coordinator *c, strads_end end);
 strads_err sti_coord_no_memory(void);

@@ -8,6 +8,7 @@
 #include "engine/round/owned_policy.h"
 #include "engine/round/records.h"
 #include "engine/round/shared_totals.h"
+#include "engine/round/slices.h"
 #include "engine/store/follower.h"
 
 #include <float.h>
@@ -481,6 +482,29 @@ static strads_err commit_records(sti_aggregate_job *job)
     return err;
 }
 
+/* Puts a partial together that came in slices, and drops them. */
+static strads_err join_slices(sti_aggregate_job *job)
+{
+    const sti_slices slices = sti_slices_of(job->run, job->dispatch);
+    if (job->n_slices == 0)
+        return STRADS_OK;
+    strads_err err = sti_buffer_new(slices.bytes, &job->partial);
+    for (uint32_t k = 0; k < slices.n && !err; k++) {
+        const size_t begin = sti_slices_begin(&slices, k);
+        const size_t size = sti_slices_begin(&slices, k + 1) - begin;
+        if (job->slices[k]->size != size)
+            return strads_fail(STRADS_EPEER,
+                               "round %llu: slice %u of %u has %zu bytes, not "
+                               "%zu: a node runs other options",
+                               (unsigned long long)job->job.round, k, slices.n,
+                               job->slices[k]->size, size);
+        memcpy(job->partial->bytes + begin, job->slices[k]->bytes, size);
+        sti_object_drop(job->slices[k]);
+        job->slices[k] = NULL;
+    }
+    return err;
+}
+
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job)
 {
     job->report = (strads_report){.objective = NAN, .gap = NAN};
@@ -512,7 +536,8 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
         job->total_change = calloc(run->shape.totals, sizeof(double));
     if (run->shape.totals && !job->total_change)
         return no_memory();
-    if (phase->to != STRADS_TO_NOBODY)
+    err = join_slices(job);
+    if (!err && phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);
     if (err)
         return err;

@@ -2,25 +2,20 @@
  * the coordinator never has more in flight, so a slot is free when its next
  * one comes. They are taken up in sequence, whatever order they arrive in,
  * because their news build on each other.
- *
- * Merging. Partials go up a tree over partitions (tree.h). Children are taken
- * in in their order, whatever order they come in, so the shape of the sum, and
- * with it every bit, depends on the number of partitions alone.
- * Rings are in worker_ring.c. */
+ * Merging is in worker_climb.c, rings are in worker_ring.c. */
 #include "engine/round/worker_state.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_places(sti_worker *w)
+/* No tree of slices has more than 32 levels. */
+static void find_places(sti_worker *w)
 {
     const sti_tree down = sti_tree_of_dispatches(w->run->workers);
+    const sti_tree up = sti_tree_of_partials(w->run->partitions);
+    const uint32_t most = sti_tree_find(&up, 0).n_children;
     w->down = sti_tree_find(&down, w->index);
-    w->up = sti_tree_of_partials(w->run->partitions);
-    w->place = calloc(w->n + (size_t)1, sizeof *w->place);
-    for (uint32_t k = 0; w->place && k < w->n; k++)
-        w->place[k] = sti_tree_find(&w->up, w->first + k);
-    return w->place != NULL;
+    w->most_ahead = w->n * (most > 32 ? most : 32) * STI_SLICES_MAX;
 }
 
 static bool make_seats(const sti_worker *w, struct sti_slot *s)
@@ -28,12 +23,13 @@ static bool make_seats(const sti_worker *w, struct sti_slot *s)
     s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
     if (!s->seats)
         return false;
+    const sti_tree up = sti_tree_of_partials(w->run->partitions);
     for (uint32_t k = 0; k < w->n; k++) {
-        uint32_t n = w->place[k].n_children;
-        if (n == 0)
-            continue;
-        s->seats[k].child = calloc(n, sizeof(sti_msg));
-        if (!s->seats[k].child)
+        struct sti_climb *whole = &s->seats[k].whole;
+        whole->place = sti_tree_find(&up, w->first + k);
+        whole->child =
+            calloc(whole->place.n_children + (size_t)1, sizeof(sti_msg));
+        if (!whole->child)
             return false;
     }
     return true;
@@ -52,7 +48,8 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->slots = calloc(w->window, sizeof *w->slots);
     w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
     w->said = calloc(w->n + (size_t)1, sizeof *w->said);
-    if (!w->slots || !w->turn || !w->said || !make_places(w))
+    find_places(w);
+    if (!w->slots || !w->turn || !w->said)
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
         if (!make_seats(w, &w->slots[k]))
@@ -64,14 +61,9 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for worker %u", index);
 }
 
-static void clear_seat(struct sti_seat *s, uint32_t n_children,
-                       uint32_t n_blocks)
+static void clear_seat(struct sti_seat *s, uint32_t n_slices, uint32_t n_blocks)
 {
-    for (uint32_t c = 0; s->child && c < n_children; c++) {
-        if (s->child[c].kind)
-            sti_object_drop(s->child[c].object);
-        s->child[c] = (sti_msg){0};
-    }
+    sti_worker_drop_climbs(s, n_slices);
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
     while (s->homing) {
@@ -83,20 +75,24 @@ static void clear_seat(struct sti_seat *s, uint32_t n_children,
     free(s->waiting);
     free(s->order);
     free(s->is_home);
-    *s = (struct sti_seat){.partial = s->partial, .child = s->child};
+    *s = (struct sti_seat){.partial = s->partial, .whole = s->whole};
 }
 
 static void clear_slot(sti_worker *w, struct sti_slot *s)
 {
     uint32_t n_blocks = s->dispatch ? s->dispatch->n_blocks : 0;
     for (uint32_t k = 0; s->seats && k < w->n; k++)
-        clear_seat(&s->seats[k], w->place[k].n_children, n_blocks);
+        clear_seat(&s->seats[k], s->slices.n, n_blocks);
     for (uint32_t k = 0; k < s->n_early; k++)
         sti_object_drop(s->early[k]);
     free(s->early);
     free(s->early_to);
+    for (uint32_t k = 0; k < s->n_ahead; k++)
+        sti_object_drop(s->ahead[k].object);
     sti_object_drop(s->dispatch);
-    *s = (struct sti_slot){.seats = s->seats};
+    *s = (struct sti_slot){.seats = s->seats,
+                           .ahead = s->ahead,
+                           .room_ahead = s->room_ahead};
 }
 
 void sti_worker_free(sti_worker *w)
@@ -107,14 +103,14 @@ void sti_worker_free(sti_worker *w)
         clear_slot(w, &w->slots[k]);
         for (uint32_t p = 0; w->slots[k].seats && p < w->n; p++) {
             sti_object_drop(w->slots[k].seats[p].partial);
-            free(w->slots[k].seats[p].child);
+            free(w->slots[k].seats[p].whole.child);
         }
         free(w->slots[k].seats);
+        free(w->slots[k].ahead);
     }
     free(w->slots);
     free(w->turn);
     free(w->said);
-    free(w->place);
     free(w);
 }
 
@@ -130,13 +126,12 @@ void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
                                    .object = sti_failure_object(err, text)});
 }
 
-/* Whether nothing of a slot's round is left to do here. */
-static bool is_over(const sti_worker *w, const struct sti_slot *s)
+bool sti_worker_is_over(const sti_worker *w, const struct sti_slot *s)
 {
     if (!s->taken_up)
         return false;
     for (uint32_t k = 0; k < w->n; k++)
-        if (!s->seats[k].sent)
+        if (s->seats[k].n_sent < s->slices.n)
             return false;
     return true;
 }
@@ -150,7 +145,7 @@ struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
     if (s->used && s->seq == seq)
         return s;
     if (seq + w->window < w->next || seq >= w->next + w->window ||
-        (s->used && (s->seq > seq || !is_over(w, s))))
+        (s->used && (s->seq > seq || !sti_worker_is_over(w, s))))
         return NULL;
     clear_slot(w, s);
     s->used = true;
@@ -163,17 +158,11 @@ uint32_t sti_worker_host(const sti_worker *w, uint32_t partition)
     return STI_WORKER_0 + sti_run_host(w->run, partition);
 }
 
-static bool is_internal(const sti_dispatch *d)
-{
-    return d->phase == STI_PHASE_OPEN || d->phase == STI_PHASE_CLOSE;
-}
-
 bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d)
 {
-    return !is_internal(d) && w->run->phases[d->phase].to == STRADS_TO_RING;
+    return !sti_worker_is_internal(d) &&
+           w->run->phases[d->phase].to == STRADS_TO_RING;
 }
-
-/* ---- merging up -------------------------------------------------------- */
 
 void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
                         sti_call call, sti_effects *out)
@@ -190,92 +179,6 @@ void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
     seat->job.dispatch = s->dispatch;
     seat->job.partial = seat->partial;
     sti_effect_compute(out, &seat->job.job);
-}
-
-/* After CLOSE there is nothing left to do for one whose partials are sent. */
-static void end_if_closed(const sti_worker *w, const struct sti_slot *s,
-                          sti_effects *out)
-{
-    if (s->dispatch->phase == STI_PHASE_CLOSE && is_over(w, s))
-        sti_effect_end(out, STRADS_OK);
-}
-
-static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
-                    sti_address to, sti_effects *out)
-{
-    struct sti_seat *seat = &s->seats[k];
-    seat->sent = true;
-    sti_effect_send(out,
-                    (sti_msg){.kind = STI_MSG_PARTIAL,
-                              .from = STI_WORKER_0 + w->index,
-                              .to = to,
-                              .partition = w->first + k,
-                              .round = s->seq,
-                              .busy_ns = seat->busy_ns,
-                              .object = is_internal(s->dispatch)
-                                            ? NULL
-                                            : sti_object_keep(seat->partial)});
-    end_if_closed(w, s, out);
-}
-
-const char sti_worker_unexpected[] =
-    "a node sent a partial that nobody waits for: it runs another version or "
-    "is broken";
-
-static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
-                    sti_effects *out)
-{
-    struct sti_seat *seat = &s->seats[k];
-    sti_msg *child = &seat->child[seat->merged];
-    if (child->busy_ns > seat->busy_ns)
-        seat->busy_ns = child->busy_ns;
-    if (!child->object != is_internal(s->dispatch)) {
-        sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
-        return;
-    }
-    if (!child->object) {
-        seat->merged++;
-        return;
-    }
-    seat->job.from = (sti_buffer *)child->object;
-    sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
-}
-
-/* Takes in what has come, child after child, and sends the sum on when it is
- * complete. */
-void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
-                      sti_effects *out)
-{
-    struct sti_seat *seat = &s->seats[k];
-    const sti_place *place = &w->place[k];
-    while (seat->worked && !seat->busy && !seat->sent && !w->failed) {
-        if (seat->merged == place->n_children)
-            send_up(w, s, k,
-                    w->first + k == 0 ? STI_COORDINATOR
-                                      : sti_worker_host(w, place->parent),
-                    out);
-        else if (seat->child[seat->merged].kind == 0)
-            return;
-        else
-            take_in(w, s, k, out);
-    }
-}
-
-static void take_partial(sti_worker *w, const sti_msg *msg, sti_effects *out)
-{
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
-    sti_place from = {.parent = UINT32_MAX};
-    if (msg->partition > 0 && msg->partition < w->run->partitions)
-        from = sti_tree_find(&w->up, msg->partition);
-    if (!s || from.parent < w->first || from.parent >= w->first + w->n ||
-        s->seats[from.parent - w->first].child[from.rank].kind) {
-        sti_object_drop(msg->object);
-        sti_worker_fail(w, STRADS_EPEER, sti_worker_unexpected, out);
-        return;
-    }
-    s->seats[from.parent - w->first].child[from.rank] = *msg;
-    if (s->taken_up)
-        sti_worker_climb(w, s, from.parent - w->first, out);
 }
 
 /* ---- rounds ------------------------------------------------------------ */
@@ -315,10 +218,13 @@ void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
 
 static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
 {
-    s->taken_up = true;
     w->next++;
+    if (!sti_worker_make_climbs(w, s, out))
+        return;
+    s->taken_up = true;
     for (uint32_t k = 0; k < w->n; k++)
         sti_worker_go_on(w, k, out);
+    sti_worker_seat_ahead(w, s, out);
 }
 
 /* Those with the most below them first: they have the longest way to go. */
@@ -364,9 +270,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     }
     switch (job->job.call) {
     case STI_CALL_MERGE:
-        sti_object_drop(seat->child[seat->merged].object);
-        seat->child[seat->merged].object = NULL;
-        seat->merged++;
+        sti_worker_merged(seat);
         break;
     case STI_CALL_HOP:
         sti_worker_finish_hop(w, s, k, out);
@@ -397,7 +301,7 @@ static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
         take_dispatch(w, &event->msg, out);
         break;
     case STI_MSG_PARTIAL:
-        take_partial(w, &event->msg, out);
+        sti_worker_take_partial(w, &event->msg, out);
         break;
     case STI_MSG_HOP:
         sti_worker_take_hop(w, &event->msg, out);

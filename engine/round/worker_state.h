@@ -1,21 +1,32 @@
 /* engine/round/worker_state.h - what the files of the worker share: worker.c
- * takes dispatches up and merges partials, worker_ring.c moves blocks. */
+ * takes dispatches up, worker_climb.c merges partials, worker_ring.c moves
+ * blocks. */
 #ifndef STI_WORKER_STATE_H
 #define STI_WORKER_STATE_H
 
+#include "engine/round/slices.h"
 #include "engine/round/tree.h"
 #include "engine/round/worker.h"
+
+/* A slice of a partition's partial on its way up. */
+struct sti_climb {
+    sti_place place; /* in the tree of the slice */
+    uint32_t merged; /* children taken in */
+    bool sent;
+    sti_msg *child; /* [n_children] as they arrived; kind 0: not yet */
+};
 
 /* One partition's part of one round. */
 struct sti_seat {
     sti_worker_job job;
-    bool busy;    /* the job is out */
-    bool started; /* the news are being told, or more */
-    bool worked;  /* its own partial is complete */
-    bool sent;
-    uint32_t merged; /* children taken in */
+    bool busy;       /* the job is out */
+    bool started;    /* the news are being told, or more */
+    bool worked;     /* its own partial is complete */
+    uint32_t n_sent; /* slices */
     sti_buffer *partial;
-    sti_msg *child; /* [n_children] as they arrived; kind 0: not yet */
+    struct sti_climb *climb; /* [slices.n] from when it is taken up: `whole`, or
+                                a list of its own */
+    struct sti_climb whole;
     uint64_t busy_ns;
     /* RING; the arrays are there once the news have been told. */
     uint32_t *order;   /* [n_blocks] places, as this partition takes them */
@@ -31,8 +42,11 @@ struct sti_slot {
     bool used;
     sti_dispatch *dispatch; /* NULL: only partials or hops came so far */
     bool taken_up;
+    sti_slices slices;      /* once it is taken up */
     struct sti_seat *seats; /* [n_partitions] */
-    sti_hop **early;        /* hops that came before the dispatch */
+    sti_msg *ahead;         /* partials that came before it was taken up */
+    uint32_t n_ahead, room_ahead;
+    sti_hop **early; /* hops that came before the dispatch */
     uint32_t *early_to;
     uint32_t n_early;
 };
@@ -40,10 +54,9 @@ struct sti_slot {
 struct sti_worker {
     sti_run *run;
     uint32_t index;
-    uint32_t first, n; /* partitions hosted */
-    sti_tree up;       /* of partials */
-    sti_place *place;  /* [n]: in that tree */
-    sti_place down;    /* in the tree of dispatches */
+    uint32_t first, n;   /* partitions hosted */
+    sti_place down;      /* in the tree of dispatches */
+    uint32_t most_ahead; /* partials that can come before their dispatch */
     uint32_t window;
     uint64_t next;          /* round to be taken up next */
     uint64_t *turn;         /* [n] the round that a partition is at */
@@ -53,8 +66,6 @@ struct sti_worker {
 };
 
 /* ---- worker.c ---------------------------------------------------------- */
-
-extern const char sti_worker_unexpected[];
 
 /* Tells the coordinator, once. */
 void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
@@ -69,8 +80,29 @@ void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
 /* Has partition k go on with the rounds that have been taken up, one after the
  * other: the next one's news are told when it has held all blocks of a RING. */
 void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out);
-/* Takes in what has come, child after child, and sends the sum on when it is
- * complete. */
+/* Whether nothing of a slot's round is left to do here. */
+bool sti_worker_is_over(const sti_worker *w, const struct sti_slot *s);
+
+/* OPEN and CLOSE: their partials have no bytes. */
+static inline bool sti_worker_is_internal(const sti_dispatch *d)
+{
+    return d->phase == STI_PHASE_OPEN || d->phase == STI_PHASE_CLOSE;
+}
+
+/* ---- worker_climb.c ---------------------------------------------------- */
+
+/* A slot's dispatch is taken up: how it climbs. False: it has failed. */
+bool sti_worker_make_climbs(sti_worker *w, struct sti_slot *s,
+                            sti_effects *out);
+void sti_worker_drop_climbs(struct sti_seat *seat, uint32_t n_slices);
+void sti_worker_take_partial(sti_worker *w, const sti_msg *msg,
+                             sti_effects *out);
+/* Partials that came before their dispatch find their seats. */
+void sti_worker_seat_ahead(sti_worker *w, struct sti_slot *s, sti_effects *out);
+/* A MERGE job has been carried out. */
+void sti_worker_merged(struct sti_seat *seat);
+/* Takes in what has come, of each slice child after child, and sends slices on
+ * that are complete. */
 void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
                       sti_effects *out);
 

@@ -89,6 +89,7 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
         .kind = (sti_msg_kind)(frame->header.kind - STI_KIND_ROLE),
         .to = frame->header.index,
         .partition = (uint32_t)frame->header.tag,
+        .slice = frame->header.phase,
         .round = frame->header.round,
         .busy_ns = (frame->header.tag >> 32) * 1000,
     };

@@ -101,6 +101,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
         .kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
         .from = mesh->node,
         .to = to,
+        .phase = msg->slice,
         .index = msg->to,
         .round = msg->round,
         .tag = msg->partition | (busy_us > UINT32_MAX ? UINT32_MAX : busy_us)

@@ -304,7 +304,8 @@ static void note(sti_sim *sim, sti_address to, const sti_event *event)
     uint64_t words[4] = {sim->now, (uint64_t)to << 32 | event->kind};
     if (event->kind == STI_EVENT_MESSAGE) {
         words[2] = event->msg.round;
-        words[3] = (uint64_t)event->msg.partition << 32 | event->msg.kind;
+        words[3] = (uint64_t)event->msg.partition << 32 |
+                   (uint64_t)event->msg.slice << 16 | event->msg.kind;
     } else if (event->kind == STI_EVENT_DONE) {
         const sti_job *job = event->job;
         words[2] = job->round;

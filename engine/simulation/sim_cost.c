@@ -6,7 +6,8 @@
  *            OWNER has all of it, of its own blocks. When there are news,
  *            refresh_cost + refresh_entry_cost x 1 / K of what changed.
  *   merge    merge_cost x bytes
- *   aggregate, choose   aggregate_cost, choose_cost
+ *   aggregate, choose   aggregate_cost, choose_cost; and merge_cost x bytes
+ *            where an aggregate has to put slices together
  *   all others   nothing: begin, open, close, prepare, schedule, report
  *
  * Each time is drawn by itself: jobs by their place in the run's order of
@@ -213,6 +214,15 @@ static double worker_seconds(const sti_sim_cost *cost,
     return seconds;
 }
 
+/* What the coordinator copies of a partial that came in slices. */
+static double joined_bytes(const sti_aggregate_job *job)
+{
+    double bytes = 0;
+    for (uint32_t k = 0; k < job->n_slices; k++)
+        bytes += (double)job->slices[k]->size;
+    return bytes;
+}
+
 static double slowness(const sti_sim_cost *cost, sti_address role)
 {
     const strads_sim_options *o = &cost->options;
@@ -237,7 +247,9 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
         seconds = worker_seconds(cost, (const sti_worker_job *)job);
         break;
     case STI_CALL_AGGREGATE:
-        seconds = phase_of(cost, job->phase).aggregate_cost;
+        seconds = phase_of(cost, job->phase).aggregate_cost +
+                  cost->options.merge_cost *
+                      joined_bytes((const sti_aggregate_job *)job);
         break;
     case STI_CALL_MERGE:
         seconds = cost->options.merge_cost *

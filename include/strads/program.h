@@ -294,8 +294,8 @@ typedef enum strads_to {
 } strads_to;
 
 /* How partials become one, always in the order of partitions, by a tree whose
- * shape depends on the number of partitions alone: the same bits wherever the
- * partitions are. */
+ * shape depends on the number of partitions and on the partial's size alone:
+ * the same bits wherever the partitions are. */
 typedef enum strads_merge {
     STRADS_MERGE_SUM = 0,    /* f64, element by element */
     STRADS_MERGE_MAX = 1,    /* f64, element by element */

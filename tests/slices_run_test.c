@@ -1,0 +1,204 @@
+/* Runs whose partials go in slices: the same bits on threads, on nodes and
+ * simulated, and rounds that do not grow with the number of workers. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sim_toy.h"
+#include "tests/nodes_team.h"
+#include "tests/toy_data.h"
+#include "tests/wide_toy.h"
+
+/* ---- bits -------------------------------------------------------------- */
+
+static strads_result *on_threads(uint32_t partitions, uint32_t workers,
+                                 uint32_t depth)
+{
+    const toy_run run = {.program = &wide_toy,
+                         .options = {.workers = workers,
+                                     .partitions = partitions,
+                                     .depth = depth,
+                                     .deterministic = true}};
+    strads_result *result = NULL;
+    cr_assert_eq(toy_run_it(&run, &result), STRADS_OK, "%s",
+                 strads_error_text());
+    cr_assert_eq(strads_result_progress(result)->round, WIDE_TOY_ROUNDS);
+    return result;
+}
+
+static void expect_same(strads_result *result, const strads_result *first)
+{
+    cr_assert(sim_toy_same(result, first), "other bits");
+    strads_result_free(result);
+}
+
+Test(slices_run, threads_give_the_same_bits_however_many)
+{
+    const uint32_t partitions[] = {5, 8, 11};
+    for (uint32_t k = 0; k < 3; k++) {
+        strads_result *first = on_threads(partitions[k], 1, 0);
+        expect_same(on_threads(partitions[k], 2, 0), first);
+        expect_same(on_threads(partitions[k], 4, 1), first);
+        expect_same(on_threads(partitions[k], 5, 2), first);
+        strads_result_free(first);
+    }
+}
+
+Test(slices_run, a_rough_network_gives_the_bits_of_threads)
+{
+    strads_result *first = on_threads(11, 1, 0);
+    const uint32_t nodes[] = {3, 11};
+    for (uint32_t k = 0; k < 2; k++) {
+        strads_data *data = toy_data(&wide_toy, 23, 17, 11);
+        const strads_engine_options options = sim_toy_options(11, k);
+        strads_sim_options sim = sim_toy_nodes(nodes[k]);
+        sim.latency = 1e-5;
+        sim.bandwidth = 1e9;
+        sim.jitter = 10;
+        strads_sim_outcome outcome;
+        expect_same(sim_toy_simulate(&wide_toy, NULL, data, &options, &sim,
+                                     &outcome),
+                    first);
+        /* A slice is a message: 8 of them instead of 1. */
+        cr_assert_gt(outcome.partials.messages, 3 * nodes[k] * WIDE_TOY_ROUNDS);
+        strads_data_free(data);
+    }
+    strads_result_free(first);
+}
+
+Test(slices_run, nodes_give_the_bits_of_threads)
+{
+    strads_result *first = on_threads(8, 1, 0);
+    for (uint32_t nodes = 2; nodes <= 4; nodes++) {
+        const team t = {.program = &wide_toy,
+                        .options = {.partitions = 8,
+                                    .depth = nodes - 2,
+                                    .deterministic = true},
+                        .nodes = nodes,
+                        .workers = {1, 2, 1, 3}};
+        team_end end[TEAM_MAX];
+        strads_result *result;
+        team_run(&t, &result, end);
+        for (uint32_t k = 0; k < nodes; k++)
+            cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+        expect_same(result, first);
+    }
+    strads_result_free(first);
+}
+
+/* ---- time -------------------------------------------------------------- */
+
+enum { NUMBERS = 1 << 16, ROUNDS = 4 };
+
+static size_t wide(const strads_task *task)
+{
+    (void)task;
+    return NUMBERS;
+}
+
+static size_t wide_bytes(const strads_task *task)
+{
+    (void)task;
+    return NUMBERS * sizeof(double);
+}
+
+static strads_err ones(strads_task *task)
+{
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        task->partial[k] = 1;
+    return STRADS_OK;
+}
+
+static void add(void *into, const void *from, size_t bytes)
+{
+    double *a = into;
+    const double *b = from;
+    for (size_t k = 0; k < bytes / sizeof *a; k++)
+        a[k] += b[k];
+}
+
+static strads_err count(strads_commit *commit)
+{
+    uint32_t *workers = commit->state;
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        if (commit->partial[k] != *workers)
+            return strads_fail(STRADS_EPROGRAM, "%g of %u partitions came",
+                               commit->partial[k], *workers);
+    return STRADS_OK;
+}
+
+static strads_err begin(const void *config, const strads_data *data,
+                        const strads_shape *shape, void **state)
+{
+    (void)config, (void)data;
+    uint32_t *workers = malloc(sizeof *workers);
+    if (!workers)
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    *workers = shape->partitions;
+    *state = workers;
+    return STRADS_OK;
+}
+
+static strads_err again(strads_turn *turn)
+{
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    return strads_turn_all(turn, 0);
+}
+
+/* Seconds of a round on so many workers, where nothing but bytes takes time, in
+ * those that one partial takes. */
+static double partials_of(uint32_t workers, bool cut)
+{
+    strads_phase phase = {.name = "wide",
+                          .when = STRADS_WHEN_CALLED,
+                          .blind = true,
+                          .partial = wide,
+                          .update = ones,
+                          .aggregate = count};
+    if (!cut) { /* what the engine does not look into goes whole */
+        phase.merge = STRADS_MERGE_OWN;
+        phase.merge_with = add;
+        phase.partial = wide_bytes;
+    }
+    const strads_program program = {.size = sizeof program,
+                                    .name = "wide",
+                                    .begin = begin,
+                                    .end = free,
+                                    .schedule = again,
+                                    .phases = &phase,
+                                    .n_phases = 1};
+    strads_data *data = sim_toy_data(workers, 1, workers);
+    strads_engine_options options = sim_toy_options(workers, 0);
+    options.max_rounds = ROUNDS;
+    strads_sim_options sim = sim_toy_nodes(workers);
+    sim.bandwidth = 1e9;
+    strads_sim_outcome outcome;
+    strads_result *result =
+        sim_toy_simulate(&program, NULL, data, &options, &sim, &outcome);
+    cr_assert_eq(strads_result_progress(result)->round, ROUNDS);
+    strads_result_free(result);
+    strads_data_free(data);
+    return outcome.makespan / ROUNDS * sim.bandwidth /
+           (NUMBERS * sizeof(double));
+}
+
+/* Cut, all give and get about one partial, and the coordinator gets one: two
+ * in all, and what the slices on their way wait for each other. In one tree
+ * the root has 12 children at 256. */
+Test(slices_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
+{
+    double least = INFINITY, most = 0;
+    for (uint32_t workers = 8; workers <= 256; workers *= 2) {
+        const double cut = partials_of(workers, true);
+        const double whole = partials_of(workers, false);
+        cr_log_info("%3u workers: %.2f partials, whole %.2f", workers, cut,
+                    whole);
+        least = cut < least ? cut : least;
+        most = cut > most ? cut : most;
+        cr_assert(cut < whole / 1.5);
+        if (workers == 256)
+            cr_assert(whole > 6 * cut, "%.2f of %.2f", cut, whole);
+    }
+    cr_assert(least > 1.75 && most < 2.25, "%.2f to %.2f", least, most);
+}
