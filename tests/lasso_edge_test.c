@@ -244,7 +244,7 @@ Test(lasso_edge, a_scan_is_never_far_away)
     const strads_engine_options engine = {.workers = 1,
                                           .deterministic = true,
                                           .depth = 1,
-                                          .max_rounds = 6000,
+                                          .max_rounds = 600,
                                           .n_start = COLS,
                                           .start_param = all,
                                           .start_value = start,

@@ -88,25 +88,27 @@ Test(lasso_optimum, kkt_conditions_hold_under_every_option)
  * has to come out of it. */
 Test(lasso_optimum, large_sets_of_short_columns_are_solved_too)
 {
-    const size_case size = {1500, 3000, .002, .5};
+    const size_case sizes_short[] = {{1500, 3000, .002, .5},
+                                     {500, 4000, .008, .95}};
     const strads_lasso_options options[] = {
         {.lambda_ratio = .003},
         {.lambda_ratio = .003, .intercept = true, .standardize = true},
         {.lambda_ratio = .002, .l1_ratio = .6, .positive = true},
     };
-    lasso_design design = design_of(&size, 0);
 
-    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+    for (size_t i = 0; i < 2 * sizeof(options) / sizeof(options[0]); i++) {
+        lasso_design design = design_of(&sizes_short[i % 2], i % 2);
+        const size_t k = i / 2;
         char what[64];
-        snprintf(what, sizeof(what), "variant %zu", k);
+        snprintf(what, sizeof(what), "design %zu, variant %zu", i % 2, k);
         const strads_engine_options engine = {.workers = 1 + (uint32_t)k % 2,
                                               .partitions = 3,
                                               .depth = (uint32_t)k % 2,
                                               .deterministic = true,
                                               .tolerance = 1e-11};
         expect_optimal(&design, &options[k], &engine, what);
+        lasso_design_free(&design);
     }
-    lasso_design_free(&design);
 }
 
 Test(lasso_optimum, workers_partitions_depth_and_policies_reach_the_same)

@@ -30,13 +30,16 @@ typedef struct lasso_packed {
     uint64_t fetches; /* blocks of columns asked for */
     double always;    /* entries of a set that may always be kept here */
     double share;     /* of all entries: a larger set may have as many */
-    double *past;     /* LINEAR_STEPS + 1 times w of a block and the residual */
-    size_t room_past;
+    double *vectors;  /* [room_vectors] steps on a block's support */
+    size_t room_vectors;
 } lasso_packed;
 
 strads_err lasso_packed_new(uint64_t columns, uint64_t rows,
                             lasso_packed **out);
 void lasso_packed_free(lasso_packed *packed);
+
+/* STRADS_ENOMEM, for so many numbers. */
+strads_err lasso_no_memory(uint64_t numbers);
 
 /* Columns of a block that is solved this way. */
 enum { LASSO_PACKED_MAX = 32768 };
