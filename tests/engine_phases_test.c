@@ -191,6 +191,7 @@ typedef struct turns {
 typedef struct turns_config {
     turns *turns;
     uint32_t depth;
+    bool still;
 } turns_config;
 
 static strads_err begin_turns(const void *config, const strads_data *data,
@@ -249,18 +250,23 @@ static strads_err drains(strads_task *task)
 static strads_err note_turn(strads_commit *commit)
 {
     turns *t = commit->state;
-    TOY_CHECK(commit->change != NULL);
+    const turns_config *config = commit->config;
+    const bool still = config->still && commit->phase == FREE;
+    TOY_CHECK((commit->change == NULL) == still);
+    TOY_CHECK((commit->value == NULL) == still);
+    TOY_CHECK((commit->priority == NULL) == still);
     TOY_CHECK(commit->round == t->log.n + 1);
     t->log.phase[t->log.n++] = commit->phase;
     return STRADS_OK;
 }
 
-Test(engine_phases, a_program_calls_its_phases_and_a_draining_one_runs_alone)
+static void run_called(bool still, uint32_t depth, uint32_t workers)
 {
     const strads_phase phases[CALLED_PHASES] = {
         [FREE] = {.name = "free",
                   .when = STRADS_WHEN_CALLED,
                   .blind = true,
+                  .still = still,
                   .update = sees_no_draining,
                   .aggregate = note_turn},
         [DRAINS] = {.name = "drains",
@@ -275,22 +281,49 @@ Test(engine_phases, a_program_calls_its_phases_and_a_draining_one_runs_alone)
                                     .schedule = call_phases,
                                     .phases = phases,
                                     .n_phases = CALLED_PHASES};
+    turns t = {0};
+    const turns_config config = {.turns = &t, .depth = depth, .still = still};
+    strads_err err = toy_run_it(&(toy_run){.program = &program,
+                                           .config = &config,
+                                           .options = {.workers = workers,
+                                                       .depth = depth,
+                                                       .deterministic = true}},
+                                NULL);
+    cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(t.log.n, CALLED_ROUNDS);
+    for (uint32_t k = 0; k < CALLED_ROUNDS; k++)
+        cr_assert_eq(t.log.phase[k], (k + 1) % 3 ? FREE : DRAINS);
+}
+
+Test(engine_phases, a_program_calls_its_phases_and_a_draining_one_runs_alone)
+{
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-            turns t = {0};
-            const turns_config config = {.turns = &t, .depth = depth};
-            strads_err err =
-                toy_run_it(&(toy_run){.program = &program,
-                                      .config = &config,
-                                      .options = {.workers = workers,
-                                                  .depth = depth,
-                                                  .deterministic = true}},
-                           NULL);
-            cr_assert_eq(err, STRADS_OK, "%s", strads_error_text());
-            cr_assert_eq(t.log.n, CALLED_ROUNDS);
-            for (uint32_t k = 0; k < CALLED_ROUNDS; k++)
-                cr_assert_eq(t.log.phase[k], (k + 1) % 3 ? FREE : DRAINS);
+            run_called(false, depth, workers);
+            run_called(true, depth, workers);
         }
+}
+
+Test(engine_phases, a_phase_that_is_not_blind_or_not_called_is_not_still)
+{
+    strads_phase phase = {.name = "free",
+                          .when = STRADS_WHEN_CALLED,
+                          .still = true,
+                          .update = drains,
+                          .aggregate = note_turn};
+    const strads_program program = {.size = sizeof program,
+                                    .name = "still",
+                                    .shape = six_parameters,
+                                    .schedule = call_phases,
+                                    .phases = &phase,
+                                    .n_phases = 1};
+    for (uint32_t blind = 0; blind < 2; blind++) {
+        phase.blind = blind;
+        phase.when = blind ? STRADS_WHEN_POLICY : STRADS_WHEN_CALLED;
+        cr_assert_eq(toy_run_it(&(toy_run){.program = &program}, NULL),
+                     STRADS_EINVAL);
+        cr_assert_not_null(strstr(strads_error_text(), "is still"));
+    }
 }
 
 /* The policy's blocks until it rests, then a scan, twice. */

@@ -264,12 +264,15 @@ static void take_held_change(const sti_aggregate_job *job,
         commit->change[k] = held->values[k] - before[k];
 }
 
-/* Lends aggregate its arrays; `held` are values that a holder wrote. */
+/* Lends aggregate its arrays; `held` are values that a holder wrote. A phase
+ * that is still has none. */
 static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
                               const sti_record *held)
 {
     const strads_phase *phase = &job->run->phases[commit->phase];
     size_t numbers = (size_t)commit->block.n * commit->width;
+    if (phase->still)
+        return STRADS_OK;
     bool changes =
         phase->when == STRADS_WHEN_POLICY || phase->when == STRADS_WHEN_CALLED;
     size_t need = changes               ? 2 * numbers + commit->block.n

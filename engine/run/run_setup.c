@@ -60,6 +60,9 @@ static strads_err check_phase(const strads_program *program,
               "goes to ALL or to NOBODY";
     else if (phase->flows && phase->to != STRADS_TO_RING)
         why = "only a RING phase flows";
+    else if (phase->still &&
+             (phase->when != STRADS_WHEN_CALLED || !phase->blind))
+        why = "only a phase that is CALLED and blind is still";
     else if (phase->receive && phase->result != STRADS_RESULT_WORKERS)
         why = "a phase has a receive, but its result does not go to workers";
     if (why)

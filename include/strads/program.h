@@ -136,7 +136,7 @@ typedef struct strads_commit {
     double *change;       /* [n x width] out, zeroed: what to add to `value`.
                          OWNER, RING: preset to what the holder changed.
                          START, REST, PROBE: NULL; see the calls below.
-                         A blind phase has it too */
+                         A blind phase has it too, a still one not */
     double *priority;     /* [n] out: how urgent each parameter is from now on;
                          preset to a negative number: |change| is taken.
                          NULL where `change` is */
@@ -336,6 +336,9 @@ typedef struct strads_phase {
                      blocks in one dispatch, after the last one's */
     bool blind; /* update does not look at task->value: it is NULL, and nothing
                    is sent for it (PROBE phases are always blind) */
+    bool still; /* CALLED and blind: its aggregate does not look at its blocks'
+                   values either, and changes none. value, change and priority
+                   of the commit are NULL, and nothing is copied for them */
 
     /* The size of one block's partial in f64 (CONCAT, OWN: in bytes; CONCAT:
      * at most). Known before the dispatch: may look at block, against, width,
