@@ -127,6 +127,33 @@ says out "accuracy"
 gives 0 svm show three.json
 says out "of label 6"
 
+# Standardised: as if the columns had been divided by hand; over TCP, and in a
+# model whose run was cut off
+awk 'FNR == NR { for (k = 2; k <= NF; k++) { split($k, e, ":")
+        squares[e[1]] += e[2] ^ 2 }; rows++; next }
+    { printf "%s", $1; for (k = 2; k <= NF; k++) { split($k, e, ":")
+        printf " %d:%.17g", e[1], e[2] / sqrt(squares[e[1]] / rows) }
+        print "" }' "$party" "$party" >divided.svm
+gives 0 svm train divided.svm --loss hinge --c 0.001 --model divided.json
+gives 0 svm train "$party" --loss hinge --c 0.001 --standardize --workers 1 \
+    --partitions 2 --pools 2 --deterministic --model scaled.json
+near "$(member scaled.json objective)" "$(member divided.json objective)" 2e-6 \
+    "the objective of standardised columns"
+gives 0 svm predict divided.json divided.svm --output by_hand
+gives 0 svm predict scaled.json "$party" --output labels
+same "$(diff by_hand labels | grep -c '^<')" 0 "labels of standardised columns"
+start first svm train "$party" --loss hinge --c 0.001 --standardize \
+    --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 --deterministic \
+    --model far.json
+first=$child
+url=$(url_of first)
+start second join "$url" --workers 1
+ends second "$child" 0
+ends first "$first" 0
+same "$(member far.json value)" "$(member scaled.json value)" \
+    "coefficients of standardised columns over TCP"
+gives 0 simulate svm "$party" --loss hinge --c 0.001 --standardize --workers 4
+
 # A start from a model; what is wrong with the input
 gives 0 svm train "$party" --loss hinge --start hinge1.json --workers 1
 awk '{ $1 = "5"; print }' "$party" >one.svm

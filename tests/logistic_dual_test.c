@@ -139,6 +139,31 @@ Test(logistic_dual, it_is_the_minimum_that_columns_find)
     lasso_design_free(&d);
 }
 
+/* Columns of very unequal scale, none of which a row's square would let pass
+ * as they stand. */
+Test(logistic_dual, standardised_columns_end_where_columns_find_them)
+{
+    lasso_design d = design(90, 120, .3, 16);
+
+    for (uint64_t j = 0; j < d.cols; j++)
+        for (uint64_t i = 0; i < d.rows; i++)
+            lasso_design_col(&d, j)[i] *= pow(10, (double)(j % 9) - 4);
+    const strads_logistic_options o = {.c = 1, .standardize = true};
+    linear_fit rows = fit_dual(&d, &o, NULL);
+    linear_fit columns = logistic_design_fit(&d, &o, NULL);
+    cr_assert_eq(rows.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
+    cr_expect_float_eq(rows.objective, columns.objective,
+                       1e-9 * rows.objective);
+    for (uint64_t j = 0; j < d.cols; j++)
+        cr_expect_float_eq(rows.w[j], columns.w[j],
+                           1e-3 * fabs(columns.w[j]) +
+                               1e-6 * pow(10, 4 - (double)(j % 9)));
+    linear_fit_free(&rows);
+    linear_fit_free(&columns);
+    lasso_design_free(&d);
+}
+
 Test(logistic_dual, nearly_all_updates_are_the_policys)
 {
     lasso_design d = design(200, 1300, .02, 6);

@@ -72,7 +72,7 @@ Test(svm_classes, each_class_is_at_its_minimum_in_every_kind_of_run)
                 char what[64];
                 const strads_engine_options engine = {.workers = parts,
                                                       .partitions = parts,
-                                                      .pools = 1 + (k == 1 &&
+                                                      .pools = 1u + (k == 1 &&
                                                                     parts > 1),
                                                       .tolerance = 1e-9};
                 svm_fit fit = svm_fit_run(&designs[i], &variants[k], &engine);

@@ -5,12 +5,14 @@
  * ahead of the common one by what it has done since the last join.
  *
  *     survey   labels, and their counts    -> classes, what a row weighs
+ *     moments  sum c x, sum c x^2           -> the columns' scales
  *     seed     the b that a start's w asks for
  *     ascend   blocks that the policy chose of each pool's groups: each b to
  *              its best, in turn            -> shares of the gap: priorities
  *     join     the change of a pool's w     -> how safe adding is
  *     merge    the change of everybody's w  -> the common w
  *     scan     all rows, at the common w    -> b, gap, priorities of all
+ *     tell     nothing                      -> w of the columns as they stand
  *
  * The policy rests when what is left to gain is below what was asked for; a
  * scan then tells whether it is. docs/svm.md has the rest. */
@@ -69,8 +71,13 @@ strads_err svm_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
+    if (turn->ends)
+        return state->scale ? dispatch_all(turn, state, SVM_TELL)
+                            : strads_turn_stop(turn);
     if (!state->surveyed)
         return dispatch_survey(turn, state);
+    if (state->problem.options.standardize && !state->measured)
+        return dispatch_all(turn, state, SVM_MOMENTS);
     if (state->seed_due)
         return strads_turn_dispatch(turn, SVM_SEED, state->partitions,
                                     state->own);
@@ -116,6 +123,14 @@ const strads_phase svm_phases[SVM_PHASES] = {
                     .merge_with = linear_survey_merge,
                     .aggregate = svm_aggregate_survey,
                     .receive = svm_receive_survey},
+    [SVM_MOMENTS] = {.name = "moments",
+                     .when = STRADS_WHEN_CALLED,
+                     .result = STRADS_RESULT_WORKERS,
+                     .blind = true,
+                     .partial = svm_partial_moments,
+                     .update = svm_update_moments,
+                     .aggregate = svm_aggregate_moments,
+                     .receive = svm_receive_moments},
     [SVM_SEED] = {.name = "seed",
                   .when = STRADS_WHEN_CALLED,
                   .to = STRADS_TO_OWNER,
@@ -166,6 +181,10 @@ const strads_phase svm_phases[SVM_PHASES] = {
                   .partial = svm_partial_seed,
                   .update = svm_update_take,
                   .aggregate = svm_aggregate_take},
+    [SVM_TELL] = {.name = "tell",
+                  .when = STRADS_WHEN_CALLED,
+                  .to = STRADS_TO_NOBODY,
+                  .aggregate = svm_aggregate_tell},
 };
 
 static strads_err shape(const void *config, const strads_data *data,

@@ -89,7 +89,7 @@ static group group_at(const strads_task *task, uint32_t place)
     }
     svm_local *local = task->peer[low].local;
     const uint64_t begin = (number - local->first_group) * size;
-    return (group){.share = task->peer[low].share,
+    return (group){.share = svm_share(local, task->peer[low].share),
                    .sample = local->sample,
                    .begin = begin,
                    .end =

@@ -96,6 +96,7 @@ static void flush(const svm_local *local, uint32_t *n)
 static void add_rows(const strads_task *task, bool less)
 {
     svm_local *local = task->local;
+    const strads_share *share = svm_share(local, task->share);
     const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
     uint32_t n = 0;
 
@@ -104,7 +105,7 @@ static void add_rows(const strads_task *task, bool less)
         const double h = less ? -more : more;
         if (!(h > 0))
             continue;
-        const linear_column x = svm_row_of(task->share, i);
+        const linear_column x = svm_row_of(share, i);
         local->held[i] = local->h[i];
         if ((double)x.n < DENSE * (double)local->columns) {
             add_sparse(local, &x, h);
@@ -168,6 +169,7 @@ static void pack(const svm_local *local, double *out)
 strads_err svm_update_curve(strads_task *task)
 {
     svm_local *local = task->local;
+    const strads_share *share = svm_share(local, task->share);
     const strads_err err = reserve(local);
     double *sums = task->partial + svm_partial_curve(task) - SVM_SUMS;
 
@@ -176,7 +178,7 @@ strads_err svm_update_curve(strads_task *task)
     local->sigma = sigma_of(local);
     for (uint64_t i = 0; i < local->rows; i++) {
         const svm_sample *x = &local->sample[i];
-        const linear_column row = svm_row_of(task->share, i);
+        const linear_column row = svm_row_of(share, i);
         const double z = local->z[i] = svm_dot(local, &row, local->base);
         const double c = svm_smooth(x, local->flat, local->sigma,
                                     local->anchor[i], z, &local->h[i]);
@@ -214,12 +216,13 @@ static double answer_at(const svm_local *local, uint64_t i, double z)
 strads_err svm_update_slope(strads_task *task)
 {
     svm_local *local = task->local;
+    const strads_share *share = svm_share(local, task->share);
     double step[SVM_STEPS], still = 0;
 
     for (int t = 0; t < SVM_STEPS; t++)
         step[t] = svm_step(t);
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = svm_row_of(task->share, i);
+        const linear_column x = svm_row_of(share, i);
         const double z = local->z[i];
         const double along = svm_dot(local, &x, local->base) - z;
         const double c = answer_at(local, i, z);

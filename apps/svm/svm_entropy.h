@@ -41,7 +41,10 @@ static inline double svm_entropy_dual(double cost, double part)
 }
 
 /* The best part when it is `part` now and m is what it pulls against; *gap:
- * what this row adds to the duality gap, to second order. */
+ * what this row adds to the duality gap, to second order, which far from the
+ * middle of the loss says nothing. */
+#define SVM_ENTROPY_FLAT 1e-6
+
 static inline double svm_entropy_best(double cost, double curvature,
                                       double part, double m, double *gap)
 {
@@ -51,7 +54,11 @@ static inline double svm_entropy_best(double cost, double curvature,
     double u = -m, a = svm_logistic(u), best = cost * a;
 
     const double off = best - part, bend = cost * a * (1 - a);
-    *gap = bend > 0 ? off * off / (2 * bend) : 0;
+    *gap = bend > SVM_ENTROPY_FLAT * cost
+               ? off * off / (2 * bend)
+               : fmax(svm_entropy_loss(cost, m) + part * m -
+                          svm_entropy_dual(cost, part),
+                      0);
     for (int k = 0; k < STEPS_MAX; k++) {
         const double pull = curvature * (best - part);
         const double h = pull + m + u;

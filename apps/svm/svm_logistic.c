@@ -35,6 +35,7 @@ static const strads_option option_table[] = {
      .metavar = "0",
      .help = "share of |w|_1 in the penalty: none (default 0)",
      .max = 1},
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_WEIGHTS(FIELD(weights)),
     LINEAR_OPTION_CLASSES(FIELD(classes)),
@@ -50,17 +51,17 @@ static bool suits_options(const strads_logistic_options *o, uint32_t labels)
 {
     if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
         return false;
-    return o->l1_ratio == 0 && o->lambda_ratio == 0 && !o->intercept &&
-           !o->standardize;
+    return o->l1_ratio == 0 && o->lambda_ratio == 0 && !o->intercept;
 }
 
-static bool suits_share(const strads_share *share, double c)
+/* `most`: of |x|^2, a column's entry; 0: as the rows are. */
+static bool suits_share(const strads_share *share, double c, double most)
 {
     const strads_sparse *x = &share->by_row;
 
     for (uint64_t i = 0; i < x->lines; i++) {
-        double square = 0;
-        for (uint64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+        double square = most * (double)(x->start[i + 1] - x->start[i]);
+        for (uint64_t e = x->start[i]; most == 0 && e < x->start[i + 1]; e++) {
             const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
             square += v * v;
         }
@@ -75,6 +76,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
 {
     const strads_share *share;
     uint32_t labels = 2;
+    double most = 0;
 
     if (!data)
         return suits_options(options, LINEAR_LABELS_MAX);
@@ -87,8 +89,10 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
             ? 1 / (options->lambda * (double)strads_data_rows(data))
         : options->c > 0 ? options->c
                          : 1;
+    if (options->standardize) /* one row may be all of a column's deviation */
+        most = (double)strads_data_rows(data);
     for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
-        if (share->by_row.start && !suits_share(share, c))
+        if (share->by_row.start && !suits_share(share, c, most))
             return false;
     return true;
 }
@@ -100,8 +104,7 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
     if (!suits_options(o, 2))
         return strads_fail(STRADS_EINVAL,
                            "logistic-dual has an L2 penalty alone, of a given "
-                           "lambda or c, no intercept and no standardisation; "
-                           "use logistic");
+                           "lambda or c, and no intercept; use logistic");
     if ((err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("c", o->c, DBL_MAX)))
         return err;
@@ -114,6 +117,7 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
                                      .c = o->c > 0        ? o->c
                                           : o->lambda > 0 ? 0
                                                           : 1,
+                                     .standardize = o->standardize,
                                      .class_weight = o->class_weight,
                                      .weights = o->weights,
                                      .classes = o->classes},
@@ -177,6 +181,7 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
     const strads_svm_options *o = &state->problem.options;
 
     return (strads_logistic_options){.lambda = lambda_of(state),
+                                     .standardize = o->standardize,
                                      .class_weight = o->class_weight,
                                      .weights = o->weights,
                                      .classes = o->classes};

@@ -46,6 +46,7 @@ const strads_option svm_option_table[] = {
      .metavar = "E",
      .help = "how far a number may be off for nothing (default 0.1)",
      .max = DBL_MAX},
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_WEIGHTS(FIELD(weights)),
     LINEAR_OPTION_CLASSES(FIELD(classes)),

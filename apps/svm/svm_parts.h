@@ -24,6 +24,9 @@
  * Averaging in Distributed Primal-Dual Optimization", ICML 2015, prove it for
  * s = K.
  *
+ * With --standardize all of this is of columns over their scales s, and w
+ * stands for S w, from the survey until the run ends.
+ *
  * Parameters: the coefficients of the columns, that of the bias; the groups,
  * whose values are their parts of D; the rows' b_i, as of the last scan, which
  * no policy chooses. Shared totals: s, and how steep a fall lets a row rest. */
@@ -98,6 +101,9 @@ typedef struct svm_problem {
 
 typedef struct svm_local {
     svm_problem problem;
+    linear_classes classes;
+    strads_share scaled;    /* standardised: rows over the columns' scales, */
+    double *value;          /* whose values these are; NULL: not (yet) */
     uint32_t width, target; /* problems, and the one at hand: svm_targets.c */
     uint64_t rows, columns;
     uint64_t first_group; /* as svm_group_at counts */
@@ -131,6 +137,15 @@ typedef struct svm_local {
 strads_err svm_open(const strads_task *task, const svm_problem *problem,
                     void **out);
 void svm_close(void *opened);
+/* |x|^2 of each row, with the bias. */
+void svm_take_squares(svm_local *local, const strads_share *share);
+
+/* The rows of a partition as they are trained on. */
+static inline const strads_share *svm_share(const svm_local *local,
+                                            const strads_share *given)
+{
+    return local->value ? &local->scaled : given;
+}
 
 /* Row i of a share. */
 static inline linear_column svm_row_of(const strads_share *share, uint64_t i)
@@ -220,6 +235,7 @@ typedef struct svm_state {
     svm_problem problem;
     char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
     linear_classes classes;
+    double *scale; /* [columns] while w is that of scaled columns; else NULL */
     const strads_data *data;
     uint32_t width, target;              /* problems, and the one at hand */
     svm_outcome done[LINEAR_LABELS_MAX]; /* of those that are not */
@@ -234,7 +250,7 @@ typedef struct svm_state {
     strads_range *held; /* [partitions] and the groups */
     uint32_t partitions, pools;
     uint64_t columns, rows, groups;
-    bool surveyed;
+    bool surveyed, measured;
     bool seed_due; /* the run starts from a w whose b are not known */
     bool moved;    /* rows have moved since the last merge, */
     bool joined;   /* and pools have joined what moved, */
@@ -302,8 +318,8 @@ extern const strads_phase svm_phases[];
     .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,           \
     .layout = STRADS_LAYOUT_ROWS, .weight = svm_weight, .end = svm_end,   \
     .close = svm_close, .refresh = svm_refresh, .schedule = svm_schedule, \
-    .phases = svm_phases, .n_phases = SVM_PHASES, .owned = svm_owned,     \
-    .pooled = true
+    .winds_up = true, .phases = svm_phases, .n_phases = SVM_PHASES,       \
+    .owned = svm_owned, .pooled = true
 
 /* svm_pass.c: what the policy is told, so that it chooses each group that does
  * not rest once a pass. The first pass; a block's end; a partition's scan, of
@@ -391,9 +407,17 @@ strads_err svm_update_survey(strads_task *task);
 strads_err svm_aggregate_survey(strads_commit *commit);
 strads_err svm_receive_survey(strads_task *task);
 
+/* svm_scale.c: columns over their deviations, and their coefficients back. */
+size_t svm_partial_moments(const strads_task *task);
+strads_err svm_update_moments(strads_task *task);
+strads_err svm_aggregate_moments(strads_commit *commit);
+strads_err svm_receive_moments(strads_task *task);
+strads_err svm_aggregate_tell(strads_commit *commit);
+
 /* The places of phases in the program's table. */
 enum {
     SVM_SURVEY,
+    SVM_MOMENTS,
     SVM_SEED,
     SVM_ASCEND,
     SVM_JOIN,
@@ -402,6 +426,7 @@ enum {
     SVM_CURVE,
     SVM_SLOPE,
     SVM_TAKE,
+    SVM_TELL,
     SVM_PHASES
 };
 

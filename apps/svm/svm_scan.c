@@ -34,6 +34,7 @@ size_t svm_partial_scan(const strads_task *task)
 strads_err svm_update_scan(strads_task *task)
 {
     svm_local *local = task->local;
+    const strads_share *share = svm_share(local, task->share);
     double *entries = task->partial + count_groups(task);
     double *sums = entries + count_groups(task);
     const uint64_t size = svm_group_rows(task->shape->rows);
@@ -44,7 +45,7 @@ strads_err svm_update_scan(strads_task *task)
     for (uint64_t i = 0; i < local->rows; i++) {
         svm_sample *x = &local->sample[i];
         double *group = &task->partial[i / size];
-        const linear_column row = svm_row_of(task->share, i);
+        const linear_column row = svm_row_of(share, i);
         const double z = svm_dot(local, &row, local->base);
         const double rise = svm_rise(x, local->flat, x->b, z);
         const double loss = svm_loss_at(x, local->flat, z);
@@ -77,16 +78,17 @@ size_t svm_partial_seed(const strads_task *task)
 static void take_over(strads_task *task, double sigma)
 {
     svm_local *local = task->local;
+    const strads_share *share = svm_share(local, task->share);
     const double s = task->total[SVM_SAFETY];
-    const double share = s / task->share->partitions;
+    const double part = s / task->share->partitions;
     double h;
 
     svm_begin_w(task);
     for (uint64_t j = 0; j <= local->columns; j++)
-        local->w[j] = local->base[j] * (1 - share);
+        local->w[j] = local->base[j] * (1 - part);
     for (uint64_t i = 0; i < local->rows; i++) {
         svm_sample *x = &local->sample[i];
-        const linear_column row = svm_row_of(task->share, i);
+        const linear_column row = svm_row_of(share, i);
         const double z = svm_dot(local, &row, local->base);
         x->b = sigma > 0
                    ? svm_smooth(x, local->flat, sigma, local->anchor[i], z, &h)

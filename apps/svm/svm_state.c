@@ -56,6 +56,16 @@ static strads_range span_of(const strads_task *task)
     return (strads_range){n * k / task->n_peers, n * (k + 1) / task->n_peers};
 }
 
+void svm_take_squares(svm_local *local, const strads_share *share)
+{
+    const double bias = local->problem.options.bias;
+
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const linear_column x = svm_row_of(share, i);
+        local->sample[i].square = square_of(&x) + bias * bias;
+    }
+}
+
 strads_err svm_open(const strads_task *task, const svm_problem *problem,
                     void **out)
 {
@@ -89,10 +99,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
         svm_close(local);
         return err;
     }
-    for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = svm_row_of(share, i);
-        local->sample[i].square = square_of(&x) + options->bias * options->bias;
-    }
+    svm_take_squares(local, share);
     *out = local;
     return STRADS_OK;
 }
@@ -103,6 +110,7 @@ void svm_close(void *opened)
 
     if (!local)
         return;
+    free(local->value);
     free(local->sample);
     free(local->weight);
     free(local->base);
@@ -244,6 +252,7 @@ void svm_end(void *begun)
 
     if (!state)
         return;
+    free(state->scale);
     free(state->pool);
     free(state->held);
     free(state->urgency);

@@ -107,7 +107,9 @@ strads_err svm_receive_survey(strads_task *task)
         classes_of(&local->problem, (const linear_survey *)task->partial,
                    &classes);
 
-    if (!err)
-        take_samples(local, task->share, &classes);
-    return err;
+    if (err)
+        return err;
+    local->classes = classes;
+    take_samples(local, task->share, &classes);
+    return STRADS_OK;
 }

@@ -62,12 +62,11 @@ typedef struct strads_logistic_options {
 extern STRADS_API const strads_program strads_program_logistic;
 
 /* The same minimum, where the penalty is L2 alone, of a given lambda or c, and
- * there is neither intercept nor standardisation: found in the dual, a
- * variable a row, which on sparse data of many columns is several times faster
- * (Yu, Huang, Lin, Machine Learning 85, 2011). Name "logistic-dual", the same
- * struct of options; rows split, rows compressed. Its parameters are those of
- * strads_program_svm (strads/svm.h). Several labels are each told from the
- * rest. */
+ * there is no intercept: found in the dual, a variable a row, which on sparse
+ * data of many columns is several times faster (Yu, Huang, Lin, Machine
+ * Learning 85, 2011). Name "logistic-dual", the same struct of options; rows
+ * split, rows compressed. Its parameters are those of strads_program_svm
+ * (strads/svm.h). Several labels are each told from the rest. */
 extern STRADS_API const strads_program strads_program_logistic_dual;
 
 /* Whether these options are such, and unless `data` is NULL the data as well:

@@ -20,6 +20,8 @@
 #ifndef STRADS_SVM_H
 #define STRADS_SVM_H
 
+#include <stdbool.h>
+
 #include "strads/error.h"
 #include "strads/logistic.h"
 #include "strads/program.h"
@@ -34,6 +36,11 @@ typedef struct strads_svm_options {
     double c;                 /* C, > 0; 0: 1 */
     double bias;              /* B, >= 0; 0: no intercept */
     double epsilon;           /* >= 0, of the last two losses */
+    bool standardize;         /* penalise as if each column had been divided by
+                                 its standard deviation (1/W; without a bias: by
+                                 its root mean square); w stays in the data's
+                                 unit. Workers then hold a second copy of their
+                                 values, in 8 bytes */
     const char *class_weight; /* NULL, "none": 1; "balanced": W / (k W_class),
                                  with W the sum of weights; or
                                  "LABEL=WEIGHT,..." */
