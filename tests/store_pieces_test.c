@@ -23,7 +23,7 @@ typedef struct hand {
     uint32_t n_sent, wakes;
 } hand;
 
-static void open_hand(hand *h, uint32_t max_pushes)
+static void open_window(hand *h, uint32_t max_pushes, uint64_t max_bytes)
 {
     *h = (hand){0};
     const sti_client_setup setup = {.shards = 1,
@@ -32,11 +32,17 @@ static void open_hand(hand *h, uint32_t max_pushes)
                                     .tables = &table,
                                     .n_tables = 1,
                                     .max_pushes = max_pushes,
+                                    .max_bytes = max_bytes,
                                     .piece_bytes = sizeof(double),
                                     .window_bytes = 2 * sizeof(double)};
     cr_assert_eq(sti_client_new(&setup, &h->client), STRADS_OK);
     for (uint32_t w = 0; w < WORKERS; w++)
         sti_pending_init(&h->pending[w], &table);
+}
+
+static void open_hand(hand *h, uint32_t max_pushes)
+{
+    open_window(h, max_pushes, 0);
 }
 
 static void take_effects(hand *h)
@@ -128,12 +134,16 @@ Test(store_pieces, the_last_of_many_pushes_ends_the_clock)
     close_hand(&h);
 }
 
-static void push_early(hand *h, uint32_t worker)
+/* False: it has to wait. */
+static bool push_early(hand *h, uint32_t worker)
 {
+    bool wait;
     cr_assert_eq(sti_client_push_early(h->client, FIRST + worker,
-                                       &h->pending[worker], 1, &h->effects),
+                                       &h->pending[worker], 1, &wait,
+                                       &h->effects),
                  STRADS_OK);
     take_effects(h);
+    return !wait;
 }
 
 Test(store_pieces, pieces_that_leave_early_do_not_end_the_clock)
@@ -159,10 +169,35 @@ Test(store_pieces, nothing_leaves_early_when_a_window_is_full)
     open_hand(&h, 1);
     add(&h, 0, 0, 1);
     add(&h, 0, 1, 1);
-    push_early(&h, 0);
-    push_early(&h, 0);
+    cr_assert(push_early(&h, 0));
+    cr_assert_not(push_early(&h, 0));
     cr_assert_eq(h.n_sent, 1);
     cr_assert_eq(h.pending[0].n, 1);
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 1});
+    cr_assert_eq(h.wakes, 1, "what was to leave early was not told of room");
+    cr_assert(push_early(&h, 0));
+    cr_assert_eq(h.n_sent, 2);
+    close_hand(&h);
+}
+
+Test(store_pieces, who_waits_is_woken_when_half_of_a_windows_bytes_are_free)
+{
+    hand h;
+    open_hand(&h, 0);
+    add(&h, 0, 0, 1);
+    cr_assert(push(&h, 0, STI_PUSH_FLUSH));
+    const uint64_t size = ((const sti_buffer *)h.sent[0].object)->size;
+    close_hand(&h);
+    open_window(&h, 0, 4 * size);
+    for (uint32_t row = 0; row < ROWS; row++)
+        add(&h, 0, row, 1);
+    cr_assert_not(push(&h, 0, STI_PUSH_FLUSH));
+    cr_assert_eq(h.n_sent, 4);
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 1});
+    cr_assert_eq(h.wakes, 0, "it was woken for each acknowledgement");
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2});
+    cr_assert_eq(h.wakes, 1);
+    cr_assert(push(&h, 0, STI_PUSH_FLUSH));
     close_hand(&h);
 }
 

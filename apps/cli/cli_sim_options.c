@@ -99,7 +99,6 @@ static strads_err set_defaults(cli_sim *sim)
         .threshold = 0.1,
         .tolerance = 1e-6,
         .shards = 1,
-        .window = 64,
         .cache_bytes = UINT64_C(256) << 20,
     };
     sim->words = (cli_sim_words){.workers = 8,

@@ -59,7 +59,6 @@ static strads_err set_defaults(cli_job *j)
         .tolerance = 1e-6,
         .nodes = 1,
         .shards = 1,
-        .window = 64,
         .cache_bytes = UINT64_C(256) << 20,
     };
     j->config = calloc(1, program->config_size + 1);

@@ -167,7 +167,7 @@ static const strads_option loops[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(window),
      .metavar = "N",
-     .help = "a node's pushes on their way to a shard (default: 64)",
+     .help = "a node's pushes on their way to a shard (default: 1 MB)",
      .min = 1,
      .max = 64},
     {.name = "cache-bytes",

@@ -126,16 +126,20 @@ static strads_err push(strads_session *session, sti_push_end ending,
     return err;
 }
 
-static void push_early(strads_session *session)
+static strads_err push_early(strads_session *session)
 {
     waiting w = begin_call(session);
     sti_node_store *store = w.end->store;
-    if (!atomic_load(&store->aborted))
+    strads_err err = sti_node_store_failure(store);
+    bool wait = !err;
+    while (!err && wait) {
         (void)sti_client_push_early(w.end->client, session->worker,
                                     session->pending, sti_node_store_now(store),
-                                    &w.end->effects);
-    sti_store_end_carry_out(w.end, true);
+                                    &wait, &w.end->effects);
+        wait = try_again(&w, wait, &err);
+    }
     end_call(&w, session);
+    return err;
 }
 
 static strads_err flush(strads_session *session)

@@ -46,6 +46,13 @@ static strads_err copy_tables(sti_client *client, const sti_client_setup *setup)
     return STRADS_OK;
 }
 
+static uint64_t bytes_under_way(const sti_client_setup *setup)
+{
+    if (setup->max_bytes)
+        return setup->max_bytes;
+    return setup->max_pushes ? STI_PUSH_BYTES_MAX : STI_PUSH_BYTES;
+}
+
 static void open_streams(sti_client *client, const sti_client_setup *setup)
 {
     for (uint32_t s = 0; s < setup->shards; s++)
@@ -56,9 +63,7 @@ static void open_streams(sti_client *client, const sti_client_setup *setup)
                               .max_pushes = setup->max_pushes
                                                 ? setup->max_pushes
                                                 : STI_PUSHES_MAX,
-                              .max_bytes = setup->max_bytes
-                                               ? setup->max_bytes
-                                               : STI_PUSH_BYTES_MAX};
+                              .max_bytes = bytes_under_way(setup)};
 }
 
 strads_err sti_client_new(const sti_client_setup *setup, sti_client **out)
@@ -219,7 +224,8 @@ void sti_client_attach(sti_client *client, uint32_t shard, uint64_t now,
     sti_client_time(client, now, out);
 }
 
-/* C3 SETTLE, and room in the window for those who wait for it. */
+/* C3 SETTLE, and room in the window for those who wait for it: half of it, so
+ * that they are not woken for each push. */
 static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
                    uint64_t now, sti_effects *out)
 {
@@ -228,6 +234,8 @@ static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
         msg->life == client->life)
         sti_stream_stands(stream, msg->round);
     else if (!sti_stream_settle(stream, msg->round, now))
+        return;
+    if (!sti_stream_has_room(stream, stream->max_bytes / 2))
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].wants_window)

@@ -31,7 +31,7 @@ typedef struct sti_client_setup {
     uint32_t n_tables;
     uint64_t cache_bytes;  /* rows that nobody is about to read; 0: 256 MB */
     uint32_t max_pushes;   /* unacknowledged, for each shard; 0: 64 */
-    uint64_t max_bytes;    /* the same; 0: 256 MB */
+    uint64_t max_bytes;    /* the same; 0: 1 MB, with max_pushes 256 MB */
     uint64_t piece_bytes;  /* of rows in one push, about; 0: 256 KB */
     uint64_t window_bytes; /* of rows asked for at once, about; 0: 8 MB */
     uint64_t resend_ns;    /* C4, C5; 0: 0.5 s */
@@ -117,10 +117,10 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
                            bool *wait, sti_effects *out);
 
 /* C2, before the clock ends: a piece of what is pending in tables without
- * filters, the last that was added to, leaves now, unless a window is full.
- * STRADS_ENOMEM, STRADS_ELIMIT: it is pending still. */
+ * filters, the last that was added to, leaves now. *wait: a window is full, and
+ * it is pending still. STRADS_ENOMEM, STRADS_ELIMIT: so, too. */
 strads_err sti_client_push_early(sti_client *client, uint32_t worker,
-                                 sti_pending *pending, uint64_t now,
+                                 sti_pending *pending, uint64_t now, bool *wait,
                                  sti_effects *out);
 
 /* The worker's next CLOCK ends all its clocks below `clock`, not its own alone:

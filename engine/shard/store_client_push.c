@@ -209,14 +209,15 @@ static strads_err push_draft_of(sti_client *client, uint32_t worker,
 }
 
 strads_err sti_client_push_early(sti_client *client, uint32_t worker,
-                                 sti_pending *pending, uint64_t now,
+                                 sti_pending *pending, uint64_t now, bool *wait,
                                  sti_effects *out)
 {
-    push_draft draft = {.early = true,
-                        .clock = sti_client_worker_of(client, worker)->clock};
-    bool wait = false;
+    sti_client_worker *w = sti_client_worker_of(client, worker);
+    push_draft draft = {.early = true, .clock = w->clock};
+    *wait = false;
     strads_err err = push_draft_of(client, worker, STI_PUSH_CLOCK, pending, now,
-                                   &wait, &draft, out);
+                                   wait, &draft, out);
+    w->wants_window = *wait;
     sti_client_time(client, now, out);
     return err;
 }

@@ -119,15 +119,20 @@ static strads_err read_rows(strads_session *session,
                read->out);
 }
 
-static void push_early(strads_session *session)
+static strads_err push_early(strads_session *session)
 {
-    const sti_sim_worker *w = session->behind;
+    sti_sim_worker *w = session->behind;
     sti_sim_store *sim = w->sim;
-    (void)sti_client_push_early(client_of(w), w->number, session->pending,
-                                sim->now, &sim->effects);
-    for (size_t k = 0; k < sim->effects.n; k++)
-        sim->outcome.early += sim->effects.at[k].kind == STI_EFFECT_SEND;
-    sti_sim_store_apply(sim, STI_CLIENT_0 + w->client);
+    bool wait = true;
+    strads_err err = STRADS_OK;
+    while (!err && wait) {
+        (void)sti_client_push_early(client_of(w), w->number, session->pending,
+                                    sim->now, &wait, &sim->effects);
+        for (size_t k = 0; k < sim->effects.n; k++)
+            sim->outcome.early += sim->effects.at[k].kind == STI_EFFECT_SEND;
+        err = after_call(w, err, wait);
+    }
+    return err;
 }
 
 static strads_err push(strads_session *session, sti_push_end end)

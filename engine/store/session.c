@@ -282,18 +282,19 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
                                                      .cells = &cell});
 }
 
-/* Before `row` is added to. What it cannot push is pending still, and the next
- * push says why. */
-static void push_early(strads_session *session, sti_pending *pending,
-                       uint32_t row)
+/* Before `row` is added to. */
+static strads_err push_early(strads_session *session, sti_pending *pending,
+                             uint32_t row)
 {
+    strads_err err = STRADS_OK;
     if (sti_pending_may_leave(pending, row)) {
         if (!pending->was_early)
             pending->early_row = pending->rows[0];
         pending->was_early = true;
-        session->ops->push_early(session);
+        err = session->ops->push_early(session);
     }
     sti_pending_tried(pending);
+    return err;
 }
 
 strads_err strads_session_inc_row(strads_session *session, uint32_t table,
@@ -307,10 +308,12 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
         return err;
     sti_recent_forget(&session->recent, table, row);
     if (sti_pending_is_due(pending))
-        push_early(session, pending, (uint32_t)row);
-    return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
-                                                     .n = pending->spec->cols,
-                                                     .cells = delta});
+        err = push_early(session, pending, (uint32_t)row);
+    return err ? err
+               : sti_pending_add(pending,
+                                 &(sti_row_delta){.row = (uint32_t)row,
+                                                  .n = pending->spec->cols,
+                                                  .cells = delta});
 }
 
 /* ---- clocks ------------------------------------------------------------ */

@@ -39,9 +39,10 @@ typedef struct sti_session_ops {
      * nothing added by it meanwhile. Valid as long as the session. NULL: each
      * read is asked for. */
     const sti_change_count *(*changes)(const void *behind, uint32_t table);
-    /* A piece of what is pending leaves now, unless it would have to wait.
-     * NULL: nothing leaves early. */
-    void (*push_early)(strads_session *session);
+    /* A piece of what is pending leaves now, as soon as there is room for it.
+     * Fails where the session can do nothing any more; whatever else keeps it,
+     * the next push says. NULL: nothing leaves early. */
+    strads_err (*push_early)(strads_session *session);
     /* Pending increments leave; all of them, or it fails and none of a table's
      * do. */
     strads_err (*flush)(strads_session *session);

@@ -105,7 +105,8 @@ typedef struct strads_engine_options {
     double hold_below;
     uint64_t push_bytes;
     uint32_t window;      /* pushes of a node to one shard that are not yet
-                             acknowledged, 1 .. 64; 0: 64. More of them wait */
+                             acknowledged, 1 .. 64, of 256 KB each or less; 0:
+                             64, and 1 MB of them. More of them wait */
     uint64_t cache_bytes; /* a node's cache of rows; 0: 256 MiB */
 
     /* Start values of table 0: n_start parameters. */

@@ -197,7 +197,10 @@ STRADS_API strads_err strads_session_read_rows(strads_session *session,
  * this session at once, by others after clock() or flush() at the latest;
  * until then increments of a row are added up here. STRADS_EINVAL: no such
  * table, row or column, or a delta that is not a whole number in the range of
- * an integer table. STRADS_ENOMEM: nothing has changed. Does not block. */
+ * an integer table. STRADS_ENOMEM: nothing has changed. The first does not
+ * block; the second may over nodes, where rows leave before their clock ends:
+ * until there is room for them on their way. It fails then, with nothing added,
+ * if the run has failed. */
 STRADS_API strads_err strads_session_inc(strads_session *session,
                                          uint32_t table, uint64_t row,
                                          uint32_t col, double delta);
