@@ -219,6 +219,21 @@ Test(logistic_softmax, every_certificate_bounds_what_is_left)
     lasso_design_free(&d);
 }
 
+/* Classes that pull at each other: laps alone take hundreds. */
+Test(logistic_softmax, wide_data_take_some_tens_of_laps)
+{
+    const strads_logistic_options o = {.lambda_ratio = .02,
+                                       .l1_ratio = 1,
+                                       .multiclass = "softmax"};
+    lasso_design d = logistic_design_classes(3 * ROWS, .7);
+    strads_result *result = train(&d, &o, 2, 1e-7);
+
+    cr_expect_lt(strads_result_progress(result)->round, 3500, "%llu rounds",
+                 (unsigned long long)strads_result_progress(result)->round);
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
 /* No column is worth its penalty: what is left are the shares. */
 Test(logistic_softmax, above_lambda_max_the_shares_are_the_probabilities)
 {

@@ -206,6 +206,19 @@ typedef struct logistic_ridge {
     uint32_t halvings;
 } logistic_ridge;
 
+/* Where the last laps of a softmax ended (logistic_laps.c): numbers of the
+ * alive columns' [n_alive x width], then b's. */
+typedef struct logistic_laps {
+    uint64_t numbers; /* of a lap, at most */
+    double *past;     /* [laps x numbers], NULL: not kept */
+    uint32_t n;       /* laps in it */
+    double *now;      /* [numbers] as committed */
+    double *change;   /* [numbers] on its way, class by class */
+    double before;    /* P where the last lap ended */
+    bool telling;     /* `change` is on its way */
+    bool leapt;       /* this lap began beyond those before */
+} logistic_laps;
+
 typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
 
 typedef struct logistic_state {
@@ -247,6 +260,7 @@ typedef struct logistic_state {
     } done[LINEAR_LABELS_MAX]; /* of problems that are not at hand */
     double *wide;              /* [(columns + 1) x width] changes, spread */
     bool softmax;              /* the problems are turns of one */
+    logistic_laps laps;
     struct {
         double primal, dual;
         uint64_t nonzeros;
@@ -278,8 +292,10 @@ static inline bool logistic_is_intercept(const logistic_state *state,
     return j == state->columns;
 }
 
-/* A model is solved when a sweep gains this share of the first one. */
+/* A model is solved when a sweep gains this share of the first one; that of a
+ * softmax' turn, which has one scan only, is solved better. */
 #define LOGISTIC_SETTLED 0.2
+#define LOGISTIC_SETTLED_TURN 0.02
 
 /* Where the problem at hand has its number of parameter k of a block. */
 static inline size_t logistic_at(const logistic_state *state, uint32_t k)
@@ -442,6 +458,13 @@ size_t logistic_judge_size(uint32_t columns, uint32_t k);
 strads_err logistic_softmax_rows(strads_commit *commit);
 strads_err logistic_aggregate_judge(strads_commit *commit);
 void logistic_softmax_next(logistic_state *state);
+
+/* logistic_laps.c: after a look at the whole, whose numbers the commit has:
+ * whether something is to be told; tells the change of the class at hand. */
+strads_err logistic_laps_new(logistic_state *state);
+void logistic_laps_free(logistic_laps *laps);
+void logistic_laps_judge(logistic_state *state, const strads_commit *commit);
+strads_err logistic_laps_tell(strads_commit *commit);
 
 /* The places of phases in the program's table. */
 enum {

@@ -212,6 +212,16 @@ double logistic_softmax_intercept(const strads_logistic_options *options,
     return options->intercept ? log(classes->sum[k] / classes->total) : 0;
 }
 
+/* After a class has been told of a change between laps. */
+static void next_telling(logistic_state *state)
+{
+    state->next = LOGISTIC_TO_ROWS;
+    if (++state->target < state->width)
+        return;
+    state->target = 0;
+    state->laps.telling = false;
+}
+
 strads_err logistic_softmax_rows(strads_commit *commit)
 {
     logistic_state *state = commit->state;
@@ -226,7 +236,11 @@ strads_err logistic_softmax_rows(strads_commit *commit)
         set->c[i] = fabs(commit->partial[2 * i]);
         set->z[i] = commit->partial[2 * i + 1];
     }
-    return STRADS_OK;
+    if (!state->laps.telling)
+        return STRADS_OK;
+    const strads_err err = logistic_laps_tell(commit);
+    next_telling(state);
+    return err;
 }
 
 /* The balance t of flows A [k x k], at most 1: Grassmann, Taksar and Heyman's
@@ -349,6 +363,7 @@ strads_err logistic_aggregate_judge(strads_commit *commit)
     state->judged.primal = primal;
     state->judged.dual = fmax(state->judged.dual, dual);
     state->judged.nonzeros = sum.nonzeros;
+    logistic_laps_judge(state, commit);
     state->target = 0;
     logistic_begin_problem(state);
     state->next = LOGISTIC_TO_ROWS;

@@ -215,6 +215,8 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     state->kernels = linear_kernels_choose(shape->rows);
     state->loops = logistic_loops_choose();
     state->columns = shape->cols;
+    if (state->softmax && (err = logistic_laps_new(state)))
+        goto fail;
     state->ridge.stride = logistic_sample_stride(shape);
     logistic_begin_problem(state);
     *out = state;
@@ -233,7 +235,7 @@ void logistic_begin_problem(logistic_state *state)
     state->watch.idle = 0;
     state->watch.stalled = state->solved = false;
     state->shrink = 1;
-    state->settled = LOGISTIC_SETTLED;
+    state->settled = state->softmax ? LOGISTIC_SETTLED_TURN : LOGISTIC_SETTLED;
     state->watch.least = INFINITY;
 }
 
@@ -258,6 +260,7 @@ void logistic_end(void *begun)
         return;
     logistic_set_free(&state->set);
     logistic_ridge_free(&state->ridge);
+    logistic_laps_free(&state->laps);
     linear_path_free(state->path);
     free(state->mean);
     free(state->norm);
