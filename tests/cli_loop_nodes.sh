@@ -84,7 +84,7 @@ for words in "--hold-below 0.02" "--push-bytes 8192"; do
         fail "$words: $(received spare) of $all bytes, objective" \
             "$(member spare.json objective), $(member plain.json objective)"
 done
-says spare.json '"push-bytes": 8192' '"window": 0' '"cache-bytes": 268435456'
+says spare.json '"push-bytes": 8192' '"window": null' '"cache-bytes": 268435456'
 trains other 2 --listen tcp://127.0.0.1:0 --eager --window 2 \
     --cache-bytes 8192 --staleness adaptive --staleness-max 3
 all_end other
