@@ -165,8 +165,12 @@ trains seven seven.svm --lambda 0.002 --intercept --tolerance 1e-8
 gives 0 logistic predict seven.json three.svm --write decision --quiet
 paste -d ' ' out decisions | awk '{ d = $1 - $4; if (d < 0) d = -d
     if (d > 1e-2) { print; exit 1 } }' || fail "7 against the rest differs"
-refuses 2 'a start is for two classes' logistic train three.svm \
-    --start three.json --quiet
+gives 0 logistic train three.svm --lambda 0.002 --intercept \
+    --start three.json --model again.json
+near "$(member again.json objective)" "$(member three.json objective)" 2e-6 \
+    "three classes from their own model"
+refuses 2 'has 1 values for each coefficient, this run needs 3' \
+    logistic train three.svm --start seven.json --quiet
 
 # All at once, by softmax: probabilities, log loss, the same bits on two
 # processes, and simulated

@@ -11,20 +11,28 @@ enum { ROWS = 90, COLS = 24, CLASSES = LOGISTIC_DESIGN_CLASSES };
 
 static const double *const label = logistic_design_label;
 
-/* Trains and hands out the numbers [cols + intercept] x CLASSES. */
-static strads_result *train(const lasso_design *d,
-                            const strads_logistic_options *options,
-                            uint32_t workers, double tolerance)
+/* Trains from `start` [COLS x CLASSES], or from 0 (NULL), and hands out the
+ * numbers [cols + intercept] x CLASSES. */
+static strads_result *train_from(const lasso_design *d,
+                                 const strads_logistic_options *options,
+                                 uint32_t workers, double tolerance,
+                                 const double *start)
 {
+    uint32_t param[COLS];
     const strads_engine_options engine = {.size = sizeof(engine),
                                           .workers = workers,
                                           .partitions = 4,
                                           .deterministic = true,
                                           .tolerance = tolerance,
-                                          .max_rounds = 400000};
+                                          .max_rounds = 400000,
+                                          .n_start = start ? COLS : 0,
+                                          .start_param = param,
+                                          .start_value = start};
     strads_data *data = NULL;
     strads_result *result = NULL;
 
+    for (uint32_t j = 0; j < COLS; j++)
+        param[j] = j;
     cr_assert_eq(lasso_design_data(d, 4, &data), STRADS_OK);
     cr_assert_eq(strads_run(&strads_program_logistic, options, data, &engine,
                             &result),
@@ -33,6 +41,13 @@ static strads_result *train(const lasso_design *d,
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED, "gap %g",
                  strads_result_progress(result)->gap);
     return result;
+}
+
+static strads_result *train(const lasso_design *d,
+                            const strads_logistic_options *options,
+                            uint32_t workers, double tolerance)
+{
+    return train_from(d, options, workers, tolerance, NULL);
 }
 
 /* ---- the objective, once more ------------------------------------------ */
@@ -177,6 +192,24 @@ Test(logistic_softmax, the_optimality_conditions_hold)
                                strads_result_progress(result)->objective, 1e-9);
             strads_result_free(result);
         }
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, it_ends_there_from_any_start)
+{
+    lasso_design d = logistic_design_classes(COLS, .7);
+    double far[COLS * CLASSES];
+
+    for (int k = 0; k < COLS * CLASSES; k++)
+        far[k] = (double)(k % 7) / 3 - 1;
+    for (int o = 0; o < CASES; o += 2) {
+        strads_result *result = train_from(&d, &cases[o], 2, 1e-8, far);
+        const softmax_fit f = read_fit(&d, result, &cases[o], NULL);
+        cr_expect_lt(violation(&d, &f, &cases[o]), 5e-3, "case %d", o);
+        cr_expect_float_eq(objective(&d, &f, &cases[o]),
+                           strads_result_progress(result)->objective, 1e-9);
+        strads_result_free(result);
+    }
     lasso_design_free(&d);
 }
 

@@ -334,7 +334,6 @@ static const strads_phase phases[] = {
                          .receive = logistic_receive_labels},
     [LOGISTIC_MOMENTS] = {.name = "moments",
                           .when = STRADS_WHEN_CALLED,
-                          .blind = true,
                           .partial = logistic_partial_moments,
                           .update = logistic_update_moments,
                           .aggregate = logistic_aggregate_moments},

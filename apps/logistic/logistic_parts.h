@@ -69,9 +69,12 @@ strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
 /* Turns class weights into c, and labels into y of the first problem. */
 void logistic_take_classes(logistic_local *local, const strads_share *share,
                            const linear_classes *classes);
-/* Goes over to another problem, where w is 0 and b as told: y and z. */
-void logistic_take_target(logistic_local *local, const strads_share *share,
+/* One of several problems begins, from b and the w that all agree on, all
+ * columns of which are the task's block: y and z. */
+void logistic_take_target(logistic_local *local, const strads_task *task,
                           uint32_t target, double b);
+/* Forgets what has been told and is not yet in z. */
+void logistic_forget(logistic_local *local);
 
 /* Blocks' ids: moments' and turns' tell whose problem begins; fewer and fewer
  * columns are alive, so they have the round's; a fetch's are above 2^40. */
@@ -446,10 +449,9 @@ bool logistic_is_softmax(const strads_logistic_options *options,
                          uint32_t width);
 double logistic_softmax_intercept(const strads_logistic_options *options,
                                   const linear_classes *classes, uint32_t k);
-/* A worker's: margins at w = 0; another class's turn; a look at the whole. */
-strads_err logistic_softmax_start(logistic_local *local,
-                                  const strads_logistic_options *options,
-                                  const strads_share *share);
+/* A worker's: margins at the start; another class's turn; a look at the
+ * whole. */
+strads_err logistic_softmax_start(const strads_task *task);
 void logistic_softmax_turn(strads_task *task);
 strads_err logistic_judge(strads_task *task);
 size_t logistic_judge_size(uint32_t columns, uint32_t k);

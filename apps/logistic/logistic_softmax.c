@@ -69,10 +69,28 @@ static void begin_turn(logistic_local *local, const strads_share *share,
     }
 }
 
-strads_err logistic_softmax_start(logistic_local *local,
-                                  const strads_logistic_options *options,
-                                  const strads_share *share)
+/* A start's part of the margins; z is room. */
+static void add_start(const strads_task *task)
 {
+    logistic_local *local = task->local;
+    const uint32_t n = local->classes.n;
+
+    for (uint32_t k = 0; k < n; k++) {
+        memset(local->z, 0, local->rows * sizeof(*local->z));
+        for (uint32_t j = 0; j < local->columns; j++) {
+            const double w = task->value[(size_t)j * n + k];
+            const linear_column x = linear_column_of(task->share, j);
+            if (w != 0)
+                local->kernels->add(&x, w, local->z);
+        }
+        for (uint64_t i = 0; i < local->rows; i++)
+            margins_of(local, i)[k] += local->z[i];
+    }
+}
+
+strads_err logistic_softmax_start(const strads_task *task)
+{
+    logistic_local *local = task->local;
     const uint32_t n = local->classes.n;
     double b[LINEAR_LABELS_MAX];
 
@@ -85,13 +103,12 @@ strads_err logistic_softmax_start(logistic_local *local,
                            "no memory for %u margins of %llu rows", n,
                            (unsigned long long)local->rows);
     for (uint32_t k = 0; k < n; k++)
-        b[k] = logistic_softmax_intercept(options, &local->classes, k);
+        b[k] = logistic_softmax_intercept(task->config, &local->classes, k);
     for (uint64_t i = 0; i < local->rows; i++)
         memcpy(margins_of(local, i), b, n * sizeof(double));
-    for (uint64_t k = 0; k < local->n_touched; k++)
-        local->pending[local->touched[k]] = 0; /* b, as committed */
-    local->n_touched = 0;
-    begin_turn(local, share, 0);
+    add_start(task);
+    logistic_forget(local); /* b and w, as committed */
+    begin_turn(local, task->share, 0);
     return STRADS_OK;
 }
 

@@ -50,18 +50,21 @@ static void first_pulls(const strads_task *task, uint32_t target,
     }
 }
 
-/* The margins at w = 0, and who is positive. Of a softmax the first turn's. */
+/* The margins where a problem begins, and who is positive. Of a softmax the
+ * first turn's. */
 static strads_err begin_target(const strads_task *task, uint32_t target)
 {
     logistic_local *local = task->local;
     strads_err err = STRADS_OK;
 
-    logistic_take_target(local, task->share, target,
+    if (task->width == 1)
+        return STRADS_OK;
+    logistic_take_target(local, task, target,
                          logistic_first_intercept(task->config,
                                                   local->loops->loss,
                                                   &local->classes, target));
     if (logistic_is_softmax(task->config, task->width)) {
-        err = logistic_softmax_start(local, task->config, task->share);
+        err = logistic_softmax_start(task);
         for (uint64_t i = 0; !err && i < local->rows; i++)
             local->y[i] =
                 task->share->label[i] == local->classes.label[target] ? 1 : -1;
@@ -264,15 +267,12 @@ strads_err logistic_aggregate_moments(strads_commit *commit)
             commit->change[at] = -commit->value[at];
         started = started || commit->value[at] != 0;
     }
-    if (started && width > 1)
-        return strads_fail(STRADS_EINVAL,
-                           "a start is for two classes, and the data has %u",
-                           state->classes.n);
     if (state->surveys)
         survey_next(state);
     else
-        state->next = started && state->options.intercept ? LOGISTIC_TO_LEVEL
-                                                          : after_level(state);
+        state->next = started && state->options.intercept && !state->softmax
+                          ? LOGISTIC_TO_LEVEL
+                          : after_level(state);
     return started || width > 1 || state->path || state->ridge.used
                ? STRADS_OK
                : take_first_scan(commit);

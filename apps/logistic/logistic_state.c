@@ -121,17 +121,9 @@ strads_err logistic_unpack(strads_task *task, const void *bytes, size_t size,
     return STRADS_OK;
 }
 
-void logistic_take_classes(logistic_local *local, const strads_share *share,
-                           const linear_classes *classes)
-{
-    local->classes = *classes;
-    for (uint64_t i = 0; i < local->rows; i++)
-        local->c[i] *= linear_classes_weight(classes, share->label[i]);
-    logistic_take_target(local, share, 0, 0);
-}
-
-void logistic_take_target(logistic_local *local, const strads_share *share,
-                          uint32_t target, double b)
+/* Who is positive in a problem. */
+static void take_signs(logistic_local *local, const strads_share *share,
+                       uint32_t target)
 {
     const linear_classes *classes = &local->classes;
     const double positive =
@@ -139,14 +131,38 @@ void logistic_take_target(logistic_local *local, const strads_share *share,
 
     for (uint64_t i = 0; i < local->rows; i++)
         local->y[i] = share->label[i] == positive ? 1 : -1;
-    if (target == local->target)
-        return;
+}
+
+void logistic_take_classes(logistic_local *local, const strads_share *share,
+                           const linear_classes *classes)
+{
+    local->classes = *classes;
     for (uint64_t i = 0; i < local->rows; i++)
-        local->z[i] = b;
+        local->c[i] *= linear_classes_weight(classes, share->label[i]);
+    take_signs(local, share, 0);
+}
+
+void logistic_forget(logistic_local *local)
+{
     for (uint64_t k = 0; k < local->n_touched; k++)
         local->pending[local->touched[k]] = 0;
     local->n_touched = 0;
+}
+
+void logistic_take_target(logistic_local *local, const strads_task *task,
+                          uint32_t target, double b)
+{
+    take_signs(local, task->share, target);
+    logistic_forget(local);
     local->target = target;
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->z[i] = b;
+    for (uint32_t j = 0; j < local->columns; j++) {
+        const double w = task->value[(size_t)j * task->width + target];
+        local->pending[j] = w;
+        if (w != 0)
+            local->touched[local->n_touched++] = j;
+    }
 }
 
 /* ---- the coordinator --------------------------------------------------- */
