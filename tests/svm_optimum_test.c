@@ -93,6 +93,64 @@ Test(svm_optimum, kinks_are_settled_to_the_last_digits_in_few_rounds)
     lasso_design_free(&design);
 }
 
+static void expect_same_bits(const lasso_design *design, uint32_t pools)
+{
+    svm_fit fit[2];
+
+    for (uint32_t k = 0; k < 2; k++) {
+        const strads_engine_options engine = {.workers = 1 + 2 * k,
+                                              .partitions = 3,
+                                              .pools = pools,
+                                              .deterministic = true,
+                                              .tolerance = 1e-8};
+        fit[k] = svm_fit_run(design, &variants[1], &engine);
+        cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
+    }
+    cr_expect_arr_eq(fit[0].w, fit[1].w, design->cols * sizeof(double));
+    cr_expect_arr_eq(fit[0].b, fit[1].b, design->rows * sizeof(double));
+    svm_fit_free(&fit[0]);
+    svm_fit_free(&fit[1]);
+}
+
+/* Every second row is nearly the one before, with either label: D hardly bends
+ * along such pairs, and ascent in one b after the other takes more than 2,500
+ * rounds of them. */
+static lasso_design pairs_of_rows(uint64_t rows, uint64_t cols)
+{
+    lasso_design design = svm_design_random(rows, cols, .02, 8);
+
+    for (uint64_t i = 1; i < rows; i += 2) {
+        for (uint64_t j = 0; j < cols; j++) {
+            double *x = lasso_design_col(&design, j);
+            x[i] = x[i - 1] + (x[i] != 0 ? .02 * x[i] : 0);
+        }
+        design.y[i] = i % 4 == 1 ? design.y[i - 1] : -design.y[i - 1];
+    }
+    return design;
+}
+
+Test(svm_optimum, rows_that_are_nearly_alike_are_settled_in_few_rounds)
+{
+    lasso_design design = pairs_of_rows(400, 1250);
+    const strads_svm_options kinks[] = {{.loss = "hinge", .c = 10, .bias = 1},
+                                        {.loss = "epsilon", .epsilon = .1}};
+
+    for (uint32_t workers = 1; workers <= 4; workers *= 2)
+        for (size_t k = 0; k < 2; k++) {
+            char what[64];
+            const strads_engine_options engine = {.workers = workers,
+                                                  .partitions = 4,
+                                                  .pools = 1 + workers % 2,
+                                                  .tolerance = 1e-9,
+                                                  .max_rounds = 2500};
+            (void)snprintf(what, sizeof(what), "%s, %u workers", kinks[k].loss,
+                           workers);
+            expect_worth(&design, &kinks[k], &engine, 1e-9, what);
+        }
+    expect_same_bits(&design, 1);
+    lasso_design_free(&design);
+}
+
 Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
 {
     const char *policies[] = {"priority", "uniform", "cyclic"};
@@ -112,25 +170,6 @@ Test(svm_optimum, workers_partitions_and_policies_reach_the_same)
                 expect_worth(&design, &variants[k], &engine, 1e-9, what);
             }
     lasso_design_free(&design);
-}
-
-static void expect_same_bits(const lasso_design *design, uint32_t pools)
-{
-    svm_fit fit[2];
-
-    for (uint32_t k = 0; k < 2; k++) {
-        const strads_engine_options engine = {.workers = 1 + 2 * k,
-                                              .partitions = 3,
-                                              .pools = pools,
-                                              .deterministic = true,
-                                              .tolerance = 1e-8};
-        fit[k] = svm_fit_run(design, &variants[1], &engine);
-        cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
-    }
-    cr_expect_arr_eq(fit[0].w, fit[1].w, design->cols * sizeof(double));
-    cr_expect_arr_eq(fit[0].b, fit[1].b, design->rows * sizeof(double));
-    svm_fit_free(&fit[0]);
-    svm_fit_free(&fit[1]);
 }
 
 Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)

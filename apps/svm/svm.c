@@ -51,18 +51,24 @@ static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
     return strads_turn_dispatch(turn, SVM_SURVEY, 1, &all);
 }
 
+/* Whether what comes next looks at the w of all. */
+static bool w_is_due(const svm_state *state)
+{
+    return state->scan_due || state->step != SVM_ASCEND;
+}
+
 /* What several partitions have done is joined before any goes on; what one has
  * done, when others are to see it. */
 static bool join_is_due(const svm_state *state)
 {
     return state->moved && state->partitions > 1 && !state->joined &&
-           (state->spread || !state->alone || state->scan_due);
+           (state->spread || !state->alone || w_is_due(state));
 }
 
-/* What a scan sees, and what other pools begin from, is the w of all. */
+/* Other pools, too, begin from the w of all. */
 static bool merge_is_due(const svm_state *state)
 {
-    return state->moved && (state->pools > 1 || state->scan_due);
+    return state->moved && (state->pools > 1 || w_is_due(state));
 }
 
 strads_err svm_schedule(strads_turn *turn)
@@ -181,6 +187,12 @@ const strads_phase svm_phases[SVM_PHASES] = {
                   .partial = svm_partial_seed,
                   .update = svm_update_take,
                   .aggregate = svm_aggregate_take},
+    [SVM_FACE] = {.name = "face",
+                  .when = STRADS_WHEN_CALLED,
+                  .blind = true,
+                  .partial = svm_partial_face,
+                  .update = svm_update_face,
+                  .aggregate = svm_aggregate_face},
     [SVM_TELL] = {.name = "tell",
                   .when = STRADS_WHEN_CALLED,
                   .to = STRADS_TO_NOBODY,

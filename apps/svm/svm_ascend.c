@@ -96,22 +96,6 @@ static group group_at(const strads_task *task, uint32_t place)
                        begin + size < local->rows ? begin + size : local->rows};
 }
 
-/* Asks for the beginning of a group; what follows lies behind it. */
-static void fetch(const group *g)
-{
-    const strads_sparse *x = &g->share->by_row;
-
-    if (g->begin >= g->end)
-        return;
-    const uint64_t at = x->start[g->begin];
-    const char *value =
-        x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
-    __builtin_prefetch(&g->sample[g->begin]);
-    __builtin_prefetch(x->index + at);
-    __builtin_prefetch(value);
-    __builtin_prefetch(value + 64);
-}
-
 /* What a partition's visits need beside its local state. */
 typedef struct visit {
     svm_local *local;
@@ -122,7 +106,7 @@ typedef struct visit {
     double gap;       /* and of the gap as it was found; */
     uint64_t entries; /* those of them that do not rest, */
     bool all_rest;    /* if any */
-    uint64_t visits;
+    uint64_t visits, inside, crossed;
 } visit;
 
 /* One row to its best b; returns its share of the gap before that. */
@@ -159,6 +143,7 @@ static void visit_group(visit *v, const group *g)
             const linear_column row = svm_row_of(g->share, i);
             const double z = svm_dot(local, &row, local->w);
             const double rise = svm_rise(x, local->flat, x->b, z);
+            const bool inside = svm_is_inside(x, local->flat);
             v->visits++;
             if (rise > 0) {
                 v->worst = fmax(v->worst, rise);
@@ -166,6 +151,8 @@ static void visit_group(visit *v, const group *g)
             } else {
                 x->rests = rise < -v->steep;
             }
+            v->inside += svm_is_inside(x, local->flat);
+            v->crossed += svm_is_inside(x, local->flat) != inside;
         }
         if (!x->rests) {
             v->entries += svm_row_of(g->share, i).n;
@@ -194,7 +181,8 @@ strads_err svm_update_ascend(strads_task *task)
         const group g = next;
         if (k + 1 < n) {
             next = group_at(task, local->order[k + 1]);
-            fetch(&next);
+            if (next.begin < next.end)
+                svm_fetch_row(next.share, next.sample, next.begin);
         }
         visit_group(&v, &g);
         task->partial[at] = v.all_rest ? -1 : v.gap;
@@ -203,5 +191,7 @@ strads_err svm_update_ascend(strads_task *task)
     }
     task->partial[2 * n + SVM_WORST] = v.worst;
     task->partial[2 * n + SVM_VISITS] = (double)v.visits;
+    task->partial[2 * n + SVM_INSIDE] = (double)v.inside;
+    task->partial[2 * n + SVM_CROSSED] = (double)v.crossed;
     return STRADS_OK;
 }

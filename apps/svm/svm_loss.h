@@ -86,6 +86,13 @@ static inline double svm_best(const svm_sample *x, double flat, double safety,
     return fmin(fmax(best, x->low), x->high);
 }
 
+/* Whether D is smooth in b there: between two bounds, and off the corner that
+ * e |b| has. */
+static inline bool svm_is_inside(const svm_sample *x, double flat)
+{
+    return x->b > x->low && x->b < x->high && (flat == 0 || x->b != 0);
+}
+
 /* Whether the loss has no kinks. */
 static inline bool svm_loss_is_smooth(svm_loss_kind kind)
 {

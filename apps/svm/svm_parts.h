@@ -83,8 +83,8 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
     return svm_first_group(shape) + svm_groups(shape);
 }
 
-/* Shared totals. */
-enum { SVM_SAFETY, SVM_STEEP, SVM_TOTALS };
+/* Shared totals; the last two are svm_face.c's. */
+enum { SVM_SAFETY, SVM_STEEP, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
 
 /* ---- the problem ------------------------------------------------------- */
 
@@ -128,6 +128,10 @@ typedef struct svm_local {
     double *h, *held;     /* [rows] h of now, and that `bend` is made of */
     double sigma;
     uint32_t takes;  /* how often c has become b */
+    uint32_t *face;  /* [rows] those that are between their bounds, */
+    uint64_t n_face; /* so many; */
+    double *pull;    /* [rows] how steeply D rises there, */
+    double *course;  /* [rows] and where they are going */
     uint32_t *order; /* [room] workspace of a pass */
     uint32_t room;
 } svm_local;
@@ -159,6 +163,21 @@ static inline linear_column svm_row_of(const strads_share *share, uint64_t i)
                            .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
+/* Asks for the beginning of row i of a share; what follows lies behind it. */
+static inline void svm_fetch_row(const strads_share *share,
+                                 const svm_sample *sample, uint64_t i)
+{
+    const strads_sparse *x = &share->by_row;
+    const uint64_t at = x->start[i];
+    const char *value =
+        x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
+
+    __builtin_prefetch(&sample[i]);
+    __builtin_prefetch(x->index + at);
+    __builtin_prefetch(value);
+    __builtin_prefetch(value + 64);
+}
+
 /* Where the problem at hand has its number of parameter k of a block. */
 static inline size_t svm_at(const svm_local *local, size_t k)
 {
@@ -182,8 +201,9 @@ static inline void svm_add(const svm_local *local, const linear_column *row,
 /* svm_ascend.c: a pass over the rows of a block's groups, but those that rest.
  * What is told of a group is its rows' share of the gap, or -1 when all of them
  * rest; then, of each group, the entries of those that do not. Behind stand the
- * steepest rise of D that was found, and how many rows were looked at. */
-enum { SVM_WORST, SVM_VISITS, SVM_ASCEND_MORE };
+ * steepest rise of D that was found, how many rows were looked at, how many of
+ * them are between their bounds, and how many came there or left. */
+enum { SVM_WORST, SVM_VISITS, SVM_INSIDE, SVM_CROSSED, SVM_ASCEND_MORE };
 size_t svm_partial_ascend(const strads_task *task);
 strads_err svm_update_ascend(strads_task *task);
 
@@ -212,13 +232,16 @@ typedef struct svm_pool {
     uint64_t awake; /* all that this pass visits */
     uint32_t part[SVM_PARTS_MAX]; /* the most promising comes first */
     uint32_t parts;
-    uint64_t pass;    /* its number */
-    uint32_t next;    /* part that the policy is to be told of */
-    double sum;       /* of the gaps found in this pass, */
-    double before;    /* and in the one before, */
-    double falls;     /* which is this share of what another before had */
-    double worst_now; /* the steepest rise of D found in this pass, */
-    double worst;     /* and in the one before */
+    uint64_t pass;          /* its number */
+    uint32_t next;          /* part that the policy is to be told of */
+    double sum;             /* of the gaps found in this pass, */
+    double before;          /* and in the one before, */
+    double falls;           /* which is this share of what another before had */
+    double worst_now;       /* the steepest rise of D found in this pass, */
+    double worst;           /* and in the one before */
+    double inside, crossed; /* rows of this pass, as svm_partial_ascend says */
+    uint32_t since;         /* passes since the last scan */
+    bool settled; /* the last pass changed little but b between bounds */
 } svm_pool;
 
 /* What is summed up over all rows, to know P and D. */
@@ -284,6 +307,14 @@ typedef struct svm_state {
     double *direction;          /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */
     double nearest;             /* the least gap so far */
+
+    /* svm_face.c */
+    double *heading;   /* [columns + 1] where w is going: v */
+    double square;     /* r'r at the last step, */
+    double first;      /* and at the first one */
+    uint32_t steps;    /* in this face */
+    uint32_t patience; /* passes before the next */
+    double faced;      /* the gap before the last one */
 } svm_state;
 
 /* As svm_at, on the coordinator. */
@@ -361,6 +392,13 @@ size_t svm_partial_slope(const strads_task *task);
 strads_err svm_update_slope(strads_task *task);
 strads_err svm_aggregate_slope(strads_commit *commit);
 strads_err svm_aggregate_take(strads_commit *commit);
+/* svm_face.c: steps of conjugate gradients. Asked at a pass's end: whether they
+ * come next. */
+size_t svm_partial_face(const strads_task *task);
+strads_err svm_update_face(strads_task *task);
+strads_err svm_aggregate_face(strads_commit *commit);
+bool svm_is_settled(const svm_pool *pool);
+void svm_judge_face(svm_state *state);
 /* After a scan: whether Newton's steps come next, or dual ascent. */
 void svm_newton_judge(svm_state *state);
 
@@ -426,6 +464,7 @@ enum {
     SVM_CURVE,
     SVM_SLOPE,
     SVM_TAKE,
+    SVM_FACE,
     SVM_TELL,
     SVM_PHASES
 };

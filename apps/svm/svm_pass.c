@@ -161,9 +161,11 @@ void svm_begin_passes(strads_commit *commit)
 
     for (uint32_t g = 0; g < state->pools; g++) {
         svm_pool *pool = &state->pool[g];
-        pool->sum = pool->worst_now = 0;
+        pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
         pool->before = INFINITY;
         pool->falls = 1;
+        pool->since = 0;
+        pool->settled = false;
         begin_pass(commit, pool, NULL, pool->end - pool->begin);
         tell(commit, pool);
     }
@@ -224,11 +226,14 @@ static void end_pass(strads_commit *commit, svm_pool *pool)
                       : 1;
     pool->before = pool->sum;
     pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
-    pool->sum = pool->worst_now = 0;
+    pool->since++;
+    pool->settled = svm_is_settled(pool);
+    pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
     commit->total_change[SVM_STEEP] = steep(state) - commit->total[SVM_STEEP];
     begin_pass(commit, pool, state->awake + pool->begin, pool->awake);
     if (left_to_gain(state) <= state->enough)
         state->scan_due = state->rested = true;
+    svm_judge_face(state);
 }
 
 strads_err svm_aggregate_ascend(strads_commit *commit)
@@ -250,6 +255,8 @@ strads_err svm_aggregate_ascend(strads_commit *commit)
         pool->sum += fmax(commit->partial[k], 0);
     }
     pool->worst_now = fmax(pool->worst_now, more[SVM_WORST]);
+    pool->inside += more[SVM_INSIDE];
+    pool->crossed += more[SVM_CROSSED];
     state->visits += (uint64_t)more[SVM_VISITS];
     state->scan_due = state->scan_due || state->visits >= state->next_scan;
     state->moved = true;

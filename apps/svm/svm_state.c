@@ -124,6 +124,9 @@ void svm_close(void *opened)
     free(local->h);
     free(local->held);
     free(local->order);
+    free(local->face);
+    free(local->pull);
+    free(local->course);
     free(local);
 }
 
@@ -264,6 +267,7 @@ void svm_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
+    free(state->heading);
     free(state);
 }
 

@@ -46,6 +46,8 @@ void svm_begin_problem(svm_state *state)
     state->step = SVM_ASCEND;
     state->inner = state->takes = state->vain = 0;
     state->gave_up = false;
+    state->patience = 1;
+    state->faced = INFINITY;
 }
 
 static bool is_last(const svm_state *state)
