@@ -1,7 +1,7 @@
 /* Runs of several nodes inside one process, for a race detector to watch: one
- * that ends well, with traces; one that a stranger and a late comer knock at;
- * one that fails in the middle, and one that a node leaves there. Exits with 1
- * when an end is wrong. */
+ * that ends well, with traces; one whose partials go in slices; one that a
+ * stranger and a late comer knock at; one that fails in the middle, and one
+ * that a node leaves there. Exits with 1 when an end is wrong. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"
+#include "tests/wide_toy.h"
 
 static int wrong;
 
@@ -159,10 +160,22 @@ static void departure(void)
     strads_engine_free(engine);
 }
 
+/* Partials that go in slices, of which some are sent while others are merged
+ * into the same bytes. */
+static void slices(void)
+{
+    const team t = {.program = &wide_toy,
+                    .nodes = 2,
+                    .workers = {2, 3},
+                    .options = {.partitions = 11, .depth = 2}};
+    run(&t, STRADS_OK, "slices");
+}
+
 int main(void)
 {
     for (int k = 0; k < 3; k++) {
         errands();
+        slices();
         visitors();
         failure();
         departure();

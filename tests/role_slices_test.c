@@ -202,6 +202,7 @@ Test(role_slices, everybody_looks_at_all_slices_those_it_gives_away_first)
                 const uint32_t slice = sti_slices_turn(&s, p, turn);
                 cr_assert(slice < s.n && !seen[slice]);
                 seen[slice] = true;
+                cr_assert_eq(sti_slices_when(&s, p, slice), turn);
                 const sti_place place = sti_slices_place(&s, slice, p);
                 if (turn < s.n / 2 && (p ^ 1) < sizes[k])
                     cr_assert(place.parent != p && place.n_children == 0);

@@ -72,6 +72,8 @@ static strads_err lasso_update_moments(strads_task *task)
 
     for (uint64_t j = 0; j < p; j++) {
         const linear_column x = lasso_column(task, j);
+        if (x.n == 0)
+            continue; /* of many shares most columns */
         task->partial[j] = local->kernels->dot(&x, local->response);
         if (options->intercept)
             lasso_sums(local, &x, &sum[j], &squares[j]);
@@ -120,7 +122,8 @@ static strads_err lasso_update_scan(strads_task *task)
     catch_up(local, lasso_share(task));
     for (uint64_t j = 0; j < p; j++) {
         const linear_column x = lasso_column(task, j);
-        task->partial[j] = local->kernels->dot(&x, local->residual);
+        if (x.n > 0)
+            task->partial[j] = local->kernels->dot(&x, local->residual);
     }
     end_scan(local, local->residual, task->partial + p);
     return STRADS_OK;

@@ -98,12 +98,23 @@ sti_place sti_slices_place(const sti_slices *s, uint32_t slice,
     return place;
 }
 
+static uint32_t reverse(const sti_slices *s, uint32_t number)
+{
+    uint32_t reversed = 0;
+    for (uint32_t b = 0; b < bits(s); b++)
+        reversed = reversed << 1 | (number >> b & 1);
+    return reversed;
+}
+
 /* Counted down in reverse order of bits, from all ones, a number's lowest bit
  * says whether partition and slice part at level 0, and so on. */
 uint32_t sti_slices_turn(const sti_slices *s, uint32_t partition, uint32_t k)
 {
-    uint32_t reversed = 0;
-    for (uint32_t b = 0; b < bits(s); b++)
-        reversed = reversed << 1 | (k >> b & 1);
-    return (partition ^ ~reversed) & (s->n - 1);
+    return (partition ^ ~reverse(s, k)) & (s->n - 1);
+}
+
+uint32_t sti_slices_when(const sti_slices *s, uint32_t partition,
+                         uint32_t slice)
+{
+    return reverse(s, ~(partition ^ slice));
 }

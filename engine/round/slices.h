@@ -53,4 +53,8 @@ sti_place sti_slices_place(const sti_slices *slices, uint32_t slice,
 uint32_t sti_slices_turn(const sti_slices *slices, uint32_t partition,
                          uint32_t k);
 
+/* The other way round: when a partition looks at a slice. */
+uint32_t sti_slices_when(const sti_slices *slices, uint32_t partition,
+                         uint32_t slice);
+
 #endif

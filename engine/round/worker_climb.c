@@ -37,6 +37,7 @@ bool sti_worker_make_climbs(sti_worker *w, struct sti_slot *s, sti_effects *out)
     s->slices = sti_slices_of(w->run, s->dispatch);
     for (uint32_t k = 0; k < w->n; k++) {
         struct sti_seat *seat = &s->seats[k];
+        seat->ready = UINT64_MAX >> (64 - s->slices.n);
         if (s->slices.n == 1) {
             seat->climb = &seat->whole;
         } else if (!make_climbs(w, &s->slices, seat, k)) {
@@ -171,12 +172,13 @@ static bool climb_on(sti_worker *w, struct sti_slot *s, uint32_t k,
 void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
                       sti_effects *out)
 {
-    const struct sti_seat *seat = &s->seats[k];
-    uint32_t turn = 0;
-    while (turn < s->slices.n && seat->worked && !seat->busy && !w->failed)
-        if (!climb_on(w, s, k, sti_slices_turn(&s->slices, w->first + k, turn),
-                      out))
-            turn++;
+    struct sti_seat *seat = &s->seats[k];
+    while (seat->ready && seat->worked && !seat->busy && !w->failed) {
+        const uint32_t turn = (uint32_t)__builtin_ctzll(seat->ready);
+        const uint32_t slice = sti_slices_turn(&s->slices, w->first + k, turn);
+        if (!climb_on(w, s, k, slice, out))
+            seat->ready &= ~(UINT64_C(1) << turn);
+    }
 }
 
 /* ---- what comes -------------------------------------------------------- */
@@ -195,10 +197,13 @@ static uint32_t seat_partial(sti_worker *w, struct sti_slot *s,
     if (parent == msg->partition || parent < w->first ||
         parent >= w->first + w->n)
         return UINT32_MAX;
-    struct sti_climb *climb = &s->seats[parent - w->first].climb[msg->slice];
+    struct sti_seat *seat = &s->seats[parent - w->first];
+    struct sti_climb *climb = &seat->climb[msg->slice];
     if (climb->child[from.rank].kind)
         return UINT32_MAX;
     climb->child[from.rank] = *msg;
+    seat->ready |= UINT64_C(1)
+                   << sti_slices_when(&s->slices, parent, msg->slice);
     return parent - w->first;
 }
 

@@ -23,6 +23,8 @@ struct sti_seat {
     bool started;    /* the news are being told, or more */
     bool worked;     /* its own partial is complete */
     uint32_t n_sent; /* slices */
+    uint64_t ready;  /* a bit for each slice that may have something to do, in
+                        the order in which the partition looks at them */
     sti_buffer *partial;
     struct sti_climb *climb; /* [slices.n] from when it is taken up: `whole`, or
                                 a list of its own */
