@@ -41,6 +41,7 @@ near "$(got f1)" "$(cut -d' ' -f4 want)" 1e-7 "F1 of the last class"
 gives 0 svm train train.svm --model s.json --quiet
 gives 0 svm evaluate s.json test.svm
 says out accuracy AUC "class -1" "class 1" F1
+same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 ! grep -q "log loss" out || fail "a machine has no probabilities"
 refuses 2 "s.json" lasso evaluate s.json test.svm
 refuses 2 "nothing.svm" svm evaluate s.json nothing.svm

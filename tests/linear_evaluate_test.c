@@ -80,7 +80,58 @@ Test(linear_evaluate, the_area_is_the_share_of_pairs_in_order)
                            : score[i] == score[k] ? .5
                                                   : 0;
             }
-    cr_expect_float_eq(linear_evaluate_auc(N, score, is_class), ordered / pairs,
-                       1e-14);
-    cr_expect(isnan(linear_evaluate_auc(0, score, is_class)));
+    const linear_interval auc = linear_evaluate_auc(N, score, is_class);
+    cr_expect_float_eq(auc.value, ordered / pairs, 1e-14);
+    cr_expect(isnan(linear_evaluate_auc(0, score, is_class).value));
+}
+
+/* How often an interval that is computed from a draw of rows has the truth. */
+typedef struct cover {
+    double area, f1, mean;
+} cover;
+
+static double normal(uint64_t draw, uint64_t row)
+{
+    double sum = -6;
+
+    for (uint64_t k = 0; k < 12; k++)
+        sum += strads_random_unit(77, draw, row, k);
+    return sum;
+}
+
+static bool has(linear_interval i, double truth)
+{
+    return i.low <= truth && truth <= i.high;
+}
+
+/* Scores are normal, half a deviation up or down by class: the area is
+ * Phi(1 / sqrt 2). Given above 0, F1 is Phi(1/2). */
+Test(linear_evaluate, intervals_have_the_truth_in_nineteen_of_twenty_draws)
+{
+    enum { DRAWS = 1000, N = 120 };
+    cover c = {0};
+
+    for (uint64_t d = 0; d < DRAWS; d++) {
+        double score[N], sum = 0, squares = 0;
+        unsigned char is_class[N];
+        uint64_t both = 0, given = 0, rows = 0;
+        for (uint64_t i = 0; i < N; i++) {
+            is_class[i] = strads_random_unit(78, d, i, 0) < .5;
+            score[i] = normal(d, i) + (is_class[i] ? .5 : -.5);
+            both += is_class[i] && score[i] > 0;
+            given += score[i] > 0;
+            rows += is_class[i];
+            const double x = normal(d + DRAWS, i);
+            sum += x;
+            squares += x * x;
+        }
+        c.area += has(linear_evaluate_auc(N, score, is_class), .7602499) /
+                  (double)DRAWS;
+        c.f1 += has(linear_evaluate_f1(both, given, rows), .6914625) /
+                (double)DRAWS;
+        c.mean += has(linear_evaluate_mean(N, sum, squares), 0) / (double)DRAWS;
+    }
+    cr_expect(c.area > .92 && c.area < .975, "area: %g", c.area);
+    cr_expect(c.f1 > .92 && c.f1 < .975, "F1: %g", c.f1);
+    cr_expect(c.mean > .92 && c.mean < .975, "mean: %g", c.mean);
 }

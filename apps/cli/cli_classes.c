@@ -140,7 +140,9 @@ static void judge(const void *arg, const double *sum, double label,
 {
     const classes *c = arg;
     tally->right += c->of.label[cli_labels_best(&c->of, sum)] == label;
-    tally->loss += log_loss(c, sum, label);
+    const double loss = log_loss(c, sum, label);
+    tally->loss += loss;
+    tally->squares += loss * loss;
 }
 
 static void tell(const void *arg, const cli_tally *tally)

@@ -82,24 +82,27 @@ static uint32_t given_class(const cli_kind *kind, const double *sum)
 }
 
 /* Of two classes that of the second; of more the mean, each against the rest,
- * of those that rows have. */
-static double find_auc(const cli_scores *s, const cli_kind *kind, double *score,
-                       unsigned char *is_class)
+ * of those that rows have, with the mean of their intervals, which is no
+ * narrower than its own. */
+static linear_interval find_auc(const cli_scores *s, const cli_kind *kind,
+                                double *score, unsigned char *is_class)
 {
-    double sum = 0;
-    uint32_t n = 0;
+    linear_interval sum = {0};
+    double n = 0;
     for (uint32_t c = kind->n == 2; c < kind->n; c++) {
         for (uint64_t i = 0; i < s->rows; i++) {
             score[i] = s->sum[i * s->width + (kind->n == 2 ? 0 : c)];
             is_class[i] = s->label[i] == kind->label[c];
         }
-        double auc = linear_evaluate_auc(s->rows, score, is_class);
-        if (isfinite(auc)) {
-            sum += auc;
+        linear_interval auc = linear_evaluate_auc(s->rows, score, is_class);
+        if (isfinite(auc.value)) {
+            sum.value += auc.value;
+            sum.low += auc.low;
+            sum.high += auc.high;
             n++;
         }
     }
-    return n > 0 ? sum / n : NAN;
+    return (linear_interval){sum.value / n, sum.low / n, sum.high / n};
 }
 
 static double share(uint64_t part, uint64_t all)
@@ -112,14 +115,21 @@ static void print_class(bool json, bool first, double label,
 {
     double precision = share(t->both, t->given),
            recall = share(t->both, t->rows);
-    double f1 = share(2 * t->both, t->given + t->rows);
+    linear_interval f1 = linear_evaluate_f1(t->both, t->given, t->rows);
     (void)printf(json ? "%s{\"label\": %.17g, \"rows\": %" PRIu64
-                        ", \"precision\": %.9g, \"recall\": %.9g, \"f1\": "
-                        "%.9g}"
+                        ", \"precision\": %.9g, \"recall\": %.9g"
                       : "%sclass %-6g %" PRIu64 " rows, precision %.4g, recall "
-                        "%.4g, F1 %.4g\n",
-                 json && !first ? ", " : "", label, t->rows, precision, recall,
-                 f1);
+                        "%.4g",
+                 json && !first ? ", " : "", label, t->rows, precision, recall);
+    if (json) {
+        print_interval(true, "f1", NULL, f1);
+        (void)putchar('}');
+    } else if (isfinite(f1.value)) {
+        (void)printf(", F1 %.4g (95 %%: %.4g to %.4g)\n", f1.value, f1.low,
+                     f1.high);
+    } else {
+        (void)putchar('\n');
+    }
 }
 
 static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
@@ -146,10 +156,11 @@ static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
     }
     print_interval(json, "accuracy", "accuracy",
                    linear_evaluate_share(right, s->rows));
-    print_number(json, "auc", "AUC", find_auc(s, kind, score, is_class));
+    print_interval(json, "auc", "AUC", find_auc(s, kind, score, is_class));
     if (kind->probabilities) {
-        print_number(json, "log_loss", "log loss",
-                     s->tally.loss / (double)s->rows);
+        print_interval(json, "log_loss", "log loss",
+                       linear_evaluate_mean(s->rows, s->tally.loss,
+                                            s->tally.squares));
     }
     (void)fputs(json ? ", \"classes\": [" : "", stdout);
     for (uint32_t c = 0; c < kind->n; c++) {

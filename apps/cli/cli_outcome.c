@@ -14,7 +14,8 @@ typedef struct outcome {
     int code;
 } outcome;
 
-/* A bound is a failure to converge only where there is a gap to judge by. */
+/* A bound, or a program's own end, is a failure to converge only where there is
+ * a gap to judge by. */
 static outcome judge(const cli_job *j)
 {
     const strads_result *result = j->result;
@@ -23,6 +24,10 @@ static outcome judge(const cli_job *j)
     case STRADS_END_CONVERGED:
         return (outcome){"converged", "converged", CLI_OK};
     case STRADS_END_STOPPED:
+        if (strads_result_progress(result)->gap > j->engine.tolerance) {
+            return (outcome){"stalled", "stalled short of --tolerance",
+                             CLI_BOUND};
+        }
         return (outcome){"stopped", "done", CLI_OK};
     case STRADS_END_ROUNDS:
         return (outcome){"max-rounds", "stopped by --max-rounds", bound};

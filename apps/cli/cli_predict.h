@@ -8,7 +8,7 @@
 /* What is known of rows that have labels. */
 typedef struct cli_tally {
     uint64_t rows, right;
-    double loss;
+    double loss, squares; /* sums of the rows' losses, and of their squares */
 } cli_tally;
 
 /* What a model's sums mean. */

@@ -69,8 +69,10 @@ static void complete_l1(const void *state, strads_model *model)
 static void describe_l1(const void *state)
 {
     const strads_logistic_options *o = strads_logistic_resolved(state);
-    cli_say(false, "squared-hinge, l1-ratio %g; labels %s", o->l1_ratio,
-            o->classes);
+    cli_say(false, "squared-hinge, l1-ratio %g; labels %s%s", o->l1_ratio,
+            o->classes,
+            names_two(o->classes) ? ": the second is positive"
+                                  : ": each against the rest");
 }
 
 /* Whether the command line asks for a program by columns. */

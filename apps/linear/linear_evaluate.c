@@ -67,27 +67,90 @@ static int by_score(const void *a, const void *b)
     return (u > v) - (u < v);
 }
 
-double linear_evaluate_auc(uint64_t n, const double *score,
-                           const unsigned char *is_class)
-{
-    scored *all = malloc((n + 1) * sizeof(*all));
-    double ordered = 0, others = 0, members = 0;
+/* Rows of one score on each side, and those below it. */
+typedef struct tie {
+    double here[2], below[2]; /* others, members */
+} tie;
 
-    if (!all)
-        return NAN;
-    for (uint64_t i = 0; i < n; i++)
-        all[i] = (scored){score[i], is_class[i]};
-    qsort(all, n, sizeof(*all), by_score);
-    for (uint64_t i = 0; i < n;) {
-        double here[2] = {0, 0}; /* of this score: others, members */
-        uint64_t k = i;
-        for (; k < n && all[k].score == all[i].score; k++)
-            here[all[k].is_class != 0]++;
-        ordered += here[1] * (others + here[0] / 2);
-        others += here[0];
-        members += here[1];
-        i = k;
+/* Per row, the share of the other side that it is in the right order with: sums
+ * and sums of squares of them, of others and members. */
+typedef struct placements {
+    double n[2], sum[2], squares[2];
+} placements;
+
+static void place(placements *p, const tie *t, const double all[2])
+{
+    for (int side = 0; side < 2; side++) {
+        const int other = 1 - side;
+        const double below =
+            (t->below[other] + t->here[other] / 2) / all[other];
+        const double share = side ? below : 1 - below;
+        p->n[side] += t->here[side];
+        p->sum[side] += t->here[side] * share;
+        p->squares[side] += t->here[side] * share * share;
     }
-    free(all);
-    return others > 0 && members > 0 ? ordered / (others * members) : NAN;
+}
+
+/* Of the mean of a side's placements. */
+static double variance_of(const placements *p, int side)
+{
+    const double n = p->n[side], mean = p->sum[side] / n;
+
+    return fmax(p->squares[side] / n - mean * mean, 0) / fmax(n - 1, 1);
+}
+
+linear_interval linear_evaluate_auc(uint64_t n, const double *score,
+                                    const unsigned char *is_class)
+{
+    scored *sorted = malloc((n + 1) * sizeof(*sorted));
+    double all[2] = {0, 0};
+    placements p = {0};
+    tie t = {0};
+
+    for (uint64_t i = 0; i < n; i++)
+        all[is_class[i] != 0]++;
+    if (!sorted || all[0] == 0 || all[1] == 0) {
+        free(sorted);
+        return (linear_interval){NAN, NAN, NAN};
+    }
+    for (uint64_t i = 0; i < n; i++)
+        sorted[i] = (scored){score[i], is_class[i]};
+    qsort(sorted, n, sizeof(*sorted), by_score);
+    for (uint64_t i = 0, k = 0; i < n; i = k) {
+        t.here[0] = t.here[1] = 0;
+        for (; k < n && sorted[k].score == sorted[i].score; k++)
+            t.here[sorted[k].is_class != 0]++;
+        place(&p, &t, all);
+        t.below[0] += t.here[0];
+        t.below[1] += t.here[1];
+    }
+    free(sorted);
+    const double area = p.sum[1] / all[1];
+    const double reach =
+        NORMAL_95 * sqrt(variance_of(&p, 0) + variance_of(&p, 1));
+    return (linear_interval){area, fmax(area - reach, 0),
+                             fmin(area + reach, 1)};
+}
+
+linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares)
+{
+    const double rows = (double)n, mean = sum / rows;
+    const double reach =
+        NORMAL_95 *
+        sqrt(fmax(squares / rows - mean * mean, 0) / fmax(rows - 1, 1));
+
+    return (linear_interval){mean, mean - reach, mean + reach};
+}
+
+/* F1 = 2 both / (given + rows): a row that is in both has an influence of 2 - 2
+ * F1, one that is in either of -F1, over the denominator. */
+linear_interval linear_evaluate_f1(uint64_t both, uint64_t given, uint64_t rows)
+{
+    const double all = (double)given + (double)rows, good = (double)both;
+    const double f1 = all > 0 ? 2 * good / all : NAN;
+    const double squares =
+        good * pow(2 - 2 * f1, 2) + (all - 2 * good) * f1 * f1;
+    const double reach = NORMAL_95 * sqrt(squares) / all;
+
+    return (linear_interval){f1, fmax(f1 - reach, 0), fmin(f1 + reach, 1)};
 }

@@ -21,10 +21,20 @@ linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
 /* The share of `right` among n, by Wilson's interval (1927). */
 linear_interval linear_evaluate_share(uint64_t right, uint64_t n);
 
+/* A mean of n rows, from the sums of their values and of their squares. */
+linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares);
+
+/* F1 of a class: `both` rows have it and were given it, `given` were given it,
+ * `rows` have it; by the delta method. NaN where no row has it or was given
+ * it. */
+linear_interval linear_evaluate_f1(uint64_t both, uint64_t given,
+                                   uint64_t rows);
+
 /* The share of pairs, one row of the class and one not, that `score` has in
- * the right order, equal scores counting half: the area under the ROC curve.
- * NaN where a side has no rows; or when memory runs out. */
-double linear_evaluate_auc(uint64_t n, const double *score,
-                           const unsigned char *is_class);
+ * the right order, equal scores counting half: the area under the ROC curve, by
+ * DeLong's interval (Biometrics 44, 1988). NaN where a side has no rows; or
+ * when memory runs out. */
+linear_interval linear_evaluate_auc(uint64_t n, const double *score,
+                                    const unsigned char *is_class);
 
 #endif

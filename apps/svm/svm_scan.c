@@ -9,8 +9,9 @@
 
 #include "svm_parts.h"
 
-/* A run ends when so many scans in a row have bettered neither bound. */
-enum { IDLE_MAX = 20 };
+/* A run ends when so many scans in a row have bettered neither bound; and so
+ * many passes lie between two scans at most. */
+enum { IDLE_MAX = 20, PASSES_MAX = 300 };
 
 /* The groups of the partition that a block of rows belongs to. */
 static uint64_t count_groups(const strads_task *task)
@@ -198,7 +199,10 @@ static strads_err end_scan(strads_commit *commit)
     state->enough = enough(state, commit->tolerance);
     state->scans++;
     state->scan_due = state->rested = false;
-    state->next_scan = 3 * state->visits;
+    state->next_scan =
+        state->visits + (2 * state->visits < PASSES_MAX * state->rows
+                             ? 2 * state->visits
+                             : PASSES_MAX * state->rows);
     svm_judge(state, commit->tolerance);
     return STRADS_OK;
 }
