@@ -13,7 +13,8 @@
  * Pushes are not waited for one by one, neither here nor there: only when the
  * last one is in does the time stop.
  *
- * Medians of the rounds; a table, and JSON. No arguments. */
+ * Medians of the rounds, also of the store's ratio to the raw stream in each of
+ * them; a table, and JSON. No arguments. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -28,7 +29,7 @@
 #include "bench/measuring.h"
 #include "strads/strads.h"
 
-enum { COLS = 1024, ROUNDS = 5, SIZES = 3, MOST_ROWS = 10240 };
+enum { COLS = 1024, ROUNDS = 9, SIZES = 3, MOST_ROWS = 10240 };
 enum { WIDE_ROWS = 64, WIDE_COLS = 16384 };
 
 /* Narrow rows, 2^n of them. */
@@ -36,10 +37,10 @@ enum { HOT = 64, SMALL_ROWS = 4096, SMALL_COLS = 2, SMALL_CALLS = 2000000 };
 
 static const uint32_t rows_of[SIZES] = {64, 1024, MOST_ROWS};
 
-/* How often a size is moved in a round: some 200 MB. */
+/* How often a size is moved in a round: some 160 MB. */
 static int turns(int size)
 {
-    return (int)(51200 / rows_of[size]);
+    return (int)(40960 / rows_of[size]);
 }
 
 /* Of a round: values per second, and ns of processor per value of both ends. */
@@ -56,6 +57,7 @@ typedef struct small_calls {
 
 typedef struct figures {
     pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
+    pace ratio[WAYS][SIZES]; /* of the store to the raw stream */
     small_calls small;
 } figures;
 
@@ -88,6 +90,18 @@ static pace end_stretch(const stretch *s, int size)
     return (pace){.values = values / (bench_wall() - s->began),
                   .cpu =
                       1e9 * (cpu_of(0) + cpu_of(s->other) - s->cpu) / values};
+}
+
+/* Of ratios that were measured one after the other, so that what the machine
+ * does meanwhile is in both of each. */
+static pace median_ratio(const pace *of, const pace *to)
+{
+    double values[ROUNDS], cpu[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++) {
+        values[r] = of[r].values / to[r].values;
+        cpu[r] = of[r].cpu / to[r].cpu;
+    }
+    return (pace){bench_median(values, ROUNDS), bench_median(cpu, ROUNDS)};
 }
 
 static pace median_pace(const pace *of)
@@ -237,6 +251,7 @@ static strads_err time_size(strads_session *s, int way, int size, float *values)
     if (err)
         return err;
     result.store[way][size] = median_pace(store);
+    result.ratio[way][size] = median_ratio(store, floor[BARE_SOCKET]);
     for (int k = 0; k < BARE_KINDS; k++)
         result.bare[way][k][size] = median_pace(floor[k]);
     return STRADS_OK;
@@ -249,6 +264,8 @@ static strads_err run(strads_task *task, strads_session *s)
         return STRADS_OK;
     float *values = calloc((size_t)MOST_ROWS * COLS, sizeof *values);
     must(values != NULL, "memory");
+    for (size_t k = 0; k < (size_t)MOST_ROWS * COLS; k++)
+        values[k] = 1; /* pages of its own, not the one of zeros */
     strads_err err = strads_session_clock(s);
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; !err && size < SIZES; size++)
@@ -381,16 +398,17 @@ static void print_size(int way, int size)
     const pace *store = &result.store[way][size];
     const pace *nng = &result.bare[way][BARE_NNG][size];
     const pace *raw = &result.bare[way][BARE_SOCKET][size];
-    printf("%s %-9d %5.0f (%5.2f) %5.0f (%5.2f) %5.0f (%5.2f) %7.2f %7.2f\n",
+    const pace *ratio = &result.ratio[way][size];
+    printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.0f (%4.2f) %8.2f (%4.2f)\n",
            name, values, 1e-6 * store->values, store->cpu, 1e-6 * nng->values,
-           nng->cpu, 1e-6 * raw->values, raw->cpu, store->values / raw->values,
-           nng->values / raw->values);
+           nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu);
     printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
            "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
            "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
-           "\"raw_cpu_ns\": %.3g}\n",
+           "\"raw_cpu_ns\": %.3g, \"of_raw\": %.3g, "
+           "\"of_raw_cpu\": %.3g}\n",
            name, values, store->values, nng->values, raw->values, store->cpu,
-           nng->cpu, raw->cpu);
+           nng->cpu, raw->cpu, ratio->values, ratio->cpu);
 }
 
 static void print(void)
@@ -403,8 +421,8 @@ static void print(void)
            "load %.1f\n",
            COLS, load[0]);
     printf("and in brackets ns of processor a value, of both ends\n");
-    printf("%-14s %13s %13s %13s %7s %7s\n", "values", "store", "nng_stream",
-           "raw", "of raw", "nng's");
+    printf("%-14s %12s %12s %12s %15s\n", "values", "store", "nng_stream",
+           "raw", "of raw");
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; size < SIZES; size++)
             print_size(way, size);
