@@ -7,8 +7,10 @@
  * once, the others' at the end of the sweep. */
 #include "lda_parts.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double wall_now(void)
@@ -41,8 +43,10 @@ static void lda_end(void *state)
 
     if (!s)
         return;
-    for (uint32_t p = 0; s->assignments && p < s->partitions; p++)
-        free(s->assignments[p].at);
+    for (uint32_t p = 0; s->assignments && p < s->partitions; p++) {
+        if (s->assignments[p])
+            (void)fclose(s->assignments[p]);
+    }
     free(s->assignments);
     free(s->counts.at);
     strads_cut_free(s->cut);
@@ -50,6 +54,19 @@ static void lda_end(void *state)
     strads_lda_model_free(s->model);
     strads_lda_model_free(s->base);
     free(s);
+}
+
+static strads_err open_aside(lda_state *s)
+{
+    s->assignments = calloc(s->partitions, sizeof *s->assignments);
+    if (!s->assignments)
+        return strads_fail(STRADS_ENOMEM, "no memory left");
+    for (uint32_t p = 0; p < s->partitions; p++) {
+        s->assignments[p] = tmpfile();
+        if (!s->assignments[p])
+            return strads_fail(STRADS_EIO, LDA_NO_ROOM_ASIDE, strerror(errno));
+    }
+    return STRADS_OK;
 }
 
 /* Words are dealt by the number of documents that have them. */
@@ -72,6 +89,7 @@ static strads_err deal_words(lda_state *s, const strads_data *data,
 static strads_err lda_begin(const void *config, const strads_data *data,
                             const strads_shape *shape, void **state)
 {
+    const strads_lda_options *options = config;
     lda_state *s = calloc(1, sizeof *s);
 
     if (!s)
@@ -80,12 +98,11 @@ static strads_err lda_begin(const void *config, const strads_data *data,
     s->words = shape->parameters;
     s->documents = shape->rows;
     s->told = (strads_block){.id = shape->blocks};
-    s->assignments = calloc(shape->partitions, sizeof *s->assignments);
-    strads_err err = s->assignments
-                         ? lda_prior_new(&s->prior, config)
-                         : strads_fail(STRADS_ENOMEM, "no memory left");
+    strads_err err = lda_prior_new(&s->prior, options);
+    if (!err && options->keep_assignments)
+        err = open_aside(s);
     if (!err)
-        err = lda_base_read(config, shape->parameters, &s->prior, &s->base);
+        err = lda_base_read(options, shape->parameters, &s->prior, &s->base);
     if (!err)
         err = deal_words(s, data, shape);
     if (err) {

@@ -4,15 +4,21 @@
  * counts, and of the tokens, and whether that is all; then these.
  *
  * Counts are (word, topic, tokens) of the partition's own, words ascending.
- * Tokens go document by document: N, the words, two topics to a number. */
+ * Tokens go document by document: N, the words, two topics to a number. The
+ * coordinator puts them into files aside: they take as much as the data. */
 #include "lda_parts.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 3, PIECE = LDA_PIECE / 4 };
+enum {
+    HEAD = 3,
+    PIECE = LDA_PIECE / 4,
+    PARTS = 16 /* of the tokens that are put in the documents' order at once */
+};
 
 /* ---- partitions tell --------------------------------------------------- */
 
@@ -44,43 +50,66 @@ static uint32_t tell_counts(lda_local *l, const strads_share *share,
     return at;
 }
 
-/* The tokens document by document: they are kept word by word. */
-static strads_err turn_round(lda_local *l, const strads_share *share)
+static strads_err make_room_to_turn(lda_local *l, uint64_t words)
 {
-    const strads_sparse *x = &share->by_col;
-    const uint64_t tokens = l->token[x->lines];
+    uint32_t longest = 0;
 
+    for (uint32_t d = 0; d < l->documents.n; d++)
+        longest = l->length[d] > longest ? l->length[d] : longest;
+    l->most_turned = l->token[words] / PARTS + longest;
     l->document_start =
-        calloc((size_t)l->documents.n + 2, sizeof *l->document_start);
-    l->by_document = malloc((tokens + 1) * sizeof *l->by_document);
-    l->by_document_topic = malloc((tokens + 1) * sizeof *l->by_document_topic);
-    if (!l->document_start || !l->by_document || !l->by_document_topic)
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory left to tell %" PRIu64 " assignments",
-                           tokens);
-    /* start[d + 1] is where document d goes on, and at last where it ends. */
-    for (uint32_t d = 0; d + 1 < l->documents.n; d++)
-        l->document_start[d + 2] = l->document_start[d + 1] + l->length[d];
-    for (uint32_t w = 0; w < x->lines; w++) {
+        calloc((size_t)l->documents.n + 1, sizeof *l->document_start);
+    l->by_document = malloc((l->most_turned + 1) * sizeof *l->by_document);
+    l->by_document_topic =
+        malloc((l->most_turned + 1) * sizeof *l->by_document_topic);
+    if (l->document_start && l->by_document && l->by_document_topic)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory left to tell %" PRIu64 " assignments",
+                       l->token[words]);
+}
+
+/* The tokens of the next documents, document by document: they are kept word by
+ * word, and all are looked at for some. document_start is where a document goes
+ * on while they are put there. */
+static void turn_round(lda_local *l, uint64_t words)
+{
+    const uint64_t first = l->told_document;
+    uint64_t end = first, n = 0;
+
+    for (; end < l->documents.n && n + l->length[end] <= l->most_turned;
+         end++) {
+        l->document_start[end] = n;
+        n += l->length[end];
+    }
+    for (uint32_t w = 0; w < words; w++) {
         const lda_tokens t = lda_tokens_of(l, w);
         for (uint64_t i = 0; i < t.n; i++) {
-            const uint64_t to = l->document_start[t.document[i] + 1]++;
+            if (t.document[i] - first >= end - first)
+                continue;
+            const uint64_t to = l->document_start[t.document[i]]++;
             l->by_document[to] = w;
             l->by_document_topic[to] = t.topic[i];
         }
     }
-    return STRADS_OK;
+    for (uint64_t d = first; d < end; d++)
+        l->document_start[d] -= l->length[d];
+    l->turned = end;
 }
 
-static uint32_t tell_tokens(lda_local *l, uint32_t *out, uint32_t room)
+static uint32_t tell_tokens(lda_local *l, uint64_t words, uint32_t *out,
+                            uint32_t room)
 {
     uint32_t at = 0;
 
     for (; l->told_document < l->documents.n; l->told_document++) {
-        const uint64_t d = l->told_document, from = l->document_start[d];
+        const uint64_t d = l->told_document;
         const uint32_t n = l->length[d], halves = (n + 1) / 2;
         if (at + 1 + n + halves > room)
             break;
+        if (d == l->turned)
+            turn_round(l, words);
+        const uint64_t from = l->document_start[d];
         out[at] = n;
         memcpy(out + at + 1, l->by_document + from, n * sizeof *out);
         if (n)
@@ -97,18 +126,20 @@ strads_err lda_tell(strads_task *task)
     const strads_lda_options *options = task->config;
     lda_local *l = task->local;
     uint32_t *out = (uint32_t *)(void *)task->partial;
+    const uint64_t words = task->share->by_col.lines;
     const bool keeps = options->keep_assignments;
     strads_err err = STRADS_OK;
 
     if (keeps && !l->by_document)
-        err = turn_round(l, task->share);
+        err = make_room_to_turn(l, words);
     if (err)
         return err;
     out[0] = tell_counts(l, task->share, out + HEAD, PIECE - HEAD);
     out[1] = 0;
-    bool all = l->told_word == task->share->by_col.lines;
+    bool all = l->told_word == words;
     if (all && keeps) {
-        out[1] = tell_tokens(l, out + HEAD + out[0], PIECE - HEAD - out[0]);
+        out[1] =
+            tell_tokens(l, words, out + HEAD + out[0], PIECE - HEAD - out[0]);
         all = l->told_document == l->documents.n;
     }
     out[2] = all;
@@ -133,6 +164,13 @@ static strads_err keep(lda_stream *stream, const uint32_t *from, size_t n)
         memcpy(stream->at + stream->n, from, n * sizeof *from);
     stream->n += n;
     return STRADS_OK;
+}
+
+static strads_err put_aside(FILE *file, const uint32_t *from, size_t n)
+{
+    if (n == 0 || fwrite(from, sizeof *from, n, file) == n)
+        return STRADS_OK;
+    return strads_fail(STRADS_EIO, LDA_NO_ROOM_ASIDE, strerror(errno));
 }
 
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
@@ -305,8 +343,8 @@ strads_err lda_gathered(strads_commit *commit)
                                "another version or is broken");
         const size_t n = HEAD + (size_t)at[0] + at[1];
         err = keep(&s->counts, at + HEAD, at[0]);
-        if (!err)
-            err = keep(&s->assignments[p], at + HEAD + at[0], at[1]);
+        if (!err && s->assignments)
+            err = put_aside(s->assignments[p], at + HEAD + at[0], at[1]);
         s->all_told = s->all_told && at[2];
         at += n;
         left -= n;

@@ -2,6 +2,8 @@
 #ifndef LDA_PARTS_H
 #define LDA_PARTS_H
 
+#include <stdio.h>
+
 #include <strads/lda.h>
 
 #include "lda_kernels.h"
@@ -122,8 +124,9 @@ typedef struct lda_local {
     uint32_t *by_document; /* words, document by document, then topics */
     uint16_t *by_document_topic;
     uint64_t *document_start;
-    strads_lda_model *base; /* what the run goes on from, or NULL */
-    lda_mh *mh;             /* from the second sweep on, or NULL */
+    uint64_t turned, most_turned; /* documents up to here; tokens at once */
+    strads_lda_model *base;       /* what the run goes on from, or NULL */
+    lda_mh *mh;                   /* from the second sweep on, or NULL */
 } lda_local;
 
 strads_err lda_open(const strads_task *task, void **local);
@@ -173,14 +176,18 @@ typedef struct lda_state {
     double log_likelihood, tokens;
     strads_block told; /* the block of LDA_GATHER */
     bool all_told;
-    lda_stream counts;       /* word, topic, count */
-    lda_stream *assignments; /* [partitions] N, words, topics */
+    lda_stream counts;  /* word, topic, count */
+    FILE **assignments; /* [partitions] N, words, topics; or NULL */
     strads_lda_model *model;
     strads_lda_model *base; /* what the run goes on from, or NULL */
     bool has_base;          /* its totals are in the shared ones */
     double base_log, base_beta;
 } lda_state;
 
+/* A sentence about files without a name that assignments wait in. */
+#define LDA_NO_ROOM_ASIDE                                                   \
+    "assignments cannot be kept in a temporary file: %s: make room in the " \
+    "temporary folder, or leave them out"
 strads_err lda_gathered(strads_commit *commit);
 /* ---- going on from a model: lda_base.c --------------------------------- */
 

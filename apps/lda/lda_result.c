@@ -63,13 +63,28 @@ static void write_document(FILE *file, const uint32_t *words, uint32_t n)
     (void)fputc('\n', file);
 }
 
-static void write_stream(FILE *file, const lda_stream *stream)
+/* From where a partition's documents wait. */
+static strads_err write_aside(FILE *file, FILE *aside)
 {
-    for (size_t at = 0; at < stream->n;) {
-        const uint32_t n = stream->at[at];
-        write_document(file, stream->at + at + 1, n);
-        at += 1 + (size_t)n + (n + 1) / 2;
+    enum { MOST = 65536 * 3 / 2 }; /* of a document */
+    uint32_t *words = malloc(MOST * sizeof *words), n;
+
+    if (!words)
+        return strads_fail(STRADS_ENOMEM, "no memory left for a document");
+    bool good = fseek(aside, 0, SEEK_SET) == 0;
+    while (good && fread(&n, sizeof n, 1, aside) == 1) {
+        const size_t numbers = (size_t)n + (n + 1) / 2;
+        good = numbers <= MOST &&
+               fread(words, sizeof *words, numbers, aside) == numbers;
+        if (good)
+            write_document(file, words, n);
     }
+    good = good && !ferror(aside);
+    free(words);
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EIO,
+                              "assignments cannot be read back from their "
+                              "temporary file");
 }
 
 static strads_err cannot(const char *path, int why)
@@ -85,7 +100,7 @@ strads_err strads_lda_assignments_write(const strads_result *result,
     char *aside = NULL;
     strads_err err = STRADS_OK;
 
-    if (!s->all_told || (s->tokens > 0 && s->assignments[0].n == 0))
+    if (!s->all_told || !s->assignments)
         return strads_fail(STRADS_ESTATE,
                            "the run has not kept its assignments");
     if (asprintf(&aside, "%s.part", path) < 0)
@@ -96,13 +111,14 @@ strads_err strads_lda_assignments_write(const strads_result *result,
         free(aside);
         return err;
     }
-    for (uint32_t p = 0; p < s->partitions; p++)
-        write_stream(file, &s->assignments[p]);
+    for (uint32_t p = 0; p < s->partitions && !err; p++)
+        err = write_aside(file, s->assignments[p]);
     bool bad = ferror(file) != 0;
-    if (fclose(file) != 0 || bad || rename(aside, path) != 0) {
+    bad = fclose(file) != 0 || bad;
+    if (!err && (bad || rename(aside, path) != 0))
         err = cannot(path, errno ? errno : ENOSPC);
+    if (err)
         (void)unlink(aside);
-    }
     free(aside);
     return err;
 }

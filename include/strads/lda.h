@@ -36,7 +36,8 @@ typedef struct strads_lda_options {
                               one step a report); NULL: "no" */
     bool fit_beta;         /* learn beta in the same way */
     uint32_t burn_in;      /* sweeps before either is learned; default 10 */
-    bool keep_assignments; /* keep each token's topic in the result */
+    bool keep_assignments; /* keep each token's topic in the result, that is
+                              in temporary files; STRADS_EIO: they are full */
     const char *sampler; /* "exact", or "mh": Metropolis-Hastings with proposals
                             by word and document, from the second sweep on;
                             NULL: "exact" */
