@@ -46,4 +46,50 @@ trains '1 1:1\n-2 2:1\n' 0 1 0.8 --lambda 0.1 --positive
 printf '1\n2\n' >none.svm
 refuses 2 'none.svm: has no columns' lasso train none.svm --model n.json
 [ ! -e n.json ] || fail "no columns left a model"
+
+# Classes: separable, with a column that is 0 and one that is there twice; one
+# label alone; labels that are words; columns of 1e-8 beside 1e8
+awk 'BEGIN { for (i = 0; i < 60; i++) { y = i % 2 ? 7 : -2.5
+    u = (i * 37 % 60) / 60 - .5; v = (i * 23 % 60) / 60 - .5
+    printf "%g 1:%g 2:%g 3:0 4:%g\n", y, u + (y > 0 ? .8 : -.8), v, v } }' \
+    >apart.svm
+sed 's/^[^ ]*/5/' apart.svm >one.svm
+sed 's/^[^ ]*/yes/' apart.svm >words.svm
+awk 'BEGIN { for (i = 0; i < 60; i++) { y = i % 2 ? 1 : -1
+    u = (i * 37 % 60) / 60 - .5; v = (i * 23 % 60) / 60 - .5
+    printf "%d 1:%.9g 2:%.9g\n", y, (u + .3 * y) * 1e-8,
+        (v + .3 * y) * 1e8 } }' >far.svm
+awk '{ for (k = 2; k <= 3; k++) { split($k, e, ":"); q[k] += e[2] ^ 2 }
+    row[NR] = $0 }
+    END { for (i = 1; i <= NR; i++) { split(row[i], f, " ")
+        printf "%s", f[1]
+        for (k = 2; k <= 3; k++) { split(f[k], e, ":")
+            printf " %d:%.17g", e[1], e[2] / sqrt(q[k] / NR) }
+        print "" } }' far.svm >near.svm
+for how in "svm --loss hinge" "svm --loss squared-hinge" "svm --l1-ratio 1" \
+    "svm --l1-ratio 0 --intercept" "logistic" "logistic --l1-ratio 0" \
+    "logistic --l1-ratio 0.5 --intercept"; do
+    # shellcheck disable=SC2086 # words
+    set -- $how
+    program=$1
+    shift
+    for workers in 1 2 4; do
+        gives 0 "$program" train apart.svm "$@" --workers $workers \
+            --model m.json
+        says err "labels -2.5,7: the second is positive"
+        gives 0 "$program" evaluate m.json apart.svm
+        says out "accuracy     1 (" "AUC          1 ("
+        refuses 2 "all rows have the label 5" "$program" train one.svm "$@" \
+            --workers $workers --quiet
+    done
+    refuses 2 "words.svm: line 1: found 'yes', expected a label" "$program" \
+        train words.svm "$@" --quiet
+    gives 0 "$program" train far.svm "$@" --standardize --model far.json
+    gives 0 "$program" train near.svm "$@" --model near.json
+    case $how in
+    *intercept*) ;; # deviations, not root mean squares
+    *) near "$(member far.json objective)" "$(member near.json objective)" \
+        2e-6 "columns of unequal scale, $how" ;;
+    esac
+done
 finish

@@ -109,4 +109,10 @@ sed 's/^7/7.5/' hand.svm >half.svm
 refuses 2 "is not a whole number" svm train half.svm --quiet \
     --model half.liblinear
 [ ! -e half.liblinear ] || fail "half a model was left behind"
+
+# What liblinear has no model of is told before anything is trained
+refuses 2 "liblinear has no model like this" lasso train hand.svm \
+    --model m.liblinear
+refuses 2 "liblinear has no model like this" logistic train hand.svm \
+    --multiclass softmax --model m.liblinear
 finish

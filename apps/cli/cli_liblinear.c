@@ -310,12 +310,13 @@ static strads_err find_solver(const strads_model *model, kind *out)
             (!multi || loss || strcmp(multi, s->value) == 0))
             out->solver = s;
     }
-    if (!out->solver || (out->solver->classifies && !out->classes))
-        return strads_fail(STRADS_EINVAL,
-                           "liblinear has no model like this one of %s: write "
-                           "it under a name that does not end in .liblinear",
-                           model->program);
-    return STRADS_OK;
+    return out->solver
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "liblinear has no model like this one of %s: "
+                             "write it under a name that does not end in "
+                             ".liblinear",
+                             model->program);
 }
 
 static void write_number(FILE *file, double value)
@@ -377,7 +378,10 @@ static strads_err write_liblinear(const strads_model *model, FILE *file)
     if (!err) {
         (void)fprintf(file, "solver_type %s\n", k.solver->name);
         if (k.solver->classifies)
-            err = write_labels(file, k.classes);
+            err = k.classes ? write_labels(file, k.classes)
+                            : strads_fail(STRADS_EINVAL,
+                                          "the model does not name its labels, "
+                                          "which liblinear's have to");
         else
             (void)fputs("nr_class 2\n", file);
     }
@@ -390,13 +394,32 @@ static strads_err write_liblinear(const strads_model *model, FILE *file)
     return err;
 }
 
-strads_err cli_model_write(const strads_model *model, const char *path)
+static bool is_liblinear(const char *path)
 {
     static const char end[] = ".liblinear";
     const size_t n = strlen(path), m = sizeof end - 1;
+
+    return n >= m && strcmp(path + n - m, end) == 0;
+}
+
+strads_err cli_model_check(const char *path, const char *program,
+                           const char *options)
+{
+    const strads_model model = {.program = program, .options = options};
+    kind k = {0};
+    strads_err err = STRADS_OK;
+
+    if (is_liblinear(path))
+        err = find_solver(&model, &k);
+    json_decref(k.options);
+    return err;
+}
+
+strads_err cli_model_write(const strads_model *model, const char *path)
+{
     sti_aside aside = {0};
 
-    if (n < m || strcmp(path + n - m, end) != 0)
+    if (!is_liblinear(path))
         return strads_model_write(model, path);
     strads_err err = sti_aside_open(path, &aside);
     if (!err)

@@ -15,4 +15,9 @@ strads_err cli_model_read(const char *path, const char *program,
  * strads_model_write. STRADS_EINVAL: not a model that liblinear can have. */
 strads_err cli_model_write(const strads_model *model, const char *path);
 
+/* STRADS_EINVAL: a model of that program, with these options (JSON), cannot be
+ * written to a file of that name. */
+strads_err cli_model_check(const char *path, const char *program,
+                           const char *options);
+
 #endif

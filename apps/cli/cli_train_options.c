@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli_job.h"
+#include "cli_liblinear.h"
 #include "cli_options.h"
 #include "cli_plan.h"
 #include "engine/base/aside.h"
@@ -183,5 +184,13 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
     if (!err && j->train->check) {
         err = j->train->check(j->train->arg, j->config);
     }
-    return err ? err : cli_job_keep_options(j);
+    if (!err) {
+        err = cli_job_keep_options(j);
+    }
+    if (!err && j->files.model &&
+        j->train->program->kind == STRADS_KIND_SAMPLES) {
+        err = cli_model_check(j->files.model, cli_train_model(j->train),
+                              j->config_text);
+    }
+    return err;
 }
