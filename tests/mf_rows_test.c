@@ -12,7 +12,19 @@
 #include "tests/mf_trial.h"
 
 static char folder[] = "/tmp/strads-mf-rows-XXXXXX";
-static char train_path[64], test_path[64], counts_path[64];
+static char train_path[64], test_path[64], counts_path[64], wide_path[64];
+
+/* The training ratings, of items whose numbers need more than 16 bits. */
+static void write_wide(void)
+{
+    FILE *in = fopen(train_path, "r"), *out = fopen(wide_path, "w");
+    cr_assert(in && out);
+    unsigned user, item;
+    double rating;
+    while (fscanf(in, "%u %u %lf", &user, &item, &rating) == 3)
+        (void)fprintf(out, "%u %u %.4f\n", user, 250 * item, rating);
+    cr_assert_eq(fclose(in) + fclose(out), 0);
+}
 
 static void make_files(void)
 {
@@ -23,6 +35,8 @@ static void make_files(void)
     cr_assert_eq(mf_planted_write(train_path, 0, .4), 0);
     cr_assert_eq(mf_planted_write(test_path, .4, .5), 0);
     cr_assert_eq(mf_planted_counts_write(counts_path), 0);
+    (void)snprintf(wide_path, sizeof wide_path, "%s/wide", folder);
+    write_wide();
 }
 
 static void remove_files(void)
@@ -30,6 +44,7 @@ static void remove_files(void)
     (void)unlink(train_path);
     (void)unlink(test_path);
     (void)unlink(counts_path);
+    (void)unlink(wide_path);
     cr_expect_eq(rmdir(folder), 0, "something was left in %s", folder);
 }
 
@@ -105,11 +120,12 @@ static double scale_of(const view *v)
     return sqrt(squares / n - (v->o->nonnegative ? 0 : sum * sum / n / n));
 }
 
-static view open_view(const strads_mf_options *o, uint32_t partitions)
+static view open_view(const char *path, const strads_mf_options *o,
+                      uint32_t partitions)
 {
     view v = {.o = o};
-    v.result = mf_trial_run(path_of(o), o, 2, partitions, false);
-    v.data = mf_trial_read(path_of(o), 1);
+    v.result = mf_trial_run(path, o, 2, partitions, false);
+    v.data = mf_trial_read(path, 1);
     v.x = &strads_data_share(v.data, 0)->by_row;
     v.users = v.x->lines;
     v.p = strads_mf_users(strads_result_state(v.result));
@@ -199,7 +215,7 @@ Test(mf_rows, the_objective_falls_and_is_what_the_factors_say)
         for (uint32_t k = 1; k < n; k++)
             cr_expect_leq(f[k], f[k - 1] * (1 + 1e-6), "trial %zu, sweep %u", t,
                           k + 1);
-        view v = open_view(&trials[t], 3);
+        view v = open_view(path_of(&trials[t]), &trials[t], 3);
         const double now = loss(&v) + penalty(&v);
         cr_expect_float_eq(f[n - 1], now, 1e-4 * now, "trial %zu: %.9g, %.9g",
                            t, f[n - 1], now);
@@ -246,9 +262,9 @@ static void find_slope(const view *v, uint64_t u, const gsl_matrix *a,
 }
 
 /* Returns how many factors were held at 0. */
-static uint64_t check_users(const strads_mf_options *o)
+static uint64_t check_users_of(const char *path, const strads_mf_options *o)
 {
-    view v = open_view(o, 2);
+    view v = open_view(path, o, 2);
     const size_t n = v.width - 1;
     gsl_matrix *a = gsl_matrix_alloc(n, n);
     gsl_vector *b = gsl_vector_alloc(n);
@@ -283,11 +299,21 @@ static uint64_t check_users(const strads_mf_options *o)
     return zeros;
 }
 
+static uint64_t check_users(const strads_mf_options *o)
+{
+    return check_users_of(path_of(o), o);
+}
+
 Test(mf_rows, a_user_by_least_squares_is_the_closed_form_for_the_items)
 {
     (void)check_users(&trials[0]);
     (void)check_users(&trials[2]);
     (void)check_users(&trials[7]);
+}
+
+Test(mf_rows, there_may_be_more_items_than_16_bits_count)
+{
+    (void)check_users_of(wide_path, &trials[2]);
 }
 
 Test(mf_rows, a_user_of_implicit_feedback_is_the_closed_form_over_all_pairs)
@@ -350,7 +376,7 @@ Test(mf_rows, sgd_comes_to_the_minimum_of_an_unweighted_penalty)
     double f[2];
     for (int sgd = 0; sgd < 2; sgd++) {
         config.method = sgd ? "sgd" : "als";
-        view v = open_view(&config, 2);
+        view v = open_view(path_of(&config), &config, 2);
         f[sgd] = loss(&v) + penalty(&v);
         close_view(&v);
     }

@@ -168,13 +168,15 @@ size_t mf_partial_none(const strads_task *task)
     return 0;
 }
 
-/* Items: into the table, by who has the block first. */
+/* Items: into the table, by who has the block first. What the table and the
+ * coordinator gather from now on takes the ratings' room. */
 strads_err mf_update_items(strads_task *task)
 {
     mf_local *l = task->local;
     const mf_items *items = task->object;
     const double sd = l->scale.sd, root = sqrt(sd);
 
+    mf_forget_ratings(l);
     if (task->step > 0)
         return STRADS_OK;
     if (l->undo) {

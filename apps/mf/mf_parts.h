@@ -69,14 +69,19 @@ typedef struct mf_samples {
 /* Solving for whole rows, see mf_rows.c. */
 typedef struct mf_rows {
     mf_room room;
-    /* Ratings by item: the users are this partition's. With those by user,
-     * which the share has, 16 bytes a rating. */
+    /* Ratings trained on, twice: x, or r where feedback is implicit. By item,
+     * with this partition's users, and by user, in place of the share's, with
+     * items of 16 bits if these are enough: 14 bytes a rating, or 16. */
     uint64_t *item_start; /* [items + 1] */
     uint32_t *item_user;
-    float *item_value; /* x, or r where feedback is implicit */
-    float *q;          /* [items x stride] as they are when users are solved */
-    float *gram;       /* [stride x stride] of users; implicit feedback only */
-    bool began;        /* users have been solved for once */
+    float *item_value;
+    uint64_t *user_start; /* [users + 1] */
+    uint16_t *user_item;  /* NULL: there are too many items */
+    uint32_t *user_item_wide;
+    float *user_value;
+    float *q;    /* [items x stride] as they are when users are solved */
+    float *gram; /* [stride x stride] of users; implicit feedback only */
+    bool began;  /* users have been solved for once */
     /* Of one row, [most ratings]. */
     uint32_t *index;
     float *target, *weight, *error;
@@ -337,6 +342,8 @@ strads_err mf_objective(void *state, strads_report *report);
 /* mf_state.c */
 strads_err mf_open(const strads_task *task, void **local);
 void mf_close(void *local);
+/* Training is over: gives back what it took. */
+void mf_forget_ratings(mf_local *l);
 strads_err mf_begin(const void *config, const strads_data *data,
                     const strads_shape *shape, void **state);
 void mf_end(void *state);

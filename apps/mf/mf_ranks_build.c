@@ -14,6 +14,7 @@ void mf_ranks_free(mf_ranks *r)
     free(r->left);
     free(r->q);
     free(r->pair);
+    *r = (mf_ranks){0};
 }
 
 static strads_err make_room(mf_local *l, uint64_t ratings)

@@ -139,27 +139,23 @@ strads_err mf_update_spread(strads_task *task)
 
 /* ---- users ------------------------------------------------------------- */
 
-/* Those of its ratings that are trained on, in the room for a row. */
-static mf_line user_line(mf_local *l, const strads_task *task, uint64_t u)
+static mf_line user_line(mf_local *l, uint64_t u)
 {
-    mf_rows *r = &l->rows;
-    const strads_sparse *x = &task->share->by_row;
-    const uint64_t salt = mf_hold_salt(task->seed, task->share->rows.begin + u);
-    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const mf_rows *r = &l->rows;
+    const uint64_t first = r->user_start[u];
     mf_line line = {.factor = r->q,
                     .stride = l->stride,
+                    .n = (uint32_t)(r->user_start[u + 1] - first),
                     .index = r->index,
-                    .target = r->target};
+                    .target = r->user_value + first};
 
-    for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
-        const uint32_t i = x->index[e];
-        r->index[line.n] = i;
-        r->target[line.n] =
-            (mf_value(x, e) - mean) * per - l->user_bias[u] - l->item_bias[i];
-        line.n += !mf_is_held(salt, i, l->held_below);
-    }
+    if (r->user_item)
+        for (uint32_t k = 0; k < line.n; k++)
+            r->index[k] = r->user_item[first + k];
+    else
+        line.index = r->user_item_wide + first;
     if (l->options.implicit)
-        weigh(l, r->target, &line);
+        weigh(l, r->user_value + first, &line);
     return line;
 }
 
@@ -256,7 +252,7 @@ strads_err mf_update_solve(strads_task *task)
         mf_gram(&r->room, r->q, l->items, l->stride, r->items_gram);
     for (uint64_t u = 0; u < l->users; u++) {
         float *p = l->p + u * l->stride;
-        mf_line line = user_line(l, task, u);
+        mf_line line = user_line(l, u);
         task->partial[MF_LOSS] += solve_user(l, &line, p);
         task->partial[MF_PENALTY] +=
             ridge_of(l, NULL, line.n).penalty * square_of(p, l->stride);

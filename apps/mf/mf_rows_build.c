@@ -1,5 +1,5 @@
-/* What solving by row needs before its first sweep: the ratings by item beside
- * those by user, which the share has, and room for one row. */
+/* What solving by row needs before its first sweep: the ratings by item and by
+ * user, which replace the share's, and room for one row. */
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +43,10 @@ void mf_rows_free(mf_rows *r)
     free(r->item_start);
     free(r->item_user);
     free(r->item_value);
+    free(r->user_start);
+    free(r->user_item);
+    free(r->user_item_wide);
+    free(r->user_value);
     free(r->q);
     free(r->gram);
     free(r->index);
@@ -51,65 +55,91 @@ void mf_rows_free(mf_rows *r)
     free(r->error);
     mf_room_close(&r->room);
     free(r->items_gram);
+    *r = (mf_rows){0};
 }
 
-/* ---- ratings by item --------------------------------------------------- */
+/* ---- ratings by item and by user --------------------------------------- */
 
 static void count(mf_local *l, const strads_task *task, const mf_split *split)
 {
-    uint64_t *start = l->rows.item_start;
+    mf_rows *r = &l->rows;
 
     for (uint64_t u = 0; u < l->users; u++) {
         const uint64_t n = mf_split_count(split, l, task, u);
+        r->user_start[u + 1] = r->user_start[u] + n;
         for (uint64_t k = 0; k < n; k++)
-            start[split->item[k] + 1]++;
+            r->item_start[split->item[k] + 1]++;
     }
     for (uint32_t i = 0; i < l->items; i++)
-        start[i + 1] += start[i];
+        r->item_start[i + 1] += r->item_start[i];
 }
 
 /* Users come in order, so each item's do. */
 static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
                       uint64_t u, uint64_t *item_at)
 {
+    mf_rows *r = &l->rows;
     const uint64_t n = mf_split_take(split, l, task, u);
+    const uint64_t first = r->user_start[u];
 
     for (uint64_t k = 0; k < n; k++) {
-        const uint64_t at = item_at[split->item[k]]++;
-        l->rows.item_user[at] = (uint32_t)u;
-        l->rows.item_value[at] = split->left[k];
+        const uint32_t i = split->item[k];
+        const uint64_t at = item_at[i]++;
+        r->item_user[at] = (uint32_t)u;
+        r->item_value[at] = split->left[k];
+        if (r->user_item)
+            r->user_item[first + k] = (uint16_t)i;
+        else
+            r->user_item_wide[first + k] = i;
     }
+    memcpy(r->user_value + first, split->left, sizeof(float) * n);
 }
 
 static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
 {
     const size_t bytes = sizeof(uint64_t) * (l->items + 1);
-    uint64_t *item_at = malloc(bytes);
+    uint64_t *item_at = malloc(bytes), spent = 0;
 
     if (!item_at)
         return mf_no_memory("items", bytes);
     memcpy(item_at, l->rows.item_start, bytes);
-    for (uint64_t u = 0; u < l->users; u++)
+    for (uint64_t u = 0; u < l->users; u++) {
         fill_user(l, task, split, u, item_at);
+        spent = mf_spend(task->share, spent, u + 1);
+    }
     free(item_at);
     return STRADS_OK;
+}
+
+static bool room_for_ratings(mf_local *l)
+{
+    mf_rows *r = &l->rows;
+    const uint64_t n = r->user_start[l->users];
+
+    r->item_user = malloc(sizeof(*r->item_user) * (n + 1));
+    r->item_value = malloc(sizeof(*r->item_value) * (n + 1));
+    r->user_value = malloc(sizeof(*r->user_value) * (n + 1));
+    if (l->items <= UINT16_MAX + 1)
+        r->user_item = malloc(sizeof(*r->user_item) * (n + 1));
+    else
+        r->user_item_wide = malloc(sizeof(*r->user_item_wide) * (n + 1));
+    return r->item_user && r->item_value && r->user_value &&
+           (r->user_item || r->user_item_wide);
 }
 
 static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
 {
     mf_rows *r = &l->rows;
-    const uint64_t ratings = task->share->by_row.nnz;
 
     r->item_start = calloc((uint64_t)l->items + 1, sizeof(*r->item_start));
-    if (!r->item_start)
-        return mf_no_memory("items", 8ULL * l->items);
+    r->user_start = calloc(l->users + 1, sizeof(*r->user_start));
+    if (!r->item_start || !r->user_start)
+        return mf_no_memory("users and items", 8 * (l->users + l->items));
     count(l, task, split);
-    r->item_user = malloc(sizeof(*r->item_user) * (ratings + 1));
-    r->item_value = malloc(sizeof(*r->item_value) * (ratings + 1));
-    if (!r->item_user || !r->item_value || !room_for_factors(l) ||
+    if (!room_for_ratings(l) || !room_for_factors(l) ||
         !room_for_row(l, split->most))
-        return mf_no_memory("the ratings by item and all factors",
-                            8 * ratings +
+        return mf_no_memory("the ratings, twice, and all factors",
+                            16 * r->user_start[l->users] +
                                 4 * l->stride * (l->users + l->items));
     const strads_err err = mf_split_counted(split, l);
     return err ? err : fill(l, task, split);

@@ -7,7 +7,7 @@
 
 /* Equations of a block of items that travels, and how many such blocks of each
  * partition are out at once: what a lap may take of memory, beyond factors. */
-enum { EQUATIONS_BYTES = 2 << 20, BLOCKS_OUT = 8 };
+enum { EQUATIONS_BYTES = 2 << 20, BLOCKS_OUT = 4 };
 
 uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
                         uint32_t partitions)

@@ -85,6 +85,16 @@ strads_err mf_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
+void mf_forget_ratings(mf_local *l)
+{
+    free(l->rating);
+    free(l->p_good);
+    l->rating = NULL;
+    l->p_good = NULL;
+    mf_rows_free(&l->rows);
+    mf_ranks_free(&l->ranks);
+}
+
 void mf_close(void *local)
 {
     mf_local *l = local;
@@ -92,12 +102,11 @@ void mf_close(void *local)
     for (uint32_t b = 0; l->q_good && b < l->blocks; b++)
         free(l->q_good[b]);
     free(l->q_good);
+    mf_forget_ratings(l);
     free(l->p);
-    free(l->p_good);
     free(l->order);
     free(l->cell);
     free(l->first);
-    free(l->rating);
     free(l->held.start);
     free(l->held.sample);
     free(l->test.start);
@@ -107,8 +116,6 @@ void mf_close(void *local)
     free(l->item_n);
     free(l->item_bias);
     free(l->user_bias);
-    mf_rows_free(&l->rows);
-    mf_ranks_free(&l->ranks);
     strads_cut_free(l->cut);
     free(l);
 }
