@@ -8,6 +8,9 @@
 #include "tests/nodes_team.h"
 
 enum { ROWS = 64, COLS = 128, CLOCKS = 40, ROW_BYTES = 8 * COLS };
+enum { WIDE = 2048 };
+
+static uint32_t cols = COLS; /* or WIDE, of loops that do not read */
 
 /* What each loop does in a clock. */
 static struct {
@@ -22,16 +25,16 @@ static strads_err knob_shape(const void *config, const strads_data *data,
 {
     (void)config, (void)data;
     shape->parameters = ROWS;
-    shape->width = COLS;
+    shape->width = cols;
     return STRADS_OK;
 }
 
 static strads_err add_rows(strads_session *session)
 {
-    double delta[COLS];
+    double delta[WIDE];
     strads_err err = STRADS_OK;
     for (uint32_t r = 0; !err && r < plan.changes; r++) {
-        for (uint32_t j = 0; j < COLS; j++)
+        for (uint32_t j = 0; j < cols; j++)
             delta[j] = plan.add * (plan.graded ? r + 1 : 1);
         err = strads_session_inc_row(session, 0, r, delta);
     }
@@ -86,7 +89,7 @@ static strads_progress run_with(const strads_engine_options *options)
     for (uint32_t r = 0; r < ROWS; r++) {
         const double each =
             r < plan.changes ? plan.add * (plan.graded ? r + 1 : 1) : 0;
-        cr_assert_float_eq(value[r * COLS + COLS - 1], 2 * CLOCKS * each,
+        cr_assert_float_eq(value[r * cols + cols - 1], 2 * CLOCKS * each,
                            1e-9 * (1 + 2 * CLOCKS * each), "row %u", r);
     }
     const strads_progress progress = *strads_result_progress(result);
@@ -172,6 +175,21 @@ Test(loop_options, a_full_window_has_a_loop_wait_for_acknowledgements)
     strads_engine_options narrow = plain;
     narrow.window = 1;
     cr_expect_gt(run_with(&narrow).network_seconds, 0);
+}
+
+/* A clock's rows are four pieces of a push, of which one may be under way. */
+Test(loop_options, rows_that_leave_before_their_clock_ends_wait_for_room)
+{
+    plan.add = 1;
+    plan.changes = ROWS;
+    plan.graded = true;
+    cols = WIDE;
+    strads_engine_options narrow = plain;
+    narrow.window = 1;
+    const strads_progress progress = run_with(&narrow);
+    cr_expect_gt(progress.network_seconds, 0);
+    cr_expect_geq(progress.bytes_received,
+                  (uint64_t)CLOCKS * ROWS * WIDE * sizeof(double));
 }
 
 static void refused(const strads_engine_options *options)
