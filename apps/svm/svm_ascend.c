@@ -146,7 +146,7 @@ static void visit_group(visit *v, const group *g)
             const bool inside = svm_is_inside(x, local->flat);
             v->visits++;
             if (rise > 0) {
-                v->worst = fmax(v->worst, rise);
+                v->worst = svm_larger(v->worst, rise);
                 v->gap += ascend(v, x, &row, z);
             } else {
                 x->rests = rise < -v->steep;

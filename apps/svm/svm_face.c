@@ -87,7 +87,7 @@ static bool move(svm_sample *x, double flat, double by, double *owed)
     const double high = flat > 0 && x->b < 0 ? 0 : x->high;
     const double to = x->b + by;
 
-    x->b = fmin(fmax(to, low), high);
+    x->b = svm_smaller(svm_larger(to, low), high);
     *owed = x->b - to;
     return svm_is_inside(x, flat);
 }

@@ -18,6 +18,17 @@
 
 #include "svm_entropy.h"
 
+/* Of two numbers; fmax and fmin, which also know of NaN, are calls. */
+static inline double svm_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double svm_smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 typedef enum svm_loss_kind {
     SVM_HINGE,
     SVM_SQUARED_HINGE,
@@ -83,7 +94,7 @@ static inline double svm_best(const svm_sample *x, double flat, double safety,
         best = (slope + flat) / curvature;
     else
         best = 0;
-    return fmin(fmax(best, x->low), x->high);
+    return svm_smaller(svm_larger(best, x->low), x->high);
 }
 
 /* Whether D is smooth in b there: between two bounds, and off the corner that
@@ -120,7 +131,7 @@ static inline double svm_smooth(const svm_sample *x, double flat, double sigma,
     *h = bend > 0 && b > x->low && b < x->high && (flat == 0 || b != 0)
              ? 1 / bend
              : 0;
-    return fmin(fmax(b, x->low), x->high);
+    return svm_smaller(svm_larger(b, x->low), x->high);
 }
 
 /* Where the maximum in loss(r) is taken: what b a given z asks for. */
@@ -132,7 +143,7 @@ static inline double svm_answer(const svm_sample *x, double flat, double z)
     const double t = fabs(r) - flat;
     double b = t > 0 ? copysign(x->ridge > 0 ? t / x->ridge : INFINITY, r) : 0;
 
-    return fmin(fmax(b, x->low), x->high);
+    return svm_smaller(svm_larger(b, x->low), x->high);
 }
 
 /* How steeply D rises in b, upward and downward; at a bound there is no way
@@ -156,9 +167,9 @@ static inline double svm_rise_down(const svm_sample *x, double flat, double b,
 static inline double svm_rise(const svm_sample *x, double flat, double b,
                               double z)
 {
-    return svm_has_entropy(x)
-               ? INFINITY
-               : fmax(svm_rise_up(x, flat, b, z), svm_rise_down(x, flat, b, z));
+    return svm_has_entropy(x) ? INFINITY
+                              : svm_larger(svm_rise_up(x, flat, b, z),
+                                           svm_rise_down(x, flat, b, z));
 }
 
 /* One side of the loss: the largest b (t - d/2 b) for 0 <= b <= most. */
@@ -192,7 +203,8 @@ static inline double svm_dual_at(const svm_sample *x, double flat, double b)
 static inline double svm_gap_at(const svm_sample *x, double flat, double b,
                                 double z)
 {
-    return fmax(svm_loss_at(x, flat, z) - svm_dual_at(x, flat, b) + z * b, 0);
+    return svm_larger(svm_loss_at(x, flat, z) - svm_dual_at(x, flat, b) + z * b,
+                      0);
 }
 
 #endif

@@ -75,9 +75,10 @@ static uint32_t count_parts(const svm_state *state, double entries)
  * move together move w to and fro along what they have in common. */
 static uint32_t part_of(const svm_pool *pool, uint64_t group)
 {
-    return (
-        uint32_t)(strads_random_bits(pool->begin, PARTS, pool->pass, group) %
-                  pool->parts);
+    return pool->parts == 1 ? 0
+                            : (uint32_t)(strads_random_bits(pool->begin, PARTS,
+                                                            pool->pass, group) %
+                                         pool->parts);
 }
 
 /* Cuts the groups of a pass into parts; the most promising comes first. */

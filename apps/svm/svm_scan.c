@@ -54,11 +54,11 @@ strads_err svm_update_scan(strads_task *task)
         local->anchor[i] = task->value[svm_at(local, i)] = x->b;
         x->rests = rise < -fall;
         if (!x->rests) {
-            *group = fmax(*group, 0);
+            *group = svm_larger(*group, 0);
             entries[i / size] += (double)row.n;
         }
         if (rise > 0)
-            *group += fmax(loss - dual + z * x->b, 0);
+            *group += svm_larger(loss - dual + z * x->b, 0);
         sums[SVM_LOSS] += loss;
         sums[SVM_DUAL] += dual;
         sums[SVM_SUPPORTS] += x->b != 0;
