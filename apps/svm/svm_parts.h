@@ -221,7 +221,7 @@ strads_err svm_update_take(strads_task *task);
 enum { SVM_PARTS_MAX = 4 };
 
 /* Passes over fewer entries than this are one partition's. */
-#define SVM_ALONE_ENTRIES 5e5
+#define SVM_ALONE_ENTRIES 1e6
 
 /* The groups of one pool of partitions, as the coordinator sees them. A pass is
  * over when each group that does not rest has been visited once. */
