@@ -73,7 +73,7 @@ Test(svm_classes, each_class_is_at_its_minimum_in_every_kind_of_run)
                 const strads_engine_options engine = {.workers = parts,
                                                       .partitions = parts,
                                                       .pools = 1u + (k == 1 &&
-                                                                    parts > 1),
+                                                                     parts > 1),
                                                       .tolerance = 1e-9};
                 svm_fit fit = svm_fit_run(&designs[i], &variants[k], &engine);
                 (void)snprintf(what, sizeof what, "design %zu, %s, %u", i,

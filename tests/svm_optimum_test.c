@@ -93,7 +93,8 @@ Test(svm_optimum, kinks_are_settled_to_the_last_digits_in_few_rounds)
     lasso_design_free(&design);
 }
 
-static void expect_same_bits(const lasso_design *design, uint32_t pools)
+static void expect_same_bits(const lasso_design *design, uint32_t pools,
+                             double tolerance)
 {
     svm_fit fit[2];
 
@@ -102,7 +103,7 @@ static void expect_same_bits(const lasso_design *design, uint32_t pools)
                                               .partitions = 3,
                                               .pools = pools,
                                               .deterministic = true,
-                                              .tolerance = 1e-8};
+                                              .tolerance = tolerance};
         fit[k] = svm_fit_run(design, &variants[1], &engine);
         cr_assert_eq(fit[k].err, STRADS_OK, "%s", strads_error_text());
     }
@@ -147,7 +148,7 @@ Test(svm_optimum, rows_that_are_nearly_alike_are_settled_in_few_rounds)
                            workers);
             expect_worth(&design, &kinks[k], &engine, 1e-9, what);
         }
-    expect_same_bits(&design, 1);
+    expect_same_bits(&design, 1, 1e-8);
     lasso_design_free(&design);
 }
 
@@ -177,7 +178,7 @@ Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     lasso_design design = svm_design_random(150, 80, .3, 5);
 
     for (uint32_t pools = 1; pools <= 3; pools++)
-        expect_same_bits(&design, pools);
+        expect_same_bits(&design, pools, 1e-8);
     lasso_design_free(&design);
 }
 
@@ -185,17 +186,16 @@ Test(svm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
  * of rows that do not rest, are one partition's. */
 Test(svm_optimum, long_passes_are_dealt_out_and_short_ones_are_not)
 {
-    lasso_design design = svm_design_random(1800, 1300, .6, 6);
+    lasso_design design = svm_design_random(1400, 1250, .6, 6);
 
-    for (uint32_t workers = 1; workers <= 4; workers += 3)
-        for (size_t k = 0; k < 2; k++) {
-            const strads_engine_options engine = {.workers = workers,
-                                                  .partitions = 4,
-                                                  .tolerance = 1e-4};
-            expect_worth(&design, &variants[k], &engine, 1e-4,
-                         variants[k].loss);
-        }
-    expect_same_bits(&design, 1);
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        const strads_svm_options *options = &variants[workers - 1];
+        const strads_engine_options engine = {.workers = workers,
+                                              .partitions = 4,
+                                              .tolerance = 1e-4};
+        expect_worth(&design, options, &engine, 1e-4, options->loss);
+    }
+    expect_same_bits(&design, 1, 1e-3);
     lasso_design_free(&design);
 }
 
