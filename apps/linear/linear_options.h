@@ -31,11 +31,12 @@
         .help = "a weight for each row, one a line (default 1)"          \
     }
 
-#define LINEAR_OPTION_CLASSES(at)                                              \
-    {                                                                          \
-        .name = "classes", .kind = STRADS_OPTION_STRING, .offset = (at),       \
-        .metavar = "N,P",                                                      \
-        .help = "negative and positive label (default: the lower, the higher)" \
+#define LINEAR_OPTION_CLASSES(at)                                        \
+    {                                                                    \
+        .name = "classes", .kind = STRADS_OPTION_STRING, .offset = (at), \
+        .metavar = "A,B,..",                                             \
+        .help = "labels in order, of two the second is positive "        \
+                "(default: ascending)"                                   \
     }
 
 /* STRADS_EINVAL unless `value` is a number from 0 to `max`. */
