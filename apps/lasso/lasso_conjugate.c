@@ -258,7 +258,7 @@ strads_err lasso_conjugate(lasso_work *b, double enough)
     const strads_err err = reserve(b);
 
     /* Faces only shrink on the way. */
-    for (uint32_t face = 0; face < FACES_MAX && !err; face++)
+    for (uint32_t k = 0; k < FACES_MAX && !err; k++)
         if (!descend_once(b, enough))
             break;
     return err;
