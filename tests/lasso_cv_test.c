@@ -42,6 +42,31 @@ static strads_lasso_cv_options leave_one_out(void)
                                      .tolerance = 1e-11};
 }
 
+/* Point k of leaving out each row, which counts times[i] (NULL: once), is the
+ * loop over single fits. */
+static void check_point(const lasso_design *d, const double *times, uint32_t k,
+                        const strads_cv_point *point)
+{
+    const strads_lasso_options alone = {.lambda = .8 * pow(.1, k / 4.),
+                                        .intercept = true};
+    double error[32], mean = 0, spread = 0, all = 0, folds = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const double weight = times ? times[i] : 1;
+        all += weight;
+        folds += weight > 0;
+        error[i] = error_at(d, i, times, &alone);
+        mean += weight * error[i];
+    }
+    mean /= all;
+    for (uint64_t i = 0; i < d->rows; i++)
+        spread += (times ? times[i] : 1) / all * pow(error[i] - mean, 2);
+    cr_expect_float_eq(point->lambda, alone.lambda, 1e-12);
+    cr_expect_float_eq(point->error, mean, 1e-4 * mean);
+    cr_expect_float_eq(point->deviation, sqrt(spread / (folds - 1)),
+                       1e-4 * mean);
+}
+
 Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 {
     const strads_lasso_cv_options options = leave_one_out();
@@ -49,25 +74,12 @@ Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
     uint32_t best, simplest, least = 0;
     lasso_design d = lasso_design_random(&recipe);
     strads_data *data = NULL;
-    const double n = (double)d.rows;
 
     cr_assert_eq(lasso_design_data(&d, 3, &data), STRADS_OK);
     cr_assert_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
                  STRADS_OK, "%s", strads_error_text());
     for (uint32_t k = 0; k < POINTS; k++) {
-        const strads_lasso_options alone = {.lambda = .8 * pow(.1, k / 4.),
-                                            .intercept = true};
-        double error[32], mean = 0, spread = 0;
-        for (uint64_t i = 0; i < d.rows; i++) {
-            error[i] = error_at(&d, i, NULL, &alone);
-            mean += error[i] / n;
-        }
-        for (uint64_t i = 0; i < d.rows; i++)
-            spread += (error[i] - mean) * (error[i] - mean) / n;
-        cr_expect_float_eq(points[k].lambda, alone.lambda, 1e-12);
-        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
-        cr_expect_float_eq(points[k].deviation, sqrt(spread / (n - 1)),
-                           1e-4 * mean);
+        check_point(&d, NULL, k, &points[k]);
         least = points[k].error < points[least].error ? k : least;
     }
     cr_expect_eq(best, least);
@@ -87,31 +99,16 @@ Test(lasso_cv, rows_of_weight_c_count_c_times_in_fits_and_errors)
     uint32_t best, simplest;
     lasso_design d = lasso_design_random(&recipe);
     strads_data *data = NULL;
-    double times[32], all = 0, folds = 0;
+    double times[32];
 
-    for (uint64_t i = 0; i < d.rows; i++) {
+    for (uint64_t i = 0; i < d.rows; i++)
         times[i] = (double)(i % 4);
-        all += times[i];
-        folds += times[i] > 0;
-    }
     options.path.fit.row_weight = times;
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     cr_assert_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
                  STRADS_OK, "%s", strads_error_text());
-    for (uint32_t k = 0; k < POINTS; k++) {
-        const strads_lasso_options alone = {.lambda = .8 * pow(.1, k / 4.),
-                                            .intercept = true};
-        double error[32], mean = 0, spread = 0;
-        for (uint64_t i = 0; i < d.rows; i++) {
-            error[i] = error_at(&d, i, times, &alone);
-            mean += times[i] / all * error[i];
-        }
-        for (uint64_t i = 0; i < d.rows; i++)
-            spread += times[i] / all * pow(error[i] - mean, 2);
-        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
-        cr_expect_float_eq(points[k].deviation, sqrt(spread / (folds - 1)),
-                           1e-4 * mean);
-    }
+    for (uint32_t k = 0; k < POINTS; k++)
+        check_point(&d, times, k, &points[k]);
     strads_data_free(data);
     lasso_design_free(&d);
 }

@@ -48,6 +48,34 @@ static strads_logistic_cv_options leave_one_out(void)
                                         .tolerance = 1e-11};
 }
 
+/* Point k of leaving out each row, which counts times[i] (NULL: once), is the
+ * loop over single fits. */
+static void check_point(const lasso_design *d, const double *times, uint32_t k,
+                        const strads_cv_point *point)
+{
+    const strads_logistic_options alone = {.lambda = .2 * pow(.1, k / 4.),
+                                           .l1_ratio = 1,
+                                           .intercept = true};
+    const double n = (double)d->rows;
+    double deviance[32], mean = 0, spread = 0, right = 0, all = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const double weight = times ? times[i] : 1;
+        const verdict v = judge(d, i, times, &alone);
+        all += weight;
+        deviance[i] = v.deviance;
+        mean += weight * v.deviance;
+        right += v.right ? weight : 0;
+    }
+    mean /= all;
+    for (uint64_t i = 0; i < d->rows; i++)
+        spread += (times ? times[i] : 1) / all * pow(deviance[i] - mean, 2);
+    cr_expect_float_eq(point->lambda, alone.lambda, 1e-12);
+    cr_expect_float_eq(point->error, mean, 1e-4 * mean);
+    cr_expect_float_eq(point->deviation, sqrt(spread / (n - 1)), 1e-4 * mean);
+    cr_expect_float_eq(point->accuracy, right / all, 1e-12);
+}
+
 Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 {
     const strads_logistic_cv_options options = leave_one_out();
@@ -55,29 +83,12 @@ Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
     uint32_t best, simplest, least = 0;
     lasso_design d = logistic_design_random(&recipe);
     strads_data *data = NULL;
-    const double n = (double)d.rows;
 
     cr_assert_eq(lasso_design_data(&d, 3, &data), STRADS_OK);
     cr_assert_eq(strads_logistic_cv(data, &options, points, &best, &simplest),
                  STRADS_OK, "%s", strads_error_text());
     for (uint32_t k = 0; k < POINTS; k++) {
-        const strads_logistic_options alone = {.lambda = .2 * pow(.1, k / 4.),
-                                               .l1_ratio = 1,
-                                               .intercept = true};
-        double deviance[32], mean = 0, spread = 0, right = 0;
-        for (uint64_t i = 0; i < d.rows; i++) {
-            const verdict v = judge(&d, i, NULL, &alone);
-            deviance[i] = v.deviance;
-            mean += v.deviance / n;
-            right += v.right / n;
-        }
-        for (uint64_t i = 0; i < d.rows; i++)
-            spread += (deviance[i] - mean) * (deviance[i] - mean) / n;
-        cr_expect_float_eq(points[k].lambda, alone.lambda, 1e-12);
-        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
-        cr_expect_float_eq(points[k].deviation, sqrt(spread / (n - 1)),
-                           1e-4 * mean);
-        cr_expect_float_eq(points[k].accuracy, right, 1e-12);
+        check_point(&d, NULL, k, &points[k]);
         least = points[k].error < points[least].error ? k : least;
     }
     cr_expect_eq(best, least);
@@ -97,37 +108,19 @@ Test(logistic_cv, rows_and_classes_of_weight_c_count_c_times)
     uint32_t best, simplest;
     lasso_design d = logistic_design_random(&recipe);
     strads_data *data = NULL;
-    double weight[32], times[32], all = 0, folds = 0;
+    double weight[32], times[32];
 
     for (uint64_t i = 0; i < d.rows; i++) {
         weight[i] = (double)(1 + i % 3);
         times[i] = weight[i] * (d.y[i] > 0 ? 2 : 1);
-        all += times[i];
-        folds++;
     }
     options.path.fit.row_weight = weight;
     options.path.fit.class_weight = "1=2";
     cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
     cr_assert_eq(strads_logistic_cv(data, &options, points, &best, &simplest),
                  STRADS_OK, "%s", strads_error_text());
-    for (uint32_t k = 0; k < POINTS; k++) {
-        const strads_logistic_options alone = {.lambda = .2 * pow(.1, k / 4.),
-                                               .l1_ratio = 1,
-                                               .intercept = true};
-        double deviance[32], mean = 0, spread = 0, right = 0;
-        for (uint64_t i = 0; i < d.rows; i++) {
-            const verdict v = judge(&d, i, times, &alone);
-            deviance[i] = v.deviance;
-            mean += times[i] / all * v.deviance;
-            right += v.right ? times[i] / all : 0;
-        }
-        for (uint64_t i = 0; i < d.rows; i++)
-            spread += times[i] / all * pow(deviance[i] - mean, 2);
-        cr_expect_float_eq(points[k].error, mean, 1e-4 * mean);
-        cr_expect_float_eq(points[k].deviation, sqrt(spread / (folds - 1)),
-                           1e-4 * mean);
-        cr_expect_float_eq(points[k].accuracy, right, 1e-12);
-    }
+    for (uint32_t k = 0; k < POINTS; k++)
+        check_point(&d, times, k, &points[k]);
     strads_data_free(data);
     lasso_design_free(&d);
 }
