@@ -97,7 +97,7 @@ Test(lasso_optimum, large_sets_of_short_columns_are_solved_too)
     };
 
     for (size_t i = 0; i < 2 * sizeof(options) / sizeof(options[0]); i++) {
-        lasso_design design = design_of(&sizes_short[i % 2], i % 2);
+        lasso_design design = design_of(&sizes_short[i % 2], i % 2 ? 1 : 0);
         const size_t k = i / 2;
         char what[64];
         snprintf(what, sizeof(what), "design %zu, variant %zu", i % 2, k);

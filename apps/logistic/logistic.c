@@ -229,7 +229,10 @@ static strads_err dispatch_moments(strads_turn *turn)
     const strads_block columns = {.id = LOGISTIC_MOMENTS_ID + state->target,
                                   .n = (uint32_t)state->columns};
 
-    return strads_turn_dispatch(turn, LOGISTIC_MOMENTS, 1, &columns);
+    return strads_turn_dispatch(turn,
+                                state->width > 1 ? LOGISTIC_TARGET
+                                                 : LOGISTIC_MOMENTS,
+                                1, &columns);
 }
 
 /* The next members whose entries are not here yet. */
@@ -334,9 +337,16 @@ static const strads_phase phases[] = {
                          .receive = logistic_receive_labels},
     [LOGISTIC_MOMENTS] = {.name = "moments",
                           .when = STRADS_WHEN_CALLED,
+                          .blind = true,
                           .partial = logistic_partial_moments,
                           .update = logistic_update_moments,
                           .aggregate = logistic_aggregate_moments},
+    /* The same where one of several problems begins, from the w told. */
+    [LOGISTIC_TARGET] = {.name = "target",
+                         .when = STRADS_WHEN_CALLED,
+                         .partial = logistic_partial_moments,
+                         .update = logistic_update_moments,
+                         .aggregate = logistic_aggregate_moments},
     [LOGISTIC_ROWS] = {.name = "rows",
                        .when = STRADS_WHEN_CALLED,
                        .merge = STRADS_MERGE_CONCAT,

@@ -472,6 +472,7 @@ strads_err logistic_laps_tell(strads_commit *commit);
 enum {
     LOGISTIC_LABELS,
     LOGISTIC_MOMENTS,
+    LOGISTIC_TARGET,
     LOGISTIC_ROWS,
     LOGISTIC_LEVEL,
     LOGISTIC_SCAN,
