@@ -211,6 +211,24 @@ Test(svm_optimum, nearly_all_updates_are_of_blocks_that_the_policy_chose)
     lasso_design_free(&design);
 }
 
+/* Newton's steps where columns are few, conjugate gradients where they are
+ * many: both move b that no policy chose. */
+Test(svm_optimum, steps_of_all_rows_at_once_are_counted_as_no_policys)
+{
+    lasso_design designs[] = {svm_design_random(900, 25, 1, 21),
+                              pairs_of_rows(400, 1250)};
+    const strads_svm_options options = {.loss = "hinge", .c = 10, .bias = 1};
+    const strads_engine_options engine = {.partitions = 2, .tolerance = 1e-9};
+
+    for (size_t k = 0; k < 2; k++) {
+        svm_fit fit = svm_fit_run(&designs[k], &options, &engine);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_gt(fit.updates_other, 100, "design %zu", k);
+        svm_fit_free(&fit);
+        lasso_design_free(&designs[k]);
+    }
+}
+
 Test(svm_optimum, a_start_from_the_solution_needs_few_updates)
 {
     lasso_design design = svm_design_random(300, 100, .2, 4);

@@ -45,9 +45,17 @@ enum { AHEAD = 2 };
 /* ---- one partition ----------------------------------------------------- */
 
 /* What is told: s, owed and gone; r'r, r'(r before), r'p, the rows' shares of
- * the gap, and how many have come to a bound. */
+ * the gap, how many have come to a bound, and in how many groups b moved. */
 enum { FACE_RISE, FACE_OWED, FACE_GONE, FACE_VECTORS };
-enum { FACE_SQUARE, FACE_BEFORE, FACE_ALONG, FACE_GAP, FACE_HITS, FACE_SUMS };
+enum {
+    FACE_SQUARE,
+    FACE_BEFORE,
+    FACE_ALONG,
+    FACE_GAP,
+    FACE_HITS,
+    FACE_MOVED,
+    FACE_SUMS
+};
 
 size_t svm_partial_face(const strads_task *task)
 {
@@ -116,6 +124,18 @@ static double pull_of(const svm_sample *x, double flat, double z)
     return x->target - z - copysign(flat, x->b) - x->ridge * x->b;
 }
 
+/* The face's rows ascend. */
+static uint64_t count_groups(const strads_task *task)
+{
+    const svm_local *local = task->local;
+    const uint64_t size = svm_group_rows(task->shape->rows);
+    uint64_t n = 0;
+
+    for (uint64_t k = 0; k < local->n_face; k++)
+        n += k == 0 || local->face[k] / size != local->face[k - 1] / size;
+    return n;
+}
+
 strads_err svm_update_face(strads_task *task)
 {
     svm_local *local = task->local;
@@ -127,7 +147,9 @@ strads_err svm_update_face(strads_task *task)
 
     if (err)
         return err;
-    if (!goes_on)
+    if (goes_on)
+        sums[FACE_MOVED] = (double)count_groups(task);
+    else
         gather_face(local);
     for (uint64_t k = 0; k < local->n_face; k++) {
         const uint32_t i = local->face[k];
@@ -251,6 +273,7 @@ strads_err svm_aggregate_face(strads_commit *commit)
     for (uint64_t j = 0; j < n && sums[FACE_HITS] > 0; j++)
         commit->change[svm_place(state, j)] = owed[j];
     tell_step(commit, 0, 0);
+    strads_commit_moved(commit, (uint64_t)sums[FACE_MOVED]);
     if (++state->steps == 1)
         state->first = sums[FACE_SQUARE];
     if (state->steps > STEPS_MAX || sums[FACE_GAP] <= state->enough ||

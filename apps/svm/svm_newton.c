@@ -161,6 +161,7 @@ strads_err svm_aggregate_take(strads_commit *commit)
 {
     svm_state *state = commit->state;
 
+    strads_commit_moved(commit, commit->block.n);
     if (commit->block.owner != state->partitions - 1)
         return STRADS_OK;
     state->takes++;

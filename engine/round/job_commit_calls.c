@@ -76,6 +76,11 @@ void strads_commit_hands(strads_commit *commit, uint32_t hands)
     ((sti_aggregate_job *)commit->engine)->hands = hands;
 }
 
+void strads_commit_moved(strads_commit *commit, uint64_t n)
+{
+    ((sti_aggregate_job *)commit->engine)->updates_other += n;
+}
+
 static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
                             uint32_t width)
 {

@@ -176,6 +176,11 @@ STRADS_API strads_err strads_commit_also(strads_commit *commit, uint32_t n,
                                          const uint32_t *param,
                                          const double *change);
 
+/* Workers have moved n parameters of their own in this phase, which no policy
+ * chose and this commit does not show: they count as such updates, too. Within
+ * `aggregate` only. */
+STRADS_API void strads_commit_moved(strads_commit *commit, uint64_t n);
+
 /* Has all pairs of param[n] x against[m] probed before anything else is chosen:
  * the PROBE phase gets one block of each. What it finds goes to that phase's
  * aggregate alone, not into the engine's cache. Copied. Within `aggregate`
