@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/base/each_level.h"
+
 enum { CHUNK = 65536 };
 
 struct bare_streams {
@@ -81,15 +83,7 @@ static void move(bare_streams *s, bare_kind kind, char *bytes, size_t n,
 }
 
 /* As fast as the store's addition: for the registers that the processor has. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FOR_EACH_LEVEL \
-    __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_LEVEL
-#endif
-
-FOR_EACH_LEVEL
+STI_FOR_EACH_LEVEL
 static void add(float *restrict to, const float *restrict from, size_t n)
 {
     for (size_t k = 0; k < n; k++)

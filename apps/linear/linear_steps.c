@@ -78,6 +78,22 @@ bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
     return true;
 }
 
+bool linear_combine(const double *const past[LINEAR_STEPS + 1], uint64_t n,
+                    double c[LINEAR_STEPS])
+{
+    double a[LINEAR_STEPS][LINEAR_STEPS] = {0};
+
+    for (uint64_t k = 0; k < n; k++) {
+        double d[LINEAR_STEPS];
+        for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+            d[i] = past[i + 1][k] - past[i][k];
+        for (uint32_t i = 0; i < LINEAR_STEPS; i++)
+            for (uint32_t j = 0; j < LINEAR_STEPS; j++)
+                a[i][j] += d[i] * d[j];
+    }
+    return linear_extrapolate(a, c);
+}
+
 void linear_watch_scan(linear_watch *watch, double primal, double dual_gain)
 {
     enum { IDLE_MAX = 6 };

@@ -23,6 +23,10 @@ enum { LINEAR_STEPS = 5 };
 bool linear_extrapolate(double a[LINEAR_STEPS][LINEAR_STEPS],
                         double c[LINEAR_STEPS]);
 
+/* The same c of the last points, n numbers each. */
+bool linear_combine(const double *const past[LINEAR_STEPS + 1], uint64_t n,
+                    double c[LINEAR_STEPS]);
+
 /* Whether a descent is still getting anywhere. Rounding ends every one: when
  * neither bound is better than it ever was, scan after scan, the gap that is
  * left is the arithmetic's. Against the scan before alone, a P that goes up

@@ -111,19 +111,14 @@ void logistic_extrapolate(logistic_state *state, uint32_t n,
                           const uint32_t *place)
 {
     logistic_set *set = &state->set;
-    double a[STEPS][STEPS] = {0}, c[STEPS];
+    const double *past[STEPS + 1];
+    double c[STEPS];
     const double before = logistic_model_value(state, n, place);
     const double beta = set->beta;
 
-    for (uint32_t k = 0; k < n; k++) {
-        double d[STEPS];
-        for (uint32_t i = 0; i < STEPS; i++)
-            d[i] = past_w(set, i + 1)[k] - past_w(set, i)[k];
-        for (uint32_t i = 0; i < STEPS; i++)
-            for (uint32_t j = 0; j < STEPS; j++)
-                a[i][j] += d[i] * d[j];
-    }
-    if (!linear_extrapolate(a, c))
+    for (uint32_t i = 0; i <= STEPS; i++)
+        past[i] = past_w(set, i);
+    if (!linear_combine(past, n, c))
         return;
     go(state, c, n, place);
     if (logistic_model_value(state, n, place) < before) {

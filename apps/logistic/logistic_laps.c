@@ -125,17 +125,12 @@ static bool extrapolate(const logistic_state *state, double *beyond)
 {
     const logistic_laps *laps = &state->laps;
     const uint64_t n = ((uint64_t)state->n_alive + 1) * state->width;
-    double a[LINEAR_STEPS][LINEAR_STEPS] = {0}, c[LINEAR_STEPS];
+    const double *past[LINEAR_STEPS + 1];
+    double c[LINEAR_STEPS];
 
-    for (uint64_t k = 0; k < n; k++) {
-        double d[LINEAR_STEPS];
-        for (uint32_t i = 0; i < LINEAR_STEPS; i++)
-            d[i] = past_of(laps, i + 1)[k] - past_of(laps, i)[k];
-        for (uint32_t i = 0; i < LINEAR_STEPS; i++)
-            for (uint32_t j = 0; j < LINEAR_STEPS; j++)
-                a[i][j] += d[i] * d[j];
-    }
-    if (!linear_extrapolate(a, c))
+    for (uint32_t i = 0; i <= LINEAR_STEPS; i++)
+        past[i] = past_of(laps, i);
+    if (!linear_combine(past, n, c))
         return false;
     for (uint64_t k = 0; k < n; k++) {
         beyond[k] = 0;

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "engine/base/each_level.h"
+
 size_t sti_cell_size(strads_scalar type)
 {
     switch (type) {
@@ -26,17 +28,7 @@ size_t sti_cell_size(strads_scalar type)
             sum[at] = (type)(sum[at] + add[i]); \
     } while (0)
 
-/* Also for wider registers than all processors have; the sums are the same. A
- * sanitizer starts too late for the choice. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FOR_EACH_LEVEL \
-    __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_LEVEL
-#endif
-
-FOR_EACH_LEVEL
+STI_FOR_EACH_LEVEL
 static void add_all(strads_scalar type, void *into, const void *from, size_t n)
 {
     switch (type) {
