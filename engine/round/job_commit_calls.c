@@ -1,5 +1,5 @@
 /* What a program's `aggregate` may call: what it says is checked, copied, and
- * kept with the job until the block's commit is taken in (job_commit.c). */
+ * kept with the job until the block's commit is taken in (commit_block.c). */
 #include "engine/round/job_commit_calls.h"
 
 #include <math.h>

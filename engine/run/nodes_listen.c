@@ -2,6 +2,7 @@
  * the program, its options and who has which workers. */
 #include "engine/base/kernel_level.h"
 #include "engine/run/nodes_state.h"
+#include "engine/run/program_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static strads_err check_spread(const strads_program *program,
 static strads_err check_listen(const strads_program *program,
                                const strads_engine_options *options)
 {
-    strads_err err = sti_setup_check_program(program);
+    strads_err err = sti_program_check(program);
     if (!err)
         err = sti_kernel_level_check();
     if (err)

@@ -26,9 +26,6 @@ strads_err sti_setup_check_tuning(const strads_engine_options *options);
 strads_err sti_setup_read_plan(const strads_engine_options *options,
                                strads_plan **read);
 
-/* STRADS_EINVAL: a program that contradicts itself, or an option. */
-strads_err sti_setup_check_program(const strads_program *program);
-
 /* How the workers of a run are spread: worker w is on node_of[w], and the
  * nodes' workers are contiguous. */
 typedef struct sti_layout {
