@@ -199,6 +199,22 @@ start second join "$url" --workers 1
 ends second "$child" 1
 ends first "$first" 2
 says first.err "have to be named: --classes"
+
+# Where --l1-ratio stands does not matter, in a file of options neither
+gives 0 svm train --l1-ratio 1 "$party" --intercept --model first.json --quiet
+gives 0 svm train "$party" --intercept --l1-ratio=1 --print-config
+cp out l1.config
+gives 0 svm train "$party" --config l1.config --model config.json --quiet
+gives 0 svm train "$party" --intercept --l1-ratio 1 --model last.json --quiet
+for model in first config; do
+    same "$(member $model.json objective)" "$(member last.json objective)" \
+        "--l1-ratio, $model"
+done
+gives 0 svm train --bias 1 --print-config
+cp out l2.config
+gives 0 svm train --config=l2.config "$party" --quiet
+refuses 2 'unknown option --intercept' svm train "$party" --intercept
+
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
 finish

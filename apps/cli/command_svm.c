@@ -75,12 +75,38 @@ static void describe_l1(const void *state)
                                   : ": each against the rest");
 }
 
-/* Whether the command line asks for a program by columns. */
+/* What comes behind an option's name in words k and k + 1; NULL: word k is not
+ * that option. */
+static const char *value_of(int argc, char **argv, int k, const char *name)
+{
+    const size_t n = strlen(name);
+    if (strncmp(argv[k], name, n) != 0) {
+        return NULL;
+    }
+    if (argv[k][n] == '\0') {
+        return k + 1 < argc ? argv[k + 1] : "";
+    }
+    return argv[k][n] == '=' ? argv[k] + n + 1 : NULL;
+}
+
+/* What is wrong with the file is told when it is read as options. */
+static bool file_has_l1_ratio(const char *path)
+{
+    json_t *options = json_load_file(path, 0, NULL);
+    const json_t *ratio = json_object_get(options, "l1-ratio");
+    const bool has = ratio && !json_is_null(ratio);
+    json_decref(options);
+    return has;
+}
+
+/* Whether the command line, or its file of options, asks for a program by
+ * columns: that decides which options there are. */
 static bool has_l1_ratio(int argc, char **argv)
 {
-    static const char name[] = "--l1-ratio";
-    for (int k = 1; k < argc; k++) {
-        if (strncmp(argv[k], name, strlen(name)) == 0) {
+    for (int k = 0; k < argc; k++) {
+        const char *config = value_of(argc, argv, k, "--config");
+        if (value_of(argc, argv, k, "--l1-ratio") ||
+            (config && file_has_l1_ratio(config))) {
             return true;
         }
     }
