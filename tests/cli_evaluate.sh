@@ -43,6 +43,35 @@ gives 0 svm evaluate s.json test.svm
 says out accuracy AUC "class -1" "class 1" F1
 same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 ! grep -q "log loss" out || fail "a machine has no probabilities"
+
+# What rows do not tell is said to be missing, and never a NaN
+grep '^1 ' test.svm >positive.svm
+gives 0 logistic evaluate l.json positive.svm
+says out "AUC          not to be had from these rows"
+! grep -qi nan out || fail "rows of one class: $(cat out)"
+gives 0 logistic evaluate l.json positive.svm --json
+says out '"auc": null'
+head -n 1 test.svm >row.svm
+for how in "logistic evaluate l.json" "svm evaluate s.json" \
+    "lasso evaluate m.json"; do
+    gives 0 $how row.svm
+    ! grep -qi nan out || fail "one row: $(cat out)"
+    gives 0 $how row.svm --json
+    ! grep -qi nan out || fail "one row as JSON: $(cat out)"
+done
+says out '"r2": null' ', null, null]'
+# Labels that a model does not know are told
+{ cat row.svm && sed 's/^[^ ]*/7/' row.svm; } >strange.svm
+for how in "logistic evaluate l.json" "svm evaluate s.json"; do
+    gives 0 $how strange.svm
+    says out "rows         2, 1 of labels that the model does not know"
+    gives 0 $how strange.svm --json
+    says out '"rows": 2, "unknown_labels": 1,'
+done
+for how in "logistic predict l.json" "svm predict s.json"; do
+    gives 0 $how strange.svm
+    says err "1 of them have labels that the model does not know"
+done
 refuses 2 "s.json" lasso evaluate s.json test.svm
 refuses 2 "nothing.svm" svm evaluate s.json nothing.svm
 finish

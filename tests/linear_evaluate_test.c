@@ -25,6 +25,19 @@ Test(linear_evaluate, equal_labels_have_no_r2)
     cr_expect(isnan(linear_evaluate_numbers(2, predicted, label).r2.value));
 }
 
+Test(linear_evaluate, one_row_has_no_interval)
+{
+    const double predicted = 1, label = 3;
+    const linear_errors e = linear_evaluate_numbers(1, &predicted, &label);
+    const linear_interval mean = linear_evaluate_mean(1, 2, 4);
+
+    cr_expect_float_eq(e.rmse.value, 2, 1e-15);
+    cr_expect(isnan(e.rmse.low) && isnan(e.rmse.high));
+    cr_expect(isnan(e.r2.low) && isnan(e.r2.high));
+    cr_expect_float_eq(mean.value, 2, 1e-15);
+    cr_expect(isnan(mean.low) && isnan(mean.high));
+}
+
 /* y = x + e, both uniform on [-1/2, 1/2]: MSE 1/12, R2 1/2. */
 Test(linear_evaluate, intervals_hold_nineteen_times_in_twenty)
 {

@@ -122,17 +122,16 @@ static uint32_t values(const void *arg, const double *sum, double *out)
 static double log_loss(const classes *c, const double *sum, double label)
 {
     double p[CLI_LABELS_MAX];
+    const uint32_t k = cli_labels_find(&c->of, label);
+    if (k == c->of.n) {
+        return -log(DBL_MIN); /* a label that the model has never seen */
+    }
     if (c->of.n == 2) {
-        double margin = label == c->of.label[1] ? sum[0] : -sum[0];
+        double margin = k == 1 ? sum[0] : -sum[0];
         return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
     }
     (void)find_probabilities(c, sum, p);
-    for (uint32_t k = 0; k < c->of.n; k++) {
-        if (c->of.label[k] == label) {
-            return -log(fmax(p[k], DBL_MIN));
-        }
-    }
-    return -log(DBL_MIN); /* a label that the model has never seen */
+    return -log(fmax(p[k], DBL_MIN));
 }
 
 static void judge(const void *arg, const double *sum, double label,
@@ -140,6 +139,7 @@ static void judge(const void *arg, const double *sum, double label,
 {
     const classes *c = arg;
     tally->right += c->of.label[cli_labels_best(&c->of, sum)] == label;
+    tally->strange += cli_labels_find(&c->of, label) == c->of.n;
     const double loss = log_loss(c, sum, label);
     tally->loss += loss;
     tally->squares += loss * loss;
@@ -151,6 +151,7 @@ static void tell(const void *arg, const cli_tally *tally)
     (void)arg;
     cli_say(false, "%" PRIu64 " rows, %.2f %% of labels right, log loss %.6g",
             tally->rows, 100 * (double)tally->right / rows, tally->loss / rows);
+    cli_predict_tell_strange(tally);
 }
 
 int cli_classes_predict(const char *program, const char *name, int argc,

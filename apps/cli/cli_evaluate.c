@@ -35,17 +35,26 @@ typedef struct class_tally {
     uint64_t rows, given, both;
 } class_tally;
 
+/* What these rows do not tell is not there; one row tells no interval. */
 static void print_interval(bool json, const char *key, const char *words,
                            linear_interval v)
 {
-    if (!json) {
-        (void)printf("%-12s %.6g (95 %%: %.6g to %.6g)\n", words, v.value,
-                     v.low, v.high);
-    } else if (isfinite(v.value) && isfinite(v.low)) {
+    const bool whole = isfinite(v.low) && isfinite(v.high);
+    if (!isfinite(v.value)) {
+        (void)printf(json ? ", \"%s\": null"
+                          : "%-12s not to be had from these "
+                            "rows\n",
+                     json ? key : words);
+    } else if (json && whole) {
         (void)printf(", \"%s\": [%.9g, %.9g, %.9g]", key, v.value, v.low,
                      v.high);
+    } else if (json) {
+        (void)printf(", \"%s\": [%.9g, null, null]", key, v.value);
+    } else if (whole) {
+        (void)printf("%-12s %.6g (95 %%: %.6g to %.6g)\n", words, v.value,
+                     v.low, v.high);
     } else {
-        (void)printf(", \"%s\": null", key);
+        (void)printf("%-12s %.6g\n", words, v.value);
     }
 }
 
@@ -174,6 +183,19 @@ done:
     return err;
 }
 
+static void print_rows(const cli_scores *s, bool json)
+{
+    (void)printf(json ? "{\"rows\": %" PRIu64 : "rows         %" PRIu64,
+                 s->rows);
+    if (s->tally.strange > 0) {
+        (void)printf(json ? ", \"unknown_labels\": %" PRIu64
+                          : ", %" PRIu64 " of labels that the model does not "
+                            "know: they count as wrong",
+                     s->tally.strange);
+    }
+    (void)fputs(json ? "" : "\n", stdout);
+}
+
 static strads_err evaluate(const cli_predict *predict, const char *model,
                            const char *data, const evaluate_options *options)
 {
@@ -188,9 +210,7 @@ static strads_err evaluate(const cli_predict *predict, const char *model,
     if (!err) {
         cli_kind kind =
             predict->kind ? predict->kind(predict->arg) : (cli_kind){0};
-        (void)printf(options->json ? "{\"rows\": %" PRIu64
-                                   : "rows         %" PRIu64 "\n",
-                     scores.rows);
+        print_rows(&scores, options->json);
         if (kind.n > 0) {
             err = evaluate_classes(&scores, &kind, options->json);
         } else {

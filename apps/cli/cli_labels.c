@@ -20,6 +20,15 @@ bool cli_labels_read(const char *text, cli_labels *out)
     return false;
 }
 
+uint32_t cli_labels_find(const cli_labels *l, double label)
+{
+    uint32_t k = 0;
+    while (k < l->n && l->label[k] != label) {
+        k++;
+    }
+    return k;
+}
+
 uint32_t cli_labels_best(const cli_labels *l, const double *sum)
 {
     uint32_t best = 0;

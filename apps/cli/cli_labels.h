@@ -23,6 +23,9 @@ static inline uint32_t cli_labels_sums(const cli_labels *l)
     return l->n > 2 ? l->n : 1;
 }
 
+/* Which class has this label; n: none. */
+uint32_t cli_labels_find(const cli_labels *l, double label);
+
 /* Which class the sums of a row speak for; the first of those that are even. */
 uint32_t cli_labels_best(const cli_labels *l, const double *sum);
 

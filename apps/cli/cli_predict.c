@@ -129,6 +129,16 @@ static strads_err read_rows(const char *path, const strads_model *model,
     return strads_data_read(path, &wanted, out);
 }
 
+void cli_predict_tell_strange(const cli_tally *tally)
+{
+    if (tally->strange > 0) {
+        cli_say(false,
+                "%" PRIu64 " of them have labels that the model does not know, "
+                "and count as wrong",
+                tally->strange);
+    }
+}
+
 static strads_err write_values(const cli_predict *predict,
                                const predict_options *options,
                                const strads_share *share, scorer *s)

@@ -8,6 +8,7 @@
 /* What is known of rows that have labels. */
 typedef struct cli_tally {
     uint64_t rows, right;
+    uint64_t strange;     /* rows whose label is none of the model's */
     double loss, squares; /* sums of the rows' losses, and of their squares */
 } cli_tally;
 
@@ -38,6 +39,9 @@ typedef struct cli_predict {
     /* After `check`; NULL: numbers. */
     cli_kind (*kind)(const void *arg);
 } cli_predict;
+
+/* For people: rows whose label no model of these classes can tell. */
+void cli_predict_tell_strange(const cli_tally *tally);
 
 /* Reads the command line, the model and the data, writes; an exit code. */
 int cli_predict_main(const cli_predict *predict, int argc, char **argv);

@@ -202,6 +202,7 @@ static void judge(const void *arg, const double *sum, double label,
     const machine *m = arg;
     tally->right +=
         m->of.n && m->of.label[cli_labels_best(&m->of, sum)] == label;
+    tally->strange += m->of.n && cli_labels_find(&m->of, label) == m->of.n;
     tally->loss += (sum[0] - label) * (sum[0] - label);
 }
 
@@ -212,6 +213,7 @@ static void tell(const void *arg, const cli_tally *tally)
     if (m->of.n) {
         cli_say(false, "%" PRIu64 " rows, %.2f %% of labels right", tally->rows,
                 100 * (double)tally->right / rows);
+        cli_predict_tell_strange(tally);
     } else {
         cli_say(false, "%" PRIu64 " rows, root mean squared error %.6g",
                 tally->rows, sqrt(tally->loss / rows));

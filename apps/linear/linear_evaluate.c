@@ -31,16 +31,21 @@ linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
         of_squares += u * u / rows;
         of_r2 += v * v / rows;
     }
-    const double r2 = spread > 0 ? 1 - squares / spread : NAN;
+    const linear_interval none = {NAN, NAN, NAN};
     const double reach = NORMAL_95 * sqrt(of_squares / rows);
     const double reach_r2 = NORMAL_95 * sqrt(of_r2 / rows);
-    return (linear_errors){.rmse = {.value = sqrt(squares),
-                                    .low = sqrt(fmax(squares - reach, 0)),
-                                    .high = sqrt(squares + reach)},
-                           .r2 = {.value = r2,
-                                  .low = r2 - reach_r2,
-                                  .high = fmin(r2 + reach_r2, 1)},
-                           .absolute = absolute};
+    const double r2 = 1 - squares / spread;
+    linear_errors errors = {.rmse = {sqrt(squares), NAN, NAN},
+                            .r2 = none,
+                            .absolute = absolute};
+    if (n > 1) {
+        errors.rmse.low = sqrt(fmax(squares - reach, 0));
+        errors.rmse.high = sqrt(squares + reach);
+    }
+    if (spread > 0)
+        errors.r2 =
+            (linear_interval){r2, r2 - reach_r2, fmin(r2 + reach_r2, 1)};
+    return errors;
 }
 
 linear_interval linear_evaluate_share(uint64_t right, uint64_t n)
@@ -136,8 +141,9 @@ linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares)
 {
     const double rows = (double)n, mean = sum / rows;
     const double reach =
-        NORMAL_95 *
-        sqrt(fmax(squares / rows - mean * mean, 0) / fmax(rows - 1, 1));
+        n > 1 ? NORMAL_95 *
+                    sqrt(fmax(squares / rows - mean * mean, 0) / (rows - 1))
+              : NAN;
 
     return (linear_interval){mean, mean - reach, mean + reach};
 }

@@ -9,7 +9,8 @@ typedef struct linear_interval {
     double value, low, high;
 } linear_interval;
 
-/* Numbers: n predictions and labels. r2 is NaN where all labels are equal. */
+/* Numbers: n predictions and labels. r2 is NaN where all labels are equal; one
+ * row has no interval: its bounds are NaN. */
 typedef struct linear_errors {
     linear_interval rmse, r2;
     double absolute; /* mean |error| */
@@ -21,7 +22,8 @@ linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
 /* The share of `right` among n, by Wilson's interval (1927). */
 linear_interval linear_evaluate_share(uint64_t right, uint64_t n);
 
-/* A mean of n rows, from the sums of their values and of their squares. */
+/* A mean of n rows, from the sums of their values and of their squares; of one
+ * row the bounds are NaN. */
 linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares);
 
 /* F1 of a class: `both` rows have it and were given it, `given` were given it,
