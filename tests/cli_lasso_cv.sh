@@ -27,6 +27,12 @@ cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
 gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --json --quiet
 same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
 
+# A bound on time is one on the folds, too; a run that it ends has no model
+gives 3 lasso cv some.svm --time-limit 0.001 --points 5000 --folds 2 \
+    --model no.json
+says err "stopped by --time-limit" "and has no errors"
+[ ! -e no.json ] || fail "a model without a choice"
+
 # Weights of rows, in fits and in errors
 awk '{ print NR % 3 }' some.svm >weights
 gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \

@@ -81,6 +81,9 @@ cut -d, -f3- again.csv | cmp -s errors - ||
 awk '{ $1 = NR % 3 ? $1 : 7; print }' some.svm >three.svm
 refuses 2 "a path is for two" logistic path three.svm
 refuses 2 "--l1-ratio 0" logistic path some.svm --l1-ratio 0
+printf '1 1:1\n-1 1:-1\n1 1:.5\n' >few.svm
+refuses 2 "without the rows of fold 1: all rows have the label 1" \
+    logistic cv few.svm --folds 2 --quiet
 refuses 2 "301: the data has 300 rows" logistic cv some.svm --folds 301
 awk '{ print 1 }' some.svm >weights
 gives 0 logistic cv some.svm --points 4 --folds 3 --output plain.csv

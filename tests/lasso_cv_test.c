@@ -158,3 +158,23 @@ Test(lasso_cv, what_cannot_be_done_is_refused)
     strads_data_free(data);
     lasso_design_free(&d);
 }
+
+Test(lasso_cv, a_bound_on_time_ends_it_in_a_fold)
+{
+    strads_lasso_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    lasso_design d = lasso_design_random(&recipe);
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    options.time_limit = 1e-9;
+    cr_expect_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_ECANCELED);
+    cr_expect(strstr(strads_error_text(), "in fold"));
+    options.time_limit = 1e6;
+    cr_expect_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_OK, "%s", strads_error_text());
+    strads_data_free(data);
+    lasso_design_free(&d);
+}

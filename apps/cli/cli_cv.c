@@ -178,6 +178,14 @@ static strads_err draw(void *arg, FILE *out)
 
 /* ---- after the path on all rows ---------------------------------------- */
 
+double cli_cv_time_left(const cli_trained *trained)
+{
+    const double limit = trained->engine->time_limit;
+    const double left =
+        limit - strads_result_progress(trained->result)->seconds;
+    return limit > 0 ? fmax(left, 1e-9) : 0;
+}
+
 static strads_err validate(cv_job *job, const cli_trained *trained)
 {
     const uint32_t wanted = job->cv->wanted(trained->config);

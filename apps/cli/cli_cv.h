@@ -21,6 +21,10 @@ typedef struct cli_cv {
                       uint32_t *simplest);
 } cli_cv;
 
+/* What the run on all rows has left of --time-limit, for the folds; 0: there is
+ * none. */
+double cli_cv_time_left(const cli_trained *trained);
+
 /* An exit code. */
 int cli_cv_main(const cli_cv *cv, int argc, char **argv);
 

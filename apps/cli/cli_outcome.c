@@ -152,6 +152,9 @@ int cli_job_conclude(cli_job *j)
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));
     int code = err ? cli_complain(err, CLI_RUNNING) : end.code;
+    if (err == STRADS_ECANCELED && !*j->engine.stop) {
+        code = CLI_BOUND; /* nobody did but a bound */
+    }
     err = cli_log_close(&j->log);
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }

@@ -46,7 +46,8 @@ static strads_err validate(const cli_trained *trained, uint32_t folds,
                                        .threads = trained->engine->workers,
                                        .seed = trained->seed,
                                        .tolerance = trained->engine->tolerance,
-                                       .stop = trained->engine->stop};
+                                       .stop = trained->engine->stop,
+                                       .time_limit = cli_cv_time_left(trained)};
     options.path.first = first;
     return strads_lasso_cv(trained->data, &options, error, best, simplest);
 }

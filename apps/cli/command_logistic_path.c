@@ -55,7 +55,9 @@ static strads_err validate(const cli_trained *trained, uint32_t folds,
                                           .seed = trained->seed,
                                           .tolerance =
                                               trained->engine->tolerance,
-                                          .stop = trained->engine->stop};
+                                          .stop = trained->engine->stop,
+                                          .time_limit =
+                                              cli_cv_time_left(trained)};
     options.path.first = first;
     return strads_logistic_cv(trained->data, &options, error, best, simplest);
 }

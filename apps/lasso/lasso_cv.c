@@ -37,7 +37,8 @@ strads_err strads_lasso_cv(const strads_data *data,
                           .threads = options->threads,
                           .seed = options->seed,
                           .tolerance = options->tolerance,
-                          .stop = options->stop};
+                          .stop = options->stop,
+                          .time_limit = options->time_limit};
 
     return err ? err : linear_cv_run(data, &cv, points, best, simplest);
 }

@@ -7,8 +7,10 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <strads/engine.h>
 #include <strads/policy.h>
@@ -26,6 +28,7 @@ typedef struct study {
     double all;     /* of all folds */
     double *error;  /* [folds x points] means of losses */
     double *right;  /* [folds x points] labels that were found, in rows */
+    double begin;   /* when it did, by now() */
     uint64_t *line; /* [rows] rows, label by label */
     _Atomic uint32_t next;
     _Atomic bool failed;
@@ -243,6 +246,31 @@ static void judge(const study *s, rest *r, uint32_t f,
     *error = s->size[f] > 0 ? loss / s->size[f] : 0;
 }
 
+static double now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What is left of the time; 0: there is no bound. */
+static double time_left(const study *s)
+{
+    const double left = s->begin + s->cv.time_limit - now();
+
+    return s->cv.time_limit > 0 ? fmax(left, 1e-9) : 0;
+}
+
+/* What a fit on the others' rows has to complain of is not so of all rows. */
+static strads_err name_fold(strads_err err, uint32_t f)
+{
+    char why[512];
+
+    (void)snprintf(why, sizeof(why), "%s", strads_error_text());
+    return strads_fail(err, "without the rows of fold %u: %s", f + 1, why);
+}
+
 static strads_err run_fold(const study *s, rest *r, uint32_t f)
 {
     const strads_engine_options engine = {.size = sizeof(engine),
@@ -251,7 +279,8 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
                                           .deterministic = true,
                                           .seed = s->cv.seed,
                                           .tolerance = s->cv.tolerance,
-                                          .stop = s->cv.stop};
+                                          .stop = s->cv.stop,
+                                          .time_limit = time_left(s)};
     strads_data *data = NULL;
     strads_result *result = NULL;
     uint32_t n = 0;
@@ -259,6 +288,8 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
 
     if (!err)
         err = strads_run(s->cv.program, r->config, data, &engine, &result);
+    if (err)
+        err = name_fold(err, f);
     if (!err) {
         const strads_path_point *point =
             s->cv.path(strads_result_state(result), &n);
@@ -414,7 +445,7 @@ strads_err linear_cv_run(const strads_data *data, const linear_cv *cv,
                          uint32_t *simplest)
 {
     const uint64_t rows = strads_data_rows(data);
-    study s = {.data = data, .lock = PTHREAD_MUTEX_INITIALIZER};
+    study s = {.data = data, .begin = now(), .lock = PTHREAD_MUTEX_INITIALIZER};
     strads_err err = resolve(data, cv, &s.cv);
 
     if (!err)

@@ -30,6 +30,7 @@ typedef struct linear_cv {
     uint64_t seed;           /* who is in which fold */
     double tolerance;        /* of each fold's points */
     const volatile bool *stop;
+    double time_limit; /* seconds; 0: any */
 } linear_cv;
 
 /* Fills in points[cv->points]; *best and *simplest, and errors, as

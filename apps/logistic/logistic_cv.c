@@ -107,6 +107,7 @@ strads_err strads_logistic_cv(const strads_data *data,
                           .threads = options->threads,
                           .seed = options->seed,
                           .tolerance = options->tolerance,
-                          .stop = options->stop};
+                          .stop = options->stop,
+                          .time_limit = options->time_limit};
     return linear_cv_run(data, &cv, points, best, simplest);
 }

@@ -75,6 +75,7 @@ typedef struct strads_lasso_cv_options {
     uint64_t seed;                  /* who is in which fold */
     double tolerance;               /* of each fold's points; 0: 1e-6 */
     const volatile bool *stop;      /* as in strads_engine_options */
+    double time_limit;              /* seconds for all folds; 0: any */
 } strads_lasso_cv_options;
 
 /* Fits the path once for each fold, on the rows of the others, and judges it by
@@ -85,7 +86,7 @@ typedef struct strads_lasso_cv_options {
  * Trees", 1984, section 3.4.3). The same options give the same bits, whatever
  * `threads` is. `data` has columns, rows split, labels, and all its partitions
  * are in this process. STRADS_EINVAL: an option, or data without labels.
- * STRADS_ENOMEM. STRADS_ECANCELED: stopped. Blocks. */
+ * STRADS_ENOMEM. STRADS_ECANCELED: stopped, or time was up. Blocks. */
 STRADS_API strads_err strads_lasso_cv(const strads_data *data,
                                       const strads_lasso_cv_options *options,
                                       strads_cv_point *points, uint32_t *best,

@@ -115,6 +115,7 @@ typedef struct strads_logistic_cv_options {
     uint64_t seed;                     /* who is in which fold */
     double tolerance;                  /* of each fold's points; 0: 1e-6 */
     const volatile bool *stop;         /* as in strads_engine_options */
+    double time_limit;                 /* seconds for all folds; 0: any */
 } strads_logistic_cv_options;
 
 /* As strads_lasso_cv (strads/lasso.h), judged by the deviance, in which a row
