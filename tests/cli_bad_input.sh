@@ -129,6 +129,25 @@ refuses 2 'is the data itself' lasso train one.svm --log ./one.svm
 refuses 2 'is the data itself' lasso train one.svm --trace "$folder/one.svm"
 cmp -s one.svm keep.svm || fail "the data was overwritten"
 
+# What was found good and cannot be written any more has failed while running.
+if [ -c /dev/full ]; then
+    corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
+    votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+    gives 0 lda train "$corpus" --topics 2 --sweeps 1 --model lda.json
+    gives 0 mf train "$votes" --sweeps 1 --model mf.json
+    for words in "lasso predict good.json one.svm" "lasso show good.json" \
+        "lasso evaluate good.json one.svm" "lda topics lda.json" \
+        "lda infer lda.json $corpus" "lda evaluate lda.json $corpus" \
+        "mf predict mf.json $votes" "mf evaluate mf.json $votes" \
+        "mf recommend mf.json --user 0" "mf show mf.json" \
+        "data info one.svm" "lasso path one.svm --quiet --points 2" --help; do
+        code=0
+        "$STRADS_BIN" $words >/dev/full 2>err || code=$?
+        same "$code" 1 "the exit code of $words on a full disk"
+        says err "strads: standard output"
+    done
+fi
+
 # Programs
 refuses 2 'none.so: cannot be loaded' run none.so one.svm
 refuses 2 'cannot be loaded' run one.svm one.svm

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "command.h"
 #include "engine/base/aside.h"
 
 strads_err cli_output(const char *path,
@@ -12,6 +13,7 @@ strads_err cli_output(const char *path,
 {
     sti_aside aside = {0};
     if (!path) {
+        cli_writing();
         strads_err err = write(arg, stdout);
         return err || (fflush(stdout) == 0 && !ferror(stdout))
                    ? err
@@ -20,6 +22,7 @@ strads_err cli_output(const char *path,
     }
     strads_err err = sti_aside_open(path, &aside);
     if (!err) {
+        cli_writing();
         err = write(arg, aside.file);
     }
     if (!err) {

@@ -27,6 +27,13 @@ static int code_before(strads_err err)
     return CLI_USAGE;
 }
 
+static bool writing;
+
+void cli_writing(void)
+{
+    writing = true;
+}
+
 int cli_complain(strads_err err, cli_stage stage)
 {
     const char *text = strads_error_text();
@@ -36,7 +43,7 @@ int cli_complain(strads_err err, cli_stage stage)
         (void)fputc((unsigned char)*c < 0x20 ? '?' : *c, stderr);
     }
     (void)fputc('\n', stderr);
-    if (err == STRADS_EIO && stage == CLI_RUNNING) {
+    if (err == STRADS_EIO && (stage == CLI_RUNNING || writing)) {
         return CLI_FAILED;
     }
     return code_before(err);

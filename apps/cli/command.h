@@ -64,6 +64,10 @@ int cli_data_synth_lasso(int argc, char **argv);
  * failure during it. */
 typedef enum cli_stage { CLI_BEFORE = 0, CLI_RUNNING = 1 } cli_stage;
 
+/* Output begins: everything has been read and found good, so what the system
+ * refuses from now on (a disk is full) is a failure while running. */
+void cli_writing(void);
+
 /* Prints "strads: " and the last error's sentence; returns its exit code. */
 int cli_complain(strads_err err, cli_stage stage);
 
