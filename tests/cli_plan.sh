@@ -28,6 +28,20 @@ gives 0 plan make year.json --partitions 3 --data "$year_train" --workers 1
 gives 0 plan check year.json --partitions 3 --blocks 6
 says err 'year.json: 3 partitions, 6 blocks, 3 steps'
 
+# Whatever a static program reads: counts of words, ratings, text
+gives 0 plan make words.json --partitions 2 --kind corpus \
+    --data "$STRADS_SOURCE/data/docword.sotu-tiny.txt"
+gives 0 plan check words.json --balance 1.05
+gives 0 lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 2 \
+    --sweeps 2 --plan words.json
+gives 0 plan make votes.json --partitions 2 --kind ratings \
+    --data "$STRADS_SOURCE/data/unvotes-tiny.txt"
+gives 0 plan check votes.json --balance 1.05
+printf 'one two two\ntwo three\n' >some.txt
+gives 0 plan make text.json --partitions 2 --kind text --data some.txt
+refuses 2 '--kind rows: expected samples' plan make p.json --partitions 2 \
+    --kind rows --data some.txt
+
 # What is wrong is named, and nothing is left behind
 sed 's/\[\[0,4\]/[[1,4]/' four.json >broken.json
 refuses 2 'broken.json: step 0: block 1 is held by partitions 0 and 1 at once' \
@@ -37,6 +51,7 @@ refuses 2 '--partitions K is needed' plan make none.json
 [ ! -e none.json ] || fail "a plan that was not made left a file"
 refuses 2 'no/such' plan make no/such/plan.json --partitions 2
 refuses 2 'none.json: cannot be read' plan check none.json
+refuses 2 '.: cannot be read: Is a directory' plan check .
 refuses 2 'none.svm' plan make p.json --partitions 2 --data none.svm
 refuses 2 'half a command; expected strads plan make' plan
 

@@ -285,17 +285,28 @@ static strads_err take_json(const json_t *json, const char *path,
     return err;
 }
 
+static strads_err cannot_read(const char *path)
+{
+    return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                       strerror(errno));
+}
+
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
 {
     json_error_t error;
     *out = (cli_mf_model){0};
     FILE *file = fopen(path, "re");
     if (!file) {
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
+        return cannot_read(path);
     }
+    errno = 0;
     json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    const strads_err broken = ferror(file) ? cannot_read(path) : STRADS_OK;
     (void)fclose(file);
+    if (broken) {
+        json_decref(json);
+        return broken;
+    }
     if (!json) {
         return strads_fail(STRADS_EFORMAT, "%s:%d: is no model of mf: %s", path,
                            error.line, error.text);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_data_kind.h"
 #include "cli_options.h"
 #include "command.h"
 
@@ -130,29 +131,6 @@ static void print_text(const char *path, const strads_data_summary *s)
     (void)printf("checksum     %016" PRIx64 "\n", s->checksum);
 }
 
-static strads_err find_kind(const char *name, strads_kind *kind)
-{
-    static const char *const names[] = {
-        [STRADS_KIND_SAMPLES] = "samples",
-        [STRADS_KIND_CORPUS] = "corpus",
-        [STRADS_KIND_TEXT] = "text",
-        [STRADS_KIND_RATINGS] = "ratings",
-        [STRADS_KIND_DOCUMENTS] = "documents",
-    };
-    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++) {
-        if (strcmp(name, names[k]) == 0) {
-            *kind = (strads_kind)k;
-            return STRADS_OK;
-        }
-    }
-    return name ? strads_fail(
-                      STRADS_EINVAL,
-                      "--kind %s: expected samples, corpus, text, documents "
-                      "or ratings",
-                      name)
-                : STRADS_OK;
-}
-
 static strads_err show(const char *path, const info_options *options)
 {
     strads_data_summary summary;
@@ -161,7 +139,7 @@ static strads_err show(const char *path, const info_options *options)
         .threads = options->workers,
         .labels_path = options->labels,
     };
-    strads_err err = find_kind(options->kind, &wanted.kind);
+    strads_err err = cli_data_kind_find(options->kind, &wanted.kind);
     if (!err) {
         err = strads_data_summarize(path, &wanted, &summary);
     }

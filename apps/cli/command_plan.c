@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_data_kind.h"
 #include "cli_options.h"
 #include "command.h"
 #include "engine/base/aside.h"
 
 typedef struct plan_options {
     uint32_t partitions, blocks, workers;
-    const char *data, *planner;
+    const char *data, *kind, *planner;
     double balance;
     bool json;
 } plan_options;
@@ -44,6 +45,11 @@ static const strads_option make_table[] = {
      FIELD(data),
      .metavar = "FILE",
      .help = "weights from its columns' counts (default: all 1)"},
+    {.name = "kind",
+     .kind = STRADS_OPTION_STRING,
+     FIELD(kind),
+     .metavar = "KIND",
+     .help = "of data: samples (default), corpus, text, documents, ratings"},
     {.name = "workers",
      .kind = STRADS_OPTION_U32,
      FIELD(workers),
@@ -128,12 +134,15 @@ static strads_err weigh(const plan_options *o, double *block, double *partition)
     if (!o->data) {
         return STRADS_OK;
     }
-    const strads_data_options options = {.size = sizeof options,
-                                         .partitions = o->partitions,
-                                         .layout = STRADS_LAYOUT_COLS,
-                                         .threads = o->workers};
+    strads_data_options options = {.size = sizeof options,
+                                   .partitions = o->partitions,
+                                   .layout = STRADS_LAYOUT_COLS,
+                                   .threads = o->workers};
     strads_data *data = NULL;
-    strads_err err = strads_data_read(o->data, &options, &data);
+    strads_err err = cli_data_kind_find(o->kind, &options.kind);
+    if (!err) {
+        err = strads_data_read(o->data, &options, &data);
+    }
     if (!err) {
         err = weigh_by_data(o, data, block, partition);
     }
@@ -194,6 +203,7 @@ static strads_err make(const char *path, plan_options *o)
         err = make_plan(o, block, partition, &plan);
     }
     if (!err) {
+        cli_writing();
         err = strads_plan_write(plan, path);
     }
     if (!err) {

@@ -343,12 +343,14 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
 
     if (!file)
         return cannot(path, "read");
+    errno = 0;
     json_t *all = json_loadf(file, JSON_REJECT_DUPLICATES, &why);
+    strads_err err = ferror(file) ? cannot(path, "read") : STRADS_OK;
     (void)fclose(file);
-    strads_err err =
-        all ? take_head(path, all, &h)
-            : strads_fail(STRADS_EFORMAT, "%s: line %d: is no JSON: %s", path,
-                          why.line, why.text);
+    if (!err)
+        err = all ? take_head(path, all, &h)
+                  : strads_fail(STRADS_EFORMAT, "%s: line %d: is no JSON: %s",
+                                path, why.line, why.text);
     if (!err)
         err = read_counts(path, &h, &m);
     if (!err)

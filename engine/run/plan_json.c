@@ -265,15 +265,26 @@ strads_err sti_plan_from_json(const json_t *json, const char *where,
     return err;
 }
 
+static strads_err cannot_read(const char *path)
+{
+    return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                       strerror(errno));
+}
+
 strads_err strads_plan_read(const char *path, strads_plan **out)
 {
     FILE *file = fopen(path, "rb");
     if (!file)
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
+        return cannot_read(path);
     json_error_t error;
+    errno = 0;
     json_t *json = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
+    strads_err broken = ferror(file) ? cannot_read(path) : STRADS_OK;
     (void)fclose(file);
+    if (broken) {
+        json_decref(json);
+        return broken;
+    }
     if (!json)
         return strads_fail(STRADS_EFORMAT, "%s:%d: %s", path,
                            error.line > 0 ? error.line : 1, error.text);
