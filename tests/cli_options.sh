@@ -25,6 +25,21 @@ for command in "lasso path" "lasso cv"; do
     gives 0 $command --help
     [ "$(wc -l <out)" -le 52 ] || fail "$command --help is longer than a page"
 done
+# Every page fits a terminal's width.
+gives 0 --help
+sed -n 's/^  strads \([a-z -]*[a-z]\) .*/\1/p' out | grep -v '^help$' |
+    sort -u >commands
+[ "$(wc -l <commands)" -ge 35 ] || fail "commands: $(cat commands)"
+for page in "" lasso data lda plan mf "data synth" "simulate lasso" \
+    "simulate sgd-logistic" "simulate lda" "simulate mf"; do
+    echo "$page" >>commands
+done
+while read -r page; do
+    gives 0 $page --help
+    [ "$(awk 'length > 80' out | wc -l)" -eq 0 ] ||
+        fail "$page --help has lines beyond 80 letters"
+    [ "$(wc -l <out)" -le 57 ] || fail "$page --help is longer than a page"
+done <commands
 # A loop has options of its own, and none of those that rounds have.
 gives 0 sgd-logistic train --help
 [ "$(wc -l <out)" -le 50 ] || fail "a loop's --help is longer than a page"
@@ -49,6 +64,11 @@ says out "strads lasso train DATA" "strads lasso show MODEL"
 cp out asked
 gives 0 help lasso
 cmp -s out asked || fail "help lasso differs from lasso --help"
+gives 0 data synth --help
+says out "strads data synth lasso OUT"
+gives 0 help data synth
+says out "strads data synth lasso OUT"
+refuses 2 '"data synth" is half a command' data synth
 
 # Wrong commands and names
 refuses 2 'did you mean "strads lasso train"?' lasso trian x

@@ -46,7 +46,9 @@ void cli_progress_show(cli_progress *line, const strads_progress *progress)
         at += snprintf(text + at, sizeof text - (size_t)at, "  gap %.1e",
                        progress->gap);
     }
-    if ((size_t)at < sizeof text) {
+    /* A model that is no list of weights counts none. */
+    if ((size_t)at < sizeof text &&
+        (!isnan(progress->gap) || progress->nonzeros > 0)) {
         (void)snprintf(text + at, sizeof text - (size_t)at,
                        "  nonzeros %" PRIu64, progress->nonzeros);
     }

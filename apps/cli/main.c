@@ -92,7 +92,7 @@ static const cli_command commands[] = {
      .run = cli_lda_infer},
     {.name = "lda evaluate",
      .args = "MODEL DATA",
-     .summary = "how well it predicts, how coherent its topics are",
+     .summary = "how well it predicts; coherence of topics",
      .run = cli_lda_evaluate},
     {.name = "mf train",
      .args = "DATA",
@@ -120,7 +120,7 @@ static const cli_command commands[] = {
      .run = cli_run_program},
     {.name = "simulate",
      .args = "PROGRAM DATA",
-     .summary = "train in virtual time: so many workers, a network",
+     .summary = "train in virtual time, on simulated workers",
      .run = cli_simulate},
     {.name = "join",
      .args = "URL",
@@ -128,7 +128,7 @@ static const cli_command commands[] = {
      .run = cli_join},
     {.name = "plan make",
      .args = "OUT.json",
-     .summary = "who takes which blocks when, for a static program",
+     .summary = "who takes which blocks when: a plan",
      .run = cli_plan_make},
     {.name = "plan check",
      .args = "FILE",
@@ -215,6 +215,15 @@ static const cli_command *find_command(int argc, char **argv, int *words)
     return NULL;
 }
 
+enum { WORDS_SIZE = 128 };
+
+/* One word or two. */
+static void join_words(int n, char **argv, char out[WORDS_SIZE])
+{
+    (void)snprintf(out, WORDS_SIZE, "%s%s%s", argv[0], n > 1 ? " " : "",
+                   n > 1 ? argv[1] : "");
+}
+
 /* Whether the command goes on from `word`: "lasso train" does from "lasso". */
 static bool goes_on(const cli_command *command, const char *word)
 {
@@ -236,22 +245,25 @@ static bool list_longer(const char *word, char *out, size_t size)
     return at > 0;
 }
 
-static bool is_half(const char *word)
+/* The help of half a command, if these words are one: the commands that it may
+ * become. */
+static bool show_half(int n, char **argv)
 {
-    char longer[256];
-    return list_longer(word, longer, sizeof longer);
-}
-
-/* The help of half a command: the commands that it may become. */
-static int show_half(const char *word)
-{
+    char word[WORDS_SIZE], longer[256];
+    if (n < 1 || n > 2) {
+        return false;
+    }
+    join_words(n, argv, word);
+    if (!list_longer(word, longer, sizeof longer)) {
+        return false;
+    }
     (void)printf("Usage: strads %s COMMAND [OPTION...] ARGUMENTS\n\n", word);
     for (size_t k = 0; k < N_COMMANDS; k++) {
         if (goes_on(&commands[k], word)) {
             list_command(stdout, &commands[k]);
         }
     }
-    return CLI_OK;
+    return true;
 }
 
 static const char *nearest_command(const char *wrong)
@@ -270,15 +282,13 @@ static const char *nearest_command(const char *wrong)
 
 static strads_err refuse_command(int argc, char **argv)
 {
-    char words[128];
+    char words[WORDS_SIZE];
     char longer[256];
-    bool two = argc > 1 && argv[1][0] != '-';
-    (void)snprintf(words, sizeof words, "%s%s%s", argv[0], two ? " " : "",
-                   two ? argv[1] : "");
+    join_words(argc > 1 && argv[1][0] != '-' ? 2 : 1, argv, words);
     const char *best = nearest_command(words);
-    if (!two && list_longer(argv[0], longer, sizeof longer)) {
+    if (list_longer(words, longer, sizeof longer)) {
         return strads_fail(STRADS_EINVAL,
-                           "\"%s\" is half a command; expected %s", argv[0],
+                           "\"%s\" is half a command; expected %s", words,
                            longer);
     }
     if (!best) {
@@ -304,9 +314,9 @@ static int run_command(int argc, char **argv)
 {
     int words = 0;
     const cli_command *command = find_command(argc, argv, &words);
-    if (!command && argc == 2 && strcmp(argv[1], "--help") == 0 &&
-        is_half(argv[0])) {
-        return show_half(argv[0]);
+    if (!command && strcmp(argv[argc - 1], "--help") == 0 &&
+        show_half(argc - 1, argv)) {
+        return CLI_OK;
     }
     return command ? command->run(argc - words, argv + words)
                    : unknown_command(argc, argv);
@@ -322,8 +332,8 @@ static int help(int argc, char **argv)
         return show_help(stdout);
     }
     const cli_command *command = find_command(argc, argv, &n);
-    if (!command && argc == 1 && is_half(argv[0])) {
-        return show_half(argv[0]);
+    if (!command && show_half(argc, argv)) {
+        return CLI_OK;
     }
     return command ? command->run(1, words) : unknown_command(argc, argv);
 }
