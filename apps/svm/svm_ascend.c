@@ -99,35 +99,49 @@ static group group_at(const strads_task *task, uint32_t place)
 /* What a partition's visits need beside its local state. */
 typedef struct visit {
     svm_local *local;
-    double safety;    /* s */
-    double steep;     /* a fall that lets a row rest */
-    double worst;     /* the steepest rise so far */
-    double part;      /* the group's rows' part of D, */
-    double gap;       /* and of the gap as it was found; */
-    uint64_t entries; /* those of them that do not rest, */
-    bool all_rest;    /* if any */
+    double safety;           /* s */
+    double steep;            /* a fall that lets a row rest */
+    double worst;            /* the steepest rise so far */
+    double part;             /* the group's rows' part of D, */
+    double gap;              /* and of the gap as it was found; */
+    svm_entropy_sum entropy; /* what part is yet to have */
+    uint64_t entries;        /* those of them that do not rest, */
+    bool all_rest;           /* if any */
     uint64_t visits, inside, crossed;
 } visit;
 
-/* One row to its best b; returns its share of the gap before that. */
-static double ascend(const visit *v, svm_sample *x, const linear_column *row,
-                     double z)
+/* The b that is best for a row alone, or near it, and what it was told of the
+ * gap before that. */
+static double best_of(visit *v, svm_sample *x, double z)
 {
     svm_local *local = v->local;
-    double best, found;
 
-    if (svm_has_entropy(x)) {
-        const double part = x->target * x->b;
-        best = x->target * svm_entropy_best(x->cost, v->safety * x->square,
-                                            part, x->target * z, &found);
-    } else {
-        best = svm_best(x, local->flat, v->safety, x->b, z);
-        found = svm_gap_at(x, local->flat, x->b, z);
+    if (!svm_has_entropy(x)) {
+        const double best = svm_best(x, local->flat, v->safety, x->b, z);
+        v->gap += svm_gap_at(x, local->flat, x->b, z);
+        v->part += svm_dual_at(x, local->flat, best);
+        return best;
     }
+    svm_entropy row = {.cost = x->cost,
+                       .curvature = v->safety * x->square,
+                       .m = x->target * z,
+                       .part = x->target * x->b,
+                       .u = x->u};
+    svm_entropy_ascend(&row);
+    svm_entropy_add(&v->entropy, &row);
+    v->gap += row.gap;
+    x->u = row.u;
+    return x->target * row.part;
+}
+
+/* One row to its best b. */
+static void ascend(visit *v, svm_sample *x, const linear_column *row, double z)
+{
+    const double best = best_of(v, x, z);
+
     if (best != x->b)
-        svm_add(local, row, v->safety * (best - x->b), local->w);
+        svm_add(v->local, row, v->safety * (best - x->b), v->local->w);
     x->b = best;
-    return found;
 }
 
 static void visit_group(visit *v, const group *g)
@@ -135,31 +149,35 @@ static void visit_group(visit *v, const group *g)
     const svm_local *local = v->local;
 
     v->gap = v->part = 0;
+    v->entropy = (svm_entropy_sum){0};
     v->entries = 0;
     v->all_rest = true;
     for (uint64_t i = g->begin; i < g->end; i++) {
         svm_sample *x = &g->sample[i];
-        if (!x->rests) {
-            const linear_column row = svm_row_of(g->share, i);
-            const double z = svm_dot(local, &row, local->w);
-            const double rise = svm_rise(x, local->flat, x->b, z);
-            const bool inside = svm_is_inside(x, local->flat);
-            v->visits++;
-            if (rise > 0) {
-                v->worst = svm_larger(v->worst, rise);
-                v->gap += ascend(v, x, &row, z);
-            } else {
-                x->rests = rise < -v->steep;
-            }
-            v->inside += svm_is_inside(x, local->flat);
-            v->crossed += svm_is_inside(x, local->flat) != inside;
+        const linear_column row = svm_row_of(g->share, i);
+        if (x->rests) {
+            v->part += svm_dual_at(x, local->flat, x->b);
+            continue;
         }
+        const double z = svm_dot(local, &row, local->w);
+        const double rise = svm_rise(x, local->flat, x->b, z);
+        const bool inside = svm_is_inside(x, local->flat);
+        v->visits++;
+        if (rise > 0) {
+            v->worst = svm_larger(v->worst, rise);
+            ascend(v, x, &row, z);
+        } else {
+            x->rests = rise < -v->steep;
+            v->part += svm_dual_at(x, local->flat, x->b);
+        }
+        v->inside += svm_is_inside(x, local->flat);
+        v->crossed += svm_is_inside(x, local->flat) != inside;
         if (!x->rests) {
-            v->entries += svm_row_of(g->share, i).n;
+            v->entries += row.n;
             v->all_rest = false;
         }
-        v->part += svm_dual_at(x, local->flat, x->b);
     }
+    v->part += svm_entropy_total(&v->entropy);
 }
 
 strads_err svm_update_ascend(strads_task *task)

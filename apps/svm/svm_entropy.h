@@ -4,18 +4,21 @@
  *     H(a) = -a log a - (1 - a) log(1 - a),
  *
  * taken at a = 1 / (1 + exp(m)). A row's best a alone has no closed form. With
- * a = 1 / (1 + exp(-u)) it is where the rising function
+ * a(u) = 1 / (1 + exp(-u)), and u0 that of the a it has, it is where the rising
+ * function
  *
- *     h(u) = s |x|^2 (C a(u) - C a0) + m + u
+ *     h(u) = s |x|^2 C (a(u) - a(u0)) + m + u
  *
- * is 0, whose slope is between 1 and 1 + s |x|^2 C / 4: Newton's steps in u
- * settle it, held within bounds (Yu, Huang, Lin, "Dual coordinate descent
+ * is 0, which is between u0 and -m. Its slope is between 1 and 1 + s |x|^2 C/4,
+ * so that Newton's steps in u settle it, held within bounds; as rows keep their
+ * u, one step does but at first (Yu, Huang, Lin, "Dual coordinate descent
  * methods for logistic regression and maximum entropy models", Machine Learning
  * 85, 2011, solve it in a). Here b y = C a is called `part`. */
 #ifndef SVM_ENTROPY_H
 #define SVM_ENTROPY_H
 
 #include <math.h>
+#include <stdint.h>
 
 /* 1 / (1 + exp(-u)). */
 static inline double svm_logistic(double u)
@@ -40,40 +43,91 @@ static inline double svm_entropy_dual(double cost, double part)
                : 0;
 }
 
-/* The best part when it is `part` now and m is what it pulls against; *gap:
- * what this row adds to the duality gap, to second order, which far from the
- * middle of the loss says nothing. */
-#define SVM_ENTROPY_FLAT 1e-6
+/* What a row adds to the duality gap at a(u), pulled against by m: to second
+ * order where that is as good. */
+static inline double svm_entropy_gap(double cost, double a, double u, double m)
+{
+    const double off = m + u;
 
-static inline double svm_entropy_best(double cost, double curvature,
-                                      double part, double m, double *gap)
+    return fabs(off) < 1 ? cost * a * (1 - a) * off * off / 2
+                         : fmax(svm_entropy_loss(cost, m) -
+                                    svm_entropy_loss(cost, -u) + cost * a * off,
+                                0);
+}
+
+/* A row's visit. */
+typedef struct svm_entropy {
+    double cost, curvature, m; /* in: C, s |x|^2, what part is pulled against */
+    double part, u;            /* in and out; a part of 0 has no u */
+    double gap;                /* out: the row's share of it before the visit */
+    double a;                  /* out: part / C */
+} svm_entropy;
+
+/* Moves a row to the best for it alone, or near it: h is a tenth of what it
+ * was, or less, and a's logarithm as good. */
+static inline void svm_entropy_ascend(svm_entropy *x)
 {
     enum { STEPS_MAX = 100 };
-    const double enough = 1e-3;
-    double low = -m - curvature * (cost - part), high = -m + curvature * part;
-    double u = -m, a = svm_logistic(u), best = cost * a;
+    const double was = x->part, m = x->m, from = was > 0 ? x->u : -m;
+    double a = was > 0 ? was / x->cost : svm_logistic(from), at = from;
+    double h = was > 0 ? m + from : x->curvature * x->cost * a;
+    double low = h > 0 ? -m : from, high = h > 0 ? from : -m;
+    const double enough = .1 * fmin(fabs(h), 1);
 
-    const double off = best - part, bend = cost * a * (1 - a);
-    *gap = bend > SVM_ENTROPY_FLAT * cost
-               ? off * off / (2 * bend)
-               : fmax(svm_entropy_loss(cost, m) + part * m -
-                          svm_entropy_dual(cost, part),
-                      0);
-    for (int k = 0; k < STEPS_MAX; k++) {
-        const double pull = curvature * (best - part);
-        const double h = pull + m + u;
-        if (!(fabs(h) > enough * fabs(pull)))
+    x->gap = was > 0 ? svm_entropy_gap(x->cost, a, from, m)
+                     : svm_entropy_loss(x->cost, m);
+    if (!(was > 0))
+        low = -m - x->curvature * x->cost;
+    for (int k = 0; k < STEPS_MAX && fabs(h) > 1e-15 * fabs(m); k++) {
+        const double bend = x->curvature * x->cost * a * (1 - a);
+        const double newton = at - h / (1 + bend);
+        at = newton > low && newton < high ? newton : (low + high) / 2;
+        a = svm_logistic(at);
+        h = x->curvature * (x->cost * a - was) + m + at;
+        if (fabs(h) <= enough)
             break;
         if (h > 0)
-            high = u;
+            high = at;
         else
-            low = u;
-        const double next = u - h / (1 + curvature * cost * a * (1 - a));
-        u = next > low && next < high ? next : (low + high) / 2;
-        a = svm_logistic(u);
-        best = cost * a;
+            low = at;
     }
-    return best;
+    x->part = x->cost * a;
+    x->u = at;
+    x->a = a;
+}
+
+/* Sums of C H(a) over rows. As
+ *
+ *     H(a) = |u| min(a, 1 - a) - log max(a, 1 - a),
+ *
+ * rows of one C have a logarithm together: that of a product, whose factors are
+ * between 1/2 and 1. */
+enum { SVM_ENTROPY_FACTORS = 512 };
+
+typedef struct svm_entropy_sum {
+    double sum, cost, product;
+    uint32_t factors;
+} svm_entropy_sum;
+
+static inline double svm_entropy_total(svm_entropy_sum *s)
+{
+    if (s->factors)
+        s->sum -= s->cost * log(s->product);
+    s->factors = 0;
+    return s->sum;
+}
+
+/* Adds a row as a visit has left it. */
+static inline void svm_entropy_add(svm_entropy_sum *s, const svm_entropy *x)
+{
+    if (s->factors == SVM_ENTROPY_FACTORS || s->cost != x->cost)
+        svm_entropy_total(s);
+    if (s->factors++ == 0) {
+        s->cost = x->cost;
+        s->product = 1;
+    }
+    s->product *= x->a > .5 ? x->a : 1 - x->a;
+    s->sum += x->cost * fabs(x->u) * (x->a > .5 ? 1 - x->a : x->a);
 }
 
 #endif

@@ -46,7 +46,10 @@ static inline bool svm_loss_classifies(svm_loss_kind kind)
 typedef struct svm_sample {
     double target;
     double low, high;
-    double ridge;  /* d */
+    union {
+        double ridge; /* d */
+        double u;     /* logistic, once b is not 0: what b comes from */
+    };
     double square; /* |x|^2, with the bias */
     double cost;   /* logistic: C c; 0 for the other losses */
     double b;

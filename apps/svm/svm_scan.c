@@ -94,6 +94,8 @@ static void take_over(strads_task *task, double sigma)
         x->b = sigma > 0
                    ? svm_smooth(x, local->flat, sigma, local->anchor[i], z, &h)
                    : svm_answer(x, local->flat, z);
+        if (svm_has_entropy(x))
+            x->u = -x->target * z;
         task->value[svm_at(local, i)] = x->b;
         svm_add(local, &row, s * x->b, local->w);
     }

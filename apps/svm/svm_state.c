@@ -16,14 +16,14 @@ static strads_err check_labels(const strads_share *share, uint64_t rows)
     return STRADS_OK;
 }
 
-static double square_of(const linear_column *x)
+static double square_of(const svm_local *local, const linear_column *x)
 {
     double sum = 0;
 
-    for (uint64_t k = 0; k < x->n; k++) {
-        const double v = x->f64 ? x->f64[k] : (double)x->f32[k];
-        sum += v * v;
-    }
+    if (x->f64)
+        return local->kernels->dot_dense(x->n, x->f64, x->f64);
+    for (uint64_t k = 0; k < x->n; k++)
+        sum += (double)x->f32[k] * (double)x->f32[k];
     return sum;
 }
 
@@ -62,7 +62,7 @@ void svm_take_squares(svm_local *local, const strads_share *share)
 
     for (uint64_t i = 0; i < local->rows; i++) {
         const linear_column x = svm_row_of(share, i);
-        local->sample[i].square = square_of(&x) + bias * bias;
+        local->sample[i].square = square_of(local, &x) + bias * bias;
     }
 }
 
