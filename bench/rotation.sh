@@ -62,25 +62,28 @@ plot()
     case $1 in
     lda)
         what="topics by Gibbs sampling"
-        set -- "$@" "log-likelihood a token" "bottom right"
+        set -- "$@" "log-likelihood a token" "*:*"
         ;;
     mf)
         what="factors by SGD"
-        set -- "$@" "root mean squared error of the test" "top right"
+        set -- "$@" "root mean squared error of the test" "*:0.7"
         ;;
     esac
+    axis=$4
+    [ "$2 $4" != "$many seconds" ] || axis="virtual seconds"
     lines=
     for method in $methods; do
         lines="$lines${lines:+, }'$scratch/$1.$method.$2' using $3:3 \
-with lines title '$(title "$method")'"
+with lines lw 2 title '$(title "$method")'"
     done
     gnuplot <<END
-set terminal svg size 720,440 background '#ffffff'
+set terminal svg size 760,440 background '#ffffff'
 set output '$programs/rotation-$1-$2-$4.svg'
 set title '$what, $2 workers'
-set xlabel '$4'
+set xlabel '$axis'
 set ylabel '$5'
-set key $6
+set yrange [$6]
+set key outside right
 set grid
 plot $lines
 END

@@ -52,7 +52,7 @@ told()
         }' "$1"
 }
 
-# draw COLUMN NAME LABEL
+# draw COLUMN NAME LABEL FROM
 draw()
 {
     svg=$programs/schedules-$2.svg
@@ -61,14 +61,20 @@ draw()
         echo "set output '$svg'; set key outside right; set grid"
         echo "set title 'Lasso, 5,000 x 200,000, neighbours correlate by .9'"
         echo "set xlabel '$3'; set ylabel 'above the optimum, relative'"
-        echo "set logscale xy; set format y '1e%T'; set yrange [1e-8:1e2]"
+        echo "set logscale xy; set format xy '1e%T'"
+        echo "set xrange [$4:*]; set yrange [1e-8:1e2]"
         lines=
         for method in $METHODS; do
             name=${method%/*}
             title="$name, ${method#*/}"
+            at=$scratch/$name.${method#*/}
+            awk -v c="$1" 'NR == 1 || $c >= 1.02 * x { x = $c; print }' "$at" \
+                >"$at.thin"
             [ "$name" != lasso ] || title='strads lasso'
-            lines="$lines${lines:+, }'$scratch/$name.${method#*/}' using \
-$1:3 with lines lw 2 title '$title'"
+            colour= # gnuplot has eight
+            [ "$name" != sgd ] || colour="lc rgb '#909090'"
+            lines="$lines${lines:+, }'$at.thin' using $1:3 with lines lw 2 \
+$colour title '$title'"
         done
         echo "plot $lines"
     } | gnuplot
@@ -107,7 +113,7 @@ for method in shotgun/1024 cyclic-joint/64 random-joint/64 lasso/64; do
         print ""
     }'
 done
-draw 1 seconds 'seconds of the processor'
-draw 2 updates 'coordinate updates'
+draw 1 seconds 'seconds of the processor' 1e-2
+draw 2 updates 'coordinate updates' 1e3
 echo
 cat "$json"

@@ -50,11 +50,12 @@ draw()
             "$scratch/$1.$method" >>"$text"
     done
     {
-        echo "set terminal svg size 720,440 background '#ffffff'"
+        echo "set terminal svg size 760,440 background '#ffffff'"
         echo "set output '$svg'"
         echo "set title 'least squares, 4 workers, stragglers: $1'"
         echo "set xlabel 'seconds'; set ylabel 'squared error, relative'"
         echo "set logscale y; set format y '1e%T'; set grid"
+        echo "set key outside right"
         lines=
         for method in $METHODS; do
             case $method in
@@ -62,7 +63,7 @@ draw()
             *) title="staleness $method" ;;
             esac
             grep -v total "$scratch/$1.$method" >"$scratch/$1.$method.xy"
-            lines="$lines${lines:+, }'$scratch/$1.$method.xy' with lines \
+            lines="$lines${lines:+, }'$scratch/$1.$method.xy' with lines lw 2 \
 title '$title'"
         done
         echo "plot $lines"
