@@ -47,7 +47,7 @@
 /* Rows of a group. */
 static inline uint64_t svm_group_rows(uint64_t rows)
 {
-    const uint64_t few = rows / 256;
+    const uint64_t few = rows / 512;
 
     return few < 1 ? 1 : few > 32 ? 32 : few;
 }

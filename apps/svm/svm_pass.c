@@ -12,7 +12,7 @@
 
 #include <strads/policy.h>
 
-#include "svm_parts.h"
+#include "svm_newton.h"
 
 /* Of groups that are neither wrong nor far from it: not at rest. */
 #define AWAKE 1e-200
@@ -20,6 +20,11 @@
 /* A join goes over as many numbers as there are columns, and is worth as many
  * entries as this for each of them. */
 enum { ENTRIES_A_COLUMN = 4 };
+
+/* The first scan comes after so many passes at the latest, and before that when
+ * this share of what is allowed to be left seems to be. */
+enum { FIRST_PASSES = 12 };
+#define FIRST_AIM .3
 
 /* Whether a group is to be visited in this pass, and whether the policy has
  * been told so. */
@@ -218,6 +223,21 @@ static double steep(const svm_state *state)
     return isfinite(most) ? most : 0;
 }
 
+/* Whether so many rows have been visited that a scan is due. The first one
+ * waits for a while where it would be in vain: more is left to gain than is
+ * allowed of P at w = 0, and no P is above that. */
+static bool scan_is_due(const svm_state *state, double tolerance)
+{
+    const bool first =
+        state->scans == 0 && state->columns >= SVM_NEWTON_COLUMNS;
+    const double most =
+        FIRST_AIM * tolerance * state->done[state->target].primal;
+
+    return state->visits >= state->next_scan &&
+           !(first && most > 0 && left_to_gain(state) > most &&
+             state->visits < FIRST_PASSES * state->rows);
+}
+
 static void end_pass(strads_commit *commit, svm_pool *pool)
 {
     svm_state *state = commit->state;
@@ -232,6 +252,7 @@ static void end_pass(strads_commit *commit, svm_pool *pool)
     pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
     commit->total_change[SVM_STEEP] = steep(state) - commit->total[SVM_STEEP];
     begin_pass(commit, pool, state->awake + pool->begin, pool->awake);
+    state->scan_due = state->scan_due || scan_is_due(state, commit->tolerance);
     if (left_to_gain(state) <= state->enough)
         state->scan_due = state->rested = true;
     svm_judge_face(state);
@@ -259,12 +280,14 @@ strads_err svm_aggregate_ascend(strads_commit *commit)
     pool->inside += more[SVM_INSIDE];
     pool->crossed += more[SVM_CROSSED];
     state->visits += (uint64_t)more[SVM_VISITS];
-    state->scan_due = state->scan_due || state->visits >= state->next_scan;
     state->moved = true;
     state->joined = false;
     state->spread = state->spread || block->owner > 0;
     if (pool->left == 0)
         end_pass(commit, pool);
+    else
+        state->scan_due =
+            state->scan_due || scan_is_due(state, commit->tolerance);
     if (pool->told == 0)
         tell(commit, pool);
     tell_block(commit);
