@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,17 @@ typedef struct trial {
 static float draw(uint64_t what, uint64_t k)
 {
     return (float)(strads_random_unit(3, what, k, 0) - .5);
+}
+
+/* The front ones in pairs: one user, two items. */
+static void make_pairs(trial *t, size_t paired)
+{
+    for (size_t k = 1; k < paired; k += 2) {
+        mf_rating *x = &t->rating[k];
+        x->user = x[-1].user;
+        if (x->item == x[-1].item)
+            x->item = (uint16_t)((x->item + 1) % ROWS);
+    }
 }
 
 static trial *new_trial(uint32_t stride)
@@ -48,16 +60,34 @@ static void free_trial(trial *t)
     free(t);
 }
 
-static double run(trial *t, mf_kernel kernel, size_t n)
+/* `pairs`: the first half of the whole batches is. */
+static double run(trial *t, mf_kernel kernel, size_t n, bool pairs)
 {
+    const size_t paired = pairs ? (n / MF_BATCH + 1) / 2 * MF_BATCH : 0;
     const mf_step step = {.p = t->p,
                           .q = t->q,
                           .stride = t->stride,
                           .size = .01F,
                           .decay = .999F,
+                          .paired = paired,
                           .ahead = (const char *)t->p,
                           .ahead_bytes = sizeof(float) * t->stride * ROWS};
+    make_pairs(t, paired);
     return kernel(t->rating, n, &step);
+}
+
+static void plain_pairs(const mf_rating *x, const double *e, const mf_step *s)
+{
+    for (size_t j = 0; j < MF_BATCH; j += 2)
+        for (uint32_t k = 0; k < s->stride; k++) {
+            float *p = &s->p[x[j].user * s->stride + k];
+            float *q = &s->q[x[j].item * s->stride + k];
+            float *r = &s->q[x[j + 1].item * s->stride + k];
+            double a = (double)*p, b = (double)*q, c = (double)*r;
+            *p = (float)(.998001 * a + .01 * (e[j] * b + e[j + 1] * c));
+            *q = (float)(.999 * b + .01 * e[j] * a);
+            *r = (float)(.999 * c + .01 * e[j + 1] * a);
+        }
 }
 
 /* The definition in mf_kernels.h, word for word. */
@@ -74,6 +104,10 @@ static double plain(const mf_rating *x, size_t n, const mf_step *s)
                         (double)s->q[x[at + j].item * s->stride + k];
             loss += e[j] * e[j];
         }
+        if (at < s->paired) {
+            plain_pairs(x + at, e, s);
+            continue;
+        }
         for (size_t j = 0; j < m; j++) {
             for (uint32_t k = 0; k < s->stride; k++) {
                 float *p = &s->p[x[at + j].user * s->stride + k];
@@ -87,18 +121,26 @@ static double plain(const mf_rating *x, size_t n, const mf_step *s)
     return loss;
 }
 
-static void compare(uint32_t stride, mf_kernel one, mf_kernel two, size_t n)
+static void compare_some(uint32_t stride, mf_kernel one, mf_kernel two,
+                         size_t n, bool pairs)
 {
     trial *a = new_trial(stride), *b = new_trial(stride);
-    double x = run(a, one, n), y = run(b, two, n);
-    cr_expect_float_eq(x, y, 1e-4 * y + 1e-9, "%u floats, %zu ratings: %g, %g",
-                       stride, n, x, y);
+    double x = run(a, one, n, pairs), y = run(b, two, n, pairs);
+    cr_expect_float_eq(x, y, 1e-4 * y + 1e-9,
+                       "%u floats, %zu ratings%s: %g, %g", stride, n,
+                       pairs ? " in pairs" : "", x, y);
     for (size_t k = 0; k < (size_t)ROWS * stride; k++) {
         cr_assert_float_eq((double)a->p[k], (double)b->p[k], 2e-4);
         cr_assert_float_eq((double)a->q[k], (double)b->q[k], 2e-4);
     }
     free_trial(a);
     free_trial(b);
+}
+
+static void compare(uint32_t stride, mf_kernel one, mf_kernel two, size_t n)
+{
+    compare_some(stride, one, two, n, false);
+    compare_some(stride, one, two, n, true);
 }
 
 static const size_t lengths[] = {0, 1, 15, 16, 17, RATINGS};

@@ -1,6 +1,7 @@
 /* A partition's ratings as the sweeps want them: 8 bytes each, by block, within
- * it by micro-block of users, within that in random order. A micro-block's
- * factors fit the first cache, a block's the second. */
+ * it by micro-block of users, within that in random order, but two by two where
+ * a user has two. A micro-block's factors fit the first cache, a block's the
+ * second. */
 #include <math.h>
 #include <string.h>
 
@@ -54,13 +55,15 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
 
     l->first = calloc(l->blocks + 1, sizeof(*l->first));
     l->cell = calloc(cells + 1, sizeof(*l->cell));
+    l->paired = malloc(sizeof(*l->paired) * (cells + 1));
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
     l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
     l->p = mf_large_floats(l->users * l->stride);
     l->p_good = mf_large_floats(l->users * l->stride);
-    if (!l->first || !l->cell || !l->order || !l->rating || !l->p || !l->p_good)
+    if (!l->first || !l->cell || !l->paired || !l->order || !l->rating ||
+        !l->p || !l->p_good)
         return mf_no_memory("the ratings and the users' factors",
-                            8 * (ratings + l->users * l->stride) + 4 * cells);
+                            8 * (ratings + l->users * l->stride) + 8 * cells);
     for (uint32_t m = 0; m < l->micros; m++)
         l->order[m] = m;
     return STRADS_OK;
@@ -143,26 +146,73 @@ static uint64_t next_bits(uint64_t *s)
     return z ^ z >> 31;
 }
 
-static void shuffle(mf_rating *x, uint32_t n, uint64_t s)
+static uint32_t draw_below(uint32_t n, uint64_t *s)
+{
+    return (uint32_t)((next_bits(s) >> 32) * n >> 32);
+}
+
+static void swap(mf_rating *a, mf_rating *b)
+{
+    const mf_rating kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+static void shuffle(mf_rating *x, uint32_t n, uint64_t *s)
+{
+    for (uint32_t k = n; k > 1; k--)
+        swap(x + k - 1, x + draw_below(k, s));
+}
+
+static void shuffle_pairs(mf_rating *x, uint32_t n, uint64_t *s)
 {
     for (uint32_t k = n; k > 1; k--) {
-        const uint32_t j = (uint32_t)((next_bits(&s) >> 32) * k >> 32);
-        const mf_rating kept = x[k - 1];
-        x[k - 1] = x[j];
-        x[j] = kept;
+        const uint32_t j = draw_below(k, s);
+        swap(x + 2 * (k - 1), x + 2 * j);
+        swap(x + 2 * (k - 1) + 1, x + 2 * j + 1);
     }
 }
 
-static void shuffle_cells(mf_local *l, const strads_task *task)
+/* n ratings, a user after the other: whole batches of pairs, then the rest.
+ * Returns how many are in pairs; `single` has room for one of each user. */
+static uint32_t arrange(mf_rating *x, uint32_t n, mf_rating *single, uint64_t s)
 {
+    uint32_t paired = 0, singles = 0;
+
+    for (uint32_t k = 0; k < n;) {
+        if (k + 1 < n && x[k].user == x[k + 1].user) {
+            x[paired++] = x[k++];
+            x[paired++] = x[k++];
+        } else {
+            single[singles++] = x[k++];
+        }
+    }
+    memcpy(x + paired, single, sizeof(*x) * singles);
+    shuffle_pairs(x, paired / 2, &s);
+    paired -= paired % MF_BATCH;
+    shuffle(x + paired, n - paired, &s);
+    return paired;
+}
+
+static strads_err arrange_cells(mf_local *l, const strads_task *task)
+{
+    const size_t bytes = sizeof(mf_rating) << l->micro;
+    mf_rating *single = malloc(bytes);
+
+    if (!single)
+        return mf_no_memory("a cell's ratings", bytes);
     for (uint32_t b = 0; b < l->blocks; b++) {
         const uint32_t *cell = l->cell + (uint64_t)b * (l->micros + 1);
         const uint64_t s = strads_random_bits(task->seed, MF_DRAW_ORDER,
                                               task->share->partition, b);
         for (uint32_t m = 0; m < l->micros; m++)
-            shuffle(l->rating + l->first[b] + cell[m], cell[m + 1] - cell[m],
-                    s + m);
+            l->paired[(uint64_t)b * l->micros + m] =
+                arrange(l->rating + l->first[b] + cell[m],
+                        cell[m + 1] - cell[m], single, s + m);
     }
+    free(single);
+    return STRADS_OK;
 }
 
 /* ---- building ---------------------------------------------------------- */
@@ -195,11 +245,11 @@ static strads_err build_cells(strads_task *task)
     if (!err)
         err = fill(l, task, &split);
     mf_split_close(&split);
-    if (err)
-        return err;
-    shuffle_cells(l, task);
-    mf_draw_users(l, task);
-    return STRADS_OK;
+    if (!err)
+        err = arrange_cells(l, task);
+    if (!err)
+        mf_draw_users(l, task);
+    return err;
 }
 
 strads_err mf_update_build(strads_task *task)

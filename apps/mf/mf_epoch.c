@@ -103,6 +103,7 @@ static double sweep_block(mf_local *l, const strads_task *task)
         const uint32_t next = l->order[k + 1 < l->micros ? k + 1 : k];
         fetch(l->rating + l->first[b] + cell[next]);
         step.p = micro_rows(l, m);
+        step.paired = l->paired[b * l->micros + m];
         step.ahead = (const char *)micro_rows(l, next);
         step.ahead_bytes = micro_bytes(l, next);
         if (l->options.unweighted)

@@ -13,6 +13,29 @@ static void move(float *restrict p, float *restrict q, float g,
     }
 }
 
+static void move_pair(float *restrict p, float *restrict q, float *restrict r,
+                      const float g[2], const mf_step *step)
+{
+    const float decay = step->decay, decay_2 = decay * decay;
+
+    for (uint32_t k = 0; k < step->stride; k++) {
+        const float a = p[k], b = q[k], c = r[k];
+        p[k] = decay_2 * a + g[0] * b + g[1] * c;
+        q[k] = decay * b + g[0] * a;
+        r[k] = decay * c + g[1] * a;
+    }
+}
+
+static float *user_row(const mf_step *step, mf_rating x)
+{
+    return step->p + (size_t)x.user * step->stride;
+}
+
+static float *item_row(const mf_step *step, mf_rating x)
+{
+    return step->q + (size_t)x.item * step->stride;
+}
+
 double mf_kernel_portable(const mf_rating *rating, size_t n,
                           const mf_step *step)
 {
@@ -21,18 +44,21 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
     for (size_t at = 0; at < n; at += MF_BATCH) {
         const size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
         const mf_rating *x = rating + at;
-        float e[MF_BATCH];
+        float g[MF_BATCH];
         for (size_t k = 0; k < m; k++) {
-            e[k] =
-                x[k].value - mf_dot(step->p + (size_t)x[k].user * step->stride,
-                                    step->q + (size_t)x[k].item * step->stride,
+            const float e =
+                x[k].value - mf_dot(user_row(step, x[k]), item_row(step, x[k]),
                                     step->stride);
-            loss += (double)e[k] * (double)e[k];
+            loss += (double)e * (double)e;
+            g[k] = step->size * e;
         }
-        for (size_t k = 0; k < m; k++)
-            move(step->p + (size_t)x[k].user * step->stride,
-                 step->q + (size_t)x[k].item * step->stride, step->size * e[k],
-                 step);
+        if (at < step->paired)
+            for (size_t k = 0; k < MF_BATCH; k += 2)
+                move_pair(user_row(step, x[k]), item_row(step, x[k]),
+                          item_row(step, x[k + 1]), g + k, step);
+        else
+            for (size_t k = 0; k < m; k++)
+                move(user_row(step, x[k]), item_row(step, x[k]), g[k], step);
     }
     return loss;
 }

@@ -22,6 +22,8 @@ typedef struct mf_step {
     uint32_t stride;
     float size;        /* of the step */
     float decay;       /* 1 - size lambda */
+    size_t paired;     /* ratings at the front that come in pairs, 0 or a
+                          multiple of MF_BATCH */
     const char *ahead; /* [ahead_bytes] to be fetched meanwhile */
     size_t ahead_bytes;
 } mf_step;
@@ -29,8 +31,12 @@ typedef struct mf_step {
 /* For each rating (u, i, r), MF_BATCH of them at a time:
  *     e = r - p_u'q_i           for all of the batch, then, one by one,
  *     p_u, q_i = decay p_u + size e q_i, decay q_i + size e p_u
- * (Gemulla et al. 2011, with the penalty of a row by its ratings). Returns
- * sum e^2. */
+ * (Gemulla et al. 2011, with the penalty of a row by its ratings). A pair, a
+ * user's ratings of two items i and j, moves its rows at once, so that the
+ * user's is read and written half as often:
+ *     p_u = decay^2 p_u + size (e_i q_i + e_j q_j)
+ *     q_i, q_j = decay q_i + size e_i p_u, decay q_j + size e_j p_u
+ * Returns sum e^2. */
 typedef double (*mf_kernel)(const mf_rating *rating, size_t n,
                             const mf_step *step);
 

@@ -39,23 +39,43 @@ INLINE __m512 add_4(__m512 a, __m512 b)
                          _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 
-/* p_u q_i, lane by lane; their sum is the product. */
-INLINE __m512 product(const mf_step *s, mf_rating x, const uint32_t vectors)
+INLINE float *user_row(const mf_step *s, mf_rating x, const uint32_t vectors)
 {
-    const float *p = s->p + (size_t)x.user * vectors * MF_LANES;
-    const float *q = s->q + (size_t)x.item * vectors * MF_LANES;
-    __m512 a = _mm512_mul_ps(_mm512_load_ps(p), _mm512_load_ps(q));
-
-#pragma GCC unroll 8
-    for (uint32_t v = 1; v < vectors; v++)
-        a = _mm512_fmadd_ps(_mm512_load_ps(p + (size_t)v * MF_LANES),
-                            _mm512_load_ps(q + (size_t)v * MF_LANES), a);
-    return a;
+    return s->p + (size_t)x.user * vectors * MF_LANES;
 }
 
-/* The sixteen products of a batch. */
+INLINE float *item_row(const mf_step *s, mf_rating x, const uint32_t vectors)
+{
+    return s->q + (size_t)x.item * vectors * MF_LANES;
+}
+
+/* p_u q_i, lane by lane, of `each` ratings by one user; sums are products. */
+INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
+                     __m512 *out, const uint32_t vectors)
+{
+    const float *p = user_row(s, *x, vectors);
+    const __m512 a = _mm512_load_ps(p);
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++)
+        out[k] = _mm512_mul_ps(a, _mm512_load_ps(item_row(s, x[k], vectors)));
+#pragma GCC unroll 8
+    for (uint32_t v = 1; v < vectors; v++) {
+        const size_t at = (size_t)v * MF_LANES;
+        const __m512 b = _mm512_load_ps(p + at);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++)
+            out[k] =
+                _mm512_fmadd_ps(b,
+                                _mm512_load_ps(item_row(s, x[k], vectors) + at),
+                                out[k]);
+    }
+}
+
+/* The sixteen products of a batch, in which each user has `each` ratings in
+ * turn. */
 INLINE __m512 products(const mf_step *s, const mf_rating *x,
-                       const uint32_t vectors)
+                       const uint32_t each, const uint32_t vectors)
 {
     __m512 w[4];
 
@@ -63,8 +83,8 @@ INLINE __m512 products(const mf_step *s, const mf_rating *x,
     for (uint32_t g = 0; g < 4; g++) {
         __m512 a[4];
 #pragma GCC unroll 4
-        for (uint32_t j = 0; j < 4; j++)
-            a[j] = product(s, x[4 * g + j], vectors);
+        for (uint32_t j = 0; j < 4; j += each)
+            multiply(s, x + 4 * g + j, each, a + j, vectors);
         w[g] = add_2(add_1(a[0], a[1]), add_1(a[2], a[3]));
     }
     return add_4(add_4(w[0], w[1]), add_4(w[2], w[3]));
@@ -83,8 +103,7 @@ INLINE __m512 values(const mf_rating *x)
 INLINE void move(const mf_step *s, mf_rating x, float g, __m512 decay,
                  const uint32_t vectors)
 {
-    float *p = s->p + (size_t)x.user * vectors * MF_LANES;
-    float *q = s->q + (size_t)x.item * vectors * MF_LANES;
+    float *p = user_row(s, x, vectors), *q = item_row(s, x, vectors);
     const __m512 f = _mm512_set1_ps(g);
 
 #pragma GCC unroll 8
@@ -95,43 +114,61 @@ INLINE void move(const mf_step *s, mf_rating x, float g, __m512 decay,
     }
 }
 
-/* What n ratings leave; 0 in the lanes after them. */
-INLINE __m512 errors(const mf_step *s, const mf_rating *x, const uint32_t n,
-                     const uint32_t vectors)
+INLINE void move_pair(const mf_step *s, const mf_rating *x, const float *g,
+                      __m512 decay, const uint32_t vectors)
 {
-    return _mm512_maskz_sub_ps((__mmask16)((1U << n) - 1), values(x),
-                               products(s, x, vectors));
+    float *p = user_row(s, x[0], vectors), *q = item_row(s, x[0], vectors);
+    float *r = item_row(s, x[1], vectors);
+    const __m512 f = _mm512_set1_ps(g[0]), h = _mm512_set1_ps(g[1]);
+    const __m512 decay_2 = _mm512_mul_ps(decay, decay);
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++) {
+        const size_t at = (size_t)v * MF_LANES;
+        const __m512 a = _mm512_load_ps(p + at);
+        const __m512 b = _mm512_load_ps(q + at), c = _mm512_load_ps(r + at);
+        const __m512 to = _mm512_fmadd_ps(f, b, _mm512_mul_ps(a, decay_2));
+        _mm512_store_ps(p + at, _mm512_fmadd_ps(h, c, to));
+        _mm512_store_ps(q + at, _mm512_fmadd_ps(f, a, _mm512_mul_ps(b, decay)));
+        _mm512_store_ps(r + at, _mm512_fmadd_ps(h, a, _mm512_mul_ps(c, decay)));
+    }
 }
 
 /* The item's row, which is in the second cache, is wanted in the first one. */
 INLINE void fetch_item(const mf_step *s, mf_rating x, const uint32_t vectors)
 {
-    const float *q = s->q + (size_t)x.item * vectors * MF_LANES;
+    const float *q = item_row(s, x, vectors);
 
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++)
         _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
 }
 
-/* A whole batch; `next` is the one after it. Items of that one are asked for
- * between this one's updates, which leave the memory's paths free. */
+/* A whole batch, of pairs if `each` is 2; `next` is the one after it. Items of
+ * that one are asked for between this one's updates, which leave the memory's
+ * paths free. */
 INLINE __m512 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
-                    const uint32_t vectors)
+                    const uint32_t each, const uint32_t vectors)
 {
     const __m512 decay = _mm512_set1_ps(s->decay);
-    const __m512 e = errors(s, x, MF_BATCH, vectors);
+    const __m512 e = _mm512_sub_ps(values(x), products(s, x, each, vectors));
     _Alignas(MF_ALIGN) float g[MF_BATCH];
 
     _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
 #pragma GCC unroll 16
-    for (uint32_t k = 0; k < MF_BATCH; k++) {
-        move(s, x[k], g[k], decay, vectors);
-        fetch_item(s, next[k], vectors);
+    for (uint32_t k = 0; k < MF_BATCH; k += each) {
+        if (each == 2)
+            move_pair(s, x + k, g + k, decay, vectors);
+        else
+            move(s, x[k], g[k], decay, vectors);
+#pragma GCC unroll 2
+        for (uint32_t j = 0; j < each; j++)
+            fetch_item(s, next[k + j], vectors);
     }
     return e;
 }
 
-/* The last few ratings of a cell. */
+/* The last few ratings of a cell; errors are 0 in the lanes after them. */
 INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
                    const uint32_t vectors)
 {
@@ -140,7 +177,9 @@ INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
     _Alignas(MF_ALIGN) float g[MF_BATCH];
 
     memcpy(last, x, sizeof(*x) * n);
-    const __m512 e = errors(s, last, n, vectors);
+    const __m512 e =
+        _mm512_maskz_sub_ps((__mmask16)((1U << n) - 1), values(last),
+                            products(s, last, 1, vectors));
     _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
     for (uint32_t k = 0; k < n; k++)
         move(s, last[k], g[k], decay, vectors);
@@ -160,10 +199,12 @@ INLINE double pass(const mf_rating *rating, size_t n, const mf_step *given,
     for (size_t at = 0; at < n; at += MF_BATCH) {
         const mf_rating *x = rating + at;
         const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        const mf_rating *next = more ? x + MF_BATCH : x;
         for (size_t k = 0; k < each && ahead < end; k++, ahead += MF_ALIGN)
             _mm_prefetch(ahead, _MM_HINT_T1);
-        const __m512 e = n - at >= MF_BATCH
-                             ? batch(&step, x, more ? x + MF_BATCH : x, vectors)
+        const __m512 e = at < step.paired ? batch(&step, x, next, 2, vectors)
+                         : n - at >= MF_BATCH
+                             ? batch(&step, x, next, 1, vectors)
                              : rest(&step, x, (uint32_t)(n - at), vectors);
         loss = _mm512_fmadd_ps(e, e, loss);
     }

@@ -132,11 +132,12 @@ typedef struct mf_local {
 
     /* The ratings, by block, and within it by micro-block of 2^micro users:
      * cell (b, m) is rating[first[b] + cell[b (micros + 1) + m]] up to
-     * [.. m + 1], in random order. */
+     * [.. m + 1]: paired[b micros + m] of them two by two, then single ones, in
+     * random order. */
     uint32_t micro, micros;
     mf_rating *rating;
     uint64_t *first; /* [blocks + 1] */
-    uint32_t *cell;
+    uint32_t *cell, *paired;
     uint32_t *order; /* [micros] of this sweep */
     mf_samples held, test;
     double unknown_squares, unknown_n; /* test ratings of unknown items */

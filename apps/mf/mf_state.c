@@ -106,6 +106,7 @@ void mf_close(void *local)
     free(l->p);
     free(l->order);
     free(l->cell);
+    free(l->paired);
     free(l->first);
     free(l->held.start);
     free(l->held.sample);
