@@ -103,18 +103,29 @@ static double dot(const linear_column *x, const double *v)
                     : dot_full_f32(x->n, x->f32, v);
 }
 
-/* Scattered stores gain nothing from vectors; full columns do. */
+/* Scattered stores gain nothing from vectors; full columns do. Rows of a column
+ * differ, which a compiler cannot know: four are read before one is written. */
 #define DEFINE_ADD(name, real, load)                                        \
     static void name(uint64_t n, const uint32_t *index, const real *value,  \
                      double a, double *v)                                   \
     {                                                                       \
+        uint64_t k = 0;                                                     \
         if (index) {                                                        \
-            for (uint64_t k = 0; k < n; k++)                                \
+            for (; k + 4 <= n; k += 4) {                                    \
+                double *to[4], sum[4];                                      \
+                for (int i = 0; i < 4; i++) {                               \
+                    to[i] = v + index[k + (uint64_t)i];                     \
+                    sum[i] = *to[i] + a * (double)value[k + (uint64_t)i];   \
+                }                                                           \
+                for (int i = 0; i < 4; i++)                                 \
+                    *to[i] = sum[i];                                        \
+            }                                                               \
+            for (; k < n; k++)                                              \
                 v[index[k]] += a * (double)value[k];                        \
             return;                                                         \
         }                                                                   \
         const __m512d factor = _mm512_set1_pd(a);                           \
-        for (uint64_t k = 0; k < n; k += LANES) {                           \
+        for (; k < n; k += LANES) {                                         \
             const uint64_t left = n - k;                                    \
             const __mmask8 m =                                              \
                 (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);         \
