@@ -207,6 +207,36 @@ Test(logistic_edge, duplicate_columns_share_what_one_would_have)
     lasso_design_free(&d);
 }
 
+/* On the way multiples of one column all have coefficients, and then the model
+ * has no minimum on the support. */
+Test(logistic_edge, a_large_support_of_dependent_columns_is_solved)
+{
+    const strads_logistic_options variants[] = {
+        {.lambda_ratio = .02, .l1_ratio = 1},
+        {.lambda_ratio = .005, .l1_ratio = 1, .intercept = true},
+        {.lambda_ratio = .005, .l1_ratio = .9}};
+    lasso_design d = logistic_design_random(&(lasso_recipe){.rows = 300,
+                                                            .cols = 360,
+                                                            .seed = 12,
+                                                            .density = .1,
+                                                            .correlation = .6,
+                                                            .noise = 1});
+
+    for (uint64_t j = 0; j + 3 <= d.cols; j += 3)
+        for (uint64_t i = 0; i < d.rows; i++) {
+            lasso_design_col(&d, j + 1)[i] = 1.01 * lasso_design_col(&d, j)[i];
+            lasso_design_col(&d, j + 2)[i] += lasso_design_col(&d, j)[i];
+        }
+    for (size_t k = 0; k < sizeof(variants) / sizeof(*variants); k++) {
+        linear_fit fit = fit_or_fail(&d, &variants[k]);
+        cr_expect_gt(fit.nonzeros, 60, "%llu nonzeros",
+                     (unsigned long long)fit.nonzeros);
+        linear_fit_free(&fit);
+        expect_optimal(&d, &variants[k]);
+    }
+    lasso_design_free(&d);
+}
+
 Test(logistic_edge, columns_of_any_scale_live_side_by_side)
 {
     lasso_design d = small(8);

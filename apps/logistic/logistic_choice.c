@@ -11,6 +11,9 @@
 /* Gains below this share of P are rounding. */
 #define ROUNDING 1e-24
 
+/* A gap of t is reached when an outer step gains this share of t^2. */
+#define SQUARE .05
+
 enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
 /* More columns may join while they have no more than this share of all entries:
  * sweeps over them then cost little beside the scan that they save. */
@@ -110,8 +113,9 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
  * model is solved. When few violators were left the set is nearly right, and
  * only a sharper solution within it shows the last of them. With none left the
  * set is worth being solved: near its minimum what is left to gain falls as the
- * square of the gap. */
-static void set_targets(logistic_state *state, uint32_t violators)
+ * square of the gap. So is what a tolerance needs in the end. */
+static void set_targets(logistic_state *state, uint32_t violators,
+                        double tolerance)
 {
     if (state->scans > 1) {
         if ((uint64_t)violators * 50 <= state->set.n) {
@@ -125,7 +129,9 @@ static void set_targets(logistic_state *state, uint32_t violators)
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
     if (violators == 0)
         share *= state->gap / state->primal;
-    state->worth = fmax(share * state->gap, ROUNDING * state->primal);
+    state->worth =
+        fmax(share * state->gap,
+             fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
 }
 
 /* Tells the policy the priorities of all parameters after the first scan, of
@@ -167,7 +173,7 @@ strads_err logistic_choose(strads_commit *commit, double dual)
     tell_priorities(commit);
     if (!state->path && !state->softmax)
         screen(state);
-    set_targets(state, violators);
+    set_targets(state, violators, commit->tolerance);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->searches = 0;
     state->solved = false;

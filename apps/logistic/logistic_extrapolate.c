@@ -56,15 +56,16 @@ void logistic_past_return(logistic_set *set, uint32_t step, uint32_t n,
     memcpy(set->lasting, past_rest(set, step), set->n_rows * sizeof(double));
 }
 
-bool logistic_past_is_steady(const logistic_set *set, uint32_t n,
-                             const uint32_t *place)
+uint32_t logistic_past_turned(const logistic_set *set, uint32_t n,
+                              const uint32_t *place)
 {
+    uint32_t turned = 0;
+
     for (uint32_t k = 0; k < n; k++) {
         const double v = past_w(set, 0)[k], w = set->member[place[k]].w;
-        if ((v > 0) != (w > 0) || (v < 0) != (w < 0))
-            return false;
+        turned += (v > 0) != (w > 0) || (v < 0) != (w < 0);
     }
-    return true;
+    return turned;
 }
 
 /* Goes to sum c_i (w, lasting) of the sweeps' ends. */

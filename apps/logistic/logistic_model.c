@@ -50,7 +50,7 @@ static void open_model(logistic_state *state)
     set->mass = state->kernels->dot_dense(set->n_rows, set->root, set->root);
     set->beta = best_beta(state);
     set->looked = set->open = true;
-    set->leapt = false;
+    set->leapt = set->vain = false;
     set->model++;
     set->first = 0;
     set->visits = 0;
@@ -184,20 +184,25 @@ static void sweep(logistic_state *state, uint32_t n)
     state->solved = is_solved(state);
 }
 
-/* Sweeps over n members, then goes to the point beyond that they show. */
+/* Sweeps over n members, then goes to the point beyond that they show. One
+ * sweep is enough to tell a light support's signs. */
 static strads_err descend(logistic_state *state, uint32_t n,
                           const uint32_t *place)
 {
     logistic_set *set = &state->set;
+    const bool light = logistic_newton_is_light(set, n, place);
 
     fill_visits(state, n, place);
     logistic_past_note(set, 0, n, place);
-    for (uint32_t step = 1; step <= LINEAR_STEPS && !state->solved; step++) {
+    if (light)
+        sweep(state, n);
+    for (uint32_t step = 1; step <= LINEAR_STEPS && !light && !state->solved;
+         step++) {
         sweep(state, n);
         if (!state->solved)
             logistic_past_note(set, step, n, place);
     }
-    if (!state->solved)
+    if (!light && !state->solved)
         logistic_extrapolate(state, n, place);
     return logistic_newton(state, n, place);
 }

@@ -157,6 +157,7 @@ typedef struct logistic_set {
     bool looked;    /* root and lasting are those at z, and so is loss */
     bool open;      /* a model is being solved */
     bool leapt;     /* ... by other steps than single coordinates' */
+    bool vain;      /* ... and a light step of Newton's has lowered nothing */
     double loss;    /* sum c f at z */
     double mass;    /* sum h */
     double beta;
@@ -399,9 +400,9 @@ void logistic_past_note(logistic_set *set, uint32_t step, uint32_t n,
                         const uint32_t *place);
 void logistic_past_return(logistic_set *set, uint32_t step, uint32_t n,
                           const uint32_t *place);
-/* Whether all signs are those of step 0. */
-bool logistic_past_is_steady(const logistic_set *set, uint32_t n,
-                             const uint32_t *place);
+/* How many signs are not those of step 0. */
+uint32_t logistic_past_turned(const logistic_set *set, uint32_t n,
+                              const uint32_t *place);
 void logistic_extrapolate(logistic_state *state, uint32_t n,
                           const uint32_t *place);
 
@@ -410,13 +411,18 @@ void logistic_extrapolate(logistic_state *state, uint32_t n,
 double logistic_model_value(logistic_state *state, uint32_t n,
                             const uint32_t *place);
 
-/* logistic_newton.c: Newton's step on the support of a block's n members, if
- * the sweeps so far have cost as much. */
+/* logistic_newton.c: whether a block's n members are such that conjugate
+ * gradients pay from the start. */
+bool logistic_newton_is_light(const logistic_set *set, uint32_t n,
+                              const uint32_t *place);
+/* Newton's step on their support, if the sweeps so far have cost as much, or it
+ * is light. */
 strads_err logistic_newton(logistic_state *state, uint32_t n,
                            const uint32_t *place);
 
-/* logistic_conjugate.c: solves for that step on n members, in place: `step` is
- * the right side at first. `work` has that room, `rows` a number a row. */
+/* logistic_conjugate.c: solves for that step on n members, as far as it is
+ * worth while, in place: `step` is the right side at first. `work` has that
+ * room, `rows` a number a row. */
 size_t logistic_conjugate_room(uint32_t n);
 void logistic_conjugate(const logistic_state *state, uint32_t n,
                         const uint32_t *place, double *step, double *work,
