@@ -39,6 +39,7 @@ int main(void)
                              .eager = s == 1,
                              .reporter = 4,
                              .reports = 20,
+                             .snapshots = 3,
                              .flushes = 2};
         run(&t, STRADS_OK);
         tally = (tally_plan){.clocks = 1000000, .staleness = staleness[s]};

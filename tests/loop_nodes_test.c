@@ -69,6 +69,7 @@ static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
     tally = (tally_plan){.clocks = 40,
                          .staleness = staleness,
                          .eager = eager,
+                         .snapshots = 3,
                          .flushes = 3};
     run_well(&t, 40);
     cr_expect_eq(atomic_load(&tally.partitions_met), nodes == 2 ? 3 : 5);

@@ -6,7 +6,7 @@
 
 #include "strads/strads.h"
 
-enum { ROWS = 64, PARTITIONS = 4, COLS = 8 };
+enum { ROWS = 64, PARTITIONS = 4, COLS = 8, EVERY = 2 };
 
 static volatile bool stop;
 
@@ -20,6 +20,11 @@ static strads_err race_run(strads_task *task, strads_session *session)
             row[k] = 1;
         if (!err)
             err = strads_session_inc_row(session, 0, (c + 1) % 3, row);
+        if (!err)
+            err = strads_session_inc(session, 1, 0, 0, 1);
+        if (!err && c >= EVERY)
+            err = strads_session_read_snapshot(session, 1, 1, &(uint32_t){0},
+                                               row, &(uint64_t){0});
         if (!err)
             err = strads_session_clock(session);
         if (!err && c % 50 == task->share->partition)
@@ -37,6 +42,17 @@ static strads_err race_shape(const void *config, const strads_data *data,
     shape->parameters = 3;
     shape->width = COLS;
     return STRADS_OK;
+}
+
+static strads_err race_tables(const void *config, const strads_shape *shape,
+                              strads_store *store)
+{
+    const strads_table_spec spec = {.name = "kept",
+                                    .rows = 1,
+                                    .cols = 1,
+                                    .snapshot_every = EVERY};
+    (void)config, (void)shape;
+    return strads_store_create(store, &spec, &(uint32_t){0});
 }
 
 /* The stop comes from the thread that is told of progress. */
@@ -67,6 +83,7 @@ int main(void)
     static const strads_program program = {.size = sizeof program,
                                            .name = "race",
                                            .shape = race_shape,
+                                           .tables = race_tables,
                                            .run = race_run};
     uint32_t told = 0;
     strads_data *data = make_data();

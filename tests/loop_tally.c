@@ -26,7 +26,8 @@ static strads_err tally_tables(const void *config, const strads_shape *shape,
                                     .rows = TALLY_ROWS,
                                     .cols = shape->partitions,
                                     .sparse = true,
-                                    .eager = tally.eager};
+                                    .eager = tally.eager,
+                                    .snapshot_every = tally.snapshots};
     (void)config;
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
@@ -80,6 +81,28 @@ static void check_all(const reader *r, uint64_t c, uint32_t staleness)
     }
 }
 
+/* A snapshot of clock t has t clocks of everybody, or all that were counted in:
+ * no more, and no less. */
+static strads_err check_snapshot(reader *r, uint64_t c)
+{
+    uint64_t t = 0;
+    if (!tally.snapshots || c < tally.snapshots)
+        return STRADS_OK;
+    for (uint32_t k = 0; k < TALLY_ROWS; k++) {
+        strads_err err =
+            strads_session_read_snapshot(r->session, SPARSE, 1, &k,
+                                         r->sparse + k * r->partitions, &t);
+        if (err)
+            return err;
+        if (t != c / tally.snapshots * tally.snapshots)
+            atomic_fetch_add(&tally.wrong, 1);
+    }
+    for (uint32_t k = 0; k < TALLY_ROWS * r->partitions; k++)
+        if ((double)r->sparse[k] != least_of(k % r->partitions, t, 0))
+            atomic_fetch_add(&tally.wrong, 1);
+    return STRADS_OK;
+}
+
 static strads_err add_all(const reader *r)
 {
     const uint32_t p = r->task->share->partition;
@@ -87,7 +110,8 @@ static strads_err add_all(const reader *r)
     for (uint32_t k = 0; !err && k < TALLY_ROWS; k++) {
         err = strads_session_inc(r->session, MODEL, k, p, 1);
         if (!err)
-            err = strads_session_inc(r->session, SPARSE, k, p, 1);
+            err = strads_session_inc_sparse(r->session, SPARSE, k, 1, &p,
+                                            &(int64_t){1});
     }
     return err;
 }
@@ -119,6 +143,8 @@ static strads_err one_clock(reader *r, uint64_t c)
         check_all(r, c, tally.staleness);
     if (!err)
         err = add_all(r);
+    if (!err)
+        err = check_snapshot(r, c);
     if (!err && tally.flushes && c % tally.flushes == 0)
         err = strads_session_flush(r->session);
     return err ? err : strads_session_clock(r->session);

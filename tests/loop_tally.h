@@ -22,10 +22,11 @@ typedef struct tally_plan {
     uint32_t converges; /* 1 + the report whose gap is 0 */
     uint32_t stops;     /* 1 + the clock in which partition 0 sets `stop` */
     volatile bool *stop;
-    bool careless;     /* no loop asks whether the run has ended */
-    uint32_t slow_us;  /* partition 0 sleeps that long in each clock */
-    uint32_t flushes;  /* a flush in every clock that this divides */
-    atomic_uint wrong; /* reads against the rule */
+    bool careless;      /* no loop asks whether the run has ended */
+    uint32_t slow_us;   /* partition 0 sleeps that long in each clock */
+    uint32_t flushes;   /* a flush in every clock that this divides */
+    uint32_t snapshots; /* one of the second table in so many clocks */
+    atomic_uint wrong;  /* reads against the rule, or snapshots not exact */
     /* 1 + the clock in which each loop ended; 0: it has not. */
     atomic_uint ended[TALLY_PARTITIONS_MAX];
     atomic_uint partitions_met; /* partitions that ended well */

@@ -106,6 +106,7 @@ static void count(uint32_t staleness, bool eager, uint64_t mean)
                          .staleness = staleness,
                          .eager = eager,
                          .reports = 2,
+                         .snapshots = 5,
                          .flushes = 3};
     strads_result *result = run_broken(&t, &r);
     const double *values = strads_result_values(result, &n, &width);

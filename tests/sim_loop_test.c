@@ -40,6 +40,7 @@ static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
     tally = (tally_plan){.clocks = CLOCKS,
                          .staleness = staleness,
                          .eager = eager,
+                         .snapshots = 4,
                          .flushes = 3};
     cr_assert_eq(strads_simulate(&tally_program, NULL, data, &options, &sim,
                                  &result, NULL),

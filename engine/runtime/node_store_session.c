@@ -90,15 +90,17 @@ static strads_err read_rows(strads_session *session,
                                   .n = read->n,
                                   .rows = read->rows,
                                   .staleness = read->staleness,
+                                  .exact = read->snapshot != NULL,
                                   .pending = &session->pending[read->table]};
     strads_err err = sti_node_store_failure(store);
     bool wait =
-        !err && !sti_client_read_cached(w.end->client, &call, read->out);
+        !err && (call.exact ||
+                 !sti_client_read_cached(w.end->client, &call, read->out));
     while (!err && wait) {
         sti_client_read now = call;
         now.now = sti_node_store_now(store);
-        err = sti_client_read_rows(w.end->client, &now, read->out, NULL, &wait,
-                                   &w.end->effects);
+        err = sti_client_read_rows(w.end->client, &now, read->out,
+                                   read->snapshot, &wait, &w.end->effects);
         wait = try_again(&w, wait, &err);
     }
     if (err)

@@ -195,10 +195,7 @@ static strads_err read_exact(sti_client *client, const sti_client_read *read,
     size_t bytes = sti_client_row_bytes(client, read->table) * read->n;
     uint32_t every = spec->snapshot_every;
     if (every == 0 || w->clock < every)
-        return strads_fail(STRADS_EINVAL,
-                           "table \"%s\" has no snapshot before clock "
-                           "%" PRIu64,
-                           spec->name, w->clock + 1);
+        return sti_spec_no_snapshot(spec, w->clock);
     uint64_t needs = w->clock / every * every;
     if (call->used && !sti_call_is(call, read, values, needs))
         sti_call_forget(client, w);

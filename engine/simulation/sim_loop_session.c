@@ -96,6 +96,7 @@ static strads_err read_rows(strads_session *session,
                             .n = read->n,
                             .rows = read->rows,
                             .staleness = read->staleness,
+                            .exact = read->snapshot != NULL,
                             .pending = &session->pending[read->table]};
     const uint64_t begin = l->sim->now;
     strads_err err = check_over(l->sim);
@@ -103,8 +104,8 @@ static strads_err read_rows(strads_session *session,
     begin_call(l);
     while (!err && wait) {
         call.now = l->sim->now;
-        err = sti_client_read_rows(client_of(l), &call, read->out, NULL, &wait,
-                                   &l->sim->effects);
+        err = sti_client_read_rows(client_of(l), &call, read->out,
+                                   read->snapshot, &wait, &l->sim->effects);
         wait = try_again(l, wait, &err);
     }
     end_call(l, session, begin);

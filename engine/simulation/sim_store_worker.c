@@ -111,12 +111,17 @@ static strads_err ask(sti_sim_worker *w, sti_client_read *read, void *values)
 static strads_err read_rows(strads_session *session,
                             const sti_session_read *read)
 {
-    return ask(session->behind,
-               &(sti_client_read){.table = read->table,
-                                  .n = read->n,
-                                  .rows = read->rows,
-                                  .staleness = read->staleness},
-               read->out);
+    const sti_sim_worker *w = session->behind;
+    strads_err err = ask(session->behind,
+                         &(sti_client_read){.table = read->table,
+                                            .n = read->n,
+                                            .rows = read->rows,
+                                            .staleness = read->staleness,
+                                            .exact = read->snapshot != NULL},
+                         read->out);
+    if (!err && read->snapshot)
+        *read->snapshot = w->as_of;
+    return err;
 }
 
 static strads_err push_early(strads_session *session)

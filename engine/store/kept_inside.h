@@ -1,25 +1,16 @@
 /* engine/store/kept_inside.h - what the files of a shard's state share:
- * kept_rows.c takes in pushes, kept_images.c keeps exact clocks, kept_eager.c
- * knows who holds what. */
+ * kept_rows.c takes in pushes, kept_eager.c knows who holds what. */
 #ifndef STI_STORE_KEPT_INSIDE_H
 #define STI_STORE_KEPT_INSIDE_H
 
+#include "engine/store/exact_image.h"
 #include "engine/store/kept_rows.h"
 #include "engine/store/store_inside.h"
-
-/* Images of one table that may be begun and not complete. */
-enum { STI_IMAGES_MAX = 4 };
-
-typedef struct sti_image {
-    uint64_t clock;   /* 0: not in use */
-    sti_table *table; /* every update below `clock` so far, and no other */
-} sti_image;
 
 typedef struct sti_kept_table {
     strads_table_spec spec; /* of the whole table; the name is the store's */
     sti_table *rows;        /* the shard's; the store's */
-    sti_image image[STI_IMAGES_MAX];
-    uint64_t lost; /* images up to this clock were not begun in time */
+    sti_images images;      /* of exact clocks */
     /* Eager tables: */
     uint32_t words;    /* of a row in `holders` */
     uint64_t *holders; /* [rows held x words]: a bit for each stream */
@@ -51,16 +42,6 @@ void sti_kept_drop_tables(sti_kept *kept);
 
 /* The least clock of those in `clocks`. */
 void sti_kept_find_clock(sti_kept *kept);
-
-/* Before a part of a worker at `clock` changes a table: what must not see it is
- * put aside. */
-strads_err sti_images_before(sti_kept *kept, sti_kept_table *table,
-                             uint64_t clock);
-
-/* The clock has come to `clock`: drops images of before. True when a clock came
- * by at which this table keeps a snapshot. */
-bool sti_images_clock(sti_kept_table *table, uint64_t before, uint64_t clock);
-void sti_images_free(sti_kept_table *table);
 
 strads_err sti_eager_open(sti_kept *kept, sti_kept_table *table);
 void sti_eager_free(sti_kept *kept, sti_kept_table *table);

@@ -40,7 +40,7 @@ static uint32_t list_images(const sti_kept *kept, image_note *notes,
     uint32_t n = 0;
     for (uint32_t t = 0; t < kept->n_tables; t++)
         for (uint32_t k = 0; k < STI_IMAGES_MAX; k++) {
-            const sti_image *image = &kept->table[t].image[k];
+            const sti_image *image = &kept->table[t].images.image[k];
             if (!image->clock)
                 continue;
             if (notes)
@@ -59,7 +59,8 @@ static strads_err put_notes(const sti_kept *kept, uint32_t n, sti_sink *sink)
         notes ? STRADS_OK
               : strads_fail(STRADS_ENOMEM, "no memory for a checkpoint");
     for (uint32_t t = 0; !err && t < kept->n_tables; t++)
-        err = sink->put(sink, &kept->table[t].lost, sizeof kept->table[t].lost);
+        err = sink->put(sink, &kept->table[t].images.lost,
+                        sizeof kept->table[t].images.lost);
     if (!err)
         (void)list_images(kept, notes, NULL);
     if (!err && n)
@@ -147,8 +148,8 @@ static strads_err give_images(sti_kept *kept, uint32_t n,
         uint64_t t = notes[k].table;
         sti_image *image = NULL;
         for (uint32_t i = 0; t < kept->n_tables && i < STI_IMAGES_MAX; i++)
-            if (!kept->table[t].image[i].clock && !image)
-                image = &kept->table[t].image[i];
+            if (!kept->table[t].images.image[i].clock && !image)
+                image = &kept->table[t].images.image[i];
         const sti_table *rows = image ? kept->table[t].rows : NULL;
         const sti_table *own = store->tables[first + k];
         if (!image || !notes[k].clock || own->spec.rows != rows->spec.rows ||
@@ -198,7 +199,7 @@ static strads_err read_tables(sti_kept *kept, const checkpoint_head *head,
     if (!err)
         err = adopt_tables(kept, &parts, head->tables);
     for (uint32_t t = 0; !err && t < head->tables; t++)
-        kept->table[t].lost = lost[t];
+        kept->table[t].images.lost = lost[t];
     return err ? err : give_images(kept, head->images, notes);
 }
 

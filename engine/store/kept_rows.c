@@ -4,6 +4,7 @@
  * and no clock ever goes back. */
 #include "engine/store/kept_rows.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,9 @@ strads_err sti_kept_adopt(sti_kept *kept, const strads_table_spec *spec)
         return no_memory();
     kept->table = more;
     sti_kept_table *table = &more[number];
-    *table =
-        (sti_kept_table){.spec = *spec, .rows = kept->store->tables[number]};
+    *table = (sti_kept_table){.spec = *spec,
+                              .rows = kept->store->tables[number],
+                              .images = {.every = spec->snapshot_every}};
     table->spec.name = table->rows->name;
     kept->n_tables++;
     return spec->eager ? sti_eager_open(kept, table) : STRADS_OK;
@@ -76,7 +78,7 @@ strads_err sti_kept_open(const sti_kept_setup *setup, sti_kept **out)
 void sti_kept_drop_tables(sti_kept *kept)
 {
     for (uint32_t t = 0; t < kept->n_tables; t++) {
-        sti_images_free(&kept->table[t]);
+        sti_images_free(&kept->table[t].images);
         sti_eager_free(kept, &kept->table[t]);
     }
     free(kept->table);
@@ -249,6 +251,31 @@ static strads_err add_to(sti_table *rows, const sti_push_part *part, uint32_t n,
                          NULL);
 }
 
+/* What must not see increments of that clock. In a checkpoint an image is a
+ * table among the others, so it has a name of its own there: one that no
+ * program gives. */
+static strads_err put_aside(sti_kept *kept, sti_kept_table *table,
+                            uint64_t clock)
+{
+    char name[STI_TABLE_NAME];
+    if (kept->clock == STI_CLOCK_GONE)
+        return STRADS_OK;
+    (void)snprintf(name, sizeof name, "\x01%td", table - kept->table);
+    return sti_images_begin(&table->images, table->rows, name, kept->clock,
+                            clock);
+}
+
+/* The least clock has grown: true when a clock came by at which this table
+ * keeps a snapshot. */
+static bool pass_images(sti_kept_table *table, uint64_t before, uint64_t clock)
+{
+    uint64_t every = table->spec.snapshot_every;
+    if (!every || before / every == clock / every)
+        return false;
+    sti_images_drop(&table->images, clock);
+    return true;
+}
+
 /* Increments of a worker that is at `clock`. */
 static strads_err apply_rows(sti_kept *kept, const sti_push_part *part,
                              uint64_t clock)
@@ -260,12 +287,12 @@ static strads_err apply_rows(sti_kept *kept, const sti_push_part *part,
     strads_err err = kept->shards > 1 ? find_places(kept, n, rows) : STRADS_OK;
     const uint32_t *places = kept->shards > 1 ? kept->places : rows;
     if (!err && table->spec.snapshot_every && kept->workers)
-        err = sti_images_before(kept, table, clock);
+        err = put_aside(kept, table, clock);
     if (!err)
         err = add_to(table->rows, part, n, places);
     for (uint32_t k = 0; !err && k < STI_IMAGES_MAX; k++)
-        if (table->image[k].clock > clock)
-            err = add_to(table->image[k].table, part, n, places);
+        if (table->images.image[k].clock > clock)
+            err = add_to(table->images.image[k].table, part, n, places);
     if (!err && table->changed)
         sti_eager_changed(table, n, places);
     return err;
@@ -293,7 +320,7 @@ static bool move_clock(sti_kept *kept, const sti_push_part *mark)
     bool snapshot = false;
     if (kept->clock > before && kept->clock != STI_CLOCK_GONE)
         for (uint32_t t = 0; t < kept->n_tables; t++)
-            snapshot |= sti_images_clock(&kept->table[t], before, kept->clock);
+            snapshot |= pass_images(&kept->table[t], before, kept->clock);
     return snapshot;
 }
 
@@ -431,15 +458,12 @@ strads_err sti_kept_read_image(const sti_kept *kept, uint64_t clock,
     if (err)
         return err;
     const sti_kept_table *from = &kept->table[table];
-    const sti_table *image = NULL;
+    const sti_table *image = sti_images_at(&from->images, from->rows, clock);
     uint32_t every = from->spec.snapshot_every;
-    for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
-        if (clock && from->image[k].clock == clock)
-            image = from->image[k].table;
-    /* Nothing of that clock or later has come: the rows are their own image. */
-    if (!image && every && clock > from->lost && clock % every == 0 &&
-        kept->clock - clock < every)
-        image = from->rows;
+    /* Rows are their own image for those alone who may ask for it now. */
+    if (image == from->rows &&
+        (!every || clock % every || kept->clock - clock >= every))
+        image = NULL;
     *gone = !image;
     if (image)
         err = sti_kept_put_rows(kept, table, image, n, places, parts);

@@ -230,7 +230,7 @@ static void forget_all(sti_pending *pending)
     pending->dense = NULL;
 }
 
-static strads_err commit_sparse(sti_pending *pending, sti_table *table)
+static strads_err commit_sparse(const sti_pending *pending, sti_table *table)
 {
     sti_row_delta *deltas = malloc(pending->n * sizeof *deltas);
     if (!deltas)
@@ -248,14 +248,18 @@ static strads_err commit_sparse(sti_pending *pending, sti_table *table)
     return err;
 }
 
+strads_err sti_pending_add_to(const sti_pending *pending, sti_table *table)
+{
+    return pending->sparse ? commit_sparse(pending, table)
+                           : sti_table_inc(table, pending->n, pending->rows,
+                                           pending->dense, NULL);
+}
+
 strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
 {
     if (pending->n == 0)
         return STRADS_OK;
-    strads_err err = pending->sparse
-                         ? commit_sparse(pending, table)
-                         : sti_table_inc(table, pending->n, pending->rows,
-                                         pending->dense, NULL);
+    strads_err err = sti_pending_add_to(pending, table);
     if (err)
         return err;
     forget_all(pending);

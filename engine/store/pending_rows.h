@@ -56,6 +56,10 @@ size_t sti_pending_head_room(const sti_pending *pending);
 /* Adds what is pending for a row to out[cols]. */
 void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out);
 
+/* Adds everything to the table, as one commit; nothing has changed on
+ * STRADS_ENOMEM. */
+strads_err sti_pending_add_to(const sti_pending *pending, sti_table *table);
+
 /* Commits everything to the table, as one commit, and is empty then. On
  * STRADS_ENOMEM all of it stays pending. */
 strads_err sti_pending_commit(sti_pending *pending, sti_table *table);

@@ -136,6 +136,19 @@ strads_err sti_spec_no_row(const strads_table_spec *spec, uint64_t row)
                        spec->name, spec->rows, row);
 }
 
+strads_err sti_spec_no_snapshot(const strads_table_spec *spec, uint64_t clock)
+{
+    return spec->snapshot_every
+               ? strads_fail(STRADS_EINVAL,
+                             "table \"%s\" has no snapshot before clock "
+                             "%" PRIu32 ", and this worker is at %" PRIu64,
+                             spec->name, spec->snapshot_every, clock)
+               : strads_fail(STRADS_EINVAL,
+                             "table \"%s\" keeps no snapshots: its spec has "
+                             "no snapshot_every",
+                             spec->name);
+}
+
 strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col)
 {
     if (col < spec->cols)

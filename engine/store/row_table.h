@@ -46,6 +46,8 @@ static inline strads_err sti_spec_check_row(const strads_table_spec *spec,
 {
     return row < spec->rows ? STRADS_OK : sti_spec_no_row(spec, row);
 }
+/* STRADS_EINVAL: a worker at `clock` has no snapshot to read. */
+strads_err sti_spec_no_snapshot(const strads_table_spec *spec, uint64_t clock);
 strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col);
 
 /* Copies n rows to out[n x cols]. */

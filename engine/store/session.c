@@ -174,23 +174,36 @@ static strads_err find_pending(strads_session *session, uint32_t table,
 
 /* ---- reading ----------------------------------------------------------- */
 
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    sti_pending *pending;
+    strads_err err = find_pending(session, read->table, &pending);
+    for (uint32_t k = 0; !err && k < read->n; k++)
+        err = sti_spec_check_row(pending->spec, read->rows[k]);
+    return err ? err : session->ops->read(session, read);
+}
+
 strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                     uint32_t n, const uint32_t *rows,
                                     uint32_t staleness, void *out)
 {
-    sti_pending *pending;
-    strads_err err = find_pending(session, table, &pending);
-    for (uint32_t k = 0; !err && k < n; k++)
-        err = sti_spec_check_row(pending->spec, rows[k]);
-    if (err)
-        return err;
-    return session->ops->read(session, &(sti_session_read){
-                                           .table = table,
-                                           .n = n,
-                                           .rows = rows,
-                                           .staleness = staleness,
-                                           .out = out,
-                                       });
+    return read_rows(session, &(sti_session_read){.table = table,
+                                                  .n = n,
+                                                  .rows = rows,
+                                                  .staleness = staleness,
+                                                  .out = out});
+}
+
+strads_err strads_session_read_snapshot(strads_session *session, uint32_t table,
+                                        uint32_t n, const uint32_t *rows,
+                                        void *out, uint64_t *clock)
+{
+    return read_rows(session, &(sti_session_read){.table = table,
+                                                  .n = n,
+                                                  .rows = rows,
+                                                  .out = out,
+                                                  .snapshot = clock});
 }
 
 static sti_recent_key key_of(const strads_session *session, uint32_t table,
@@ -280,6 +293,25 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
                                                      .n = 1,
                                                      .cols = &col,
                                                      .cells = &cell});
+}
+
+strads_err strads_session_inc_sparse(strads_session *session, uint32_t table,
+                                     uint64_t row, uint32_t n,
+                                     const uint32_t *cols, const void *delta)
+{
+    sti_pending *pending = NULL;
+    strads_err err = find_pending(session, table, &pending);
+    if (!err)
+        err = sti_spec_check_row(pending->spec, row);
+    for (uint32_t k = 0; !err && k < n; k++)
+        err = sti_spec_check_col(pending->spec, cols[k]);
+    if (err || n == 0)
+        return err;
+    sti_recent_forget(&session->recent, table, row);
+    return sti_pending_add(pending, &(sti_row_delta){.row = (uint32_t)row,
+                                                     .n = n,
+                                                     .cols = cols,
+                                                     .cells = delta});
 }
 
 /* Before `row` is added to. */

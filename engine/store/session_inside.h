@@ -15,6 +15,8 @@ typedef struct sti_session_read {
     const uint32_t *rows; /* [n], of the table */
     uint32_t staleness;   /* or STRADS_STALENESS_* */
     void *out;            /* [n x cols] */
+    uint64_t *snapshot;   /* NULL; else the last exact one is read, whatever the
+                             staleness, and its clock goes there */
 } sti_session_read;
 
 /* Where a session's spans go; its times count from zero_ns on. */
@@ -32,7 +34,8 @@ typedef struct sti_session_ops {
     const strads_table_spec *(*spec)(const void *behind, uint32_t table);
     /* The worker is at clock 0. STRADS_EINVAL, STRADS_ESTATE. */
     strads_err (*join)(strads_session *session);
-    /* Fresh by the staleness rule, with what is pending. */
+    /* Fresh by the staleness rule, with what is pending; or a snapshot, with
+     * nothing pending: STRADS_EINVAL, STRADS_ESTATE. */
     strads_err (*read)(strads_session *session, const sti_session_read *read);
     /* Counts, from any thread, whatever may change the answer to a read of the
      * table that was answered before: in the same clock of this session, with
@@ -62,6 +65,7 @@ struct strads_session {
     uint32_t worker, workers;
     uint64_t clock;
     uint64_t others;       /* local: the others' clocks are at least that */
+    uint64_t group;        /* local: of workers, since the store was opened */
     sti_adaptive adaptive; /* local, as store_client.c keeps it over nodes */
     uint32_t adaptive_most;
     strads_times times;

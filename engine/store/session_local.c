@@ -2,7 +2,7 @@
  * and reads wait for the clocks of the group. Invariants: own increments are
  * either pending or in the table, never both; a clock is ended only after all
  * of its increments are in the tables. */
-#include "engine/store/session_inside.h"
+#include "engine/store/session_exact.h"
 #include "engine/store/store_inside.h"
 
 static uint32_t count_tables(const void *behind)
@@ -18,7 +18,8 @@ static const strads_table_spec *spec_of(const void *behind, uint32_t table)
 static strads_err join(strads_session *session)
 {
     strads_store *store = session->behind;
-    return sti_clocks_join(&store->clocks, session->worker, session->workers);
+    return sti_clocks_join(&store->clocks, session->worker, session->workers,
+                           &session->group);
 }
 
 /* A table's commits, of anybody. */
@@ -62,11 +63,30 @@ static void wait_until_fresh(strads_session *session, const sti_table *table,
         wait_for_others(session, session->clock - staleness);
 }
 
+/* Nobody adds to a clock that all have ended. */
+static strads_err read_snapshot(strads_session *session,
+                                const sti_session_read *read)
+{
+    const strads_store *store = session->behind;
+    const strads_table_spec *spec = &store->tables[read->table]->spec;
+    uint64_t every = spec->snapshot_every;
+    if (every == 0 || session->clock < every)
+        return sti_spec_no_snapshot(spec, session->clock);
+    uint64_t clock = session->clock / every * every;
+    wait_for_others(session, clock);
+    strads_err err = sti_exact_read(session, read, clock);
+    if (!err)
+        *read->snapshot = clock;
+    return err;
+}
+
 static strads_err read_rows(strads_session *session,
                             const sti_session_read *read)
 {
     const strads_store *store = session->behind;
     sti_table *table = store->tables[read->table];
+    if (read->snapshot)
+        return read_snapshot(session, read);
     wait_until_fresh(session, table, read->staleness);
     strads_err err = sti_table_read(table, read->n, read->rows, read->out);
     if (read->table >= session->n_pending ||
@@ -85,7 +105,9 @@ static strads_err flush(strads_session *session)
     const strads_store *store = session->behind;
     strads_err err = STRADS_OK;
     for (uint32_t t = 0; !err && t < session->n_pending; t++)
-        err = sti_pending_commit(&session->pending[t], store->tables[t]);
+        err = store->tables[t]->spec.snapshot_every
+                  ? sti_exact_commit(session, t)
+                  : sti_pending_commit(&session->pending[t], store->tables[t]);
     return err;
 }
 

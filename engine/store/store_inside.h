@@ -5,6 +5,7 @@
 #include "engine/store/follower.h"
 #include "engine/store/memory_budget.h"
 #include "engine/store/row_table.h"
+#include "engine/store/session_exact.h"
 #include "engine/store/worker_clocks.h"
 
 struct strads_store {
@@ -13,6 +14,7 @@ struct strads_store {
     uint32_t n_tables;
     sti_clocks clocks;      /* of its sessions; knows nothing of tables */
     sti_follower *follower; /* or NULL */
+    sti_exact exact;        /* snapshots for its sessions */
 };
 
 /* Table `number`. STRADS_EINVAL: there is none. */

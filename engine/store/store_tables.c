@@ -16,6 +16,7 @@ strads_err strads_store_open(uint64_t memory_limit, strads_store **out)
         return strads_fail(STRADS_ENOMEM, "no memory for a store");
     store->budget.limit = memory_limit ? memory_limit : sti_memory_room();
     sti_clocks_init(&store->clocks);
+    sti_exact_init(&store->exact);
     *out = store;
     return STRADS_OK;
 }
@@ -24,6 +25,7 @@ void strads_store_free(strads_store *store)
 {
     if (!store)
         return;
+    sti_exact_destroy(&store->exact);
     for (uint32_t t = 0; t < store->n_tables; t++)
         sti_table_free(store->tables[t]);
     free(store->tables);

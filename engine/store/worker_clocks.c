@@ -31,6 +31,7 @@ static strads_err start_group(sti_clocks *clocks, uint32_t workers)
     clocks->worker = worker;
     clocks->workers = workers;
     clocks->left = 0;
+    clocks->group++;
     return STRADS_OK;
 }
 
@@ -60,7 +61,7 @@ static strads_err join(sti_clocks *clocks, uint32_t worker, uint32_t workers)
 }
 
 strads_err sti_clocks_join(sti_clocks *clocks, uint32_t worker,
-                           uint32_t workers)
+                           uint32_t workers, uint64_t *group)
 {
     if (worker >= workers)
         return strads_fail(STRADS_EINVAL,
@@ -69,6 +70,7 @@ strads_err sti_clocks_join(sti_clocks *clocks, uint32_t worker,
                            worker, workers);
     pthread_mutex_lock(&clocks->lock);
     strads_err err = join(clocks, worker, workers);
+    *group = clocks->group;
     pthread_mutex_unlock(&clocks->lock);
     return err;
 }

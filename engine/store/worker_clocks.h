@@ -24,6 +24,7 @@ typedef struct sti_clocks {
     uint32_t workers;         /* 0: nobody has joined yet */
     uint32_t left;            /* that have left */
     uint32_t waiting;         /* threads in sti_clocks_wait */
+    uint64_t group;           /* how many groups have begun */
     sti_worker_clock *worker; /* [workers] */
 } sti_clocks;
 
@@ -31,10 +32,11 @@ void sti_clocks_init(sti_clocks *clocks);
 void sti_clocks_destroy(sti_clocks *clocks);
 
 /* Worker `worker` of `workers` joins at clock 0. When all have left, a new
- * group may join. STRADS_EINVAL: not a worker of such a group. STRADS_ESTATE:
- * it is there already, or has been. STRADS_ENOMEM. */
+ * group may join; its number, from 1, goes to *group. STRADS_EINVAL: not a
+ * worker of such a group. STRADS_ESTATE: it is there already, or has been.
+ * STRADS_ENOMEM. */
 strads_err sti_clocks_join(sti_clocks *clocks, uint32_t worker,
-                           uint32_t workers);
+                           uint32_t workers, uint64_t *group);
 void sti_clocks_leave(sti_clocks *clocks, uint32_t worker);
 
 /* Ends the worker's clocks below `to`, which it has not reached. */

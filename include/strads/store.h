@@ -49,11 +49,12 @@ typedef struct strads_table_spec {
     uint32_t cols;      /* at least 1 */
     bool sparse;        /* a row holds at most 2^30 columns */
     uint32_t staleness; /* default for reads, in clocks; 0: bulk-synchronous */
-    uint32_t staleness_max; /* of STRADS_STALENESS_ADAPTIVE; 0: 16 */
+    uint32_t staleness_max;  /* of STRADS_STALENESS_ADAPTIVE; 0: 16 */
+    uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ... for
+                                strads_session_read_snapshot; 0: no */
     /* Where a store is spread over nodes: */
     bool eager; /* changed rows go to the nodes that have read them whenever a
                    clock ends for all; otherwise rows go to who asks */
-    uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ...; 0: no */
     /* Filters of what a worker pushes when its clock ends. What they hold back
      * stays with the worker, which sees it itself; it leaves once it is large
      * enough, and at the latest with a flush or when the session is closed. So
@@ -193,17 +194,37 @@ STRADS_API strads_err strads_session_read_rows(strads_session *session,
                                                const uint32_t *rows,
                                                uint32_t staleness, void *out);
 
-/* Adds to one value, or to a whole row delta[cols] of the table's type. Seen by
- * this session at once, by others after clock() or flush() at the latest;
- * until then increments of a row are added up here. STRADS_EINVAL: no such
- * table, row or column, or a delta that is not a whole number in the range of
- * an integer table. STRADS_ENOMEM: nothing has changed. The first does not
- * block; the second may over nodes, where rows leave before their clock ends:
- * until there is room for them on their way. It fails then, with nothing added,
- * if the run has failed. */
+/* Reads n rows, rows[n], into out[n x cols] as of exactly clock T, the last
+ * multiple of the table's snapshot_every up to this session's clock; T goes to
+ * *clock. They hold all updates of clocks below T, from everyone, but for what
+ * filters hold back, and none of T or later, this session's neither. Blocks
+ * until every other session of the group is at T or later, or closed. What was
+ * added past sessions (strads_store_inc) is of no clock, and may be in it or
+ * not. STRADS_EINVAL: no such table or row, a table that keeps no snapshots, or
+ * a clock before the first one. STRADS_ESTATE: it was not kept, because a
+ * worker was more than 4 snapshots ahead of the last one, or memory ran out. */
+STRADS_API strads_err strads_session_read_snapshot(strads_session *session,
+                                                   uint32_t table, uint32_t n,
+                                                   const uint32_t *rows,
+                                                   void *out, uint64_t *clock);
+
+/* Adds to one value, to the columns cols[n] of one row (of dense tables, too; a
+ * column may be named more than once), or to a whole row delta[cols], of the
+ * table's type. Seen by this session at once, by others after clock() or
+ * flush() at the latest; until then increments of a row are added up here.
+ * STRADS_EINVAL: no such table, row or column, or a delta that is not a whole
+ * number in the range of an integer table. STRADS_ENOMEM: nothing has changed.
+ * The first two do not block; the third may over nodes, where rows leave before
+ * their clock ends: until there is room for them on their way. It fails then,
+ * with nothing added, if the run has failed. */
 STRADS_API strads_err strads_session_inc(strads_session *session,
                                          uint32_t table, uint64_t row,
                                          uint32_t col, double delta);
+STRADS_API strads_err strads_session_inc_sparse(strads_session *session,
+                                                uint32_t table, uint64_t row,
+                                                uint32_t n,
+                                                const uint32_t *cols,
+                                                const void *delta);
 STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);

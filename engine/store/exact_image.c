@@ -7,11 +7,11 @@
  * Invariant: while no update of clock T or later has come, the rows themselves
  * are the image of T. A worker that is more than STI_IMAGES_MAX snapshots
  * ahead of the last one finds no room: that snapshot is lost, and no other. */
+#include "engine/store/exact_image.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "engine/store/kept_inside.h"
 
 static strads_err copy_sparse(const sti_table *from, sti_table *to)
 {
@@ -29,18 +29,14 @@ static strads_err copy_sparse(const sti_table *from, sti_table *to)
     return err;
 }
 
-/* In a checkpoint an image is a table among the others, so it has a name of its
- * own there: one that no program gives. */
-static strads_err begin(sti_kept *kept, sti_kept_table *table, sti_image *image,
-                        uint64_t clock)
+static strads_err begin(sti_image *image, const sti_table *from,
+                        const char *name, uint64_t clock)
 {
-    const sti_table *from = table->rows;
-    char name[STI_TABLE_NAME];
-    (void)snprintf(name, sizeof name, "\x01%td at %" PRIu64,
-                   table - kept->table, clock);
+    char full[STI_TABLE_NAME];
+    (void)snprintf(full, sizeof full, "%s at %" PRIu64, name, clock);
     strads_table_spec spec = from->spec;
-    spec.name = name;
-    strads_err err = sti_table_open(&spec, &kept->store->budget, &image->table);
+    spec.name = full;
+    strads_err err = sti_table_open(&spec, from->budget, &image->table);
     if (err)
         return err;
     image->clock = clock;
@@ -50,35 +46,43 @@ static strads_err begin(sti_kept *kept, sti_kept_table *table, sti_image *image,
     return STRADS_OK;
 }
 
-static sti_image *find(sti_kept_table *table, uint64_t clock)
+/* The one of that clock; of 0, one that is not in use. */
+static sti_image *find(sti_images *images, uint64_t clock)
 {
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
-        if (table->image[k].clock == clock)
-            return &table->image[k];
+        if (images->image[k].clock == clock)
+            return &images->image[k];
     return NULL;
 }
 
-strads_err sti_images_before(sti_kept *kept, sti_kept_table *table,
-                             uint64_t clock)
+strads_err sti_images_begin(sti_images *images, const sti_table *rows,
+                            const char *name, uint64_t least, uint64_t clock)
 {
-    uint64_t every = table->spec.snapshot_every;
-    if (kept->clock == STI_CLOCK_GONE)
-        return STRADS_OK;
-    uint64_t due = kept->clock / every * every;
-    if (due <= table->lost)
-        due = (table->lost / every + 1) * every;
+    uint64_t every = images->every;
+    uint64_t due = least / every * every;
+    if (due <= images->lost)
+        due = (images->lost / every + 1) * every;
     strads_err err = STRADS_OK;
     for (uint64_t at = due ? due : every; !err && at <= clock; at += every) {
-        if (find(table, at))
+        if (find(images, at))
             continue;
-        sti_image *room = find(table, 0);
+        sti_image *room = find(images, 0);
         if (!room) {
-            table->lost = clock / every * every;
+            images->lost = clock / every * every;
             break;
         }
-        err = begin(kept, table, room, at);
+        err = begin(room, rows, name, at);
     }
     return err;
+}
+
+sti_table *sti_images_at(const sti_images *images, sti_table *rows,
+                         uint64_t clock)
+{
+    for (uint32_t k = 0; clock && k < STI_IMAGES_MAX; k++)
+        if (images->image[k].clock == clock)
+            return images->image[k].table;
+    return clock > images->lost ? rows : NULL;
 }
 
 static void drop(sti_image *image)
@@ -87,19 +91,28 @@ static void drop(sti_image *image)
     *image = (sti_image){0};
 }
 
-bool sti_images_clock(sti_kept_table *table, uint64_t before, uint64_t clock)
+void sti_images_drop(sti_images *images, uint64_t least)
 {
-    uint64_t every = table->spec.snapshot_every;
-    if (!every || before / every == clock / every)
-        return false;
+    uint64_t every = images->every;
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
-        if (table->image[k].clock < clock / every * every)
-            drop(&table->image[k]);
-    return true;
+        if (images->image[k].clock < least / every * every)
+            drop(&images->image[k]);
 }
 
-void sti_images_free(sti_kept_table *table)
+void sti_images_lose(sti_images *images, uint64_t clock)
+{
+    uint64_t every = images->every;
+    uint64_t lost = clock / every * every;
+    for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
+        if (images->image[k].clock > lost)
+            lost = images->image[k].clock;
+    sti_images_free(images);
+    images->lost = lost;
+}
+
+void sti_images_free(sti_images *images)
 {
     for (uint32_t k = 0; k < STI_IMAGES_MAX; k++)
-        drop(&table->image[k]);
+        drop(&images->image[k]);
+    images->lost = 0;
 }
