@@ -44,6 +44,17 @@ says out accuracy AUC "class -1" "class 1" F1
 same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 ! grep -q "log loss" out || fail "a machine has no probabilities"
 
+# The same model trained another way: judged and shown as any
+gives 0 sgd-logistic train train.svm --epochs 5 --model g.json --quiet
+gives 0 sgd-logistic predict g.json test.svm --write label
+right=$(sed -n 's/.*, \([0-9.]*\) % of labels right.*/\1/p' err)
+gives 0 sgd-logistic evaluate g.json test.svm --json
+near "$(got accuracy)" "$(awk "BEGIN { print $right / 100 }")" 1e-4 \
+    "accuracy of sgd-logistic"
+gives 0 sgd-logistic show g.json --top 3
+says out "sgd-logistic, 2000 columns" "(intercept)"
+same "$(wc -l <out)" 5 "lines of its weights"
+
 # What rows do not tell is said to be missing, and never a NaN
 grep '^1 ' test.svm >positive.svm
 gives 0 logistic evaluate l.json positive.svm

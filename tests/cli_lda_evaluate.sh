@@ -115,6 +115,14 @@ awk -F, '{ best = 1; for (k = 2; k <= NF; k++) if ($k > $best) best = k
 tail -n +2 out | cut -d, -f3 | cmp -s - best ||
     fail "other top words: $(cat out)"
 
+# What documents without a known word tell is nothing, and never a NaN.
+printf '1\n2000\n0\n' >none.txt
+gives 0 lda evaluate good.json none.txt
+says out "completion     not to be had: there are no tokens" "UMass -, NPMI -:"
+! grep -qi nan out || fail "no tokens: $(cat out)"
+gives 0 lda evaluate good.json none.txt --json
+says out '"umass": null, "npmi": null'
+
 # What is wrong is said.
 refuses 2 "expected fewer" lda evaluate good.json test.txt --burn-in 50
 refuses 2 "expected a name that ends with" \

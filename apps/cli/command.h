@@ -40,6 +40,8 @@ int cli_logistic_path(int argc, char **argv);
 int cli_logistic_cv(int argc, char **argv);
 int cli_sgd_logistic_train(int argc, char **argv);
 int cli_sgd_logistic_predict(int argc, char **argv);
+int cli_sgd_logistic_evaluate(int argc, char **argv);
+int cli_sgd_logistic_show(int argc, char **argv);
 int cli_svm_train(int argc, char **argv);
 int cli_svm_predict(int argc, char **argv);
 int cli_lda_train(int argc, char **argv);

@@ -106,6 +106,11 @@ static void print_score(const evaluation *e, const char *name,
 {
     const double tokens = (double)score->tokens;
     const double mean = tokens > 0 ? score->log_likelihood / tokens : NAN;
+    if (!e->options.json && score->tokens == 0) {
+        (void)printf("%-14s not to be had: there are no tokens to judge by\n",
+                     title);
+        return;
+    }
     if (!e->options.json) {
         (void)printf("%-14s perplexity %.6g, log-likelihood %.6f a token, of "
                      "%" PRIu64 " tokens\n",
@@ -201,6 +206,18 @@ static void print_pair(double umass, double npmi)
     cli_csv_number(stdout, npmi);
 }
 
+enum { FIGURE_SIZE = 32 };
+
+/* For people: so many decimals, or "-" where these documents do not tell. */
+static const char *figure(double x, int decimals, char out[FIGURE_SIZE])
+{
+    if (isnan(x)) {
+        return "-";
+    }
+    (void)snprintf(out, FIGURE_SIZE, "%.*f", decimals, x);
+    return out;
+}
+
 static void print_topic(const evaluation *e, uint32_t topic)
 {
     const uint32_t *top = e->top + (size_t)topic * e->options.words;
@@ -211,10 +228,12 @@ static void print_topic(const evaluation *e, uint32_t topic)
         print_pair(e->umass[topic], e->npmi[topic]);
         (void)fputs(", \"words\": [", stdout);
     } else {
-        (void)printf("%5" PRIu32 " %5.1f %% %9.2f %8.4f ", topic,
+        char umass[FIGURE_SIZE], npmi[FIGURE_SIZE];
+        (void)printf("%5" PRIu32 " %5.1f %% %9s %8s ", topic,
                      100 * (double)e->model->total[topic] /
                          (double)e->model->tokens,
-                     e->umass[topic], e->npmi[topic]);
+                     figure(e->umass[topic], 2, umass),
+                     figure(e->npmi[topic], 4, npmi));
     }
     for (uint32_t i = 0; i < e->options.words; i++) {
         if (top[i] == STRADS_LDA_NO_WORD) {
@@ -249,10 +268,11 @@ static strads_err judge_topics(evaluation *e)
         print_pair(umass, npmi);
         (void)puts("}");
     } else {
-        (void)printf("coherence      UMass %.2f, NPMI %.4f: means over topics, "
+        char of_umass[FIGURE_SIZE], of_npmi[FIGURE_SIZE];
+        (void)printf("coherence      UMass %s, NPMI %s: means over topics, "
                      "top %" PRIu32 " words, documents as windows\n"
                      "topic   share     UMass     NPMI words\n",
-                     umass, npmi, n);
+                     figure(umass, 2, of_umass), figure(npmi, 4, of_npmi), n);
     }
     for (uint32_t k = 0; k < topics; k++) {
         print_topic(e, k);

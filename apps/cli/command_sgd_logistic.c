@@ -1,4 +1,4 @@
-/* strads sgd-logistic train, strads sgd-logistic predict. */
+/* strads sgd-logistic train, predict, evaluate. */
 #include <string.h>
 
 #include "cli_classes.h"
@@ -52,4 +52,10 @@ int cli_sgd_logistic_predict(int argc, char **argv)
 {
     return cli_classes_predict("sgd-logistic", "sgd-logistic predict", argc,
                                argv);
+}
+
+int cli_sgd_logistic_evaluate(int argc, char **argv)
+{
+    return cli_classes_evaluate("sgd-logistic", "sgd-logistic evaluate", argc,
+                                argv);
 }

@@ -234,3 +234,8 @@ int cli_svm_show(int argc, char **argv)
 {
     return show_main("svm", "svm show", argc, argv);
 }
+
+int cli_sgd_logistic_show(int argc, char **argv)
+{
+    return show_main("sgd-logistic", "sgd-logistic show", argc, argv);
+}
