@@ -123,6 +123,10 @@ refuses 2 'not a plain file' lasso train one.svm --model /dev/null
 refuses 2 'cannot be written' lasso train one.svm --log none/r.jsonl
 refuses 2 'cannot be written' lasso predict good.json one.svm --output none/p
 
+refuses 2 'cannot be written' lasso train one.svm --trace none/t.json
+refuses 2 'not a plain file' lasso train one.svm --trace /dev/null
+refuses 2 'is no plain file' lasso train one.svm --weights /dev/null --quiet
+
 cp one.svm keep.svm
 refuses 2 'is the data itself' lasso train one.svm --model one.svm
 refuses 2 'is the data itself' lasso train one.svm --log ./one.svm

@@ -101,6 +101,20 @@ refuses 2 "the model has no names of words" \
     lda train new.text --from bare.json --quiet
 printf '1\n2001\n1\n1 2001 1\n' >more.txt
 refuses 2 "name them all by --vocab" lda train more.txt --from old.json --quiet
+# What can be read but once is not read twice.
+mkfifo pipe
+for words in "lda infer old.json pipe" "lda evaluate old.json pipe" \
+    "lda train pipe --from old.json"; do
+    cat new.text >pipe &
+    refuses 2 "can be read only once" $words
+done
+cat new.text >pipe &
+gives 0 lda infer old.json pipe --kind text --quiet
+cp out piped
+gives 0 lda infer old.json new.text --quiet
+cmp -s out piped || fail "other topics from a pipe"
+refuses 2 "is read twice" lda train pipe --kind text --from old.json --quiet
+
 gives 0 lda train more.txt --from bare.json --sweeps 2 --model more.json --quiet
 same "$(member more.json words)" 2001 "words by number"
 finish

@@ -133,6 +133,8 @@ printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
 gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
 says err "1 of the ratings are of a pair that comes again"
 refuses 2 "cannot be read" mf train votes.train --test nowhere --quiet
+refuses 2 "is no plain file" mf train votes.train --test . --quiet
+refuses 2 "is no plain file" mf train votes.train --test /dev/null --quiet
 printf 'x' >>m.json.users.npy
 gives 0 mf evaluate m.json votes.test
 head -c 5000 alone.json.users.npy >m.json.users.npy

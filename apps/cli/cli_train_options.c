@@ -98,6 +98,9 @@ static strads_err check_outputs(const cli_job *j)
     if (!err && j->files.model) {
         err = sti_aside_check(j->files.model);
     }
+    if (!err && j->engine.trace) {
+        err = sti_aside_check(j->engine.trace);
+    }
     return err;
 }
 

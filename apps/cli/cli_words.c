@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli_corpus.h"
 
@@ -107,6 +108,13 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
         return strads_fail(STRADS_EINVAL,
                            "%s: is text, and the model has no names of words: "
                            "train it on text or with --vocab",
+                           path);
+    }
+    struct stat info;
+    if (!w->vocab_names && stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is no plain file, and text that brings new "
+                           "words is read twice: give it as a file, or --vocab",
                            path);
     }
     strads_err err = strads_names_new(&w->all_names);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- which labels there are -------------------------------------------- */
 
@@ -314,6 +315,7 @@ static strads_err copy_values(const double *from, const strads_range *rows,
 strads_err linear_read_weights(linear_weights from, const strads_range *rows,
                                uint64_t total, double *weight)
 {
+    struct stat info;
     FILE *file;
     strads_err err;
 
@@ -327,7 +329,13 @@ strads_err linear_read_weights(linear_weights from, const strads_range *rows,
     if (!file)
         return strads_fail(STRADS_EINVAL, "--weights %s: cannot be opened: %s",
                            from.path, strerror(errno));
-    err = read_lines(file, from.path, rows, total, weight);
+    if (fstat(fileno(file), &info) == 0 && !S_ISREG(info.st_mode))
+        err = strads_fail(STRADS_EINVAL,
+                          "--weights %s: is no plain file, and each partition "
+                          "reads the weights",
+                          from.path);
+    else
+        err = read_lines(file, from.path, rows, total, weight);
     (void)fclose(file);
     return err;
 }

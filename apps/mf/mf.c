@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "mf_parts.h"
@@ -47,13 +48,20 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
 static strads_err check_test(const strads_mf_options *o)
 {
     FILE *file = o->test ? fopen(o->test, "re") : NULL;
+    struct stat info;
+    strads_err err = STRADS_OK;
 
-    if (o->test && !file)
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", o->test,
-                           strerror(errno));
+    if (o->test && (!file || fstat(fileno(file), &info) != 0))
+        err = strads_fail(STRADS_EIO, "%s: cannot be read: %s", o->test,
+                          strerror(errno));
+    else if (o->test && !S_ISREG(info.st_mode))
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: is no plain file, and each partition reads the "
+                          "ratings of the test",
+                          o->test);
     if (file)
         (void)fclose(file);
-    return STRADS_OK;
+    return err;
 }
 
 static strads_err mf_shape(const void *config, const strads_data *data,

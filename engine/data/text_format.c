@@ -151,7 +151,13 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
     strads_err err = sti_text_open(&text, path, sti_memory_room());
     if (err != STRADS_OK)
         return err;
-    err = begin_text(&text, &stream, &piece);
+    if (!text.regular)
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: is no plain file, and can be read only once: "
+                          "say of what kind it is (--kind)",
+                          path);
+    if (err == STRADS_OK)
+        err = begin_text(&text, &stream, &piece);
     if (err == STRADS_OK)
         *found = kind_of(&piece, STRADS_KIND_DOCUMENTS);
     sti_stream_close(stream);
