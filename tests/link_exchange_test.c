@@ -127,6 +127,60 @@ Test(link_exchange, a_frame_of_64_megabytes_passes_without_a_copy)
     free(bytes);
 }
 
+Test(link_exchange, what_was_lent_arrives_as_it_was_when_it_was_sent)
+{
+    enum { FRAMES = 5, SIZE = 8 << 20 }; /* more than the kernel takes */
+    unsigned char *bytes = malloc(SIZE);
+    link_node a, b;
+    cr_assert_not_null(bytes);
+    link_node_open(&a, 0, NULL, NULL);
+    link_node_open(&b, 1, "", NULL);
+    sti_link link = link_node_join(&b, &a);
+    link_node_block(&a, true);
+    for (int k = 1; k <= FRAMES; k++) {
+        const sti_outgoing frame = {.header = {.kind = KIND_DATA, .from = 1},
+                                    .parts = {{"x", 1}, {bytes, SIZE}},
+                                    .part_count = 2};
+        memset(bytes, k, SIZE);
+        cr_assert_eq(sti_net_send(b.net, link, &frame), STRADS_OK);
+    }
+    memset(bytes, 99, SIZE);
+    link_node_block(&a, false);
+    link_node_wait(&a, &a.received, FRAMES); /* with the right checksums */
+    cr_assert_eq(a.last->header.size, SIZE + 1);
+    for (size_t i = 1; i <= SIZE; i++)
+        cr_assert_eq(a.last->payload[i], FRAMES);
+    link_node_close(&b);
+    link_node_close(&a);
+    free(bytes);
+}
+
+Test(link_exchange, a_lazy_frame_goes_with_the_next_and_before_it)
+{
+    const sti_outgoing lazy = {
+        .header = {.kind = KIND_DATA, .from = 1, .tag = 1}, .lazy = true};
+    const sti_outgoing frame = {
+        .header = {.kind = KIND_DATA, .from = 1, .tag = 2}};
+    sti_net_counts counts;
+    link_node a, b;
+    link_node_open(&a, 0, NULL, NULL);
+    link_node_open(&b, 1, "", NULL);
+    sti_link link = link_node_join(&b, &a);
+    link_node_expect_alive(&b, link);
+    sti_net_count(b.net, &counts);
+    const uint64_t before = counts.frames_sent;
+    cr_assert_eq(sti_net_send(b.net, link, &lazy), STRADS_OK);
+    sti_net_count(b.net, &counts);
+    cr_expect_eq(counts.frames_sent, before);
+    cr_assert_eq(sti_net_send(b.net, link, &frame), STRADS_OK);
+    link_node_wait(&a, &a.received, 2);
+    cr_expect_eq(a.last->header.tag, 2);
+    cr_assert_eq(sti_net_send(b.net, link, &lazy), STRADS_OK);
+    link_node_close(&b); /* which sends what there is */
+    link_node_wait(&a, &a.received, 3);
+    link_node_close(&a);
+}
+
 Test(link_exchange, sent_is_called_once_for_every_frame_whatever_becomes_of_it)
 {
     static unsigned char small[10], big[100000];

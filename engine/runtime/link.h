@@ -116,8 +116,9 @@ strads_err sti_net_bind(sti_net *net, sti_link link, uint32_t node);
 /* A frame to be sent. Payloads up to STI_SEND_COPY_MAX bytes are copied; of
  * larger ones the parts must stay as they are until `sent` has been called
  * with `sent_arg` (once, on any thread, also when the link is lost, also
- * before sti_net_send returns; never when it fails). Where `sent` is NULL
- * every payload is copied. header.size and header.checksum are filled in. */
+ * before sti_net_send returns; never when it fails). Where `sent` is NULL they
+ * are the caller's again when sti_net_send returns: what the kernel has not
+ * taken by then is copied. header.size and header.checksum are filled in. */
 typedef struct sti_outgoing {
     sti_header header;
     sti_part parts[STI_PARTS_MAX];
@@ -125,6 +126,8 @@ typedef struct sti_outgoing {
     void (*sent)(void *sent_arg);
     void *sent_arg;
     uint64_t wait_ns; /* for room in a full queue; 0: do not wait */
+    bool lazy; /* it may wait for the link's next frame, which it goes before:
+                  one call of the kernel, and one of the peer's, for both */
 } sti_outgoing;
 
 /* Queues a frame. Frames that one thread sends on a link arrive in order.

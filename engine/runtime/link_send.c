@@ -1,7 +1,8 @@
 /* The way out: a queue for each connection, and the one thread that empties it.
  * Invariants: queue_bytes is the sum of what the queue's frames had at first;
  * `writing` is set exactly while a thread writes, or is about to, so that only
- * one at a time moves the queue's head. */
+ * one at a time moves the queue's head; while it is not, nothing is queued but
+ * frames that are lazy. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ static void queued_free(sti_queued *q)
 {
     if (q->sent != NULL)
         q->sent(q->sent_arg);
+    free(q->own);
     free(q);
 }
 
@@ -49,12 +51,34 @@ static void fill_borrowed(sti_queued *q, const sti_outgoing *f)
                                (size_t)f->parts[i].size};
     q->sent = f->sent;
     q->sent_arg = f->sent_arg;
+    q->lent = f->sent == NULL;
+}
+
+/* Copies what is left of a frame that is lent. */
+static strads_err own(sti_queued *q)
+{
+    size_t left = 0;
+    for (unsigned i = 0; i < q->iov_count; i++)
+        left += q->iov[i].iov_len;
+    unsigned char *to = malloc(left);
+    q->own = to;
+    for (unsigned i = 0; to != NULL && i < q->iov_count; i++) {
+        memcpy(to, q->iov[i].iov_base, q->iov[i].iov_len);
+        to += q->iov[i].iov_len;
+    }
+    q->iov[0] = (struct iovec){q->own, q->own ? left : 0};
+    q->iov_count = 1;
+    q->lent = false;
+    return q->own != NULL
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
+                             (unsigned long long)left);
 }
 
 static strads_err make_queued(const sti_outgoing *f, uint64_t size,
                               sti_queued **out)
 {
-    bool copy = f->sent == NULL || size <= STI_SEND_COPY_MAX;
+    bool copy = size <= STI_SEND_COPY_MAX;
     size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
     sti_queued *q = malloc(sizeof *q + room);
     if (q == NULL)
@@ -75,13 +99,13 @@ static strads_err make_queued(const sti_outgoing *f, uint64_t size,
 
 /* Appends; the caller holds conn->lock and, when this returns true, calls
  * write_at_once after having given it back. */
-static bool append(sti_conn *conn, sti_queued *q)
+static bool append(sti_conn *conn, sti_queued *q, bool lazy)
 {
-    bool start = !conn->writing;
+    bool start = !conn->writing && !lazy;
     *conn->last = q;
     conn->last = &q->next;
     conn->queue_bytes += q->size;
-    conn->writing = true;
+    conn->writing = conn->writing || start;
     conn->introduced = conn->introduced || conn->dialled;
     return start;
 }
@@ -178,6 +202,19 @@ void sti_conn_stop_writing(sti_conn *conn)
     sti_conn_rest(conn);
 }
 
+/* What this thread's sender has lent is copied: he returns now. The caller
+ * writes, so nobody else looks at it. */
+static strads_err own_what_is_lent(sti_conn *conn)
+{
+    strads_err err = STRADS_OK;
+    pthread_mutex_lock(&conn->lock);
+    for (sti_queued *q = conn->first; q != NULL && !err; q = q->next)
+        if (q->lent)
+            err = own(q);
+    pthread_mutex_unlock(&conn->lock);
+    return err;
+}
+
 static void *write_what_is_stuck(void *arg);
 
 /* The writer goes on. Where there is none the connection ends, and the keeper
@@ -206,6 +243,8 @@ static void write_at_once(sti_conn *conn)
         ssize_t n = write_some(conn, false);
         p = n < 0 ? ENDED : note_written(conn, n);
     }
+    if (p == ENDED && own_what_is_lent(conn) != STRADS_OK)
+        sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
     if (p == ENDED)
         leave_to_writer(conn);
     else
@@ -263,7 +302,7 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
         return err;
     pthread_mutex_lock(&conn->lock);
     bool dead = conn->dead;
-    bool start = !dead && append(conn, q);
+    bool start = !dead && append(conn, q, false);
     pthread_mutex_unlock(&conn->lock);
     if (dead)
         queued_free(q);
@@ -285,14 +324,15 @@ static struct timespec deadline(uint64_t wait_ns)
 }
 
 /* Waits for room and appends; the caller holds conn->lock. */
-static strads_err enqueue(sti_conn *conn, sti_queued *q, uint64_t wait_ns,
-                          bool *start)
+static strads_err enqueue(sti_conn *conn, sti_queued *q,
+                          const sti_outgoing *frame, bool *start)
 {
+    const uint64_t wait_ns = frame->wait_ns;
     const uint64_t limit = conn->net->options.queue_limit;
     struct timespec until = {0};
     if (wait_ns > 0)
         until = deadline(wait_ns);
-    while (!conn->dead && !conn->parting && conn->first != NULL &&
+    while (!conn->dead && !conn->parting && conn->writing &&
            (conn->queue_bytes >= limit || q->size > limit - conn->queue_bytes))
         if (wait_ns == 0 || pthread_cond_timedwait(&conn->room, &conn->lock,
                                                    &until) == ETIMEDOUT)
@@ -307,7 +347,7 @@ static strads_err enqueue(sti_conn *conn, sti_queued *q, uint64_t wait_ns,
     if (conn->parting)
         return strads_fail(STRADS_EPEER, "%s: the link is being closed",
                            conn->where);
-    *start = append(conn, q);
+    *start = append(conn, q, frame->lazy);
     return STRADS_OK;
 }
 
@@ -341,9 +381,13 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
         return err;
     bool copied = q->sent == NULL;
     pthread_mutex_lock(&conn->lock);
-    err = enqueue(conn, q, frame->wait_ns, &start);
+    if (q->lent && (conn->writing || frame->lazy)) /* it will have to wait */
+        err = own(q);
+    if (err == STRADS_OK)
+        err = enqueue(conn, q, frame, &start);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
+        free(q->own);
         free(q);
         return err;
     }

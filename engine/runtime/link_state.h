@@ -3,12 +3,12 @@
  *
  * A connection has two activities. Reading runs from its birth to its end, on
  * a thread of its own that receives and takes what came. Writing runs while the
- * queue is not empty, on the thread of who filled it, for as long as the kernel
- * takes it at once; what it does not take so is left to a second thread of the
- * connection, which is there from the first time on. A connection dies once
- * (sti_conn_end), which shuts the socket down, which ends both activities; the
- * later one of the two reports `lost` and leaves the rest to the keeper, the
- * only one that closes and frees.
+ * queue holds what is not lazy, on the thread of who filled it, for as long as
+ * the kernel takes it at once; what it does not take so is left to a second
+ * thread of the connection, which is there from the first time on. A connection
+ * dies once (sti_conn_end), which shuts the socket down, which ends both
+ * activities; the later one of the two reports `lost` and leaves the rest to
+ * the keeper, the only one that closes and frees.
  *
  * Locks: net->lock before conn->lock, and no lock is held while a callback of
  * the owner runs or bytes are moved. */
@@ -46,6 +46,8 @@ typedef struct sti_queued {
     struct iovec iov[1 + STI_PARTS_MAX];
     void (*sent)(void *sent_arg);
     void *sent_arg;
+    bool lent;          /* what `iov` says may change when its sender returns */
+    unsigned char *own; /* a copy of what was left of it then, or NULL */
     unsigned char bytes[]; /* the header, and the payload where it is copied */
 } sti_queued;
 

@@ -312,9 +312,9 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
         sti_mender_seen(mesh, link, &header);
         return;
     }
-    take_frame(mesh, link, frame);
     if (header.kind >= STI_KIND_FIRST_MESSAGE)
         sti_mender_count(mesh, link, &header);
+    take_frame(mesh, link, frame);
 }
 
 /* A node that has failed says so before it goes: that is then the failure that

@@ -23,7 +23,8 @@ enum {
     LOOK_NS = 20000000,   /* between two rounds of the mender */
     PROBE_NS = 200000000, /* between two looks at who is to dial */
     UNTOLD_FRAMES = 64,   /* received before SEEN says so .. */
-    UNTOLD_BYTES = 1 << 18
+    UNTOLD_BYTES = 1 << 18,
+    LAZY_TELLINGS = 4 /* .. with what is sent next; so many not for longer */
 };
 
 static uint64_t now_ns(void)
@@ -61,8 +62,11 @@ void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header)
     if (due) {
         p->untold = 0;
         p->untold_bytes = 0;
+        p->tellings++;
     }
-    const sti_outgoing frame = seen_frame(mesh, header->from, p->received);
+    sti_outgoing frame = seen_frame(mesh, header->from, p->received);
+    frame.lazy =
+        header->kind != STI_KIND_DONE && p->tellings % LAZY_TELLINGS != 0;
     pthread_mutex_unlock(&mesh->lock);
     if (due)
         (void)sti_net_send(mesh->net, link, &frame);

@@ -66,6 +66,7 @@ typedef struct sti_peer {
     uint64_t received;
     uint32_t untold;
     uint64_t untold_bytes;
+    uint32_t tellings; /* SEENs so far */
 
     /* Mending, see mesh_mend.c. */
     bool dialled;       /* by this node, which dials it again */
