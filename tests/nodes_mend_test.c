@@ -3,7 +3,9 @@
  * of its own. */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/runtime/mesh_state.h"
@@ -153,6 +155,86 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
         strads_result_free(broken);
     }
     strads_result_free(whole);
+}
+
+/* ---- rows that are lent to their answer --------------------------------- */
+
+enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30 };
+
+static atomic_uint wide_wrong;
+
+static strads_err wide_shape(const void *config, const strads_data *data,
+                             strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = WIDE_ROWS;
+    shape->width = WIDE_COLS;
+    return STRADS_OK;
+}
+
+/* Each partition adds 1 to every cell in each clock: at clock c all have added
+ * c, and the others may have added one more. */
+static void check_wide(const double *values, uint64_t c, uint32_t partitions)
+{
+    for (uint32_t k = 0; k < WIDE_ROWS * WIDE_COLS; k++)
+        if (values[k] < (double)(partitions * c) ||
+            values[k] > (double)(partitions * c + partitions - 1))
+            atomic_fetch_add(&wide_wrong, 1);
+}
+
+static strads_err wide_run(strads_task *task, strads_session *session)
+{
+    double *values = calloc(WIDE_ROWS * WIDE_COLS, sizeof *values);
+    double ones[WIDE_COLS];
+    uint32_t rows[WIDE_ROWS];
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < WIDE_COLS; k++)
+        ones[k] = 1;
+    for (uint32_t k = 0; k < WIDE_ROWS; k++)
+        rows[k] = k;
+    pthread_mutex_lock(&opening);
+    begin_to_cut(roads_of_opening);
+    pthread_mutex_unlock(&opening);
+    for (uint64_t c = 0; values && !err && c < WIDE_CLOCKS; c++) {
+        err = strads_session_read_rows(session, 0, WIDE_ROWS, rows, 0, values);
+        if (!err)
+            check_wide(values, c, task->shape->partitions);
+        for (uint32_t k = 0; !err && k < WIDE_ROWS; k++)
+            err = strads_session_inc_row(session, 0, k, ones);
+        if (!err)
+            err = strads_session_clock(session);
+    }
+    free(values);
+    return err;
+}
+
+Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
+{
+    const strads_program wide = {.size = sizeof wide,
+                                 .name = "wide",
+                                 .shape = wide_shape,
+                                 .run = wide_run};
+    team t = {.program = &wide, .nodes = 3, .options = {.shards = 1}};
+    roads r = {.team = &t, .seed = 4, .mean = 300000, .times = 20};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    uint64_t n;
+    uint32_t width;
+    t.listening = build_roads;
+    t.arg = &r;
+    roads_of_opening = &r;
+    team_run(&t, &result, end);
+    const unsigned cuts = close_roads(&r);
+    for (uint32_t k = 0; k < t.nodes; k++)
+        cr_assert_eq(end[k].err, STRADS_OK, "node %u: %s", k, end[k].text);
+    cr_assert_not_null(result);
+    cr_expect_geq(cuts, 10, "%u cuts", cuts);
+    cr_expect_eq(atomic_load(&wide_wrong), 0);
+    const double *values = strads_result_values(result, &n, &width);
+    for (uint64_t k = 0; k < n * width; k++)
+        cr_assert_eq(values[k], 3 * WIDE_CLOCKS, "cell %llu is %g",
+                     (unsigned long long)k, values[k]);
+    strads_result_free(result);
 }
 
 /* ---- silence ----------------------------------------------------------- */

@@ -179,6 +179,38 @@ Test(role_client, an_answer_older_than_what_was_acknowledged_is_asked_again)
     close_hand(&h);
 }
 
+/* Instead of the answer to the ask that was sent last: its link broke. */
+static void tell_again(hand *h, uint32_t first)
+{
+    const sti_row_ask *ask = (const sti_row_ask *)h->sent[h->n_sent - 1].object;
+    sti_row_answer *rows;
+    cr_assert_eq(sti_row_answer_new(&rows), STRADS_OK);
+    rows->id = ask->id;
+    rows->worker = ask->worker;
+    rows->first = first;
+    rows->again = true;
+    tell(h, (sti_msg){.kind = STI_MSG_ROWS, .object = &rows->head});
+}
+
+Test(role_client, rows_that_a_broken_link_has_lost_are_asked_for_again_at_once)
+{
+    hand h;
+    double got[2];
+    open_hand(&h, 0, 0);
+    cr_assert_not(read_row(&h, 7, got));
+    uint32_t sent = h.n_sent;
+    tell_again(&h, 0);
+    cr_assert_eq(h.n_sent, sent + 1);
+    tell_again(&h, 1); /* a later piece of the same answer */
+    cr_assert_eq(h.n_sent, sent + 1);
+    cr_assert_eq(h.wakes + h.fails, 0);
+    answer(&h, 3, 0, 0);
+    cr_assert_eq(h.wakes, 1);
+    cr_assert(read_row(&h, 7, got));
+    cr_assert_float_eq(got[0], 3, 0);
+    close_hand(&h);
+}
+
 Test(role_client, a_full_window_waits_and_an_acknowledgement_wakes)
 {
     hand h;

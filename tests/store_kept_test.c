@@ -1,4 +1,5 @@
-/* What a shard keeps of exact snapshots across a checkpoint and a restart. */
+/* What a shard keeps of exact snapshots across a checkpoint and a restart, and
+ * which rows it lends. */
 #include <criterion/criterion.h>
 
 #include "engine/store/journal_memory.h"
@@ -112,4 +113,74 @@ Test(store_kept, such_a_snapshot_is_kept_across_a_checkpoint)
         sti_kept_free(kept);
     }
     sti_memory_disk_free(disk);
+}
+
+/* ---- rows that are lent -------------------------------------------------- */
+
+enum { LENT_ROWS = 6, LENT_COLS = 4, LENT_BYTES = LENT_COLS * 8 };
+
+static sti_kept *open_filled(void)
+{
+    static const strads_table_spec wide = {.name = "wide",
+                                           .type = STRADS_F64,
+                                           .rows = LENT_ROWS,
+                                           .cols = LENT_COLS};
+    sti_kept_setup one = setup;
+    sti_buffer *push;
+    sti_push_room room;
+    bool snapshot;
+    sti_kept *kept;
+    one.tables = &wide;
+    cr_assert_eq(sti_kept_open(&one, &kept), 0);
+    cr_assert_eq(sti_buffer_new(0, &push), 0);
+    cr_assert_eq(sti_push_reserve(push, 0, LENT_ROWS, LENT_BYTES, &room), 0);
+    for (uint32_t r = 0; r < LENT_ROWS; r++)
+        room.rows[r] = r;
+    for (uint32_t k = 0; k < LENT_ROWS * LENT_COLS; k++)
+        ((double *)(void *)room.cells)[k] = k;
+    cr_assert_eq(sti_kept_apply(kept, 0, 1, push, &snapshot), 0);
+    sti_object_drop(push);
+    return kept;
+}
+
+/* How many bytes are lent of n rows; what is sent of them is what a copy is. */
+static size_t lend(sti_kept *kept, uint32_t n, const uint32_t *rows,
+                   uint64_t least)
+{
+    sti_buffer *head, *copy;
+    const void *cells;
+    size_t bytes;
+    cr_assert_eq(sti_buffer_new(0, &head), 0);
+    cr_assert_eq(sti_buffer_new(0, &copy), 0);
+    cr_assert_eq(sti_kept_lend(kept, 0, 0, n, rows, least, head, &cells,
+                               &bytes),
+                 0);
+    cr_assert_eq(sti_kept_read(kept, 0, 0, n, rows, copy), 0);
+    if (bytes) {
+        cr_assert_eq(head->size + bytes, copy->size);
+        cr_expect_arr_eq(head->bytes, copy->bytes, head->size);
+        cr_expect_arr_eq((const char *)cells, copy->bytes + head->size, bytes);
+    } else {
+        cr_expect_eq(head->size, 0);
+    }
+    sti_object_drop(head);
+    sti_object_drop(copy);
+    return bytes;
+}
+
+Test(store_kept, rows_that_lie_one_behind_the_other_are_lent)
+{
+    sti_kept *kept = open_filled();
+    const void *cells;
+    size_t bytes;
+    cr_expect_eq(lend(kept, 3, (uint32_t[]){2, 3, 4}, 1), 3 * LENT_BYTES);
+    cr_expect_eq(lend(kept, 1, (uint32_t[]){5}, LENT_BYTES), LENT_BYTES);
+    cr_expect_eq(lend(kept, 3, (uint32_t[]){2, 3, 5}, 1), 0);
+    cr_expect_eq(lend(kept, 2, (uint32_t[]){3, 2}, 1), 0);
+    cr_expect_eq(lend(kept, 2, (uint32_t[]){2, 3}, 2 * LENT_BYTES + 1), 0);
+    cr_expect_eq(sti_kept_lend(kept, 0, 0, 1, (uint32_t[]){LENT_ROWS}, 1, NULL,
+                               &cells, &bytes),
+                 STRADS_EPEER);
+    cr_expect_eq(bytes, 0);
+    sti_kept_free(kept);
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Six bugs on purpose, each linked into a swarm of its own: each is found
+# Seven bugs on purpose, each linked into a swarm of its own: each is found
 # within 1,000 seeds, and as what it is.
 set -eu
 out=$(mktemp)
@@ -26,3 +26,5 @@ expect 4 'P2 own' 'an own increment that is not seen'
 expect 5 'P3 once' 'a push that leaves early and again'
 expect 6 'P1 staleness\|P2 own\|P3 once' \
     'a push that is written on while it is on its way'
+expect 7 'P1 staleness\|P2 own\|P3 once' \
+    'rows that were lent and leave when others have been added'

@@ -283,6 +283,7 @@ typedef struct sti_serve_job {
     sti_kept *kept;
     bool tell;            /* the clock has moved: eager tables */
     uint64_t piece_bytes; /* of rows, about: each ask gets one piece a job */
+    uint64_t lend_bytes;  /* rows are lent from so many bytes on; 0: never */
     uint32_t n;
     sti_ready_ask *asks;       /* [n] */
     sti_ready_answer *answers; /* out: [n_answers], also after a failure */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { EXACT = 1, GONE = 2 };
+enum { EXACT = 1, GONE = 2, AGAIN = 4 };
 
 /* ---- writing ----------------------------------------------------------- */
 
@@ -18,6 +18,18 @@ static void put_buffer(sti_writer *w, const sti_buffer *buffer, sti_part *rest)
     } else {
         sti_write_bytes(w, buffer ? buffer->bytes : NULL, size);
     }
+}
+
+/* The same of an answer whose last bytes are lent. */
+static void put_lent(sti_writer *w, const sti_row_answer *answer,
+                     sti_part *rest)
+{
+    sti_write_u64(w, answer->parts->size + answer->lent_bytes);
+    sti_write_raw(w, answer->parts->bytes, answer->parts->size);
+    if (rest)
+        *rest = (sti_part){answer->lent, answer->lent_bytes};
+    else
+        sti_write_raw(w, answer->lent, answer->lent_bytes);
 }
 
 static void put_ask(sti_writer *w, const sti_row_ask *ask)
@@ -35,14 +47,18 @@ static void put_rows(sti_writer *w, const sti_row_answer *answer,
 {
     sti_write_u32(w, answer->worker);
     sti_write_u32(w, answer->table);
-    sti_write_u32(w, (answer->exact ? EXACT : 0) | (answer->gone ? GONE : 0));
+    sti_write_u32(w, (answer->exact ? EXACT : 0) | (answer->gone ? GONE : 0) |
+                         (answer->again ? AGAIN : 0));
     sti_write_u32(w, answer->first);
     sti_write_u64(w, answer->id);
     sti_write_u64(w, answer->as_of);
     sti_write_u64(w, answer->applied);
     sti_write_u64(w, answer->since);
     sti_write_u64(w, answer->parked_ns);
-    put_buffer(w, answer->parts, rest);
+    if (answer->lent_bytes)
+        put_lent(w, answer, rest);
+    else
+        put_buffer(w, answer->parts, rest);
 }
 
 void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
@@ -117,6 +133,7 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     uint32_t flags = sti_read_u32(r);
     answer->exact = flags & EXACT;
     answer->gone = flags & GONE;
+    answer->again = flags & AGAIN;
     answer->first = sti_read_u32(r);
     answer->id = sti_read_u64(r);
     answer->as_of = sti_read_u64(r);

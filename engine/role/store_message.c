@@ -2,6 +2,7 @@
 #include "engine/role/store_message.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void ask_destroy(sti_object *object)
 {
@@ -35,4 +36,29 @@ strads_err sti_row_answer_new(sti_row_answer **out)
     sti_object_init(&answer->head, answer_destroy);
     *out = answer;
     return STRADS_OK;
+}
+
+strads_err sti_row_answer_own(sti_row_answer *answer)
+{
+    if (!answer->lent_bytes)
+        return STRADS_OK;
+    size_t before = answer->parts->size;
+    strads_err err =
+        sti_buffer_resize(answer->parts, before + answer->lent_bytes);
+    if (err)
+        return err;
+    memcpy(answer->parts->bytes + before, answer->lent, answer->lent_bytes);
+    answer->lent = NULL;
+    answer->lent_bytes = 0;
+    return STRADS_OK;
+}
+
+sti_row_answer sti_row_answer_again(const sti_row_answer *answer)
+{
+    sti_row_answer again = *answer;
+    again.again = true;
+    again.parts = NULL;
+    again.lent = NULL;
+    again.lent_bytes = 0;
+    return again;
 }

@@ -40,9 +40,21 @@ typedef struct sti_row_answer {
     uint32_t first;    /* of the ask's rows; with id 0: 0 */
     bool exact;        /* of a snapshot: not what the shard holds now */
     bool gone;         /* that snapshot is not, or no more, kept */
+    bool again;        /* the rows are lost: they are to be asked for again */
     sti_buffer *parts; /* NULL: none */
+    /* What `parts` ends with, in the shard's own memory: as long as the shard
+     * does nothing else. Whoever keeps the answer for longer owns it first. */
+    const void *lent;
+    size_t lent_bytes; /* a multiple of 8 */
 } sti_row_answer;
 
 strads_err sti_row_answer_new(sti_row_answer **out);
+
+/* Copies what is lent. STRADS_ENOMEM: then it is still lent. */
+strads_err sti_row_answer_own(sti_row_answer *answer);
+
+/* What is sent instead of an answer whose rows were lent and did not arrive:
+ * with no rows, and without a reference of its own. */
+sti_row_answer sti_row_answer_again(const sti_row_answer *answer);
 
 #endif

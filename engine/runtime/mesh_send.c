@@ -10,6 +10,7 @@
 #include "engine/role/dispatch.h"
 #include "engine/role/loop_message.h"
 #include "engine/role/message_codec.h"
+#include "engine/role/store_message.h"
 
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
                                  sti_header header, const sti_writer *w,
@@ -85,14 +86,29 @@ static void end_transfer(sti_parcel *parcel)
     pthread_mutex_unlock(&mesh->lock);
 }
 
+/* Rows that are lent cannot be sent a second time: they are asked for again. */
+static strads_err encode_instead(const sti_msg *msg, sti_writer *w)
+{
+    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
+    if (msg->kind != STI_MSG_ROWS || !answer->lent_bytes)
+        return STRADS_OK;
+    sti_row_answer again = sti_row_answer_again(answer);
+    sti_msg instead = *msg;
+    instead.object = &again.head;
+    return sti_msg_encode(&instead, w);
+}
+
 static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
 {
     sti_mesh *mesh = t->mesh;
     const uint64_t busy_us = msg->busy_ns / 1000;
     strads_err err =
         sti_msg_encode_parts(msg, &t->parcel.payload, &t->parcel.rest);
+    if (!err)
+        err = encode_instead(msg, &t->parcel.instead);
     if (err) {
         sti_writer_free(&t->parcel.payload);
+        sti_writer_free(&t->parcel.instead);
         free(t);
         return err;
     }

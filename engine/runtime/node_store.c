@@ -11,6 +11,9 @@
  * says so (S5): what seems lost is only late. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
+/* Fewer are copied before anybody could have noticed it. */
+static const uint64_t lend_bytes = 32768;
+
 static strads_err no_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a node's store");
@@ -145,6 +148,7 @@ static strads_err open_shard(sti_node_store *store, uint32_t number)
     const sti_shard_setup setup = {.kept = shard->kept,
                                    .first_client = STI_CLIENT_0,
                                    .journal = shard->journal,
+                                   .lend_bytes = lend_bytes,
                                    .retell_ns = resend_ns};
     return err ? err : sti_shard_new(&setup, &shard->role);
 }

@@ -18,16 +18,12 @@ void sti_outbox_init(sti_outbox *box, sti_net *net)
     pthread_condattr_destroy(&attr);
 }
 
-static uint64_t size_of(const sti_parcel *parcel)
-{
-    return STI_HEADER_BYTES + parcel->payload.size + parcel->rest.size;
-}
-
 static void let_go(sti_parcel *parcel)
 {
     if (atomic_fetch_sub(&parcel->holders, 1) != 1)
         return;
     sti_writer_free(&parcel->payload);
+    sti_writer_free(&parcel->instead);
     sti_object_drop(parcel->object);
     free(parcel);
 }
@@ -38,7 +34,7 @@ static void forget(sti_outbox *box, uint64_t n)
     for (; n; n--) {
         sti_parcel *parcel = box->first;
         box->first = parcel->next;
-        box->bytes -= size_of(parcel);
+        box->bytes -= parcel->size;
         let_go(parcel);
     }
     if (!box->first)
@@ -66,20 +62,37 @@ static void was_written(void *arg)
 /* With the lock held. A link that is lost is no error: the next one comes. */
 static strads_err send(sti_outbox *box, sti_parcel *parcel)
 {
+    const bool lent = parcel->instead.size > 0;
     const sti_outgoing frame = {
         .header = parcel->header,
         .parts = {{parcel->payload.bytes, parcel->payload.size}, parcel->rest},
         .part_count = 2,
-        .sent = was_written,
+        .sent = lent ? NULL : was_written,
         .sent_arg = parcel,
     };
     if (!box->link)
         return STRADS_OK;
-    atomic_fetch_add(&parcel->holders, 1);
+    if (!lent)
+        atomic_fetch_add(&parcel->holders, 1);
     strads_err err = sti_net_send(box->net, box->link, &frame);
-    if (err)
+    if (err && !lent)
         let_go(parcel);
+    else if (!err && lent && parcel->written)
+        parcel->written(parcel);
     return err == STRADS_EPEER ? STRADS_OK : err;
+}
+
+/* With the lock held: nothing refers to what was lent any more. */
+static void give_back(sti_parcel *parcel)
+{
+    if (!parcel->instead.size)
+        return;
+    sti_writer_free(&parcel->payload);
+    sti_object_drop(parcel->object);
+    parcel->payload = parcel->instead;
+    parcel->instead = (sti_writer){0};
+    parcel->rest = (sti_part){0};
+    parcel->object = NULL;
 }
 
 static struct timespec after(uint64_t ns)
@@ -115,7 +128,9 @@ static strads_err wait_for_room(sti_outbox *box, uint64_t size,
 
 strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel, uint64_t wait_ns)
 {
-    const uint64_t size = size_of(parcel);
+    const uint64_t size =
+        STI_HEADER_BYTES + parcel->payload.size + parcel->rest.size;
+    parcel->size = size;
     atomic_init(&parcel->holders, 1);
     parcel->next = NULL;
     pthread_mutex_lock(&box->lock);
@@ -130,6 +145,7 @@ strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel, uint64_t wait_ns)
     box->bytes += size;
     box->put++;
     err = send(box, parcel);
+    give_back(parcel);
     pthread_mutex_unlock(&box->lock);
     return err;
 }

@@ -30,6 +30,10 @@ typedef struct sti_parcel {
     sti_writer payload; /* first this .. */
     sti_part rest;      /* .. then that, which lies .. */
     sti_object *object; /* .. in here; NULL: there is none */
+    /* Of one whose rest is lent: it is there as long as sti_outbox_put runs,
+     * and over a later link this goes instead of all of it. Otherwise empty. */
+    sti_writer instead;
+    uint64_t size; /* set by the outbox: header and payload, as it came */
     /* The transport has done with it: written, or its link was lost. Once for
      * each time that it was sent. May be NULL. */
     void (*written)(struct sti_parcel *parcel);

@@ -107,6 +107,12 @@ static strads_err serve(sti_serve_job *job, sti_ready_ask *ready)
     uint32_t n = sti_kept_fit(job->kept, ask->table, ask->n - ready->done, rows,
                               job->piece_bytes);
     ready->done += n;
+    if (!ask->exact && job->lend_bytes)
+        err = sti_kept_lend(job->kept, ready->stream, ask->table, n, rows,
+                            job->lend_bytes, answer->parts, &answer->lent,
+                            &answer->lent_bytes);
+    if (err || answer->lent_bytes)
+        return err;
     if (!ask->exact)
         return sti_kept_read(job->kept, ready->stream, ask->table, n, rows,
                              answer->parts);

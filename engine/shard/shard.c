@@ -72,6 +72,7 @@ strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
     shard->clock = sti_kept_clock(setup->kept);
     shard->serve.piece_bytes =
         setup->piece_bytes ? setup->piece_bytes : default_piece;
+    shard->serve.lend_bytes = setup->lend_bytes;
     shard->retell_ns = setup->retell_ns ? setup->retell_ns : default_retell_ns;
     shard->stream = calloc(shard->streams + 1, sizeof *shard->stream);
     shard->parked = calloc(shard->workers + 1, sizeof *shard->parked);

@@ -18,7 +18,11 @@ typedef struct sti_shard_setup {
     sti_journal *journal;     /* S2; recovered (S5: sti_kept_recover); NULL:
                                  nothing is persisted */
     uint64_t piece_bytes;     /* of an answer, about; 0: 256 KB */
-    uint64_t retell_ns;       /* S6; 0: 0.5 s */
+    /* Rows that lie one behind the other are lent to their answer (see
+     * store_message.h) from so many bytes on: who carries out SEND encodes or
+     * owns it before he does anything else. 0: none are. */
+    uint64_t lend_bytes;
+    uint64_t retell_ns; /* S6; 0: 0.5 s */
 } sti_shard_setup;
 
 /* STRADS_ENOMEM. `kept` and `journal` outlive the role; its jobs alone touch

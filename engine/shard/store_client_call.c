@@ -374,8 +374,10 @@ void sti_client_take_rows(sti_client *client, uint32_t shard,
                        w->call.needs <= answer->as_of &&
                        w->call.table == answer->table &&
                        answer->first <= ask->got;
-        bool overtaken = is_overtaken(client, shard, answer);
-        if (answer->applied < stream->acknowledged || (awaited && overtaken))
+        awaited &= !answer->again || answer->first == ask->got;
+        bool overtaken = !answer->again && is_overtaken(client, shard, answer);
+        if (answer->again || answer->applied < stream->acknowledged ||
+            (awaited && overtaken))
             awaited ? sti_call_resend(client, w, shard, now, out) : (void)0;
         else if (awaited)
             err = take_piece(client, shard, answer, w, now, out);

@@ -55,7 +55,8 @@ typedef struct sti_sim_store_setup {
     uint32_t n_tables;
     uint64_t cache_bytes, max_bytes, resend_ns; /* as in store_client.h */
     uint64_t piece_bytes, window_bytes;         /* pieces: in shard.h, too */
-    uint64_t lend_bytes; /* as in pending_rows.h; 0: what it has by itself */
+    /* As in pending_rows.h, where 0 is what it has by itself, and shard.h. */
+    uint64_t lend_bytes;
     uint32_t max_pushes;
     uint64_t log_room; /* as in journal.h: small, for many checkpoints */
     uint64_t job_ns;   /* a shard's job takes that, up to twice that */

@@ -20,6 +20,7 @@ void sti_sim_store_shard_up(sti_sim_store *sim, uint32_t number)
                                   .memory_limit = UINT64_C(1) << 26};
     sim->shards[number].log_room = s->log_room;
     sim->shards[number].piece_bytes = s->piece_bytes;
+    sim->shards[number].lend_bytes = s->lend_bytes;
     sim->shards[number].retell_ns = s->resend_ns;
     sti_sim_store_stop(sim, sti_sim_shard_up(&sim->shards[number], &setup));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/role/message_codec.h"
+#include "engine/role/store_message.h"
 #include "engine/wire/frame.h"
 
 enum { KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16, POISON = 0xDB };
@@ -15,13 +16,12 @@ enum { KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16, POISON = 0xDB };
 strads_err sti_sim_net_open(uint32_t nodes, uint64_t seed,
                             const sti_sim_weather *weather, sti_sim_net *net)
 {
-    *net =
-        (sti_sim_net){.weather = *weather,
-                      .random =
-                          sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 0),
-                      .nodes = nodes,
-                      .links =
-                          calloc((size_t)nodes * nodes, sizeof *net->links)};
+    *net = (sti_sim_net){
+        .weather = *weather,
+        .random = sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 0),
+        .mending = sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 1),
+        .nodes = nodes,
+        .links = calloc((size_t)nodes * nodes, sizeof *net->links)};
     return net->links ? STRADS_OK
                       : strads_fail(STRADS_ENOMEM,
                                     "no memory for %u simulated nodes", nodes);
@@ -127,6 +127,28 @@ static strads_err post(sti_sim_net *net, sti_sim_link *link, const sti_msg *msg,
     return STRADS_OK;
 }
 
+/* Rows that were lent are lost when a link breaks, but their receiver is told
+ * so once it is mended: as often as not, here. */
+static bool is_told_of(sti_sim_net *net, const sti_msg *msg)
+{
+    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
+    return msg->kind == STI_MSG_ROWS && answer->lent_bytes &&
+           sti_random_below(&net->mending, 2);
+}
+
+static strads_err write_letter(sti_sim_net *net, const sti_msg *msg,
+                               bool instead)
+{
+    sti_writer_clear(&net->writer);
+    if (!instead)
+        return sti_msg_encode(msg, &net->writer);
+    sti_row_answer again =
+        sti_row_answer_again((const sti_row_answer *)msg->object);
+    sti_msg told = *msg;
+    told.object = &again.head;
+    return sti_msg_encode(&told, &net->writer);
+}
+
 strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
                             const sti_msg *msg, uint64_t now,
                             sti_sim_fate *fate)
@@ -134,12 +156,12 @@ strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
     sti_sim_link *link = link_of(net, from, to);
     *fate = (sti_sim_fate){0};
     net->frames++;
-    if (now < link->cut_until || by_chance(net, net->weather.lost)) {
-        net->lost++;
+    const bool cut = now < link->cut_until;
+    const bool lost = cut || by_chance(net, net->weather.lost);
+    net->lost += lost;
+    if (cut || (lost && !is_told_of(net, msg)))
         return STRADS_OK;
-    }
-    sti_writer_clear(&net->writer);
-    strads_err err = sti_msg_encode(msg, &net->writer);
+    strads_err err = write_letter(net, msg, lost);
     if (err)
         return err;
     net->bytes += STI_HEADER_BYTES + net->writer.size;

@@ -63,6 +63,7 @@ strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
                                   .first_client = STI_CLIENT_0,
                                   .journal = shard->journal,
                                   .piece_bytes = shard->piece_bytes,
+                                  .lend_bytes = shard->lend_bytes,
                                   .retell_ns = shard->retell_ns};
     return err ? err : sti_shard_new(&role, &shard->role);
 }

@@ -21,6 +21,7 @@ typedef struct sti_sim_shard {
     bool disk_ill;        /* that, or it is full */
     uint64_t log_room;    /* as in journal.h */
     uint64_t piece_bytes; /* as in shard.h */
+    uint64_t lend_bytes;  /* the same */
     uint64_t retell_ns;   /* the same */
     sti_job *job;  /* under way; it is carried out when its time is over */
     uint64_t life; /* 1, 2, ...: how often it came up */

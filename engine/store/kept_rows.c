@@ -434,6 +434,13 @@ static strads_err asked_places(const sti_kept *kept, uint32_t table, uint32_t n,
     return STRADS_OK;
 }
 
+static void note_holder(sti_kept_table *table, uint32_t stream, uint32_t n,
+                        const uint32_t *places)
+{
+    for (uint32_t k = 0; table->holders && k < n; k++)
+        sti_eager_holds(table, stream, places[k]);
+}
+
 strads_err sti_kept_read(sti_kept *kept, uint32_t stream, uint32_t table,
                          uint32_t n, const uint32_t *rows, sti_buffer *parts)
 {
@@ -443,8 +450,43 @@ strads_err sti_kept_read(sti_kept *kept, uint32_t stream, uint32_t table,
         return err;
     sti_kept_table *from = &kept->table[table];
     err = sti_kept_put_rows(kept, table, from->rows, n, places, parts);
-    for (uint32_t k = 0; !err && from->holders && k < n; k++)
-        sti_eager_holds(from, stream, places[k]);
+    if (!err)
+        note_holder(from, stream, n, places);
+    free(places);
+    return err;
+}
+
+static bool are_adjacent(uint32_t n, const uint32_t *places)
+{
+    for (uint32_t k = 1; k < n; k++)
+        if (places[k] != places[0] + k)
+            return false;
+    return true;
+}
+
+strads_err sti_kept_lend(sti_kept *kept, uint32_t stream, uint32_t table,
+                         uint32_t n, const uint32_t *rows, uint64_t least,
+                         sti_buffer *parts, const void **cells, size_t *bytes)
+{
+    uint32_t *places = NULL;
+    *bytes = 0;
+    strads_err err = asked_places(kept, table, n, rows, &places);
+    if (err)
+        return err;
+    sti_kept_table *from = &kept->table[table];
+    const size_t row_bytes = from->rows->row_bytes, all = n * row_bytes;
+    const size_t head = sti_push_head_bytes(n);
+    if (n == 0 || from->spec.sparse || all < least || all % 8 != 0 ||
+        !are_adjacent(n, places))
+        goto out;
+    err = sti_buffer_resize(parts, head);
+    if (err)
+        goto out;
+    sti_push_put_head((char *)parts->bytes + head, table, n, rows, row_bytes);
+    note_holder(from, stream, n, places);
+    *cells = from->rows->dense + places[0] * row_bytes;
+    *bytes = all;
+out:
     free(places);
     return err;
 }

@@ -66,6 +66,15 @@ uint32_t sti_kept_fit(const sti_kept *kept, uint32_t table, uint32_t n,
 strads_err sti_kept_read(sti_kept *kept, uint32_t stream, uint32_t table,
                          uint32_t n, const uint32_t *rows, sti_buffer *parts);
 
+/* Do n rows of a dense table lie one behind the other, with so many bytes or
+ * more in all? Then *cells and *bytes, a multiple of 8, say where: as they are
+ * until the next push is applied. `parts` gets what comes before them, and it
+ * is noted that `stream` holds them. Otherwise *bytes is 0, and no more is
+ * done. Errors as above. */
+strads_err sti_kept_lend(sti_kept *kept, uint32_t stream, uint32_t table,
+                         uint32_t n, const uint32_t *rows, uint64_t least,
+                         sti_buffer *parts, const void **cells, size_t *bytes);
+
 /* The same as of exactly `clock`; *gone: that is not, or no more, kept. */
 strads_err sti_kept_read_image(const sti_kept *kept, uint64_t clock,
                                uint32_t table, uint32_t n, const uint32_t *rows,

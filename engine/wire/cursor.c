@@ -91,6 +91,13 @@ void sti_write_f64(sti_writer *w, double value)
     put(w, &value, sizeof value);
 }
 
+void sti_write_raw(sti_writer *w, const void *bytes, uint64_t count)
+{
+    void *to = append(w, count, ARRAY_ALIGN);
+    if (to != NULL && count > 0)
+        memcpy(to, bytes, (size_t)count);
+}
+
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size)
 {
     if (w->err == STRADS_OK && count > SIZE_MAX / 4 / size)

@@ -41,6 +41,9 @@ void sti_write_f64s(sti_writer *w, const double *values, uint64_t count);
  * call on the writer. */
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size);
 
+/* Bytes as they are, without a count, from a multiple of 8 on. */
+void sti_write_raw(sti_writer *w, const void *bytes, uint64_t count);
+
 /* Empties the writer and keeps its memory for the next payload. */
 void sti_writer_clear(sti_writer *w);
 
