@@ -102,6 +102,28 @@ static void expect_tile(const linear_kernels *kernels, uint64_t n,
                                (unsigned long long)n, k, l);
 }
 
+/* Columns of n entries from k on each other's heels. */
+static void expect_columns(const linear_kernels *kernels, uint64_t n,
+                           bool single, const fixture *f)
+{
+    enum { MOST = 19 };
+    const uint64_t m = n ? (ROWS / n < MOST ? ROWS / n : MOST) : MOST;
+    linear_column x = column(f, n, true, single);
+    double products[MOST + 1] = {[0] = 7};
+
+    products[m] = 7;
+    kernels->dot_full(&x, m, f->v, products);
+    for (uint64_t j = 0; j < m; j++) {
+        cr_expect_float_eq(products[j], linear_kernels_portable.dot(&x, f->v),
+                           1e-13, "%s: n = %llu, column %llu of %llu",
+                           kernels->name, (unsigned long long)n,
+                           (unsigned long long)j, (unsigned long long)m);
+        x.f64 = x.f64 ? x.f64 + n : NULL;
+        x.f32 = x.f32 ? x.f32 + n : NULL;
+    }
+    cr_expect_eq(products[m], 7);
+}
+
 static void expect_all(const linear_kernels *kernels)
 {
     static fixture f;
@@ -114,6 +136,8 @@ static void expect_all(const linear_kernels *kernels)
         }
         expect_dense(kernels, n, &f);
         expect_tile(kernels, n, &f);
+        expect_columns(kernels, n, false, &f);
+        expect_columns(kernels, n, true, &f);
     }
 }
 

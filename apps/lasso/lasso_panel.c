@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/linear_room.h"
 #include "lasso_parts.h"
 
 /* Rows of a stretch. */
@@ -86,7 +87,7 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
                .tail = tail};
     strads_err err = STRADS_OK;
 
-    p.value = malloc((size_t)p.columns * STRETCH * sizeof(*p.value));
+    p.value = linear_room((uint64_t)p.columns * STRETCH);
     p.next = calloc(p.columns, sizeof(*p.next));
     if (!p.value || !p.next)
         err = strads_fail(STRADS_ENOMEM,

@@ -65,6 +65,18 @@ static void add(const linear_column *x, double a, double *v)
         add_f32(x->n, x->index, x->f32, a, v);
 }
 
+static void dot_full(const linear_column *x, uint64_t m, const double *v,
+                     double *products)
+{
+    linear_column at = *x;
+
+    for (uint64_t j = 0; j < m; j++) {
+        products[j] = dot(&at, v);
+        at.f64 = at.f64 ? at.f64 + at.n : NULL;
+        at.f32 = at.f32 ? at.f32 + at.n : NULL;
+    }
+}
+
 static double dot_dense(uint64_t n, const double *a, const double *b)
 {
     return dot_f64(n, NULL, a, b);
@@ -98,9 +110,40 @@ double linear_squares(const linear_column *x, const double *c)
 const linear_kernels linear_kernels_portable = {.name = "portable",
                                                 .dot = dot,
                                                 .add = add,
+                                                .dot_full = dot_full,
                                                 .dot_dense = dot_dense,
                                                 .add_dense = add_dense,
                                                 .dot_tile = dot_tile};
+
+/* How many columns from the j-th on are full. */
+static uint64_t full_from(const strads_share *share, uint64_t j)
+{
+    const uint64_t rows = share->rows.end - share->rows.begin;
+    const uint64_t *start = share->by_col.start;
+    uint64_t m = 0;
+
+    while (j + m < share->by_col.lines &&
+           start[j + m + 1] - start[j + m] == rows)
+        m++;
+    return m;
+}
+
+void linear_scan(const linear_kernels *kernels, const strads_share *share,
+                 const double *v, double *products)
+{
+    for (uint64_t j = 0; j < share->by_col.lines;) {
+        const linear_column x = linear_column_of(share, j);
+        if (x.n > 0 && !x.index) {
+            const uint64_t m = full_from(share, j);
+            kernels->dot_full(&x, m, v, products + j);
+            j += m;
+            continue;
+        }
+        if (x.n > 0)
+            products[j] = kernels->dot(&x, v);
+        j++;
+    }
+}
 
 const linear_kernels *linear_kernels_choose(uint64_t rows)
 {

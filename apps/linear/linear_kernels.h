@@ -38,6 +38,9 @@ struct linear_kernels {
     /* x'v, and v += a x. */
     double (*dot)(const linear_column *x, const double *v);
     void (*add)(const linear_column *x, double a, double *v);
+    /* The same x'v of m full columns, x and those that follow it in memory. */
+    void (*dot_full)(const linear_column *x, uint64_t m, const double *v,
+                     double *products);
     /* Dense: sum a_i b_i, and v += a u, of n numbers. */
     double (*dot_dense)(uint64_t n, const double *a, const double *b);
     void (*add_dense)(uint64_t n, double a, const double *u, double *v);
@@ -52,6 +55,9 @@ extern const linear_kernels linear_kernels_portable;
 const linear_kernels *linear_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
 double linear_squares(const linear_column *x, const double *c);
+/* products[j] = x_j'v of all columns of a share; 0 is left of empty ones. */
+void linear_scan(const linear_kernels *kernels, const strads_share *share,
+                 const double *v, double *products);
 /* The fastest that runs here on partitions of `rows` rows. */
 const linear_kernels *linear_kernels_choose(uint64_t rows);
 

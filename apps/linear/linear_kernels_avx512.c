@@ -33,13 +33,21 @@ static inline __m512d load_f32(__mmask8 mask, const void *from)
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 
-/* v[index[0 .. 7]] in the lanes of `mask`; all of v where index is NULL. */
+/* v[index[0 .. 7]] in the lanes of `mask`. */
 static inline __m512d gather(__mmask8 mask, const uint32_t *index,
                              const double *v)
 {
     const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
 
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
+}
+
+/* All eight; of columns that are all but full they mostly lie together. */
+static inline __m512d gather_eight(const uint32_t *index, const double *v)
+{
+    return index[LANES - 1] - index[0] == LANES - 1
+               ? _mm512_loadu_pd(v + index[0])
+               : gather(0xff, index, v);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -55,9 +63,9 @@ static inline __m512d gather(__mmask8 mask, const uint32_t *index,
         for (; k + 2 * LANES <= n; k += 2 * LANES) {                         \
             const uint64_t l = k + LANES;                                    \
             s = _mm512_fmadd_pd(load(0xff, value + k),                       \
-                                gather(0xff, index + k, v), s);              \
+                                gather_eight(index + k, v), s);              \
             t = _mm512_fmadd_pd(load(0xff, value + l),                       \
-                                gather(0xff, index + l, v), t);              \
+                                gather_eight(index + l, v), t);              \
         }                                                                    \
         for (; k < n; k += LANES) {                                          \
             const uint64_t left = n - k;                                     \
@@ -101,6 +109,74 @@ static double dot(const linear_column *x, const double *v)
                         : dot_full_f64(x->n, x->f64, v);
     return x->index ? dot_f32(x->n, x->index, x->f32, v)
                     : dot_full_f32(x->n, x->f32, v);
+}
+
+/* The sums of eight vectors' lanes. */
+static inline __m512d add_lanes(const __m512d s[LANES])
+{
+    __m512d two[LANES / 2], four[LANES / 4];
+
+    for (int k = 0; k < LANES / 2; k++)
+        two[k] = _mm512_add_pd(_mm512_unpacklo_pd(s[2 * k], s[2 * k + 1]),
+                               _mm512_unpackhi_pd(s[2 * k], s[2 * k + 1]));
+    for (int k = 0; k < LANES / 4; k++)
+        four[k] = _mm512_add_pd(_mm512_shuffle_f64x2(two[2 * k], two[2 * k + 1],
+                                                     0x88),
+                                _mm512_shuffle_f64x2(two[2 * k], two[2 * k + 1],
+                                                     0xdd));
+    return _mm512_add_pd(_mm512_shuffle_f64x2(four[0], four[1], 0x88),
+                         _mm512_shuffle_f64x2(four[0], four[1], 0xdd));
+}
+
+/* The columns x, x + n, ... of n numbers each: v is loaded once for `side` of
+ * them, and their lanes are added up together. */
+#define DEFINE_DOT_SIDE(name, side, real, load)                              \
+    static inline void name(uint64_t n, const real *x, const double *v,      \
+                            double *products)                                \
+    {                                                                        \
+        __m512d s[LANES];                                                    \
+        for (uint64_t i = 0; i < LANES; i++)                                 \
+            s[i] = _mm512_setzero_pd();                                      \
+        for (uint64_t k = 0; k < n; k += LANES) {                            \
+            const uint64_t left = n - k;                                     \
+            const __mmask8 mask =                                            \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
+            const __m512d at = load_f64(mask, v + k);                        \
+            for (uint64_t i = 0; i < (side); i++)                            \
+                s[i] = _mm512_fmadd_pd(load(mask, x + i * n + k), at, s[i]); \
+        }                                                                    \
+        _mm512_mask_storeu_pd(products, (__mmask8)((1u << (side)) - 1),      \
+                              add_lanes(s));                                 \
+    }
+DEFINE_DOT_SIDE(dot_eight_f64, 8, double, load_f64)
+DEFINE_DOT_SIDE(dot_four_f64, 4, double, load_f64)
+DEFINE_DOT_SIDE(dot_eight_f32, 8, float, load_f32)
+DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32)
+
+#define DEFINE_DOT_COLUMNS(name, eight, four, one, real)                     \
+    static void name(uint64_t n, uint64_t m, const real *x, const double *v, \
+                     double *products)                                       \
+    {                                                                        \
+        uint64_t j = 0;                                                      \
+        for (; j + 8 <= m; j += 8)                                           \
+            eight(n, x + j * n, v, products + j);                            \
+        for (; j + 4 <= m; j += 4)                                           \
+            four(n, x + j * n, v, products + j);                             \
+        for (; j < m; j++)                                                   \
+            products[j] = one(n, x + j * n, v);                              \
+    }
+DEFINE_DOT_COLUMNS(dot_columns_f64, dot_eight_f64, dot_four_f64, dot_full_f64,
+                   double)
+DEFINE_DOT_COLUMNS(dot_columns_f32, dot_eight_f32, dot_four_f32, dot_full_f32,
+                   float)
+
+static void dot_full(const linear_column *x, uint64_t m, const double *v,
+                     double *products)
+{
+    if (x->f64)
+        dot_columns_f64(x->n, m, x->f64, v, products);
+    else
+        dot_columns_f32(x->n, m, x->f32, v, products);
 }
 
 /* Scattered stores gain nothing from vectors; full columns do. Rows of a column
@@ -180,6 +256,7 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
 static const linear_kernels avx512 = {.name = "avx512",
                                       .dot = dot,
                                       .add = add,
+                                      .dot_full = dot_full,
                                       .dot_dense = dot_full_f64,
                                       .add_dense = add_dense,
                                       .dot_tile = dot_tile};
