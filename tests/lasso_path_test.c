@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/lasso/lasso_parts.h"
 #include "tests/lasso_design.h"
 
 #define TOLERANCE 1e-11
 
-static strads_result *run_path(const strads_data *data,
-                               const strads_lasso_path_options *options,
-                               uint32_t workers, uint32_t partitions)
+static strads_result *run_program(const strads_program *program,
+                                  const strads_data *data,
+                                  const strads_lasso_path_options *options,
+                                  uint32_t workers, uint32_t partitions)
 {
     const strads_engine_options engine = {.size = sizeof(engine),
                                           .workers = workers,
@@ -21,10 +23,17 @@ static strads_result *run_path(const strads_data *data,
                                           .max_rounds = 200000};
     strads_result *result = NULL;
 
-    cr_assert_eq(strads_run(&strads_program_lasso_path, options, data, &engine,
-                            &result),
+    cr_assert_eq(strads_run(program, options, data, &engine, &result),
                  STRADS_OK, "%s", strads_error_text());
     return result;
+}
+
+static strads_result *run_path(const strads_data *data,
+                               const strads_lasso_path_options *options,
+                               uint32_t workers, uint32_t partitions)
+{
+    return run_program(&strads_program_lasso_path, data, options, workers,
+                       partitions);
 }
 
 static void check_points(const lasso_design *d,
@@ -87,6 +96,51 @@ Test(lasso_path, every_point_meets_the_optimality_conditions)
         strads_data_free(data);
         lasso_design_free(&d);
     }
+}
+
+static uint64_t looks, looked_at;
+static strads_err (*take_look)(strads_commit *commit);
+
+static strads_err count_look(strads_commit *commit)
+{
+    looks++;
+    looked_at += commit->block.n;
+    return take_look(commit);
+}
+
+Test(lasso_path, columns_that_looks_leave_out_meet_the_conditions_too)
+{
+    const lasso_recipe recipe = {.rows = 60,
+                                 .cols = 400,
+                                 .seed = 6,
+                                 .density = 1,
+                                 .noise = .3,
+                                 .correlation = .7,
+                                 .offset = 1};
+    lasso_design d = lasso_design_random(&recipe);
+    strads_program program = strads_program_lasso_path;
+    strads_phase phases[LASSO_LOOK + 1];
+    strads_data *data = NULL;
+
+    cr_assert_eq(program.n_phases, sizeof(phases) / sizeof(phases[0]));
+    memcpy(phases, program.phases, sizeof(phases));
+    take_look = phases[LASSO_LOOK].aggregate;
+    phases[LASSO_LOOK].aggregate = count_look;
+    program.phases = phases;
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    for (size_t o = 0; o < sizeof(kinds) / sizeof(kinds[0]); o++) {
+        const strads_lasso_path_options options = {.fit = kinds[o],
+                                                   .points = 40,
+                                                   .ratio = .1};
+        looks = looked_at = 0;
+        strads_result *result = run_program(&program, data, &options, 2, 2);
+        check_points(&d, &options, result);
+        cr_expect_gt(looks, 10, "%llu looks", (unsigned long long)looks);
+        cr_expect_lt(looked_at, looks * d.cols / 2);
+        strads_result_free(result);
+    }
+    strads_data_free(data);
+    lasso_design_free(&d);
 }
 
 /* Columns e_j: n w_j = soft(y_j, n lambda) for each by itself. */

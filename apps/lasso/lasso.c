@@ -7,6 +7,8 @@
  *     moments  |x|^2, sum x, X'y         -> lambda_max, norms, scales; a first
  *                                           scan, as X'r is X'y at w = 0
  *     scan     X'r of all columns        -> gap, working set, priorities
+ *     drift    |r - r_scan|^2            -> who needs a look; then
+ *     look     X'r of these columns      -> the same as from a scan of all
  *     pairs    X_A' X_B                  -> the engine's cache, or all of the
  *                                           working set's
  *     solve    nothing                   -> descent on B by the set's pairs
@@ -54,8 +56,7 @@ static strads_err lasso_receive_centre(strads_task *task)
     return STRADS_OK;
 }
 
-/* What a scan ends with: r'r, y'r and the sum of r. */
-static void end_scan(const lasso_local *local, const double *r, double *rest)
+void lasso_end_scan(const lasso_local *local, const double *r, double *rest)
 {
     rest[0] = local->kernels->dot_dense(local->rows, r, r);
     rest[1] = local->kernels->dot_dense(local->rows, local->response, r);
@@ -65,7 +66,7 @@ static void end_scan(const lasso_local *local, const double *r, double *rest)
 /* As a scan at w = 0; then |x|^2 of each column, and their sums if asked. */
 static strads_err lasso_update_moments(strads_task *task)
 {
-    const lasso_local *local = task->local;
+    lasso_local *local = task->local;
     const strads_lasso_options *options = task->config;
     const uint64_t p = local->columns;
     double *rest = task->partial + p, *squares = rest + 3, *sum = squares + p;
@@ -74,13 +75,15 @@ static strads_err lasso_update_moments(strads_task *task)
         const linear_column x = lasso_column(task, j);
         if (x.n == 0)
             continue; /* of many shares most columns */
-        task->partial[j] = local->kernels->dot(&x, local->response);
         if (options->intercept)
             lasso_sums(local, &x, &sum[j], &squares[j]);
         else
             squares[j] = lasso_squares(local->kernels, &x);
     }
-    end_scan(local, local->response, rest);
+    linear_scan(local->kernels, lasso_share(task), local->response,
+                task->partial);
+    lasso_end_scan(local, local->response, rest);
+    lasso_keep_reference(local, local->response);
     return STRADS_OK;
 }
 
@@ -103,7 +106,7 @@ static strads_err lasso_refresh(strads_task *task, const strads_change *changes,
     return STRADS_OK;
 }
 
-static void catch_up(lasso_local *local, const strads_share *share)
+void lasso_catch_up(lasso_local *local, const strads_share *share)
 {
     for (uint64_t t = 0; t < local->n_touched; t++) {
         const uint32_t j = local->touched[t];
@@ -117,15 +120,12 @@ static void catch_up(lasso_local *local, const strads_share *share)
 static strads_err lasso_update_scan(strads_task *task)
 {
     lasso_local *local = task->local;
-    const uint64_t p = local->columns;
+    const strads_share *share = lasso_share(task);
 
-    catch_up(local, lasso_share(task));
-    for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = lasso_column(task, j);
-        if (x.n > 0)
-            task->partial[j] = local->kernels->dot(&x, local->residual);
-    }
-    end_scan(local, local->residual, task->partial + p);
+    lasso_catch_up(local, share);
+    linear_scan(local->kernels, share, local->residual, task->partial);
+    lasso_end_scan(local, local->residual, task->partial + local->columns);
+    lasso_keep_reference(local, local->residual);
     return STRADS_OK;
 }
 
@@ -134,7 +134,7 @@ static strads_err lasso_update_block(strads_task *task)
     lasso_local *local = task->local;
     const uint32_t n = task->block.n;
 
-    catch_up(local, lasso_share(task));
+    lasso_catch_up(local, lasso_share(task));
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
         const linear_column x = lasso_column(task, j);
@@ -181,7 +181,8 @@ static strads_err lasso_aggregate_scan(strads_commit *commit)
     strads_err err = STRADS_OK;
 
     state->scans++;
-    lasso_certify(state, commit->partial, commit->value);
+    lasso_note_scan(commit);
+    lasso_certify(commit);
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
                            "the sum of squared residuals overflows: scale the "
@@ -239,6 +240,12 @@ static size_t partial_moments(const strads_task *task)
 static size_t partial_scan(const strads_task *task)
 {
     return (size_t)task->block.n + 3;
+}
+
+static size_t partial_drift(const strads_task *task)
+{
+    (void)task;
+    return 1;
 }
 
 static size_t partial_block(const strads_task *task)
@@ -307,6 +314,22 @@ static const strads_phase phases[] = {
                       .when = STRADS_WHEN_POLICY,
                       .to = STRADS_TO_NOBODY,
                       .aggregate = lasso_packed_solve},
+    [LASSO_DRIFT] = {.name = "drift",
+                     .when = STRADS_WHEN_CALLED,
+                     .drains = true,
+                     .blind = true,
+                     .still = true,
+                     .partial = partial_drift,
+                     .update = lasso_update_drift,
+                     .aggregate = lasso_aggregate_drift},
+    [LASSO_LOOK] = {.name = "look",
+                    .when = STRADS_WHEN_CALLED,
+                    .drains = true,
+                    .reports = true,
+                    .blind = true,
+                    .partial = partial_scan,
+                    .update = lasso_update_look,
+                    .aggregate = lasso_aggregate_scan},
 };
 
 /* What one lambda and a path have in common: all that is computed. A path's

@@ -125,15 +125,40 @@ static residual centre(const lasso_state *state, const double *merged)
     return r;
 }
 
-void lasso_certify(lasso_state *state, const double *merged, const double *w)
+/* The columns of a look. All others are at 0, and none is steeper than what is
+ * `unseen`: so the bound holds. */
+static void take_look(const strads_commit *commit, double residual_sum,
+                      sums *sum)
 {
-    const residual r = centre(state, merged + state->columns);
+    lasso_state *state = commit->state;
+    const uint32_t n = commit->block.n;
+    const double over = fmax(state->unseen - state->l1, 0);
+
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t j = commit->block.param[k];
+        const double s = lasso_scale(state, j), w = commit->value[k];
+        const double g = state->norm[j] > 0 ? commit->partial[k] -
+                                                  state->mean[j] * residual_sum
+                                            : 0;
+        state->slope[j] = g - state->l2 * s * s * w;
+        take_column(state, j, g, w, sum);
+    }
+    sum->steepest = fmax(sum->steepest, state->unseen);
+    sum->excess += (double)(state->columns - n) * over * over;
+}
+
+void lasso_certify(const strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    const residual r = centre(state, commit->partial + commit->block.n);
     sums sum = {0};
 
-    if (is_plain(state))
-        take_plain(state, merged, w, &sum);
+    if (commit->phase == LASSO_LOOK)
+        take_look(commit, r.sum, &sum);
+    else if (is_plain(state))
+        take_plain(state, commit->partial, commit->value, &sum);
     else
-        take_all(state, merged, w, r.sum, &sum);
+        take_all(state, commit->partial, commit->value, r.sum, &sum);
     state->squares = r.squares;
     state->response = r.response;
     state->primal = primal_value(state, &r, &sum);

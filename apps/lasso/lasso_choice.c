@@ -56,11 +56,13 @@ static uint32_t find_violators(lasso_state *state)
 {
     uint32_t n = 0;
 
-    for (uint32_t j = 0; j < state->columns; j++)
-        if (!state->in_set[j] && violates(state, j)) {
-            state->urgency[j] = own_gain(state, j, 0);
-            state->candidate[n++] = j;
-        }
+    for (uint32_t k = 0; k < lasso_seen(state); k++) {
+        const uint32_t j = lasso_seen_at(state, k);
+        if (state->in_set[j] || !violates(state, j))
+            continue;
+        state->urgency[j] = own_gain(state, j, 0);
+        state->candidate[n++] = j;
+    }
     return n;
 }
 
@@ -181,7 +183,7 @@ static strads_err use_columns(strads_commit *commit)
     state->next = LASSO_TO_BRING;
     strads_commit_rest(commit, state->rest);
     const strads_err err = strads_commit_route(commit, LASSO_PACKED, INFINITY);
-    return err ? err : lasso_packed_start(state, commit->value);
+    return err ? err : lasso_packed_start(state, lasso_w(commit));
 }
 
 /* Blocks through the data: some 64 columns, so that their pairs cost no more
@@ -210,7 +212,7 @@ static strads_err use_pairs(strads_commit *commit, uint32_t violators)
 strads_err lasso_choose(strads_commit *commit, double dual)
 {
     lasso_state *state = commit->state;
-    const uint32_t violators = grow_set(state, commit->value);
+    const uint32_t violators = grow_set(state, lasso_w(commit));
     const double entries = entries_of(state, state->n_set, state->set);
     const bool dense =
         entries > (double)state->packed->columns.rows * state->n_set / 2;

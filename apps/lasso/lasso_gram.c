@@ -6,6 +6,7 @@
  * residuals with the next scan. */
 #include "lasso_gram.h"
 
+#include "apps/linear/linear_room.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
     if (n <= gram->room)
         return STRADS_OK;
     const uint32_t room = (n + n / 2 + 63) / 64 * 64;
-    double *entry = malloc((size_t)room * room * sizeof(*entry));
+    double *entry = linear_room((uint64_t)room * room);
     uint32_t *member = realloc(gram->member, room * sizeof(*member));
 
     if (member)
@@ -125,13 +126,14 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
 {
     const lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
+    const double *now = lasso_w(commit);
     const strads_err err = let_join(commit);
 
     if (err)
         return err;
     for (uint32_t k = 0; k < gram->n; k++) {
         const uint32_t j = gram->member[k];
-        const double s = lasso_scale(state, j), w = commit->value[j];
+        const double s = lasso_scale(state, j), w = now[j];
         gram->w[k] = w;
         gram->q[k] = state->slope[j] + state->l2 * s * s * w;
     }

@@ -47,6 +47,8 @@ typedef struct lasso_local {
     double shift;     /* that mean */
     double *root;     /* [rows] sqrt c_i; NULL: all 1 */
     strads_share weighted; /* with root: the share, its rows times it */
+    double *reference;     /* [rows] the residual at the last scan of all */
+    bool refers;           /* there was one */
     double *pending;       /* [columns] told and not yet in the residual */
     uint32_t *touched;     /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
@@ -102,6 +104,7 @@ typedef enum lasso_next {
     LASSO_TO_CENTRE,
     LASSO_TO_MOMENTS,
     LASSO_TO_SCAN,
+    LASSO_TO_LOOK,
     LASSO_TO_BRING, /* what solving by columns needs */
     LASSO_TO_SOLVE
 } lasso_next;
@@ -137,6 +140,17 @@ typedef struct lasso_state {
     uint32_t *support; /* Newton's, within a block */
     bool *in_set;
     uint32_t n_set;
+
+    /* What the last scan of all columns says of those that a look leaves out
+     * (lasso_look.c). */
+    double *base;   /* [columns] X_c'r_c there; NULL: no looks at a few */
+    double *root;   /* [columns] their norms, |x_c| */
+    double *w;      /* [columns] the committed w, as looks go */
+    uint32_t *look; /* [n_look] the columns that a look is at */
+    uint32_t n_look;
+    bool has_base, looked; /* looked: the scan at hand is a look */
+    double drift;          /* how far r has gone from there */
+    double unseen;         /* the most that any other column's slope may be */
 
     double squares;      /* |r_c|^2 at the last scan */
     double response;     /* y_c' r_c at the last scan */
@@ -204,9 +218,52 @@ strads_err lasso_options_resolve(const strads_lasso_options *given,
  * column sums [p]. */
 void lasso_set_moments(lasso_state *state, const double *merged);
 
-/* lasso_certificate.c: P, D and the gap at w from a scan's merged X'r [p], r'r,
- * y'r and sum r; leaves the slopes in the state, and b. */
-void lasso_certify(lasso_state *state, const double *merged, const double *w);
+/* lasso_certificate.c: P, D and the gap from a scan's merged X'r [p], r'r, y'r
+ * and sum r, or from a look's at its block; leaves the slopes in the state, and
+ * b. */
+void lasso_certify(const strads_commit *commit);
+
+/* Looks have ids from here on, one each. */
+#define LASSO_LOOK_ID (UINT64_C(1) << 62)
+
+/* lasso_look.c: who needs no look. A worker's part: after a scan of all with
+ * the residual r; how far r has gone since; X'r of a block's columns, r'r, y'r
+ * and sum r. */
+void lasso_keep_reference(lasso_local *local, const double *r);
+strads_err lasso_update_drift(strads_task *task);
+strads_err lasso_update_look(strads_task *task);
+/* The coordinator's: room for it, where it pays; the scan that has come in is
+ * one of all, or a look; what a drift's aggregate does. */
+strads_err lasso_look_begin(lasso_state *state);
+void lasso_look_end(lasso_state *state);
+void lasso_note_scan(const strads_commit *commit);
+strads_err lasso_aggregate_drift(strads_commit *commit);
+/* Whether a look may do instead of a scan; gathers the columns that need one,
+ * false when these are too many. */
+bool lasso_may_look(const lasso_state *state);
+bool lasso_choose_look(lasso_state *state);
+/* How many columns the scan at hand has seen, and the k-th of them. */
+static inline uint32_t lasso_seen(const lasso_state *state)
+{
+    return state->looked ? state->n_look : (uint32_t)state->columns;
+}
+
+static inline uint32_t lasso_seen_at(const lasso_state *state, uint32_t k)
+{
+    return state->looked ? state->look[k] : k;
+}
+
+/* The committed w by column, as far as the set goes. */
+const double *lasso_w(const strads_commit *commit);
+
+/* lasso.c: applies what is pending to the residual. */
+void lasso_catch_up(lasso_local *local, const strads_share *share);
+/* What a scan ends with: r'r, y'r and the sum of r. */
+void lasso_end_scan(const lasso_local *local, const double *r, double *rest);
+
+/* lasso_path.c: L1 down to which columns count now: the strong rule's for the
+ * next point. */
+double lasso_path_level(const lasso_state *state);
 
 /* The same bound within the working set, at the w that pairs have led to. */
 double lasso_gap_within(const lasso_state *state);
@@ -240,7 +297,9 @@ enum {
     LASSO_SOLVE,
     LASSO_ROWS,
     LASSO_COLUMNS,
-    LASSO_PACKED
+    LASSO_PACKED,
+    LASSO_DRIFT,
+    LASSO_LOOK
 };
 
 /* lasso_block.c: what aggregate does with a block. */

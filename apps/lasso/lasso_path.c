@@ -131,7 +131,7 @@ static bool is_reached(const strads_commit *commit)
 
 static void certify(strads_commit *commit)
 {
-    lasso_certify(commit->state, commit->partial, commit->value);
+    lasso_certify(commit);
 }
 
 strads_err lasso_path_advance(strads_commit *commit, double *dual)
@@ -161,7 +161,8 @@ void lasso_path_seed(lasso_state *state, uint32_t most)
     if (!state->path->fresh)
         return;
     state->path->fresh = false;
-    for (uint32_t j = 0; j < state->columns; j++) {
+    for (uint32_t k = 0; k < lasso_seen(state); k++) {
+        const uint32_t j = lasso_seen_at(state, k);
         const double slope = state->slope[j] / lasso_scale(state, j);
         steepness[j] = state->options.positive ? slope : fabs(slope);
         if (!state->in_set[j] && state->norm[j] > 0 && steepness[j] >= level)
@@ -173,6 +174,18 @@ void lasso_path_seed(lasso_state *state, uint32_t most)
     }
     for (uint32_t k = 0; k < n; k++)
         lasso_join(state, state->candidate[k]);
+}
+
+double lasso_path_level(const lasso_state *state)
+{
+    const linear_path *path = state->path;
+    const double n = state->rows > 0 ? state->rows : 1;
+
+    if (path->n + 1 >= path->points)
+        return state->l1;
+    return 2 * n * linear_path_lambda(path, path->n + 1) *
+               state->options.l1_ratio -
+           state->l1;
 }
 
 /* ---- progress and results ---------------------------------------------- */

@@ -10,6 +10,15 @@ static strads_err go(strads_turn *turn, uint32_t phase, lasso_next then)
     return strads_turn_all(turn, phase);
 }
 
+/* To nothing but the residual: a block of no parameters. */
+static strads_err go_on(strads_turn *turn, uint32_t phase, lasso_next then)
+{
+    const strads_block none = {.id = linear_packed_id(0, 0)};
+
+    ((lasso_state *)turn->state)->next = then;
+    return strads_turn_dispatch(turn, phase, 1, &none);
+}
+
 static strads_err solve(strads_turn *turn)
 {
     lasso_state *state = turn->state;
@@ -20,9 +29,7 @@ static strads_err solve(strads_turn *turn)
 
 static strads_err bring_rows(strads_turn *turn)
 {
-    const strads_block none = {.id = linear_packed_id(0, 0)};
-
-    return strads_turn_dispatch(turn, LASSO_ROWS, 1, &none);
+    return go_on(turn, LASSO_ROWS, LASSO_TO_BRING);
 }
 
 static strads_err bring_columns(strads_turn *turn)
@@ -44,6 +51,22 @@ static strads_err bring(strads_turn *turn)
     lasso_packed_settle(state);
     state->next = LASSO_TO_SOLVE;
     return solve(turn);
+}
+
+/* A look at the columns that need one, where not too many do. */
+static strads_err look(strads_turn *turn)
+{
+    lasso_state *state = turn->state;
+    const bool few = lasso_choose_look(state);
+    const strads_block block = {.id = LASSO_LOOK_ID + state->scans,
+                                .n = state->n_look,
+                                .param = state->look};
+
+    state->chosen = false;
+    if (!few)
+        return go(turn, LASSO_SCAN, LASSO_TO_SOLVE);
+    state->next = LASSO_TO_SOLVE;
+    return strads_turn_dispatch(turn, LASSO_LOOK, 1, &block);
 }
 
 /* A run that is cut short ends with a scan, so that what is told describes the
@@ -77,7 +100,11 @@ strads_err lasso_schedule(strads_turn *turn)
         return go(turn, LASSO_CENTRE, LASSO_TO_MOMENTS);
     case LASSO_TO_MOMENTS:
         return go(turn, LASSO_MOMENTS, LASSO_TO_SCAN);
+    case LASSO_TO_LOOK:
+        return look(turn);
     case LASSO_TO_SCAN:
+        if (lasso_may_look(state))
+            return go_on(turn, LASSO_DRIFT, LASSO_TO_LOOK);
         state->chosen = false;
         return go(turn, LASSO_SCAN, LASSO_TO_SOLVE);
     case LASSO_TO_BRING:

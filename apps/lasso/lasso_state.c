@@ -37,10 +37,11 @@ strads_err lasso_open(const strads_task *task, void **out)
     local->kernels = linear_kernels_choose(rows);
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
+    local->reference = malloc((rows + 1) * sizeof(double));
     local->pending = calloc(columns + 1, sizeof(double));
     local->touched = calloc(columns + 1, sizeof(uint32_t));
-    if (!local->response || !local->residual || !local->pending ||
-        !local->touched)
+    if (!local->response || !local->residual || !local->reference ||
+        !local->pending || !local->touched)
         goto fail;
     err = lasso_take_weights(task, local);
     if (err) {
@@ -68,6 +69,7 @@ void lasso_close(void *opened)
         return;
     free(local->response);
     free(local->residual);
+    free(local->reference);
     free(local->pending);
     free(local->touched);
     if (local->root || local->weighted.by_col.f64)
@@ -185,6 +187,9 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     state->shrink = 1;
     state->watch.least = INFINITY;
     state->entries = (double)strads_data_nnz(data);
+    err = lasso_look_begin(state);
+    if (err)
+        goto fail;
     *out = state;
     return STRADS_OK;
 fail:
@@ -212,6 +217,7 @@ void lasso_end(void *begun)
     free(state->candidate);
     free(state->support);
     free(state->in_set);
+    lasso_look_end(state);
     free(state->block);
     free(state);
 }
