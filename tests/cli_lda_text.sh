@@ -110,5 +110,6 @@ refuses 2 "is not in UTF-8" lda train latin.txt --topics 2 --quiet
 : >nothing.txt
 refuses 2 "nothing.txt" lda train nothing.txt --topics 2
 printf 'the and\n' >stopped.txt
-refuses 2 "stopped.txt" lda train stopped.txt --stop-words stop.txt --quiet
+refuses 2 "stopped.txt: has no words that are taken" \
+    lda train stopped.txt --stop-words stop.txt --quiet
 finish

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli_cost.h"
@@ -76,10 +77,20 @@ static strads_err read_data(cli_job *j)
     return err;
 }
 
+/* What comes down a pipe does not come again. */
+static bool comes_again(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* Where the data cannot be read anew, whoever suits all data. */
 static const cli_train *choose(const cli_job *j, const cli_train *asked)
 {
     const cli_train *other =
-        asked->instead ? asked->instead(j->config, &j->engine, j->data) : NULL;
+        asked->instead && comes_again(j->data_path)
+            ? asked->instead(j->config, &j->engine, j->data)
+            : NULL;
     return other ? other : asked;
 }
 
@@ -110,11 +121,16 @@ static strads_err find_shape(const cli_job *j, strads_shape *shape)
 
 static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
+    const strads_kind kind = j->train->program->kind;
     strads_err err = find_shape(j, shape);
     if (!err && shape->parameters == 0) {
         err = strads_fail(STRADS_EFORMAT,
-                          "%s: has no columns, so there is nothing to train",
-                          j->data_path);
+                          "%s: has no %s, so there is nothing to train",
+                          j->data_path,
+                          kind == STRADS_KIND_SAMPLES   ? "columns"
+                          : kind == STRADS_KIND_RATINGS ? "items"
+                                                        : "words that are "
+                                                          "taken");
     }
     return err;
 }
