@@ -5,8 +5,9 @@
  *
  * What is told of a group is its rows' shares of the duality gap as they were
  * found, which sum to an estimate of what the run has left to do. A row at a
- * bound which pulls outward more than anything pulled at all in the pass before
- * rests (Hsieh et al., ICML 2008, section 3.2, "shrinking"). */
+ * bound which pulls outward as hard as svm_pass.c asks for rests (Hsieh et al.,
+ * ICML 2008, section 3.2, "shrinking": more than anything pulled at all in the
+ * pass before). */
 #include <stdlib.h>
 
 #include <strads/policy.h>

@@ -30,6 +30,10 @@ enum { FIRST_PASSES = 12 };
  * been told so. */
 enum { VISITED, WAITS, TOLD };
 
+/* Shares of the steepest rise that are enough of a fall to rest. */
+#define HASTY .12
+#define PATIENT 1.
+
 /* Names the stream of draws that cuts passes into parts. */
 enum { PARTS = 0x70617274 };
 
@@ -212,15 +216,17 @@ static double left_to_gain(const svm_state *state)
     return sum;
 }
 
-/* How steep a fall lets a row rest, wherever it is; 0 while that is not
- * known. */
+/* How steep a fall lets a row rest, wherever it is: a share of the steepest
+ * rise of the pass before; 0 while that is not known. Most rises are far below
+ * the steepest, and before the first scan, which finds those that rest too
+ * early, a small share saves most visits. */
 static double steep(const svm_state *state)
 {
     double most = 0;
 
     for (uint32_t g = 0; g < state->pools; g++)
         most = fmax(most, state->pool[g].worst);
-    return isfinite(most) ? most : 0;
+    return isfinite(most) ? most * (state->scans == 0 ? HASTY : PATIENT) : 0;
 }
 
 /* Whether so many rows have been visited that a scan is due. The first one
