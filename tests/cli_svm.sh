@@ -213,7 +213,29 @@ done
 gives 0 svm train --bias 1 --print-config
 cp out l2.config
 gives 0 svm train --config=l2.config "$party" --quiet
-refuses 2 'unknown option --intercept' svm train "$party" --intercept
+gives 0 svm train "$party" --intercept --tolerance 1e-8 --model free.json
+gives 0 svm train "$party" --l1-ratio 0 --intercept --tolerance 1e-8 \
+    --model columns.json --quiet
+member columns.json objective | awk '{ printf "%.12g", 1070 * $1 }' >value
+near "$(member free.json objective)" "$(cat value)" 1e-7 \
+    "an intercept by rows and by columns"
+near "$(member free.json intercept)" "$(member columns.json intercept)" 1e-3 \
+    "the intercept by rows and by columns"
+refuses 2 'one that is not penalised' svm train "$party" --intercept --bias 1
+
+# A start brings its intercept along
+for kind in "--intercept" "--bias 2"; do
+    # shellcheck disable=SC2086 # words
+    gives 0 svm train "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
+        --model cold.json --quiet
+    # shellcheck disable=SC2086 # words
+    gives 0 svm train "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
+        --start cold.json --model warm.json --quiet
+    near "$(member warm.json intercept)" "$(member cold.json intercept)" 1e-9 \
+        "the intercept of a start"
+done
+gives 0 svm train "$party" --loss hinge --start cold.json
+says err "the start's intercept is left out"
 
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "strads/svm.h"
 #include "tests/logistic_design.h"
 
 static const logistic_view plain = {.negative = -1, .positive = 1};
@@ -43,6 +44,7 @@ static linear_fit fit_dual(const lasso_design *design,
         memcpy(fit.w, w, design->cols * width * sizeof(double));
         fit.lambda =
             strads_logistic_dual_resolved(strads_result_state(result)).lambda;
+        fit.intercept = *strads_svm_intercepts(strads_result_state(result));
         fit.end = strads_result_end(result);
         fit.objective = last->objective;
         fit.gap = last->gap;
@@ -137,6 +139,35 @@ Test(logistic_dual, it_is_the_minimum_that_columns_find)
     linear_fit_free(&rows);
     linear_fit_free(&columns);
     lasso_design_free(&d);
+}
+
+/* By columns and by rows; many columns, and few. */
+Test(logistic_dual, an_intercept_is_the_one_that_columns_find)
+{
+    const uint64_t cols[] = {120, 1300, 7};
+
+    for (int k = 0; k < 3; k++) {
+        lasso_design d = design(90, cols[k], .3, 25 + (uint64_t)k);
+        for (int s = 0; s < 2; s++) {
+            const strads_logistic_options o = {.c = k == 2 ? 5 : 1,
+                                               .intercept = true,
+                                               .standardize = s > 0};
+            linear_fit rows = fit_dual(&d, &o, NULL);
+            linear_fit columns = logistic_design_fit(&d, &o, NULL);
+            cr_assert_eq(rows.err, STRADS_OK, "%s", strads_error_text());
+            cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
+            cr_expect_float_eq(rows.objective, columns.objective,
+                               1e-9 * rows.objective);
+            cr_expect_float_eq(rows.intercept, columns.intercept, 1e-4);
+            cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
+            linear_fit_free(&rows);
+            linear_fit_free(&columns);
+        }
+        expect_minimum(&d, &plain,
+                       &(strads_logistic_options){.c = 3, .intercept = true},
+                       NULL);
+        lasso_design_free(&d);
+    }
 }
 
 /* Columns of very unequal scale, none of which a row's square would let pass
@@ -397,10 +428,7 @@ static void expect_refused(const lasso_design *d,
 Test(logistic_dual, what_it_is_not_for_is_refused)
 {
     lasso_design d = design(30, 4, 1, 13);
-    strads_logistic_options o = at_one;
 
-    o.intercept = true;
-    expect_refused(&d, &o, STRADS_EINVAL, "use logistic");
     expect_refused(&d, &(strads_logistic_options){.l1_ratio = 1}, STRADS_EINVAL,
                    "use logistic");
     expect_refused(&d, &(strads_logistic_options){.c = 1, .lambda = 1},

@@ -28,6 +28,8 @@ static void take(svm_fit *fit, const lasso_design *d,
     fit->updates_policy = progress->updates_policy;
     fit->updates_other = progress->updates_other;
     fit->intercept = *strads_svm_intercepts(state);
+    memcpy(fit->intercepts, strads_svm_intercepts(state),
+           (width < 8 ? width : 8) * sizeof(double));
     fit->supports = strads_svm_supports(state);
     if (strads_svm_resolved(state)->classes)
         (void)snprintf(fit->classes, sizeof fit->classes, "%s",
@@ -67,7 +69,7 @@ void svm_fit_free(svm_fit *fit)
 svm_fit svm_fit_class(const lasso_design *design, const svm_fit *fit,
                       uint32_t k)
 {
-    svm_fit one = {.width = 1};
+    svm_fit one = {.width = 1, .intercept = fit->intercepts[k]};
     one.w = calloc(design->cols + 1, sizeof(double));
     one.b = calloc(design->rows + 1, sizeof(double));
     for (uint64_t j = 0; j <= design->cols; j++)
@@ -128,13 +130,27 @@ static double dual_of(const strads_svm_options *o, double u, double y, double b,
     return y * b - o->epsilon * fabs(b) - (u > 0 ? b * b / (4 * u) : 0);
 }
 
-/* 1/2 |w|^2, the bias's too. */
-static double half_square(const double *w, uint64_t cols)
+/* 1/2 |w|^2 of so many. */
+static double half_square(const double *w, uint64_t n)
 {
     double sum = 0;
-    for (uint64_t j = 0; j <= cols; j++)
+    for (uint64_t j = 0; j < n; j++)
         sum += w[j] * w[j];
     return sum / 2;
+}
+
+/* With an intercept that is not penalised sum b = 0 is a condition of the dual:
+ * what the larger side's b, those above 0 (side 1) or those below (-1), have to
+ * be multiplied by. */
+static double level_of(const lasso_design *d, const svm_fit *fit, int *side)
+{
+    double sum[2] = {0, 0};
+    for (uint64_t i = 0; i < d->rows; i++)
+        sum[fit->b[i] > 0] += fabs(fit->b[i]);
+    *side = sum[1] > sum[0] ? 1 : -1;
+    return fmax(sum[0], sum[1]) > 0
+               ? fmin(sum[0], sum[1]) / fmax(sum[0], sum[1])
+               : 1;
 }
 
 svm_worth svm_fit_worth(const lasso_design *design,
@@ -142,20 +158,25 @@ svm_worth svm_fit_worth(const lasso_design *design,
                         const svm_fit *fit)
 {
     const double c = options->c > 0 ? options->c : 1;
+    const uint64_t penalised = design->cols + !options->intercept;
     double *own = calloc(design->cols + 1, sizeof *own);
-    svm_worth worth = {.primal = half_square(fit->w, design->cols)};
+    svm_worth worth = {.primal = half_square(fit->w, penalised)};
+    int side = 0;
+    const double less = options->intercept ? level_of(design, fit, &side) : 1;
     for (uint64_t i = 0; i < design->rows; i++) {
         const double u = c * (weight ? weight[i] : 1), y = design->y[i];
-        double z = options->bias * fit->w[design->cols];
-        own[design->cols] += options->bias * fit->b[i];
+        const double b = fit->b[i] * (fit->b[i] * side > 0 ? less : 1);
+        double z = options->intercept ? fit->intercept
+                                      : options->bias * fit->w[design->cols];
+        own[design->cols] += options->bias * b;
         for (uint64_t j = 0; j < design->cols; j++) {
             z += lasso_design_col(design, j)[i] * fit->w[j];
-            own[j] += lasso_design_col(design, j)[i] * fit->b[i];
+            own[j] += lasso_design_col(design, j)[i] * b;
         }
         worth.primal += u * loss_of(options, y, z);
-        worth.dual += dual_of(options, u, y, fit->b[i], &worth.broken);
+        worth.dual += dual_of(options, u, y, b, &worth.broken);
     }
-    worth.dual -= half_square(own, design->cols);
+    worth.dual -= half_square(own, penalised);
     free(own);
     return worth;
 }

@@ -15,6 +15,7 @@ typedef struct svm_fit {
     double *w;      /* [(cols + 1) x width], the bias's last */
     double *b;      /* [rows x width] dual values */
     double objective, gap, intercept;
+    double intercepts[8]; /* of the first problems */
     uint64_t supports, updates_policy, updates_other;
     char classes[64]; /* as the run took them */
 } svm_fit;

@@ -161,6 +161,18 @@ static strads_err use_start(cli_job *j, const strads_shape *shape)
     return STRADS_OK;
 }
 
+static void use_intercepts(cli_job *j)
+{
+    const strads_model *start = j->start;
+    const double *b = start->intercepts  ? start->intercepts
+                      : start->width > 1 ? NULL
+                                         : &start->intercept;
+    if (b && j->train->start && !j->train->start(j->config, b) && *b != 0) {
+        cli_say(j->files.quiet,
+                "the start's intercept is left out: this run fits none");
+    }
+}
+
 /* The start model is read first: an engine that listens takes it from there,
  * whole; one process cuts off later what the data lacks. */
 static strads_err read_start(cli_job *j)
@@ -171,6 +183,7 @@ static strads_err read_start(cli_job *j)
         j->engine.n_start = j->start->n;
         j->engine.start_param = j->start->index;
         j->engine.start_value = j->start->value;
+        use_intercepts(j);
     }
     return err;
 }

@@ -27,6 +27,10 @@ typedef struct cli_train {
      * model what only the program knows; may be NULL. */
     void (*resolve)(const void *state, void *config);
     void (*complete)(const void *state, strads_model *model);
+    /* Puts a start's intercepts into the options, as many as it has numbers a
+     * coefficient; false: there is no use for them. NULL: the run finds those
+     * that suit the start by itself. */
+    bool (*start)(void *config, const double *intercepts);
     /* Says more about the result, for people; may be NULL. */
     void (*describe)(const void *state);
     /* Writes the model in a format of its own; NULL: as a strads_model. */
@@ -59,6 +63,17 @@ typedef struct cli_train {
 static inline const char *cli_train_model(const cli_train *train)
 {
     return train->model ? train->model : train->program->name;
+}
+
+/* A model's intercepts: one, or as many as it has numbers a coefficient, which
+ * stay the caller's. */
+static inline void cli_train_intercepts(const double *b, strads_model *model)
+{
+    if (model->width > 1) {
+        model->intercepts = b;
+    } else {
+        model->intercept = b[0];
+    }
 }
 
 /* Reads the command line, trains, writes model and log; an exit code. */

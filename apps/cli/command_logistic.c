@@ -5,6 +5,7 @@
 #include "cli_train.h"
 #include "command.h"
 #include "strads/logistic.h"
+#include "strads/svm.h"
 
 /* A model tells its labels, and its lambda, not how it was found. */
 static void resolve(const void *state, void *config)
@@ -14,12 +15,15 @@ static void resolve(const void *state, void *config)
 
 static void complete(const void *state, strads_model *model)
 {
-    const double *b = strads_logistic_intercepts(state);
-    if (model->width > 1) {
-        model->intercepts = b;
-    } else {
-        model->intercept = b[0];
-    }
+    cli_train_intercepts(strads_logistic_intercepts(state), model);
+}
+
+/* The dual program has a use for them; the other finds its own. */
+static bool start(void *config, const double *intercepts)
+{
+    strads_logistic_options *o = config;
+    o->start_intercept = intercepts;
+    return true;
 }
 
 static bool names_two(const char *classes)
@@ -58,6 +62,11 @@ static void resolve_dual(const void *state, void *config)
     *(strads_logistic_options *)config = strads_logistic_dual_resolved(state);
 }
 
+static void complete_dual(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_svm_intercepts(state), model);
+}
+
 static void describe_dual(const void *state)
 {
     const strads_logistic_options o = strads_logistic_dual_resolved(state);
@@ -77,6 +86,7 @@ static const cli_train dual = {
     .summary = summary,
     .options = "Logistic regression:",
     .resolve = resolve_dual,
+    .complete = complete_dual,
     .describe = describe_dual,
 };
 
@@ -100,6 +110,7 @@ int cli_logistic_train(int argc, char **argv)
         .name = "logistic train",
         .summary = summary,
         .options = "Logistic regression:",
+        .start = start,
         .resolve = resolve,
         .complete = complete,
         .describe = describe,

@@ -20,12 +20,14 @@ static void resolve(const void *state, void *config)
 
 static void complete(const void *state, strads_model *model)
 {
-    const double *b = strads_svm_intercepts(state);
-    if (model->width > 1) {
-        model->intercepts = b;
-    } else {
-        model->intercept = b[0];
-    }
+    cli_train_intercepts(strads_svm_intercepts(state), model);
+}
+
+static bool start(void *config, const double *intercepts)
+{
+    strads_svm_options *o = config;
+    o->start_intercept = intercepts;
+    return o->intercept || o->bias > 0;
 }
 
 static bool names_two(const char *classes)
@@ -58,12 +60,7 @@ static void resolve_l1(const void *state, void *config)
 
 static void complete_l1(const void *state, strads_model *model)
 {
-    const double *b = strads_logistic_intercepts(state);
-    if (model->width > 1) {
-        model->intercepts = b;
-    } else {
-        model->intercept = b[0];
-    }
+    cli_train_intercepts(strads_logistic_intercepts(state), model);
 }
 
 static void describe_l1(const void *state)
@@ -123,6 +120,7 @@ int cli_svm_train(int argc, char **argv)
                    "(then --help is about that): L1 penalties, an intercept "
                    "that is not penalised.",
         .options = "Support vector machine:",
+        .start = start,
         .resolve = resolve,
         .complete = complete,
         .describe = describe,

@@ -126,7 +126,7 @@ const strads_phase svm_phases[SVM_PHASES] = {
                     .result = STRADS_RESULT_WORKERS,
                     .partial = svm_partial_survey,
                     .update = svm_update_survey,
-                    .merge_with = linear_survey_merge,
+                    .merge_with = svm_merge_survey,
                     .aggregate = svm_aggregate_survey,
                     .receive = svm_receive_survey},
     [SVM_MOMENTS] = {.name = "moments",

@@ -194,6 +194,7 @@ strads_err svm_update_ascend(strads_task *task)
         return err;
     draw_order(task);
     svm_begin_w(task);
+    local->level = task->total[SVM_LEVEL];
     group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];

@@ -176,6 +176,7 @@ strads_err svm_update_curve(strads_task *task)
     if (err)
         return err;
     local->sigma = sigma_of(local);
+    local->level = task->total[SVM_LEVEL];
     for (uint64_t i = 0; i < local->rows; i++) {
         const svm_sample *x = &local->sample[i];
         const linear_column row = svm_row_of(share, i);
@@ -183,8 +184,8 @@ strads_err svm_update_curve(strads_task *task)
         const double c = svm_smooth(x, local->flat, local->sigma,
                                     local->anchor[i], z, &local->h[i]);
         sums[SVM_LOSS] += svm_loss_at(x, local->flat, z);
-        sums[SVM_DUAL] += svm_dual_at(x, local->flat, c);
         sums[SVM_SUPPORTS] += c != 0;
+        svm_level_add(local, x, c, z, svm_dual_at(x, local->flat, c), sums);
         if (c != 0)
             svm_add(local, &row, c, task->partial);
     }
@@ -219,6 +220,7 @@ strads_err svm_update_slope(strads_task *task)
     const strads_share *share = svm_share(local, task->share);
     double step[SVM_STEPS], still = 0;
 
+    local->level = task->total[SVM_LEVEL];
     for (int t = 0; t < SVM_STEPS; t++)
         step[t] = svm_step(t);
     for (uint64_t i = 0; i < local->rows; i++) {

@@ -147,6 +147,7 @@ strads_err svm_update_face(strads_task *task)
 
     if (err)
         return err;
+    local->level = task->total[SVM_LEVEL];
     if (goes_on)
         sums[FACE_MOVED] = (double)count_groups(task);
     else

@@ -35,6 +35,7 @@ static const strads_option option_table[] = {
      .metavar = "0",
      .help = "share of |w|_1 in the penalty: none (default 0)",
      .max = 1},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
     LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_WEIGHTS(FIELD(weights)),
@@ -51,7 +52,7 @@ static bool suits_options(const strads_logistic_options *o, uint32_t labels)
 {
     if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
         return false;
-    return o->l1_ratio == 0 && o->lambda_ratio == 0 && !o->intercept;
+    return o->l1_ratio == 0 && o->lambda_ratio == 0;
 }
 
 /* `most`: of |x|^2, a column's entry; 0: as the rows are. */
@@ -104,7 +105,7 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
     if (!suits_options(o, 2))
         return strads_fail(STRADS_EINVAL,
                            "logistic-dual has an L2 penalty alone, of a given "
-                           "lambda or c, and no intercept; use logistic");
+                           "lambda or c; use logistic");
     if ((err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("c", o->c, DBL_MAX)))
         return err;
@@ -117,10 +118,12 @@ static strads_err resolve(const strads_logistic_options *o, svm_problem *out)
                                      .c = o->c > 0        ? o->c
                                           : o->lambda > 0 ? 0
                                                           : 1,
+                                     .intercept = o->intercept,
                                      .standardize = o->standardize,
                                      .class_weight = o->class_weight,
                                      .weights = o->weights,
-                                     .classes = o->classes},
+                                     .classes = o->classes,
+                                     .start_intercept = o->start_intercept},
                          .loss = SVM_LOGISTIC,
                          .weights = {o->weights, o->row_weight},
                          .lambda = o->lambda};
@@ -181,6 +184,7 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
     const strads_svm_options *o = &state->problem.options;
 
     return (strads_logistic_options){.lambda = lambda_of(state),
+                                     .intercept = o->intercept,
                                      .standardize = o->standardize,
                                      .class_weight = o->class_weight,
                                      .weights = o->weights,

@@ -47,9 +47,17 @@ static void unpack(const svm_state *state, const double *packed)
 
     for (size_t i = 0; i < n; i++) {
         memcpy(state->matrix + i * n, packed, (i + 1) * sizeof(double));
-        state->matrix[i * n + i]++;
+        state->matrix[i * n + i] += i < svm_penalised(state);
         packed += i + 1;
     }
+}
+
+/* What the penalty has to pull back of coefficient j. */
+static double penalised_at(const strads_commit *commit, uint32_t j)
+{
+    const svm_state *state = commit->state;
+
+    return j < svm_penalised(state) ? commit->value[svm_place(state, j)] : 0;
 }
 
 /* The direction of the next step. */
@@ -64,11 +72,11 @@ static void solve(strads_commit *commit, uint32_t n)
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
     for (uint32_t j = 0; j < n; j++) {
-        const size_t at = svm_place(state, j);
-        state->slope += d[j] * (commit->value[at] - commit->partial[j]);
-        state->along += d[j] * commit->value[at];
-        state->reach += d[j] * d[j];
-        commit->change[at] = d[j];
+        const double w = penalised_at(commit, j);
+        state->slope += d[j] * (w - commit->partial[j]);
+        state->along += d[j] * w;
+        state->reach += j < svm_penalised(state) ? d[j] * d[j] : 0;
+        commit->change[svm_place(state, j)] = d[j];
     }
     svm_take_intercept(commit);
 }
@@ -78,20 +86,23 @@ strads_err svm_aggregate_curve(strads_commit *commit)
     svm_state *state = commit->state;
     const uint32_t n = (uint32_t)state->columns + 1;
     const double *sums = commit->partial + n + (size_t)n * (n + 1) / 2;
-    double gradient = 0, square = 0, dual_square = 0;
+    double gradient = 0;
+    svm_point at = {0};
     strads_err err = reserve(state);
 
     if (err)
         return err;
     for (uint32_t j = 0; j < n; j++) {
-        const double w = commit->value[svm_place(state, j)];
-        const double other = commit->partial[j];
+        const double w = penalised_at(commit, j), other = commit->partial[j];
         state->direction[j] = other - w;
         gradient += (other - w) * (other - w);
-        square += w * w;
-        dual_square += other * other;
+        if (j < svm_penalised(state)) {
+            at.square += w * w;
+            at.dual_square += other * other;
+        }
     }
-    err = svm_certify(state, sums, square, dual_square);
+    at.apart = sqrt(gradient);
+    err = svm_certify(state, sums, at);
     if (err)
         return err;
     if (state->gap <= commit->tolerance * state->primal ||
@@ -171,6 +182,8 @@ strads_err svm_aggregate_take(strads_commit *commit)
     else if (++state->vain >= VAIN_MAX)
         state->gave_up = true;
     state->nearest = fmin(state->nearest, state->gap);
+    if (state->gave_up)
+        svm_level_take(commit);
     /* Dual ascent needs w = X'b, and new priorities. */
     state->moved = state->spread = state->scan_due = state->gave_up;
     state->joined = false;

@@ -46,6 +46,7 @@ const strads_option svm_option_table[] = {
      .metavar = "E",
      .help = "how far a number may be off for nothing (default 0.1)",
      .max = DBL_MAX},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
     LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
     LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
     LINEAR_OPTION_WEIGHTS(FIELD(weights)),
@@ -81,6 +82,11 @@ strads_err svm_options_resolve(const strads_svm_options *given,
         (err = linear_check_number("bias", o.bias, DBL_MAX)) ||
         (err = linear_check_number("epsilon", o.epsilon, DBL_MAX)))
         return err;
+    if (o.intercept && o.bias > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "intercept fits one that is not penalised, bias "
+                           "(%g) one that is; give one of them",
+                           o.bias);
     if (svm_loss_classifies(loss))
         o.epsilon = 0;
     *out =

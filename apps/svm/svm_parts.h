@@ -24,12 +24,17 @@
  * Averaging in Distributed Primal-Dual Optimization", ICML 2015, prove it for
  * s = K.
  *
+ * An intercept that is not penalised is a bias column and an offset of all
+ * rows' z, the level, which takes over what the column's coefficient comes to
+ * from time to time: svm_level.c.
+ *
  * With --standardize all of this is of columns over their scales s, and w
  * stands for S w, from the survey until the run ends.
  *
  * Parameters: the coefficients of the columns, that of the bias; the groups,
  * whose values are their parts of D; the rows' b_i, as of the last scan, which
- * no policy chooses. Shared totals: s, and how steep a fall lets a row rest. */
+ * no policy chooses. Shared totals: s, how steep a fall lets a row rest, the
+ * level. */
 #ifndef SVM_PARTS_H
 #define SVM_PARTS_H
 
@@ -83,8 +88,8 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
     return svm_first_group(shape) + svm_groups(shape);
 }
 
-/* Shared totals; the last two are svm_face.c's. */
-enum { SVM_SAFETY, SVM_STEEP, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
+/* Shared totals; stride and turn are svm_face.c's. */
+enum { SVM_SAFETY, SVM_STEEP, SVM_LEVEL, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
 
 /* ---- the problem ------------------------------------------------------- */
 
@@ -110,6 +115,7 @@ typedef struct svm_local {
     strads_range span;    /* of [columns + 1]: what it joins for its pool */
     const linear_kernels *kernels;
     double bias, flat;  /* B, and e of the loss */
+    double level;       /* what x'w is counted from */
     svm_sample *sample; /* [rows] */
     double *weight;     /* [rows] c_i, until the survey is over */
     double *base;       /* [columns + 1] the w that all agree on */
@@ -143,6 +149,8 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
 void svm_close(void *opened);
 /* |x|^2 of each row, with the bias. */
 void svm_take_squares(svm_local *local, const strads_share *share);
+/* Another B, for the squares too. */
+void svm_set_bias(svm_local *local, double bias);
 
 /* The rows of a partition as they are trained on. */
 static inline const strads_share *svm_share(const svm_local *local,
@@ -184,11 +192,12 @@ static inline size_t svm_at(const svm_local *local, size_t k)
     return k * local->width + local->target;
 }
 
-/* x_i'w with the bias, and w += a x_i. */
+/* z of row i: x_i'w with the bias, from the level on; and w += a x_i. */
 static inline double svm_dot(const svm_local *local, const linear_column *row,
                              const double *w)
 {
-    return local->kernels->dot(row, w) + local->bias * w[local->columns];
+    return local->kernels->dot(row, w) + local->bias * w[local->columns] +
+           local->level;
 }
 
 static inline void svm_add(const svm_local *local, const linear_column *row,
@@ -244,8 +253,18 @@ typedef struct svm_pool {
     bool settled; /* the last pass changed little but b between bounds */
 } svm_pool;
 
-/* What is summed up over all rows, to know P and D. */
-enum { SVM_LOSS, SVM_DUAL, SVM_SUPPORTS, SVM_SUMS };
+/* What is summed up over all rows, to know P and D: of rows whose b is above 0,
+ * and below, their part of D, sum |b|, sum b (z - the bias and the level), and
+ * sum |b| |x|. */
+typedef enum svm_sum {
+    SVM_LOSS,
+    SVM_SUPPORTS,
+    SVM_DUAL,
+    SVM_SIZE = SVM_DUAL + 2,
+    SVM_PULL = SVM_SIZE + 2,
+    SVM_REACH = SVM_PULL + 2,
+    SVM_SUMS = SVM_REACH + 2
+} svm_sum;
 
 /* Where a problem stands that is not at hand: as its last scan left it, or as
  * w = 0 would. */
@@ -294,9 +313,15 @@ typedef struct svm_state {
     uint64_t supports;
     uint64_t nonzeros;  /* of w */
     uint32_t seen;      /* blocks of the scan that have come in */
-    double primal, gap; /* P and P - D of the last scan */
+    double primal, gap; /* P and P - D of the last scan, */
+    double level_gap;   /* and P - D while the level is held */
     double least, most; /* the best P and D so far */
     uint32_t idle;      /* scans in a row that bettered neither */
+    double bias;        /* B */
+    /* svm_level.c */
+    double bias_before; /* what the bias came to, before the level */
+    double level_step;  /* went so far; */
+    double level_share; /* of what the level lacks the bias is this share */
     double intercept[LINEAR_LABELS_MAX];
 
     /* svm_newton.c; `step` is the phase that comes next, or SVM_ASCEND. */
@@ -316,6 +341,12 @@ typedef struct svm_state {
     uint32_t patience; /* passes before the next */
     double faced;      /* the gap before the last one */
 } svm_state;
+
+/* How many coefficients are penalised; the bias's is the last one. */
+static inline uint64_t svm_penalised(const svm_state *state)
+{
+    return state->columns + !state->problem.options.intercept;
+}
 
 /* As svm_at, on the coordinator. */
 static inline size_t svm_place(const svm_state *state, size_t k)
@@ -373,11 +404,41 @@ void svm_note_first_values(svm_state *state);
 svm_outcome svm_total(const svm_state *state);
 bool svm_ends_stalled(const svm_state *state);
 
-/* svm_scan.c: P and D at some w and b, from sums over all rows and the squares
- * of w and of X'b. Then whether that betters anything. */
-strads_err svm_certify(svm_state *state, const double *sums, double square,
-                       double dual_square);
+/* Where P and D are taken: squares of w and of X'b, with their bias if it is
+ * penalised, and how far the two are apart. */
+typedef struct svm_point {
+    double square, dual_square, apart;
+} svm_point;
+
+/* svm_scan.c: P and D at some w and b, from sums over all rows. Then whether
+ * that betters anything. */
+strads_err svm_certify(svm_state *state, const double *sums, svm_point at);
 void svm_watch(svm_state *state);
+
+/* svm_level.c: an intercept that is not penalised. What the survey tells of it
+ * beside labels; what comes of that: B, and the first level. */
+typedef struct svm_survey {
+    linear_survey labels;
+    double rows, squares; /* how many, and sum |x|^2; */
+    double weight, sum;   /* sum c, and sum c y */
+} svm_survey;
+void svm_level_survey(const svm_local *local, const strads_share *share,
+                      svm_survey *survey);
+void svm_level_merge(svm_survey *into, const svm_survey *from);
+double svm_level_bias(const svm_problem *problem, const svm_survey *survey,
+                      uint64_t columns);
+void svm_level_begin(strads_commit *commit, const svm_survey *survey);
+/* Adds a row with that b to sums at its z. */
+void svm_level_add(const svm_local *local, const svm_sample *x, double b,
+                   double z, double dual, double *sums);
+/* D, of sums of all. */
+double svm_level_dual(const svm_state *state, const double *sums, svm_point at);
+/* After a scan's certificate: what is left while the level is held, and where
+ * it goes next. */
+void svm_level_watch(strads_commit *commit);
+/* Newton's steps, which do not penalise the bias, end: the level takes it
+ * over. */
+void svm_level_take(strads_commit *commit);
 
 /* svm_scan.c: a scan's part of one partition; the last one's makes the
  * certificate, and says where the policy is to rest. */
@@ -430,7 +491,8 @@ static inline void svm_take_intercept(const strads_commit *commit)
     const size_t at = svm_place(state, state->columns);
 
     state->intercept[state->target] =
-        state->problem.options.bias * (commit->value[at] + commit->change[at]);
+        commit->total[SVM_LEVEL] +
+        state->bias * (commit->value[at] + commit->change[at]);
 }
 
 /* svm_survey.c: which labels there are, and what becomes of them. A block's id
@@ -442,6 +504,7 @@ static inline uint64_t svm_survey_id(uint32_t partitions, uint32_t target)
 
 size_t svm_partial_survey(const strads_task *task);
 strads_err svm_update_survey(strads_task *task);
+void svm_merge_survey(void *into, const void *from, size_t bytes);
 strads_err svm_aggregate_survey(strads_commit *commit);
 strads_err svm_receive_survey(strads_task *task);
 

@@ -234,8 +234,8 @@ static double steep(const svm_state *state)
  * allowed of P at w = 0, and no P is above that. */
 static bool scan_is_due(const svm_state *state, double tolerance)
 {
-    const bool first =
-        state->scans == 0 && state->columns >= SVM_NEWTON_COLUMNS;
+    const bool first = state->scans == 0 && !state->problem.options.intercept &&
+                       state->columns >= SVM_NEWTON_COLUMNS;
     const double most =
         FIRST_AIM * tolerance * state->done[state->target].primal;
 

@@ -113,8 +113,7 @@ strads_err svm_aggregate_moments(strads_commit *commit)
                            "no memory for the scales of %llu columns",
                            (unsigned long long)p);
     for (uint64_t j = 0; j < p; j++) {
-        state->scale[j] =
-            scale_of(commit->partial, j, p, state->problem.options.bias > 0);
+        state->scale[j] = scale_of(commit->partial, j, p, state->bias > 0);
         for (uint64_t k = j * width; k < (j + 1) * width; k++)
             commit->change[k] =
                 commit->value[k] * state->scale[j] - commit->value[k];

@@ -11,7 +11,7 @@
 
 /* A run ends when so many scans in a row have bettered neither bound; and so
  * many passes lie between two scans at most. */
-enum { IDLE_MAX = 20, PASSES_MAX = 300 };
+enum { IDLE_MAX = 20, PASSES_MAX = 300, LEVEL_PASSES = 2 };
 
 /* The groups of the partition that a block of rows belongs to. */
 static uint64_t count_groups(const strads_task *task)
@@ -41,6 +41,7 @@ strads_err svm_update_scan(strads_task *task)
     const uint64_t size = svm_group_rows(task->shape->rows);
     const double fall = svm_steep(task);
 
+    local->level = task->total[SVM_LEVEL];
     for (double *group = task->partial; group < entries; group++)
         *group = -1;
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -60,8 +61,8 @@ strads_err svm_update_scan(strads_task *task)
         if (rise > 0)
             *group += svm_larger(loss - dual + z * x->b, 0);
         sums[SVM_LOSS] += loss;
-        sums[SVM_DUAL] += dual;
         sums[SVM_SUPPORTS] += x->b != 0;
+        svm_level_add(local, x, x->b, z, dual, sums);
     }
     return STRADS_OK;
 }
@@ -85,6 +86,7 @@ static void take_over(strads_task *task, double sigma)
     double h;
 
     svm_begin_w(task);
+    local->level = task->total[SVM_LEVEL];
     for (uint64_t j = 0; j <= local->columns; j++)
         local->w[j] = local->base[j] * (1 - part);
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -140,7 +142,7 @@ static double square_of(svm_state *state, const strads_commit *commit)
     double sum = 0;
 
     state->nonzeros = 0;
-    for (uint64_t j = 0; j <= state->columns; j++) {
+    for (uint64_t j = 0; j < svm_penalised(state); j++) {
         const double value = w[svm_place(state, j)];
         sum += value * value;
         state->nonzeros += value != 0;
@@ -169,18 +171,15 @@ static double enough(svm_state *state, double tolerance)
 {
     const double wanted = tolerance * state->primal;
 
-    if (state->rested && state->gap > wanted)
+    if (state->rested && state->level_gap > wanted)
         state->aim = fmax(.3 * state->aim, 1e-6);
     return state->aim * wanted;
 }
 
-strads_err svm_certify(svm_state *state, const double *sums, double square,
-                       double dual_square)
+strads_err svm_certify(svm_state *state, const double *sums, svm_point at)
 {
-    const double dual = sums[SVM_DUAL] - dual_square / 2;
-
-    state->primal = sums[SVM_LOSS] + square / 2;
-    state->gap = fmax(state->primal - dual, 0);
+    state->primal = sums[SVM_LOSS] + at.square / 2;
+    state->gap = fmax(state->primal - svm_level_dual(state, sums, at), 0);
     state->supports = (uint64_t)sums[SVM_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
@@ -189,22 +188,31 @@ strads_err svm_certify(svm_state *state, const double *sums, double square,
     return STRADS_OK;
 }
 
+/* How many visits later a scan is due; levels change with scans alone. */
+static uint64_t passes_until(const svm_state *state)
+{
+    const uint64_t most = PASSES_MAX * state->rows;
+
+    if (state->problem.options.intercept)
+        return LEVEL_PASSES * state->rows;
+    return 2 * state->visits < most ? 2 * state->visits : most;
+}
+
 static strads_err end_scan(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const double square = square_of(state, commit);
-    const strads_err err = svm_certify(state, state->sums, square, square);
+    const svm_point at = {.square = square, .dual_square = square};
+    const strads_err err = svm_certify(state, state->sums, at);
 
     if (err)
         return err;
     svm_watch(state);
+    svm_level_watch(commit);
     state->enough = enough(state, commit->tolerance);
     state->scans++;
     state->scan_due = state->rested = false;
-    state->next_scan =
-        state->visits + (2 * state->visits < PASSES_MAX * state->rows
-                             ? 2 * state->visits
-                             : PASSES_MAX * state->rows);
+    state->next_scan = state->visits + passes_until(state);
     svm_judge(state, commit->tolerance);
     return STRADS_OK;
 }

@@ -58,12 +58,19 @@ static strads_range span_of(const strads_task *task)
 
 void svm_take_squares(svm_local *local, const strads_share *share)
 {
-    const double bias = local->problem.options.bias;
+    const double bias = local->bias;
 
     for (uint64_t i = 0; i < local->rows; i++) {
         const linear_column x = svm_row_of(share, i);
         local->sample[i].square = square_of(local, &x) + bias * bias;
     }
+}
+
+void svm_set_bias(svm_local *local, double bias)
+{
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->sample[i].square += bias * bias - local->bias * local->bias;
+    local->bias = bias;
 }
 
 strads_err svm_open(const strads_task *task, const svm_problem *problem,
@@ -84,7 +91,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->rows = share->by_row.lines;
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
-    local->bias = options->bias;
+    local->bias = options->bias; /* for now: the survey may tell another */
     local->cost = options->c;
     local->smooth = svm_loss_is_smooth(problem->loss);
     local->flat = options->epsilon;

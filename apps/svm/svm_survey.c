@@ -5,17 +5,28 @@
 size_t svm_partial_survey(const strads_task *task)
 {
     (void)task;
-    return sizeof(linear_survey);
+    return sizeof(svm_survey);
+}
+
+void svm_merge_survey(void *into, const void *from, size_t bytes)
+{
+    svm_survey *all = into;
+    const svm_survey *other = from;
+
+    linear_survey_merge(&all->labels, &other->labels, bytes);
+    svm_level_merge(all, other);
 }
 
 strads_err svm_update_survey(strads_task *task)
 {
     svm_local *local = task->local;
+    svm_survey *survey = (svm_survey *)(void *)task->partial;
 
     svm_open_problem(local, task);
     for (uint64_t i = 0; i < local->rows; i++)
-        linear_survey_add((linear_survey *)task->partial, task->share->label[i],
+        linear_survey_add(&survey->labels, task->share->label[i],
                           local->weight[i]);
+    svm_level_survey(local, task->share, survey);
     return STRADS_OK;
 }
 
@@ -38,20 +49,26 @@ static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
     return err;
 }
 
-static bool has_start(const svm_state *state, const double *w)
+static bool has_start(const strads_commit *commit)
 {
-    for (uint64_t j = 0; j <= state->columns; j++)
-        if (w[svm_place(state, j)] != 0)
+    const svm_state *state = commit->state;
+
+    for (uint64_t j = 0; j <= state->columns; j++) {
+        const size_t at = svm_place(state, j);
+        if (commit->value[at] + commit->change[at] != 0)
             return true;
+    }
     return false;
 }
 
 strads_err svm_aggregate_survey(strads_commit *commit)
 {
     svm_state *state = commit->state;
-    const linear_survey *survey = (const linear_survey *)commit->partial;
+    const svm_survey *survey =
+        (const svm_survey *)(const void *)commit->partial;
     const bool classifies = svm_loss_classifies(state->problem.loss);
-    strads_err err = classes_of(&state->problem, survey, &state->classes);
+    strads_err err =
+        classes_of(&state->problem, &survey->labels, &state->classes);
 
     if (!err && classifies &&
         linear_classes_width(state->classes.n) != state->width)
@@ -61,12 +78,14 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     if (err)
         return err;
     state->surveyed = true;
+    state->bias = svm_level_bias(&state->problem, survey, state->columns);
+    svm_level_begin(commit, survey);
     state->safety = state->partitions;
     svm_set_safety(commit);
     commit->total_change[SVM_STEEP] = -commit->total[SVM_STEEP];
     /* A join comes between the samples and their use. */
     state->moved = state->spread = true;
-    state->seed_due = has_start(state, strads_store_dense(commit->store, 0));
+    state->seed_due = has_start(commit);
     if (!classifies)
         return STRADS_OK;
     linear_classes_write(&state->classes, state->classes_text);
@@ -102,13 +121,15 @@ static void take_samples(svm_local *local, const strads_share *share,
 strads_err svm_receive_survey(strads_task *task)
 {
     svm_local *local = task->local;
+    const svm_survey *survey = (const svm_survey *)(const void *)task->partial;
     linear_classes classes;
     const strads_err err =
-        classes_of(&local->problem, (const linear_survey *)task->partial,
-                   &classes);
+        classes_of(&local->problem, &survey->labels, &classes);
 
     if (err)
         return err;
+    svm_set_bias(local,
+                 svm_level_bias(&local->problem, survey, local->columns));
     local->classes = classes;
     take_samples(local, task->share, &classes);
     return STRADS_OK;

@@ -48,6 +48,8 @@ void svm_begin_problem(svm_state *state)
     state->gave_up = false;
     state->patience = 1;
     state->faced = INFINITY;
+    state->level_step = 0;
+    state->level_share = 1;
 }
 
 static bool is_last(const svm_state *state)

@@ -54,6 +54,10 @@ typedef struct strads_logistic_options {
     const double *row_weight; /* [rows] as `weights`, from memory, in place of a
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */
+    const double *start_intercept; /* [k] b, beside start values of the
+                                      coefficients, for the dual program; others
+                                      find the b that suits these. The caller's;
+                                      NULL: 0 */
 } strads_logistic_options;
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
@@ -61,11 +65,11 @@ typedef struct strads_logistic_options {
  * split, columns compressed. Needs labels of 2 to 64 values. */
 extern STRADS_API const strads_program strads_program_logistic;
 
-/* The same minimum, where the penalty is L2 alone, of a given lambda or c, and
- * there is no intercept: found in the dual, a variable a row, which on sparse
- * data of many columns is several times faster (Yu, Huang, Lin, Machine
- * Learning 85, 2011). Name "logistic-dual", the same struct of options; rows
- * split, rows compressed. Its parameters are those of strads_program_svm
+/* The same minimum, where the penalty is L2 alone, of a given lambda or c:
+ * found in the dual, a variable a row, which on sparse data of many columns is
+ * several times faster (Yu, Huang, Lin, Machine Learning 85, 2011). Name
+ * "logistic-dual", the same struct of options; rows split, rows compressed. Its
+ * parameters, and its intercepts, are those of strads_program_svm
  * (strads/svm.h). Several labels are each told from the rest. */
 extern STRADS_API const strads_program strads_program_logistic_dual;
 

@@ -15,8 +15,9 @@
  * column, in the order of the classes.
  *
  * With a bias B each row has one more column, of value B, whose coefficient is
- * penalised like all others: the intercept is B times that coefficient. The gap
- * that it reports is a relative duality gap, (P - D) / P. */
+ * penalised like all others, as in liblinear: the intercept is B times that
+ * coefficient. With `intercept` one is added to x'w that is not penalised. The
+ * gap that it reports is a relative duality gap, (P - D) / P. */
 #ifndef STRADS_SVM_H
 #define STRADS_SVM_H
 
@@ -32,11 +33,12 @@ extern "C" {
 
 /* What `config` points to; NULL: the squared hinge at C = 1. */
 typedef struct strads_svm_options {
-    const char *loss;         /* as above; NULL: "squared-hinge" */
-    double c;                 /* C, > 0; 0: 1 */
-    double bias;              /* B, >= 0; 0: no intercept */
-    double epsilon;           /* >= 0, of the last two losses */
-    bool standardize;         /* penalise as if each column had been divided by
+    const char *loss; /* as above; NULL: "squared-hinge" */
+    double c;         /* C, > 0; 0: 1 */
+    double bias;      /* B, >= 0; 0: no such column */
+    bool intercept;   /* fit one that is not penalised, without a bias */
+    double epsilon;   /* >= 0, of the last two losses */
+    bool standardize; /* penalise as if each column had been divided by
                                  its standard deviation (1/W; without a bias: by
                                  its root mean square); w stays in the data's
                                  unit. Workers then hold a second copy of their
@@ -50,6 +52,8 @@ typedef struct strads_svm_options {
                             positive. NULL: the data's, ascending; more than two
                             have to be named where a process does not keep the
                             whole data */
+    const double *start_intercept; /* [k] the intercepts, beside start values of
+                                      coefficients; NULL: 0. The caller's */
 } strads_svm_options;
 
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
@@ -83,8 +87,9 @@ extern STRADS_API const strads_program strads_program_svm_l1;
 /* The options as the run took them: classes filled in. Valid as long as the
  * state. */
 STRADS_API const strads_svm_options *strads_svm_resolved(const void *state);
-/* B times its coefficient, as committed last; one number, or one for each of
- * more than two classes; 0 without a bias. Valid as long as the state. */
+/* What is added to x'w, as committed last; one number, or one for each of more
+ * than two classes; 0 without a bias or an intercept. Also of the state of
+ * strads_program_logistic_dual. Valid as long as the state. */
 STRADS_API const double *strads_svm_intercepts(const void *state);
 /* Rows whose dual value was not 0 at the last report; those of several
  * problems are added up. */
