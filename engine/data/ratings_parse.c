@@ -2,8 +2,8 @@
  * or `::`; what follows is not looked at, where the rating is missing it is 1.
  * As in RFC 4180 a field may stand in quotes, though not go over a line's end.
  * A first line without a number in its third field and with no numbers before
- * it is a header; with one, or where
- * the first line's ids are not numbers, ids are names. */
+ * it is a header; with one, or where the first line's ids are not numbers, ids
+ * are names. */
 #include "engine/data/ratings_parse.h"
 
 #include <math.h>
@@ -164,14 +164,29 @@ static bool is_number(const field *at)
     return read_number(at, &value) == STI_NUMBER_OK;
 }
 
+static bool begins(const field *at, const char *word)
+{
+    const size_t n = strlen(word);
+    return (size_t)(at->end - at->begin) >= n &&
+           strncasecmp(at->begin, word, n) == 0;
+}
+
 /* Two ids that are numbers, then something else: a rating that is none. */
 static bool is_header(const field *fields, uint32_t n)
 {
     if (n >= 3)
         return !is_number(&fields[2]) &&
                !(is_whole(&fields[0]) && is_whole(&fields[1]));
-    return fields[0].end - fields[0].begin >= 4 &&
-           strncasecmp(fields[0].begin, "user", 4) == 0;
+    return begins(&fields[0], "user");
+}
+
+/* A header that says itself that its columns stand in another order. */
+static bool is_turned(const field *fields, uint32_t n)
+{
+    for (uint32_t k = 0; k < 2 && k < n; k++)
+        if (begins(&fields[k], "rating") || begins(&fields[k], "score"))
+            return true;
+    return n >= 2 && begins(&fields[0], "item") && begins(&fields[1], "user");
 }
 
 strads_err sti_ratings_look(const char *path, const char *begin,
@@ -202,6 +217,15 @@ strads_err sti_ratings_look(const char *path, const char *begin,
                            quoted);
     }
     bool header = is_header(fields, r.fields);
+    if (header && is_turned(fields, r.fields)) {
+        char quoted[200];
+        sti_text_quote(p, line_end, quoted, sizeof quoted);
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: found the columns '%s', expected user, item "
+                           "and rating in this order, which is what counts "
+                           "and not their names",
+                           path, quoted);
+    }
     r.named = header || !is_number(&fields[0]) || !is_number(&fields[1]);
     if (header)
         p = line_end < end ? line_end + 1 : end;
