@@ -237,6 +237,10 @@ done
 gives 0 svm train "$party" --loss hinge --start cold.json
 says err "the start's intercept is left out"
 
+# Little data is one thread's, and the log says so
+gives 0 svm train "$party" --workers 2 --log few.jsonl --quiet
+says few.jsonl '"workers": 1, "partitions": 2'
+
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
 finish

@@ -229,9 +229,6 @@ strads_err svm_update_take(strads_task *task);
 /* Parts of a pass at most; a merge comes after each. */
 enum { SVM_PARTS_MAX = 4 };
 
-/* Passes over fewer entries than this are one partition's. */
-#define SVM_ALONE_ENTRIES 1e6
-
 /* The groups of one pool of partitions, as the coordinator sees them. A pass is
  * over when each group that does not rest has been visited once. */
 typedef struct svm_pool {

@@ -62,7 +62,7 @@ static void choose_hands(strads_commit *commit, double entries)
     svm_state *state = commit->state;
 
     state->alone = state->partitions > 1 && state->pools == 1 &&
-                   entries < SVM_ALONE_ENTRIES;
+                   entries < STRADS_SVM_ALONE;
     strads_commit_hands(commit, state->alone ? 1 : 0);
     if (!state->moved) /* otherwise the next join does it */
         svm_set_safety(commit);

@@ -56,6 +56,10 @@ typedef struct strads_svm_options {
                                       coefficients; NULL: 0. The caller's */
 } strads_svm_options;
 
+/* Passes over fewer entries than this are left to one partition of a pool, and
+ * so a second worker of a fit on less data has next to nothing to do. */
+#define STRADS_SVM_ALONE 1e6
+
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
  * cols coefficients, which the model holds, that of the bias, groups of rows,
  * which are scheduled, and at the end a dual value for each row, as of the last
