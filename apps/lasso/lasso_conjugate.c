@@ -253,6 +253,28 @@ static bool descend_once(const lasso_work *b, double enough)
     return false;
 }
 
+strads_err lasso_go_ahead(lasso_work *b)
+{
+    const double n = b->state->rows;
+    const strads_err err = reserve(b);
+
+    if (err)
+        return err;
+    face f = face_of(b);
+    memset(f.away, 0, rows_of(&f) * sizeof(*f.away));
+    for (uint32_t i = 0; i < f.n; i++) {
+        const linear_column x = lasso_work_column(b, f.place[i]);
+        f.moved[i] = lasso_way_ahead(b->state, f.place[i], member(&f, i)->w);
+        if (f.moved[i] == 0)
+            continue;
+        f.kernels->add(&x, f.moved[i], f.away);
+        f.away_sum += n * member(&f, i)->mean * f.moved[i];
+    }
+    (void)go(&f, 1);
+    b->state->ahead.due = false;
+    return STRADS_OK;
+}
+
 strads_err lasso_conjugate(lasso_work *b, double enough)
 {
     const strads_err err = reserve(b);

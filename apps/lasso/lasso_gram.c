@@ -263,6 +263,28 @@ void lasso_gram_go(lasso_state *state, const double *w, const double *q)
     memcpy(gram->q, q, gram->n * sizeof(*q));
 }
 
+/* To where a path leads, if that lowers P. */
+static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
+{
+    lasso_gram *gram = state->gram;
+    double *w = gram->beyond, *q = w + gram->room;
+
+    memcpy(w, gram->w, gram->n * sizeof(*w));
+    memcpy(q, gram->q, gram->n * sizeof(*q));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = place[i];
+        const double way = lasso_way_ahead(state, k, w[k]);
+        if (way == 0)
+            continue;
+        w[k] += way;
+        state->kernels->add_dense(gram->n, -way,
+                                  gram->entry + (size_t)k * gram->room, q);
+    }
+    if (lasso_rise(state, w, q) < 0)
+        lasso_gram_go(state, w, q);
+    state->ahead.due = false;
+}
+
 /* Sweeps over the block, then goes to the point beyond that they show, if it
  * lowers P. Both are one and the same move of the block. */
 static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
@@ -315,6 +337,8 @@ strads_err lasso_gram_solve(strads_commit *commit)
     uint32_t *place = state->candidate; /* free between scans */
     const uint32_t n = find_places(commit, place);
 
+    if (state->ahead.due)
+        go_ahead(state, n, place);
     descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at = gram->place[strads_block_param(&commit->block, k)];

@@ -99,6 +99,17 @@ typedef struct lasso_gram lasso_gram;     /* lasso_gram.h */
 typedef struct lasso_packed lasso_packed; /* lasso_packed.h */
 typedef struct linear_path linear_path;   /* apps/linear/linear_path.h */
 
+/* Where a path has come from (lasso_ahead.c), by place in the set. */
+typedef struct lasso_ahead {
+    double *last;  /* [room] w at the last point */
+    double *moved; /* [room] from the point before it to that */
+    uint32_t room;
+    double solving; /* the L1 at which w has been solved for */
+    double before;  /* and that of the point before */
+    double stretch; /* of `moved`, to where the point at hand may be */
+    bool due;       /* nobody has gone there yet */
+} lasso_ahead;
+
 /* What the schedule has to do next (lasso_schedule.c). */
 typedef enum lasso_next {
     LASSO_TO_CENTRE,
@@ -114,6 +125,7 @@ typedef struct lasso_state {
     const strads_data *data;
     lasso_gram *gram;
     linear_path *path; /* NULL: one lambda */
+    lasso_ahead ahead;
     lasso_packed *packed;
     lasso_next next;
     uint32_t route; /* the phase that the policy's blocks go to */
@@ -264,6 +276,11 @@ void lasso_end_scan(const lasso_local *local, const double *r, double *rest);
 /* lasso_path.c: L1 down to which columns count now: the strong rule's for the
  * next point. */
 double lasso_path_level(const lasso_state *state);
+
+/* lasso_ahead.c: notes w where a point begins; how far member k should go for a
+ * start, 0 where that is not known. */
+strads_err lasso_note_point(lasso_state *state, const double *w);
+double lasso_way_ahead(const lasso_state *state, uint32_t k, double w);
 
 /* The same bound within the working set, at the w that pairs have led to. */
 double lasso_gap_within(const lasso_state *state);

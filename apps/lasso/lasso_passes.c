@@ -131,8 +131,10 @@ strads_err lasso_packed_solve(strads_commit *commit)
 
     if (!gain)
         return lasso_no_memory(commit->block.n);
-    b.n = find_places(commit, b.place);
-    if (pass_over_all(&b, gain) > state->rest)
+    b.n = b.live = find_places(commit, b.place);
+    if (state->ahead.due)
+        err = lasso_go_ahead(&b);
+    if (!err && pass_over_all(&b, gain) > state->rest)
         err = descend(&b, state->rest);
     if (!err) {
         tell(commit, gain);

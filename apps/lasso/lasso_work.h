@@ -22,4 +22,7 @@ static inline linear_column lasso_work_column(const lasso_work *b, uint32_t k)
  * STRADS_ENOMEM. */
 strads_err lasso_conjugate(lasso_work *b, double enough);
 
+/* The same file: to where a path leads, if that lowers P. STRADS_ENOMEM. */
+strads_err lasso_go_ahead(lasso_work *b);
+
 #endif
