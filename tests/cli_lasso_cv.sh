@@ -49,6 +49,10 @@ echo 1 >weights
 refuses 2 "has 1 lines and the data 200 rows" lasso cv some.svm \
     --weights weights --quiet
 
+refuses 2 "--listen: strads lasso cv is for one process" lasso cv some.svm \
+    --nodes 2 --listen tcp://127.0.0.1:0
+refuses 2 "--nodes: strads lasso cv is for one process" lasso cv some.svm \
+    --nodes 2
 refuses 2 "201: the data has 200 rows" lasso cv some.svm --folds 201
 refuses 2 "--folds 1" lasso cv some.svm --folds 1
 refuses 2 "--choose" lasso cv some.svm --choose worst

@@ -106,6 +106,13 @@ static strads_err check_outputs(const cli_job *j)
 
 static strads_err check_options(const cli_job *j)
 {
+    if (j->train->alone && (j->engine.nodes > 1 || j->engine.listen)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: strads %s is for one process: it needs all "
+                           "rows; leave it out",
+                           j->engine.listen ? "--listen" : "--nodes",
+                           j->train->name);
+    }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
                            "--nodes %" PRIu32 " needs --listen URL, where the "
