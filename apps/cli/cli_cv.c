@@ -268,7 +268,7 @@ int cli_cv_main(const cli_cv *cv, int argc, char **argv)
         .name = cv->name,
         .summary = cv->summary,
         .options = "Path:",
-        .alone = true,
+        .all_rows = true,
         .resolve = cv->resolve,
         .write = write,
         .more = output_table,

@@ -23,7 +23,7 @@ typedef struct cli_train {
     const char *name;    /* of the command: "lasso train" */
     const char *summary; /* for --help */
     const char *options; /* the heading of the program's options */
-    bool alone;          /* not in a run of several processes */
+    bool all_rows;       /* needs them: no run of several processes */
     /* Puts into the options what they came to mean on this data, and into the
      * model what only the program knows; may be NULL. */
     void (*resolve)(const void *state, void *config);

@@ -106,7 +106,7 @@ static strads_err check_outputs(const cli_job *j)
 
 static strads_err check_options(const cli_job *j)
 {
-    if (j->train->alone && (j->engine.nodes > 1 || j->engine.listen)) {
+    if (j->train->all_rows && (j->engine.nodes > 1 || j->engine.listen)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: strads %s is for one process: it needs all "
                            "rows; leave it out",
