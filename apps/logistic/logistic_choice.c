@@ -55,15 +55,22 @@ static void screen(logistic_state *state)
     state->n_alive = n;
 }
 
+/* Twice the support, which seldom has more columns than there are rows. */
+static double largest_growth(const logistic_state *state)
+{
+    const double n = (double)state->nonzeros;
+
+    return fmax(n, fmin(2 * n, (double)state->set.n_rows));
+}
+
 /* How many of n candidates join; these are moved to the front. */
 static uint32_t choose_joining(const logistic_state *state, uint32_t n)
 {
     const double share = fmin((double)state->columns / 8, FIRST_MAX);
     double entries = 1;
-    uint32_t want = (uint32_t)fmax(share, FIRST_MIN);
+    uint32_t want =
+        (uint32_t)fmax(fmax(share, FIRST_MIN), largest_growth(state));
 
-    if (state->nonzeros > want)
-        want = (uint32_t)state->nonzeros;
     if (state->l1 == 0)
         want = (uint32_t)state->columns; /* none is 0 in the end */
     if (n <= want)
@@ -110,24 +117,27 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
 }
 
 /* How little an outer step may gain before the next scan, and how exactly its
- * model is solved. When few violators were left the set is nearly right, and
- * only a sharper solution within it shows the last of them. With none left the
- * set is worth being solved: near its minimum what is left to gain falls as the
- * square of the gap. So is what a tolerance needs in the end. */
+ * model is solved. While more columns violate than are in the set, one step is
+ * enough. When few violators were left the set is nearly right, and only a
+ * sharper solution within it shows the last of them. With none left the set is
+ * worth being solved: near its minimum what is left to gain falls as the square
+ * of the gap. So is what a tolerance needs in the end. */
 static void set_targets(logistic_state *state, uint32_t violators,
                         double tolerance)
 {
-    if (state->scans > 1) {
-        if ((uint64_t)violators * 50 <= state->set.n) {
-            state->shrink *= .1;
-            state->settled = fmax(state->settled * .1, 1e-7);
-        } else if ((uint64_t)violators * 10 > state->set.n) {
-            state->shrink = 1;
-            state->settled = LOGISTIC_SETTLED;
-        }
+    const uint64_t n = state->set.n, left = violators;
+
+    if (state->scans > 1 && left * 50 <= n) {
+        state->shrink *= .1;
+        state->settled = fmax(state->settled * .1, 1e-7);
+    } else if (state->scans > 1 && left * 10 > n) {
+        state->shrink = 1;
+        state->settled = LOGISTIC_SETTLED;
     }
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
-    if (violators == 0)
+    if (left > n)
+        share = 1;
+    else if (left == 0)
         share *= state->gap / state->primal;
     state->worth =
         fmax(share * state->gap,

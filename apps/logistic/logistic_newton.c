@@ -5,8 +5,9 @@
  *
  * V_S centred by root where there is an intercept. The step goes to that
  * minimum. Where a sign would change, either those coefficients become 0, or
- * the step ends at the first of them, whichever lowers Q more; a step that
- * lowers nothing is left out.
+ * the step ends at the first of them, whichever lowers Q more; a step of
+ * conjugate gradients is halved instead, as long as that lowers nothing. What
+ * lowers nothing at all is left out.
  *
  * It is taken once the signs are settled and when sweeps have cost as much
  * since the last one: an easy set never pays for it, and on correlated columns,
@@ -31,6 +32,8 @@ enum { MATRIX_MAX = 400, SUPPORT_MAX = 20000, FACES_MAX = 64 };
  * share of its signs may have turned in the last sweep. */
 enum { LIGHT_MIN = 50, LIGHT_ENTRIES = 1 << 17 };
 #define LIGHT_TURNED .03
+/* The least part of a step of conjugate gradients. */
+#define SHARE_MIN .1
 /* Multiplications of dense lines in the time of one entry that is looked up. */
 #define DENSE 4
 
@@ -198,24 +201,44 @@ static double go(logistic_state *state, const support *s, double share)
     return logistic_model_value(state, s->n_block, s->block);
 }
 
+/* The better end of a step that cuts signs off; returns Q there. */
+static double end_at_best(logistic_state *state, const support *s,
+                          double *share)
+{
+    const double first = first_change(s);
+    const double whole = go(state, s, 1), part = go(state, s, first);
+
+    *share = part < whole ? first : 1;
+    return part < whole ? part : go(state, s, 1);
+}
+
+/* Halves a step until Q falls below `before`; returns Q there. */
+static double halve(logistic_state *state, const support *s, double before,
+                    double *share)
+{
+    double after = go(state, s, 1);
+
+    for (*share = 1; !(after < before) && *share > SHARE_MIN;)
+        after = go(state, s, *share /= 2);
+    return after;
+}
+
 /* One step; *cut: a sign changed on the way, so that another may follow. */
 static bool step_once(logistic_state *state, support *s, bool *cut)
 {
     const double before = logistic_model_value(state, s->n_block, s->block);
+    double share = 1, after;
 
     solve(state, s);
     memcpy(s->line, state->set.lasting, state->set.n_rows * sizeof(double));
-    const double share = first_change(s);
-    *cut = share < 1;
-    double best = 1, after = go(state, s, 1);
-    if (*cut) {
-        const double other = go(state, s, share);
-        best = other < after ? share : 1;
-        after = other < after ? other : go(state, s, 1);
-    }
+    *cut = first_change(s) < 1;
+    if (s->conjugate)
+        after = halve(state, s, before, &share);
+    else
+        after = *cut ? end_at_best(state, s, &share) : go(state, s, 1);
     /* The minimum of a face is worth having even where Q is flat. */
     if (*cut ? after < before : isfinite(after))
-        return best > 0;
+        return share > 0;
     (void)go(state, s, 0);
     return false;
 }
