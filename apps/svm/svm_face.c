@@ -39,8 +39,8 @@ enum { STEPS_MAX = 100, PASSES = 3, PATIENCE_MAX = 96 };
 /* Steps end when r'r is this share of what it was. */
 #define SMALL 1e-6
 
-/* Rows are asked for so many before their turn. */
-enum { AHEAD = 2 };
+/* Samples are asked for so many rows before their turn. */
+enum { AHEAD = 4 };
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -71,21 +71,69 @@ static strads_err reserve(svm_local *local)
     local->face = malloc(n * sizeof(uint32_t));
     local->pull = malloc(n * sizeof(double));
     local->course = malloc(n * sizeof(double));
-    return local->face && local->pull && local->course
+    local->face_row = malloc(n * sizeof(linear_column));
+    return local->face && local->pull && local->course && local->face_row
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
                              (unsigned long long)local->rows);
 }
 
-static void gather_face(svm_local *local)
+/* Room for the entries of all rows of a face. */
+static strads_err reserve_entries(svm_local *local, uint64_t entries)
 {
+    if (entries <= local->face_room)
+        return STRADS_OK;
+    free(local->face_index);
+    free(local->face_value);
+    local->face_index = malloc(entries * sizeof(uint32_t));
+    local->face_value = malloc(entries * sizeof(double));
+    local->face_room = entries;
+    if (local->face_index && local->face_value)
+        return STRADS_OK;
+    local->face_room = 0;
+    return strads_fail(STRADS_ENOMEM, "no memory for %llu entries",
+                       (unsigned long long)entries);
+}
+
+/* A row's entries to where `at` is; what they are there. */
+static linear_column pack_row(const svm_local *local, const linear_column *row,
+                              uint64_t at)
+{
+    uint32_t *index = local->face_index + at;
+    double *value = local->face_value + at;
+
+    for (uint64_t k = 0; k < row->n && row->index; k++)
+        index[k] = row->index[k];
+    for (uint64_t k = 0; k < row->n; k++)
+        value[k] = row->f64 ? row->f64[k] : (double)row->f32[k];
+    return (linear_column){.n = row->n,
+                           .index = row->index ? index : NULL,
+                           .f64 = value};
+}
+
+/* The rows between their bounds. Each step walks through all of them: they are
+ * few, far apart in the share, and moved together. */
+static strads_err gather_face(svm_local *local, const strads_share *share)
+{
+    uint64_t entries = 0, at = 0;
+
     local->n_face = 0;
     for (uint64_t i = 0; i < local->rows; i++) {
         if (!svm_is_inside(&local->sample[i], local->flat))
             continue;
+        entries += svm_row_of(share, i).n;
         local->pull[local->n_face] = local->course[local->n_face] = 0;
         local->face[local->n_face++] = (uint32_t)i;
     }
+    const strads_err err = reserve_entries(local, entries);
+    if (err)
+        return err;
+    for (uint64_t k = 0; k < local->n_face; k++) {
+        const linear_column row = svm_row_of(share, local->face[k]);
+        local->face_row[k] = pack_row(local, &row, at);
+        at += row.n;
+    }
+    return STRADS_OK;
 }
 
 /* Moves b by `by`, but not out of the face; false: it has come to its end. */
@@ -142,22 +190,22 @@ strads_err svm_update_face(strads_task *task)
     const strads_share *share = svm_share(local, task->share);
     double *sums = task->partial + FACE_VECTORS * (local->columns + 1);
     const bool goes_on = task->total[SVM_STRIDE] > 0;
-    const strads_err err = reserve(local);
+    strads_err err = reserve(local);
     uint64_t n = 0;
 
+    if (!err && !goes_on)
+        err = gather_face(local, share);
     if (err)
         return err;
     local->level = task->total[SVM_LEVEL];
     if (goes_on)
         sums[FACE_MOVED] = (double)count_groups(task);
-    else
-        gather_face(local);
     for (uint64_t k = 0; k < local->n_face; k++) {
         const uint32_t i = local->face[k];
         const svm_sample *x = &local->sample[i];
-        const linear_column row = svm_row_of(share, i);
+        const linear_column row = local->face_row[k];
         if (k + AHEAD < local->n_face)
-            svm_fetch_row(share, local->sample, local->face[k + AHEAD]);
+            __builtin_prefetch(&local->sample[local->face[k + AHEAD]]);
         if (goes_on && !follow(task, k, &row)) {
             sums[FACE_HITS]++;
             continue;
@@ -168,6 +216,7 @@ strads_err svm_update_face(strads_task *task)
         sums[FACE_BEFORE] += pull * local->pull[k];
         sums[FACE_ALONG] += pull * local->course[k];
         local->face[n] = i;
+        local->face_row[n] = row;
         local->course[n] = local->course[k];
         local->pull[n++] = pull;
         sums[FACE_GAP] += svm_gap_at(x, local->flat, x->b, z);

@@ -133,11 +133,15 @@ typedef struct svm_local {
     double *bend, *panel; /* svm_curve.c's own, */
     double *h, *held;     /* [rows] h of now, and that `bend` is made of */
     double sigma;
-    uint32_t takes;  /* how often c has become b */
-    uint32_t *face;  /* [rows] those that are between their bounds, */
-    uint64_t n_face; /* so many; */
-    double *pull;    /* [rows] how steeply D rises there, */
-    double *course;  /* [rows] and where they are going */
+    uint32_t takes;          /* how often c has become b */
+    uint32_t *face;          /* [rows] those that are between their bounds, */
+    uint64_t n_face;         /* so many; */
+    double *pull;            /* [rows] how steeply D rises there, */
+    double *course;          /* [rows] and where they are going; */
+    linear_column *face_row; /* [rows] their entries, which lie side by side, */
+    uint32_t *face_index;    /* [face_room] here */
+    double *face_value;
+    uint64_t face_room;
     uint32_t *order; /* [room] workspace of a pass */
     uint32_t room;
 } svm_local;

@@ -134,6 +134,9 @@ void svm_close(void *opened)
     free(local->face);
     free(local->pull);
     free(local->course);
+    free(local->face_row);
+    free(local->face_index);
+    free(local->face_value);
     free(local);
 }
 
