@@ -1,4 +1,6 @@
-"""Topic models; lda.sh calls this. Parts: speed, likelihood, peers, ring."""
+"""Topic models; lda.sh calls this. Parts: speed, steady, likelihood, peers,
+ring. "bare" is with_lda_bare.c: the sampler's own callbacks without the engine,
+on one thread."""
 import os
 import subprocess
 import tempfile
@@ -80,6 +82,19 @@ def strads_speed(place, path, topics, workers, sweeps):
             "likelihood": end["log_likelihood_per_token"]}
 
 
+def bare_sweeps(path, topics, sweeps):
+    """Sweeps of the program's own callbacks in a loop without the engine."""
+    text = m.Run(os.path.join(m.PROGRAMS, "with_lda_bare"), path, str(topics),
+                 str(sweeps)).text
+    return [m.json.loads(line) for line in text.splitlines()]
+
+
+def bare_speed(path, topics, sweeps):
+    half = bare_sweeps(path, topics, sweeps)[sweeps // 2:]
+    drawn = 1e-6 * sum(x["tokens"] for x in half)
+    return {key: drawn / sum(x[key] for x in half) for key in ("cpu", "wall")}
+
+
 def show_memory(place, name, path):
     """The peak of a run of two sweeps, by tokens."""
     reports, peak = m.train(place, "lda", "train", path, "--topics", "100",
@@ -131,7 +146,8 @@ def speed(place, options):
 
 def compare_speed(place, options, name, path, topics, sweeps, program, corpus):
     solvers = {"strads-1": lambda: strads_speed(place, path, topics, 1, sweeps),
-               "strads-2": lambda: strads_speed(place, path, topics, 2, sweeps)}
+               "strads-2": lambda: strads_speed(place, path, topics, 2, sweeps),
+               "bare": lambda: bare_speed(path, topics, sweeps)}
     if program:
         tokens = int(corpus[4].sum())
         solvers["prototype"] = lambda: prototype_speed(
@@ -146,12 +162,31 @@ def compare_speed(place, options, name, path, topics, sweeps, program, corpus):
             name, topics, solver, figure["cpu"], m.show(figure.get("wall")),
             m.show(figure.get("likelihood"), "%.4f")), flush=True)
         m.record("lda", corpus=name, topics=topics, solver=solver, **figure)
-    if len(runs["strads-2"]):
-        ratio = m.median([b["wall"] / a["wall"] for a, b in
-                          zip(runs["strads-1"], runs["strads-2"])])
-        print("%-10s %5d two workers: %.2f x one (wanted: 1.6)" %
-              (name, topics, ratio))
-        m.record("lda_two_workers", corpus=name, topics=topics, ratio=ratio)
+    # One is the engine with a worker or the bare loop, whichever is faster.
+    ratio = m.median([b["wall"] / max(a["wall"], bare["wall"]) for a, b, bare
+                      in zip(runs["strads-1"], runs["strads-2"],
+                             runs["bare"])])
+    print("%-10s %5d two workers: %.2f x one (wanted: 1.6)" %
+          (name, topics, ratio))
+    m.record("lda_two_workers", corpus=name, topics=topics, ratio=ratio)
+
+
+def steady(place, options):
+    """Tokens move less from sweep to sweep: what that does for the speed."""
+    last = 10 if options.quick else 60
+    spans = [(x - 4, x) for x in (5, 10, 20, 40, 60) if x <= last]
+    print("\nM tokens a CPU second of the bare loop, by sweeps")
+    print("%-10s %5s " % ("corpus", "K") +
+          "".join("%9s" % ("%d-%d" % span) for span in spans))
+    for name, path in corpora(place, options.quick):
+        for topics in (100, 1000):
+            seen = bare_sweeps(path, topics, last)
+            rates = [1e-6 * sum(x["tokens"] for x in seen[a - 1:b]) /
+                     sum(x["cpu"] for x in seen[a - 1:b]) for a, b in spans]
+            print("%-10s %5d " % (name, topics) +
+                  "".join("%9.2f" % rate for rate in rates), flush=True)
+            m.record("lda_steady", corpus=name, topics=topics, sweeps=spans,
+                     rate=rates)
 
 
 # ---- likelihood -------------------------------------------------------------
@@ -364,8 +399,8 @@ def links(place, path, nodes):
 
 def main():
     options = m.parse(__doc__)
-    parts = {"speed": speed, "likelihood": likelihood, "peers": peers,
-             "ring": ring}
+    parts = {"speed": speed, "steady": steady, "likelihood": likelihood,
+             "peers": peers, "ring": ring}
     print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as place:
         for name, part in parts.items():
