@@ -38,28 +38,32 @@ def strads_speed(place, train, rank, workers, sweeps, ratings):
     done = 1e-6 * ratings * (end["sweep"] - first["sweep"])
     return {"cpu": done / (end["cpu_seconds"] - first["cpu_seconds"]),
             "wall": done / (end["seconds"] - first["seconds"]),
+            "preparation": end["preparation_cpu_seconds"],
             "bytes": peak}
 
 
 def prototype_run(program, train, test, rank, sweeps):
-    """Lines of epochs: CPU seconds, test RMSE."""
+    """Lines of epochs: CPU seconds, test RMSE; CPU seconds before them."""
     text = m.Run(program, train, test, "-k", str(rank), "-n", str(sweeps)).text
-    return [(float(a), float(b)) for a, b in
-            re.findall(r"cpu ([0-9.]+) .* test ([0-9.]+)", text)]
+    return ([(float(a), float(b)) for a, b in
+             re.findall(r"cpu ([0-9.]+) wall .* test ([0-9.]+)", text)],
+            float(re.search(r"prep cpu ([0-9.]+)", text).group(1)))
 
 
 def prototype_speed(program, train, test, rank, sweeps, ratings):
-    epochs = prototype_run(program, train, test, rank, sweeps)
+    epochs, preparation = prototype_run(program, train, test, rank, sweeps)
     return {"cpu": 1e-6 * ratings * (len(epochs) - 1) /
-            (epochs[-1][0] - epochs[0][0])}
+            (epochs[-1][0] - epochs[0][0]), "preparation": preparation}
 
 
 def speed(place, options, program, train, test):
     sweeps, ratings = 10, count_lines(train)
     print("SGD, %d ratings: M ratings a CPU second (cpu) and a second (wall),"
-          "\nsweeps 2 to %d, measuring what is held out included; medians of %d"
-          " in turn" % (ratings, sweeps, options.runs))
-    print("%5s %-10s %8s %8s" % ("rank", "solver", "cpu", "wall"))
+          "\nsweeps 2 to %d, measuring what is held out included; CPU seconds "
+          "of preparation\n(prepare); medians of %d in turn"
+          % (ratings, sweeps, options.runs))
+    print("%5s %-10s %8s %8s %8s" % ("rank", "solver", "cpu", "wall",
+                                     "prepare"))
     for rank in RANKS:
         solvers = {
             "strads-1": lambda: strads_speed(place, train, rank, 1, sweeps,
@@ -79,14 +83,21 @@ def speed(place, options, program, train, test):
 def show_speed(rank, runs):
     for solver, seen in runs.items():
         figure = {key: m.median([x[key] for x in seen]) for key in seen[0]}
-        print("%5d %-10s %8.1f %8s" % (rank, solver, figure["cpu"],
-                                       m.show(figure.get("wall"), "%.1f")))
+        print("%5d %-10s %8.1f %8s %8.2f"
+              % (rank, solver, figure["cpu"],
+                 m.show(figure.get("wall"), "%.1f"), figure["preparation"]))
         m.record("mf", rank=rank, solver=solver, **figure)
-    ratio = m.median([b["wall"] / a["wall"] for a, b in
-                      zip(runs["strads-1"], runs["strads-2"])])
+    two = m.median([b["wall"] / a["wall"] for a, b in
+                    zip(runs["strads-1"], runs["strads-2"])])
     print("%5d wanted %d; two workers: %.2f x one (wanted: 1.8)"
-          % (rank, WANTED[rank], ratio), flush=True)
-    m.record("mf_two_workers", rank=rank, ratio=ratio)
+          % (rank, WANTED[rank], two), flush=True)
+    m.record("mf_two_workers", rank=rank, ratio=two)
+    if "prototype" in runs:
+        own = m.median([a["cpu"] / b["cpu"] for a, b in
+                        zip(runs["strads-1"], runs["prototype"])])
+        print("%5d one worker: %.2f x the prototype (wanted: 1)"
+              % (rank, own), flush=True)
+        m.record("mf_prototype", rank=rank, ratio=own)
 
 
 # ---- error ------------------------------------------------------------------
@@ -104,7 +115,8 @@ def error(place, options, program, train, test):
               % (workers, peak / ratings))
         m.record("mf_memory", workers=workers, bytes_a_rating=peak / ratings)
     if program:
-        courses["prototype"] = prototype_run(program, train, test, 16, 20)
+        courses["prototype"] = prototype_run(program, train, test, 16,
+                                             20)[0]
     print("rank 16, default options: CPU seconds of training, test RMSE")
     print("%5s" % "sweep" + "".join("%20s" % x for x in courses))
     for k in range(max(map(len, courses.values()))):

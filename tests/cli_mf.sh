@@ -12,7 +12,8 @@ gives 0 mf train votes.train --test votes.test --workers 2 --model m.json \
     --log run.jsonl
 says err "root mean squared error: training" "test 0." "the model is in m.json"
 says run.jsonl '"sweep": 20' '"train_rmse": 0.' '"test_rmse": 0.' \
-    '"ratings_per_second": ' '"seconds": ' '"cpu_seconds": '
+    '"ratings_per_second": ' '"seconds": ' '"cpu_seconds": ' \
+    '"preparation_cpu_seconds": 0.'
 same "$(grep -c '"event": "round"' run.jsonl)" 20 "reports"
 same "$(tail -n 1 run.jsonl | grep -o '"seconds"' | wc -l)" 1 "seconds told"
 

@@ -186,6 +186,8 @@ static strads_err mf_schedule(strads_turn *turn)
         return strads_turn_stop(turn);
     switch (s->next) {
     case MF_COUNT:
+        s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+        return dispatch_none(turn, s, MF_COUNT);
     case MF_SURVEY:
     case MF_BIAS:
     case MF_BUILD:
@@ -264,6 +266,7 @@ static strads_err mf_built(strads_commit *commit)
     mf_course_begin(&s->course, commit->partial[MF_LOSS] / s->scale.n,
                     held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
     s->objective = NAN;
+    s->preparation = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
     s->next = mf_by_rows(&s->options) ? MF_SPREAD : sweep_of(s);
     return STRADS_OK;
 }

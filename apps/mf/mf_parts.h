@@ -176,6 +176,7 @@ typedef struct mf_state {
     double test_rmse;
     uint32_t added; /* blocks of this lap whose sums are in */
     double seconds, cpu_seconds, sweep_seconds; /* of training */
+    double preparation; /* CPU seconds from the first count to the cells */
     double wall_from, cpu_from;
     double objective; /* by rows and ranks: what is minimised; else NaN */
     uint32_t sent;    /* blocks of this lap that have been sent out */

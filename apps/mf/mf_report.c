@@ -12,6 +12,7 @@ const char *const mf_measures[] = {"sweep",
                                    "test_rmse",
                                    "ratings_per_second",
                                    "step",
+                                   "preparation_cpu_seconds",
                                    NULL};
 
 /* Implicit feedback has no ratings to miss. */
@@ -34,6 +35,7 @@ strads_err mf_objective(void *state, strads_report *report)
         c->exploded ? NAN : s->test_rmse,
         s->scale.n / s->sweep_seconds,
         descends ? NAN : mf_course_step(c),
+        s->preparation,
     };
 
     memcpy(report->measure, figure, sizeof(figure));

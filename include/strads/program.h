@@ -205,7 +205,7 @@ STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
 
 /* How many figures of its own a program may report, at most. */
-#define STRADS_MEASURES 8
+#define STRADS_MEASURES 9
 
 /* What `objective` fills. */
 typedef struct strads_report {
