@@ -219,14 +219,18 @@ static double left_to_gain(const svm_state *state)
 /* How steep a fall lets a row rest, wherever it is: a share of the steepest
  * rise of the pass before; 0 while that is not known. Most rises are far below
  * the steepest, and before the first scan, which finds those that rest too
- * early, a small share saves most visits. */
+ * early, a small share saves most visits. Where losses have kinks, too many b
+ * would be found on the wrong side of them: svm_face.c's steps would begin from
+ * there. */
 static double steep(const svm_state *state)
 {
+    const bool hasty =
+        state->scans == 0 && svm_loss_is_smooth(state->problem.loss);
     double most = 0;
 
     for (uint32_t g = 0; g < state->pools; g++)
         most = fmax(most, state->pool[g].worst);
-    return isfinite(most) ? most * (state->scans == 0 ? HASTY : PATIENT) : 0;
+    return isfinite(most) ? most * (hasty ? HASTY : PATIENT) : 0;
 }
 
 /* Whether so many rows have been visited that a scan is due. The first one
