@@ -133,6 +133,10 @@ gives 0 mf train bom.csv --workers 1 --rank 1 --quiet
 printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
 gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
 says err "1 of the ratings are of a pair that comes again"
+# One rating has an error, and no interval.
+head -n 1 votes.test >one.txt
+gives 0 mf evaluate m.json one.txt
+says out '"ratings": 1,' '"rmse_95": [null, null]' '"mae_95": [null, null]'
 refuses 2 "cannot be read" mf train votes.train --test nowhere --quiet
 refuses 2 "is no plain file" mf train votes.train --test . --quiet
 refuses 2 "is no plain file" mf train votes.train --test /dev/null --quiet

@@ -54,7 +54,7 @@ typedef struct evaluation {
 /* ---- errors ------------------------------------------------------------ */
 
 /* Mean of n numbers from their sum and the sum of their squares, and half the
- * width of its 95 % interval by the normal distribution. */
+ * width of its 95 % interval by the normal distribution: NaN of one number. */
 typedef struct estimate {
     double mean, half;
 } estimate;
@@ -62,8 +62,14 @@ typedef struct estimate {
 static estimate estimate_of(double n, double sum, double squares)
 {
     double mean = sum / n;
-    double variance = n > 1 ? (squares - sum * mean) / (n - 1) : NAN;
-    return (estimate){mean, 1.959964 * sqrt(fmax(variance, 0) / n)};
+    double variance = fmax(squares - sum * mean, 0) / (n - 1);
+    return (estimate){mean, n > 1 ? 1.959964 * sqrt(variance / n) : NAN};
+}
+
+/* Errors are not below 0; what is not known stays so. */
+static double low_of(const estimate *e)
+{
+    return isnan(e->half) ? NAN : fmax(e->mean - e->half, 0);
 }
 
 static void put_figure(FILE *out, const char *name, double value, double low,
@@ -97,10 +103,9 @@ static void put_errors(FILE *out, const cli_mf_model *model,
     estimate mse = estimate_of(n, squares, fourths);
     estimate mae = estimate_of(n, absolute, squares);
     (void)fprintf(out, "\"ratings\": %" PRIu64, rows->nnz);
-    put_figure(out, "rmse", sqrt(mse.mean), sqrt(fmax(mse.mean - mse.half, 0)),
+    put_figure(out, "rmse", sqrt(mse.mean), sqrt(low_of(&mse)),
                sqrt(mse.mean + mse.half));
-    put_figure(out, "mae", mae.mean, fmax(mae.mean - mae.half, 0),
-               mae.mean + mae.half);
+    put_figure(out, "mae", mae.mean, low_of(&mae), mae.mean + mae.half);
 }
 
 /* ---- ranking ----------------------------------------------------------- */
