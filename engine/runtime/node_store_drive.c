@@ -9,7 +9,6 @@
  * after a message that is late is late, too. A thread of the transport waits
  * neither for a worker nor for room in a link's queue, so what others wait for
  * is always received. */
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -184,14 +183,6 @@ static void run_job(sti_node_store *store, const sti_store_shard *shard,
                    from + begin, from + sti_node_store_now(store), 0);
 }
 
-/* Between two pieces of an answer: where who reads it shares this processor,
- * he is to have one before the next has taken its place in the cache. Where he
- * does not, this is next to nothing. */
-static void let_read(void)
-{
-    (void)sched_yield();
-}
-
 /* One job of the shards, in turn. */
 static bool run_next_job(sti_node_store *store)
 {
@@ -207,8 +198,6 @@ static bool run_next_job(sti_node_store *store)
                    &(sti_event){.kind = STI_EVENT_DONE,
                                 .now = sti_node_store_now(store),
                                 .job = job});
-        if (shard->job && shard->job->call == STI_CALL_SERVE)
-            let_read();
         return true;
     }
     return false;
