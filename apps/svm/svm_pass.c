@@ -216,29 +216,34 @@ static double left_to_gain(const svm_state *state)
     return sum;
 }
 
+/* Whether rows rest soon. Most rises are far below the steepest, so before the
+ * first scan, which finds those that rest too early, a small share of it saves
+ * most visits. Where losses have kinks, too many b would be found on the wrong
+ * side of them: svm_face.c's steps would begin from there. */
+static bool is_hasty(const svm_state *state)
+{
+    return state->scans == 0 && state->problem.loss != SVM_LOGISTIC &&
+           svm_loss_is_smooth(state->problem.loss);
+}
+
 /* How steep a fall lets a row rest, wherever it is: a share of the steepest
- * rise of the pass before; 0 while that is not known. Most rises are far below
- * the steepest, and before the first scan, which finds those that rest too
- * early, a small share saves most visits. Where losses have kinks, too many b
- * would be found on the wrong side of them: svm_face.c's steps would begin from
- * there. */
+ * rise of the pass before; 0 while that is not known. */
 static double steep(const svm_state *state)
 {
-    const bool hasty =
-        state->scans == 0 && svm_loss_is_smooth(state->problem.loss);
     double most = 0;
 
     for (uint32_t g = 0; g < state->pools; g++)
         most = fmax(most, state->pool[g].worst);
-    return isfinite(most) ? most * (hasty ? HASTY : PATIENT) : 0;
+    return isfinite(most) ? most * (is_hasty(state) ? HASTY : PATIENT) : 0;
 }
 
 /* Whether so many rows have been visited that a scan is due. The first one
- * waits for a while where it would be in vain: more is left to gain than is
- * allowed of P at w = 0, and no P is above that. */
+ * waits for a while where it would be in vain: nobody has rested in haste, more
+ * is left to gain than is allowed of P at w = 0, and no P is above that. */
 static bool scan_is_due(const svm_state *state, double tolerance)
 {
-    const bool first = state->scans == 0 && !state->problem.options.intercept &&
+    const bool first = state->scans == 0 && !is_hasty(state) &&
+                       !state->problem.options.intercept &&
                        state->columns >= SVM_NEWTON_COLUMNS;
     const double most =
         FIRST_AIM * tolerance * state->done[state->target].primal;
