@@ -183,7 +183,8 @@ static double first_change(const support *s)
     return share;
 }
 
-/* w + share d, 0 where the sign would change or all but has; returns Q. */
+/* w + share d, 0 where the sign would change or all but has; returns Q. A share
+ * of 0 is w, whatever d is. */
 static double go(logistic_state *state, const support *s, double share)
 {
     logistic_set *set = &state->set;
@@ -192,7 +193,7 @@ static double go(logistic_state *state, const support *s, double share)
     for (uint32_t i = 0; i < s->n; i++) {
         logistic_member *m = &set->member[s->place[i]];
         const linear_column v = logistic_column_of(set, m, set->scaled);
-        double to = s->w[i] + share * s->step[i];
+        double to = share > 0 ? s->w[i] + share * s->step[i] : s->w[i];
         if (to * s->w[i] < 1e-14 * s->w[i] * s->w[i])
             to = 0;
         state->kernels->add(&v, s->w[i] - to, set->lasting);
