@@ -89,7 +89,7 @@ Test(lasso_data, sets_without_room_for_a_copy_reach_the_optimum)
             const strads_engine_options engine = {.workers = workers,
                                                   .partitions = 4,
                                                   .depth = workers / 2,
-                                                  .tolerance = 1e-9};
+                                                  .tolerance = 1e-11};
             expect_optimal(&design, &options[k], &engine);
         }
     lasso_design_free(&design);

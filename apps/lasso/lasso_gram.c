@@ -16,6 +16,11 @@
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 
+/* Turns on the live part at most, and the gap within it at which they end, as a
+ * share of what the set wants. */
+enum { TURNS = 12 };
+#define CLOSER 0.1
+
 /* Numbers of a cache line. */
 enum { STRIP = 8 };
 
@@ -25,9 +30,11 @@ strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
 {
     lasso_gram *gram = calloc(1, sizeof(*gram));
 
-    if (gram)
+    if (gram) {
         gram->place = calloc(columns + 1, sizeof(uint32_t));
-    if (!gram || !gram->place) {
+        gram->live = calloc(1, sizeof(*gram->live));
+    }
+    if (!gram || !gram->place || !gram->live) {
         lasso_gram_free(gram);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the places of %llu columns",
@@ -49,6 +56,8 @@ void lasso_gram_free(lasso_gram *gram)
     free(gram->past);
     free(gram->beyond);
     free(gram->newton);
+    free(gram->origin);
+    lasso_gram_free(gram->live);
     free(gram);
 }
 
@@ -61,8 +70,7 @@ static bool widen(double **array, size_t numbers)
     return wider != NULL;
 }
 
-/* Room for n members; the entries are moved to their longer lines. */
-static strads_err reserve(lasso_gram *gram, uint32_t n)
+strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n)
 {
     if (n <= gram->room)
         return STRADS_OK;
@@ -70,10 +78,14 @@ static strads_err reserve(lasso_gram *gram, uint32_t n)
     double *entry = linear_room((uint64_t)room * room);
     uint32_t *member = realloc(gram->member, room * sizeof(*member));
 
+    uint32_t *origin = realloc(gram->origin, room * sizeof(*origin));
+
     if (member)
         gram->member = member;
-    if (!entry || !member || !widen(&gram->q, room) || !widen(&gram->w, room) ||
-        !widen(&gram->beyond, (size_t)2 * room) ||
+    if (origin)
+        gram->origin = origin;
+    if (!entry || !member || !origin || !widen(&gram->q, room) ||
+        !widen(&gram->w, room) || !widen(&gram->beyond, (size_t)2 * room) ||
         !widen(&gram->past, (size_t)2 * LASSO_GRAM_PAST * room)) {
         free(entry);
         return strads_fail(STRADS_ENOMEM,
@@ -106,7 +118,7 @@ static strads_err let_join(strads_commit *commit)
 {
     const lasso_state *state = commit->state;
     lasso_gram *gram = state->gram;
-    const strads_err err = reserve(gram, state->n_set);
+    const strads_err err = lasso_gram_reserve(gram, state->n_set);
 
     if (err)
         return err;
@@ -285,9 +297,10 @@ static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
     state->ahead.due = false;
 }
 
-/* Sweeps over the block, then goes to the point beyond that they show, if it
- * lowers P. Both are one and the same move of the block. */
-static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
+/* Sweeps over n members, then goes to the point beyond that they show, if it
+ * lowers P, and to the minimum on their support. All are one and the same move
+ * of the block. False: sweeps gain no more. */
+static bool descend(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     lasso_gram *gram = state->gram;
     double first = 0;
@@ -300,12 +313,33 @@ static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
         if (gram->n_past == 2)
             first = gain;
         if (gain <= first * SETTLED_WELL)
-            return;
+            return false;
     }
     double *w = gram->beyond, *q = w + gram->room;
     if (lasso_extrapolate(state, gram, w, q))
         lasso_gram_go(state, w, q);
     lasso_newton(state, n, place);
+    return true;
+}
+
+/* The same on the live part of the set alone, after a sweep over all. */
+static bool descend_live(lasso_state *state, uint32_t n, uint32_t *place)
+{
+    lasso_gram *gram = state->gram;
+
+    if (n < gram->n)
+        return false;
+    (void)sweep(state, n, place);
+    if (!lasso_live_enter(state))
+        return false;
+    for (uint32_t k = 0; k < gram->live->n; k++)
+        place[k] = k;
+    for (uint32_t turn = 0; turn < TURNS; turn++)
+        if (!descend(state, gram->live->n, place) ||
+            lasso_gap_within(state) <= CLOSER * gram->target)
+            break;
+    lasso_live_leave(state, gram);
+    return true;
 }
 
 /* ---- the commit -------------------------------------------------------- */
@@ -339,7 +373,8 @@ strads_err lasso_gram_solve(strads_commit *commit)
 
     if (state->ahead.due)
         go_ahead(state, n, place);
-    descend(state, n, place);
+    if (!descend_live(state, n, place))
+        (void)descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
         if (at)

@@ -25,12 +25,17 @@ typedef struct lasso_gram {
     double spent;   /* multiplications in sweeps since Newton's last step */
     double *newton; /* [room_newton] its workspace */
     size_t room_newton;
+    uint32_t *origin; /* [room] of a live part: the members' places in the set
+                       */
+    struct lasso_gram *live; /* the part that is live; NULL in itself */
 } lasso_gram;
 
 enum { LASSO_GRAM_MAX = 4096, LASSO_GRAM_PAST = 6 };
 
 strads_err lasso_gram_new(uint64_t columns, lasso_gram **out);
 void lasso_gram_free(lasso_gram *gram);
+/* Room for n members; the entries are moved to their longer lines. */
+strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n);
 
 /* Whether solving the set through its pairs is cheaper than through the data:
  * n_set columns of `entries` entries together. */
@@ -46,6 +51,11 @@ strads_err lasso_gram_store(strads_commit *commit);
 
 /* Aggregate of the solve phase: descent on the block's members. */
 strads_err lasso_gram_solve(strads_commit *commit);
+
+/* lasso_live.c: state->gram is the live part, until lasso_live_leave brings the
+ * whole one up to it; false, and nothing changes, where that would not pay. */
+bool lasso_live_enter(lasso_state *state);
+void lasso_live_leave(lasso_state *state, lasso_gram *gram);
 
 /* lasso_extrapolate.c: a point beyond the last sweeps that lowers P, in
  * w_out[n] and q_out[n]; false when there is none. */
