@@ -42,14 +42,6 @@ static inline __m512d gather(__mmask8 mask, const uint32_t *index,
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
 }
 
-/* All eight; of columns that are all but full they mostly lie together. */
-static inline __m512d gather_eight(const uint32_t *index, const double *v)
-{
-    return index[LANES - 1] - index[0] == LANES - 1
-               ? _mm512_loadu_pd(v + index[0])
-               : gather(0xff, index, v);
-}
-
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -63,9 +55,9 @@ static inline __m512d gather_eight(const uint32_t *index, const double *v)
         for (; k + 2 * LANES <= n; k += 2 * LANES) {                         \
             const uint64_t l = k + LANES;                                    \
             s = _mm512_fmadd_pd(load(0xff, value + k),                       \
-                                gather_eight(index + k, v), s);              \
+                                gather(0xff, index + k, v), s);              \
             t = _mm512_fmadd_pd(load(0xff, value + l),                       \
-                                gather_eight(index + l, v), t);              \
+                                gather(0xff, index + l, v), t);              \
         }                                                                    \
         for (; k < n; k += LANES) {                                          \
             const uint64_t left = n - k;                                     \
