@@ -255,11 +255,11 @@ static void announce(cli_job *j)
     cli_log_begin(&j->log, &start);
     cli_say(j->files.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
-            " entries, %s in memory; %" PRIu32 " workers, seed %" PRIu64,
+            " entries, %s in memory; %" PRIu32 " %s, seed %" PRIu64,
             start.program, j->data_path, strads_data_rows(j->data),
             strads_data_cols(j->data), strads_data_nnz(j->data),
             cli_bytes(strads_data_bytes(j->data), held), j->engine.workers,
-            j->engine.seed);
+            j->engine.workers == 1 ? "worker" : "workers", j->engine.seed);
     if (j->train->program->kind == STRADS_KIND_RATINGS &&
         strads_data_repeated(j->data) > 0) {
         cli_say(j->files.quiet,
