@@ -23,26 +23,10 @@
 #include <strads/lasso.h>
 #include <strads/strads.h>
 
+#include "bench/bare_parts.h"
 #include "bench/measuring.h"
 
 enum { GROUP = 64, THREADS_MAX = 64, SPINS = 20000 };
-
-static void check(strads_err err)
-{
-    if (!err)
-        return;
-    fprintf(stderr, "%s: %s\n", strads_error_name(err), strads_error_text());
-    exit(1);
-}
-
-static void *reserve(size_t n, size_t size)
-{
-    void *memory = calloc(n + 1, size);
-
-    if (!memory)
-        check(strads_fail(STRADS_ENOMEM, "no memory for %zu numbers", n));
-    return memory;
-}
 
 /* ---- the loop's state -------------------------------------------------- */
 
@@ -112,7 +96,7 @@ static const strads_phase *phase_of(const struct bare_loop *e, strads_when when)
 static void join_group(struct bare_loop *e, uint32_t j)
 {
     if (e->n_groups == 0 || e->groups[e->n_groups - 1]->n == GROUP)
-        e->groups[e->n_groups++] = reserve(1, sizeof(group));
+        e->groups[e->n_groups++] = bench_reserve(1, sizeof(group));
     group *last = e->groups[e->n_groups - 1];
     last->param[last->n++] = j;
     e->group_of[j] = e->n_groups;
@@ -221,17 +205,17 @@ static void obey(struct bare_loop *e, uint32_t t)
     strads_task task = task_of(e, t);
 
     if (o->refresh)
-        check(e->program->refresh(&task, &o->change, 1));
+        bench_check(e->program->refresh(&task, &o->change, 1));
     task.block = o->block;
     task.against = o->against;
     task.partial_bytes = o->partial * sizeof(double);
     if (o->receive) {
         task.partial = e->merged;
-        check(o->phase->receive(&task));
+        bench_check(o->phase->receive(&task));
     } else if (o->phase) {
         memset(e->partial[t], 0, task.partial_bytes);
         task.partial = e->partial[t];
-        check(o->phase->update(&task));
+        bench_check(o->phase->update(&task));
     }
     e->busy[t] += bench_wall() - begun;
 }
@@ -292,7 +276,7 @@ static void dispatch(struct bare_loop *e, const strads_phase *phase,
         if (e->order.partial <= *has)
             continue;
         free(*room);
-        *room = reserve(e->order.partial, sizeof(double));
+        *room = bench_reserve(e->order.partial, sizeof(double));
         *has = e->order.partial;
     }
     everyone(e);
@@ -352,7 +336,7 @@ static void aggregate(struct bare_loop *e, const strads_phase *phase,
         e->change[k] = 0;
         e->new_priority[k] = -1;
     }
-    check(phase->aggregate(&commit));
+    bench_check(phase->aggregate(&commit));
     const double spent = bench_wall() - begun;
     e->busy[0] += spent;
     e->alone += spent;
@@ -441,9 +425,10 @@ static bool solve_all(struct bare_loop *e, const strads_phase *phase)
     uint32_t n = 0;
 
     if (strcmp(phase->name, "solve") != 0)
-        check(strads_fail(STRADS_ELIMIT,
-                          "this data has larger working sets than the bare "
-                          "loop knows to solve: give a larger ratio"));
+        bench_check(
+            strads_fail(STRADS_ELIMIT,
+                        "this data has larger working sets than the bare "
+                        "loop knows to solve: give a larger ratio"));
     for (uint32_t k = 0; k < e->n_groups; k++)
         for (uint32_t i = 0; i < e->groups[k]->n; i++) {
             const uint32_t j = e->groups[k]->param[i];
@@ -502,23 +487,23 @@ static void begin(struct bare_loop *e, const settings *s)
     const size_t p = strads_data_cols(e->data);
 
     e->shape = (strads_shape){.parameters = p, .width = 1, .block_max = GROUP};
-    e->value = reserve(p, sizeof(double));
-    e->priority = reserve(p, sizeof(double));
-    e->change = reserve(p, sizeof(double));
-    e->new_priority = reserve(p, sizeof(double));
-    e->changed = reserve(p, sizeof(uint32_t));
-    e->group_of = reserve(p, sizeof(uint32_t));
-    e->groups = reserve(p, sizeof(group *));
-    e->solved = reserve(p, sizeof(uint32_t));
-    e->solved_value = reserve(p, sizeof(double));
-    e->wish_param = reserve(p, sizeof(uint32_t));
-    e->wish_against = reserve(p, sizeof(uint32_t));
+    e->value = bench_reserve(p, sizeof(double));
+    e->priority = bench_reserve(p, sizeof(double));
+    e->change = bench_reserve(p, sizeof(double));
+    e->new_priority = bench_reserve(p, sizeof(double));
+    e->changed = bench_reserve(p, sizeof(uint32_t));
+    e->group_of = bench_reserve(p, sizeof(uint32_t));
+    e->groups = bench_reserve(p, sizeof(group *));
+    e->solved = bench_reserve(p, sizeof(uint32_t));
+    e->solved_value = bench_reserve(p, sizeof(double));
+    e->wish_param = bench_reserve(p, sizeof(uint32_t));
+    e->wish_against = bench_reserve(p, sizeof(uint32_t));
     e->route = phase_number(e, STRADS_WHEN_POLICY);
-    check(e->program->shape(&e->config, e->data, &e->shape));
-    check(e->program->begin(&e->config, e->data, &e->shape, &e->state));
+    bench_check(e->program->shape(&e->config, e->data, &e->shape));
+    bench_check(e->program->begin(&e->config, e->data, &e->shape, &e->state));
     for (uint32_t t = 0; t < s->threads; t++) {
         const strads_task task = task_of(e, t);
-        check(e->program->open(&task, &e->local[t]));
+        bench_check(e->program->open(&task, &e->local[t]));
     }
 }
 
@@ -565,7 +550,7 @@ static void train(struct bare_loop *e, const settings *s, strads_report *report)
     for (;; descend(e)) {
         run_phase_of_all(e, scan);
         e->scans++;
-        check(e->program->objective(e->state, report));
+        bench_check(e->program->objective(e->state, report));
         if (s->verbose)
             fprintf(stderr,
                     "scan %2llu blocks %5llu objective %.12g gap %.2e nonzeros "
@@ -582,7 +567,7 @@ static void train(struct bare_loop *e, const settings *s, strads_report *report)
 static void run(const settings *s, const strads_data *data)
 {
     static struct bare_loop zero;
-    struct bare_loop *e = reserve(1, sizeof(zero));
+    struct bare_loop *e = bench_reserve(1, sizeof(zero));
     pthread_t thread[THREADS_MAX];
     strads_report report = {0};
     double busy = 0;
@@ -661,7 +646,7 @@ int main(int argc, char **argv)
         s.threads = 1;
     const strads_data_options options = {.size = sizeof(options),
                                          .partitions = s.threads};
-    check(strads_data_read(s.path, &options, &data));
+    bench_check(strads_data_read(s.path, &options, &data));
     for (uint32_t k = 0; k < s.repeats; k++)
         run(&s, data);
     strads_data_free(data);

@@ -14,6 +14,7 @@
 #include <strads/lda.h>
 #include <strads/strads.h>
 
+#include "bench/bare_parts.h"
 #include "bench/measuring.h"
 
 enum { SEED = 1, BLOCKS = 2 };
@@ -28,33 +29,15 @@ typedef struct loop {
     void *object[BLOCKS];
 } loop;
 
-static void check(strads_err err)
-{
-    if (!err)
-        return;
-    (void)fprintf(stderr, "%s: %s\n", strads_error_name(err),
-                  strads_error_text());
-    exit(1);
-}
-
-static void *reserve(size_t n, size_t size)
-{
-    void *memory = calloc(n + 1, size);
-
-    if (!memory)
-        check(strads_fail(STRADS_ENOMEM, "no memory for %zu numbers", n));
-    return memory;
-}
-
 /* The blocks are those that the program deals by itself. */
 static void deal(loop *l)
 {
     const uint32_t words = (uint32_t)l->shape.parameters;
-    double *weight = reserve(words, sizeof *weight);
+    double *weight = bench_reserve(words, sizeof *weight);
 
     for (uint32_t w = 0; w < words; w++)
         weight[w] = strads_data_col_nnz(l->data, w);
-    check(strads_cut_deal(words, weight, BLOCKS, 1, &l->cut));
+    bench_check(strads_cut_deal(words, weight, BLOCKS, 1, &l->cut));
     free(weight);
 }
 
@@ -67,7 +50,7 @@ static void begin(loop *l)
                               .cols = strads_data_cols(l->data),
                               .partitions = 1,
                               .pools = 1};
-    check(l->program->shape(&l->config, l->data, &l->shape));
+    bench_check(l->program->shape(&l->config, l->data, &l->shape));
     deal(l);
     strads_task *t = &l->task;
     *t = (strads_task){.share = strads_data_share(l->data, 0),
@@ -75,14 +58,15 @@ static void begin(loop *l)
                        .seed = SEED,
                        .width = 1,
                        .shape = &l->shape,
-                       .total = reserve(l->shape.totals, sizeof *t->total)};
+                       .total =
+                           bench_reserve(l->shape.totals, sizeof *t->total)};
     /* The program's first phase is the one that draws. */
     t->partial_bytes = l->program->phases[0].partial(t) * sizeof *t->partial;
-    t->partial = reserve(t->partial_bytes, 1);
-    check(l->program->open(t, &t->local));
+    t->partial = bench_reserve(t->partial_bytes, 1);
+    bench_check(l->program->open(t, &t->local));
     for (uint32_t b = 0; b < BLOCKS; b++) {
         t->block = l->cut->block[b];
-        check(l->program->payload->open(t, &l->object[b]));
+        bench_check(l->program->payload->open(t, &l->object[b]));
     }
 }
 
@@ -91,7 +75,7 @@ static void sweep(loop *l)
     for (uint32_t b = 0; b < BLOCKS; b++) {
         l->task.block = l->cut->block[b];
         l->task.object = l->object[b];
-        check(l->program->phases[0].update(&l->task));
+        bench_check(l->program->phases[0].update(&l->task));
         l->task.round++;
     }
 }
@@ -144,7 +128,7 @@ int main(int argc, char **argv)
                                          .partitions = 1,
                                          .kind = STRADS_KIND_CORPUS,
                                          .values = l.program->values};
-    check(strads_data_read(argv[1], &options, &data));
+    bench_check(strads_data_read(argv[1], &options, &data));
     l.data = data;
     begin(&l);
     run(&l);
