@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/ending.h"
 #include "bench/measuring.h"
 #include "engine/base/random.h"
 #include "schedulers/urn.h"
@@ -15,14 +16,6 @@ enum { REPEATS = 7, DRAWS = 100000, CHOICES = 4000, BLOCK = 64 };
 static double now_ns(void)
 {
     return 1e9 * bench_wall();
-}
-
-static void must(strads_err err)
-{
-    if (!err)
-        return;
-    fprintf(stderr, "bench_policy: %s\n", strads_error_text());
-    exit(1);
 }
 
 static volatile uint32_t sink;
@@ -57,8 +50,8 @@ static void bench_urn(uint32_t n)
 {
     sti_blockbook book;
     sti_urn urn;
-    must(sti_blockbook_open(n, &book));
-    must(sti_urn_open(n, &book, &urn));
+    bench_check(sti_blockbook_open(n, &book));
+    bench_check(sti_urn_open(n, &book, &urn));
     uint32_t *all = malloc(n * sizeof *all);
     double *priority = malloc(n * sizeof *priority);
     sti_random random = sti_random_stream(1, n, 0);
@@ -92,7 +85,7 @@ static double time_choices(const strads_policy *policy, void *state,
     for (int k = 0; k < CHOICES; k++) {
         strads_choice choice;
         request.draw = ++*asked;
-        must(policy->choose(state, &request, &choice));
+        bench_check(policy->choose(state, &request, &choice));
         uint32_t param[BLOCK];
         double priority[BLOCK];
         for (uint32_t m = 0; m < (choice.n ? choice.blocks[0].n : 0); m++) {
@@ -117,7 +110,7 @@ static void bench_policy(const strads_policy *policy, uint32_t n)
                                  .probes = true,
                                  .seed = 1};
     void *state = NULL;
-    must(policy->open(&setup, &state));
+    bench_check(policy->open(&setup, &state));
     sti_random random = sti_random_stream(2, n, 0);
     uint64_t asked = 0;
     double choice[REPEATS];

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/ending.h"
 #include "bench/measuring.h"
 #include "strads/policy.h"
 #include "strads/store.h"
@@ -30,24 +31,6 @@ struct bench {
 static double now_ns(void)
 {
     return 1e9 * bench_wall();
-}
-
-static void must(strads_err err)
-{
-    if (!err)
-        return;
-    fprintf(stderr, "bench_store: %s\n", strads_error_text());
-    exit(1);
-}
-
-static void *allocate(size_t n, size_t size)
-{
-    void *memory = calloc(n, size);
-    if (!memory) {
-        fprintf(stderr, "bench_store: no memory\n");
-        exit(1);
-    }
-    return memory;
 }
 
 static const uint32_t *batch(const struct bench *b, int call)
@@ -77,8 +60,8 @@ static double time_inc(struct bench *b)
 {
     double from = now_ns();
     for (int c = 0; c < CALLS; c++)
-        must(strads_store_inc(b->store, b->table, BATCH, batch(b, c), b->delta,
-                              NULL));
+        bench_check(strads_store_inc(b->store, b->table, BATCH, batch(b, c),
+                                     b->delta, NULL));
     return (now_ns() - from) / CALLS;
 }
 
@@ -86,7 +69,8 @@ static double time_read(struct bench *b)
 {
     double from = now_ns();
     for (int c = 0; c < CALLS; c++)
-        must(strads_store_read(b->store, b->table, BATCH, batch(b, c), b->out));
+        bench_check(
+            strads_store_read(b->store, b->table, BATCH, batch(b, c), b->out));
     return (now_ns() - from) / CALLS;
 }
 
@@ -101,7 +85,7 @@ static double time_two(struct bench *b)
     pthread_t thread;
     double from = now_ns();
     if (pthread_create(&thread, NULL, inc_thread, b) != 0)
-        must(strads_fail(STRADS_EIO, "no thread"));
+        bench_check(strads_fail(STRADS_EIO, "no thread"));
     (void)time_inc(b);
     pthread_join(thread, NULL);
     return (now_ns() - from) / CALLS;
@@ -114,12 +98,12 @@ static void make_bench(struct bench *b, const struct setup *setup)
                               .cols = setup->cols,
                               .sparse = setup->sparse};
     *b = (struct bench){.setup = setup};
-    must(strads_store_open(0, &b->store));
-    must(strads_store_create(b->store, &spec, &b->table));
-    b->rows = allocate(BATCHES * BATCH, sizeof *b->rows);
-    b->array = allocate((size_t)ROWS * setup->cols, sizeof *b->array);
-    b->delta = allocate((size_t)BATCH * setup->cols, sizeof *b->delta);
-    b->out = allocate((size_t)BATCH * setup->cols, sizeof *b->out);
+    bench_check(strads_store_open(0, &b->store));
+    bench_check(strads_store_create(b->store, &spec, &b->table));
+    b->rows = bench_reserve(BATCHES * BATCH, sizeof *b->rows);
+    b->array = bench_reserve((size_t)ROWS * setup->cols, sizeof *b->array);
+    b->delta = bench_reserve((size_t)BATCH * setup->cols, sizeof *b->delta);
+    b->out = bench_reserve((size_t)BATCH * setup->cols, sizeof *b->out);
     for (uint32_t i = 0; i < BATCHES * BATCH; i++)
         b->rows[i] = setup->scattered
                          ? (uint32_t)(strads_random_bits(1, 0, 0, i) % ROWS)

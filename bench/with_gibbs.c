@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bench/ending.h"
+
 typedef struct corpus {
     uint32_t documents, words, topics;
     double alpha, beta;
@@ -20,17 +22,6 @@ typedef struct corpus {
     uint32_t *length; /* [documents] */
     double *p;
 } corpus;
-
-static void *room(size_t n, size_t size)
-{
-    void *at = calloc(n + 1, size);
-
-    if (!at) {
-        (void)fprintf(stderr, "no memory left\n");
-        exit(1);
-    }
-    return at;
-}
 
 static void broken(const char *path)
 {
@@ -55,7 +46,8 @@ static void read_corpus(corpus *c, const char *path)
             c->document = realloc(c->document, most * sizeof *c->document);
             c->word = realloc(c->word, most * sizeof *c->word);
             if (!c->document || !c->word)
-                exit(1);
+                bench_check(strads_fail(STRADS_ENOMEM,
+                                        "no memory for %zu tokens", most));
         }
         for (; count; count--) {
             c->document[c->n] = d - 1;
@@ -129,12 +121,13 @@ int main(int argc, char **argv)
     gsl_rng *r = gsl_rng_alloc(gsl_rng_mt19937);
     gsl_rng_set(r, strtoul(argv[5], NULL, 10));
     read_corpus(&c, argv[1]);
-    c.topic = room(c.n, sizeof *c.topic);
-    c.in_document = room((size_t)c.documents * c.topics, sizeof(uint32_t));
-    c.of_word = room((size_t)c.words * c.topics, sizeof(uint32_t));
-    c.total = room(c.topics, sizeof *c.total);
-    c.length = room(c.documents, sizeof *c.length);
-    c.p = room(c.topics, sizeof *c.p);
+    c.topic = bench_reserve(c.n, sizeof *c.topic);
+    c.in_document =
+        bench_reserve((size_t)c.documents * c.topics, sizeof(uint32_t));
+    c.of_word = bench_reserve((size_t)c.words * c.topics, sizeof(uint32_t));
+    c.total = bench_reserve(c.topics, sizeof *c.total);
+    c.length = bench_reserve(c.documents, sizeof *c.length);
+    c.p = bench_reserve(c.topics, sizeof *c.p);
     for (size_t i = 0; i < c.n; i++)
         c.length[c.document[i]]++;
     for (int sweep = 1, next = 6; next < argc; sweep++) {

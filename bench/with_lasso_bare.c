@@ -23,7 +23,7 @@
 #include <strads/lasso.h>
 #include <strads/strads.h>
 
-#include "bench/bare_parts.h"
+#include "bench/ending.h"
 #include "bench/measuring.h"
 
 enum { GROUP = 64, THREADS_MAX = 64, SPINS = 20000 };

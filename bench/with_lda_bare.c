@@ -14,7 +14,7 @@
 #include <strads/lda.h>
 #include <strads/strads.h>
 
-#include "bench/bare_parts.h"
+#include "bench/ending.h"
 #include "bench/measuring.h"
 
 enum { SEED = 1, BLOCKS = 2 };

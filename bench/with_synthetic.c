@@ -17,18 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/ending.h"
+
 static const double TOPIC_MASS = 500, DOCUMENT_SHARE = 0.1; /* Dirichlet */
-
-static void *room(size_t n, size_t size)
-{
-    void *at = calloc(n + 1, size);
-
-    if (!at) {
-        (void)fprintf(stderr, "no memory left\n");
-        exit(1);
-    }
-    return at;
-}
 
 static FILE *create(const char *path)
 {
@@ -63,9 +54,9 @@ static void shuffle(gsl_rng *r, uint32_t *x, uint32_t n)
 static gsl_ran_discrete_t **draw_topics(gsl_rng *r, uint32_t topics,
                                         uint32_t words)
 {
-    gsl_ran_discrete_t **topic = room(topics, sizeof(*topic));
-    double *p = room(words, sizeof *p), all = 0;
-    uint32_t *place = room(words, sizeof *place);
+    gsl_ran_discrete_t **topic = bench_reserve(topics, sizeof(*topic));
+    double *p = bench_reserve(words, sizeof *p), all = 0;
+    uint32_t *place = bench_reserve(words, sizeof *place);
 
     shuffle(r, place, words);
     for (uint32_t w = 0; w < words; w++)
@@ -115,8 +106,8 @@ static void make_corpus(char **v)
     gsl_rng *r = gsl_rng_alloc(gsl_rng_taus2);
     gsl_rng_set(r, strtoul(v[4], NULL, 10) + 1);
     gsl_ran_discrete_t **topic = draw_topics(r, topics, words);
-    double *share = room(topics, sizeof *share);
-    uint32_t *word = room(LONGEST, sizeof *word);
+    double *share = bench_reserve(topics, sizeof *share);
+    uint32_t *word = bench_reserve(LONGEST, sizeof *word);
     FILE *out = create(v[5]);
 
     for (uint32_t d = 0; d < documents; d++) {
@@ -153,7 +144,7 @@ typedef struct ratings {
 
 static float *draw_factors(gsl_rng *r, uint32_t n, uint32_t rank, double bias)
 {
-    float *x = room((size_t)n * (rank + 1), sizeof *x);
+    float *x = bench_reserve((size_t)n * (rank + 1), sizeof *x);
     const double sd = sqrt(0.7 / sqrt(rank));
 
     for (size_t i = 0; i < (size_t)n * (rank + 1); i++)
@@ -165,8 +156,8 @@ static float *draw_factors(gsl_rng *r, uint32_t n, uint32_t rank, double bias)
 
 static gsl_ran_discrete_t *draw_popular(gsl_rng *r, uint32_t items)
 {
-    double *p = room(items, sizeof *p);
-    uint32_t *place = room(items, sizeof *place);
+    double *p = bench_reserve(items, sizeof *p);
+    uint32_t *place = bench_reserve(items, sizeof *place);
 
     shuffle(r, place, items);
     for (uint32_t i = 0; i < items; i++)
@@ -212,7 +203,7 @@ static void make_ratings(char **v)
     x.user = draw_factors(x.r, x.users, x.rank, 0.3);
     x.item = draw_factors(x.r, x.items, x.rank, 0.4);
     x.popular = draw_popular(x.r, x.items);
-    x.given = room(x.items, sizeof *x.given);
+    x.given = bench_reserve(x.items, sizeof *x.given);
     FILE *train = create(v[6]), *test = create(v[7]);
 
     for (uint32_t u = 0; u < x.users; u++)

@@ -124,16 +124,27 @@ Test(logistic_dual, many_columns_end_at_the_minimum)
     lasso_design_free(&d);
 }
 
+/* By rows and by columns, which come to the same. */
+static void fit_both_ways(const lasso_design *d,
+                          const strads_logistic_options *options,
+                          linear_fit *rows, linear_fit *columns)
+{
+    *rows = fit_dual(d, options, NULL);
+    *columns = logistic_design_fit(d, options, NULL);
+    cr_assert_eq(rows->err, STRADS_OK, "%s", strads_error_text());
+    cr_assert_eq(columns->err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(rows->end, STRADS_END_CONVERGED, "gap %g", rows->gap);
+    cr_expect_float_eq(rows->objective, columns->objective,
+                       1e-9 * rows->objective);
+}
+
 Test(logistic_dual, it_is_the_minimum_that_columns_find)
 {
     lasso_design d = design(90, 120, .3, 5);
     const strads_logistic_options o = {.c = 1};
-    linear_fit rows = fit_dual(&d, &o, NULL);
-    linear_fit columns = logistic_design_fit(&d, &o, NULL);
+    linear_fit rows, columns;
 
-    cr_assert_eq(columns.err, STRADS_OK, "%s", strads_error_text());
-    cr_expect_float_eq(rows.objective, columns.objective,
-                       1e-9 * rows.objective);
+    fit_both_ways(&d, &o, &rows, &columns);
     cr_expect_float_eq(rows.lambda, columns.lambda, 1e-15);
     cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
     linear_fit_free(&rows);
@@ -152,12 +163,8 @@ Test(logistic_dual, an_intercept_is_the_one_that_columns_find)
             const strads_logistic_options o = {.c = k == 2 ? 5 : 1,
                                                .intercept = true,
                                                .standardize = s > 0};
-            linear_fit rows = fit_dual(&d, &o, NULL);
-            linear_fit columns = logistic_design_fit(&d, &o, NULL);
-            cr_assert_eq(rows.err, STRADS_OK, "%s", strads_error_text());
-            cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
-            cr_expect_float_eq(rows.objective, columns.objective,
-                               1e-9 * rows.objective);
+            linear_fit rows, columns;
+            fit_both_ways(&d, &o, &rows, &columns);
             cr_expect_float_eq(rows.intercept, columns.intercept, 1e-4);
             cr_expect_lt(lasso_distance(&d, rows.w, columns.w), 1e-4);
             linear_fit_free(&rows);
@@ -180,12 +187,8 @@ Test(logistic_dual, standardised_columns_end_where_columns_find_them)
         for (uint64_t i = 0; i < d.rows; i++)
             lasso_design_col(&d, j)[i] *= pow(10, (double)(j % 9) - 4);
     const strads_logistic_options o = {.c = 1, .standardize = true};
-    linear_fit rows = fit_dual(&d, &o, NULL);
-    linear_fit columns = logistic_design_fit(&d, &o, NULL);
-    cr_assert_eq(rows.err, STRADS_OK, "%s", strads_error_text());
-    cr_expect_eq(rows.end, STRADS_END_CONVERGED, "gap %g", rows.gap);
-    cr_expect_float_eq(rows.objective, columns.objective,
-                       1e-9 * rows.objective);
+    linear_fit rows, columns;
+    fit_both_ways(&d, &o, &rows, &columns);
     for (uint64_t j = 0; j < d.cols; j++)
         cr_expect_float_eq(rows.w[j], columns.w[j],
                            1e-3 * fabs(columns.w[j]) +

@@ -1,7 +1,7 @@
-/* bench/bare_parts.h - what the loops without an engine share: they end with a
- * sentence, as programs do that are run by hand. */
-#ifndef BENCH_BARE_PARTS_H
-#define BENCH_BARE_PARTS_H
+/* bench/ending.h - programs that are run by hand end with a sentence when
+ * something fails. */
+#ifndef BENCH_ENDING_H
+#define BENCH_ENDING_H
 
 #include <stddef.h>
 

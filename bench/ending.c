@@ -1,4 +1,4 @@
-#include "bench/bare_parts.h"
+#include "bench/ending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
