@@ -152,6 +152,17 @@ if [ -c /dev/full ]; then
     done
 fi
 
+# A trace that outgrows its place costs no model. The command inherits that the
+# signal is ignored: there the write fails instead.
+trap '' XFSZ
+ulimit -S -f 8
+gives 1 lasso train one.svm --trace t.json --model traced.json --quiet
+ulimit -S -f unlimited
+trap - XFSZ
+says err "t.json"
+[ -s traced.json ] || fail "a trace that could not be written cost the model"
+[ ! -e t.json ] || fail "half a trace was left"
+
 # Programs
 refuses 2 'none.so: cannot be loaded' run none.so one.svm
 refuses 2 'cannot be loaded' run one.svm one.svm

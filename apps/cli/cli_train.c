@@ -290,10 +290,11 @@ static int train_job(cli_job *j)
         return cli_complain(err, CLI_BEFORE);
     }
     err = run(j);
-    if (!err) {
-        return cli_job_conclude(j);
+    int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
+    if (j->result) { /* a trace that cannot be finished costs no model */
+        const int end = cli_job_conclude(j);
+        return code ? code : end;
     }
-    int code = cli_complain(err, CLI_RUNNING);
     cli_log_end(&j->log, "error", NULL);
     (void)cli_log_close(&j->log);
     return code;

@@ -74,9 +74,7 @@ strads_err strads_run(const strads_program *program, const void *config,
         err = program->run ? sti_loop_run(&setup, &result)
                            : drive(&setup, &result);
     sti_setup_free(&setup, result != NULL);
-    if (err)
-        strads_result_free(result);
-    else
+    if (result)
         *out = result;
     return err;
 }

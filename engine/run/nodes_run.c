@@ -252,8 +252,6 @@ strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
         engine->mesh = NULL;
     }
     sti_setup_free(&setup, result != NULL);
-    if (err)
-        strads_result_free(result);
-    *out = err ? NULL : result;
+    *out = result;
     return err;
 }

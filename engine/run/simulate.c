@@ -122,14 +122,11 @@ strads_err strads_simulate(const strads_program *program, const void *config,
     strads_result *result = NULL;
     strads_err err = simulate(program, config, data, options, sim, NULL, NULL,
                               &result, &came);
-    if (err) {
-        strads_result_free(result);
-        return err;
-    }
-    *out = result;
-    if (outcome)
+    if (result)
+        *out = result;
+    if (result && outcome)
         *outcome = came;
-    return STRADS_OK;
+    return err;
 }
 
 /* ---- measuring --------------------------------------------------------- */

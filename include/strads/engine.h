@@ -142,7 +142,9 @@ typedef enum strads_end {
  * `data` and `options` (NULL: defaults) must outlive the call. *out is the
  * caller's to free. Blocks. Errors of the program come back as they are, with
  * their sentence. STRADS_EINVAL: an option, or a program that contradicts
- * itself. STRADS_ENOMEM. */
+ * itself. STRADS_ENOMEM. When all that fails is the end of options->trace, the
+ * result is in *out although an error is returned; after any other error *out
+ * is as it was. */
 STRADS_API strads_err strads_run(const strads_program *program,
                                  const void *config, const strads_data *data,
                                  const strads_engine_options *options,
@@ -209,7 +211,8 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
 /* Runs with the others, once. On a joined node *out stays NULL: the coordinator
- * has the result. STRADS_EMISMATCH: other data than the coordinator's.
+ * has the result; there it is as after strads_run, or NULL. STRADS_EMISMATCH:
+ * other data than the coordinator's.
  * STRADS_EPEER: a node was lost, or has failed with that sentence.
  * STRADS_ESTATE: it comes before strads_engine_keep, or for a second time. */
 STRADS_API strads_err strads_engine_run(strads_engine *engine,
