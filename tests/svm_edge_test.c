@@ -209,6 +209,78 @@ Test(svm_edge, columns_of_very_different_scale_still_meet_the_bounds)
     lasso_design_free(&d);
 }
 
+/* Columns of 1e-8 and 1e8 beside others of 1, all of which matter to y. */
+static lasso_design unequal_columns(uint64_t rows, uint64_t cols, bool classes,
+                                    uint64_t seed)
+{
+    const lasso_recipe recipe = {
+        .rows = rows, .cols = cols, .seed = seed, .density = 1, .noise = 1};
+    lasso_design d = classes ? svm_design_random(rows, cols, 1, seed)
+                             : lasso_design_random(&recipe);
+
+    for (uint64_t i = 0; i < rows; i++) {
+        lasso_design_col(&d, 0)[i] *= 1e-8;
+        lasso_design_col(&d, 1)[i] *= 1e8;
+    }
+    return d;
+}
+
+/* The gap at the fit's w and b, as a share of P. */
+static double gap_of(const lasso_design *design,
+                     const strads_svm_options *options, const svm_fit *fit)
+{
+    const svm_worth worth = svm_fit_worth(design, options, NULL, fit);
+
+    return (worth.primal - worth.dual) / worth.primal;
+}
+
+Test(svm_edge, losses_with_kinks_converge_on_columns_of_1e_minus_8_and_1e8)
+{
+    const strads_svm_options kinks[] = {{.loss = "hinge"},
+                                        {.loss = "hinge", .intercept = true},
+                                        {.loss = "epsilon", .epsilon = .1},
+                                        {.loss = "epsilon",
+                                         .epsilon = .1,
+                                         .intercept = true}};
+
+    for (uint64_t seed = 1; seed <= 5; seed++)
+        for (size_t k = 0; k < 4; k++) {
+            const strads_engine_options engine = {.workers = 1,
+                                                  .partitions = 1 << seed % 3,
+                                                  .deterministic = true,
+                                                  .tolerance = 1e-6,
+                                                  .max_rounds = 2000};
+            lasso_design d = unequal_columns(30 * seed, 4 * seed, k < 2, seed);
+            svm_fit fit = svm_fit_run(&d, &kinks[k], &engine);
+            cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+            cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, seed %d: gap %g",
+                         kinks[k].loss, (int)seed, fit.gap);
+            cr_expect_leq(fabs(gap_of(&d, &kinks[k], &fit)), 1.01e-6);
+            svm_fit_free(&fit);
+            lasso_design_free(&d);
+        }
+}
+
+Test(svm_edge, a_tolerance_below_rounding_ends_a_fit_near_the_optimum)
+{
+    const strads_engine_options engine = {.workers = 1,
+                                          .deterministic = true,
+                                          .tolerance = 1e-15,
+                                          .max_rounds = 2000};
+
+    for (size_t k = 0; k < 2; k++) {
+        const strads_svm_options options = {.loss = k ? "epsilon" : "hinge"};
+        lasso_design d = unequal_columns(60, 12, k == 0, 1);
+        svm_fit fit = svm_fit_run(&d, &options, &engine);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_STOPPED);
+        cr_expect_leq(gap_of(&d, &options, &fit), 1e-4, "%s: gap %g",
+                      options.loss, fit.gap);
+        svm_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
 Test(svm_edge, more_partitions_than_rows_and_a_single_column_train)
 {
     lasso_design d = svm_design_random(5, 1, 1, 2);

@@ -22,6 +22,10 @@
  * by entry. */
 #define DENSE .3
 
+/* What an average row adds to the diagonal, times this, is there at least: the
+ * lengths of a step that are looked at go down as far. */
+#define LEAST 1e-3
+
 /* sigma, told by how often b has been taken over: 4 C, times 4 each time. */
 static double sigma_of(const svm_local *local)
 {
@@ -33,7 +37,7 @@ size_t svm_partial_curve(const strads_task *task)
 {
     const size_t n = task->shape->cols + 1;
 
-    return n + n * (n + 1) / 2 + SVM_SUMS;
+    return 2 * n + n * (n + 1) / 2 + SVM_SUMS;
 }
 
 static strads_err reserve(svm_local *local)
@@ -46,11 +50,29 @@ static strads_err reserve(svm_local *local)
     local->panel = calloc(stride * SVM_PANEL_ROWS, sizeof(double));
     local->h = calloc(local->rows + 1, sizeof(double));
     local->held = calloc(local->rows + 1, sizeof(double));
-    return local->bend && local->panel && local->h && local->held
+    local->stiff = calloc(local->columns + 1, sizeof(double));
+    return local->bend && local->panel && local->h && local->held &&
+                   local->stiff
                ? STRADS_OK
                : strads_fail(STRADS_ENOMEM,
                              "no memory for the square of %llu columns",
                              (unsigned long long)local->columns);
+}
+
+/* sum x^2 of each column over the number of all rows: what an average row adds
+ * to the diagonal. */
+static void measure_columns(svm_local *local, const strads_share *share,
+                            double all)
+{
+    for (uint64_t i = 0; i < local->rows; i++) {
+        const linear_column x = svm_row_of(share, i);
+        for (uint64_t k = 0; k < x.n; k++) {
+            const double v = x.f64 ? x.f64[k] : (double)x.f32[k];
+            local->stiff[x.index ? x.index[k] : k] += v * v / all;
+        }
+    }
+    local->stiff[local->columns] =
+        local->bias * local->bias * (double)local->rows / all;
 }
 
 /* H += h x x' over the entries of a sparse row, lower half. */
@@ -158,23 +180,30 @@ static void pack(const svm_local *local, double *out)
     const size_t n = local->columns + 1;
     const size_t stride = svm_panel_stride((uint32_t)n);
 
+    for (size_t j = 0; j < n && !local->smooth; j++)
+        out[j] = LEAST * local->sigma * local->stiff[j];
+    out += n;
+
     for (size_t i = 0; i < n; i++) {
         memcpy(out, local->bend + i * stride, (i + 1) * sizeof(double));
         out += i + 1;
     }
 }
 
-/* X'c; X_J' diag(h) X_J, lower half, line by line; and what P at w and D at c
- * are made of. */
+/* X'c; what the diagonal should have at least; X_J' diag(h) X_J, lower half,
+ * line by line; and what P at w and D at c are made of. */
 strads_err svm_update_curve(strads_task *task)
 {
     svm_local *local = task->local;
     const strads_share *share = svm_share(local, task->share);
+    const bool first = !local->bend;
     const strads_err err = reserve(local);
     double *sums = task->partial + svm_partial_curve(task) - SVM_SUMS;
 
     if (err)
         return err;
+    if (first && !local->smooth)
+        measure_columns(local, share, (double)task->shape->rows);
     local->sigma = sigma_of(local);
     local->level = task->total[SVM_LEVEL];
     for (uint64_t i = 0; i < local->rows; i++) {

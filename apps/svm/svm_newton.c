@@ -14,6 +14,9 @@
  * that come before the first step, so many passes apart as docs/svm.md says. */
 enum { INNER_MAX = 200, VAIN_MAX = 12, SCANS_SMOOTH = 2, SCANS = 3 };
 
+/* A step that takes less than this share off P takes nothing off. */
+#define ROUNDING 1e-16
+
 static strads_err reserve(svm_state *state)
 {
     const size_t n = state->columns + 1;
@@ -41,13 +44,19 @@ static double gradient_wanted(const svm_state *state, double tolerance)
                             : size * pow(.1, 2 + (double)state->takes));
 }
 
-static void unpack(const svm_state *state, const double *packed)
+/* Where hardly a row of J has column i, only the penalty bends there, and a
+ * step would lead as much too far as the column is large: one more row, an
+ * average one, holds it. */
+static void unpack(const svm_state *state, const double *least,
+                   const double *packed)
 {
     const size_t n = state->columns + 1;
 
     for (size_t i = 0; i < n; i++) {
-        memcpy(state->matrix + i * n, packed, (i + 1) * sizeof(double));
-        state->matrix[i * n + i] += i < svm_penalised(state);
+        double *line = state->matrix + i * n;
+        memcpy(line, packed, (i + 1) * sizeof(double));
+        line[i] += line[i] < least[i] ? least[i] : 0;
+        line[i] += i < svm_penalised(state);
         packed += i + 1;
     }
 }
@@ -67,7 +76,7 @@ static void solve(strads_commit *commit, uint32_t n)
     const linear_kernels *kernels = linear_kernels_choose(0);
     double *d = state->direction;
 
-    unpack(state, commit->partial + n);
+    unpack(state, commit->partial + n, commit->partial + 2 * n);
     linear_factor(kernels, n, state->matrix);
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
@@ -76,16 +85,24 @@ static void solve(strads_commit *commit, uint32_t n)
         state->slope += d[j] * (w - commit->partial[j]);
         state->along += d[j] * w;
         state->reach += j < svm_penalised(state) ? d[j] * d[j] : 0;
-        commit->change[svm_place(state, j)] = d[j];
     }
+}
+
+static void go(strads_commit *commit, uint32_t n)
+{
+    svm_state *state = commit->state;
+
+    for (uint32_t j = 0; j < n; j++)
+        commit->change[svm_place(state, j)] = state->direction[j];
     svm_take_intercept(commit);
+    state->step = SVM_SLOPE;
 }
 
 strads_err svm_aggregate_curve(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const uint32_t n = (uint32_t)state->columns + 1;
-    const double *sums = commit->partial + n + (size_t)n * (n + 1) / 2;
+    const double *sums = commit->partial + 2 * n + (size_t)n * (n + 1) / 2;
     double gradient = 0;
     svm_point at = {0};
     strads_err err = reserve(state);
@@ -105,15 +122,17 @@ strads_err svm_aggregate_curve(strads_commit *commit)
     err = svm_certify(state, sums, at);
     if (err)
         return err;
-    if (state->gap <= commit->tolerance * state->primal ||
-        sqrt(gradient) <= gradient_wanted(state, commit->tolerance) ||
-        ++state->inner > INNER_MAX) {
-        state->inner = 0;
-        state->step = SVM_TAKE;
-        return STRADS_OK;
+    state->step = SVM_TAKE;
+    if (state->gap > commit->tolerance * state->primal &&
+        sqrt(gradient) > gradient_wanted(state, commit->tolerance) &&
+        ++state->inner <= INNER_MAX) {
+        solve(commit, n);
+        state->blunt = -state->slope <= ROUNDING * state->primal;
+        if (!state->blunt)
+            go(commit, n);
     }
-    solve(commit, n);
-    state->step = SVM_SLOPE;
+    if (state->step == SVM_TAKE)
+        state->inner = 0;
     return STRADS_OK;
 }
 
@@ -179,8 +198,11 @@ strads_err svm_aggregate_take(strads_commit *commit)
     svm_watch(state);
     if (state->gap < .9 * state->nearest)
         state->vain = 0;
+    else if (state->blunt) /* by rounding: nothing leads on from here */
+        state->stalled = true;
     else if (++state->vain >= VAIN_MAX)
         state->gave_up = true;
+    state->blunt = false;
     state->nearest = fmin(state->nearest, state->gap);
     if (state->gave_up)
         svm_level_take(commit);

@@ -131,7 +131,8 @@ typedef struct svm_local {
     double *anchor;     /* [rows] b at the last scan */
     double *z;          /* [rows] x'w where the last curve was taken */
     double *bend, *panel; /* svm_curve.c's own, */
-    double *h, *held;     /* [rows] h of now, and that `bend` is made of */
+    double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
+    double *stiff;        /* [columns + 1] and what an average row adds */
     double sigma;
     uint32_t takes;          /* how often c has become b */
     uint32_t *face;          /* [rows] those that are between their bounds, */
@@ -329,8 +330,9 @@ typedef struct svm_state {
     uint32_t step;
     uint32_t inner, takes, vain;
     bool gave_up;
-    double *matrix;             /* [(columns + 1)^2] */
-    double *direction;          /* [columns + 1] */
+    bool blunt;        /* the last step was too small to take anything off P */
+    double *matrix;    /* [(columns + 1)^2] */
+    double *direction; /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */
     double nearest;             /* the least gap so far */
 

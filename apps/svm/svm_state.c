@@ -130,6 +130,7 @@ void svm_close(void *opened)
     free(local->panel);
     free(local->h);
     free(local->held);
+    free(local->stiff);
     free(local->order);
     free(local->face);
     free(local->pull);

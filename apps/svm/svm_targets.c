@@ -45,7 +45,7 @@ void svm_begin_problem(svm_state *state)
     state->idle = 0;
     state->step = SVM_ASCEND;
     state->inner = state->takes = state->vain = 0;
-    state->gave_up = false;
+    state->gave_up = state->blunt = false;
     state->patience = 1;
     state->faced = INFINITY;
     state->level_step = 0;
