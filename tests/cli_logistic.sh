@@ -50,6 +50,13 @@ is_optimal() {
         fail "$1: a column's slope is $above above lambda"
 }
 
+# begins_at LOG MODEL NAME: a run's first objective is that of a model.
+begins_at() {
+    grep -m 1 '"event": "round"' "$1" >line
+    near "$(member line objective)" "$(member "$2" objective)" 1e-9 \
+        "$3 from its own model"
+}
+
 trains first "$party" --lambda 0.001 --intercept --workers 2 --seed 5
 is_optimal first 0.001
 # Little data is one thread's, and the log says so.
@@ -208,6 +215,23 @@ for k in soft soft2; do
     grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
 done
 cmp -s soft.bits soft2.bits || fail "softmax: 1 and 2 processes differ"
+# ... from a start and its intercepts, too
+# shellcheck disable=SC2086 # words
+trains warm three.svm $soft --start soft.json --tolerance 1e-7
+begins_at warm.jsonl soft.json softmax
+# shellcheck disable=SC2086 # words
+start first logistic train three.svm $soft --workers 1 --nodes 2 \
+    --start soft.json --tolerance 1e-7 --listen tcp://127.0.0.1:0 \
+    --model warm2.json
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+for k in warm warm2; do
+    grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
+done
+cmp -s warm.bits warm2.bits || fail "softmax starts: 1 and 2 processes differ"
 gives 0 simulate logistic three.svm --multiclass softmax --lambda 0.003 \
     --intercept --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
 tail -n 1 sim.jsonl >last
@@ -262,6 +286,10 @@ done
 cmp -s bits1 bits2 || fail "the dual: 1 and 2 workers differ"
 cmp -s bits1 bits3 || fail "the dual: 1 and 2 processes differ"
 [ "$(member bits1.json intercept)" != 0 ] || fail "the dual has no intercept"
+trains level "$party" --l1-ratio 0 --intercept --tolerance 1e-9
+trains warm "$party" --l1-ratio 0 --intercept --tolerance 1e-9 \
+    --start level.json
+begins_at warm.jsonl level.json "the dual"
 gives 0 simulate logistic-dual "$party" --partitions 4 --workers 4 \
     --cost 2ns --seed 3 --log sim.jsonl
 tail -n 1 sim.jsonl >last

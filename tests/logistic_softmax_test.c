@@ -11,12 +11,19 @@ enum { ROWS = 90, COLS = 24, CLASSES = LOGISTIC_DESIGN_CLASSES };
 
 static const double *const label = logistic_design_label;
 
+/* The first objective that a run reports; NAN before. */
+static void note_first(void *first, const strads_progress *progress)
+{
+    if (isnan(*(double *)first))
+        *(double *)first = progress->objective;
+}
+
 /* Trains from `start` [COLS x CLASSES], or from 0 (NULL), and hands out the
- * numbers [cols + intercept] x CLASSES. */
-static strads_result *train_from(const lasso_design *d,
-                                 const strads_logistic_options *options,
-                                 uint32_t workers, double tolerance,
-                                 const double *start)
+ * numbers [cols + intercept] x CLASSES. *first is the first objective. */
+static strads_result *train_noting(const lasso_design *d,
+                                   const strads_logistic_options *options,
+                                   uint32_t workers, double tolerance,
+                                   const double *start, double *first)
 {
     uint32_t param[COLS];
     const strads_engine_options engine = {.size = sizeof(engine),
@@ -25,12 +32,15 @@ static strads_result *train_from(const lasso_design *d,
                                           .deterministic = true,
                                           .tolerance = tolerance,
                                           .max_rounds = 400000,
+                                          .progress = note_first,
+                                          .progress_arg = first,
                                           .n_start = start ? COLS : 0,
                                           .start_param = param,
                                           .start_value = start};
     strads_data *data = NULL;
     strads_result *result = NULL;
 
+    *first = NAN;
     for (uint32_t j = 0; j < COLS; j++)
         param[j] = j;
     cr_assert_eq(lasso_design_data(d, 4, &data), STRADS_OK);
@@ -41,6 +51,16 @@ static strads_result *train_from(const lasso_design *d,
     cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED, "gap %g",
                  strads_result_progress(result)->gap);
     return result;
+}
+
+static strads_result *train_from(const lasso_design *d,
+                                 const strads_logistic_options *options,
+                                 uint32_t workers, double tolerance,
+                                 const double *start)
+{
+    double first;
+
+    return train_noting(d, options, workers, tolerance, start, &first);
 }
 
 static strads_result *train(const lasso_design *d,
@@ -209,6 +229,26 @@ Test(logistic_softmax, it_ends_there_from_any_start)
         cr_expect_float_eq(objective(&d, &f, &cases[o]),
                            strads_result_progress(result)->objective, 1e-9);
         strads_result_free(result);
+    }
+    lasso_design_free(&d);
+}
+
+Test(logistic_softmax, a_start_brings_its_intercepts)
+{
+    lasso_design d = logistic_design_classes(COLS, .7);
+
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        strads_logistic_options o = cases[1];
+        double first, without;
+        strads_result *cold = train(&d, &o, workers, 1e-8);
+        const double least = strads_result_progress(cold)->objective;
+        const softmax_fit f = read_fit(&d, cold, &o, NULL);
+        strads_result_free(train_noting(&d, &o, workers, 1e-7, f.w, &without));
+        o.start_intercept = f.b;
+        strads_result_free(train_noting(&d, &o, workers, 1e-7, f.w, &first));
+        cr_expect_float_eq(first, least, 1e-12, "%g above", first - least);
+        cr_expect_gt(without, least + 1e-6, "no intercept is missed");
+        strads_result_free(cold);
     }
     lasso_design_free(&d);
 }

@@ -18,7 +18,7 @@ static void complete(const void *state, strads_model *model)
     cli_train_intercepts(strads_logistic_intercepts(state), model);
 }
 
-/* The dual program has a use for them; the other finds its own. */
+/* The dual program and a softmax have a use for them; others find their own. */
 static bool start(void *config, const double *intercepts)
 {
     strads_logistic_options *o = config;
@@ -85,6 +85,7 @@ static const cli_train dual = {
     .name = "logistic train",
     .summary = summary,
     .options = "Logistic regression:",
+    .start = start,
     .resolve = resolve_dual,
     .complete = complete_dual,
     .describe = describe_dual,

@@ -223,11 +223,13 @@ static strads_err dispatch_product(strads_turn *turn)
     return strads_turn_dispatch(turn, LOGISTIC_PRODUCT, 1, &direction);
 }
 
+/* Of all columns; a softmax begins from the committed b, too. */
 static strads_err dispatch_moments(strads_turn *turn)
 {
     const logistic_state *state = turn->state;
+    const bool levels = state->softmax && state->options.intercept;
     const strads_block columns = {.id = LOGISTIC_MOMENTS_ID + state->target,
-                                  .n = (uint32_t)state->columns};
+                                  .n = (uint32_t)state->columns + levels};
 
     return strads_turn_dispatch(turn,
                                 state->width > 1 ? LOGISTIC_TARGET

@@ -450,13 +450,14 @@ strads_err logistic_ridge_judge(strads_commit *commit);
 strads_err logistic_ridge_factor(strads_commit *commit);
 strads_err logistic_ridge_multiply(strads_commit *commit);
 
-/* logistic_softmax.c: whether options and width ask for it; b at w = 0. */
+/* logistic_softmax.c: whether options and width ask for it. */
 bool logistic_is_softmax(const strads_logistic_options *options,
                          uint32_t width);
-double logistic_softmax_intercept(const strads_logistic_options *options,
-                                  const linear_classes *classes, uint32_t k);
-/* A worker's: margins at the start; another class's turn; a look at the
- * whole. */
+/* The b that a softmax with intercepts begins from: the start's, or log of the
+ * class's share, which is best where w = 0. */
+double logistic_softmax_intercept(const logistic_state *state, uint32_t k);
+/* A worker's: margins at the start, of the w and b in the task's block, which
+ * is of all parameters; another class's turn; a look at the whole. */
 strads_err logistic_softmax_start(const strads_task *task);
 void logistic_softmax_turn(strads_task *task);
 strads_err logistic_judge(strads_task *task);

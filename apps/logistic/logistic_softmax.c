@@ -92,7 +92,8 @@ strads_err logistic_softmax_start(const strads_task *task)
 {
     logistic_local *local = task->local;
     const uint32_t n = local->classes.n;
-    double b[LINEAR_LABELS_MAX];
+    const size_t at = (size_t)local->columns * n;
+    const strads_logistic_options *options = task->config;
 
     if (!local->all)
         local->all = calloc(local->rows * n + 1, sizeof(double));
@@ -102,10 +103,9 @@ strads_err logistic_softmax_start(const strads_task *task)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for %u margins of %llu rows", n,
                            (unsigned long long)local->rows);
-    for (uint32_t k = 0; k < n; k++)
-        b[k] = logistic_softmax_intercept(task->config, &local->classes, k);
-    for (uint64_t i = 0; i < local->rows; i++)
-        memcpy(margins_of(local, i), b, n * sizeof(double));
+    memset(local->all, 0, local->rows * n * sizeof(double));
+    for (uint64_t i = 0; i < local->rows && options->intercept; i++)
+        memcpy(margins_of(local, i), task->value + at, n * sizeof(double));
     add_start(task);
     logistic_forget(local); /* b and w, as committed */
     begin_turn(local, task->share, 0);
@@ -222,11 +222,11 @@ strads_err logistic_judge(strads_task *task)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-/* log of the class's share. */
-double logistic_softmax_intercept(const strads_logistic_options *options,
-                                  const linear_classes *classes, uint32_t k)
+double logistic_softmax_intercept(const logistic_state *state, uint32_t k)
 {
-    return options->intercept ? log(classes->sum[k] / classes->total) : 0;
+    const double *start = state->options.start_intercept;
+
+    return start ? start[k] : log(state->classes.sum[k] / state->classes.total);
 }
 
 /* After a class has been told of a change between laps. */

@@ -159,8 +159,8 @@ strads_err logistic_update_level(strads_task *task)
 
 /* ---- the coordinator --------------------------------------------------- */
 
-/* All b at their best where w is 0. A start value for b, which nobody has seen
- * yet, makes no difference. */
+/* All b at their best where w is 0. Where each problem has one b, the level
+ * phase finds the one that suits a start's w, whatever b it came with. */
 static strads_err set_first_intercepts(strads_commit *commit)
 {
     logistic_state *state = commit->state;
@@ -173,8 +173,7 @@ static strads_err set_first_intercepts(strads_commit *commit)
     for (uint32_t k = 0; k < state->width; k++) {
         state->b[k] =
             state->softmax
-                ? logistic_softmax_intercept(&state->options, &state->classes,
-                                             k)
+                ? logistic_softmax_intercept(state, k)
                 : logistic_first_intercept(&state->options, state->loops->loss,
                                            &state->classes, k);
         change[k] = state->b[k] - value[(size_t)last * state->width + k];

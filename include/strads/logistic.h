@@ -59,9 +59,11 @@ typedef struct strads_logistic_options {
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */
     const double *start_intercept; /* [k] b, beside start values of the
-                                      coefficients, for the dual program; others
-                                      find the b that suits these. The caller's;
-                                      NULL: 0 */
+                                      coefficients, for a softmax and the dual
+                                      program; others find the b that suits
+                                      these. The caller's; NULL: a softmax
+                                      begins with logs of the classes' shares,
+                                      the dual with 0 */
 } strads_logistic_options;
 
 /* The program: name "logistic", one parameter a column and, with an intercept,
