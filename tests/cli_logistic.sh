@@ -333,6 +333,11 @@ near "$(member last objective)" "$(member narrow1.json objective)" 2e-6 \
     "Newton's method, simulated"
 
 # Bounds and bad input
+for kind in "" "--l1-ratio 0 --c 1" "--classes -1,1 --intercept"; do
+    # shellcheck disable=SC2086 # words
+    gives 3 logistic train "$party" $kind --max-rounds 1 --quiet
+done
+gives 3 logistic path "$party" --max-rounds 1 --quiet
 gives 3 logistic train "$party" --lambda-ratio 0.001 --max-rounds 20 \
     --model bound.json
 gives 0 logistic predict bound.json "$party_test" --quiet

@@ -229,13 +229,21 @@ for kind in "--intercept" "--bias 2"; do
     gives 0 svm train "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
         --model cold.json --quiet
     # shellcheck disable=SC2086 # words
-    gives 0 svm train "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
+    gives 3 svm train "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
         --start cold.json --model warm.json --quiet
     near "$(member warm.json intercept)" "$(member cold.json intercept)" 1e-9 \
         "the intercept of a start"
 done
 gives 0 svm train "$party" --loss hinge --start cold.json
 says err "the start's intercept is left out"
+
+# A run that a bound ends before the gap is known has not converged either
+for kind in "--loss hinge" "--loss squared-hinge" "--l1-ratio 1"; do
+    # shellcheck disable=SC2086 # words
+    gives 3 svm train "$party" $kind --max-rounds 1 --model cut.json
+    says err "stopped by --max-rounds after 1 rounds" "gap 1.0e+00"
+done
+gives 3 svm train "$year_train" --loss epsilon --max-rounds 1
 
 # Little data is one thread's, and the log says so
 gives 0 svm train "$party" --workers 2 --log few.jsonl --quiet

@@ -158,16 +158,22 @@ static strads_err aggregate_search(strads_commit *commit)
 }
 
 /* Of all problems together. One whose turn has not come has no dual value yet
- * but 0. */
+ * but 0. Before anything has been looked at nothing is known of the gap, which
+ * tells the command that a run cut short there has not converged. */
 static strads_err logistic_objective(void *user, strads_report *report)
 {
     const logistic_state *state = user;
     double primal = 0, gap = 0;
 
+    if (state->softmax ? !(state->judged.primal > 0)
+                       : state->scans == 0 && state->target == 0) {
+        report->gap = 1;
+        return STRADS_OK;
+    }
     if (state->softmax) {
         gap = fmax(state->judged.primal - state->judged.dual, 0);
         report->objective = state->judged.primal / state->weight;
-        report->gap = state->judged.primal > 0 ? gap / state->judged.primal : 0;
+        report->gap = gap / state->judged.primal;
         report->nonzeros = state->judged.nonzeros;
         report->stop = state->judged.watch.stalled;
         return STRADS_OK;
@@ -329,6 +335,7 @@ static size_t partial_hessian(const strads_task *task)
 static const strads_phase phases[] = {
     [LOGISTIC_LABELS] = {.name = "labels",
                          .when = STRADS_WHEN_CALLED,
+                         .reports = true,
                          .merge = STRADS_MERGE_OWN,
                          .result = STRADS_RESULT_WORKERS,
                          .blind = true,

@@ -189,7 +189,7 @@ strads_err logistic_path_objective(void *user, strads_report *report)
 {
     const logistic_state *state = user;
 
-    report->objective = state->primal / state->weight;
+    report->objective = state->scans > 0 ? state->primal / state->weight : NAN;
     report->nonzeros = state->nonzeros;
     linear_path_report(state->path, state->options.lambda, report);
     return STRADS_OK;

@@ -106,14 +106,8 @@ strads_err svm_schedule(strads_turn *turn)
 
 static strads_err svm_objective(void *user, strads_report *report)
 {
-    const svm_state *state = user;
-
-    const svm_outcome all = svm_total(state);
-
-    report->objective = all.primal;
-    report->gap = all.primal > 0 ? all.gap / all.primal : 0;
-    report->nonzeros = all.supports;
-    report->stop = svm_ends_stalled(state);
+    svm_report(user, 1, report);
+    report->nonzeros = strads_svm_supports(user);
     return STRADS_OK;
 }
 
@@ -122,6 +116,7 @@ static strads_err svm_objective(void *user, strads_report *report)
 const strads_phase svm_phases[SVM_PHASES] = {
     [SVM_SURVEY] = {.name = "survey",
                     .when = STRADS_WHEN_CALLED,
+                    .reports = true,
                     .merge = STRADS_MERGE_OWN,
                     .result = STRADS_RESULT_WORKERS,
                     .partial = svm_partial_survey,

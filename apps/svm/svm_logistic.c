@@ -167,12 +167,8 @@ static strads_err objective(void *user, strads_report *report)
 {
     const svm_state *state = user;
 
-    const svm_outcome all = svm_total(state);
-
-    report->objective = all.primal * lambda_of(state);
-    report->gap = all.primal > 0 ? all.gap / all.primal : 0;
-    report->nonzeros = all.nonzeros;
-    report->stop = svm_ends_stalled(state);
+    svm_report(state, lambda_of(state), report);
+    report->nonzeros = svm_total(state).nonzeros;
     return STRADS_OK;
 }
 

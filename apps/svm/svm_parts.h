@@ -405,7 +405,10 @@ void svm_judge(svm_state *state, double tolerance);
 void svm_note_first_values(svm_state *state);
 /* Of all problems together. */
 svm_outcome svm_total(const svm_state *state);
-bool svm_ends_stalled(const svm_state *state);
+/* A report but for what it counts, with objectives times `unit`. Before the
+ * first scan nothing is known of the gap, which tells the command that a run
+ * cut short there has not converged. */
+void svm_report(const svm_state *state, double unit, strads_report *report);
 
 /* Where P and D are taken: squares of w and of X'b, with their bias if it is
  * penalised, and how far the two are apart. */

@@ -101,7 +101,12 @@ svm_outcome svm_total(const svm_state *state)
     return sum;
 }
 
-bool svm_ends_stalled(const svm_state *state)
+void svm_report(const svm_state *state, double unit, strads_report *report)
 {
-    return state->stalled && is_last(state);
+    const bool known = state->target > 0 || state->scans > 0;
+    const svm_outcome all = svm_total(state);
+
+    report->objective = known ? all.primal * unit : NAN;
+    report->gap = !known ? 1 : all.primal > 0 ? all.gap / all.primal : 0;
+    report->stop = state->stalled && is_last(state);
 }
