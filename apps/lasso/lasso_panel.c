@@ -66,8 +66,8 @@ static void multiply_lines(const panel *p, uint32_t k, uint64_t rows)
 
     four(p, p->line + k, p->line + n, a);
     for (uint32_t l = 0; l < m; l += LINEAR_TILE_SIDE) {
-        if (l >= p->tail && l + LINEAR_TILE_SIDE <= p->tail + k)
-            continue; /* mirrored */
+        if (l >= p->tail + k + LINEAR_TILE_SIDE)
+            break; /* mirrored */
         four(p, l, m, b);
         local->kernels->dot_tile(rows, a, b, sum);
         for (uint32_t i = 0; i < LINEAR_TILE_SIDE && k + i < n; i++)

@@ -26,14 +26,18 @@
 
 /* ---- one partition ----------------------------------------------------- */
 
-/* The columns of a block by row, kept by lasso_pairs.c: row i has the entries
- * start[i] to start[i + 1] - 1, in the order of columns. */
+/* Columns of pairs by row, kept by lasso_pairs.c, a stretch of rows at a time:
+ * its row i has the entries start[i] to start[i + 1] - 1, in the order of
+ * columns. */
+enum { LASSO_STRETCH = 1024 };
+
 typedef struct lasso_by_rows {
-    uint64_t *start; /* [rows + 2] */
+    uint32_t start[LASSO_STRETCH + 2];
     uint32_t *place; /* [room] a column's place in the block */
     double *value;   /* [room] */
-    double *line;    /* [columns] one column's products with the block */
     uint64_t room;
+    double *line;   /* [columns] one row, spread out */
+    uint64_t *next; /* [columns] a column's first entry beyond the stretch */
     uint32_t columns;
 } lasso_by_rows;
 
@@ -53,6 +57,8 @@ typedef struct lasso_local {
     uint32_t *touched;     /* the n_touched columns where it may not be 0 */
     uint64_t n_touched;
     lasso_by_rows by_rows;
+    double *strip; /* lasso_strip.c's room */
+    uint64_t room_strip;
 } lasso_local;
 
 /* lasso_state.c: what strads_program says of slots with these names. */
@@ -89,9 +95,13 @@ double lasso_sum(const lasso_local *local, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
 strads_err lasso_pairs(strads_task *task);
+/* Frees what it keeps between calls. */
+void lasso_drop_pairs(lasso_local *local);
 /* lasso_panel.c: the same for columns that are all but full, where those from
- * `tail` on are the block's own: of their square the upper half alone. */
+ * `tail` on are the block's own: of their square the lower half alone. */
 strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail);
+/* lasso_strip.c: the same for a few columns with many. */
+strads_err lasso_strip_pairs(const strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
 

@@ -75,10 +75,7 @@ void lasso_close(void *opened)
     if (local->root || local->weighted.by_col.f64)
         free((double *)(uintptr_t)local->weighted.by_col.f64);
     free(local->root);
-    free(local->by_rows.start);
-    free(local->by_rows.place);
-    free(local->by_rows.value);
-    free(local->by_rows.line);
+    lasso_drop_pairs(local);
     free(local);
 }
 

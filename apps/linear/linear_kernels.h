@@ -30,7 +30,7 @@ static inline linear_column linear_column_of(const strads_share *share,
                            .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
-enum { LINEAR_TILE_SIDE = 4 };
+enum { LINEAR_TILE_SIDE = 4, LINEAR_STRIP = 8 };
 
 /* The inner loops, one table for each kind of processor. */
 struct linear_kernels {
@@ -48,6 +48,11 @@ struct linear_kernels {
     void (*dot_tile)(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
                      const double *const b[LINEAR_TILE_SIDE],
                      double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE]);
+    /* sum[k] += x'v_k of the vectors that lie in a strip side by side, whose
+     * first line is row `from`: v_k has strip[(i - from) LINEAR_STRIP + k] in
+     * row i. */
+    void (*dot_strip)(const linear_column *x, uint64_t from,
+                      const double *strip, double sum[LINEAR_STRIP]);
 };
 
 extern const linear_kernels linear_kernels_portable;

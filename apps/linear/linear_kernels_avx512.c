@@ -245,13 +245,53 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
             sum[k][l] = _mm512_reduce_add_pd(s[k][l]);
 }
 
+/* A line of the strip is a vector; four sums hide what an addition takes. */
+#define DEFINE_DOT_STRIP(name, real)                                          \
+    static void name(uint64_t n, const uint32_t *index, const real *value,    \
+                     uint64_t from, const double *strip, double *sum)         \
+    {                                                                         \
+        __m512d s[4] = {_mm512_loadu_pd(sum), _mm512_setzero_pd(),            \
+                        _mm512_setzero_pd(), _mm512_setzero_pd()};            \
+        uint64_t k = 0;                                                       \
+        for (; k + 4 <= n; k += 4)                                            \
+            for (uint64_t i = 0; i < 4; i++)                                  \
+                s[i] = _mm512_fmadd_pd(_mm512_set1_pd((double)value[k + i]),  \
+                                       strip_line(index, k + i, from, strip), \
+                                       s[i]);                                 \
+        for (; k < n; k++)                                                    \
+            s[0] = _mm512_fmadd_pd(_mm512_set1_pd((double)value[k]),          \
+                                   strip_line(index, k, from, strip), s[0]);  \
+        _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_add_pd(s[0], s[1]),        \
+                                            _mm512_add_pd(s[2], s[3])));      \
+    }
+
+static inline __m512d strip_line(const uint32_t *index, uint64_t k,
+                                 uint64_t from, const double *strip)
+{
+    const uint64_t row = (index ? index[k] : k) - from;
+
+    return _mm512_loadu_pd(strip + row * LINEAR_STRIP);
+}
+DEFINE_DOT_STRIP(dot_strip_f64, double)
+DEFINE_DOT_STRIP(dot_strip_f32, float)
+
+static void dot_strip(const linear_column *x, uint64_t from,
+                      const double *strip, double sum[LINEAR_STRIP])
+{
+    if (x->f64)
+        dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
+    else
+        dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
+}
+
 static const linear_kernels avx512 = {.name = "avx512",
                                       .dot = dot,
                                       .add = add,
                                       .dot_full = dot_full,
                                       .dot_dense = dot_full_f64,
                                       .add_dense = add_dense,
-                                      .dot_tile = dot_tile};
+                                      .dot_tile = dot_tile,
+                                      .dot_strip = dot_strip};
 
 const linear_kernels *linear_kernels_avx512(void)
 {

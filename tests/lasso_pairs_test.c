@@ -1,0 +1,119 @@
+/* A set's pairs on a partition, in each way that they are computed, against a
+ * loop over dense columns: few and many that join, or others altogether; more
+ * rows than a stretch has; values of both types. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/lasso/lasso_parts.h"
+#include "strads/policy.h"
+
+enum { ROWS = 9000, COLUMNS = 90, SOME = 3 * ROWS / 2 };
+
+typedef struct fixture {
+    strads_share share;
+    lasso_local local;
+    uint64_t start[COLUMNS + 1];
+    uint32_t index[COLUMNS * SOME];
+    double f64[COLUMNS * SOME];
+    float f32[COLUMNS * SOME];
+    double dense[COLUMNS][ROWS];
+    double partial[COLUMNS * COLUMNS];
+} fixture;
+
+/* Column j has an entry in about one row of 3, 30 or 300; one is full, one
+ * empty. */
+static void fill(fixture *f, bool single)
+{
+    uint64_t n = 0;
+
+    memset(f, 0, sizeof(*f));
+    for (uint32_t j = 0; j < COLUMNS; j++) {
+        const double often = j % 3 == 0 ? 1. / 3 : j % 3 == 1 ? .03 : .003;
+        f->start[j] = n;
+        for (uint32_t i = 0; i < ROWS && j != 11; i++) {
+            if (j != 7 && strads_random_unit(1, 1, j, i) > often)
+                continue;
+            f->f32[n] = (float)(strads_random_unit(1, 2, j, i) - .4);
+            f->f64[n] = single ? (double)f->f32[n]
+                               : strads_random_unit(1, 3, j, i) - .4;
+            f->dense[j][i] = f->f64[n];
+            f->index[n++] = i;
+        }
+    }
+    f->start[COLUMNS] = n;
+    f->share = (strads_share){.partitions = 1,
+                              .rows = {.end = ROWS},
+                              .cols = {.end = COLUMNS},
+                              .by_col = {.lines = COLUMNS,
+                                         .nnz = n,
+                                         .start = f->start,
+                                         .index = f->index,
+                                         .f64 = single ? NULL : f->f64,
+                                         .f32 = single ? f->f32 : NULL}};
+    f->local = (lasso_local){.rows = ROWS,
+                             .columns = COLUMNS,
+                             .kernels = linear_kernels_choose(ROWS)};
+}
+
+static void expect_pairs(fixture *f, strads_block lines, strads_block against)
+{
+    strads_task task = {.share = &f->share,
+                        .local = &f->local,
+                        .block = lines,
+                        .against = against,
+                        .partial = f->partial};
+
+    memset(f->partial, 0, sizeof(f->partial));
+    cr_assert_eq(lasso_pairs(&task), STRADS_OK);
+    for (uint32_t k = 0; k < lines.n; k++)
+        for (uint32_t l = 0; l < against.n; l++) {
+            const double *a = f->dense[strads_block_param(&lines, k)];
+            const double *b = f->dense[strads_block_param(&against, l)];
+            double sum = 0;
+            for (uint32_t i = 0; i < ROWS; i++)
+                sum += a[i] * b[i];
+            cr_assert_float_eq(f->partial[k * against.n + l], sum, 1e-9,
+                               "%u of %u with %u of %u: %.17g, not %.17g", k,
+                               lines.n, l, against.n,
+                               f->partial[k * against.n + l], sum);
+        }
+}
+
+/* The last n of m columns, in no order, with all of them; then with others. */
+static void expect_sizes(fixture *f, uint32_t n, uint32_t m)
+{
+    uint32_t column[COLUMNS];
+
+    for (uint32_t j = 0; j < COLUMNS; j++)
+        column[j] = j * 37 % COLUMNS;
+    expect_pairs(f, (strads_block){.n = n, .param = column + m - n},
+                 (strads_block){.n = m, .param = column});
+    expect_pairs(f, (strads_block){.n = n, .param = column + m - n},
+                 (strads_block){.n = m - n, .param = column});
+}
+
+static void expect_all(bool single)
+{
+    static const uint32_t joining[] = {1, 2, 3, 8, 9, 24, 25, 60};
+    fixture *f = malloc(sizeof(*f));
+
+    cr_assert_not_null(f);
+    fill(f, single);
+    for (size_t k = 0; k < sizeof(joining) / sizeof(joining[0]); k++)
+        expect_sizes(f, joining[k], 61 + (uint32_t)k);
+    expect_sizes(f, 40, 40);
+    expect_sizes(f, 3, 4);
+    lasso_drop_pairs(&f->local);
+    free(f);
+}
+
+Test(lasso_pairs, are_products_of_columns_however_many_join)
+{
+    expect_all(false);
+}
+
+Test(lasso_pairs, of_single_precision_are_too)
+{
+    expect_all(true);
+}
