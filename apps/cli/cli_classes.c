@@ -104,10 +104,23 @@ static uint32_t find_probabilities(const classes *c, const double *sum,
     return c->of.n;
 }
 
+static bool writes_labels(const classes *c)
+{
+    return c->write && strcmp(c->write, "label") == 0;
+}
+
+static const char *name_of(const void *arg, const double *sum)
+{
+    const classes *c = arg;
+    return writes_labels(c)
+               ? cli_labels_name(&c->of, cli_labels_best(&c->of, sum))
+               : NULL;
+}
+
 static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const classes *c = arg;
-    if (c->write && strcmp(c->write, "label") == 0) {
+    if (writes_labels(c)) {
         out[0] = c->of.label[cli_labels_best(&c->of, sum)];
         return 1;
     }
@@ -154,6 +167,11 @@ static void tell(const void *arg, const cli_tally *tally)
     cli_predict_tell_strange(tally);
 }
 
+static const cli_labels *labels(const void *arg)
+{
+    return &((const classes *)arg)->of;
+}
+
 int cli_classes_predict(const char *program, const char *name, int argc,
                         char **argv)
 {
@@ -169,17 +187,14 @@ int cli_classes_predict(const char *program, const char *name, int argc,
         .check = read_labels,
         .many = true,
         .values = values,
+        .name_of = name_of,
         .judge = judge,
         .tell = tell,
+        .labels = labels,
     };
-    return cli_predict_main(&predict, argc, argv);
-}
-
-static cli_kind kind(const void *arg)
-{
-    const classes *c = arg;
-    return (
-        cli_kind){.n = c->of.n, .label = c->of.label, .probabilities = true};
+    const int code = cli_predict_main(&predict, argc, argv);
+    cli_labels_free(&c.of);
+    return code;
 }
 
 int cli_classes_evaluate(const char *program, const char *name, int argc,
@@ -192,7 +207,10 @@ int cli_classes_evaluate(const char *program, const char *name, int argc,
         .check = read_labels,
         .many = true,
         .judge = judge,
-        .kind = kind,
+        .labels = labels,
+        .probabilities = true,
     };
-    return cli_evaluate_main(&predict, name, argc, argv);
+    const int code = cli_evaluate_main(&predict, name, argc, argv);
+    cli_labels_free(&c.of);
+    return code;
 }

@@ -256,7 +256,7 @@ static strads_err write(const cli_trained *trained, const char *path)
                                         .seed = trained->seed,
                                         .partitions = strads_result_partitions(
                                             trained->result)}};
-    return cli_model_write(&model, path);
+    return cli_model_write(&model, path, trained->quiet);
 }
 
 int cli_cv_main(const cli_cv *cv, int argc, char **argv)

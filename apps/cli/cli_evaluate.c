@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "apps/linear/linear_evaluate.h"
+#include "cli_names.h"
 #include "cli_options.h"
 #include "cli_predict.h"
 #include "command.h"
@@ -78,30 +79,18 @@ static void evaluate_numbers(const cli_scores *s, bool json)
     print_number(json, "mae", "mean |error|", e.absolute);
 }
 
-static uint32_t given_class(const cli_kind *kind, const double *sum)
-{
-    uint32_t best = 0;
-    if (kind->n == 2) {
-        return sum[0] > 0;
-    }
-    for (uint32_t c = 1; c < kind->n; c++) {
-        best = sum[c] > sum[best] ? c : best;
-    }
-    return best;
-}
-
 /* Of two classes that of the second; of more the mean, each against the rest,
  * of those that rows have, with the mean of their intervals, which is no
  * narrower than its own. */
-static linear_interval find_auc(const cli_scores *s, const cli_kind *kind,
+static linear_interval find_auc(const cli_scores *s, const cli_labels *of,
                                 double *score, unsigned char *is_class)
 {
     linear_interval sum = {0};
     double n = 0;
-    for (uint32_t c = kind->n == 2; c < kind->n; c++) {
+    for (uint32_t c = of->n == 2; c < of->n; c++) {
         for (uint64_t i = 0; i < s->rows; i++) {
-            score[i] = s->sum[i * s->width + (kind->n == 2 ? 0 : c)];
-            is_class[i] = s->label[i] == kind->label[c];
+            score[i] = s->sum[i * s->width + (of->n == 2 ? 0 : c)];
+            is_class[i] = s->label[i] == of->label[c];
         }
         linear_interval auc = linear_evaluate_auc(s->rows, score, is_class);
         if (isfinite(auc.value)) {
@@ -119,17 +108,33 @@ static double share(uint64_t part, uint64_t all)
     return all > 0 ? (double)part / (double)all : 0;
 }
 
-static void print_class(bool json, bool first, double label,
-                        const class_tally *t)
+/* How class k begins. */
+static void print_label(bool json, const cli_labels *of, uint32_t k)
+{
+    const char *name = cli_labels_name(of, k);
+    if (json) {
+        (void)fputs(k > 0 ? ", {\"label\": " : "{\"label\": ", stdout);
+    } else {
+        (void)fputs("class ", stdout);
+    }
+    if (name && json) {
+        cli_json_text(stdout, name);
+    } else if (name) {
+        (void)printf("%-6s", name);
+    } else {
+        (void)printf(json ? "%.17g" : "%-6g", of->label[k]);
+    }
+}
+
+static void print_class(bool json, const class_tally *t)
 {
     double precision = share(t->both, t->given),
            recall = share(t->both, t->rows);
     linear_interval f1 = linear_evaluate_f1(t->both, t->given, t->rows);
-    (void)printf(json ? "%s{\"label\": %.17g, \"rows\": %" PRIu64
+    (void)printf(json ? ", \"rows\": %" PRIu64
                         ", \"precision\": %.9g, \"recall\": %.9g"
-                      : "%sclass %-6g %" PRIu64 " rows, precision %.4g, recall "
-                        "%.4g",
-                 json && !first ? ", " : "", label, t->rows, precision, recall);
+                      : " %" PRIu64 " rows, precision %.4g, recall %.4g",
+                 t->rows, precision, recall);
     if (json) {
         print_interval(true, "f1", NULL, f1);
         (void)putchar('}');
@@ -141,10 +146,10 @@ static void print_class(bool json, bool first, double label,
     }
 }
 
-static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
-                                   bool json)
+static strads_err evaluate_classes(const cli_scores *s, const cli_labels *of,
+                                   bool probabilities, bool json)
 {
-    class_tally *tally = calloc(kind->n, sizeof *tally);
+    class_tally *tally = calloc(of->n, sizeof *tally);
     double *score = calloc(s->rows + 1, sizeof *score);
     unsigned char *is_class = calloc(s->rows + 1, 1);
     uint64_t right = 0;
@@ -154,10 +159,10 @@ static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
         goto done;
     }
     for (uint64_t i = 0; i < s->rows; i++) {
-        uint32_t given = given_class(kind, s->sum + i * s->width);
-        bool good = s->label[i] == kind->label[given];
-        for (uint32_t c = 0; c < kind->n; c++) {
-            tally[c].rows += s->label[i] == kind->label[c];
+        uint32_t given = cli_labels_best(of, s->sum + i * s->width);
+        bool good = s->label[i] == of->label[given];
+        for (uint32_t c = 0; c < of->n; c++) {
+            tally[c].rows += s->label[i] == of->label[c];
         }
         tally[given].given++;
         tally[given].both += good;
@@ -165,15 +170,16 @@ static strads_err evaluate_classes(const cli_scores *s, const cli_kind *kind,
     }
     print_interval(json, "accuracy", "accuracy",
                    linear_evaluate_share(right, s->rows));
-    print_interval(json, "auc", "AUC", find_auc(s, kind, score, is_class));
-    if (kind->probabilities) {
+    print_interval(json, "auc", "AUC", find_auc(s, of, score, is_class));
+    if (probabilities) {
         print_interval(json, "log_loss", "log loss",
                        linear_evaluate_mean(s->rows, s->tally.loss,
                                             s->tally.squares));
     }
     (void)fputs(json ? ", \"classes\": [" : "", stdout);
-    for (uint32_t c = 0; c < kind->n; c++) {
-        print_class(json, c == 0, kind->label[c], &tally[c]);
+    for (uint32_t c = 0; c < of->n; c++) {
+        print_label(json, of, c);
+        print_class(json, &tally[c]);
     }
     (void)fputs(json ? "]" : "", stdout);
 done:
@@ -208,11 +214,11 @@ static strads_err evaluate(const cli_predict *predict, const char *model,
                           data);
     }
     if (!err) {
-        cli_kind kind =
-            predict->kind ? predict->kind(predict->arg) : (cli_kind){0};
+        const cli_labels *of = cli_predict_labels(predict);
         print_rows(&scores, options->json);
-        if (kind.n > 0) {
-            err = evaluate_classes(&scores, &kind, options->json);
+        if (of->n > 0) {
+            err = evaluate_classes(&scores, of, predict->probabilities,
+                                   options->json);
         } else {
             evaluate_numbers(&scores, options->json);
         }

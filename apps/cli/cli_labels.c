@@ -1,23 +1,63 @@
 #include "cli_labels.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/number_text.h"
+#include "strads/data.h"
+
+/* A name's number is its place: one that is there twice is wrong. */
+static bool add_name(cli_labels *l, const char *name)
+{
+    uint32_t number = 0;
+    if (!l->names && strads_names_new(&l->names) != STRADS_OK) {
+        return false;
+    }
+    l->label[l->n] = l->n;
+    return *name &&
+           strads_names_add(l->names, name, strlen(name), &number) ==
+               STRADS_OK &&
+           number == l->n;
+}
+
+/* The first one tells whether they are numbers. */
+static bool add_label(cli_labels *l, const char *text)
+{
+    double *label = &l->label[l->n];
+    const bool number = sti_number_parse(text, label);
+    return number ? !l->names : (l->n == 0 || l->names) && add_name(l, text);
+}
 
 bool cli_labels_read(const char *text, cli_labels *out)
 {
-    char *end;
-    for (out->n = 0; out->n < CLI_LABELS_MAX; text = end + 1) {
-        double *label = &out->label[out->n];
-        *label = strtod(text, &end);
-        if (end == text || !isfinite(*label)) {
+    char label[STRADS_LABEL_NAME_MAX + 1];
+    for (out->n = 0; out->n < CLI_LABELS_MAX;) {
+        const size_t size = strcspn(text, ",");
+        if (size >= sizeof label) {
+            return false;
+        }
+        memcpy(label, text, size);
+        label[size] = 0;
+        if (!add_label(out, label)) {
             return false;
         }
         out->n++;
-        if (*end != ',') {
-            return *end == 0 && out->n > 1;
+        if (text[size] == 0) {
+            return out->n > 1;
         }
+        text += size + 1;
     }
     return false;
+}
+
+void cli_labels_free(cli_labels *l)
+{
+    strads_names_free(l->names);
+    *l = (cli_labels){0};
+}
+
+const char *cli_labels_name(const cli_labels *l, uint32_t k)
+{
+    return l->names ? strads_names_at(l->names, k) : NULL;
 }
 
 uint32_t cli_labels_find(const cli_labels *l, double label)

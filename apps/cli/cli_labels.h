@@ -1,21 +1,27 @@
-/* cli_labels.h - the labels of a model's classes. */
+/* cli_labels.h - the labels of a model's classes: numbers, or names. */
 #ifndef CLI_LABELS_H
 #define CLI_LABELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "strads/names.h"
+
 enum { CLI_LABELS_MAX = 64 }; /* as the programs have it */
 
 /* Two classes share a sum, which is positive for the second of them; of more
- * each has a sum of its own. */
+ * each has a sum of its own. Start with {0}. */
 typedef struct cli_labels {
     uint32_t n; /* 0: the model's sums are numbers, not classes */
-    double label[CLI_LABELS_MAX];
+    double label[CLI_LABELS_MAX]; /* where they have names, 0, 1, ... */
+    strads_names *names;          /* NULL: they are numbers */
 } cli_labels;
 
-/* "LABEL,LABEL,...", as models' options name them: two at least, all finite. */
+/* "LABEL,LABEL,...", as models' options have them: two at least, all finite
+ * numbers or all names. False: they are not, or memory is short. */
 bool cli_labels_read(const char *text, cli_labels *out);
+
+void cli_labels_free(cli_labels *labels);
 
 /* How many sums a row has. */
 static inline uint32_t cli_labels_sums(const cli_labels *l)
@@ -28,5 +34,8 @@ uint32_t cli_labels_find(const cli_labels *l, double label);
 
 /* Which class the sums of a row speak for; the first of those that are even. */
 uint32_t cli_labels_best(const cli_labels *l, const double *sum);
+
+/* The name of class k; NULL: it is a number. */
+const char *cli_labels_name(const cli_labels *l, uint32_t k);
 
 #endif

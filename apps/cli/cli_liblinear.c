@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "cli_labels.h"
+#include "command.h"
 #include "engine/base/aside.h"
 #include "engine/base/number_text.h"
 #include "engine/run/model_parts.h"
@@ -327,27 +328,55 @@ static void write_number(FILE *file, double value)
     (void)fputs(text, file);
 }
 
-/* Labels are whole numbers there, and of two the positive one comes first. */
-static strads_err write_labels(FILE *file, const char *classes)
+/* Names become 1, 2, ...; people are told. */
+static void number_names(cli_labels *l, bool quiet)
 {
-    cli_labels l;
+    char list[CLI_LABELS_MAX * (STRADS_LABEL_NAME_MAX + 8)];
+    size_t at = 0;
 
-    if (!cli_labels_read(classes, &l))
-        return strads_fail(STRADS_EINVAL,
-                           "the model's classes are \"%s\", expected their "
-                           "labels with commas between",
-                           classes);
-    for (uint32_t k = 0; k < l.n; k++)
-        if (l.label[k] != floor(l.label[k]) || fabs(l.label[k]) > INT32_MAX)
+    for (uint32_t k = 0; k < l->n; k++) {
+        l->label[k] = k + 1;
+        at += (size_t)snprintf(list + at, sizeof(list) - at,
+                               "%s%" PRIu32 " is %s", k > 0 ? ", " : "", k + 1,
+                               cli_labels_name(l, k));
+    }
+    cli_say(quiet, "labels are whole numbers in liblinear's models: %s", list);
+}
+
+static strads_err check_whole(const cli_labels *l)
+{
+    for (uint32_t k = 0; k < l->n; k++)
+        if (l->label[k] != floor(l->label[k]) || fabs(l->label[k]) > INT32_MAX)
             return strads_fail(STRADS_EINVAL,
                                "the label %g is not a whole number, and "
                                "liblinear knows no others",
-                               l.label[k]);
-    (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", l.n);
-    for (uint32_t k = 0; k < l.n; k++)
-        (void)fprintf(file, " %.0f", l.label[l.n == 2 ? 1 - k : k]);
-    (void)fputc('\n', file);
+                               l->label[k]);
     return STRADS_OK;
+}
+
+/* Labels are whole numbers there, and of two the positive one comes first. */
+static strads_err write_labels(FILE *file, const char *classes, bool quiet)
+{
+    cli_labels l = {0};
+    strads_err err = STRADS_OK;
+
+    if (!cli_labels_read(classes, &l))
+        err = strads_fail(STRADS_EINVAL,
+                          "the model's classes are \"%s\", expected their "
+                          "labels with commas between",
+                          classes);
+    else if (l.names)
+        number_names(&l, quiet);
+    else
+        err = check_whole(&l);
+    if (!err) {
+        (void)fprintf(file, "nr_class %" PRIu32 "\nlabel", l.n);
+        for (uint32_t k = 0; k < l.n; k++)
+            (void)fprintf(file, " %.0f", l.label[l.n == 2 ? 1 - k : k]);
+        (void)fputc('\n', file);
+    }
+    cli_labels_free(&l);
+    return err;
 }
 
 static void write_weights(FILE *file, const strads_model *model)
@@ -370,7 +399,8 @@ static void write_weights(FILE *file, const strads_model *model)
     }
 }
 
-static strads_err write_liblinear(const strads_model *model, FILE *file)
+static strads_err write_liblinear(const strads_model *model, FILE *file,
+                                  bool quiet)
 {
     kind k = {0};
     strads_err err = find_solver(model, &k);
@@ -378,7 +408,7 @@ static strads_err write_liblinear(const strads_model *model, FILE *file)
     if (!err) {
         (void)fprintf(file, "solver_type %s\n", k.solver->name);
         if (k.solver->classifies)
-            err = k.classes ? write_labels(file, k.classes)
+            err = k.classes ? write_labels(file, k.classes, quiet)
                             : strads_fail(STRADS_EINVAL,
                                           "the model does not name its labels, "
                                           "which liblinear's have to");
@@ -415,7 +445,8 @@ strads_err cli_model_check(const char *path, const char *program,
     return err;
 }
 
-strads_err cli_model_write(const strads_model *model, const char *path)
+strads_err cli_model_write(const strads_model *model, const char *path,
+                           bool quiet)
 {
     sti_aside aside = {0};
 
@@ -423,7 +454,7 @@ strads_err cli_model_write(const strads_model *model, const char *path)
         return strads_model_write(model, path);
     strads_err err = sti_aside_open(path, &aside);
     if (!err)
-        err = write_liblinear(model, aside.file);
+        err = write_liblinear(model, aside.file, quiet);
     if (!err)
         err = sti_aside_commit(&aside);
     sti_aside_abandon(&aside);

@@ -12,8 +12,11 @@ strads_err cli_model_read(const char *path, const char *program,
                           strads_model **out);
 
 /* Writes one: for liblinear where the name ends in ".liblinear", else as
- * strads_model_write. STRADS_EINVAL: not a model that liblinear can have. */
-strads_err cli_model_write(const strads_model *model, const char *path);
+ * strads_model_write. Labels with names are numbered for liblinear, and unless
+ * `quiet` people are told how. STRADS_EINVAL: not a model that liblinear can
+ * have. */
+strads_err cli_model_write(const strads_model *model, const char *path,
+                           bool quiet);
 
 /* STRADS_EINVAL: a model of that program, with these options (JSON), cannot be
  * written to a file of that name. */

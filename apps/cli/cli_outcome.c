@@ -116,7 +116,7 @@ static strads_err write_common_model(const cli_job *j)
     if (j->train->complete) {
         j->train->complete(strads_result_state(j->result), model);
     }
-    err = cli_model_write(model, j->files.model);
+    err = cli_model_write(model, j->files.model, j->files.quiet);
     strads_model_free(model);
     return err;
 }

@@ -3,6 +3,7 @@
 #include "cli_predict.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,38 +93,63 @@ typedef struct prediction {
     cli_tally tally; /* afterwards */
 } prediction;
 
+/* Names and numbers have no label in common: then it is none of the model's. */
+static double label_of(const cli_predict *predict, const strads_share *share,
+                       uint64_t i)
+{
+    const bool named = cli_predict_labels(predict)->names != NULL;
+    return named == (share->label_names != NULL) ? share->label[i] : NAN;
+}
+
+static void write_row(const cli_predict *predict, scorer *s, FILE *out)
+{
+    char text[STI_NUMBER_SIZE];
+    const char *name =
+        predict->name_of ? predict->name_of(predict->arg, s->sum) : NULL;
+    if (name) {
+        (void)fprintf(out, "%s\n", name);
+        return;
+    }
+    uint32_t n = predict->values(predict->arg, s->sum, s->told);
+    for (uint32_t k = 0; k < n; k++) {
+        (void)sti_number_format(s->told[k], text);
+        (void)fputs(text, out);
+        (void)fputc(k + 1 < n ? ' ' : '\n', out);
+    }
+}
+
 static strads_err predict_all(void *arg, FILE *out)
 {
     prediction *p = arg;
     const cli_predict *predict = p->predict;
     const strads_share *share = p->share;
     scorer *s = p->s;
-    char text[STI_NUMBER_SIZE];
     for (uint64_t i = 0; i < share->by_row.lines; i++) {
         add_up_row(&share->by_row, i, s);
-        uint32_t n = predict->values(predict->arg, s->sum, s->told);
-        for (uint32_t k = 0; k < n; k++) {
-            (void)sti_number_format(s->told[k], text);
-            (void)fputs(text, out);
-            (void)fputc(k + 1 < n ? ' ' : '\n', out);
-        }
+        write_row(predict, s, out);
         if (share->label) {
-            predict->judge(predict->arg, s->sum, share->label[i], &p->tally);
+            predict->judge(predict->arg, s->sum, label_of(predict, share, i),
+                           &p->tally);
         }
     }
     p->tally.rows = share->label ? share->by_row.lines : 0;
     return STRADS_OK;
 }
 
-static strads_err read_rows(const char *path, const strads_model *model,
+/* Names are numbered as the model has them. */
+static strads_err read_rows(const cli_predict *predict, const char *path,
+                            const strads_model *model,
                             const predict_options *options, strads_data **out)
 {
+    const cli_labels *labels = cli_predict_labels(predict);
     strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
         .threads = options->workers,
         .min_cols = model->columns,
         .labels_path = options->labels,
+        .named_labels = labels->n > 0,
+        .label_names = labels->names,
     };
     cli_cost_tell(options->quiet, path, &wanted);
     return strads_data_read(path, &wanted, out);
@@ -187,7 +213,7 @@ static strads_err pair_read(const cli_predict *predict, const char *model_path,
         err = check_model(predict, model_path, p->model);
     }
     if (!err) {
-        err = read_rows(data_path, p->model, options, &p->data);
+        err = read_rows(predict, data_path, p->model, options, &p->data);
     }
     return err ? err : scorer_make(p->model, strads_data_cols(p->data), &p->s);
 }
@@ -222,8 +248,8 @@ static strads_err take_scores(const cli_predict *predict,
     for (uint64_t i = 0; i < rows; i++) {
         add_up_row(&share->by_row, i, s);
         memcpy(out->sum + i * s->width, s->sum, s->width * sizeof *s->sum);
-        out->label[i] = share->label[i];
-        predict->judge(predict->arg, s->sum, share->label[i], &out->tally);
+        out->label[i] = label_of(predict, share, i);
+        predict->judge(predict->arg, s->sum, out->label[i], &out->tally);
     }
     out->rows = rows;
     return STRADS_OK;

@@ -3,6 +3,7 @@
 #ifndef CLI_PREDICT_H
 #define CLI_PREDICT_H
 
+#include "cli_labels.h"
 #include "strads/strads.h"
 
 /* What is known of rows that have labels. */
@@ -11,14 +12,6 @@ typedef struct cli_tally {
     uint64_t strange;     /* rows whose label is none of the model's */
     double loss, squares; /* sums of the rows' losses, and of their squares */
 } cli_tally;
-
-/* What a model's sums mean. */
-typedef struct cli_kind {
-    uint32_t n;          /* classes; 0: the sum is the number predicted */
-    const double *label; /* [n]; of two the second where the sum is above 0,
-                            of more the one with the largest sum */
-    bool probabilities;  /* the tally's loss is a log loss */
-} cli_kind;
 
 typedef struct cli_predict {
     const char *program;          /* whose models it takes */
@@ -32,13 +25,25 @@ typedef struct cli_predict {
     /* What is written for a row with these sums, one for each number that the
      * model has a column: `out` has room for as many; returns how many. */
     uint32_t (*values)(const void *arg, const double *sum, double *out);
+    /* What is written instead, where that is a name: NULL otherwise. The slot
+     * may be NULL. */
+    const char *(*name_of)(const void *arg, const double *sum);
     /* Adds a row to the tally; says for people what came of it. */
     void (*judge)(const void *arg, const double *sum, double label,
                   cli_tally *tally);
     void (*tell)(const void *arg, const cli_tally *tally);
-    /* After `check`; NULL: numbers. */
-    cli_kind (*kind)(const void *arg);
+    /* After `check`: the classes that the sums tell apart; NULL, or none of
+     * them: the sum is the number predicted. */
+    const cli_labels *(*labels)(const void *arg);
+    bool probabilities; /* of classes: the tally's loss is a log loss */
 } cli_predict;
+
+/* None where the program has none. */
+static inline const cli_labels *cli_predict_labels(const cli_predict *predict)
+{
+    static const cli_labels none = {0};
+    return predict->labels ? predict->labels(predict->arg) : &none;
+}
 
 /* For people: rows whose label no model of these classes can tell. */
 void cli_predict_tell_strange(const cli_tally *tally);

@@ -59,6 +59,8 @@ static strads_err read_data(cli_job *j)
         .values = j->files.f32 ? STRADS_F32 : j->train->program->values,
         .threads = j->engine.workers,
         .labels_path = j->files.labels,
+        .named_labels = j->train->program->named_labels &&
+                        j->train->program->named_labels(j->config),
     };
     strads_err err = STRADS_OK;
     if (j->nodes) {

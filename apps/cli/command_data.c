@@ -58,7 +58,7 @@ static void put_number(json_t *object, const char *name, double value,
 static void print_json(const char *path, const strads_data_summary *s)
 {
     char checksum[17];
-    bool labels = s->distinct_labels > 0;
+    bool numbers = s->distinct_labels > 0 && !s->named_labels;
     json_t *info = json_object();
     (void)snprintf(checksum, sizeof checksum, "%016" PRIx64, s->checksum);
     put_string(info, "path", path);
@@ -71,10 +71,12 @@ static void print_json(const char *path, const strads_data_summary *s)
     put_count(info, "empty_columns", s->empty_cols);
     put_count(info, "longest_row", s->max_row_nnz);
     put_count(info, "longest_column", s->max_col_nnz);
-    put_number(info, "label_min", s->label_min, labels);
-    put_number(info, "label_max", s->label_max, labels);
-    put_number(info, "label_mean", s->label_mean, labels);
+    put_number(info, "label_min", s->label_min, numbers);
+    put_number(info, "label_max", s->label_max, numbers);
+    put_number(info, "label_mean", s->label_mean, numbers);
     put_count(info, "distinct_labels", s->distinct_labels);
+    (void)json_object_set_new(info, "named_labels",
+                              json_boolean(s->named_labels));
     put_number(info, "value_min", s->value_min, s->nnz > 0);
     put_number(info, "value_max", s->value_max, s->nnz > 0);
     put_count(info, "index_base", s->index_base);
@@ -97,6 +99,11 @@ static void print_labels(const strads_data_summary *s)
     const char *more = s->distinct_labels >= 1000 ? " or more" : "";
     if (s->distinct_labels == 0) {
         (void)printf("labels       none\n");
+        return;
+    }
+    if (s->named_labels) {
+        (void)printf("labels       names, %" PRIu64 " different ones\n",
+                     s->distinct_labels);
         return;
     }
     (void)printf("labels       %.6g to %.6g, mean %.6g, %" PRIu64
@@ -138,6 +145,7 @@ static strads_err show(const char *path, const info_options *options)
         .size = sizeof wanted,
         .threads = options->workers,
         .labels_path = options->labels,
+        .named_labels = true,
     };
     strads_err err = cli_data_kind_find(options->kind, &wanted.kind);
     if (!err) {

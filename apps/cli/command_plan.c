@@ -137,6 +137,7 @@ static strads_err weigh(const plan_options *o, double *block, double *partition)
     strads_data_options options = {.size = sizeof options,
                                    .partitions = o->partitions,
                                    .layout = STRADS_LAYOUT_COLS,
+                                   .named_labels = true,
                                    .threads = o->workers};
     strads_data *data = NULL;
     strads_err err = cli_data_kind_find(o->kind, &options.kind);

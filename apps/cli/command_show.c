@@ -69,6 +69,9 @@ static char *read_labels(const strads_model *model)
     return labels;
 }
 
+/* Room for a label: a name, or a number. */
+enum { LABEL_SIZE = STRADS_LABEL_NAME_MAX + 1 };
+
 /* The label of sum `output`, and how long it is. */
 static const char *label_of(const char *labels, uint32_t output, int *length)
 {
@@ -115,7 +118,10 @@ static void put_line(FILE *out, const char *labels, uint64_t column,
     (void)fprintf(out, "%" PRIu64 ",", column);
     cli_csv_text(out, name);
     if (label) {
-        (void)fprintf(out, ",%.*s", length, label);
+        char text[LABEL_SIZE];
+        (void)snprintf(text, sizeof text, "%.*s", length, label);
+        (void)fputc(',', out);
+        cli_csv_text(out, text);
     }
     (void)fputc(',', out);
     cli_csv_number(out, value);

@@ -23,6 +23,8 @@ strads_err cli_sim_read(const cli_sim *sim, uint32_t partitions,
         .kind = sim->program->kind,
         .values = sim->words.f32 ? STRADS_F32 : sim->program->values,
         .labels_path = sim->words.labels,
+        .named_labels = sim->program->named_labels &&
+                        sim->program->named_labels(sim->config),
     };
     return strads_data_read(sim->data_path, &options, out);
 }

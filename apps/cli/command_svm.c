@@ -169,7 +169,6 @@ static strads_err read_labels(void *arg, const char *path,
     const char *classes =
         json_string_value(json_object_get(options, "classes"));
     bool good = loss != NULL;
-    m->of.n = 0;
     if (loss && strstr(loss, "hinge")) {
         good = classes && cli_labels_read(classes, &m->of);
     }
@@ -183,10 +182,23 @@ static strads_err read_labels(void *arg, const char *path,
                               path);
 }
 
+static bool writes_decisions(const machine *m)
+{
+    return m->write && strcmp(m->write, "decision") == 0;
+}
+
+static const char *name_of(const void *arg, const double *sum)
+{
+    const machine *m = arg;
+    return m->of.n && !writes_decisions(m)
+               ? cli_labels_name(&m->of, cli_labels_best(&m->of, sum))
+               : NULL;
+}
+
 static uint32_t values(const void *arg, const double *sum, double *out)
 {
     const machine *m = arg;
-    bool decision = m->write && strcmp(m->write, "decision") == 0;
+    bool decision = writes_decisions(m);
     const uint32_t n = decision ? cli_labels_sums(&m->of) : 1;
     memcpy(out, sum, n * sizeof *out);
     if (m->of.n && !decision) {
@@ -219,6 +231,11 @@ static void tell(const void *arg, const cli_tally *tally)
     }
 }
 
+static const cli_labels *labels(const void *arg)
+{
+    return &((const machine *)arg)->of;
+}
+
 int cli_svm_predict(int argc, char **argv)
 {
     machine m = {0};
@@ -233,16 +250,14 @@ int cli_svm_predict(int argc, char **argv)
         .check = read_labels,
         .many = true,
         .values = values,
+        .name_of = name_of,
         .judge = judge,
         .tell = tell,
+        .labels = labels,
     };
-    return cli_predict_main(&predict, argc, argv);
-}
-
-static cli_kind kind(const void *arg)
-{
-    const machine *m = arg;
-    return (cli_kind){.n = m->of.n, .label = m->of.label};
+    const int code = cli_predict_main(&predict, argc, argv);
+    cli_labels_free(&m.of);
+    return code;
 }
 
 int cli_svm_evaluate(int argc, char **argv)
@@ -254,7 +269,9 @@ int cli_svm_evaluate(int argc, char **argv)
         .check = read_labels,
         .many = true,
         .judge = judge,
-        .kind = kind,
+        .labels = labels,
     };
-    return cli_evaluate_main(&predict, "svm evaluate", argc, argv);
+    const int code = cli_evaluate_main(&predict, "svm evaluate", argc, argv);
+    cli_labels_free(&m.of);
+    return code;
 }

@@ -63,13 +63,56 @@ static bool is_given(const char *text)
     return text && *text;
 }
 
-strads_err linear_classes_read(const char *text, linear_classes *out)
+/* The label at *text, a name's number where labels have names. */
+static bool read_label(const char **text, const char *ends,
+                       const strads_names *names, double *out)
 {
-    const char *at = text;
+    const size_t size = strcspn(*text, ends);
+    uint32_t number;
+
+    if (!names)
+        return read_number(text, ends, out);
+    if (!strads_names_find(names, *text, size, &number))
+        return false;
+    *out = number;
+    *text += size;
+    return true;
+}
+
+/* As people write it. */
+enum { LABEL_TEXT = STRADS_LABEL_NAME_MAX + 1 };
+static const char *write_label(const strads_names *names, double label,
+                               const char *form, char out[LABEL_TEXT])
+{
+    if (names && label < strads_names_count(names))
+        return strads_names_at(names, (uint32_t)label);
+    (void)snprintf(out, LABEL_TEXT, form, label);
+    return out;
+}
+
+static strads_err no_such_classes(const char *text, const char *at,
+                                  const strads_names *names)
+{
+    if (names && *at && strcspn(at, ",") > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "--classes %s: no row has the label %.*s, or it is "
+                           "there twice; expected 2 to %d of the data's labels",
+                           text, (int)strcspn(at, ","), at, LINEAR_LABELS_MAX);
+    return strads_fail(STRADS_EINVAL,
+                       "--classes %s: expected 2 to %d different labels, "
+                       "LABEL,LABEL,...",
+                       text, LINEAR_LABELS_MAX);
+}
+
+strads_err linear_classes_read(const char *text, const strads_names *names,
+                               linear_classes *out)
+{
+    const char *at = text, *begin = text;
 
     for (out->n = 0; out->n < LINEAR_LABELS_MAX;) {
         double *label = &out->label[out->n];
-        bool good = read_number(&at, ",", label);
+        begin = at;
+        bool good = read_label(&at, ",", names, label);
         for (uint32_t k = 0; k < out->n && good; k++)
             good = out->label[k] != *label;
         if (!good)
@@ -82,10 +125,7 @@ strads_err linear_classes_read(const char *text, linear_classes *out)
                                             "or more",
                                             text);
     }
-    return strads_fail(STRADS_EINVAL,
-                       "--classes %s: expected 2 to %d different labels, "
-                       "LABEL,LABEL,...",
-                       text, LINEAR_LABELS_MAX);
+    return no_such_classes(text, begin, names);
 }
 
 static bool find_class(const linear_classes *classes, double label,
@@ -98,14 +138,20 @@ static bool find_class(const linear_classes *classes, double label,
 }
 
 /* "LABEL=WEIGHT,...": each label a class, each weight above 0. */
-static strads_err read_class_weights(const char *text, linear_classes *out)
+static strads_err read_class_weights(const char *text,
+                                     const strads_names *names,
+                                     linear_classes *out)
 {
     const char *at = text;
 
     for (;;) {
-        double label, weight;
+        const char *begin = at;
+        double label = NAN, weight;
         uint32_t k;
-        if (!read_number(&at, "=", &label) || *at++ != '=' ||
+        const size_t size = strcspn(begin, "=");
+        const bool known = read_label(&at, "=", names, &label);
+        at = names ? begin + size : at; /* of another name, too */
+        if ((!known && !names) || *at++ != '=' ||
             !read_number(&at, ",", &weight) || !(weight > 0))
             return strads_fail(STRADS_EINVAL,
                                "--class-weight %s: expected balanced, none, or "
@@ -113,33 +159,38 @@ static strads_err read_class_weights(const char *text, linear_classes *out)
                                text);
         if (!find_class(out, label, &k))
             return strads_fail(STRADS_EINVAL,
-                               "--class-weight %s: no row has the label %g",
-                               text, label);
+                               "--class-weight %s: no row has the label %.*s",
+                               text, (int)size, begin);
         out->weight[k] = weight;
         if (!*at++)
             return STRADS_OK;
     }
 }
 
-static strads_err check_labels(const linear_survey *survey)
+static strads_err check_labels(const linear_survey *survey,
+                               const strads_names *names)
 {
     const int n = (int)survey->n;
+    char text[3][LABEL_TEXT];
 
     if (n == 0)
         return strads_fail(STRADS_EFORMAT,
                            "there are no rows; expected rows of two classes");
     if (n == 1)
         return strads_fail(STRADS_EFORMAT,
-                           "all rows have the label %g; expected labels of two "
+                           "all rows have the label %s; expected labels of two "
                            "values",
-                           survey->label[0]);
+                           write_label(names, survey->label[0], "%g", text[0]));
     if (n > LINEAR_LABELS_MAX)
-        return strads_fail(STRADS_EFORMAT,
-                           "there are more than %d different labels (%g, %g, "
-                           "%g, ...); expected classes: for numbers use strads "
-                           "lasso",
-                           LINEAR_LABELS_MAX, survey->label[0],
-                           survey->label[1], survey->label[2]);
+        return strads_fail(
+            STRADS_EFORMAT,
+            "there are more than %d different labels (%s, %s, %s, ...); "
+            "expected classes%s",
+            LINEAR_LABELS_MAX,
+            write_label(names, survey->label[0], "%g", text[0]),
+            write_label(names, survey->label[1], "%g", text[1]),
+            write_label(names, survey->label[2], "%g", text[2]),
+            names ? "" : ": for numbers use strads lasso");
     return STRADS_OK;
 }
 
@@ -148,24 +199,28 @@ static strads_err match(const linear_class_options *options,
                         const linear_survey *survey, linear_classes *out)
 {
     const uint32_t n = (uint32_t)survey->n;
+    char text[LABEL_TEXT];
     uint32_t k;
 
     for (uint32_t i = 0; i < n; i++) {
         if (!find_class(out, survey->label[i], &k))
             return strads_fail(STRADS_EINVAL,
-                               "--classes %s: there are rows with the label %g",
-                               options->classes, survey->label[i]);
+                               "--classes %s: there are rows with the label %s",
+                               options->classes,
+                               write_label(options->names, survey->label[i],
+                                           "%g", text));
         out->sum[k] = survey->weight[i];
     }
     for (k = 0; k < out->n; k++)
         if (!(out->sum[k] > 0))
             return strads_fail(STRADS_EFORMAT,
-                               "%s with the label %g; expected rows of each "
+                               "%s with the label %s; expected rows of each "
                                "class",
                                is_given(options->weights)
                                    ? "no row has a weight above 0"
                                    : "there is no row",
-                               out->label[k]);
+                               write_label(options->names, out->label[k], "%g",
+                                           text));
     return STRADS_OK;
 }
 
@@ -174,13 +229,13 @@ strads_err linear_classes_of(const linear_class_options *options,
 {
     const char *weights = options->class_weight;
     double sum = 0;
-    strads_err err = check_labels(survey);
+    strads_err err = check_labels(survey, options->names);
 
     *out = (linear_classes){.n = (uint32_t)survey->n};
     for (uint32_t k = 0; k < out->n && !err; k++)
         out->label[k] = survey->label[k];
     if (!err && is_given(options->classes))
-        err = linear_classes_read(options->classes, out);
+        err = linear_classes_read(options->classes, options->names, out);
     if (!err)
         err = match(options, survey, out);
     if (err)
@@ -193,7 +248,7 @@ strads_err linear_classes_of(const linear_class_options *options,
         for (uint32_t k = 0; k < out->n; k++)
             out->weight[k] = sum / (out->n * out->sum[k]);
     else if (is_given(weights) && strcmp(weights, "none") != 0)
-        err = read_class_weights(weights, out);
+        err = read_class_weights(weights, options->names, out);
     out->total = 0;
     for (uint32_t k = 0; k < out->n; k++)
         out->total += out->sum[k] *= out->weight[k];
@@ -212,6 +267,7 @@ static void survey_share(const strads_share *share, uint64_t rows,
 strads_err linear_classes_count(const char *text, const strads_data *data,
                                 uint32_t *out)
 {
+    const strads_names *names = strads_data_label_names(data);
     const strads_share *share;
     linear_survey survey = {0};
     uint64_t rows = 0;
@@ -219,9 +275,14 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
     *out = 2;
     if (is_given(text)) {
         linear_classes classes;
-        const strads_err err = linear_classes_read(text, &classes);
+        const strads_err err = linear_classes_read(text, names, &classes);
         *out = err ? 2 : classes.n;
         return err;
+    }
+    if (names) {
+        const uint32_t n = strads_names_count(names);
+        *out = n < 2 ? 2 : n > LINEAR_LABELS_MAX ? LINEAR_LABELS_MAX + 1 : n;
+        return STRADS_OK;
     }
     for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
         const uint64_t n = share->rows.end - share->rows.begin;
@@ -231,6 +292,12 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
     if (rows == strads_data_rows(data) && survey.n > 2)
         *out = (uint32_t)survey.n;
     return STRADS_OK;
+}
+
+bool linear_classes_named(const void *config)
+{
+    (void)config;
+    return true;
 }
 
 strads_err linear_classes_unnamed(const linear_classes *classes)
@@ -243,14 +310,18 @@ strads_err linear_classes_unnamed(const linear_classes *classes)
 }
 
 void linear_classes_write(const linear_classes *classes,
+                          const strads_names *names,
                           char out[LINEAR_CLASSES_TEXT])
 {
+    char text[LABEL_TEXT];
     size_t at = 0;
 
     out[0] = '\0';
     for (uint32_t k = 0; k < classes->n; k++)
-        at += (size_t)snprintf(out + at, LINEAR_CLASSES_TEXT - at, "%s%.17g",
-                               k ? "," : "", classes->label[k]);
+        at += (size_t)snprintf(out + at, LINEAR_CLASSES_TEXT - at, "%s%s",
+                               k ? "," : "",
+                               write_label(names, classes->label[k], "%.17g",
+                                           text));
 }
 
 /* ---- weights of rows --------------------------------------------------- */

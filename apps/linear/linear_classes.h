@@ -24,8 +24,10 @@ void linear_survey_add(linear_survey *survey, double label, double weight);
 /* into += from, as strads_phase.merge_with. */
 void linear_survey_merge(void *into, const void *from, size_t bytes);
 
-/* As users write them; NULL or "" where they did not. */
+/* As users write them; NULL or "" where they did not. A label is written as its
+ * name where the data's have names, otherwise as a number. */
 typedef struct linear_class_options {
+    const strads_names *names; /* the data's; NULL: labels are numbers */
     const char *classes; /* "LABEL,LABEL,..."; NULL: the data's, ascending */
     const char *class_weight; /* "none", "balanced" or "LABEL=WEIGHT,..." */
     const char *weights;      /* the file of rows' weights, for sentences */
@@ -68,21 +70,27 @@ static inline double linear_classes_weight(const linear_classes *classes,
 }
 
 /* Labels and n from text, at least two and all different. STRADS_EINVAL. */
-strads_err linear_classes_read(const char *text, linear_classes *out);
+strads_err linear_classes_read(const char *text, const strads_names *names,
+                               linear_classes *out);
 
 /* How many there are, as far as one process can tell before a run: of those
- * that `text` names, or, where it is NULL or "" and the whole data is here, of
- * its labels; otherwise 2. STRADS_EINVAL. */
+ * that `text` names, or, where it is NULL or "", of the data's names for labels
+ * or, when the whole data is here, of its labels; otherwise 2. STRADS_EINVAL.
+ */
 strads_err linear_classes_count(const char *text, const strads_data *data,
                                 uint32_t *out);
+
+/* strads_program.named_labels, for programs of classes alone: true. */
+bool linear_classes_named(const void *config);
 
 /* STRADS_EINVAL, for a run that turns out to have more classes than were
  * counted. */
 strads_err linear_classes_unnamed(const linear_classes *classes);
 
 /* "LABEL,LABEL,...", as linear_classes_read takes it. */
-enum { LINEAR_CLASSES_TEXT = LINEAR_LABELS_MAX * 26 };
+enum { LINEAR_CLASSES_TEXT = LINEAR_LABELS_MAX * (STRADS_LABEL_NAME_MAX + 2) };
 void linear_classes_write(const linear_classes *classes,
+                          const strads_names *names,
                           char out[LINEAR_CLASSES_TEXT]);
 
 /* Classes and their weights. STRADS_EINVAL, STRADS_EFORMAT: a sentence why

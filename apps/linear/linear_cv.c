@@ -177,7 +177,10 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
 {
     const strads_share *first = strads_data_share(s->data, 0);
     const uint64_t cols = strads_data_cols(s->data);
-    const strads_data_options options = {.size = sizeof(options)};
+    const strads_data_options options = {.size = sizeof(options),
+                                         .named_labels = true,
+                                         .label_names =
+                                             strads_data_label_names(s->data)};
     uint64_t rows = 0, n = 0;
 
     for (uint32_t k = 0; k < first->partitions; k++) {

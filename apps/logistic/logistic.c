@@ -417,7 +417,8 @@ static const strads_phase phases[] = {
     .layout = STRADS_LAYOUT_COLS, .end = logistic_end,                      \
     .close = logistic_close, .refresh = logistic_refresh,                   \
     .pack = logistic_pack, .schedule = logistic_schedule, .phases = phases, \
-    .n_phases = sizeof(phases) / sizeof(phases[0])
+    .n_phases = sizeof(phases) / sizeof(phases[0]),                         \
+    .named_labels = linear_classes_named
 
 const strads_program strads_program_logistic = {
     COMPUTED,

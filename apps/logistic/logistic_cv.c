@@ -1,6 +1,5 @@
 /* The logistic regression's part of its cross-validation. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "apps/linear/linear_cv.h"
@@ -65,7 +64,8 @@ static strads_err find_classes(const strads_data *data,
     for (uint32_t p = 0; !err && (share = strads_data_share(data, p)); p++)
         err = survey_share(share, strads_data_rows(data), from, &survey);
     if (!err)
-        err = logistic_classes_of(options, &survey, out);
+        err = logistic_classes_of(options, strads_data_label_names(data),
+                                  &survey, out);
     if (!err && out->n > 2)
         err = strads_fail(STRADS_EINVAL,
                           "there are %u different labels; a path is for two",
@@ -80,15 +80,14 @@ strads_err strads_logistic_cv(const strads_data *data,
 {
     strads_logistic_path_options path = options->path;
     linear_classes classes;
-    char text[64];
+    char text[LINEAR_CLASSES_TEXT];
     strads_err err = linear_path_resolve(&path.points, &path.ratio, path.first);
 
     if (!err)
         err = find_classes(data, &path.fit, &classes);
     if (err)
         return err;
-    (void)snprintf(text, sizeof(text), "%.17g,%.17g", classes.label[0],
-                   classes.label[1]);
+    linear_classes_write(&classes, strads_data_label_names(data), text);
     path.fit.classes = text;
     const linear_cv cv = {.program = &strads_program_logistic_path,
                           .config = &path,

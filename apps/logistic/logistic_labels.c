@@ -3,17 +3,20 @@
 
 #include "logistic_parts.h"
 
-static linear_class_options given(const strads_logistic_options *options)
+static linear_class_options given(const strads_logistic_options *options,
+                                  const strads_names *names)
 {
-    return (linear_class_options){.classes = options->classes,
+    return (linear_class_options){.names = names,
+                                  .classes = options->classes,
                                   .class_weight = options->class_weight,
                                   .weights = options->weights};
 }
 
 strads_err logistic_classes_of(const strads_logistic_options *options,
+                               const strads_names *names,
                                const linear_survey *survey, linear_classes *out)
 {
-    const linear_class_options wanted = given(options);
+    const linear_class_options wanted = given(options, names);
 
     return linear_classes_of(&wanted, survey, out);
 }

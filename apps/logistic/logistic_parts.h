@@ -33,6 +33,7 @@
 /* logistic_labels.c */
 /* The classes and their weights, or a sentence why not. */
 strads_err logistic_classes_of(const strads_logistic_options *options,
+                               const strads_names *names,
                                const linear_survey *survey,
                                linear_classes *out);
 /* b where w is 0; 0 without an intercept. */

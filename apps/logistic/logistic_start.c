@@ -24,7 +24,9 @@ strads_err logistic_receive_labels(strads_task *task)
     const linear_survey *survey =
         (const linear_survey *)(const void *)task->partial;
     linear_classes classes;
-    const strads_err err = logistic_classes_of(task->config, survey, &classes);
+    const strads_err err =
+        logistic_classes_of(task->config, task->share->label_names, survey,
+                            &classes);
 
     if (err)
         return err;
@@ -200,16 +202,17 @@ static void note_first_values(logistic_state *state)
 strads_err logistic_aggregate_labels(strads_commit *commit)
 {
     logistic_state *state = commit->state;
+    const strads_names *names = strads_data_label_names(state->data);
     const strads_err err = logistic_classes_of(
-        &state->options, (const linear_survey *)(const void *)commit->partial,
-        &state->classes);
+        &state->options, names,
+        (const linear_survey *)(const void *)commit->partial, &state->classes);
 
     if (err)
         return err;
     if (linear_classes_width(state->classes.n) != state->width)
         return linear_classes_unnamed(&state->classes);
     state->weight = state->classes.total;
-    linear_classes_write(&state->classes, state->classes_text);
+    linear_classes_write(&state->classes, names, state->classes_text);
     state->options.classes = state->classes_text;
     note_first_values(state);
     state->surveys =

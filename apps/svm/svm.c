@@ -220,7 +220,17 @@ static strads_err open(const strads_task *task, void **out)
     return err ? err : svm_open(task, &problem, out);
 }
 
+/* What is wrong with the options is said by `shape`. */
+static bool named_labels(const void *config)
+{
+    svm_problem problem;
+
+    return svm_options_resolve(config, &problem) != STRADS_OK ||
+           svm_loss_classifies(problem.loss);
+}
+
 const strads_program strads_program_svm = {SVM_COMPUTED,
+                                           .named_labels = named_labels,
                                            .name = "svm",
                                            .summary =
                                                "linear support vector machine",

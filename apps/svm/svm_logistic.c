@@ -189,6 +189,7 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
 
 const strads_program strads_program_logistic_dual = {
     SVM_COMPUTED,
+    .named_labels = linear_classes_named,
     .name = "logistic-dual",
     .summary = "logistic regression, L2 alone, in the dual",
     .options = option_table,

@@ -31,11 +31,12 @@ strads_err svm_update_survey(strads_task *task)
 }
 
 /* The classes; and C, where the sum of all weights tells it. */
-static strads_err classes_of(svm_problem *problem, const linear_survey *survey,
-                             linear_classes *out)
+static strads_err classes_of(svm_problem *problem, const strads_names *names,
+                             const linear_survey *survey, linear_classes *out)
 {
     strads_svm_options *options = &problem->options;
-    const linear_class_options given = {.classes = options->classes,
+    const linear_class_options given = {.names = names,
+                                        .classes = options->classes,
                                         .class_weight = options->class_weight,
                                         .weights = options->weights};
     strads_err err;
@@ -67,8 +68,9 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     const svm_survey *survey =
         (const svm_survey *)(const void *)commit->partial;
     const bool classifies = svm_loss_classifies(state->problem.loss);
+    const strads_names *names = strads_data_label_names(state->data);
     strads_err err =
-        classes_of(&state->problem, &survey->labels, &state->classes);
+        classes_of(&state->problem, names, &survey->labels, &state->classes);
 
     if (!err && classifies &&
         linear_classes_width(state->classes.n) != state->width)
@@ -88,7 +90,7 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     state->seed_due = has_start(commit);
     if (!classifies)
         return STRADS_OK;
-    linear_classes_write(&state->classes, state->classes_text);
+    linear_classes_write(&state->classes, names, state->classes_text);
     state->problem.options.classes = state->classes_text;
     if (state->target == 0)
         svm_note_first_values(state);
@@ -123,8 +125,8 @@ strads_err svm_receive_survey(strads_task *task)
     svm_local *local = task->local;
     const svm_survey *survey = (const svm_survey *)(const void *)task->partial;
     linear_classes classes;
-    const strads_err err =
-        classes_of(&local->problem, &survey->labels, &classes);
+    const strads_err err = classes_of(&local->problem, task->share->label_names,
+                                      &survey->labels, &classes);
 
     if (err)
         return err;

@@ -50,7 +50,31 @@ static strads_err check_sizes(const strads_columns *c)
     return STRADS_OK;
 }
 
-static strads_err check_columns(const strads_columns *c)
+/* What labels are called; NULL: they are numbers. */
+static const strads_names *names_of(const strads_data_options *o)
+{
+    return o->named_labels ? o->label_names : NULL;
+}
+
+static strads_err check_label(const strads_names *names, uint64_t i,
+                              double label)
+{
+    if (!isfinite(label))
+        return strads_fail(STRADS_EINVAL,
+                           "row %llu: found label %g, expected a finite one",
+                           (unsigned long long)i, label);
+    if (names != NULL && (label < 0 || label >= strads_names_count(names) ||
+                          label != floor(label)))
+        return strads_fail(STRADS_EINVAL,
+                           "row %llu: found label %g, expected the number of "
+                           "one of %u names, counted from 0",
+                           (unsigned long long)i, label,
+                           strads_names_count(names));
+    return STRADS_OK;
+}
+
+static strads_err check_columns(const strads_columns *c,
+                                const strads_data_options *o)
 {
     strads_err err = check_sizes(c);
     if (err != STRADS_OK)
@@ -65,10 +89,7 @@ static strads_err check_columns(const strads_columns *c)
     for (uint64_t j = 0; err == STRADS_OK && j < c->cols; j++)
         err = check_column(c, j);
     for (uint64_t i = 0; err == STRADS_OK && c->label && i < c->rows; i++)
-        if (!isfinite(c->label[i]))
-            err = strads_fail(STRADS_EINVAL,
-                              "row %llu: found label %g, expected a finite one",
-                              (unsigned long long)i, c->label[i]);
+        err = check_label(names_of(o), i, c->label[i]);
     return err;
 }
 
@@ -113,6 +134,13 @@ static strads_err check_f32(const strads_columns *c, strads_scalar values)
     return STRADS_OK;
 }
 
+static void give_label_names(strads_data *data, const strads_names *names)
+{
+    data->label_names = names;
+    for (uint32_t k = 0; k < data->keep_count; k++)
+        data->shares[k].label_names = names;
+}
+
 static strads_err build_from(const strads_columns *c, sti_build *b, sti_feed *f,
                              strads_data **out)
 {
@@ -132,9 +160,14 @@ static strads_err build_from(const strads_columns *c, sti_build *b, sti_feed *f,
     f->sink->end(f);
     if (c->label != NULL)
         sti_build_give_labels(b, c->label);
+    b->digest.label_sum += sti_digest_label_names(names_of(&b->options));
     sti_twice twice;
     err = sti_build_order(b, true, &twice);
-    return err == STRADS_OK ? sti_build_finish(b, out) : err;
+    if (err == STRADS_OK)
+        err = sti_build_finish(b, out);
+    if (err == STRADS_OK)
+        give_label_names(*out, names_of(&b->options));
+    return err;
 }
 
 strads_err strads_data_from_columns(const strads_columns *columns,
@@ -145,7 +178,7 @@ strads_err strads_data_from_columns(const strads_columns *columns,
     sti_survey survey = {0};
     strads_err err = sti_data_options(options, &o);
     if (err == STRADS_OK)
-        err = check_columns(columns);
+        err = check_columns(columns, &o);
     if (err == STRADS_OK)
         err = check_f32(columns, o.values);
     if (err != STRADS_OK)

@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { LABEL_SEED = 1 };
+enum { LABEL_SEED = 1, NAME_SEED = 2 };
 
 static inline uint64_t bits_of(double value)
 {
@@ -32,6 +32,17 @@ uint64_t sti_digest_label(uint64_t row, double label)
 {
     uint64_t key[2] = {row, bits_of(label)};
     return XXH3_64bits_withSeed(key, sizeof key, LABEL_SEED);
+}
+
+uint64_t sti_digest_label_names(const strads_names *names)
+{
+    const uint32_t n = names != NULL ? strads_names_count(names) : 0;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const char *name = strads_names_at(names, k);
+        sum += XXH3_64bits_withSeed(name, strlen(name), NAME_SEED + k);
+    }
+    return sum;
 }
 
 uint64_t sti_digest_finish(const sti_digest *d)

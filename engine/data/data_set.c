@@ -81,6 +81,7 @@ void strads_data_free(strads_data *data)
     sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
     strads_names_free(data->own_row_names);
     strads_names_free(data->own_col_names);
+    strads_names_free(data->own_label_names);
     sti_big_free(data->row_nnz, data->rows * sizeof *data->row_nnz);
     free(data->row_bounds);
     free(data->shares);
@@ -143,6 +144,11 @@ const strads_names *strads_data_row_names(const strads_data *data)
 const strads_names *strads_data_col_names(const strads_data *data)
 {
     return data->col_names;
+}
+
+const strads_names *strads_data_label_names(const strads_data *data)
+{
+    return data->label_names;
 }
 
 uint64_t strads_data_unknown(const strads_data *data)

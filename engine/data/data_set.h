@@ -20,6 +20,8 @@ struct strads_data {
     uint64_t bytes;
     const strads_names *row_names, *col_names;
     strads_names *own_row_names, *own_col_names; /* where made by the reader */
+    const strads_names *label_names;
+    strads_names *own_label_names;
     uint64_t unknown, repeated;
 };
 

@@ -11,7 +11,9 @@
 typedef struct label_file {
     sti_text text;
     sti_format format;
-    uint64_t rows; /* that are expected */
+    uint64_t rows;          /* that are expected */
+    sti_label_names *names; /* NULL: they are numbers */
+    const char *form;       /* what a label is; NULL: a number */
     double *labels;
 } label_file;
 
@@ -63,7 +65,9 @@ static strads_err check_vector(const label_file *l)
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
-static strads_err take_text(label_file *l)
+static const sti_sink no_sink = {0};
+
+static strads_err take_text(label_file *l, const sti_sink *sink)
 {
     sti_chunk chunk = {.begin = l->text.bytes + l->format.market.body,
                        .end = l->text.bytes + l->text.size};
@@ -72,7 +76,9 @@ static strads_err take_text(label_file *l)
                      .market = &l->format.market,
                      .skip = l->format.market.body,
                      .threads = 1,
-                     .sink = l->format.by_row ? &lines_sink : &vector_sink,
+                     .label_names = l->names,
+                     .label_form = l->form,
+                     .sink = sink,
                      .context = l,
                      .values = true,
                      .value_limit = DBL_MAX,
@@ -87,18 +93,36 @@ static strads_err take_text(label_file *l)
     return found == l->rows ? STRADS_OK : wrong_count(l, found);
 }
 
-strads_err sti_labels_read(const char *path, uint64_t rows, uint64_t memory,
-                           double *labels)
+/* The pass that collects names, where labels are such. */
+static strads_err find_names(label_file *l, const sti_labels_options *o,
+                             sti_label_names *names)
 {
-    label_file l = {.rows = rows, .labels = labels};
-    strads_err err = sti_text_open(&l.text, path, memory);
+    if (!o->named || !l->format.by_row)
+        return STRADS_OK;
+    l->form = l->format.label_form;
+    if (!l->format.named_labels)
+        return STRADS_OK;
+    strads_err err = sti_label_names_open(names, o->given);
+    l->names = names;
+    if (err == STRADS_OK && names->names == NULL)
+        err = take_text(l, &no_sink);
+    return err == STRADS_OK ? sti_label_names_end(names) : err;
+}
+
+strads_err sti_labels_read(const char *path, const sti_labels_options *options,
+                           sti_label_names *names, double *labels)
+{
+    label_file l = {.rows = options->rows, .labels = labels};
+    strads_err err = sti_text_open(&l.text, path, options->memory);
     if (err != STRADS_OK)
         return err;
     err = sti_format_find(&l.text, STRADS_KIND_SAMPLES, &l.format);
     if (err == STRADS_OK && !l.format.by_row)
         err = check_vector(&l);
     if (err == STRADS_OK)
-        err = take_text(&l);
+        err = find_names(&l, options, names);
+    if (err == STRADS_OK)
+        err = take_text(&l, l.format.by_row ? &lines_sink : &vector_sink);
     sti_text_close(&l.text);
     return err;
 }

@@ -1,5 +1,6 @@
 /* LIBSVM text: a line is `label [qid:n] index:value ... [# comment]`, indices
- * from 1, ascending; blank and comment lines are not rows; qid is ignored.
+ * from 1, ascending; blank and comment lines are not rows; qid is ignored. A
+ * label is a number or, where the reader takes them, a name.
  *
  * One template, compiled twice. With values every byte is checked. Without,
  * only what sizes depend on is looked at (rows, indices) and values are
@@ -9,6 +10,7 @@
 
 #include <math.h>
 
+#include "engine/data/label_names.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/text_feed.h"
 
@@ -27,8 +29,32 @@ static void end_row(sti_feed *f)
 static const char *refuse_label(sti_feed *f, int status, const char *p,
                                 const char *end)
 {
-    sti_feed_not_a_number(f, status, p, end, "a label (a number)");
+    sti_feed_not_a_number(f, status, p, end, f->label_form);
     return NULL;
+}
+
+/* A row begins; NULL after a trouble. */
+static const char *begin_row(sti_feed *f, const char *p, const char *end,
+                             double label, const char *after)
+{
+    if (f->row >= f->row_limit) {
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end, "at most %llu rows",
+                         (unsigned long long)f->row_limit);
+        return NULL;
+    }
+    f->in_row = true;
+    if (f->sink->label != NULL)
+        f->sink->label(f, f->row, label);
+    return after;
+}
+
+static const char *take_name(sti_feed *f, const char *p, const char *end)
+{
+    const char *after = sti_label_end(p, end);
+    double label = 0;
+    return sti_label_names_number(f, p, end, &label)
+               ? begin_row(f, p, end, label, after)
+               : NULL;
 }
 
 /* Where the label ends, or NULL after a trouble. */
@@ -36,6 +62,8 @@ static const char *take_label(sti_feed *f, const char *p, const char *end)
 {
     double label;
     const char *after;
+    if (f->label_names != NULL)
+        return take_name(f, p, end);
     int status = (int)sti_number_read(p, &after, &label);
     if (status != STI_NUMBER_OK)
         return refuse_label(f, status, p, end);
@@ -46,15 +74,7 @@ static const char *take_label(sti_feed *f, const char *p, const char *end)
     }
     if (after < end && !sti_is_blank(*after) && *after != '\n' && *after != '#')
         return refuse_label(f, STI_NUMBER_NONE, p, end);
-    if (f->row >= f->row_limit) {
-        sti_feed_trouble(f, STRADS_ELIMIT, p, end, "at most %llu rows",
-                         (unsigned long long)f->row_limit);
-        return NULL;
-    }
-    f->in_row = true;
-    if (f->sink->label != NULL)
-        f->sink->label(f, f->row, label);
-    return after;
+    return begin_row(f, p, end, label, after);
 }
 
 static const char *refuse_index(sti_feed *f, const char *p, const char *end)

@@ -37,6 +37,18 @@ static size_t chunks_for(const sti_reading *r)
     return r->options.threads < most ? r->options.threads : most;
 }
 
+/* A text of rows with labels: what these are. */
+static strads_err open_label_names(sti_reading *r)
+{
+    if (!r->options.named_labels || !r->format.labels)
+        return STRADS_OK;
+    r->pass.label_form = r->format.label_form;
+    if (!r->format.named_labels)
+        return STRADS_OK;
+    r->pass.label_names = &r->label_names;
+    return sti_label_names_open(&r->label_names, r->options.label_names);
+}
+
 static strads_err prepare(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
@@ -50,6 +62,9 @@ static strads_err prepare(sti_reading *r)
     pass->row_limit = STI_MOST_LINES;
     pass->col_limit = STI_MOST_LINES;
     pass->naming = &r->naming;
+    err = open_label_names(r);
+    if (err != STRADS_OK)
+        return err;
     pass->ratings = &r->format.ratings;
     pass->skip = r->format.ratings.body;
     if (r->format.header) {
@@ -120,6 +135,7 @@ void sti_reading_close(sti_reading *r)
 {
     sti_survey_free(&r->survey);
     sti_naming_free(&r->naming);
+    sti_label_names_free(&r->label_names);
     free(r->pass.chunks);
     sti_text_close(&r->text);
     *r = (sti_reading){0};
@@ -136,11 +152,14 @@ static strads_err explain(sti_reading *r, strads_err found)
                        .end = r->text.bytes + r->text.size};
     if (found != STRADS_EFORMAT && found != STRADS_ELIMIT)
         return found;
+    strads_err err = sti_label_names_restart(&r->label_names);
+    if (err != STRADS_OK)
+        return err;
     pass.sink = &no_sink;
     pass.values = true;
     pass.chunks = &whole;
     pass.count = 1;
-    strads_err err = sti_pass_run(&pass);
+    err = sti_pass_run(&pass);
     return err != STRADS_OK ? err : found;
 }
 
@@ -178,7 +197,9 @@ strads_err sti_reading_survey(sti_reading *r)
     if (r->format.by_row)
         r->pass.col_limit = s->cols;
     r->pass.row_limit = s->rows;
-    err = sti_reading_check_names(r);
+    err = sti_label_names_end(&r->label_names);
+    if (err == STRADS_OK)
+        err = sti_reading_check_names(r);
     return err == STRADS_OK && r->format.header ? check_entries(r) : err;
 }
 
@@ -274,10 +295,14 @@ static strads_err place_all(sti_reading *r, sti_build *b)
     return err;
 }
 
-strads_err sti_reading_labels(const sti_reading *r, double **out)
+strads_err sti_reading_labels(sti_reading *r, double **out)
 {
     const char *path = r->options.labels_path;
     uint64_t rows = r->survey.rows;
+    const sti_labels_options options = {.rows = rows,
+                                        .memory = r->options.memory_limit,
+                                        .named = r->options.named_labels,
+                                        .given = r->options.label_names};
     if (path == NULL) {
         *out = NULL;
         return STRADS_OK;
@@ -285,8 +310,7 @@ strads_err sti_reading_labels(const sti_reading *r, double **out)
     double *labels = sti_big_alloc(rows * sizeof *labels);
     if (labels == NULL)
         return no_memory(path);
-    strads_err err =
-        sti_labels_read(path, rows, r->options.memory_limit, labels);
+    strads_err err = sti_labels_read(path, &options, &r->label_names, labels);
     if (err == STRADS_OK)
         *out = labels;
     else
@@ -294,7 +318,7 @@ strads_err sti_reading_labels(const sti_reading *r, double **out)
     return err;
 }
 
-static strads_err add_labels(const sti_reading *r, sti_build *b)
+static strads_err add_labels(sti_reading *r, sti_build *b)
 {
     double *labels = NULL;
     strads_err err = sti_reading_labels(r, &labels);
@@ -323,6 +347,7 @@ static strads_err finish(sti_reading *r, sti_build *b, strads_data **out)
     strads_err err = sti_build_order(b, r->format.ordered, &twice);
     if (err == STRADS_OK)
         err = merge_repeats(r, b, &twice);
+    b->digest.label_sum += sti_digest_label_names(r->label_names.names);
     if (err == STRADS_OK)
         err = sti_build_finish(b, &data);
     if (err == STRADS_OK)

@@ -3,6 +3,7 @@
 #define STI_DATA_READ_DATA_H
 
 #include "engine/data/data_build.h"
+#include "engine/data/label_names.h"
 #include "engine/data/naming.h"
 #include "engine/data/text_format.h"
 
@@ -13,6 +14,7 @@ typedef struct sti_reading {
     sti_pass pass;
     sti_survey survey;
     sti_naming naming;
+    sti_label_names label_names;
 } sti_reading;
 
 /* Opens, finds the format, reads a header, cuts chunks. */
@@ -20,7 +22,7 @@ strads_err sti_reading_open(sti_reading *reading, const char *path,
                             const strads_data_options *options);
 
 /* Labels from options.labels_path, all rows of them; NULL there: NULL. */
-strads_err sti_reading_labels(const sti_reading *reading, double **out);
+strads_err sti_reading_labels(sti_reading *reading, double **out);
 
 /* Before the first pass: the sizes, and the names, of a text that does not tell
  * its sizes and does not go row by row, or that has names; a pass of its own.

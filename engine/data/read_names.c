@@ -126,8 +126,12 @@ void sti_reading_give_names(sti_reading *r, strads_data *data)
     give_axis(&n->col, r->options.col_names, &data->col_names,
               &data->own_col_names);
     data->unknown = n->unknown;
+    data->label_names = r->label_names.names;
+    data->own_label_names = r->label_names.own;
+    r->label_names.own = NULL;
     for (uint32_t k = 0; k < data->keep_count; k++) {
         data->shares[k].row_names = data->row_names;
         data->shares[k].col_names = data->col_names;
+        data->shares[k].label_names = data->label_names;
     }
 }

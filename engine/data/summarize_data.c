@@ -115,7 +115,8 @@ static void fill_sizes(const sti_reading *r, strads_data_summary *out)
                         (s->cols + 1) * sizeof(uint64_t);
 }
 
-static void fill_content(const observer *o, strads_data_summary *out)
+static void fill_content(const observer *o, const strads_names *label_names,
+                         strads_data_summary *out)
 {
     if (out->nnz > 0) {
         out->value_min = o->value_min;
@@ -127,16 +128,18 @@ static void fill_content(const observer *o, strads_data_summary *out)
         out->label_mean = o->label_sum / (double)o->labels;
     }
     out->distinct_labels = o->set.count;
+    out->named_labels = label_names != NULL;
     sti_digest digest = {.rows = out->rows,
                          .cols = out->cols,
                          .nnz = out->nnz,
                          .has_labels = o->labels > 0,
                          .entry_sum = o->entry_digest,
-                         .label_sum = o->label_digest};
+                         .label_sum = o->label_digest +
+                                      sti_digest_label_names(label_names)};
     out->checksum = sti_digest_finish(&digest);
 }
 
-static strads_err observe_labels_file(const sti_reading *r, observer *o)
+static strads_err observe_labels_file(sti_reading *r, observer *o)
 {
     double *labels = NULL;
     strads_err err = sti_reading_labels(r, &labels);
@@ -169,7 +172,7 @@ static strads_err observe(sti_reading *r, observer *all,
         merge(&all[0], &all[i]);
     strads_data_summary s = {0};
     fill_sizes(r, &s);
-    fill_content(&all[0], &s);
+    fill_content(&all[0], r->label_names.names, &s);
     *out = s;
     return STRADS_OK;
 }

@@ -8,7 +8,7 @@
 
 #include "engine/data/text_source.h"
 
-enum { STI_BATCH = 512 };
+enum { STI_BATCH = 512, STI_LABELS_MET = 64 };
 
 /* The largest number of rows or columns: the rest of 32 bits is kept free. */
 #define STI_MOST_LINES UINT64_C(0xFFFFFFFE)
@@ -57,10 +57,12 @@ struct sti_feed {
     uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
     uint64_t row_limit; /* rows and columns beyond these do not fit */
     uint64_t col_limit;
-    const struct sti_market *market;   /* MatrixMarket, bag: its header */
-    const struct sti_ratings *ratings; /* ratings: how lines look */
-    struct sti_naming *naming;         /* ratings, plain text */
-    bool line_by_line;                 /* empty the batch after each entry */
+    const struct sti_market *market;     /* MatrixMarket, bag: its header */
+    const struct sti_ratings *ratings;   /* ratings: how lines look */
+    struct sti_naming *naming;           /* ratings, plain text */
+    struct sti_label_names *label_names; /* LIBSVM: NULL: labels are numbers */
+    const char *label_form; /* LIBSVM: what a label is, for sentences */
+    bool line_by_line;      /* empty the batch after each entry */
 
     /* The parser's state between two pieces of text. */
     bool in_row; /* a label or a part of a line was read */
@@ -72,6 +74,8 @@ struct sti_feed {
     sti_piece piece; /* that is being parsed */
     const char *at;  /* the entry read last, where they come in any order */
     sti_trouble trouble;
+
+    uint64_t met[STI_LABELS_MET]; /* see sti_label_names_number */
 
     uint64_t entry_sum; /* a sink's running sums of this feed */
     uint64_t label_sum;

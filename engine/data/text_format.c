@@ -3,6 +3,7 @@
  * taken for the kind's other format, whose parser says what it misses. */
 #include "engine/data/text_format.h"
 
+#include "engine/data/label_names.h"
 #include "engine/data/memory_room.h"
 
 static const char *expected(strads_kind kind)
@@ -114,6 +115,8 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
                         .by_row = true,
                         .labels = true,
                         .ordered = true};
+    out->named_labels =
+        sti_label_names_are(piece->begin, piece->end, &out->label_form);
     return STRADS_OK;
 }
 

@@ -20,6 +20,8 @@ typedef struct sti_format {
     bool labels;  /* each row has one */
     bool ordered; /* columns ascend in a row, which the parser checks */
     bool names_rows, names_cols; /* the text has names and no numbers */
+    bool named_labels;           /* as sti_label_names_are has it */
+    const char *label_form;
     sti_repeats repeats;
     sti_market market;   /* the header; all zeros where there is none */
     sti_ratings ratings; /* of ratings */

@@ -27,6 +27,9 @@ static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
     f->market = pass->market;
     f->ratings = pass->ratings;
     f->naming = pass->naming;
+    f->label_names = pass->label_names;
+    f->label_form =
+        pass->label_form != NULL ? pass->label_form : "a label (a number)";
 }
 
 static void feed_take(sti_feed *f, const sti_pass *pass, sti_piece piece)

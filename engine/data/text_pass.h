@@ -19,10 +19,12 @@ typedef struct sti_chunk {
 typedef struct sti_pass {
     const sti_text *text;
     const sti_parser *parser;
-    const struct sti_market *market; /* or NULL, as the next two */
+    const struct sti_market *market; /* or NULL, as the next three */
     const struct sti_ratings *ratings;
     struct sti_naming *naming;
-    size_t skip; /* bytes before the first entry */
+    struct sti_label_names *label_names;
+    const char *label_form; /* NULL: a number */
+    size_t skip;            /* bytes before the first entry */
     uint32_t threads;
     const sti_sink *sink;
     void *context;

@@ -84,6 +84,8 @@ strads_err strads_engine_keep(strads_engine *engine,
     options->split = program->split;
     options->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
     options->kind = program->kind;
+    options->named_labels =
+        program->named_labels && program->named_labels(engine->terms.config);
     if (program->values)
         options->values = program->values;
     return STRADS_OK;

@@ -322,6 +322,19 @@ static strads_err take_config(sti_setup *setup, const void *config)
     return STRADS_OK;
 }
 
+/* A program that knows of no names would take their numbers for labels. */
+static strads_err check_labels(const strads_program *program,
+                               const void *config, const strads_data *data)
+{
+    const strads_names *names = strads_data_label_names(data);
+    if (!names || (program->named_labels && program->named_labels(config)))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "the labels are names (\"%s\", ...), and %s with these "
+                       "options expects numbers",
+                       strads_names_at(names, 0), program->name);
+}
+
 strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
                           const void *config, const strads_data *data,
                           const strads_engine_options *options,
@@ -362,6 +375,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
         err = take_plan(setup);
     if (!err)
         err = take_config(setup, config);
+    if (!err)
+        err = check_labels(program, run->config, data);
     if (!err)
         err = sti_pools_take(run, layout, setup->options.pools);
     if (!err)

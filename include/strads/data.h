@@ -101,6 +101,9 @@ typedef struct strads_share {
     /* Of the whole data set, as strads_data_row_names and _col_names. */
     const strads_names *row_names, *col_names;
     bool spendable; /* see strads_data_spend */
+    /* Of the whole data set, as strads_data_label_names: label[i] is a number
+     * of these; NULL: labels are numbers of their own. */
+    const strads_names *label_names;
 } strads_share;
 
 /* A data set, or the part of it that this process keeps. Immutable once read:
@@ -130,9 +133,21 @@ typedef struct strads_data_options {
      * columns as names, and no more may occur; a header must agree. */
     const strads_names *row_names, *col_names;
     const strads_names *stop_words; /* text: left out; may be NULL */
-    uint32_t min_df; /* text: so are words in fewer documents, where col_names
+    uint32_t min_df;   /* text: so are words in fewer documents, where col_names
                         is NULL */
+    bool named_labels; /* samples: labels may be names instead of numbers, as
+                          the first row has it. A name is one word of at most
+                          STRADS_LABEL_NAME_MAX bytes of UTF-8, without
+                          `,` `:` `=` `#`, that is no number. A row's label is
+                          then the name's number, 0, 1, ... in the order of
+                          their bytes. false: a name is STRADS_EFORMAT */
+    const strads_names *label_names; /* names that are known, in their order;
+                          others count as their number of names. Must outlive
+                          the data set. NULL: the file's */
 } strads_data_options;
+
+#define STRADS_LABEL_NAMES_MAX 1000
+#define STRADS_LABEL_NAME_MAX 63
 
 /* What a file holds, seen without keeping the matrix. */
 typedef struct strads_data_summary {
@@ -142,8 +157,9 @@ typedef struct strads_data_summary {
     uint64_t rows, cols, nnz;
     uint64_t empty_rows, empty_cols;
     uint64_t max_row_nnz, max_col_nnz;
-    double label_min, label_max, label_mean;
-    uint64_t distinct_labels; /* counted up to 1,000 */
+    double label_min, label_max, label_mean; /* of named ones: their numbers' */
+    uint64_t distinct_labels;                /* counted up to 1,000 */
+    bool named_labels;                       /* they are names */
     double value_min, value_max;
     uint64_t index_base; /* 1: indices in the file start at 1 */
     uint64_t file_bytes, text_bytes;
@@ -163,7 +179,8 @@ typedef struct strads_data_summary {
  * STRADS_EIO: the file cannot be read. STRADS_EFORMAT: the
  * sentence names file, line, what was found and what was expected.
  * STRADS_ENOMEM: the sentence says how many bytes would be needed.
- * STRADS_ELIMIT: more than 2^32 - 2 rows or columns. STRADS_EINVAL: an option.
+ * STRADS_ELIMIT: more than 2^32 - 2 rows or columns, or than
+ * STRADS_LABEL_NAMES_MAX different names of labels. STRADS_EINVAL: an option.
  * Blocks. Any thread. */
 STRADS_API strads_err strads_data_read(const char *path,
                                        const strads_data_options *options,
@@ -171,7 +188,8 @@ STRADS_API strads_err strads_data_read(const char *path,
 
 /* Makes a data set from compressed columns in memory, copied: start[cols + 1],
  * index[nnz] ascending and unique in a column, value[nnz], label[rows] (may be
- * NULL). For programs that make their own data, and for tests.
+ * NULL). For programs that make their own data, and for tests. Where the
+ * options have named_labels and label_names, label[i] is a number of these.
  * STRADS_EINVAL when the arrays contradict each other. */
 typedef struct strads_columns {
     uint64_t rows, cols;
@@ -221,6 +239,11 @@ STRADS_API uint64_t strads_data_bytes(const strads_data *data);
  * as `data`, or options->row_names and col_names. */
 STRADS_API const strads_names *strads_data_row_names(const strads_data *data);
 STRADS_API const strads_names *strads_data_col_names(const strads_data *data);
+
+/* What labels are called, in order, as options->named_labels tells; NULL where
+ * they are numbers, or where there are none. As long as `data`, or
+ * options->label_names. */
+STRADS_API const strads_names *strads_data_label_names(const strads_data *data);
 
 /* Entries of the file that were left out because their row or column has a name
  * that the given ones do not have. */

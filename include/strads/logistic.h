@@ -51,10 +51,10 @@ typedef struct strads_logistic_options {
                                  NULL: 1 */
     const char *multiclass;   /* more than two labels: NULL, "ovr": each against
                                the rest; "softmax": all at once */
-    const char *classes; /* the labels in order, "0,1,2"; of two the second is
-                            positive. NULL: the data's, ascending; more than two
-                            have to be named where a process does not keep the
-                            whole data */
+    const char *classes; /* the labels in order, "0,1,2", or by their names; of
+                            two the second is positive. NULL: the data's,
+                            ascending; more than two numbers have to be listed
+                            where a process does not keep the whole data */
     const double *row_weight; /* [rows] as `weights`, from memory, in place of a
                                  file; the caller's, during the run. For runs of
                                  one process. NULL: by `weights` */

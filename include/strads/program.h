@@ -544,6 +544,10 @@ typedef struct strads_program {
      * time, evenly by weight; these reach the rows through task->peer. `owned`
      * leaves no gaps inside a pool. */
     bool pooled;
+
+    /* Whether labels may be names (strads_data_options.named_labels), with
+     * these options. NULL: no, they are numbers. Any thread. */
+    bool (*named_labels)(const void *config);
 } strads_program;
 
 /* A program in a shared object for `strads run`: put this at file level.

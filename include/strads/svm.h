@@ -48,10 +48,10 @@ typedef struct strads_svm_options {
                                  "LABEL=WEIGHT,..." */
     const char *weights;      /* a file with the weight of each row, one a line;
                                  NULL: 1 */
-    const char *classes; /* the labels in order, "0,1,2"; of two the second is
-                            positive. NULL: the data's, ascending; more than two
-                            have to be named where a process does not keep the
-                            whole data */
+    const char *classes; /* the labels in order, "0,1,2", or by their names; of
+                            two the second is positive. NULL: the data's,
+                            ascending; more than two numbers have to be listed
+                            where a process does not keep the whole data */
     const double *start_intercept; /* [k] the intercepts, beside start values of
                                       coefficients; NULL: 0. The caller's */
 } strads_svm_options;

@@ -1,0 +1,226 @@
+#include "engine/data/label_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/data/parse_number.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* ---- what is a name ---------------------------------------------------- */
+
+const char *sti_label_end(const char *p, const char *end)
+{
+    const char *after = sti_token_end(p);
+    return after < end ? after : end;
+}
+
+/* How long the UTF-8 character at p is; 0: it is none. */
+static size_t character(const unsigned char *p, size_t size)
+{
+    if (p[0] < 0x80)
+        return p[0] > ' ' && p[0] != 0x7f;
+    const size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n > size)
+        return 0;
+    uint32_t code = p[0] & (0xffu >> (n + 1));
+    for (size_t k = 1; k < n; k++) {
+        if ((p[k] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (p[k] & 0x3fu);
+    }
+    const bool longer = code < (n == 4 ? 0x10000u : n == 3 ? 0x800u : 0x80u);
+    const bool surrogate = code >= 0xd800 && code < 0xe000;
+    return longer || surrogate || code > 0x10ffff ? 0 : n;
+}
+
+static bool is_spelled_number(const char *p, size_t size)
+{
+    static const char *const words[] = {"nan", "inf", "infinity"};
+    const size_t sign = *p == '+' || *p == '-';
+    for (size_t k = 0; k < sizeof words / sizeof words[0]; k++)
+        if (strlen(words[k]) == size - sign &&
+            strncasecmp(p + sign, words[k], size - sign) == 0)
+            return true;
+    return false;
+}
+
+static bool is_number(const char *p, const char *after)
+{
+    double number;
+    const char *read = p;
+    switch (sti_number_read(p, &read, &number)) {
+    case STI_NUMBER_OK:
+        return read >= after;
+    case STI_NUMBER_HUGE:
+    case STI_NUMBER_LONG:
+        return true;
+    default:
+        return is_spelled_number(p, (size_t)(after - p));
+    }
+}
+
+/* Lists of labels have commas, options equals signs, entries colons. */
+static bool is_name(const char *p, const char *after)
+{
+    if (p == after || after - p > STRADS_LABEL_NAME_MAX || is_number(p, after))
+        return false;
+    for (const char *q = p; q < after;) {
+        const size_t n =
+            character((const unsigned char *)q, (size_t)(after - q));
+        if (n == 0 || strchr(",:=#", *q) != NULL)
+            return false;
+        q += n;
+    }
+    return true;
+}
+
+/* The first row's label; `end` where there is none. */
+static const char *find_first(const char *p, const char *end)
+{
+    while (p < end) {
+        while (p < end && (sti_is_blank(*p) || *p == '\n'))
+            p++;
+        if (p < end && *p != '#')
+            return p;
+        const char *line_end =
+            p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+        p = line_end != NULL ? line_end : end;
+    }
+    return end;
+}
+
+bool sti_label_names_are(const char *begin, const char *end, const char **form)
+{
+    const char *p = find_first(begin, end);
+    const char *after = sti_label_end(p, end);
+    if (is_name(p, after)) {
+        *form = "a label (a name without , : = #, as in the first row)";
+        return true;
+    }
+    *form = is_number(p, after)
+                ? "a label (a number, as in the first row)"
+                : "a label (a number, or a name without , : = #)";
+    return false;
+}
+
+/* ---- which there are --------------------------------------------------- */
+
+strads_err sti_label_names_open(sti_label_names *n, const strads_names *given)
+{
+    pthread_mutex_init(&n->lock, NULL);
+    n->names = given;
+    return given == NULL ? strads_names_new(&n->found) : STRADS_OK;
+}
+
+strads_err sti_label_names_restart(sti_label_names *n)
+{
+    if (n->found == NULL)
+        return STRADS_OK;
+    strads_names_free(n->found);
+    n->found = NULL;
+    return strads_names_new(&n->found);
+}
+
+void sti_label_names_free(sti_label_names *n)
+{
+    if (n->names == NULL && n->found == NULL)
+        return;
+    strads_names_free(n->own);
+    strads_names_free(n->found);
+    pthread_mutex_destroy(&n->lock);
+    *n = (sti_label_names){0};
+}
+
+static bool collect(sti_feed *f, const char *p, const char *after,
+                    const char *end)
+{
+    sti_label_names *n = f->label_names;
+    const size_t size = (size_t)(after - p);
+    const uint64_t hash = XXH3_64bits(p, size);
+    uint64_t *met = &f->met[hash % STI_LABELS_MET];
+    uint32_t number;
+    if (*met == hash)
+        return true;
+    pthread_mutex_lock(&n->lock);
+    const strads_err err = strads_names_add(n->found, p, size, &number);
+    const uint32_t count = strads_names_count(n->found);
+    pthread_mutex_unlock(&n->lock);
+    *met = hash;
+    if (err != STRADS_OK)
+        sti_feed_trouble(f, err, NULL, NULL, "no memory for names of labels");
+    else if (count > STRADS_LABEL_NAMES_MAX)
+        sti_feed_trouble(f, STRADS_ELIMIT, p, end,
+                         "at most %d different names of labels, and this is "
+                         "one more",
+                         STRADS_LABEL_NAMES_MAX);
+    return f->trouble.err == STRADS_OK;
+}
+
+/* A name that is not among the given ones has the number behind theirs. */
+static bool look_up(sti_feed *f, const char *p, const char *after,
+                    double *number)
+{
+    const sti_label_names *n = f->label_names;
+    uint32_t found = strads_names_count(n->names);
+    const bool known =
+        strads_names_find(n->names, p, (size_t)(after - p), &found);
+    if (!known && n->own != NULL)
+        sti_feed_trouble(f, STRADS_EIO, NULL, NULL,
+                         "holds other labels than a moment ago; read it again "
+                         "when nobody writes to it");
+    *number = found;
+    return f->trouble.err == STRADS_OK;
+}
+
+bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
+                            double *number)
+{
+    const char *after = sti_label_end(p, end);
+    if (f->label_names->names != NULL)
+        return look_up(f, p, after, number);
+    if (!is_name(p, after)) {
+        if (after - p > STRADS_LABEL_NAME_MAX)
+            sti_feed_trouble(f, STRADS_EFORMAT, p, end,
+                             "a label of at most %d bytes",
+                             STRADS_LABEL_NAME_MAX);
+        else
+            sti_feed_trouble(f, STRADS_EFORMAT, p, end, "%s", f->label_form);
+        return false;
+    }
+    *number = 0;
+    return collect(f, p, after, end);
+}
+
+/* ---- in order ---------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+strads_err sti_label_names_end(sti_label_names *n)
+{
+    const uint32_t count = n->found ? strads_names_count(n->found) : 0;
+    uint32_t number;
+    if (n->found == NULL)
+        return STRADS_OK;
+    const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
+    strads_err err =
+        sorted != NULL
+            ? strads_names_new(&n->own)
+            : strads_fail(STRADS_ENOMEM, "no memory for names of labels");
+    for (uint32_t k = 0; k < count && err == STRADS_OK; k++)
+        sorted[k] = strads_names_at(n->found, k);
+    if (err == STRADS_OK)
+        qsort(sorted, count, sizeof *sorted, by_bytes);
+    for (uint32_t k = 0; k < count && err == STRADS_OK; k++)
+        err = strads_names_add(n->own, sorted[k], strlen(sorted[k]), &number);
+    free(sorted);
+    strads_names_free(n->found);
+    n->found = NULL;
+    n->names = n->own;
+    return err;
+}

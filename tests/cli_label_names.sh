@@ -1,0 +1,226 @@
+#!/bin/sh
+# Labels that are names. What is trained on them is held against the same data
+# with the names' numbers for labels: models agree to the last bit, and what is
+# told of a class has its name.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
+awk 'NR % 3 == 0 { $1 = $1 > 0 ? "Republican" : "Democratic"; print }' \
+    "$party" >two.svm
+awk '{ $1 = $1 == "Republican"; print }' two.svm >two.numbers
+awk 'NR % 3 == 0 { $1 = "Whig" } { print }' two.svm >three.svm
+awk '{ $1 = $1 == "Whig" ? 2 : $1 == "Republican"; print }' three.svm \
+    >three.numbers
+
+# numbered FILE: its names as the numbers that they have in the order of bytes.
+numbered() {
+    sed 's/Democratic/0/g; s/Republican/1/g; s/Whig/2/g' "$1"
+}
+
+# bits MODEL: its coefficients and intercepts.
+bits() {
+    grep -E '"(index|value|intercept|intercepts|width)":' "$1" |
+        grep -v 'true\|false'
+}
+
+# alike A B WHAT: both models have the same bits.
+alike() {
+    bits "$1" >"$1.bits"
+    bits "$2" >"$2.bits"
+    [ -s "$1.bits" ] || fail "$3: no coefficients"
+    cmp -s "$1.bits" "$2.bits" || fail "$3: the models differ"
+}
+
+# agrees PROGRAM DATA WORDS...: trained by name and by number.
+agrees() {
+    program=$1 data=$2
+    shift 2
+    gives 0 "$program" train "$data.svm" "$@" --model names.json
+    cp err names.err
+    gives 0 "$program" train "$data.numbers" "$@" --model numbers.json --quiet
+    alike names.json numbers.json "$program $data $*"
+}
+
+# tells PROGRAM DATA: predict and evaluate by either model.
+tells() {
+    label="--write label"
+    for write in "$label" "--write decision"; do
+        # shellcheck disable=SC2086 # words
+        gives 0 "$1" predict names.json "$2.svm" $write
+        cp out names.out
+        cp err names.err
+        # shellcheck disable=SC2086 # words
+        gives 0 "$1" predict numbers.json "$2.numbers" $write
+        numbered names.out | cmp -s - out || fail "$1 $2: $write differs"
+        cmp -s names.err err || fail "$1 $2: $write: $(cat names.err err)"
+    done
+    gives 0 "$1" predict names.json "$2.svm" $label
+    says out Democratic Republican
+    for json in "" --json; do
+        # shellcheck disable=SC2086 # words
+        gives 0 "$1" evaluate names.json "$2.svm" $json
+        cp out names.out
+        # shellcheck disable=SC2086 # words
+        gives 0 "$1" evaluate numbers.json "$2.numbers" $json
+        numbered names.out | sed 's/"label": "\([012]\)"/"label": \1/g
+            s/  *\([0-9]* rows\)/ \1/' >a
+        sed 's/  *\([0-9]* rows\)/ \1/' out >b
+        cmp -s a b || fail "$1 $2 evaluate $json: $(diff a b | head -n 4)"
+    done
+}
+
+for workers in 1 2 4; do
+    for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
+        "svm --loss hinge" "svm --l1-ratio 1"; do
+        for data in two three; do
+            # shellcheck disable=SC2086 # words
+            agrees ${how%% *} $data ${how#* } \
+                --workers $workers --deterministic
+            [ $workers -eq 2 ] && tells "${how%% *}" $data
+        done
+    done
+    agrees logistic three --multiclass softmax --lambda-ratio 0.1 \
+        --workers $workers --deterministic
+    says names.err "labels Democratic,Republican,Whig: all at once"
+done
+tells logistic three
+
+# Weights of classes, their order, and what is no label
+agrees logistic two --lambda-ratio 0.1 --class-weight balanced
+gives 0 logistic train two.svm --lambda-ratio 0.1 --model names.json \
+    --classes Republican,Democratic --class-weight Republican=3,Democratic=0.5
+says err "labels Republican,Democratic: the second is positive"
+gives 0 logistic train two.numbers --lambda-ratio 0.1 --model numbers.json \
+    --classes 1,0 --class-weight 1=3,0=0.5
+alike names.json numbers.json "weights by name"
+for program in logistic "svm --loss hinge"; do
+    # shellcheck disable=SC2086 # words
+    set -- ${program%% *} train two.svm ${program#"${program%% *}"} --quiet
+    refuses 2 "--classes Whig,Republican: no row has the label Whig" "$@" \
+        --classes Whig,Republican
+    refuses 2 "--classes 0,1: no row has the label 0" "$@" --classes 0,1
+    refuses 2 "--class-weight Whig=2: no row has the label Whig" "$@" \
+        --class-weight Whig=2
+    refuses 2 "--class-weight Whig: expected balanced" "$@" --class-weight Whig
+done
+refuses 2 "there are rows with the label Whig" logistic train three.svm \
+    --classes Democratic,Republican --quiet
+
+# One label alone, and more than classes can be
+sed 's/^[^ ]*/lonely/' two.svm >one.svm
+refuses 2 "all rows have the label lonely" svm train one.svm --quiet
+awk '{ $1 = "l" NR % 65; print }' two.svm >many.svm
+refuses 2 "more than 64 different labels (l0, l1, l10, ...)" logistic train \
+    many.svm --quiet
+awk '{ $1 = "row" NR; for (k = 0; k < 20; k++) print $1 k " " $2 }' two.svm \
+    >distinct.svm
+refuses 2 "expected at most 1000 different names of labels" logistic train \
+    distinct.svm --quiet
+
+# Numbers wanted
+refuses 2 "two.svm: line 1: found '$(head -c 10 two.svm)', expected a label (a \
+number)" lasso train two.svm --quiet
+for how in "lasso train" "lasso path" "lasso cv" "svm train --loss epsilon" \
+    "sgd-logistic train"; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 "expected a label (a number)" $how two.svm --quiet
+done
+
+# A path and its cross-validation, a start
+for command in path cv; do
+    for data in svm numbers; do
+        gives 0 logistic $command two.$data --points 8 --ratio 0.05 --seed 3 \
+            --model $data.json --quiet
+    done
+    alike svm.json numbers.json "$command"
+    gives 0 logistic predict svm.json two.svm --write label
+    says out Republican
+done
+for start in two three; do
+    agrees logistic $start --lambda-ratio 0.1
+    cp names.json first.json
+    gives 0 logistic train $start.svm --lambda-ratio 0.1 --start first.json \
+        --model again.json --log log.jsonl --quiet
+    near "$(member again.json objective)" "$(member first.json objective)" \
+        1e-6 "from its own solution"
+done
+
+# Compressed, on several nodes, simulated
+gzip -c three.svm >three.svm.gz
+zstd -q -f three.svm -o three.svm.zst
+agrees svm three --loss hinge --deterministic --partitions 4
+cp names.json one.json
+for file in three.svm.gz three.svm.zst; do
+    gives 0 svm train $file --loss hinge --deterministic --partitions 4 \
+        --model z.json --quiet
+    alike z.json one.json "$file"
+done
+for how in "svm --loss hinge --pools 4" "logistic --lambda-ratio 0.1" \
+    "logistic --lambda-ratio 0.1 --multiclass softmax"; do
+    # shellcheck disable=SC2086 # words
+    set -- ${how#* } --deterministic --partitions 4
+    gives 0 "${how%% *}" train three.svm "$@" --model one.json --quiet
+    start first "${how%% *}" train three.svm "$@" --workers 1 --nodes 3 \
+        --listen tcp://127.0.0.1:0 --model nodes.json
+    first=$child
+    url=$(url_of first)
+    start second join "$url" --workers 1
+    second=$child
+    start third join "$url" --workers 2 --data three.svm.gz
+    third=$child
+    ends first "$first" 0
+    ends second "$second" 0
+    ends third "$third" 0
+    alike nodes.json one.json "three processes, $how"
+    says first.err "labels Democratic,Republican,Whig"
+done
+gives 0 simulate logistic three.svm --workers 4 --quiet
+
+# A file of labels, of samples without them
+awk 'NR % 5 == 0' two.svm >few.svm
+awk '{ print $1 >"column"; n = split($0, f, " ")
+    for (i = 2; i <= n; i++) { split(f[i], e, ":")
+        print NR, e[1], e[2] >"body" }
+    entries += n - 1; if (e[1] > most) most = e[1] }
+    END { print "%%MatrixMarket matrix coordinate real general"
+          print NR, most, entries }' few.svm >matrix.mtx
+cat body >>matrix.mtx
+gives 0 logistic train few.svm --lambda-ratio 0.1 --model rows.json --quiet
+gives 0 logistic train matrix.mtx --labels column --lambda-ratio 0.1 \
+    --model column.json --quiet
+alike column.json rows.json "a file of labels"
+gives 0 logistic evaluate column.json matrix.mtx --labels column
+says out "class Democratic"
+
+# Labels that the model does not know: of other names, of numbers
+gives 0 logistic evaluate rows.json three.svm
+says out "$(grep -c Whig three.svm) of labels that the model does not know"
+gives 0 logistic predict rows.json two.numbers --write label
+says out Democratic
+says err "$(wc -l <two.numbers | tr -d ' ') of them have labels that the model"
+agrees logistic two --lambda-ratio 0.1
+gives 0 logistic predict numbers.json two.svm
+says err "of them have labels that the model does not know"
+
+# Shown, and for others to read
+agrees logistic three --lambda-ratio 0.1
+gives 0 logistic show names.json --csv weights.csv --top 3
+says out "of label Whig"
+grep -q '^0,(intercept),Democratic,' weights.csv || fail "no names in the CSV"
+gives 0 data info three.svm
+says out "labels       names, 3 different ones"
+gives 0 data info three.svm --json
+says out '"named_labels": true' '"label_mean": null' '"distinct_labels": 3'
+gives 0 logistic train three.svm --lambda-ratio 0.1 --model m.liblinear
+says err "1 is Democratic, 2 is Republican, 3 is Whig"
+says m.liblinear "label 1 2 3"
+gives 0 logistic predict m.liblinear three.svm --write label --quiet
+sed 's/1/Democratic/; s/2/Republican/; s/3/Whig/' out >by.liblinear
+gives 0 logistic predict names.json three.svm --write label --quiet
+cmp -s out by.liblinear || fail "liblinear's model predicts otherwise"
+gives 0 svm train two.svm --loss hinge --model m.liblinear --quiet
+[ ! -s err ] || fail "--quiet said $(cat err)"
+says m.liblinear "label 2 1"
+finish
