@@ -8,9 +8,9 @@
 
 /* ---- fits -------------------------------------------------------------- */
 
-static void take(svm_fit *fit, const lasso_design *d,
-                 const strads_result *result)
+svm_fit svm_fit_of(const lasso_design *d, const strads_result *result)
 {
+    svm_fit of = {0}, *const fit = &of;
     const strads_progress *progress = strads_result_progress(result);
     const void *state = strads_result_state(result);
     uint64_t parameters;
@@ -34,6 +34,7 @@ static void take(svm_fit *fit, const lasso_design *d,
     if (strads_svm_resolved(state)->classes)
         (void)snprintf(fit->classes, sizeof fit->classes, "%s",
                        strads_svm_resolved(state)->classes);
+    return of;
 }
 
 svm_fit svm_fit_run(const lasso_design *design,
@@ -53,7 +54,7 @@ svm_fit svm_fit_run(const lasso_design *design,
     if (!fit.err)
         fit.err = strads_run(&strads_program_svm, options, data, &e, &result);
     if (!fit.err)
-        take(&fit, design, result);
+        fit = svm_fit_of(design, result);
     strads_result_free(result);
     strads_data_free(data);
     return fit;

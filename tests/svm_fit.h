@@ -26,6 +26,8 @@ typedef struct svm_fit {
 svm_fit svm_fit_run(const lasso_design *design,
                     const strads_svm_options *options,
                     const strads_engine_options *engine);
+/* What a run on the design has ended with. */
+svm_fit svm_fit_of(const lasso_design *design, const strads_result *result);
 void svm_fit_free(svm_fit *fit);
 /* One of several problems as a fit of its own, with w and b alone. */
 svm_fit svm_fit_class(const lasso_design *design, const svm_fit *fit,

@@ -1,0 +1,73 @@
+/* tests/linear_case.h - every linear program with an objective of its own, in
+ * one table; and what a run of it is worth, from the objective alone: nothing
+ * here looks into apps. No part of it knows Criterion.
+ *
+ *     P(w, b) = a sum_i loss(y_i, x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 */
+#ifndef TESTS_LINEAR_CASE_H
+#define TESTS_LINEAR_CASE_H
+
+#include "strads/logistic.h"
+#include "strads/svm.h"
+#include "tests/lasso_design.h"
+
+typedef enum linear_loss {
+    LINEAR_SQUARE, /* (y - z)^2 / 2 */
+    LINEAR_LOGISTIC,
+    LINEAR_SOFTMAX,
+    LINEAR_SQUARED_HINGE,
+    LINEAR_SQUARED_EPSILON,
+    LINEAR_KINK /* hinge, epsilon: not smooth, judged by both bounds */
+} linear_loss;
+
+/* Which functions tell of a run's state. */
+typedef enum linear_family {
+    LINEAR_LASSO,
+    LINEAR_LASSO_PATH,
+    LINEAR_BY_COLUMNS, /* logistic, svm-l1 */
+    LINEAR_LOGISTIC_PATH,
+    LINEAR_DUAL, /* logistic-dual */
+    LINEAR_SVM
+} linear_family;
+
+/* What a design's labels have to be. */
+typedef enum linear_target {
+    LINEAR_NUMBERS,
+    LINEAR_TWO,  /* -1 and 1 */
+    LINEAR_THREE /* 0, 1, 2 */
+} linear_target;
+
+typedef struct linear_case {
+    const char *name;
+    const strads_program *program;
+    const void *options;
+    linear_family family;
+    linear_loss loss;
+    linear_target target;
+    double l1_ratio; /* not of LINEAR_SVM, where l2 is 1 */
+    bool intercept;
+    double c; /* a, of LINEAR_SVM; otherwise it is 1 / rows */
+    double epsilon;
+    const strads_svm_options *svm; /* of LINEAR_KINK */
+} linear_case;
+
+extern const linear_case linear_cases[];
+extern const size_t linear_cases_count;
+
+/* A result held against the objective; of a path the worst of its points. */
+typedef struct linear_verdict {
+    double off;  /* |P - what it reports| / P */
+    double gain; /* what a change of one single number alone would take off P
+                    for certain, / P; of LINEAR_KINK (P - D) / P, where D is
+                    computed from the dual values */
+    double gap;  /* that it reports */
+} linear_verdict;
+
+/* `design` has the labels that `target` says, whatever the run saw. */
+linear_verdict linear_case_judge(const linear_case *one,
+                                 const lasso_design *design,
+                                 const strads_result *result);
+
+/* The design of a LIBSVM file, zeros written out. */
+lasso_design linear_case_read(const char *path);
+
+#endif
