@@ -59,8 +59,7 @@ begins_at() {
 
 trains first "$party" --lambda 0.001 --intercept --workers 2 --seed 5
 is_optimal first 0.001
-# Little data is one thread's, and the log says so.
-says first.jsonl '"workers": 1, "partitions": 2'
+says first.jsonl '"workers": 2, "partitions": 2'
 says first.json '"program": "logistic"' '"columns": 2000' '"seed": 5' \
     '"classes": "-1,1"' '"lambda": 0.001'
 says first.err "converged" "labels -1,1" "lambda 0.001" "of lambda_max"

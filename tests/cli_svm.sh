@@ -245,10 +245,6 @@ for kind in "--loss hinge" "--loss squared-hinge" "--l1-ratio 1"; do
 done
 gives 3 svm train "$year_train" --loss epsilon --max-rounds 1
 
-# Little data is one thread's, and the log says so
-gives 0 svm train "$party" --workers 2 --log few.jsonl --quiet
-says few.jsonl '"workers": 1, "partitions": 2'
-
 refuses 2 "expected" svm train "$party" --loss logistic
 refuses 2 "expected one of lasso" lasso predict hinge1.json "$party_test"
 finish

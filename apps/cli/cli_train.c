@@ -273,9 +273,6 @@ static void announce(cli_job *j)
 
 static strads_err run(cli_job *j)
 {
-    if (!j->nodes && (double)strads_data_nnz(j->data) < j->train->alone) {
-        j->engine.workers = 1;
-    }
     announce(j);
     cli_progress_begin(&j->line, j->files.quiet);
     strads_err err = j->nodes ? strads_engine_run(j->nodes, j->data, &j->result)

@@ -37,10 +37,6 @@ typedef struct cli_train {
     /* Writes the model in a format of its own; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
-    /* On data of fewer entries one thread of one process does all partitions'
-     * work, as others would wait for each other longer than they compute. */
-    double alone;
-
     /* Who trains with these options instead, or NULL; `data` is NULL before
      * they are read. One process asks again when they are, and where the
      * answer is another then, reads them anew. Both programs take the same

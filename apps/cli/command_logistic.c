@@ -115,7 +115,6 @@ int cli_logistic_train(int argc, char **argv)
         .resolve = resolve,
         .complete = complete,
         .describe = describe,
-        .alone = STRADS_LOGISTIC_ALONE,
         .instead = instead,
     };
     return cli_train_main(&train, argc, argv);

@@ -124,7 +124,6 @@ int cli_svm_train(int argc, char **argv)
         .resolve = resolve,
         .complete = complete,
         .describe = describe,
-        .alone = STRADS_SVM_ALONE,
     };
     static const cli_train train_l1 = {
         .program = &strads_program_svm_l1,

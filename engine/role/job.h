@@ -72,7 +72,9 @@ strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
 typedef struct sti_worker_job {
     sti_job job;
     uint32_t partition;
-    uint64_t seq; /* the worker's slot */
+    uint64_t seq;       /* the worker's slot */
+    uint64_t behind_ns; /* set by the runtime: so long its thread had computed
+                           for this round before */
     sti_dispatch *dispatch;
     sti_buffer *partial; /* WORK: to fill; MERGE: into */
     sti_buffer *from;    /* MERGE */

@@ -264,6 +264,8 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
     struct sti_seat *seat = &s->seats[k];
     seat->busy = false;
     seat->busy_ns += job->job.elapsed_ns;
+    if (job->job.call == STI_CALL_WORK)
+        seat->busy_ns += job->behind_ns;
     if (job->job.err) {
         sti_worker_fail(w, job->job.err, w->said[k].text, out);
         return;

@@ -4,9 +4,27 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum {
+    /* What waking takes, in ns: as on a machine at rest before it has been
+     * measured; a thread that others have kept from the processor for longer
+     * than MOST counts as that. */
+    WAKE_NS = 50 * 1000,
+    WAKE_MOST_NS = 400 * 1000,
+    STAYS_NS = 50 * 1000, /* about so long a thread looks before it sleeps */
+    ONE_PAYS = 2,         /* a thread is woken for so many times that at once */
+    ROW_PAYS = 6          /* or in a row: rows end without a warning */
+};
+
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 strads_err sti_inbox_init(sti_inbox *inbox)
 {
-    *inbox = (sti_inbox){0};
+    *inbox = (sti_inbox){.wake_ns = WAKE_NS};
     pthread_condattr_t attr;
     if (pthread_condattr_init(&attr))
         return strads_fail(STRADS_ENOMEM, "no memory for a worker's inbox");
@@ -18,6 +36,8 @@ strads_err sti_inbox_init(sti_inbox *inbox)
     }
     pthread_condattr_destroy(&attr);
     atomic_init(&inbox->stirred, false);
+    atomic_init(&inbox->asleep, false);
+    atomic_init(&inbox->called, false);
     return failed ? strads_fail(STRADS_ENOMEM, "no memory for an inbox")
                   : STRADS_OK;
 }
@@ -31,12 +51,40 @@ void sti_inbox_free(sti_inbox *inbox)
     pthread_mutex_destroy(&inbox->lock);
 }
 
-/* With the lock held. */
-static void stir(sti_inbox *inbox)
+static bool is(const atomic_bool *flag)
 {
-    atomic_store_explicit(&inbox->stirred, true, memory_order_release);
-    if (inbox->asleep)
-        pthread_cond_signal(&inbox->wake);
+    return atomic_load_explicit(flag, memory_order_acquire);
+}
+
+static void set(atomic_bool *flag, bool value)
+{
+    atomic_store_explicit(flag, value, memory_order_release);
+}
+
+/* ---- senders, with the lock held ---------------------------------------- */
+
+static void call(sti_inbox *inbox)
+{
+    if (!is(&inbox->asleep) || is(&inbox->called))
+        return;
+    set(&inbox->called, true);
+    inbox->called_at = clock_ns();
+    pthread_cond_signal(&inbox->wake);
+}
+
+/* What comes in a row counts together: once awake the receiver would find it
+ * without being woken again. What it would save is what takes longer than to
+ * hand it over. */
+static bool is_worth_a_call(sti_inbox *inbox, uint64_t work_ns)
+{
+    const uint64_t now = clock_ns();
+    if (now > inbox->missed_end)
+        inbox->missed_ns = 0;
+    if (work_ns > STI_HANDING_NS)
+        inbox->missed_ns += work_ns - STI_HANDING_NS;
+    inbox->missed_end = now + 2 * work_ns + STAYS_NS;
+    return work_ns > ONE_PAYS * inbox->wake_ns ||
+           inbox->missed_ns > ROW_PAYS * inbox->wake_ns;
 }
 
 static bool make_room(sti_inbox *inbox)
@@ -52,30 +100,64 @@ static bool make_room(sti_inbox *inbox)
     return true;
 }
 
+static strads_err add(sti_inbox *inbox, const sti_msg *msg)
+{
+    if (!make_room(inbox)) {
+        sti_object_drop(msg->object);
+        return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    inbox->messages[inbox->n++] = *msg;
+    return STRADS_OK;
+}
+
+/* ---- senders ------------------------------------------------------------ */
+
 strads_err sti_inbox_put(sti_inbox *inbox, const sti_msg *msg)
 {
     pthread_mutex_lock(&inbox->lock);
-    bool fits = make_room(inbox);
-    if (fits)
-        inbox->messages[inbox->n++] = *msg;
-    stir(inbox);
+    strads_err err = add(inbox, msg);
+    set(&inbox->stirred, true);
+    call(inbox);
     pthread_mutex_unlock(&inbox->lock);
-    if (fits)
-        return STRADS_OK;
-    sti_object_drop(msg->object);
-    return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    return err;
+}
+
+strads_err sti_inbox_leave(sti_inbox *inbox, const sti_msg *msg,
+                           uint64_t work_ns)
+{
+    pthread_mutex_lock(&inbox->lock);
+    strads_err err = add(inbox, msg);
+    set(&inbox->stirred, true);
+    if (is(&inbox->asleep) && is_worth_a_call(inbox, work_ns))
+        call(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+    return err;
 }
 
 void sti_inbox_stir(sti_inbox *inbox)
 {
     pthread_mutex_lock(&inbox->lock);
-    stir(inbox);
+    set(&inbox->stirred, true);
+    call(inbox);
     pthread_mutex_unlock(&inbox->lock);
+}
+
+bool sti_inbox_is_left(const sti_inbox *inbox, bool even_if_called)
+{
+    return is(&inbox->stirred) && is(&inbox->asleep) &&
+           (even_if_called || !is(&inbox->called));
+}
+
+/* ---- the receiver ------------------------------------------------------- */
+
+void sti_inbox_mark(sti_inbox *inbox)
+{
+    set(&inbox->stirred, true);
 }
 
 size_t sti_inbox_take(sti_inbox *inbox, sti_msg **messages, size_t *room)
 {
-    if (!atomic_load_explicit(&inbox->stirred, memory_order_acquire))
+    if (!is(&inbox->stirred))
         return 0;
     pthread_mutex_lock(&inbox->lock);
     sti_msg *filled = inbox->messages;
@@ -100,24 +182,49 @@ static inline void pause_cpu(void)
 #endif
 }
 
-void sti_inbox_wait(sti_inbox *inbox, uint32_t spins, uint64_t sleep_ns)
+bool sti_inbox_spin(const sti_inbox *inbox, uint32_t spins)
 {
     for (uint32_t k = 0; k < spins; k++) {
-        if (atomic_load_explicit(&inbox->stirred, memory_order_acquire))
-            return;
+        if (is(&inbox->stirred))
+            return true;
         pause_cpu();
     }
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + sleep_ns;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
+    return is(&inbox->stirred);
+}
+
+/* With the lock held. */
+static void wake_up(sti_inbox *inbox)
+{
+    if (is(&inbox->called)) {
+        uint64_t took = clock_ns() - inbox->called_at;
+        if (took > WAKE_MOST_NS)
+            took = WAKE_MOST_NS;
+        inbox->wake_ns = (7 * inbox->wake_ns + took) / 8;
+    }
+    set(&inbox->called, false);
+    set(&inbox->asleep, false);
+    inbox->missed_ns = 0;
+}
+
+void sti_inbox_awake(sti_inbox *inbox)
+{
     pthread_mutex_lock(&inbox->lock);
-    inbox->asleep = true;
+    wake_up(inbox);
+    pthread_mutex_unlock(&inbox->lock);
+}
+
+void sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
+{
+    const uint64_t end = clock_ns() + sleep_ns;
+    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                                   .tv_nsec = (long)(end % 1000000000)};
+    pthread_mutex_lock(&inbox->lock);
     int late = 0;
-    while (!late &&
-           !atomic_load_explicit(&inbox->stirred, memory_order_relaxed))
-        late = pthread_cond_timedwait(&inbox->wake, &inbox->lock, &until);
-    inbox->asleep = false;
+    if (!is(&inbox->stirred)) {
+        set(&inbox->asleep, true);
+        while (!late && !is(&inbox->called))
+            late = pthread_cond_timedwait(&inbox->wake, &inbox->lock, &until);
+        wake_up(inbox);
+    }
     pthread_mutex_unlock(&inbox->lock);
 }

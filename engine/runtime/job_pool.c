@@ -7,7 +7,7 @@
 strads_err sti_job_pool_init(sti_job_pool *pool, uint32_t first, uint32_t n,
                              bool shared)
 {
-    *pool = (sti_job_pool){.first = first};
+    *pool = (sti_job_pool){.first = first, .n = n};
     pool->busy = calloc(n + (size_t)1, sizeof *pool->busy);
     if (!pool->busy || (shared && pthread_mutex_init(&pool->lock, NULL))) {
         free(pool->busy);

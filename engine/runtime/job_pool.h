@@ -15,7 +15,7 @@
 
 typedef struct sti_job_pool {
     bool shared;            /* other threads look in */
-    uint32_t first;         /* partition of the worker */
+    uint32_t first, n;      /* partitions of the worker */
     pthread_mutex_t lock;   /* where shared: all below */
     sti_job_queue waiting;  /* in the order in which they were asked for */
     sti_job_queue relieved; /* carried out by others */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,31 +20,21 @@ static uint64_t clock_ns(clockid_t clock)
 
 /* ---- making ------------------------------------------------------------ */
 
-static strads_err make_pool(sti_thread *th, uint32_t worker)
-{
-    const sti_node_options *o = &th->node->options;
-    const uint32_t first = sti_run_first(o->run, worker);
-    return sti_job_pool_init(&th->pool, first,
-                             sti_run_first(o->run, worker + 1) - first,
-                             o->threads > 1);
-}
-
 static strads_err make_threads(sti_node *node)
 {
     const sti_node_options *o = &node->options;
     node->threads = calloc(o->threads, sizeof *node->threads);
-    if (!node->threads)
+    node->desks = calloc(o->threads, sizeof *node->desks);
+    if (!node->threads || !node->desks)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
                            o->threads);
     for (uint32_t t = 0; t < o->threads; t++) {
         sti_thread *th = &node->threads[t];
         th->node = node;
         th->index = t;
-        strads_err err = sti_inbox_init(&th->inbox);
-        if (!err)
-            err = sti_worker_new(o->run, o->first_worker + t, &th->worker);
-        if (!err)
-            err = make_pool(th, o->first_worker + t);
+        th->own = th->at = &node->desks[t];
+        strads_err err =
+            sti_desk_init(th->own, o->run, t, o->threads, o->first_worker + t);
         if (err)
             return err;
         char name[32];
@@ -95,7 +86,9 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
     node->options = *options;
     pthread_mutex_init(&node->lock, NULL);
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *wake = getenv("STRADS_WAKE");
     node->spins = (long)options->threads <= cores ? SPINS : 0;
+    node->wakes_always = wake && strcmp(wake, "always") == 0;
     strads_err err = sti_job_names_new(options->run, &node->names);
     if (!err)
         err = make_roles(node);
@@ -109,32 +102,16 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
     return STRADS_OK;
 }
 
-static void free_thread(sti_thread *th)
-{
-    if (!th->node)
-        return;
-    for (size_t k = 0; k < th->events.n; k++) {
-        const struct sti_waiting_event *e =
-            &th->events.at[(th->events.first + k) & (th->events.room - 1)];
-        if (e->event.kind == STI_EVENT_MESSAGE)
-            sti_object_drop(e->event.msg.object);
-    }
-    free(th->events.at);
-    sti_job_queue_free(&th->urgent);
-    sti_job_pool_free(&th->pool);
-    sti_effects_free(&th->effects);
-    free(th->taken);
-    sti_inbox_free(&th->inbox);
-    sti_worker_free(th->worker);
-}
-
 void sti_node_free(sti_node *node)
 {
     if (!node)
         return;
     for (uint32_t t = 0; node->threads && t < node->options.threads; t++)
-        free_thread(&node->threads[t]);
+        sti_effects_free(&node->threads[t].effects);
+    for (uint32_t t = 0; node->desks && t < node->options.threads; t++)
+        sti_desk_free(&node->desks[t]);
     free(node->threads);
+    free(node->desks);
     sti_coordinator_free(node->coordinator);
     for (uint32_t s = 0; node->schedulers && s < node->options.run->schedulers;
          s++)
@@ -159,14 +136,14 @@ void sti_node_abort(sti_node *node, strads_err err, const char *text)
     pthread_mutex_unlock(&node->lock);
     atomic_store(&node->aborted, true);
     for (uint32_t t = 0; t < node->options.threads; t++)
-        sti_inbox_stir(&node->threads[t].inbox);
+        sti_inbox_stir(&node->desks[t].inbox);
 }
 
 /* ---- what others say, and ask --------------------------------------- */
 
 void sti_node_deliver(sti_node *node, const sti_msg *msg)
 {
-    sti_thread *to = sti_thread_of(node, msg->to);
+    sti_desk *to = sti_desk_of(node, msg->to);
     if (!to) {
         sti_object_drop(msg->object);
         sti_node_abort(node, STRADS_EPEER,
@@ -202,34 +179,68 @@ strads_end sti_node_end(const sti_node *node)
 
 /* ---- running ----------------------------------------------------------- */
 
-static strads_err start_threads(sti_node *node, uint32_t *started)
+static strads_err start_thread(sti_node *node, uint32_t index)
 {
-    for (*started = 1; *started < node->options.threads; ++*started) {
-        sti_thread *th = &node->threads[*started];
-        if (pthread_create(&th->handle, NULL, sti_thread_drive, th))
-            return strads_fail(STRADS_EIO,
-                               "cannot start thread %u of %u: use fewer "
-                               "workers",
-                               *started + 1, node->options.threads);
+    sti_thread *th = &node->threads[index];
+    int failed = 0;
+    pthread_mutex_lock(&node->lock);
+    if (!atomic_load(&th->started) && !node->closed) {
+        failed = pthread_create(&th->handle, NULL, sti_thread_drive, th);
+        atomic_store(&th->started, !failed);
     }
-    return STRADS_OK;
+    pthread_mutex_unlock(&node->lock);
+    return failed ? strads_fail(STRADS_EIO,
+                                "cannot start thread %u of %u: use fewer "
+                                "workers",
+                                index + 1, node->options.threads)
+                  : STRADS_OK;
+}
+
+void sti_node_attend(sti_node *node, const sti_desk *desk)
+{
+    if (desk->index == 0 || !sti_inbox_is_called(&desk->inbox) ||
+        atomic_load_explicit(&node->threads[desk->index].started,
+                             memory_order_relaxed))
+        return;
+    strads_err err = start_thread(node, desk->index);
+    if (err)
+        sti_node_abort(node, err, strads_error_text());
+}
+
+/* Threads start when they are called, so that little work is one thread's from
+ * beginning to end; but at once where messages come from other nodes, which
+ * may do so when none of this one's is awake. */
+static strads_err begin(sti_node *node)
+{
+    strads_err err = STRADS_OK;
+    if (node->coordinator)
+        err = sti_desk_push(&node->desks[0], STI_COORDINATOR,
+                            &(sti_event){.kind = STI_EVENT_START});
+    if (node->options.run->nodes > 1)
+        for (uint32_t t = 1; t < node->options.threads && !err; t++)
+            err = start_thread(node, t);
+    return err;
+}
+
+static void join_threads(sti_node *node)
+{
+    pthread_mutex_lock(&node->lock);
+    node->closed = true;
+    pthread_mutex_unlock(&node->lock);
+    for (uint32_t t = 1; t < node->options.threads; t++)
+        if (atomic_load(&node->threads[t].started))
+            pthread_join(node->threads[t].handle, NULL);
 }
 
 strads_err sti_node_run(sti_node *node)
 {
     node->started_ns = clock_ns(CLOCK_MONOTONIC);
     node->cpu_started_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    uint32_t started;
-    strads_err err = start_threads(node, &started);
+    strads_err err = begin(node);
     if (err)
         sti_node_abort(node, err, strads_error_text());
-    sti_thread *first = &node->threads[0];
-    if (node->coordinator)
-        sti_thread_push(first, STI_COORDINATOR,
-                        &(sti_event){.kind = STI_EVENT_START});
-    sti_thread_drive(first);
-    for (uint32_t t = 1; t < started; t++)
-        pthread_join(node->threads[t].handle, NULL);
+    sti_thread_drive(&node->threads[0]);
+    join_threads(node);
     pthread_mutex_lock(&node->lock); /* others may still say that they fail */
     strads_err failed =
         node->err ? strads_fail(node->err, "%s", node->text) : STRADS_OK;

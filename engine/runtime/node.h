@@ -1,10 +1,12 @@
 /* engine/runtime/node.h - one process's threads, and the roles on them.
  *
  * A node drives its roles: it turns messages and finished jobs into events,
- * and effects into messages and jobs. Thread t hosts worker first_worker + t;
- * on the coordinating node thread 0 also hosts coordinator and shard, and the
- * first threads of the first nodes a scheduler each, whose steps they turn
- * between their own jobs. Thread 0 is the caller's.
+ * and effects into messages and jobs. Thread t has worker first_worker + t; on
+ * the coordinating node thread 0 also has coordinator and shard, and the first
+ * threads of the first nodes a scheduler each, whose steps they turn between
+ * their own jobs. Thread 0 is the caller's. Others start, and wake, when there
+ * is work for them that takes longer than that; what is less, one does that is
+ * awake.
  * What goes to another node is handed to `send`; without other nodes this is
  * the local runtime, and with one thread it takes no lock. */
 #ifndef STI_NODE_H

@@ -5,45 +5,29 @@
 
 #include <pthread.h>
 
-#include "engine/runtime/inbox.h"
+#include "engine/runtime/desk.h"
 #include "engine/runtime/job_names.h"
-#include "engine/runtime/job_pool.h"
 #include "engine/runtime/node.h"
-
-struct sti_waiting_event {
-    sti_address to;
-    sti_event event;
-};
-
-/* A ring that grows. */
-struct sti_event_queue {
-    struct sti_waiting_event *at;
-    size_t first, n, room; /* room is a power of two */
-};
 
 typedef struct sti_thread {
     sti_node *node;
     uint32_t index;
     pthread_t handle;
-    sti_inbox inbox;
-    struct sti_event_queue events;
-    sti_job_queue urgent; /* the coordinator's, a scheduler's, the shard's */
-    sti_job_pool pool;    /* the worker's */
-    atomic_uint_least64_t job_ns; /* what its callbacks take, smoothed */
+    atomic_bool started; /* changed under the node's lock */
+    sti_desk *own;       /* held while it is awake */
+    sti_desk *at;        /* where it is: its own, or one whose thread sleeps */
     atomic_bool idle;
     sti_effects effects;
-    sti_msg *taken; /* spare array to swap with the inbox */
-    size_t room_taken;
-    sti_worker *worker;
-    bool worker_ended;
-    uint64_t now; /* last reading, since the start */
+    uint64_t now;             /* last reading, since the start */
+    uint64_t round, round_ns; /* so long it has computed for this round */
     uint32_t track;
     atomic_uint_least64_t callback_ns;
 } sti_thread;
 
 struct sti_node {
     sti_node_options options;
-    sti_thread *threads;
+    sti_thread *threads; /* [options.threads] and so below */
+    sti_desk *desks;     /* thread t's is desks[t] */
     sti_coordinator *coordinator;
     sti_scheduler **schedulers; /* [run->schedulers]; NULL: another node's */
     uint32_t *scheduler_track;
@@ -52,20 +36,22 @@ struct sti_node {
     sti_job_names *names;
     uint32_t coordinator_track, shard_track;
     uint32_t spins;
+    bool wakes_always; /* STRADS_WAKE=always: whatever comes, for tests */
     uint64_t started_ns, cpu_started_ns;
     bool told_cancel;
     atomic_bool aborted;
     pthread_mutex_t lock;
     strads_err err;  /* lock; the first one */
     char text[1024]; /* lock */
+    bool closed;     /* lock: no thread is started any more */
 };
 
-/* An event for a role of this thread; without memory the run ends. The thread
- * itself, or before it runs. */
-void sti_thread_push(sti_thread *th, sti_address to, const sti_event *event);
+/* Starts the thread of a desk that has been called there, if it has not been
+ * yet. Any thread. */
+void sti_node_attend(sti_node *node, const sti_desk *desk);
 
-/* The thread of this node that hosts a role; NULL: another node's. */
-sti_thread *sti_thread_of(sti_node *node, sti_address role);
+/* The desk of this node where a role is; NULL: another node's. */
+sti_desk *sti_desk_of(sti_node *node, sti_address role);
 
 /* Steps roles and carries out jobs until the thread's roles have ended, or the
  * run has failed. `thread` as pthread_create has it. */

@@ -1,9 +1,7 @@
-/* What a thread of a node does. It owns its inbox, a queue of events for the
- * roles on it, and its worker's pool of jobs; nobody else touches the queue.
- * Events go before jobs, so that a role's answer never waits for a computation.
- * A thread with nothing to do takes a job out of another's pool. */
-#include <stdlib.h>
-
+/* What a thread of a node does. It is at its own desk while it is awake; with
+ * nothing to do it takes a turn at one whose thread sleeps, or a job out of
+ * another's pool. Events go before jobs, so that a role's answer never waits
+ * for a computation. */
 #include "engine/base/stop_flag.h"
 #include "engine/runtime/node_state.h"
 
@@ -13,44 +11,16 @@ enum {
                                 long: its data have to move to that core */
 };
 
-/* ---- queues ------------------------------------------------------------ */
-
-static strads_err no_memory(void)
-{
-    return strads_fail(STRADS_ENOMEM, "no memory for a node's queues");
-}
-
 static void fail_thread(sti_thread *th, strads_err err)
 {
     sti_node_abort(th->node, err, strads_error_text());
 }
 
-static bool make_room(struct sti_event_queue *q)
+static void push(sti_thread *th, sti_address to, const sti_event *event)
 {
-    if (q->n < q->room)
-        return true;
-    size_t room = q->room ? 2 * q->room : 64;
-    struct sti_waiting_event *at = malloc(sizeof *at * room);
-    if (!at)
-        return false;
-    for (size_t k = 0; k < q->n; k++)
-        at[k] = q->at[(q->first + k) & (q->room - 1)];
-    free(q->at);
-    *q = (struct sti_event_queue){.at = at, .n = q->n, .room = room};
-    return true;
-}
-
-void sti_thread_push(sti_thread *th, sti_address to, const sti_event *event)
-{
-    struct sti_event_queue *q = &th->events;
-    if (make_room(q)) {
-        q->at[(q->first + q->n++) & (q->room - 1)] =
-            (struct sti_waiting_event){to, *event};
-        return;
-    }
-    if (event->kind == STI_EVENT_MESSAGE)
-        sti_object_drop(event->msg.object);
-    fail_thread(th, no_memory());
+    strads_err err = sti_desk_push(th->at, to, event);
+    if (err)
+        fail_thread(th, err);
 }
 
 static bool finished(const sti_thread *th)
@@ -58,7 +28,8 @@ static bool finished(const sti_thread *th)
     if (atomic_load_explicit(&th->node->aborted, memory_order_relaxed))
         return true;
     bool coordinates = th->index == 0 && th->node->coordinator;
-    return th->worker_ended && (!coordinates || th->node->coordinator_ended);
+    return th->own->worker_ended &&
+           (!coordinates || th->node->coordinator_ended);
 }
 
 /* ---- messages ---------------------------------------------------------- */
@@ -68,35 +39,48 @@ static bool is_scheduler(sti_address role)
     return role >= STI_SCHEDULER_0 && role < STI_CLIENT_0;
 }
 
-/* The thread of this node that hosts a role; NULL: another node's. */
-sti_thread *sti_thread_of(sti_node *node, sti_address to)
+/* The desk of this node where a role is; NULL: another node's. */
+sti_desk *sti_desk_of(sti_node *node, sti_address to)
 {
     const sti_run *run = node->options.run;
     if (is_scheduler(to))
         return sti_run_node_of(run, to) == node->options.node
-                   ? &node->threads[(to - STI_SCHEDULER_0) / run->nodes %
-                                    node->options.threads]
+                   ? &node->desks[(to - STI_SCHEDULER_0) / run->nodes %
+                                  node->options.threads]
                    : NULL;
     if (to < STI_WORKER_0)
-        return node->coordinator ? &node->threads[0] : NULL;
+        return node->coordinator ? &node->desks[0] : NULL;
     uint32_t worker = to - STI_WORKER_0;
     if (worker < node->options.first_worker ||
         worker >= node->options.first_worker + node->options.threads)
         return NULL;
-    return &node->threads[worker - node->options.first_worker];
+    return &node->desks[worker - node->options.first_worker];
+}
+
+/* A thread that sleeps is not woken for what is done sooner than it is awake:
+ * this one does it when it has nothing else to do (help). The first thread's
+ * desk has what is the caller's, so nobody else is ever there. */
+static strads_err hand_over(sti_node *node, sti_desk *to, const sti_msg *msg)
+{
+    uint64_t work_ns = UINT64_MAX;
+    if (to->index > 0 && !node->wakes_always && sti_inbox_is_asleep(&to->inbox))
+        work_ns = sti_desk_expect(to, msg);
+    strads_err err = work_ns < UINT64_MAX
+                         ? sti_inbox_leave(&to->inbox, msg, work_ns)
+                         : sti_inbox_put(&to->inbox, msg);
+    sti_node_attend(node, to);
+    return err;
 }
 
 static void send(sti_thread *th, const sti_msg *msg)
 {
-    sti_thread *to = sti_thread_of(th->node, msg->to);
-    strads_err err = STRADS_OK;
-    if (to == th) {
-        sti_thread_push(th, msg->to, &(sti_event){.msg = *msg});
-    } else if (to) {
-        err = sti_inbox_put(&to->inbox, msg);
-    } else {
-        err = th->node->options.send(th->node->options.arg, msg);
+    sti_desk *to = sti_desk_of(th->node, msg->to);
+    if (to == th->at) {
+        push(th, msg->to, &(sti_event){.msg = *msg});
+        return;
     }
+    strads_err err = to ? hand_over(th->node, to, msg)
+                        : th->node->options.send(th->node->options.arg, msg);
     if (err)
         fail_thread(th, err);
 }
@@ -119,16 +103,23 @@ static void end_role(sti_thread *th, sti_address role, strads_err err)
         if (err)
             fail_thread(th, err);
     } else {
-        th->worker_ended = true;
+        th->at->worker_ended = true;
+        if (th->at != th->own) /* whose thread is through, then */
+            sti_inbox_stir(&th->at->inbox);
     }
 }
 
-/* Whether what waits at a thread is worth another's time. */
-static bool wants_relief(sti_thread *th, unsigned at_least)
+static uint64_t usual_ns(const sti_desk *desk)
 {
-    return atomic_load_explicit(&th->pool.n_waiting, memory_order_relaxed) >=
+    return atomic_load_explicit(&desk->job_ns, memory_order_relaxed);
+}
+
+/* Whether a job that waits at a desk is worth another thread's time. */
+static bool wants_relief(const sti_desk *desk, unsigned at_least)
+{
+    return atomic_load_explicit(&desk->pool.n_waiting, memory_order_relaxed) >=
                at_least &&
-           atomic_load_explicit(&th->job_ns, memory_order_relaxed) >= WORTH_NS;
+           usual_ns(desk) >= WORTH_NS;
 }
 
 /* This thread takes up one of two jobs by itself; the other may be somebody
@@ -138,19 +129,20 @@ static void call_for_relief(sti_thread *th)
     sti_node *node = th->node;
     for (uint32_t t = 0; t < node->options.threads; t++)
         if (atomic_load(&node->threads[t].idle)) {
-            sti_inbox_stir(&node->threads[t].inbox);
+            sti_inbox_stir(&node->desks[t].inbox);
             return;
         }
 }
 
 static void keep_job(sti_thread *th, sti_address role, sti_job *job)
 {
+    sti_desk *desk = th->at;
     strads_err err = role < STI_WORKER_0
-                         ? sti_job_queue_put(&th->urgent, job)
-                         : sti_job_pool_put(&th->pool, (sti_worker_job *)job);
+                         ? sti_job_queue_put(&desk->urgent, job)
+                         : sti_job_pool_put(&desk->pool, (sti_worker_job *)job);
     if (err)
         fail_thread(th, err);
-    else if (wants_relief(th, 2))
+    else if (wants_relief(desk, 2))
         call_for_relief(th);
 }
 
@@ -180,7 +172,8 @@ static void apply(sti_thread *th, sti_address role)
     }
     th->effects.n = 0;
     if (th->effects.lost)
-        fail_thread(th, no_memory());
+        fail_thread(th, strads_fail(STRADS_ENOMEM,
+                                    "no memory for a role's effects"));
 }
 
 static void step(sti_thread *th, const struct sti_waiting_event *waiting)
@@ -195,18 +188,15 @@ static void step(sti_thread *th, const struct sti_waiting_event *waiting)
     else if (waiting->to == STI_SHARD_0)
         sti_shard_step(node->shard, event, 1, &th->effects);
     else
-        sti_worker_step(th->worker, event, 1, &th->effects);
+        sti_worker_step(th->at->worker, event, 1, &th->effects);
     apply(th, waiting->to);
 }
 
 static bool step_next(sti_thread *th)
 {
-    struct sti_event_queue *q = &th->events;
-    if (q->n == 0)
+    struct sti_waiting_event waiting;
+    if (!sti_desk_pop(th->at, &waiting))
         return false;
-    struct sti_waiting_event waiting = q->at[q->first];
-    q->first = (q->first + 1) & (q->room - 1);
-    q->n--;
     waiting.event.now = th->now;
     step(th, &waiting);
     return true;
@@ -240,37 +230,42 @@ static void run(sti_thread *th, sti_job *job)
 
 static void push_done(sti_thread *th, sti_job *job)
 {
-    sti_thread_push(th, job->role,
-                    &(sti_event){.kind = STI_EVENT_DONE, .job = job});
+    push(th, job->role, &(sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
-/* Owner: a job of its worker has been carried out, here or elsewhere. */
+/* A job of this desk's worker has been carried out, here or elsewhere. */
 static void note_worker_job(sti_thread *th, sti_worker_job *job)
 {
-    if (job->job.call == STI_CALL_WORK || job->job.call == STI_CALL_HOP) {
-        uint64_t usual =
-            atomic_load_explicit(&th->job_ns, memory_order_relaxed);
-        atomic_store_explicit(&th->job_ns,
-                              (7 * usual + job->job.elapsed_ns) / 8,
-                              memory_order_relaxed);
-    }
+    sti_desk_note(th->at, &job->job);
     push_done(th, &job->job);
 }
 
-/* What other workers wait for goes before this thread's own share. */
+static void run_worker_job(sti_thread *th, sti_worker_job *job)
+{
+    if (th->round != job->job.round) {
+        th->round = job->job.round;
+        th->round_ns = 0;
+    }
+    job->behind_ns = th->round_ns;
+    run(th, &job->job);
+    th->round_ns += job->job.elapsed_ns;
+}
+
+/* What other workers wait for goes before this one's own share. */
 static bool run_next_job(sti_thread *th)
 {
-    if (th->urgent.n) {
-        sti_job *job = sti_job_queue_take(&th->urgent, 0);
+    sti_desk *desk = th->at;
+    if (desk->urgent.n) {
+        sti_job *job = sti_job_queue_take(&desk->urgent, 0);
         run(th, job);
         push_done(th, job);
         return true;
     }
-    sti_worker_job *job = sti_job_pool_take(&th->pool);
+    sti_worker_job *job = sti_job_pool_take(&desk->pool);
     if (!job)
         return false;
-    run(th, &job->job);
-    sti_job_pool_end(&th->pool, job);
+    run_worker_job(th, job);
+    sti_job_pool_end(&desk->pool, job);
     note_worker_job(th, job);
     return true;
 }
@@ -280,14 +275,13 @@ static bool relieve_another(sti_thread *th)
 {
     sti_node *node = th->node;
     for (uint32_t k = 1; k < node->options.threads; k++) {
-        sti_thread *other =
-            &node->threads[(th->index + k) % node->options.threads];
+        sti_desk *other = &node->desks[(th->index + k) % node->options.threads];
         if (!wants_relief(other, 1))
             continue;
         sti_worker_job *job = sti_job_pool_take(&other->pool);
         if (!job)
             continue;
-        run(th, &job->job);
+        run_worker_job(th, job);
         if (sti_job_pool_give_back(&other->pool, job))
             fail_thread(th, STRADS_ENOMEM);
         sti_inbox_stir(&other->inbox);
@@ -299,7 +293,7 @@ static bool relieve_another(sti_thread *th)
 static void take_relieved(sti_thread *th)
 {
     sti_worker_job *job;
-    while ((job = sti_job_pool_take_relieved(&th->pool))) {
+    while ((job = sti_job_pool_take_relieved(&th->at->pool))) {
         th->now = sti_node_clock(th->node);
         note_worker_job(th, job);
     }
@@ -309,12 +303,53 @@ static void take_relieved(sti_thread *th)
 
 static void take_inbox(sti_thread *th)
 {
-    size_t n = sti_inbox_take(&th->inbox, &th->taken, &th->room_taken);
+    sti_desk *desk = th->at;
+    size_t n = sti_inbox_take(&desk->inbox, &desk->taken, &desk->room_taken);
     if (n)
         th->now = sti_node_clock(th->node);
-    for (size_t k = 0; k < n; k++) {
-        sti_thread_push(th, th->taken[k].to, &(sti_event){.msg = th->taken[k]});
+    for (size_t k = 0; k < n; k++)
+        push(th, desk->taken[k].to, &(sti_event){.msg = desk->taken[k]});
+}
+
+/* One event or one job of the desk where the thread is; false: none. */
+static bool turn(sti_thread *th)
+{
+    take_inbox(th);
+    take_relieved(th);
+    return step_next(th) || run_next_job(th);
+}
+
+/* A turn at another's desk. Who finds somebody there wakes the desk's own
+ * thread: it is the one that waits for him to leave. */
+static bool turn_at(sti_thread *th, sti_desk *desk)
+{
+    if (pthread_mutex_trylock(&desk->held)) {
+        sti_inbox_stir(&desk->inbox);
+        return false;
     }
+    th->at = desk;
+    bool found = turn(th);
+    if (sti_desk_has_more(desk))
+        sti_inbox_mark(&desk->inbox);
+    th->at = th->own;
+    pthread_mutex_unlock(&desk->held);
+    return found;
+}
+
+/* Does what was left for threads that sleep; `even_if_called`: also for those
+ * that are being woken, and take their time. */
+static bool help(sti_thread *th, bool even_if_called)
+{
+    sti_node *node = th->node;
+    for (uint32_t t = 1; t < node->options.threads && !node->wakes_always;
+         t++) {
+        sti_desk *desk = &node->desks[t];
+        if (desk != th->own &&
+            sti_inbox_is_left(&desk->inbox, even_if_called) &&
+            turn_at(th, desk))
+            return true;
+    }
+    return false;
 }
 
 /* The user wants to stop: the coordinator ends the run with the model so far;
@@ -330,23 +365,45 @@ static void look_at_stop(sti_thread *th)
         sti_node_abort(node, STRADS_ECANCELED, "stopped by its user");
         return;
     }
-    sti_thread_push(th, STI_COORDINATOR,
-                    &(sti_event){.kind = STI_EVENT_CANCEL});
+    push(th, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_CANCEL});
 }
 
+/* Others look for long before they sleep only where their jobs are longer than
+ * to hand them over; what the first thread waits for, the whole run does. */
+static uint32_t spins(const sti_thread *th)
+{
+    return th->index == 0 || usual_ns(th->own) >= STI_HANDING_NS
+               ? th->node->spins
+               : 0;
+}
+
+static void rest(sti_thread *th)
+{
+    sti_desk *desk = th->own;
+    if (sti_inbox_spin(&desk->inbox, spins(th)) || help(th, true))
+        return;
+    pthread_mutex_unlock(&desk->held);
+    sti_inbox_sleep(&desk->inbox, SLEEP_NS);
+    pthread_mutex_lock(&desk->held);
+}
+
+/* Who is through does first what it has left to others. */
 void *sti_thread_drive(void *thread)
 {
     sti_thread *th = thread;
+    sti_inbox_awake(&th->own->inbox);
+    pthread_mutex_lock(&th->own->held);
     while (!finished(th)) {
-        take_inbox(th);
-        take_relieved(th);
         look_at_stop(th);
-        if (step_next(th) || run_next_job(th))
+        if (turn(th) || help(th, false))
             continue;
         atomic_store(&th->idle, true);
         if (!finished(th) && !relieve_another(th))
-            sti_inbox_wait(&th->inbox, th->node->spins, SLEEP_NS);
+            rest(th);
         atomic_store(&th->idle, false);
     }
+    pthread_mutex_unlock(&th->own->held);
+    while (!atomic_load(&th->node->aborted) && help(th, true))
+        ;
     return NULL;
 }

@@ -29,10 +29,6 @@
 extern "C" {
 #endif
 
-/* On data of fewer entries a scan, which workers share, takes no longer than
- * waking one of them twice: a second worker has next to nothing to do. */
-#define STRADS_LOGISTIC_ALONE 3e5
-
 /* What `config` points to; NULL: lambda_max / 100 and l1_ratio 1. At most one
  * of lambda, lambda_ratio and c may be given. */
 typedef struct strads_logistic_options {

@@ -56,8 +56,9 @@ typedef struct strads_svm_options {
                                       coefficients; NULL: 0. The caller's */
 } strads_svm_options;
 
-/* Passes over fewer entries than this are left to one partition of a pool, and
- * so a second worker of a fit on less data has next to nothing to do. */
+/* Passes over fewer entries than this are left to one partition of a pool: the
+ * visits that rows need more where several work on them cost more than they
+ * save. */
 #define STRADS_SVM_ALONE 1e6
 
 /* The program: name "svm"; rows split, rows compressed. Its parameters are the
