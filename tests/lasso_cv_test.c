@@ -91,6 +91,56 @@ Test(lasso_cv, leaving_out_each_row_is_the_loop_over_single_fits)
     lasso_design_free(&d);
 }
 
+/* Columns that are empty, or there twice, or of 1e-8 beside 1e8; one alone; as
+ * few rows as leave one to fit. */
+static lasso_design odd_design(int kind)
+{
+    lasso_recipe odd = recipe;
+
+    odd.cols = kind == 2 ? 1 : recipe.cols;
+    odd.rows = kind == 3 ? 2 : recipe.rows;
+    lasso_design d = lasso_design_random(&odd);
+    for (uint64_t i = 0; i < d.rows && kind < 2; i++)
+        for (uint64_t j = 0; j < d.cols; j++) {
+            double *x = &lasso_design_col(&d, j)[i];
+            if (kind == 0)
+                *x = j % 3 ? lasso_design_col(&d, 0)[i] : j ? 0 : *x;
+            else
+                *x *= j % 2 ? 1e8 : 1e-8;
+        }
+    return d;
+}
+
+Test(lasso_cv, odd_columns_and_few_rows_are_no_trouble)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        strads_lasso_cv_options options = leave_one_out();
+        strads_cv_point points[POINTS];
+        uint32_t best, simplest;
+        lasso_design d = odd_design(kind);
+        strads_data *data = NULL;
+        options.folds = (uint32_t)d.rows;
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        cr_assert_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                     STRADS_OK, "kind %d: %s", kind, strads_error_text());
+        for (uint32_t k = 0; k < POINTS; k++)
+            check_point(&d, NULL, k, &points[k]);
+        strads_data_free(data);
+        lasso_design_free(&d);
+    }
+    lasso_design one = lasso_design_zero(1, 2);
+    const strads_lasso_cv_options options = leave_one_out();
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+    strads_data *data = NULL;
+    cr_assert_eq(lasso_design_data(&one, 1, &data), STRADS_OK);
+    cr_expect_eq(strads_lasso_cv(data, &options, points, &best, &simplest),
+                 STRADS_EINVAL);
+    cr_expect_not_null(strstr(strads_error_text(), "folds of 1 rows"));
+    strads_data_free(data);
+    lasso_design_free(&one);
+}
+
 /* A fold is a row here, and counts as its row does. */
 Test(lasso_cv, rows_of_weight_c_count_c_times_in_fits_and_errors)
 {

@@ -103,7 +103,9 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
     double *value = reserve(d->rows * d->cols, sizeof(*value));
     const strads_data_options options = {.size = sizeof(options),
                                          .partitions = partitions,
-                                         .layout = layout};
+                                         .layout = layout,
+                                         .named_labels = true,
+                                         .label_names = d->names};
     uint64_t n = 0;
 
     for (uint64_t j = 0; j < d->cols; j++) {

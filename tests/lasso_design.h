@@ -11,8 +11,9 @@
 /* A dense matrix by columns; zeros are left out of the data set. */
 typedef struct lasso_design {
     uint64_t rows, cols;
-    double *x; /* [cols x rows], column by column */
-    double *y; /* [rows] */
+    double *x;                 /* [cols x rows], column by column */
+    double *y;                 /* [rows] */
+    const strads_names *names; /* of the labels 0, 1, ...; NULL: numbers */
 } lasso_design;
 
 /* What a random design is like. Each number is 0 with probability 1 - density;

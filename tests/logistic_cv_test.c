@@ -100,6 +100,90 @@ Test(logistic_cv, leaving_out_each_row_is_the_loop_over_single_fits)
     lasso_design_free(&d);
 }
 
+/* Columns that are empty, or there twice, or of 1e-8 beside 1e8, or tell all;
+ * one alone. */
+static lasso_design odd_design(int kind)
+{
+    lasso_recipe odd = recipe;
+
+    odd.cols = kind == 3 ? 1 : recipe.cols;
+    lasso_design d = logistic_design_random(&odd);
+    for (uint64_t i = 0; i < d.rows && kind < 3; i++)
+        for (uint64_t j = 0; j < d.cols; j++) {
+            double *x = &lasso_design_col(&d, j)[i];
+            if (kind == 0)
+                *x = j % 3 ? lasso_design_col(&d, 0)[i] : j ? 0 : *x;
+            else if (kind == 1)
+                *x *= j % 2 ? 1e8 : 1e-8;
+            else if (j == 0)
+                *x = 3 * d.y[i];
+        }
+    return d;
+}
+
+Test(logistic_cv, odd_columns_and_separable_rows_are_no_trouble)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        const strads_logistic_cv_options options = leave_one_out();
+        strads_cv_point points[POINTS];
+        uint32_t best, simplest;
+        lasso_design d = odd_design(kind);
+        strads_data *data = NULL;
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        cr_assert_eq(strads_logistic_cv(data, &options, points, &best,
+                                        &simplest),
+                     STRADS_OK, "kind %d: %s", kind, strads_error_text());
+        for (uint32_t k = 0; k < POINTS; k++)
+            check_point(&d, NULL, k, &points[k]);
+        strads_data_free(data);
+        lasso_design_free(&d);
+    }
+}
+
+/* Numbers, and names: folds have them, too. */
+Test(logistic_cv, labels_may_be_any_two)
+{
+    static const double low[] = {-1, 0, 0}, high[] = {1, 7, 1};
+    static const char *const heavy[] = {"1=2", "7=2", "yes=2"};
+    strads_logistic_cv_options options = leave_one_out();
+    strads_cv_point points[3][POINTS];
+    uint32_t best, simplest, number;
+    lasso_design first = logistic_design_random(&recipe);
+    lasso_design d = logistic_design_random(&recipe);
+    strads_names *names = NULL;
+
+    cr_assert_eq(strads_names_new(&names), STRADS_OK);
+    cr_assert_eq(strads_names_add(names, "no", 2, &number), STRADS_OK);
+    cr_assert_eq(strads_names_add(names, "yes", 3, &number), STRADS_OK);
+    options.folds = 4;
+    for (uint32_t k = 0; k < 3; k++) {
+        strads_data *data = NULL;
+        for (uint64_t i = 0; i < d.rows; i++)
+            d.y[i] = first.y[i] > 0 ? high[k] : low[k];
+        d.names = k == 2 ? names : NULL;
+        options.path.fit.class_weight = heavy[k];
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        cr_assert_eq(strads_logistic_cv(data, &options, points[k], &best,
+                                        &simplest),
+                     STRADS_OK, "%s", strads_error_text());
+        strads_data_free(data);
+    }
+    cr_expect_arr_eq(points[0], points[1], sizeof(points[0]));
+    cr_expect_arr_eq(points[0], points[2], sizeof(points[0]));
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = 1;
+    strads_data *one = NULL;
+    cr_assert_eq(lasso_design_data(&d, 2, &one), STRADS_OK);
+    cr_expect_eq(strads_logistic_cv(one, &options, points[0], &best, &simplest),
+                 STRADS_EFORMAT);
+    cr_expect_str_eq(strads_error_text(), "all rows have the label yes; "
+                                          "expected labels of two values");
+    strads_data_free(one);
+    strads_names_free(names);
+    lasso_design_free(&first);
+    lasso_design_free(&d);
+}
+
 /* A row counts by its own weight times its class's, in fits and in errors. */
 Test(logistic_cv, rows_and_classes_of_weight_c_count_c_times)
 {

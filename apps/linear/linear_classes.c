@@ -279,18 +279,17 @@ strads_err linear_classes_count(const char *text, const strads_data *data,
         *out = err ? 2 : classes.n;
         return err;
     }
-    if (names) {
-        const uint32_t n = strads_names_count(names);
-        *out = n < 2 ? 2 : n > LINEAR_LABELS_MAX ? LINEAR_LABELS_MAX + 1 : n;
-        return STRADS_OK;
-    }
     for (uint32_t p = 0; (share = strads_data_share(data, p)) != NULL; p++) {
         const uint64_t n = share->rows.end - share->rows.begin;
         survey_share(share, n, &survey);
         rows += n;
     }
-    if (rows == strads_data_rows(data) && survey.n > 2)
-        *out = (uint32_t)survey.n;
+    uint32_t n = names ? strads_names_count(names) : 2;
+    if (rows == strads_data_rows(data))
+        n = (uint32_t)survey.n;
+    else if (n > LINEAR_LABELS_MAX)
+        n = LINEAR_LABELS_MAX + 1;
+    *out = n > 2 ? n : 2;
     return STRADS_OK;
 }
 

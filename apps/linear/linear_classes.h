@@ -74,9 +74,9 @@ strads_err linear_classes_read(const char *text, const strads_names *names,
                                linear_classes *out);
 
 /* How many there are, as far as one process can tell before a run: of those
- * that `text` names, or, where it is NULL or "", of the data's names for labels
- * or, when the whole data is here, of its labels; otherwise 2. STRADS_EINVAL.
- */
+ * that `text` names, or, where it is NULL or "", of the data's labels when the
+ * whole data is here, or of the names that these may have; otherwise 2.
+ * STRADS_EINVAL. */
 strads_err linear_classes_count(const char *text, const strads_data *data,
                                 uint32_t *out);
 
