@@ -16,11 +16,6 @@
 /* Sweeps that gain less than this share of the first have solved the block. */
 #define SETTLED_WELL 1e-6
 
-/* Turns on the live part at most, and the gap within it at which they end, as a
- * share of what the set wants. */
-enum { TURNS = 12 };
-#define CLOSER 0.1
-
 /* Numbers of a cache line. */
 enum { STRIP = 8 };
 
@@ -299,8 +294,8 @@ static void go_ahead(lasso_state *state, uint32_t n, const uint32_t *place)
 
 /* Sweeps over n members, then goes to the point beyond that they show, if it
  * lowers P, and to the minimum on their support. All are one and the same move
- * of the block. False: sweeps gain no more. */
-static bool descend(lasso_state *state, uint32_t n, const uint32_t *place)
+ * of the block. */
+static void descend(lasso_state *state, uint32_t n, const uint32_t *place)
 {
     lasso_gram *gram = state->gram;
     double first = 0;
@@ -313,31 +308,25 @@ static bool descend(lasso_state *state, uint32_t n, const uint32_t *place)
         if (gram->n_past == 2)
             first = gain;
         if (gain <= first * SETTLED_WELL)
-            return false;
+            return;
     }
     double *w = gram->beyond, *q = w + gram->room;
     if (lasso_extrapolate(state, gram, w, q))
         lasso_gram_go(state, w, q);
     lasso_newton(state, n, place);
-    return true;
 }
 
-/* The same on the live part of the set alone, after a sweep over all. */
+/* The same on the live part of the set alone. Once a block: who is live next
+ * time, and whether anybody is, follows from what the policy then chooses. */
 static bool descend_live(lasso_state *state, uint32_t n, uint32_t *place)
 {
     lasso_gram *gram = state->gram;
 
-    if (n < gram->n)
-        return false;
-    (void)sweep(state, n, place);
-    if (!lasso_live_enter(state))
+    if (n < gram->n || !lasso_live_enter(state))
         return false;
     for (uint32_t k = 0; k < gram->live->n; k++)
         place[k] = k;
-    for (uint32_t turn = 0; turn < TURNS; turn++)
-        if (!descend(state, gram->live->n, place) ||
-            lasso_gap_within(state) <= CLOSER * gram->target)
-            break;
+    descend(state, gram->live->n, place);
     lasso_live_leave(state, gram);
     return true;
 }
@@ -374,7 +363,7 @@ strads_err lasso_gram_solve(strads_commit *commit)
     if (state->ahead.due)
         go_ahead(state, n, place);
     if (!descend_live(state, n, place))
-        (void)descend(state, n, place);
+        descend(state, n, place);
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t at = gram->place[strads_block_param(&commit->block, k)];
         if (at)

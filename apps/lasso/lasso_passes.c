@@ -13,7 +13,7 @@
 
 #include "lasso_work.h"
 
-enum { TURNS = 4, PASSES = 3 };
+enum { TURNS = 2, PASSES = 3 };
 /* A member at 0 is left alone while its slope is below this share of L1. */
 #define LIVELY 0.9
 
