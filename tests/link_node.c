@@ -125,7 +125,8 @@ void link_node_open(link_node *node, uint32_t id, const char *url,
     o.arg = node;
     o.events = (sti_net_events){.received = on_received,
                                 .lost = on_lost,
-                                .stranger = on_stranger};
+                                .stranger = on_stranger,
+                                .berth = o.events.berth};
     node->id = id;
     pthread_mutex_init(&node->lock, NULL);
     pthread_cond_init(&node->event, NULL);

@@ -37,7 +37,8 @@ typedef struct link_node {
 } link_node;
 
 /* Opens a node on `url` (NULL: tcp loopback, any port). `options` may be NULL;
- * its listen_url, arg and events are not used. Ends the test on failure. */
+ * its listen_url, arg and events, but for `berth`, are not used. Ends the test
+ * on failure. */
 void link_node_open(link_node *node, uint32_t id, const char *url,
                     const sti_net_options *options);
 

@@ -122,12 +122,8 @@ static strads_err get_ask(sti_reader *r, sti_msg *msg)
     return STRADS_OK;
 }
 
-static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
+static void read_answer(sti_reader *r, sti_row_answer *answer)
 {
-    sti_row_answer *answer;
-    strads_err err = sti_row_answer_new(&answer);
-    if (err)
-        return err;
     answer->worker = sti_read_u32(r);
     answer->table = sti_read_u32(r);
     uint32_t flags = sti_read_u32(r);
@@ -140,6 +136,15 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     answer->applied = sti_read_u64(r);
     answer->since = sti_read_u64(r);
     answer->parked_ns = sti_read_u64(r);
+}
+
+static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
+{
+    sti_row_answer *answer;
+    strads_err err = sti_row_answer_new(&answer);
+    if (err)
+        return err;
+    read_answer(r, answer);
     err = get_buffer(r, "a ROWS", backing, &answer->parts);
     if (err)
         sti_object_drop(answer);
@@ -160,4 +165,17 @@ strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
     if (msg->kind == STI_MSG_ATTACH || msg->kind == STI_MSG_ATTACHED)
         msg->life = sti_read_u64(r);
     return sti_reader_end(r, "a message of the store");
+}
+
+bool sti_store_peek_rows(const void *bytes, uint64_t n, sti_address *from,
+                         sti_row_answer *head, uint64_t *at, uint64_t *size)
+{
+    sti_reader r;
+    sti_reader_init(&r, bytes, n);
+    *from = sti_read_u32(&r);
+    *head = (sti_row_answer){0};
+    read_answer(&r, head);
+    *size = sti_read_u64(&r);
+    *at = r.at;
+    return !r.err;
 }

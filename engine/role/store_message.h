@@ -41,6 +41,8 @@ typedef struct sti_row_answer {
     bool exact;        /* of a snapshot: not what the shard holds now */
     bool gone;         /* that snapshot is not, or no more, kept */
     bool again;        /* the rows are lost: they are to be asked for again */
+    bool in_place;     /* its cells lie where its call wants them, if that still
+                          waits, and not in `parts` */
     sti_buffer *parts; /* NULL: none */
     /* What `parts` ends with, in the shard's own memory: as long as the shard
      * does nothing else. Whoever keeps the answer for longer owns it first. */

@@ -16,7 +16,8 @@
  * never two at once and in the order of events, for different links
  * concurrently. While `received` runs nothing more is read from that link,
  * which is how a slow receiver holds a fast sender back: it may work, but wait
- * for nothing that depends on what else comes.
+ * for nothing that depends on what else comes. What it sends on that link in
+ * small frames leaves when nothing more has come yet, 256 KB later at most.
  *
  * A link is named by a number that is never used twice; a call on one that is
  * gone returns STRADS_EPEER, so that no caller has to win a race. */
@@ -27,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/runtime/berth.h"
 #include "engine/wire/frame.h"
 #include "engine/wire/hello.h"
 #include "strads/error.h"
@@ -46,6 +48,13 @@ typedef struct sti_net_events {
      * callee owns one reference. The first of an accepted link is a HELLO;
      * after it the owner binds, or parts with, the link. */
     void (*received)(void *arg, sti_link link, sti_frame *frame);
+
+    /* The first n bytes of a large frame's payload have arrived: where does
+     * somebody want what comes behind some of them? A berth that was taken for
+     * it, whose memory has room for all of that, or none. It must outlive the
+     * net. The frame is received then with the others `here`, or `lost`. */
+    sti_berthing (*berth)(void *arg, sti_link link, const sti_frame *frame,
+                          uint64_t n);
 
     /* A link that the owner knows (dialled, or its HELLO was received) is
      * gone, whoever ended it; called once, after its last `received`. `why` is

@@ -6,28 +6,88 @@
  * only for a header that has been checked, and within the limit of whoever
  * sent it; what breaks a rule ends the connection and nothing else. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "engine/runtime/link_state.h"
 
-/* Waits for bytes; how many, as readv says it. */
-static ssize_t receive(const sti_conn *conn)
+/* So much may be received while answers are held back. */
+enum { HELD_BYTES = 1 << 18 };
+
+/* The connection that this thread reads. */
+static _Thread_local const sti_conn *reads;
+
+bool sti_conn_reads(const sti_conn *conn)
+{
+    return reads == conn;
+}
+
+ssize_t sti_conn_receive_into(sti_conn *conn, struct iovec *iov, unsigned count,
+                              bool may_wait)
+{
+    const struct msghdr room = {.msg_iov = iov, .msg_iovlen = count + 1};
+    struct msghdr left;
+    ssize_t n;
+    iov[count] = (struct iovec){conn->ahead + conn->ahead_end,
+                                sizeof conn->ahead - conn->ahead_end};
+    do {
+        left = room;
+        n = recvmsg(conn->fd, &left, may_wait ? 0 : MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* Into the frame. */
+static ssize_t receive_here(sti_conn *conn, bool may_wait)
 {
     struct iovec iov[2];
-    int count = 0;
-    ssize_t n;
     if (conn->frame != NULL)
-        iov[count++] =
+        iov[0] =
             (struct iovec){conn->frame->payload + conn->filled,
                            (size_t)(conn->frame->header.size - conn->filled)};
-    iov[count++] = (struct iovec){(unsigned char *)(uintptr_t)conn->ahead +
-                                      conn->ahead_end,
-                                  sizeof conn->ahead - conn->ahead_end};
-    do
-        n = readv(conn->fd, iov, count);
-    while (n < 0 && errno == EINTR);
-    return n;
+    return sti_conn_receive_into(conn, iov, conn->frame != NULL, may_wait);
+}
+
+static bool is_dry(ssize_t n)
+{
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+/* How many bytes have come, as recvmsg says it. */
+static ssize_t receive_some(sti_conn *conn, bool may_wait)
+{
+    struct pollfd ready = {.fd = conn->fd, .events = POLLIN};
+    while (conn->berthing.berth != NULL) {
+        bool left;
+        ssize_t n = sti_conn_receive_at_berth(conn, &left);
+        if (!left && (!is_dry(n) || !may_wait))
+            return n;
+        if (!left)
+            (void)poll(&ready, 1, -1);
+        else
+            sti_conn_lose_rest(conn);
+    }
+    return receive_here(conn, may_wait);
+}
+
+/* Waits for bytes. What is held back leaves first, unless there are some
+ * already: one call of the kernel, and one of the peer's, for several answers.
+ */
+static ssize_t receive(sti_conn *conn)
+{
+    ssize_t n = -1;
+    if (conn->holds && conn->held_bytes < HELD_BYTES) {
+        n = receive_some(conn, false);
+        if (!is_dry(n)) {
+            conn->held_bytes += n > 0 ? (uint64_t)n : 0;
+            return n;
+        }
+    }
+    if (conn->holds)
+        sti_conn_let_go(conn);
+    return receive_some(conn, true);
 }
 
 /* ---- what a peer may say, and when ---- */
@@ -143,7 +203,7 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
 static strads_err deliver(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
-    strads_err err = sti_frame_verify(frame);
+    strads_err err = sti_conn_verify(conn, frame);
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
                               memory_order_relaxed);
     if (err != STRADS_OK || kind == STI_KIND_PING) {
@@ -195,8 +255,11 @@ static strads_err fill_frame(sti_conn *conn)
     memcpy(frame->payload + conn->filled, conn->ahead + conn->ahead_begin, n);
     conn->filled += n;
     conn->ahead_begin += n;
-    if (conn->filled < frame->header.size)
+    if (conn->filled < frame->header.size) {
+        if (n > 0)
+            sti_conn_look_for_berth(conn);
         return STRADS_OK;
+    }
     conn->frame = NULL;
     return deliver(conn, frame);
 }
@@ -281,8 +344,10 @@ static void stop_reading(sti_conn *conn)
 static void *read_all(void *arg)
 {
     sti_conn *conn = arg;
+    reads = conn;
     while (take_what_came(conn, receive(conn)))
         continue;
+    sti_conn_leave_berth(conn);
     stop_reading(conn);
     return NULL;
 }

@@ -2,7 +2,7 @@
  * Invariants: queue_bytes is the sum of what the queue's frames had at first;
  * `writing` is set exactly while a thread writes, or is about to, so that only
  * one at a time moves the queue's head; while it is not, nothing is queued but
- * frames that are lazy. */
+ * frames that are lazy, and what the connection's reader holds back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,6 +311,17 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
     return STRADS_OK;
 }
 
+void sti_conn_let_go(sti_conn *conn)
+{
+    conn->holds = false;
+    pthread_mutex_lock(&conn->lock);
+    const bool start = !conn->dead && !conn->writing && conn->first != NULL;
+    conn->writing |= start;
+    pthread_mutex_unlock(&conn->lock);
+    if (start)
+        write_at_once(conn);
+}
+
 /* ---- sti_net_send ---- */
 
 static struct timespec deadline(uint64_t wait_ns)
@@ -325,7 +336,7 @@ static struct timespec deadline(uint64_t wait_ns)
 
 /* Waits for room and appends; the caller holds conn->lock. */
 static strads_err enqueue(sti_conn *conn, sti_queued *q,
-                          const sti_outgoing *frame, bool *start)
+                          const sti_outgoing *frame, bool held, bool *start)
 {
     const uint64_t wait_ns = frame->wait_ns;
     const uint64_t limit = conn->net->options.queue_limit;
@@ -347,7 +358,7 @@ static strads_err enqueue(sti_conn *conn, sti_queued *q,
     if (conn->parting)
         return strads_fail(STRADS_EPEER, "%s: the link is being closed",
                            conn->where);
-    *start = append(conn, q, frame->lazy);
+    *start = append(conn, q, frame->lazy || held);
     return STRADS_OK;
 }
 
@@ -380,16 +391,21 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     if (err != STRADS_OK)
         return err;
     bool copied = q->sent == NULL;
+    const bool held = size <= STI_SEND_COPY_MAX && sti_conn_reads(conn);
     pthread_mutex_lock(&conn->lock);
     if (q->lent && (conn->writing || frame->lazy)) /* it will have to wait */
         err = own(q);
     if (err == STRADS_OK)
-        err = enqueue(conn, q, frame, &start);
+        err = enqueue(conn, q, frame, held, &start);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
         free(q->own);
         free(q);
         return err;
+    }
+    if (held && !frame->lazy && !conn->holds) {
+        conn->holds = true;
+        conn->held_bytes = 0;
     }
     if (start)
         write_at_once(conn);

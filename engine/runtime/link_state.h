@@ -95,8 +95,11 @@ typedef struct sti_conn {
     atomic_bool delivering; /* the owner's callback runs: silence is ours */
 
     /* Touched by the reading activity alone. */
-    sti_frame *frame; /* the one whose payload is not complete */
+    bool holds;          /* it has queued what is held back .. */
+    uint64_t held_bytes; /* .. and has received so much since */
+    sti_frame *frame;    /* the one whose payload is not complete */
     uint64_t filled;
+    sti_berthing berthing; /* where it goes; none: to the frame alone */
     size_t ahead_begin, ahead_end;
     unsigned char ahead[STI_AHEAD_BYTES];
 } sti_conn;
@@ -163,6 +166,9 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
 void sti_queue_free(sti_queued *first);
 void sti_conn_join_writer(sti_conn *conn); /* at its burial */
 
+/* The reader sends what it has held back. */
+void sti_conn_let_go(sti_conn *conn);
+
 /* The writing activity ends: what it was about to write never leaves. */
 void sti_conn_stop_writing(sti_conn *conn);
 
@@ -174,8 +180,32 @@ void sti_conn_part_if_done(sti_conn *conn);
 
 /* ---- link_receive.c ---- */
 
+/* Into `count` pieces of memory and then ahead, for which iov has one more
+ * place; how many bytes, as recvmsg says it. */
+ssize_t sti_conn_receive_into(sti_conn *conn, struct iovec *iov, unsigned count,
+                              bool may_wait);
+
+/* Is this the connection's reader? */
+bool sti_conn_reads(const sti_conn *conn);
+
 /* Starts the connection's thread; where there is none the connection ends. */
 void sti_conn_start_reading(sti_conn *conn);
+
+/* ---- link_berth.c ---- */
+
+/* The first bytes of a large frame are there: asks where the rest is wanted. */
+void sti_conn_look_for_berth(sti_conn *conn);
+void sti_conn_leave_berth(sti_conn *conn);
+
+/* What is there at once, to the berth; *left: it was left. */
+ssize_t sti_conn_receive_at_berth(sti_conn *conn, bool *left);
+
+/* Nobody wants it any more: it is received for its length alone. */
+void sti_conn_lose_rest(sti_conn *conn);
+
+/* All of a frame has come. Of one that was lost nobody looks at a byte.
+ * STRADS_EPEER: it was damaged. */
+strads_err sti_conn_verify(sti_conn *conn, sti_frame *frame);
 
 /* ---- link_keeper.c ---- */
 

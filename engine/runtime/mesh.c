@@ -20,6 +20,7 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     mesh->stop = stop;
     mesh->last = &mesh->first;
     pthread_mutex_init(&mesh->lock, NULL);
+    sti_berth_init(&mesh->berth);
     pthread_cond_init(&mesh->arrived, NULL);
     pthread_cond_init(&mesh->delivered, NULL);
     pthread_cond_init(&mesh->mend, NULL);
@@ -31,7 +32,9 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
         .limit_of = sti_mesh_limit,
         .gives_up = sti_mesh_gives_up,
         .queue_limit = UINT64_MAX / 2, /* outboxes bound what is sent */
-        .events = {.received = sti_mesh_received, .lost = sti_mesh_lost},
+        .events = {.received = sti_mesh_received,
+                   .berth = sti_mesh_berth,
+                   .lost = sti_mesh_lost},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
     if (!err)
@@ -110,6 +113,7 @@ static void mesh_free(sti_mesh *mesh)
     pthread_cond_destroy(&mesh->delivered);
     pthread_cond_destroy(&mesh->arrived);
     pthread_mutex_destroy(&mesh->lock);
+    sti_berth_destroy(&mesh->berth);
     free(mesh);
 }
 

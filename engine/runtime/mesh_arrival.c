@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "engine/role/message_codec.h"
+#include "engine/role/store_message.h"
 
 /* Messages of the store; a run without loops keeps them on node 0. */
 static uint64_t limit_of_store(sti_mesh *mesh, uint16_t kind)
@@ -95,6 +96,8 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
     };
     strads_err err = sti_msg_decode(run, frame->payload, frame->header.size,
                                     &holder->head, msg);
+    if (!err && frame->here < frame->header.size) /* none but ROWS is */
+        ((sti_row_answer *)msg->object)->in_place = true;
     sti_object_drop(holder);
     return err;
 }
@@ -176,6 +179,14 @@ static void deliver_early(sti_mesh *mesh, sti_frame *frame)
     sti_object_drop(msg.object);
 }
 
+static void end_delivery(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    if (--mesh->delivering == 0)
+        pthread_cond_broadcast(&mesh->delivered);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
 /* Messages are decoded outside of the lock, so that one peer's large partial
  * holds up nobody else's; detaching waits for `delivering`. */
 static void take_message(sti_mesh *mesh, sti_frame *frame)
@@ -191,10 +202,28 @@ static void take_message(sti_mesh *mesh, sti_frame *frame)
         return;
     }
     deliver(mesh, run, &host, frame);
+    end_delivery(mesh);
+}
+
+sti_berthing sti_mesh_berth(void *arg, sti_link link, const sti_frame *frame,
+                            uint64_t n)
+{
+    sti_mesh *mesh = arg;
+    sti_berthing none = {0};
+    (void)link;
+    if (frame->header.kind != STI_KIND_ROLE + STI_MSG_ROWS)
+        return none;
     pthread_mutex_lock(&mesh->lock);
-    if (--mesh->delivering == 0)
-        pthread_cond_broadcast(&mesh->delivered);
+    const sti_mesh_host host = mesh->host;
+    const bool attached = mesh->attached && host.berth;
+    mesh->delivering += attached;
     pthread_mutex_unlock(&mesh->lock);
+    if (!attached)
+        return none;
+    const sti_berthing b =
+        host.berth(host.arg, frame->header.index, frame, n, &mesh->berth);
+    end_delivery(mesh);
+    return b;
 }
 
 /* ---- what belongs to the coming together, and to the parting ----------- */
@@ -267,10 +296,7 @@ static void take_ready_again(sti_mesh *mesh, sti_link link,
     if (!attached)
         return;
     host.again(host.arg, frame->header.from);
-    pthread_mutex_lock(&mesh->lock);
-    if (--mesh->delivering == 0)
-        pthread_cond_broadcast(&mesh->delivered);
-    pthread_mutex_unlock(&mesh->lock);
+    end_delivery(mesh);
 }
 
 static void take_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
@@ -314,7 +340,10 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
     }
     if (header.kind >= STI_KIND_FIRST_MESSAGE)
         sti_mender_count(mesh, link, &header);
-    take_frame(mesh, link, frame);
+    if (frame->lost)
+        sti_frame_free(frame);
+    else
+        take_frame(mesh, link, frame);
 }
 
 /* A node that has failed says so before it goes: that is then the failure that

@@ -94,6 +94,7 @@ struct sti_mesh {
     uint64_t window_ns; /* how long a broken link may stay so */
     bool takes_shards;  /* node 0: nodes without workers may join */
     sti_outbox *outbox; /* [nodes], own entry unused */
+    sti_berth berth;    /* for rows that a worker here waits for */
     char *options;      /* node 0: what its WELCOMEs say .. */
     uint64_t seed;      /* .. to who is started again */
     sti_data_mark mark; /* node 0: what READY must agree with */
@@ -148,6 +149,8 @@ bool sti_mesh_settle(sti_mesh *mesh);
 void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
 void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
 uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
+sti_berthing sti_mesh_berth(void *mesh, sti_link link, const sti_frame *frame,
+                            uint64_t n);
 
 /* With the lock held: node `node` is gone for good. It may have been free to
  * go; otherwise the run has failed. */

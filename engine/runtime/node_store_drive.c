@@ -78,7 +78,7 @@ void sti_node_store_send(sti_node_store *store, const sti_msg *msg)
 
 /* ---- driving: messages to others --------------------------------------- */
 
-static sti_store_end *end_of(sti_node_store *store, sti_address client)
+sti_store_end *sti_node_store_end_of(sti_node_store *store, sti_address client)
 {
     bool own = client - STI_CLIENT_0 == store->setup.node;
     return &store->end[own ? 0 : store->n_ends - 1];
@@ -127,7 +127,8 @@ static void pass(sti_node_store *store, const sti_msg *msg)
         sti_node_store_take_failure(store, msg);
     } else if (sti_node_store_has(store, msg->to)) {
         own(store, msg);
-        sti_store_end_deliver(end_of(store, msg->to), msg, store->may_wait);
+        sti_store_end_deliver(sti_node_store_end_of(store, msg->to), msg,
+                              store->may_wait);
     } else if (store->may_wait ||
                (!store->n_late &&
                 store->setup.has_room(store->setup.arg, msg->to,
@@ -320,7 +321,8 @@ void sti_node_store_restart(sti_node_store *store)
 void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg)
 {
     if (msg->to >= STI_CLIENT_0) {
-        sti_store_end_deliver(end_of(store, msg->to), msg, false);
+        sti_store_end_deliver(sti_node_store_end_of(store, msg->to), msg,
+                              false);
         return;
     }
     if (store->setup.journal) {

@@ -38,7 +38,8 @@ typedef struct sti_store_end {
     size_t room_taken;
     sti_store_waiter *due[STI_DUE_MAX];
     uint32_t n_due;
-    bool settles; /* `settled` is due */
+    bool settles;          /* `settled` is due */
+    sti_berthing berthing; /* the last one of a call's rows; or none */
 
     pthread_mutex_t sleep_lock; /* taken last; guards what follows */
     pthread_cond_t acknowledged;
@@ -117,6 +118,7 @@ void sti_node_store_fail(sti_node_store *store, strads_err err);
 void sti_node_store_take_failure(sti_node_store *store, const sti_msg *msg);
 void sti_node_store_send(sti_node_store *store, const sti_msg *msg);
 void sti_node_store_leave(sti_node_store *store, const sti_msg *msg);
+sti_store_end *sti_node_store_end_of(sti_node_store *store, sti_address client);
 
 /* ---- node_store_end.c: `may_wait`, for room in a link's queue ---- */
 
@@ -138,6 +140,9 @@ void sti_store_end_carry_out(sti_store_end *end, bool may_wait);
 /* With the lock held, which it gives back meanwhile: until the worker is woken,
  * or the store is aborted. */
 void sti_store_end_sleep(sti_store_end *end, sti_store_waiter *waiter);
+
+/* With the lock held: the call ends, and its memory is its caller's again. */
+void sti_store_end_leave_berth(sti_store_end *end);
 
 /* Until the shards have all that was pushed, or the store is aborted. */
 void sti_store_end_settle(sti_store_end *end);

@@ -105,6 +105,7 @@ static strads_err read_rows(strads_session *session,
     }
     if (err)
         sti_client_forget(w.end->client, session->worker);
+    sti_store_end_leave_berth(w.end);
     end_call(&w, session);
     return err;
 }

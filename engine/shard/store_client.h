@@ -17,6 +17,7 @@
 #define STI_STORE_CLIENT_H
 
 #include "engine/role/message.h"
+#include "engine/role/store_message.h"
 #include "engine/store/pending_rows.h"
 #include "engine/store/push.h"
 #include "engine/store/recent_rows.h"
@@ -102,6 +103,14 @@ const sti_change_count *sti_client_changes(const sti_client *client);
 /* Lets it grow: nothing that was read before is to be used again. Any thread.
  */
 void sti_client_outdate(sti_client *client);
+
+/* An answer ROWS is on its way, of which all but the cells is there: `head` and
+ * its only part. Are the cells rows that a call waits for, as they are? Then
+ * they may lie at values + places[k] * *row_bytes, k < part->n, as long as it
+ * does, before the answer comes (`in_place`). Else NULL. */
+char *sti_client_berth(const sti_client *client, uint32_t shard,
+                       const sti_row_answer *head, const sti_push_part *part,
+                       const uint32_t **places, size_t *row_bytes);
 
 /* What waits is not going to be repeated. */
 void sti_client_forget(sti_client *client, uint32_t worker);

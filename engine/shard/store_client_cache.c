@@ -164,8 +164,10 @@ static void copy_cells(const sti_client *client, const sti_waiting_call *call,
 {
     size_t bytes = sti_client_row_bytes(client, call->table);
     char *to = call->values + place * bytes;
-    fetch_to_write(to, bytes);
-    memcpy(to, cells, bytes);
+    if (to != cells) {
+        fetch_to_write(to, bytes);
+        memcpy(to, cells, bytes);
+    }
     if (call->pending)
         sti_pending_apply(call->pending, call->rows[place], to);
 }
@@ -322,6 +324,12 @@ static void add_what_it_lacks(sti_client *client, uint32_t shard,
         sti_call_copy(client, call, places[k]);
 }
 
+static const char *cells_in_place(const sti_client *client,
+                                  const sti_waiting_call *call, uint32_t place)
+{
+    return call->values + place * sti_client_row_bytes(client, call->table);
+}
+
 strads_err sti_client_fill(sti_client *client, uint32_t shard,
                            const sti_row_answer *answer, sti_waiting_call *call,
                            const uint32_t *places)
@@ -337,8 +345,10 @@ strads_err sti_client_fill(sti_client *client, uint32_t shard,
     for (size_t at = 0; !err && answer->parts &&
                         sti_push_next(answer->parts, &at, &part, &err);)
         for (uint32_t k = 0; !err && k < rows_of(&part); k++) {
-            const part_row from = row_of(client, &part, k);
+            part_row from = row_of(client, &part, k);
             sti_cached_row *row;
+            if (answer->in_place)
+                from.cells = cells_in_place(client, call, places[n]);
             err = call ? take_row(client, answer, &from, call, places[n], lacks)
                        : fill_row(client, answer, &from, false, &row);
             n += call != NULL;

@@ -329,11 +329,45 @@ static strads_err take_piece(sti_client *client, uint32_t shard,
     return err;
 }
 
+static bool awaits(const sti_client *client, uint32_t shard,
+                   const sti_waiting_call *call, const sti_row_answer *head)
+{
+    const sti_call_ask *ask = &call->asks[shard];
+    return call->used && ask->ask && call->id == head->id &&
+           call->needs <= head->as_of && call->table == head->table &&
+           ask->got == head->first && head->as_of >= client->newest[shard];
+}
+
+/* Only rows that pass: others are cached, or lack some of what was pushed. */
+char *sti_client_berth(const sti_client *client, uint32_t shard,
+                       const sti_row_answer *head, const sti_push_part *part,
+                       const uint32_t **places, size_t *row_bytes)
+{
+    const uint32_t index = head->worker - client->first_worker;
+    if (shard >= client->shards || !head->id || index >= client->n_workers ||
+        head->exact || head->again || head->gone ||
+        head->applied < client->streams[shard].pushed)
+        return NULL;
+    const sti_waiting_call *call = &client->workers[index].call;
+    const sti_call_ask *ask = &call->asks[shard];
+    if (!call->passes || !awaits(client, shard, call, head) ||
+        part->kind != STI_PUSH_ROWS || part->table != call->table ||
+        part->n > ask->ask->n - head->first ||
+        !sti_push_fits(&client->tables[call->table], part))
+        return NULL;
+    *places = ask->places + head->first;
+    for (uint32_t k = 0; k < part->n; k++)
+        if (call->rows[(*places)[k]] != part->places[k])
+            return NULL;
+    *row_bytes = sti_client_row_bytes(client, call->table);
+    return call->values;
+}
+
 /* Rows that are of no one's call renew what is cached, and no more. */
 static strads_err take_others(sti_client *client, uint32_t shard,
                               const sti_row_answer *answer)
 {
-    if (answer->exact)
+    if (answer->exact || answer->in_place)
         return STRADS_OK;
     strads_err err = sti_client_fill(client, shard, answer, NULL, NULL);
     if (err || answer->id)

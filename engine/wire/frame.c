@@ -152,6 +152,8 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
         return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
                            (unsigned long long)header->size);
     frame->header = *header;
+    frame->here = header->size;
+    frame->lost = false;
     frame->room = room;
     frame->payload = (unsigned char *)frame + head;
     memset(frame->payload + header->size, 0,
@@ -164,7 +166,13 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
 strads_err sti_frame_verify(const sti_frame *frame)
 {
     const sti_part all = {frame->payload, frame->header.size};
-    if (sti_frame_checksum(&all, 1) != frame->header.checksum)
+    return sti_frame_verify_parts(frame, &all, 1);
+}
+
+strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
+                                  size_t count)
+{
+    if (sti_frame_checksum(parts, count) != frame->header.checksum)
         return strads_fail(STRADS_EPEER,
                            "the payload of a frame (kind %u, %llu bytes) does "
                            "not have the checksum that its header tells: it "

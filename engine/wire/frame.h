@@ -6,6 +6,7 @@
 #define STI_FRAME_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,6 +82,8 @@ uint64_t sti_frame_size(const sti_part *parts, size_t count);
 typedef struct sti_frame {
     sti_header header;
     unsigned char *payload;
+    uint64_t here;    /* of the payload; the rest is where it was wanted */
+    bool lost;        /* .. and not any more: there is none of it */
     size_t room;      /* of all of it in memory */
     atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
 } sti_frame;
@@ -89,8 +92,11 @@ typedef struct sti_frame {
  * reference. STRADS_ENOMEM. Any thread. */
 strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
 
-/* STRADS_EPEER unless the payload has the checksum that the header tells. */
+/* STRADS_EPEER unless the payload, all of it here or made of `count` parts, has
+ * the checksum that the header tells. */
 strads_err sti_frame_verify(const sti_frame *frame);
+strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
+                                  size_t count);
 
 /* One more reference; returns `frame`. Any thread. */
 sti_frame *sti_frame_keep(sti_frame *frame);

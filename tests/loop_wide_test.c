@@ -1,0 +1,39 @@
+/* Wide rows, read whole by loops on several nodes. */
+#include <criterion/criterion.h>
+
+#include "tests/loop_wide.h"
+#include "tests/nodes_team.h"
+
+static void expect_wide(uint32_t nodes, uint32_t shards, uint32_t workers,
+                        bool backwards)
+{
+    const team t = {.program = &wide_program,
+                    .nodes = nodes,
+                    .workers = {1, workers, 1},
+                    .options = {.shards = shards}};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    wide = (wide_plan){.clocks = 12, .backwards = backwards};
+    team_run(&t, &result, end);
+    for (uint32_t k = 0; k < nodes; k++)
+        cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
+    cr_expect_eq(atomic_load(&wide.done), nodes - 1 + workers);
+    cr_expect_eq(atomic_load(&wide.wrong), 0, "%u rows were wrong",
+                 atomic_load(&wide.wrong));
+    strads_result_free(result);
+}
+
+Test(loop_wide, every_row_is_read_whole_and_in_its_place)
+{
+    for (uint32_t shards = 1; shards <= 3; shards++) {
+        expect_wide(2, shards, 1, false);
+        expect_wide(3, shards, 1, false);
+        expect_wide(3, shards, 1, true);
+    }
+}
+
+Test(loop_wide, and_where_two_workers_share_a_node)
+{
+    for (uint32_t shards = 1; shards <= 2; shards++)
+        expect_wide(2, shards, 2, false);
+}
