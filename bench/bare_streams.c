@@ -1,5 +1,6 @@
-/* Owns one end of the two streams. A receiver takes as much as fits a cache,
- * then adds or copies it. */
+/* Owns one end of the streams. A receiver takes as much as fits a cache, then
+ * adds or copies it. Invariant: of the pushes by pieces those that are not
+ * acknowledged are in `piece`, each at its number % KEPT. */
 #include "bench/bare_streams.h"
 
 #include <errno.h>
@@ -8,17 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#define XXH_STATIC_LINKING_ONLY
+#include <xxhash.h>
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#endif
 
 #include "engine/base/each_level.h"
 
-enum { CHUNK = 65536 };
+enum { CHUNK = 65536, PIECE = 262144, KEPT = 4 };
 
 struct bare_streams {
     int fd;
     nng_stream *stream;
     nng_aio *aio;
+    unsigned sent, acknowledged; /* pieces that are pushed */
     _Alignas(64) char chunk[CHUNK];
+    char piece[KEPT][PIECE];
 };
 
 /* What the near end tells the far one, over the socket. */
@@ -90,9 +99,85 @@ static void add(float *restrict to, const float *restrict from, size_t n)
         to[k] += from[k];
 }
 
+/* ---- pieces that are checked ------------------------------------------- */
+
+typedef struct head {
+    uint64_t sum;
+    char rest[56]; /* as long as a frame's */
+} head;
+
+static void move_piece(int fd, head *h, char *bytes, size_t n)
+{
+    struct iovec iov[2] = {{h, sizeof *h}, {bytes, n}};
+    ssize_t k = writev(fd, iov, 2);
+    must(k >= (ssize_t)sizeof *h, "a piece");
+    bare_move(fd, bytes + ((size_t)k - sizeof *h), n + sizeof *h - (size_t)k,
+              true);
+}
+
+static void await_acknowledged(bare_streams *s, unsigned left)
+{
+    char ack;
+    for (; s->sent - s->acknowledged > left; s->acknowledged++)
+        bare_move(s->fd, &ack, 1, false);
+}
+
+/* Keeps a copy: its memory is free again when the piece four before it is in.
+ */
+static char *keep(bare_streams *s, const char *bytes, size_t n)
+{
+    await_acknowledged(s, KEPT - 1);
+    char *piece = s->piece[s->sent++ % KEPT];
+    memcpy(piece, bytes, n);
+    return piece;
+}
+
+static void send_checked(bare_streams *s, char *bytes, size_t n, bool keeps)
+{
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t k = n - at < PIECE ? n - at : PIECE;
+        char *piece = keeps ? keep(s, bytes + at, k) : bytes + at;
+        head h = {.sum = XXH3_64bits(piece, k)};
+        move_piece(s->fd, &h, piece, k);
+    }
+}
+
+static void receive_checked(bare_streams *s, char *to, size_t n, bool adds)
+{
+    char ack = 1;
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t k = n - at < PIECE ? n - at : PIECE;
+        char *piece = adds ? s->piece[0] : to + at;
+        head h;
+        bare_move(s->fd, &h, sizeof h, false);
+        bare_move(s->fd, piece, k, false);
+        must(h.sum == XXH3_64bits(piece, k), "a checksum");
+        if (!adds)
+            continue;
+        add((float *)(void *)(to + at), (const float *)(void *)piece,
+            k / sizeof(float));
+        bare_move(s->fd, &ack, 1, true);
+    }
+}
+
+/* ---- all kinds --------------------------------------------------------- */
+
+static void send_all(bare_streams *s, bare_kind kind, char *bytes, size_t n,
+                     bool keeps)
+{
+    if (kind == BARE_CHECKED)
+        send_checked(s, bytes, n, keeps);
+    else
+        move(s, kind, bytes, n, true);
+}
+
 static void receive(bare_streams *s, bare_kind kind, char *to, size_t n,
                     bool adds)
 {
+    if (kind == BARE_CHECKED) {
+        receive_checked(s, to, n, adds);
+        return;
+    }
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t k = n - at < CHUNK ? n - at : CHUNK;
         move(s, kind, s->chunk, k, false);
@@ -152,7 +237,7 @@ void bare_streams_serve(int fd, size_t most)
     accept_one(s);
     for (order o; take_order(fd, &o);) {
         if (o.pull)
-            move(s, o.kind, array, o.n, true);
+            send_all(s, o.kind, array, o.n, false);
         else
             receive(s, o.kind, array, o.n, true);
         if (o.last)
@@ -189,7 +274,9 @@ void bare_push(bare_streams *s, bare_kind kind, char *bytes, size_t n,
     order o = {.n = n, .kind = kind, .last = last};
     char done;
     bare_move(s->fd, &o, sizeof o, true);
-    move(s, kind, bytes, n, true);
+    send_all(s, kind, bytes, n, true);
+    if (last)
+        await_acknowledged(s, 0);
     if (last)
         bare_move(s->fd, &done, 1, false);
 }

@@ -2,7 +2,10 @@
  * receiver adds them to an array of f32 (a push) or copies them to one (a
  * pull). The stream is a plain socket's, read and written by one thread at each
  * end, or a bare nng_stream of the same two threads, who wait for each of its
- * operations.
+ * operations. Or the plain one carries what no store can do without: pieces
+ * with a checksum, taken and held against it at the ends, kept by who pushes
+ * until they are acknowledged, 1 MB of them at most, and pulled to where they
+ * are wanted; and no more, by the same one thread at each end.
  *
  * One process serves, another asks; they are told of each other by a connected
  * socket, which is the plain stream. Neither has used nng before a fork. What
@@ -13,7 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum bare_kind { BARE_SOCKET, BARE_NNG, BARE_KINDS } bare_kind;
+typedef enum bare_kind {
+    BARE_SOCKET,
+    BARE_NNG,
+    BARE_CHECKED,
+    BARE_KINDS
+} bare_kind;
 
 typedef struct bare_streams bare_streams;
 

@@ -4,7 +4,8 @@
  * row is read anew each clock. Floors, in the same run and in turn: a raw tcp
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
  * a bare nng_stream of them (bare_streams.h), for comparison. Neither hashes
- * what it sends, nor keeps it until it is acknowledged, as the store does.
+ * what it sends, nor keeps it until it is acknowledged, as the store does: what
+ * that costs alone, over a plain stream, is measured, too (checked).
  * Then what a cached read of one row of two numbers costs: of 64 rows that are
  * read in turn again and again, which their worker keeps, and of 4,096 in turn,
  * which it looks up; what an inc of one value of 64 rows in turn costs; and get
@@ -57,7 +58,8 @@ typedef struct small_calls {
 
 typedef struct figures {
     pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
-    pace ratio[WAYS][SIZES]; /* of the store to the raw stream */
+    /* To the raw stream: of the store, and of the checked one. */
+    pace ratio[WAYS][SIZES], checked[WAYS][SIZES];
     small_calls small;
 } figures;
 
@@ -252,6 +254,8 @@ static strads_err time_size(strads_session *s, int way, int size, float *values)
         return err;
     result.store[way][size] = median_pace(store);
     result.ratio[way][size] = median_ratio(store, floor[BARE_SOCKET]);
+    result.checked[way][size] =
+        median_ratio(floor[BARE_CHECKED], floor[BARE_SOCKET]);
     for (int k = 0; k < BARE_KINDS; k++)
         result.bare[way][k][size] = median_pace(floor[k]);
     return STRADS_OK;
@@ -399,16 +403,21 @@ static void print_size(int way, int size)
     const pace *nng = &result.bare[way][BARE_NNG][size];
     const pace *raw = &result.bare[way][BARE_SOCKET][size];
     const pace *ratio = &result.ratio[way][size];
-    printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.0f (%4.2f) %8.2f (%4.2f)\n",
+    const pace *checked = &result.checked[way][size];
+    printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.0f (%4.2f) %5.2f (%4.2f) "
+           "%5.2f (%4.2f)\n",
            name, values, 1e-6 * store->values, store->cpu, 1e-6 * nng->values,
-           nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu);
+           nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu,
+           checked->values, checked->cpu);
     printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
            "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
            "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
            "\"raw_cpu_ns\": %.3g, \"of_raw\": %.3g, "
-           "\"of_raw_cpu\": %.3g}\n",
+           "\"of_raw_cpu\": %.3g, \"checked_of_raw\": %.3g, "
+           "\"checked_of_raw_cpu\": %.3g}\n",
            name, values, store->values, nng->values, raw->values, store->cpu,
-           nng->cpu, raw->cpu, ratio->values, ratio->cpu);
+           nng->cpu, raw->cpu, ratio->values, ratio->cpu, checked->values,
+           checked->cpu);
 }
 
 static void print(void)
@@ -421,8 +430,8 @@ static void print(void)
            "load %.1f\n",
            COLS, load[0]);
     printf("and in brackets ns of processor a value, of both ends\n");
-    printf("%-14s %12s %12s %12s %15s\n", "values", "store", "nng_stream",
-           "raw", "of raw");
+    printf("%-14s %12s %12s %12s %12s %12s\n", "values", "store", "nng_stream",
+           "raw", "of raw", "checked");
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; size < SIZES; size++)
             print_size(way, size);
