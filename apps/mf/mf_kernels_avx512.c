@@ -18,6 +18,8 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
 
 #define INLINE static inline __attribute__((always_inline))
 
+enum { PAIR = 2 };
+
 /* Three levels of a tree that adds up the lanes of sixteen vectors at once and
  * leaves sum j in lane j. */
 INLINE __m512 add_1(__m512 a, __m512 b)
@@ -39,36 +41,38 @@ INLINE __m512 add_4(__m512 a, __m512 b)
                          _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 
-INLINE float *user_row(const mf_step *s, mf_rating x, const uint32_t vectors)
+INLINE float *user_row(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
 {
-    return s->p + (size_t)x.user * vectors * MF_LANES;
+    return s->p + (size_t)x->user * vectors * MF_LANES;
 }
 
-INLINE float *item_row(const mf_step *s, mf_rating x, const uint32_t vectors)
+INLINE float *item_row(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
 {
-    return s->q + (size_t)x.item * vectors * MF_LANES;
+    return s->q + (size_t)x->item * vectors * MF_LANES;
 }
 
 /* p_u q_i, lane by lane, of `each` ratings by one user; sums are products. */
 INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
                      __m512 *out, const uint32_t vectors)
 {
-    const float *p = user_row(s, *x, vectors);
-    const __m512 a = _mm512_load_ps(p);
+    const float *p = user_row(s, x, vectors), *q[PAIR];
+    __m512 a = _mm512_load_ps(p);
 
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++)
-        out[k] = _mm512_mul_ps(a, _mm512_load_ps(item_row(s, x[k], vectors)));
+        q[k] = item_row(s, x + k, vectors);
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++)
+        out[k] = _mm512_mul_ps(a, _mm512_load_ps(q[k]));
 #pragma GCC unroll 8
     for (uint32_t v = 1; v < vectors; v++) {
         const size_t at = (size_t)v * MF_LANES;
-        const __m512 b = _mm512_load_ps(p + at);
+        a = _mm512_load_ps(p + at);
 #pragma GCC unroll 2
         for (uint32_t k = 0; k < each; k++)
-            out[k] =
-                _mm512_fmadd_ps(b,
-                                _mm512_load_ps(item_row(s, x[k], vectors) + at),
-                                out[k]);
+            out[k] = _mm512_fmadd_ps(a, _mm512_load_ps(q[k] + at), out[k]);
     }
 }
 
@@ -100,42 +104,39 @@ INLINE __m512 values(const mf_rating *x)
                                   _mm512_loadu_si512(x + 8)));
 }
 
-INLINE void move(const mf_step *s, mf_rating x, float g, __m512 decay,
+/* Updates of `each` ratings by one user; `decay_all` is decay^each. An item's
+ * row is written before the next one's is read: fewer registers are taken. */
+INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
+                 const uint32_t each, __m512 decay, __m512 decay_all,
                  const uint32_t vectors)
 {
-    float *p = user_row(s, x, vectors), *q = item_row(s, x, vectors);
-    const __m512 f = _mm512_set1_ps(g);
+    float *p = user_row(s, x, vectors), *q[PAIR];
+    __m512 f[PAIR];
 
-#pragma GCC unroll 8
-    for (uint32_t v = 0; v < vectors; v++, p += MF_LANES, q += MF_LANES) {
-        const __m512 a = _mm512_load_ps(p), b = _mm512_load_ps(q);
-        _mm512_store_ps(p, _mm512_fmadd_ps(f, b, _mm512_mul_ps(a, decay)));
-        _mm512_store_ps(q, _mm512_fmadd_ps(f, a, _mm512_mul_ps(b, decay)));
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+        f[k] = _mm512_set1_ps(g[k]);
     }
-}
-
-INLINE void move_pair(const mf_step *s, const mf_rating *x, const float *g,
-                      __m512 decay, const uint32_t vectors)
-{
-    float *p = user_row(s, x[0], vectors), *q = item_row(s, x[0], vectors);
-    float *r = item_row(s, x[1], vectors);
-    const __m512 f = _mm512_set1_ps(g[0]), h = _mm512_set1_ps(g[1]);
-    const __m512 decay_2 = _mm512_mul_ps(decay, decay);
-
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++) {
         const size_t at = (size_t)v * MF_LANES;
         const __m512 a = _mm512_load_ps(p + at);
-        const __m512 b = _mm512_load_ps(q + at), c = _mm512_load_ps(r + at);
-        const __m512 to = _mm512_fmadd_ps(f, b, _mm512_mul_ps(a, decay_2));
-        _mm512_store_ps(p + at, _mm512_fmadd_ps(h, c, to));
-        _mm512_store_ps(q + at, _mm512_fmadd_ps(f, a, _mm512_mul_ps(b, decay)));
-        _mm512_store_ps(r + at, _mm512_fmadd_ps(h, a, _mm512_mul_ps(c, decay)));
+        __m512 to = _mm512_mul_ps(a, decay_all);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++) {
+            const __m512 b = _mm512_load_ps(q[k] + at);
+            to = _mm512_fmadd_ps(f[k], b, to);
+            _mm512_store_ps(q[k] + at,
+                            _mm512_fmadd_ps(f[k], a, _mm512_mul_ps(b, decay)));
+        }
+        _mm512_store_ps(p + at, to);
     }
 }
 
 /* The item's row, which is in the second cache, is wanted in the first one. */
-INLINE void fetch_item(const mf_step *s, mf_rating x, const uint32_t vectors)
+INLINE void fetch_item(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
 {
     const float *q = item_row(s, x, vectors);
 
@@ -151,19 +152,17 @@ INLINE __m512 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
                     const uint32_t each, const uint32_t vectors)
 {
     const __m512 decay = _mm512_set1_ps(s->decay);
+    const __m512 decay_all = each == 2 ? _mm512_mul_ps(decay, decay) : decay;
     const __m512 e = _mm512_sub_ps(values(x), products(s, x, each, vectors));
     _Alignas(MF_ALIGN) float g[MF_BATCH];
 
     _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < MF_BATCH; k += each) {
-        if (each == 2)
-            move_pair(s, x + k, g + k, decay, vectors);
-        else
-            move(s, x[k], g[k], decay, vectors);
+        move(s, x + k, g + k, each, decay, decay_all, vectors);
 #pragma GCC unroll 2
         for (uint32_t j = 0; j < each; j++)
-            fetch_item(s, next[k + j], vectors);
+            fetch_item(s, next + k + j, vectors);
     }
     return e;
 }
@@ -182,30 +181,58 @@ INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
                             products(s, last, 1, vectors));
     _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
     for (uint32_t k = 0; k < n; k++)
-        move(s, last[k], g[k], decay, vectors);
+        move(s, last + k, g + k, 1, decay, decay, vectors);
     return e;
 }
 
+/* What is to come from memory while a cell is worked on: so much a batch. */
+typedef struct ahead {
+    const char *at, *end;
+    size_t lines; /* a batch */
+} ahead;
+
+INLINE ahead ahead_of(const mf_step *s, size_t n)
+{
+    const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
+    const size_t lines = (s->ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
+
+    return (ahead){.at = s->ahead,
+                   .end = s->ahead + lines * MF_ALIGN,
+                   .lines = batches ? (lines + batches - 1) / batches : 0};
+}
+
+INLINE void fetch_ahead(ahead *a)
+{
+    for (size_t k = 0; k < a->lines && a->at < a->end; k++, a->at += MF_ALIGN)
+        _mm_prefetch(a->at, _MM_HINT_T1);
+}
+
+/* Pairs and single ratings have a loop each: with a branch in one loop the
+ * compiler keeps more in memory. */
 INLINE double pass(const mf_rating *rating, size_t n, const mf_step *given,
                    const uint32_t vectors)
 {
     const mf_step step = *given; /* which no store can be taken to change */
-    const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
-    const size_t lines = (step.ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
-    const size_t each = batches ? (lines + batches - 1) / batches : 0;
-    const char *ahead = step.ahead, *end = step.ahead + lines * MF_ALIGN;
+    ahead a = ahead_of(&step, n);
     __m512 loss = _mm512_setzero_ps();
+    size_t at = 0;
 
-    for (size_t at = 0; at < n; at += MF_BATCH) {
+    for (; at < step.paired; at += MF_BATCH) {
         const mf_rating *x = rating + at;
         const bool more = n - at >= 2 * (size_t)MF_BATCH;
-        const mf_rating *next = more ? x + MF_BATCH : x;
-        for (size_t k = 0; k < each && ahead < end; k++, ahead += MF_ALIGN)
-            _mm_prefetch(ahead, _MM_HINT_T1);
-        const __m512 e = at < step.paired ? batch(&step, x, next, 2, vectors)
-                         : n - at >= MF_BATCH
-                             ? batch(&step, x, next, 1, vectors)
-                             : rest(&step, x, (uint32_t)(n - at), vectors);
+        fetch_ahead(&a);
+        const __m512 e = batch(&step, x, more ? x + MF_BATCH : x, 2, vectors);
+        loss = _mm512_fmadd_ps(e, e, loss);
+    }
+    for (; n - at >= MF_BATCH; at += MF_BATCH) {
+        const mf_rating *x = rating + at;
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        fetch_ahead(&a);
+        const __m512 e = batch(&step, x, more ? x + MF_BATCH : x, 1, vectors);
+        loss = _mm512_fmadd_ps(e, e, loss);
+    }
+    if (at < n) {
+        const __m512 e = rest(&step, rating + at, (uint32_t)(n - at), vectors);
         loss = _mm512_fmadd_ps(e, e, loss);
     }
     return (double)_mm512_reduce_add_ps(loss);
