@@ -71,20 +71,19 @@ tells() {
     done
 }
 
-for workers in 1 2 4; do
-    for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
-        "svm --loss hinge" "svm --l1-ratio 1"; do
-        for data in two three; do
-            # shellcheck disable=SC2086 # words
-            agrees ${how%% *} $data ${how#* } \
-                --workers $workers --deterministic
-            [ $workers -eq 2 ] && tells "${how%% *}" $data
-        done
+workers=1
+for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
+    "svm --loss hinge" "svm --l1-ratio 1"; do
+    for data in two three; do
+        # shellcheck disable=SC2086 # words
+        agrees ${how%% *} $data ${how#* } --workers $workers --deterministic
+        [ $workers -ne 2 ] || tells "${how%% *}" $data
+        case $workers in 4) workers=1 ;; *) workers=$((2 * workers)) ;; esac
     done
-    agrees logistic three --multiclass softmax --lambda-ratio 0.1 \
-        --workers $workers --deterministic
-    says names.err "labels Democratic,Republican,Whig: all at once"
 done
+agrees logistic three --multiclass softmax --lambda-ratio 0.1 --workers 2 \
+    --deterministic
+says names.err "labels Democratic,Republican,Whig: all at once"
 tells logistic three
 
 # Weights of classes, their order, and what is no label

@@ -20,8 +20,8 @@ typedef struct sample {
 static char folder[] = "/tmp/strads-samples-XXXXXX";
 static sample samples[3]; /* by linear_target */
 
-/* The rows of a file, with the labels that are wanted: of three, each third row
- * has another. Numbers are brought near 0. */
+/* Every second row of a file, with the labels that are wanted: where they are
+ * three, every third row that is taken has another. */
 static void copy_sample(const char *from, linear_target target, sample *out)
 {
     char *line = NULL;
@@ -32,7 +32,7 @@ static void copy_sample(const char *from, linear_target target, sample *out)
     FILE *file = fopen(out->path, "w");
 
     cr_assert(in && file, "%s", from);
-    while (getline(&line, &room, in) > 0) {
+    while (getline(&line, &room, in) > 0 && getline(&line, &room, in) > 0) {
         char *rest;
         const double label = strtod(line, &rest);
         if (target == LINEAR_THREE)
