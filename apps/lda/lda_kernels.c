@@ -41,32 +41,39 @@ static uint32_t rank_of(const float *sums, uint32_t n, uint32_t lane, float u)
 
 /* ---- q ----------------------------------------------------------------- */
 
+/* All lanes, added up by halves. */
+static float sum_of(const float lane[LDA_LANES])
+{
+    float p[LDA_LANES];
+
+    memcpy(p, lane, sizeof p);
+    for (uint32_t half = LDA_LANES / 2; half; half /= 2) {
+        for (uint32_t l = 0; l < half; l++)
+            p[l] += p[l + half];
+    }
+    return p[0];
+}
+
 static void build(lda_site *s)
 {
-    float all[LDA_LANES] = {0};
+    float all[LDA_LANES] = {0}, w[LDA_LANES];
 
-    for (uint32_t group = 0; group < s->padded; group += 256) {
-        uint32_t end = group + 256 < s->padded ? group + 256 : s->padded;
-        float sum[LDA_LANES] = {0};
-        for (uint32_t k = group; k < end; k += LDA_LANES) {
-            for (uint32_t l = 0; l < LDA_LANES; l++) {
-                float q = ((float)s->word[k + l] + s->beta) * s->inverse[k + l];
-                s->q[k + l] = q;
-                sum[l] += s->alpha[k + l] * q;
-            }
+    for (uint32_t k = 0; k < s->padded; k += LDA_LANES) {
+        for (uint32_t l = 0; l < LDA_LANES; l++) {
+            float q = ((float)s->word[k + l] + s->beta) * s->inverse[k + l];
+            s->q[k + l] = q;
+            w[l] = s->alpha[k + l] * q;
+            all[l] += w[l];
         }
-        memcpy(s->sums + lda_sum_of(group), sum, sizeof sum);
-        for (uint32_t l = 0; l < LDA_LANES; l++)
-            all[l] += sum[l];
+        s->sums[lda_sum_of(k)] = sum_of(w);
     }
-    prefix(all);
-    s->mass = all[LDA_LANES - 1];
+    s->mass = sum_of(all);
 }
 
 /* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
 static uint32_t draw_smooth(const lda_site *s, float u)
 {
-    uint32_t groups = (s->padded + 255) / 256;
+    const uint32_t groups = (s->padded / LDA_LANES + LDA_LANES - 1) / LDA_LANES;
     float p[LDA_LANES] = {0};
 
     for (uint32_t g = 0; g < groups; g++) {
@@ -74,15 +81,17 @@ static uint32_t draw_smooth(const lda_site *s, float u)
             p[l] += s->sums[g * LDA_LANES + l];
     }
     prefix(p);
-    uint32_t lane = lane_of(p, &u), g = 0;
-    for (; g + 1 < groups && s->sums[g * LDA_LANES + lane] <= u; g++)
-        u -= s->sums[g * LDA_LANES + lane];
-    for (uint32_t v = 0; v < LDA_LANES; v++) {
-        uint32_t k = 256 * g + LDA_LANES * v + lane;
-        p[v] = k < s->padded ? s->alpha[k] * s->q[k] : 0;
-    }
+    uint32_t at = lane_of(p, &u);
+    for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
+         at += LDA_LANES)
+        u -= s->sums[at];
+    const uint32_t k = at * LDA_LANES;
+    if (k >= s->padded)
+        return s->topics;
+    for (uint32_t l = 0; l < LDA_LANES; l++)
+        p[l] = s->alpha[k + l] * s->q[k + l];
     prefix(p);
-    return 256 * g + LDA_LANES * lane_of(p, &u) + lane;
+    return k + lane_of(p, &u);
 }
 
 /* ---- full rows --------------------------------------------------------- */

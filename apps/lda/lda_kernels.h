@@ -80,10 +80,10 @@ const lda_kernels *lda_kernels_choose(void);
 
 /* ---- what all tables share --------------------------------------------- */
 
-/* Which sum topic k is in: lane k mod 16 of its group of 256. */
+/* Which sum topic k is in. */
 static inline uint32_t lda_sum_of(uint32_t k)
 {
-    return (k >> 8) << 4 | (k & 15);
+    return k / LDA_LANES;
 }
 
 static inline void lda_set_total(lda_site *s, uint32_t k, int32_t total)

@@ -98,49 +98,52 @@ INLINE uint32_t count_at(__m512i n, uint32_t lane)
 
 /* ---- q ----------------------------------------------------------------- */
 
+/* All lanes, added up by halves. */
+INLINE float sum_of(__m512 p)
+{
+    const __m256 a =
+        _mm256_add_ps(_mm512_castps512_ps256(p), _mm512_extractf32x8_ps(p, 1));
+    __m128 b =
+        _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
 static void build(lda_site *s)
 {
     const __m512 beta = _mm512_set1_ps(s->beta);
     __m512 all = _mm512_setzero_ps();
 
-    for (uint32_t group = 0; group < s->padded; group += 256) {
-        uint32_t end = group + 256 < s->padded ? group + 256 : s->padded;
-        __m512 sum = _mm512_setzero_ps();
-        for (uint32_t k = group; k < end; k += LDA_LANES) {
-            __m512 n = _mm512_cvtepi32_ps(_mm512_loadu_si512(s->word + k));
-            __m512 q = _mm512_mul_ps(_mm512_add_ps(n, beta),
-                                     _mm512_loadu_ps(s->inverse + k));
-            _mm512_storeu_ps(s->q + k, q);
-            sum =
-                _mm512_add_ps(sum,
-                              _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), q));
-        }
-        _mm512_storeu_ps(s->sums + lda_sum_of(group), sum);
-        all = _mm512_add_ps(all, sum);
+    for (uint32_t k = 0; k < s->padded; k += LDA_LANES) {
+        const __m512 n = _mm512_cvtepi32_ps(_mm512_loadu_si512(s->word + k));
+        const __m512 q = _mm512_mul_ps(_mm512_add_ps(n, beta),
+                                       _mm512_loadu_ps(s->inverse + k));
+        const __m512 w = _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), q);
+        _mm512_storeu_ps(s->q + k, q);
+        s->sums[lda_sum_of(k)] = sum_of(w);
+        all = _mm512_add_ps(all, w);
     }
-    s->mass = lane_at(prefix(all), 15);
+    s->mass = sum_of(all);
 }
 
 /* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
 static uint32_t draw_smooth(const lda_site *s, float u)
 {
-    const uint32_t groups = (s->padded + 255) / 256;
+    const uint32_t groups = (s->padded / LDA_LANES + LDA_LANES - 1) / LDA_LANES;
     __m512 p = _mm512_setzero_ps();
 
     for (uint32_t g = 0; g < groups; g++)
         p = _mm512_add_ps(p, _mm512_loadu_ps(s->sums + g * LDA_LANES));
-    uint32_t lane = lane_of(prefix(p), &u), g = 0;
-    for (; g + 1 < groups && s->sums[g * LDA_LANES + lane] <= u; g++)
-        u -= s->sums[g * LDA_LANES + lane];
-
-    const __m512i step = _mm512_setr_epi32(0, 16, 32, 48, 64, 80, 96, 112, 128,
-                                           144, 160, 176, 192, 208, 224, 240);
-    const __m512i at =
-        _mm512_add_epi32(step, _mm512_set1_epi32((int)(256 * g + lane)));
-    const __mmask16 there =
-        _mm512_cmplt_epi32_mask(at, _mm512_set1_epi32((int)s->padded));
-    p = _mm512_mul_ps(gather(there, at, s->alpha), gather(there, at, s->q));
-    return 256 * g + LDA_LANES * lane_of(prefix(p), &u) + lane;
+    uint32_t at = lane_of(prefix(p), &u);
+    for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
+         at += LDA_LANES)
+        u -= s->sums[at];
+    const uint32_t k = at * LDA_LANES;
+    if (k >= s->padded)
+        return s->topics;
+    p = _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), _mm512_loadu_ps(s->q + k));
+    return k + lane_of(prefix(p), &u);
 }
 
 static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
