@@ -12,19 +12,21 @@
 enum { ROWS = 12000, READERS = 3 };
 
 static char folder[] = "/tmp/strads-data-race-XXXXXX";
-static char svm[64], mtx[64], gz[64];
+static char svm[64], mtx[64], gz[64], named[64];
 static const strads_data *shared;
-static uint64_t checksum;
+static uint64_t checksum, named_checksum;
 
 static void write_files(void)
 {
     (void)snprintf(svm, sizeof svm, "%s/a.svm", folder);
     (void)snprintf(mtx, sizeof mtx, "%s/a.mtx", folder);
     (void)snprintf(gz, sizeof gz, "%s/a.svm.gz", folder);
+    (void)snprintf(named, sizeof named, "%s/named.svm", folder);
     FILE *a = fopen(svm, "w");
     FILE *b = fopen(mtx, "w");
     gzFile c = gzopen(gz, "wb1");
-    if (a == NULL || b == NULL || c == NULL)
+    FILE *d = fopen(named, "w");
+    if (a == NULL || b == NULL || c == NULL || d == NULL)
         abort();
     (void)fprintf(b,
                   "%%%%MatrixMarket matrix coordinate real general\n"
@@ -38,12 +40,14 @@ static void write_files(void)
                        i, second, i + 1);
         (void)fputs(line, a);
         (void)gzputs(c, line);
+        (void)fprintf(d, "label%d %s", i * 7 % 31, strchr(line, ' ') + 1);
         (void)fprintf(b, "%d %d 0.%d\n%d %d %d.25\n", ROWS - i, second, i + 1,
                       ROWS - i, first, i);
     }
     (void)fclose(a);
     (void)fclose(b);
     (void)gzclose(c);
+    (void)fclose(d);
 }
 
 static int read_one(const char *path, strads_data_options o, uint64_t expected)
@@ -72,6 +76,8 @@ static void *reader(void *arg)
         wrong |= read_one(svm, o, checksum);
         wrong |= read_one(gz, o, checksum);
         wrong |= read_one(mtx, o, 0);
+        o.named_labels = true;
+        wrong |= read_one(named, o, named_checksum);
         strads_data_summary s;
         wrong |= strads_data_summarize(svm, NULL, &s) != STRADS_OK ||
                  s.checksum != checksum;
@@ -90,6 +96,12 @@ int main(void)
         abort();
     write_files();
     strads_data *data;
+    const strads_data_options names = {.size = sizeof names,
+                                       .named_labels = true};
+    if (strads_data_read(named, &names, &data) != STRADS_OK)
+        abort();
+    named_checksum = strads_data_checksum(data);
+    strads_data_free(data);
     if (strads_data_read(svm, NULL, &data) != STRADS_OK)
         abort();
     shared = data;
@@ -108,6 +120,7 @@ int main(void)
     (void)remove(svm);
     (void)remove(mtx);
     (void)remove(gz);
+    (void)remove(named);
     (void)rmdir(folder);
     return wrong != 0;
 }

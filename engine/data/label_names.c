@@ -33,7 +33,8 @@ static size_t character(const unsigned char *p, size_t size)
     }
     const bool longer = code < (n == 4 ? 0x10000u : n == 3 ? 0x800u : 0x80u);
     const bool surrogate = code >= 0xd800 && code < 0xe000;
-    return longer || surrogate || code > 0x10ffff ? 0 : n;
+    const bool mark = code == 0xfeff; /* of byte order: no part of a name */
+    return longer || surrogate || mark || code > 0x10ffff ? 0 : n;
 }
 
 static bool is_spelled_number(const char *p, size_t size)
