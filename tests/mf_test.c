@@ -166,7 +166,7 @@ Test(mf, equal_ratings_are_predicted)
 Test(mf, biases_alone_are_worth_leaving_in)
 {
     strads_mf_options config = planted;
-    config.sweeps = 3;
+    config.sweeps = 2;
     strads_result *with = train(&config, 1, 1);
     config.no_biases = true;
     strads_result *without = train(&config, 1, 1);

@@ -59,7 +59,7 @@ static strads_err make_room(mf_local *l, uint64_t ratings)
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
     l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
     l->p = mf_large_floats(l->users * l->stride);
-    l->p_good = mf_large_floats(l->users * l->stride);
+    l->p_good = mf_large(sizeof(float) * (l->users * l->stride + 1));
     if (!l->first || !l->cell || !l->paired || !l->order || !l->rating ||
         !l->p || !l->p_good)
         return mf_no_memory("the ratings and the users' factors",
@@ -136,19 +136,9 @@ static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
     return STRADS_OK;
 }
 
-/* splitmix64 (Steele et al. 2014), from a draw of the run's. */
-static uint64_t next_bits(uint64_t *s)
-{
-    uint64_t z = (*s += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static uint32_t draw_below(uint32_t n, uint64_t *s)
 {
-    return (uint32_t)((next_bits(s) >> 32) * n >> 32);
+    return (uint32_t)((mf_next_bits(s) >> 32) * n >> 32);
 }
 
 static void swap(mf_rating *a, mf_rating *b)

@@ -105,14 +105,17 @@ const strads_payload mf_payload = {.open = items_open,
                                    .pack = items_pack,
                                    .unpack = items_unpack};
 
-/* p'q gets deviation 0.1. */
+/* p'q gets deviation 0.1. A row names its stream; two factors come from 64 of
+ * its bits, since all rows together want many of them. */
 void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
              uint64_t row, float *out)
 {
-    const double most = sqrt(.3 / sqrt(o->rank));
+    const float most = (float)sqrt(.3 / sqrt(o->rank));
+    uint64_t stream = strads_random_bits(seed, purpose, row, 0), bits = 0;
 
     for (uint32_t k = 0; k < o->rank; k++) {
-        const double x = 2 * strads_random_unit(seed, purpose, row, k) - 1;
-        out[k] = (float)(most * (o->nonnegative ? fabs(x) : x));
+        bits = k % 2 ? bits << 32 : mf_next_bits(&stream);
+        const float x = 0x1p-23F * (float)(bits >> 40) - 1;
+        out[k] = most * (o->nonnegative ? fabsf(x) : x);
     }
 }

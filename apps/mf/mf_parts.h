@@ -242,6 +242,17 @@ static inline float mf_value(const strads_sparse *x, uint64_t e)
     return x->f32 ? x->f32[e] : (float)x->f64[e];
 }
 
+/* splitmix64 (Steele et al. 2014): the next bits of a stream that begins with a
+ * draw of the run's. */
+static inline uint64_t mf_next_bits(uint64_t *s)
+{
+    uint64_t z = (*s += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
 /* mf_items.c: what travels; first factors. */
 extern const strads_payload mf_payload;
 strads_err mf_items_equations(mf_items *items, uint64_t floats);
