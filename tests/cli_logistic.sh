@@ -52,7 +52,7 @@ is_optimal() {
 
 # begins_at LOG MODEL NAME: a run's first objective is that of a model.
 begins_at() {
-    grep -m 1 '"event": "round"' "$1" >line
+    grep -m 1 '"objective": [0-9]' "$1" >line
     near "$(member line objective)" "$(member "$2" objective)" 1e-9 \
         "$3 from its own model"
 }
