@@ -42,6 +42,15 @@ static inline __m512d gather(__mmask8 mask, const uint32_t *index,
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
 }
 
+/* v[index[0 .. 7]] of the lanes of `mask`. */
+static inline void scatter(__mmask8 mask, const uint32_t *index, __m512d from,
+                           double *v)
+{
+    const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
+
+    _mm512_mask_i32scatter_pd(v, mask, at, from, 8);
+}
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -171,36 +180,25 @@ static void dot_full(const linear_column *x, uint64_t m, const double *v,
         dot_columns_f32(x->n, m, x->f32, v, products);
 }
 
-/* Scattered stores gain nothing from vectors; full columns do. Rows of a column
- * differ, which a compiler cannot know: four are read before one is written. */
-#define DEFINE_ADD(name, real, load)                                        \
-    static void name(uint64_t n, const uint32_t *index, const real *value,  \
-                     double a, double *v)                                   \
-    {                                                                       \
-        uint64_t k = 0;                                                     \
-        if (index) {                                                        \
-            for (; k + 4 <= n; k += 4) {                                    \
-                double *to[4], sum[4];                                      \
-                for (int i = 0; i < 4; i++) {                               \
-                    to[i] = v + index[k + (uint64_t)i];                     \
-                    sum[i] = *to[i] + a * (double)value[k + (uint64_t)i];   \
-                }                                                           \
-                for (int i = 0; i < 4; i++)                                 \
-                    *to[i] = sum[i];                                        \
-            }                                                               \
-            for (; k < n; k++)                                              \
-                v[index[k]] += a * (double)value[k];                        \
-            return;                                                         \
-        }                                                                   \
-        const __m512d factor = _mm512_set1_pd(a);                           \
-        for (; k < n; k += LANES) {                                         \
-            const uint64_t left = n - k;                                    \
-            const __mmask8 m =                                              \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);         \
-            const __m512d sum = _mm512_fmadd_pd(factor, load(m, value + k), \
-                                                load_f64(m, v + k));        \
-            _mm512_mask_storeu_pd(v + k, m, sum);                           \
-        }                                                                   \
+/* Rows of a column differ, so no two lanes are the same number of v. */
+#define DEFINE_ADD(name, real, load)                                       \
+    static void name(uint64_t n, const uint32_t *index, const real *value, \
+                     double a, double *v)                                  \
+    {                                                                      \
+        const __m512d factor = _mm512_set1_pd(a);                          \
+        for (uint64_t k = 0; k < n; k += LANES) {                          \
+            const uint64_t left = n - k;                                   \
+            const __mmask8 m =                                             \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);        \
+            const __m512d before =                                         \
+                index ? gather(m, index + k, v) : load_f64(m, v + k);      \
+            const __m512d sum =                                            \
+                _mm512_fmadd_pd(factor, load(m, value + k), before);       \
+            if (index)                                                     \
+                scatter(m, index + k, sum, v);                             \
+            else                                                           \
+                _mm512_mask_storeu_pd(v + k, m, sum);                      \
+        }                                                                  \
     }
 DEFINE_ADD(add_f64, double, load_f64)
 DEFINE_ADD(add_f32, float, load_f32)
