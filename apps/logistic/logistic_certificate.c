@@ -76,16 +76,20 @@ static void take_column(logistic_state *state, uint64_t j, double slope,
                         double drift, double w, sums *sum)
 {
     const double s = state->scale[j];
-    const double steep = (fabs(slope) + drift * sqrt(state->norm[j])) / s;
+    const double moved = drift > 0 ? drift * sqrt(state->norm[j]) : 0;
+    const double whole = fabs(slope) + moved;
+    const double steep = s == 1 ? whole : whole / s;
     const double over = steep - state->l1;
 
     state->steep[j] = steep;
     state->slope[j] = slope - state->l2 * s * s * w;
-    sum->steepest = fmax(sum->steepest, steep);
+    sum->steepest = steep > sum->steepest ? steep : sum->steepest;
     sum->excess += over > 0 ? over * over : 0;
+    if (w == 0)
+        return;
     sum->l1 += s * fabs(w);
     sum->l2 += s * w * s * w;
-    sum->nonzeros += w != 0;
+    sum->nonzeros++;
 }
 
 static double entropies(const logistic_state *state,
