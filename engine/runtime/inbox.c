@@ -213,7 +213,7 @@ void sti_inbox_awake(sti_inbox *inbox)
     pthread_mutex_unlock(&inbox->lock);
 }
 
-void sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
+bool sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
 {
     const uint64_t end = clock_ns() + sleep_ns;
     const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
@@ -226,5 +226,7 @@ void sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
             late = pthread_cond_timedwait(&inbox->wake, &inbox->lock, &until);
         wake_up(inbox);
     }
+    const bool woken = is(&inbox->stirred);
     pthread_mutex_unlock(&inbox->lock);
+    return woken;
 }

@@ -76,8 +76,8 @@ bool sti_inbox_spin(const sti_inbox *inbox, uint32_t spins);
 /* The receiver is awake, who slept, or was not there yet. Receiver only. */
 void sti_inbox_awake(sti_inbox *inbox);
 
-/* Sleeps until woken, at most `sleep_ns`, where nothing waits. Receiver
- * only. */
-void sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns);
+/* Sleeps until woken, at most `sleep_ns`, where nothing waits; false: nobody
+ * has stirred it. Receiver only. */
+bool sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns);
 
 #endif

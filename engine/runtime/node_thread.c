@@ -7,6 +7,8 @@
 
 enum {
     SLEEP_NS = 20 * 1000000, /* then the stop flag is looked at again */
+    LATE_NS = 1000 * 1000,   /* a thread that was woken should be there */
+    MOVABLE_NS = 200 * 1000, /* jobs that are done while it is on its way */
     WORTH_NS = 50 * 1000     /* jobs that another thread is woken for take so
                                 long: its data have to move to that core */
 };
@@ -132,6 +134,13 @@ static void call_for_relief(sti_thread *th)
             sti_inbox_stir(&node->desks[t].inbox);
             return;
         }
+}
+
+/* Its thread is to look up, or to start for it. */
+static void call_thread(sti_node *node, sti_desk *desk)
+{
+    sti_inbox_stir(&desk->inbox);
+    sti_node_attend(node, desk);
 }
 
 static void keep_job(sti_thread *th, sti_address role, sti_job *job)
@@ -284,7 +293,7 @@ static bool relieve_another(sti_thread *th)
         run_worker_job(th, job);
         if (sti_job_pool_give_back(&other->pool, job))
             fail_thread(th, STRADS_ENOMEM);
-        sti_inbox_stir(&other->inbox);
+        call_thread(node, other);
         return true;
     }
     return false;
@@ -324,7 +333,7 @@ static bool turn(sti_thread *th)
 static bool turn_at(sti_thread *th, sti_desk *desk)
 {
     if (pthread_mutex_trylock(&desk->held)) {
-        sti_inbox_stir(&desk->inbox);
+        call_thread(th->node, desk);
         return false;
     }
     th->at = desk;
@@ -336,20 +345,29 @@ static bool turn_at(sti_thread *th, sti_desk *desk)
     return found;
 }
 
-/* Does what was left for threads that sleep; `even_if_called`: also for those
- * that are being woken, and take their time. */
-static bool help(sti_thread *th, bool even_if_called)
+/* The first desk from `from` on with something left while its thread sleeps;
+ * while that is being woken, where its jobs take less than `called_ns`. NULL:
+ * none. */
+static sti_desk *find_left(const sti_thread *th, uint32_t from,
+                           uint64_t called_ns)
 {
     sti_node *node = th->node;
-    for (uint32_t t = 1; t < node->options.threads && !node->wakes_always;
-         t++) {
+    for (uint32_t t = from; t < node->options.threads; t++) {
         sti_desk *desk = &node->desks[t];
-        if (desk != th->own &&
-            sti_inbox_is_left(&desk->inbox, even_if_called) &&
-            turn_at(th, desk))
-            return true;
+        if (desk != th->own && !node->wakes_always &&
+            sti_inbox_is_left(&desk->inbox, usual_ns(desk) < called_ns))
+            return desk;
     }
-    return false;
+    return NULL;
+}
+
+/* Does what was left for threads that sleep. */
+static bool help(sti_thread *th, uint64_t called_ns)
+{
+    sti_desk *desk = find_left(th, 1, called_ns);
+    while (desk && !turn_at(th, desk))
+        desk = find_left(th, desk->index + 1, called_ns);
+    return desk != NULL;
 }
 
 /* The user wants to stop: the coordinator ends the run with the model so far;
@@ -377,14 +395,20 @@ static uint32_t spins(const sti_thread *th)
                : 0;
 }
 
+/* A thread that has been woken gets some time before another does its work,
+ * where that is long: it has the data at hand. */
 static void rest(sti_thread *th)
 {
     sti_desk *desk = th->own;
-    if (sti_inbox_spin(&desk->inbox, spins(th)) || help(th, true))
+    if (sti_inbox_spin(&desk->inbox, spins(th)) || help(th, MOVABLE_NS))
         return;
+    const bool awaited = find_left(th, 1, UINT64_MAX) != NULL;
     pthread_mutex_unlock(&desk->held);
-    sti_inbox_sleep(&desk->inbox, SLEEP_NS);
+    const bool woken =
+        sti_inbox_sleep(&desk->inbox, awaited ? LATE_NS : SLEEP_NS);
     pthread_mutex_lock(&desk->held);
+    if (awaited && !woken)
+        (void)help(th, UINT64_MAX);
 }
 
 /* Who is through does first what it has left to others. */
@@ -395,7 +419,7 @@ void *sti_thread_drive(void *thread)
     pthread_mutex_lock(&th->own->held);
     while (!finished(th)) {
         look_at_stop(th);
-        if (turn(th) || help(th, false))
+        if (turn(th) || help(th, 0))
             continue;
         atomic_store(&th->idle, true);
         if (!finished(th) && !relieve_another(th))
@@ -403,7 +427,7 @@ void *sti_thread_drive(void *thread)
         atomic_store(&th->idle, false);
     }
     pthread_mutex_unlock(&th->own->held);
-    while (!atomic_load(&th->node->aborted) && help(th, true))
+    while (!atomic_load(&th->node->aborted) && help(th, UINT64_MAX))
         ;
     return NULL;
 }
