@@ -92,4 +92,14 @@ for how in "svm --loss hinge" "svm --loss squared-hinge" "svm --l1-ratio 1" \
         2e-6 "columns of unequal scale, $how" ;;
     esac
 done
+
+# A fit beyond what rounding gives says that it ended short, and what may help
+gives 3 lasso train "$year_train" --tolerance 1e-15 --model short.json
+says err "stalled short of --tolerance"
+says err "--standardize helps"
+gives 3 lasso train "$year_train" --tolerance 1e-15 --standardize
+says err "stalled short of --tolerance"
+case $(cat err) in
+*"--standardize helps"*) fail "advice to do what is done" ;;
+esac
 finish

@@ -51,6 +51,22 @@ static void tell_times(const cli_job *j, const strads_progress *p)
             percent * p->network_seconds);
 }
 
+/* What keeps a fit from its last digits is nearly always that columns' scales
+ * lie far apart. */
+static void advise(const cli_job *j)
+{
+    const strads_option *option =
+        j->train->program->options
+            ? strads_option_find(j->train->program->options, "standardize")
+            : NULL;
+    if (option && option->kind == STRADS_OPTION_BOOL &&
+        !*((const bool *)((const char *)j->config + option->offset))) {
+        cli_say(j->files.quiet,
+                "where columns have very different scales, --standardize "
+                "helps");
+    }
+}
+
 static void summarise(const cli_job *j, const outcome *end)
 {
     char figures[200] = "";
@@ -74,6 +90,10 @@ static void summarise(const cli_job *j, const outcome *end)
             "%s after %" PRIu64 " %s and %.3g s:%s seed %" PRIu64, end->text,
             p->round, loop ? "clocks" : "rounds", p->seconds, figures,
             j->engine.seed);
+    if (end->code == CLI_BOUND &&
+        strads_result_end(j->result) == STRADS_END_STOPPED) {
+        advise(j);
+    }
     if (loop) {
         tell_times(j, p);
     }
