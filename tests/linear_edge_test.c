@@ -106,8 +106,9 @@ Test(linear_edge, classes_that_can_be_told_apart_have_finite_coefficients)
         lasso_design d = design_of(one->target, ROWS, COLS);
         for (uint64_t i = 0; i < ROWS && one->target != LINEAR_NUMBERS; i++)
             for (uint64_t j = 0; j < 3; j++)
-                lasso_design_col(&d, j)[i] =
-                    one->target == LINEAR_TWO ? 3 * d.y[i] : 4 * (d.y[i] == j);
+                lasso_design_col(&d, j)[i] = one->target == LINEAR_TWO
+                                                 ? 3 * d.y[i]
+                                                 : 4 * (d.y[i] == (double)j);
         expect_good_everywhere(one, &d, "separable");
         lasso_design_free(&d);
     }
