@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/ending.h"
+
 void *rotation_zeroed(size_t n, size_t size)
 {
     const size_t bytes = (n * size + 127) / 64 * 64;
     void *at = aligned_alloc(64, bytes);
 
-    if (!at) {
-        (void)fprintf(stderr, "no memory left\n");
-        exit(1);
-    }
+    if (!at)
+        bench_check(
+            strads_fail(STRADS_ENOMEM, "no memory for %zu bytes", bytes));
     return memset(at, 0, bytes);
 }
 

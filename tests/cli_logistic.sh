@@ -203,34 +203,30 @@ paste -d ' ' three.svm out | awk '{
     p = $1 == 7 ? $NF : $1 == 1 ? $(NF - 1) : $(NF - 2); sum -= log(p) }
     END { printf "%.17g", sum / NR }' >own
 near "$loss" "$(cat own)" 1e-5 "the log loss of a softmax"
-start first logistic train three.svm $soft --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --model soft2.json
-first=$child
-start second join "$(url_of first)" --workers 1
-second=$child
-ends first "$first" 0
-ends second "$second" 0
-for k in soft soft2; do
-    grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
-done
-cmp -s soft.bits soft2.bits || fail "softmax: 1 and 2 processes differ"
+# same_on_two MODEL WORDS...: two processes train MODEL.json to the same bits.
+same_on_two() {
+    model=$1
+    shift
+    start first logistic train "$@" --workers 1 --nodes 2 \
+        --listen tcp://127.0.0.1:0 --model two.json
+    first=$child
+    start second join "$(url_of first)" --workers 1
+    second=$child
+    ends first "$first" 0
+    ends second "$second" 0
+    for k in "$model" two; do
+        grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
+    done
+    cmp -s "$model.bits" two.bits || fail "$model: 1 and 2 processes differ"
+}
+# shellcheck disable=SC2086 # words
+same_on_two soft three.svm $soft
 # ... from a start and its intercepts, too
 # shellcheck disable=SC2086 # words
 trains warm three.svm $soft --start soft.json --tolerance 1e-7
 begins_at warm.jsonl soft.json softmax
 # shellcheck disable=SC2086 # words
-start first logistic train three.svm $soft --workers 1 --nodes 2 \
-    --start soft.json --tolerance 1e-7 --listen tcp://127.0.0.1:0 \
-    --model warm2.json
-first=$child
-start second join "$(url_of first)" --workers 1
-second=$child
-ends first "$first" 0
-ends second "$second" 0
-for k in warm warm2; do
-    grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
-done
-cmp -s warm.bits warm2.bits || fail "softmax starts: 1 and 2 processes differ"
+same_on_two warm three.svm $soft --start soft.json --tolerance 1e-7
 gives 0 simulate logistic three.svm --multiclass softmax --lambda 0.003 \
     --intercept --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
 tail -n 1 sim.jsonl >last

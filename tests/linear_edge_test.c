@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/linear_case.h"
+#include "tests/linear_expect.h"
 
 #define TOLERANCE 1e-8
 
@@ -66,17 +66,7 @@ static void expect_good(const linear_case *one, const lasso_design *seen,
 
     cr_assert_eq(train(one, seen, workers, &result), STRADS_OK, "%s, %s: %s",
                  one->name, what, strads_error_text());
-    const linear_verdict v = linear_case_judge(one, d, result);
-    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,
-                 "%s, %s: ended by %d, gap %g", one->name, what,
-                 (int)strads_result_end(result), v.gap);
-    cr_expect_leq(v.gap, TOLERANCE, "%s, %s: gap %g", one->name, what, v.gap);
-    cr_expect_leq(v.off, 1e-9, "%s, %s: P is off by %g", one->name, what,
-                  v.off);
-    cr_expect_leq(v.gain, 1.001 * TOLERANCE,
-                  "%s, %s: %g of P is left to be gained", one->name, what,
-                  v.gain);
-    strads_result_free(result);
+    linear_expect_good(one, d, result, TOLERANCE, what);
 }
 
 static void expect_good_everywhere(const linear_case *one,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/linear_case.h"
+#include "tests/linear_expect.h"
 #include "tests/nodes_team.h"
 
 #define TOLERANCE 1e-8
@@ -77,19 +77,8 @@ TestSuite(linear_samples, .init = make_samples, .fini = remove_samples);
 static void expect_good(const linear_case *one, strads_result *result,
                         const char *where)
 {
-    const linear_verdict v =
-        linear_case_judge(one, &samples[one->target].design, result);
-
-    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,
-                 "%s, %s: ended by %d", one->name, where,
-                 (int)strads_result_end(result));
-    cr_expect_leq(v.gap, TOLERANCE, "%s, %s: gap %g", one->name, where, v.gap);
-    cr_expect_leq(v.off, 1e-9, "%s, %s: P is off by %g", one->name, where,
-                  v.off);
-    cr_expect_leq(v.gain, 1.001 * TOLERANCE,
-                  "%s, %s: %g of P is left to be gained", one->name, where,
-                  v.gain);
-    strads_result_free(result);
+    linear_expect_good(one, &samples[one->target].design, result, TOLERANCE,
+                       where);
 }
 
 static strads_data *read_for(const linear_case *one, uint32_t partitions)
