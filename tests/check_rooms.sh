@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each folder has a README of at most 60 lines, no source line is wider than
-# 80 columns, and no C file is longer than 700 lines.
+# Each folder has a README of at most 60 lines, no line of source or prose is
+# wider than 80 columns, and no C file is longer than 700 lines.
 set -eu
 export LC_ALL=C
 cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
@@ -37,6 +37,18 @@ list_tree -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.sh' \
             print FILENAME ":" FNR ": is " length(line) " columns wide"
         if (FNR == 701 && FILENAME ~ /\.[ch]$/)
             print FILENAME ": is longer than 700 lines"
+    }' >>"$found"
+
+# Of pages their prose: tables, code and what a program printed go as they are.
+list_tree -type f -name '*.md' -print | sort | xargs awk '
+    FNR == 1 { fenced = 0 }
+    /^```/ { fenced = !fenced }
+    fenced || /^\|/ || /^    / { next }
+    {
+        line = $0
+        gsub(/[\200-\277]/, "", line)
+        if (length(line) > 80)
+            print FILENAME ":" FNR ": is " length(line) " columns wide"
     }' >>"$found"
 
 cat "$found"
