@@ -9,8 +9,9 @@
 
 typedef struct sti_job_times {
     uint32_t n_phases;
-    uint64_t guess_ns;         /* of one that there has not been yet */
-    atomic_uint_least64_t *ns; /* [n_phases] of WORK; [calls]; 0: none yet */
+    uint64_t guess_ns; /* of one that there has not been yet */
+    /* [n_phases] of WORK; [n_phases] of HOP; [calls]; 0: none yet. */
+    atomic_uint_least64_t *ns;
 } sti_job_times;
 
 /* `entries`: of the data of one of the worker's partitions. STRADS_ENOMEM. */
