@@ -1,0 +1,439 @@
+/* Cross-validation of the paths of the Lasso and of logistic regression, held
+ * against a loop that leaves rows out one by one and fits by single runs. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/logistic_design.h"
+
+enum { POINTS = 5 };
+
+static const lasso_recipe recipe = {
+    .rows = 14, .cols = 6, .seed = 8, .density = .8, .noise = 1, .offset = 1};
+
+/* What is asked of a cross-validation, beside its program. */
+typedef struct question {
+    uint32_t folds; /* 0: one a row */
+    uint32_t threads;
+    uint64_t seed;
+    double tolerance, ratio, time_limit;
+    bool nowhere; /* without the first lambda */
+    const double *row_weight;
+    const char *class_weight;
+} question;
+
+static const question leave_one_out = {.threads = 2,
+                                       .tolerance = 1e-11,
+                                       .ratio = .1};
+
+typedef struct answer {
+    strads_cv_point points[POINTS];
+    uint32_t best, simplest;
+} answer;
+
+/* ---- the programs ------------------------------------------------------ */
+
+typedef struct program {
+    const char *name;
+    bool of_classes;
+    double first; /* lambda */
+    lasso_design (*design)(const lasso_recipe *recipe);
+    strads_err (*judge)(const strads_data *data, const question *q, answer *a);
+    linear_fit (*fit)(const lasso_design *design, double lambda);
+    double (*error)(double y, double sum);
+} program;
+
+static uint32_t folds_of(const strads_data *data, const question *q)
+{
+    return q->folds ? q->folds : (uint32_t)strads_data_rows(data);
+}
+
+static strads_err judge_lasso(const strads_data *data, const question *q,
+                              answer *a)
+{
+    const strads_lasso_cv_options options = {
+        .path = {.fit = {.l1_ratio = 1,
+                         .intercept = true,
+                         .row_weight = q->row_weight},
+                 .points = POINTS,
+                 .ratio = q->ratio,
+                 .first = q->nowhere ? 0 : .8},
+        .folds = folds_of(data, q),
+        .threads = q->threads,
+        .seed = q->seed,
+        .tolerance = q->tolerance,
+        .time_limit = q->time_limit};
+
+    return strads_lasso_cv(data, &options, a->points, &a->best, &a->simplest);
+}
+
+static linear_fit fit_lasso(const lasso_design *design, double lambda)
+{
+    return lasso_design_fit(design,
+                            &(strads_lasso_options){.lambda = lambda,
+                                                    .intercept = true},
+                            NULL);
+}
+
+static double square(double y, double sum)
+{
+    return (y - sum) * (y - sum);
+}
+
+static strads_logistic_cv_options logistic_options(const strads_data *data,
+                                                   const question *q)
+{
+    return (strads_logistic_cv_options){
+        .path = {.fit = {.l1_ratio = 1,
+                         .intercept = true,
+                         .row_weight = q->row_weight,
+                         .class_weight = q->class_weight},
+                 .points = POINTS,
+                 .ratio = q->ratio,
+                 .first = q->nowhere ? 0 : .2},
+        .folds = folds_of(data, q),
+        .threads = q->threads,
+        .seed = q->seed,
+        .tolerance = q->tolerance,
+        .time_limit = q->time_limit};
+}
+
+static strads_err judge_logistic(const strads_data *data, const question *q,
+                                 answer *a)
+{
+    const strads_logistic_cv_options options = logistic_options(data, q);
+
+    return strads_logistic_cv(data, &options, a->points, &a->best,
+                              &a->simplest);
+}
+
+static linear_fit fit_logistic(const lasso_design *design, double lambda)
+{
+    return logistic_design_fit(design,
+                               &(strads_logistic_options){.lambda = lambda,
+                                                          .l1_ratio = 1,
+                                                          .intercept = true},
+                               NULL);
+}
+
+static double deviance(double y, double sum)
+{
+    return 2 * log1p(exp(-y * sum));
+}
+
+static const program programs[] = {
+    {.name = "lasso",
+     .first = .8,
+     .design = lasso_design_random,
+     .judge = judge_lasso,
+     .fit = fit_lasso,
+     .error = square},
+    {.name = "logistic",
+     .of_classes = true,
+     .first = .2,
+     .design = logistic_design_random,
+     .judge = judge_logistic,
+     .fit = fit_logistic,
+     .error = deviance},
+};
+enum { PROGRAMS = sizeof programs / sizeof programs[0] };
+static const program *const logistic = &programs[1];
+
+static void must_judge(const program *p, const lasso_design *d,
+                       const question *q, answer *a)
+{
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_data(d, 3, &data), STRADS_OK);
+    cr_assert_eq(p->judge(data, q, a), STRADS_OK, "%s: %s", p->name,
+                 strads_error_text());
+    strads_data_free(data);
+}
+
+/* ---- the loop over single fits ----------------------------------------- */
+
+/* x'w + b at row `row` of a fit to the others, each of which is there `times`
+ * times (NULL: once). */
+static double sum_at(const program *p, const lasso_design *d, uint64_t row,
+                     const double *times, double lambda)
+{
+    double left[32];
+
+    for (uint64_t i = 0; i < d->rows; i++)
+        left[i] = i == row ? 0 : times ? times[i] : 1;
+    lasso_design rest = lasso_design_repeated(d, left);
+    linear_fit fit = p->fit(&rest, lambda);
+    const double sum = linear_fit_value_at(&fit, d, row);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    linear_fit_free(&fit);
+    lasso_design_free(&rest);
+    return sum;
+}
+
+/* Point k of leaving out each row, which counts times[i] (NULL: once). */
+static void check_point(const program *p, const lasso_design *d,
+                        const double *times, uint32_t k,
+                        const strads_cv_point *point)
+{
+    const double lambda = p->first * pow(.1, k / 4.);
+    double error[32], mean = 0, spread = 0, right = 0, all = 0, folds = 0;
+
+    for (uint64_t i = 0; i < d->rows; i++) {
+        const double weight = times ? times[i] : 1;
+        const double sum = sum_at(p, d, i, times, lambda);
+        all += weight;
+        folds += weight > 0;
+        error[i] = p->error(d->y[i], sum);
+        mean += weight * error[i];
+        right += (sum > 0) == (d->y[i] > 0) ? weight : 0;
+    }
+    mean /= all;
+    for (uint64_t i = 0; i < d->rows; i++)
+        spread += (times ? times[i] : 1) / all * pow(error[i] - mean, 2);
+    cr_expect_float_eq(point->lambda, lambda, 1e-12);
+    cr_expect_float_eq(point->error, mean, 1e-4 * mean, "%s", p->name);
+    cr_expect_float_eq(point->deviation, sqrt(spread / (folds - 1)),
+                       1e-4 * mean, "%s", p->name);
+    if (p->of_classes)
+        cr_expect_float_eq(point->accuracy, right / all, 1e-12);
+    else
+        cr_expect(isnan(point->accuracy));
+}
+
+Test(linear_cv, leaving_out_each_row_is_the_loop_over_single_fits)
+{
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        answer a;
+        uint32_t least = 0;
+
+        must_judge(p, &d, &leave_one_out, &a);
+        for (uint32_t k = 0; k < POINTS; k++) {
+            check_point(p, &d, NULL, k, &a.points[k]);
+            least = a.points[k].error < a.points[least].error ? k : least;
+        }
+        cr_expect_eq(a.best, least);
+        for (uint32_t k = 0; k <= a.simplest; k++)
+            cr_expect_eq(a.points[k].error <= a.points[a.best].error +
+                                                  a.points[a.best].deviation,
+                         k == a.simplest, "%s, point %u", p->name, k);
+        lasso_design_free(&d);
+    }
+}
+
+/* Columns that are empty or there twice, that are of 1e-8 beside 1e8, of which
+ * one tells all, of which there is one alone; as few rows as leave one. */
+enum odd { TWICE, SCALED, TELLING, ALONE, FEW_ROWS, ODDITIES };
+
+static lasso_design odd_design(const program *p, enum odd odd)
+{
+    lasso_recipe r = recipe;
+
+    r.cols = odd == ALONE ? 1 : recipe.cols;
+    r.rows = odd == FEW_ROWS ? 2 : recipe.rows;
+    lasso_design d = p->design(&r);
+    for (uint64_t i = 0; i < d.rows; i++)
+        for (uint64_t j = 0; j < d.cols; j++) {
+            double *x = &lasso_design_col(&d, j)[i];
+            if (odd == TWICE)
+                *x = j % 3 ? lasso_design_col(&d, 0)[i] : j ? 0 : *x;
+            else if (odd == SCALED)
+                *x *= j % 2 ? 1e8 : 1e-8;
+            else if (odd == TELLING && j == 0)
+                *x = 3 * d.y[i];
+        }
+    return d;
+}
+
+Test(linear_cv, odd_columns_and_few_rows_are_no_trouble)
+{
+    for (const program *p = programs; p < programs + PROGRAMS; p++)
+        for (enum odd odd = 0; odd < ODDITIES; odd++) {
+            if (p->of_classes && odd == FEW_ROWS)
+                continue; /* a row has one label alone */
+            lasso_design d = odd_design(p, odd);
+            answer a;
+            must_judge(p, &d, &leave_one_out, &a);
+            for (uint32_t k = 0; k < POINTS; k++)
+                check_point(p, &d, NULL, k, &a.points[k]);
+            lasso_design_free(&d);
+        }
+}
+
+/* A fold is a row here, and counts as its row does: by its own weight, times
+ * its class's. */
+Test(linear_cv, rows_and_classes_of_weight_c_count_c_times)
+{
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        double weight[32], times[32];
+        question q = leave_one_out;
+        answer a;
+
+        for (uint64_t i = 0; i < d.rows; i++) {
+            weight[i] = (double)(p->of_classes ? 1 + i % 3 : i % 4);
+            times[i] = weight[i] * (p->of_classes && d.y[i] > 0 ? 2 : 1);
+        }
+        q.row_weight = weight;
+        q.class_weight = "1=2";
+        must_judge(p, &d, &q, &a);
+        for (uint32_t k = 0; k < POINTS; k++)
+            check_point(p, &d, times, k, &a.points[k]);
+        lasso_design_free(&d);
+    }
+}
+
+/* ---- folds ------------------------------------------------------------- */
+
+Test(linear_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
+{
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        question q = leave_one_out;
+        answer a[3];
+
+        q.folds = 4;
+        for (uint32_t k = 0; k < 3; k++) {
+            q.threads = k < 2 ? 3 * k + 1 : 1;
+            q.seed = k / 2;
+            must_judge(p, &d, &q, &a[k]);
+        }
+        cr_expect_arr_eq(a[0].points, a[1].points, sizeof a[0].points);
+        cr_expect_arr_neq(a[0].points, a[2].points, sizeof a[0].points,
+                          "another seed deals rows to other folds");
+        lasso_design_free(&d);
+    }
+}
+
+/* Two positive rows and two folds: dealt without a look at labels, every other
+ * time one fold would have both. */
+Test(linear_cv, folds_have_their_share_of_each_label)
+{
+    lasso_design d = logistic->design(&recipe);
+    question q = leave_one_out;
+    answer a;
+
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = i == 3 || i == 9 ? 4 : 2;
+    q.folds = 2;
+    q.tolerance = 1e-6;
+    for (q.seed = 0; q.seed < 20; q.seed++)
+        must_judge(logistic, &d, &q, &a);
+    lasso_design_free(&d);
+}
+
+/* Numbers, and names: folds have them, too. */
+Test(linear_cv, labels_may_be_any_two)
+{
+    static const double low[] = {-1, 0, 0}, high[] = {1, 7, 1};
+    static const char *const heavy[] = {"1=2", "7=2", "yes=2"};
+    question q = leave_one_out;
+    answer a[3];
+    uint32_t number;
+    lasso_design first = logistic->design(&recipe);
+    lasso_design d = logistic->design(&recipe);
+    strads_names *names = NULL;
+    strads_data *one = NULL;
+
+    cr_assert_eq(strads_names_new(&names), STRADS_OK);
+    cr_assert_eq(strads_names_add(names, "no", 2, &number), STRADS_OK);
+    cr_assert_eq(strads_names_add(names, "yes", 3, &number), STRADS_OK);
+    q.folds = 4;
+    for (uint32_t k = 0; k < 3; k++) {
+        for (uint64_t i = 0; i < d.rows; i++)
+            d.y[i] = first.y[i] > 0 ? high[k] : low[k];
+        d.names = k == 2 ? names : NULL;
+        q.class_weight = heavy[k];
+        must_judge(logistic, &d, &q, &a[k]);
+    }
+    cr_expect_arr_eq(a[0].points, a[1].points, sizeof a[0].points);
+    cr_expect_arr_eq(a[0].points, a[2].points, sizeof a[0].points);
+    for (uint64_t i = 0; i < d.rows; i++)
+        d.y[i] = 1;
+    cr_assert_eq(lasso_design_data(&d, 2, &one), STRADS_OK);
+    cr_expect_eq(logistic->judge(one, &q, &a[0]), STRADS_EFORMAT);
+    cr_expect_str_eq(strads_error_text(), "all rows have the label yes; "
+                                          "expected labels of two values");
+    strads_data_free(one);
+    strads_names_free(names);
+    lasso_design_free(&first);
+    lasso_design_free(&d);
+}
+
+/* ---- what ends it ------------------------------------------------------ */
+
+Test(linear_cv, what_cannot_be_done_is_refused)
+{
+    question wrong[] = {leave_one_out, leave_one_out, leave_one_out,
+                        leave_one_out};
+
+    wrong[0].folds = 1;
+    wrong[1].folds = (uint32_t)recipe.rows + 1;
+    wrong[2].nowhere = true;
+    wrong[3].ratio = 2;
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        strads_data *data = NULL;
+        answer a;
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+            cr_expect_eq(p->judge(data, &wrong[k], &a), STRADS_EINVAL,
+                         "%s, %zu", p->name, k);
+        strads_data_free(data);
+        lasso_design_free(&d);
+    }
+}
+
+Test(linear_cv, one_row_is_too_few)
+{
+    lasso_design one = lasso_design_zero(1, 2);
+    strads_data *data = NULL;
+    answer a;
+
+    cr_assert_eq(lasso_design_data(&one, 1, &data), STRADS_OK);
+    cr_expect_eq(judge_lasso(data, &leave_one_out, &a), STRADS_EINVAL);
+    cr_expect_not_null(strstr(strads_error_text(), "folds of 1 rows"));
+    strads_data_free(data);
+    lasso_design_free(&one);
+}
+
+Test(linear_cv, a_fold_has_neither_weights_of_a_file_nor_classes_of_its_own)
+{
+    lasso_design d = logistic->design(&recipe);
+    strads_data *data = NULL;
+
+    cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+    for (int k = 0; k < 2; k++) {
+        strads_logistic_cv_options wrong =
+            logistic_options(data, &leave_one_out);
+        answer a;
+        wrong.path.fit.weights = k == 0 ? "some" : NULL;
+        wrong.path.fit.classes = k == 1 ? "1,2" : NULL;
+        cr_expect_eq(strads_logistic_cv(data, &wrong, a.points, &a.best,
+                                        &a.simplest),
+                     STRADS_EINVAL, "%d", k);
+    }
+    strads_data_free(data);
+    lasso_design_free(&d);
+}
+
+Test(linear_cv, a_bound_on_time_ends_it_in_a_fold)
+{
+    for (const program *p = programs; p < programs + PROGRAMS; p++) {
+        lasso_design d = p->design(&recipe);
+        question q = leave_one_out;
+        strads_data *data = NULL;
+        answer a;
+
+        cr_assert_eq(lasso_design_data(&d, 2, &data), STRADS_OK);
+        q.time_limit = 1e-9;
+        cr_expect_eq(p->judge(data, &q, &a), STRADS_ECANCELED, "%s", p->name);
+        cr_expect(strstr(strads_error_text(), "in fold"), "%s", p->name);
+        q.time_limit = 1e6;
+        cr_expect_eq(p->judge(data, &q, &a), STRADS_OK, "%s: %s", p->name,
+                     strads_error_text());
+        strads_data_free(data);
+        lasso_design_free(&d);
+    }
+}
