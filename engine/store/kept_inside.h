@@ -1,5 +1,6 @@
 /* engine/store/kept_inside.h - what the files of a shard's state share:
- * kept_rows.c takes in pushes, kept_eager.c knows who holds what. */
+ * kept_rows.c takes in pushes, kept_read.c tells of rows, kept_eager.c knows
+ * who holds what. */
 #ifndef STI_STORE_KEPT_INSIDE_H
 #define STI_STORE_KEPT_INSIDE_H
 
@@ -39,6 +40,14 @@ strads_err sti_kept_adopt(sti_kept *kept, const strads_table_spec *spec);
 
 /* Forgets all tables, and the store. */
 void sti_kept_drop_tables(sti_kept *kept);
+
+/* Are these n rows of the table the shard's? */
+bool sti_kept_holds(const sti_kept *kept, uint32_t table, uint32_t n,
+                    const uint32_t *rows);
+
+/* STRADS_ENOMEM; STRADS_EPEER: what a node sent does not fit. */
+strads_err sti_kept_no_memory(void);
+strads_err sti_kept_broken(void);
 
 /* The least clock of those in `clocks`. */
 void sti_kept_find_clock(sti_kept *kept);

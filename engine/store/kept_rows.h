@@ -36,8 +36,8 @@ strads_err sti_kept_check(const sti_kept *kept, const sti_buffer *push,
 
 /* S3 APPLY: carries out push `number`, which was checked, of a stream: each
  * once, in order. After a restart: each one of the journal, in its order (S5).
- * *snapshot is set when a snapshot's clock has come,
- * and left alone otherwise. STRADS_ENOMEM. */
+ * *snapshot is set when a snapshot's clock has come, and left alone otherwise.
+ * STRADS_ENOMEM. */
 strads_err sti_kept_apply(sti_kept *kept, uint32_t stream, uint64_t number,
                           const sti_buffer *push, bool *snapshot);
 
