@@ -203,10 +203,10 @@ STRADS_API const strads_program *
 strads_engine_program(const strads_engine *engine);
 
 /* Fills in what this node has to read: partitions, keep_first, keep_count,
- * split, layout, kind, and values where the program says which. The rest of
- * *options is left alone. On the listening node
- * this waits until all others have joined. STRADS_ECANCELED; STRADS_EINVAL:
- * fewer partitions than workers. */
+ * split, layout, kind, named_labels, and values where the program says which.
+ * The rest of *options is left alone. On the listening node this waits until
+ * all others have joined. STRADS_ECANCELED; STRADS_EINVAL: fewer partitions
+ * than workers; STRADS_ESTATE: the engine has run. */
 STRADS_API strads_err strads_engine_keep(strads_engine *engine,
                                          strads_data_options *options);
 
@@ -218,6 +218,9 @@ STRADS_API strads_err strads_engine_keep(strads_engine *engine,
 STRADS_API strads_err strads_engine_run(strads_engine *engine,
                                         const strads_data *data,
                                         strads_result **out);
+
+/* Leaves the run, if it is not over: the others end with STRADS_EPEER. NULL is
+ * fine. */
 STRADS_API void strads_engine_free(strads_engine *engine);
 
 /* ---- simulated --------------------------------------------------------- */
@@ -298,10 +301,16 @@ STRADS_API strads_err strads_sim_measure(
 
 /* ---- results ----------------------------------------------------------- */
 
+/* What a run has ended with; any thread may ask, none of it blocks. Pointers
+ * are valid as long as the result. */
+
+/* Frees it, and its state by the program's `end`. NULL is fine. */
 STRADS_API void strads_result_free(strads_result *result);
 STRADS_API strads_end strads_result_end(const strads_result *result);
 /* Numbers of the last report, and totals. */
-STRADS_API const strads_progress *strads_result_progress(const strads_result *);
+STRADS_API const strads_progress *
+strads_result_progress(const strads_result *result);
+/* K of the run. */
 STRADS_API uint32_t strads_result_partitions(const strads_result *result);
 /* Table 0 as it was committed last, [parameters x width]. */
 STRADS_API const double *strads_result_values(const strads_result *result,
@@ -309,8 +318,7 @@ STRADS_API const double *strads_result_values(const strads_result *result,
                                               uint32_t *width);
 /* How many of these parameters, the first ones, a model holds. */
 STRADS_API uint64_t strads_result_coefficients(const strads_result *result);
-/* The program's coordinator state (made by `begin`), until the result is
- * freed: an intercept, say. */
+/* The program's coordinator state (made by `begin`): an intercept, say. */
 STRADS_API void *strads_result_state(const strads_result *result);
 
 #ifdef __cplusplus

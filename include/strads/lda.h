@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/* What `config` points to; defaults are told by the options table. */
+/* What `config` points to; NULL: all defaults. Who sets some of it begins with
+ * a copy of strads_program_lda.defaults: a 0 is no default here. */
 typedef struct strads_lda_options {
     uint32_t topics;       /* K, 2 .. 65,535; default 100 */
     double alpha;          /* of each topic, > 0; default 0.1 */
@@ -80,7 +81,7 @@ typedef struct strads_lda_model {
  * its first sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
-/* NULL is fine. */
+/* Frees a model; NULL is fine. */
 STRADS_API void strads_lda_model_free(strads_lda_model *model);
 
 /* Writes a model as JSON, with `options` (a JSON object, or NULL for {}), and

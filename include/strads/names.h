@@ -27,7 +27,7 @@ STRADS_API strads_err strads_names_new(strads_names **out);
  * STRADS_ENOMEM. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read(const char *path, strads_names **out);
 
-/* NULL is fine. */
+/* Frees the names; NULL is fine. */
 STRADS_API void strads_names_free(strads_names *names);
 
 /* The number of the name name[size], any bytes, which is added if it is not
@@ -35,10 +35,11 @@ STRADS_API void strads_names_free(strads_names *names);
 STRADS_API strads_err strads_names_add(strads_names *names, const char *name,
                                        size_t size, uint32_t *number);
 
-/* Whether the name is there, and its number. */
+/* Whether the name name[size] is there; its number goes to *number. */
 STRADS_API bool strads_names_find(const strads_names *names, const char *name,
                                   size_t size, uint32_t *number);
 
+/* How many names there are. */
 STRADS_API uint32_t strads_names_count(const strads_names *names);
 
 /* Name number `number`, below the count, with a zero behind it; valid until a

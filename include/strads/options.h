@@ -3,7 +3,8 @@
  * A table of strads_option describes the fields of a struct. From it the
  * command makes its flags and --help, --config reads JSON whose keys are the
  * same names, --print-config writes it, and nodes tell each other what they
- * run with. So flag, key and field bear one name. */
+ * run with. So flag, key and field bear one name. Of the functions below none
+ * blocks; any thread may call them, one at a time for a config. */
 #ifndef STRADS_OPTIONS_H
 #define STRADS_OPTIONS_H
 

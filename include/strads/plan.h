@@ -40,6 +40,7 @@ typedef struct strads_plan {
  * free. STRADS_EINVAL: strads_plan_check; STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_plan_new(const strads_plan *draft,
                                       strads_plan **out);
+/* Frees what a function of this header made; NULL is fine. */
 STRADS_API void strads_plan_free(strads_plan *plan);
 
 /* Whether every block meets every partition exactly once, no block is in two
@@ -99,6 +100,7 @@ typedef struct strads_cut {
 STRADS_API strads_err strads_cut_deal(uint32_t n, const double *weight,
                                       uint32_t blocks, uint32_t partitions,
                                       strads_cut **out);
+/* NULL is fine. */
 STRADS_API void strads_cut_free(strads_cut *cut);
 
 #ifdef __cplusplus

@@ -198,9 +198,9 @@ STRADS_API strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
 STRADS_API const double *strads_commit_pairs(const strads_commit *commit);
 
 /* The merged probe value of parameters i and j; NaN when it was not probed. Of
- * blocks that the policy chose:
- * every pair in a block, and between it and what was in flight with it, has
- * been, but for phases to NOBODY. */
+ * blocks that the policy chose every pair in a block, and between it and what
+ * was in flight with it, has been, but for phases to NOBODY. Within `aggregate`
+ * only. */
 STRADS_API double strads_commit_pair(const strads_commit *commit, uint32_t i,
                                      uint32_t j);
 
@@ -220,7 +220,7 @@ typedef struct strads_report {
     double measure[STRADS_MEASURES];
 } strads_report;
 
-/* What `schedule` is asked with: choose one of the four calls below. */
+/* What `schedule` is asked with: answer by exactly one of the calls below. */
 typedef struct strads_turn {
     void *state;
     const void *config;
@@ -422,7 +422,8 @@ static inline uint32_t strads_pool_first(const strads_shape *shape,
                       shape->pools);
 }
 
-/* Bytes that grow, for `pack`. */
+/* Bytes that grow, for `pack`: adds `size` bytes, copied. Within `pack` only.
+ * STRADS_ENOMEM. */
 typedef struct strads_bytes strads_bytes;
 STRADS_API strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
                                           size_t size);

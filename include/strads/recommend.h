@@ -39,16 +39,16 @@ typedef struct strads_recommender strads_recommender;
  * 1,024, no items or more than 2^32 - 2. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_new(const strads_mf_factors *model,
                                              strads_recommender **out);
+/* NULL is fine. */
 STRADS_API void strads_recommender_free(strads_recommender *recommender);
 
 /* A user's row [1 + rank] from n ratings of items, for these items as they are:
  *     b = sum (r - mean - c_i) / (n + 5),
  *     (sum q q' + penalty n I) p = sum (r - mean - b - c_i) q,
- * with penalty I where the model is unweighted,
- * of implicit ratings (Q'Q + sum alpha r q q' + penalty I) p = sum (1 + alpha
- * r) q with b = 0, over p >= 0 where the model is not negative. Items that the
- * model does not have are passed over; without a rating the row is 0.
- * STRADS_ENOMEM. */
+ * with penalty I where the model is unweighted; of implicit ratings b = 0 and
+ *     (Q'Q + sum alpha r q q' + penalty I) p = sum (1 + alpha r) q;
+ * over p >= 0 where the model is not negative. Items that the model does not
+ * have are passed over; without a rating the row is 0. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_fold(strads_recommender *recommender,
                                               uint32_t n, const uint32_t *item,
                                               const float *rating, float *row);

@@ -41,7 +41,8 @@ extern STRADS_API const strads_program strads_program_sgd_logistic;
 
 /* b of the model; 0 without an intercept. */
 STRADS_API double strads_sgd_logistic_intercept(const void *state);
-/* The options as the run took them: labels, F and L filled in. */
+/* The options as the run took them: labels, F and L filled in. Valid as long as
+ * the state. */
 STRADS_API const strads_sgd_logistic_options *
 strads_sgd_logistic_resolved(const void *state);
 

@@ -143,7 +143,9 @@ STRADS_API const void *strads_store_dense(const strads_store *store,
 STRADS_API strads_err strads_store_snapshot(const strads_store *store,
                                             uint32_t table,
                                             strads_snapshot **out);
+/* NULL is fine. */
 STRADS_API void strads_snapshot_free(strads_snapshot *snapshot);
+/* The table's version that it is of, as strads_store_version counts. */
 STRADS_API uint64_t strads_snapshot_version(const strads_snapshot *snapshot);
 
 /* One row of a snapshot: its columns, ascending (NULL when dense: all of them),

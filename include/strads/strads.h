@@ -1,4 +1,5 @@
-/* strads/strads.h - the whole public face in one include. */
+/* strads/strads.h - the public face in one include, but for the built-in
+ * programs, each of which has a header of its own. */
 #ifndef STRADS_STRADS_H
 #define STRADS_STRADS_H
 

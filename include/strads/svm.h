@@ -38,11 +38,10 @@ typedef struct strads_svm_options {
     double bias;      /* B, >= 0; 0: no such column */
     bool intercept;   /* fit one that is not penalised, without a bias */
     double epsilon;   /* >= 0, of the last two losses */
-    bool standardize; /* penalise as if each column had been divided by
-                                 its standard deviation (1/W; without a bias: by
-                                 its root mean square); w stays in the data's
-                                 unit. Workers then hold a second copy of their
-                                 values, in 8 bytes */
+    bool standardize; /* penalise as if each column had been divided by its
+                         standard deviation (1/W; without a bias: by its root
+                         mean square); w stays in the data's unit. Workers then
+                         hold a second copy of their values, in 8 bytes */
     const char *class_weight; /* NULL, "none": 1; "balanced": W / (k W_class),
                                  with W the sum of weights; or
                                  "LABEL=WEIGHT,..." */
