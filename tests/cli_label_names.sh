@@ -86,6 +86,19 @@ agrees logistic three --multiclass softmax --lambda-ratio 0.1 --workers 2 \
 says names.err "labels Democratic,Republican,Whig: all at once"
 tells logistic three
 
+agrees sgd-logistic two --staleness 0 --partitions 3 --epochs 4
+says names.err "labels Democratic,Republican: the second is positive"
+tells sgd-logistic two
+gives 0 sgd-logistic train two.svm --staleness 0 --partitions 3 --epochs 4 \
+    --classes Republican,Democratic --model names.json --quiet
+gives 0 sgd-logistic train two.numbers --staleness 0 --partitions 3 \
+    --epochs 4 --classes 1,0 --model numbers.json --quiet
+alike names.json numbers.json "sgd-logistic, the other label positive"
+gives 0 sgd-logistic show names.json --top 3
+says out "sgd-logistic, 2000 columns" "(intercept)"
+refuses 2 "has the label Democratic, others have Republican and Whig" \
+    sgd-logistic train three.svm --workers 1 --quiet
+
 # Weights of classes, their order, and what is no label
 agrees logistic two --lambda-ratio 0.1 --class-weight balanced
 gives 0 logistic train two.svm --lambda-ratio 0.1 --model names.json \
@@ -94,12 +107,13 @@ says err "labels Republican,Democratic: the second is positive"
 gives 0 logistic train two.numbers --lambda-ratio 0.1 --model numbers.json \
     --classes 1,0 --class-weight 1=3,0=0.5
 alike names.json numbers.json "weights by name"
-for program in logistic "svm --loss hinge"; do
+for program in logistic "svm --loss hinge" "sgd-logistic --epochs 1"; do
     # shellcheck disable=SC2086 # words
     set -- ${program%% *} train two.svm ${program#"${program%% *}"} --quiet
     refuses 2 "--classes Whig,Republican: no row has the label Whig" "$@" \
         --classes Whig,Republican
     refuses 2 "--classes 0,1: no row has the label 0" "$@" --classes 0,1
+    [ "$1" != sgd-logistic ] || continue
     refuses 2 "--class-weight Whig=2: no row has the label Whig" "$@" \
         --class-weight Whig=2
     refuses 2 "--class-weight Whig: expected balanced" "$@" --class-weight Whig
@@ -110,6 +124,7 @@ refuses 2 "there are rows with the label Whig" logistic train three.svm \
 # One label alone, and more than classes can be
 sed 's/^[^ ]*/lonely/' two.svm >one.svm
 refuses 2 "all rows have the label lonely" svm train one.svm --quiet
+refuses 2 "all rows have the label lonely" sgd-logistic train one.svm --quiet
 awk '{ $1 = "l" NR % 65; print }' two.svm >many.svm
 refuses 2 "more than 64 different labels (l0, l1, l10, ...)" logistic train \
     many.svm --quiet
@@ -121,8 +136,7 @@ refuses 2 "expected at most 1000 different names of labels" logistic train \
 # Numbers wanted
 refuses 2 "two.svm: line 1: found '$(head -c 10 two.svm)', expected a label (a \
 number)" lasso train two.svm --quiet
-for how in "lasso train" "lasso path" "lasso cv" "svm train --loss epsilon" \
-    "sgd-logistic train"; do
+for how in "lasso train" "lasso path" "lasso cv" "svm train --loss epsilon"; do
     # shellcheck disable=SC2086 # words
     refuses 2 "expected a label (a number)" $how two.svm --quiet
 done
@@ -156,26 +170,34 @@ for file in three.svm.gz three.svm.zst; do
         --model z.json --quiet
     alike z.json one.json "$file"
 done
+gzip -c two.svm >two.svm.gz
 for how in "svm --loss hinge --pools 4" "logistic --lambda-ratio 0.1" \
-    "logistic --lambda-ratio 0.1 --multiclass softmax"; do
+    "logistic --lambda-ratio 0.1 --multiclass softmax" \
+    "sgd-logistic --staleness 0 --epochs 4"; do
     # shellcheck disable=SC2086 # words
-    set -- ${how#* } --deterministic --partitions 4
-    gives 0 "${how%% *}" train three.svm "$@" --model one.json --quiet
-    start first "${how%% *}" train three.svm "$@" --workers 1 --nodes 3 \
+    set -- ${how#* } --partitions 4
+    case $how in
+    sgd*) data=two labels=Democratic,Republican ;;
+    *) data=three labels=Democratic,Republican,Whig
+        set -- "$@" --deterministic ;;
+    esac
+    gives 0 "${how%% *}" train $data.svm "$@" --model one.json --quiet
+    start first "${how%% *}" train $data.svm "$@" --workers 1 --nodes 3 \
         --listen tcp://127.0.0.1:0 --model nodes.json
     first=$child
     url=$(url_of first)
     start second join "$url" --workers 1
     second=$child
-    start third join "$url" --workers 2 --data three.svm.gz
+    start third join "$url" --workers 2 --data $data.svm.gz
     third=$child
     ends first "$first" 0
     ends second "$second" 0
     ends third "$third" 0
     alike nodes.json one.json "three processes, $how"
-    says first.err "labels Democratic,Republican,Whig"
+    says first.err "labels $labels"
 done
 gives 0 simulate logistic three.svm --workers 4 --quiet
+gives 0 simulate sgd-logistic two.svm --workers 4 --epochs 1 --quiet
 
 # A file of labels, of samples without them
 awk 'NR % 5 == 0' two.svm >few.svm

@@ -177,7 +177,7 @@ gives 0 logistic train three.svm --lambda 0.002 --intercept \
     --start three.json --model again.json
 near "$(member again.json objective)" "$(member three.json objective)" 2e-6 \
     "three classes from their own model"
-refuses 2 'has 1 values for each coefficient, this run needs 3' \
+refuses 2 'its labels are 0,1, and the data has rows with the label' \
     logistic train three.svm --start seven.json --quiet
 
 # All at once, by softmax: probabilities, log loss, the same bits on two

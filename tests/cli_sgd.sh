@@ -35,10 +35,10 @@ trains first "$party" --lambda 0.001 --epochs 30 --intercept --workers 2 \
     --seed 5
 near "$(weigh first.json "$party" 0.001)" "$(member first.json objective)" \
     1e-9 "the objective, weighed again"
-says first.json '"program": "sgd-logistic"' '"negative": -1' '"positive": 1' \
+says first.json '"program": "sgd-logistic"' '"classes": "-1,1"' \
     '"staleness": "1"' '"step": "theorem"' '"columns": 2000' '"seed": 5'
 says first.err "done after" "% computing" "% waiting" "% network" \
-    "label 1 is positive, -1 negative" "steps by the theorem with F"
+    "labels -1,1: the second is positive" "steps by the theorem with F"
 says first.jsonl '"event": "round"' '"waiting_seconds"' '"network_seconds": 0' \
     '"event": "end", "reason": "stopped"'
 same "$(grep -c '"event": "round"' first.jsonl)" 31 "epochs, and the end"
@@ -83,10 +83,15 @@ sed 's/^-1/0/; s/^+*1/5/' "$party" >named.svm
 trains named named.svm --staleness 0 --partitions 3 --epochs 5
 grep -E '"(index|value)"' named.json >named
 cmp -s bits1 named || fail "labels 0 and 5 train another model"
-says named.json '"negative": 0' '"positive": 5'
+says named.json '"classes": "0,5"'
 gives 0 sgd-logistic predict named.json named.svm --write label
 sort -u out >labels
 same "$(tr '\n' ' ' <labels)" "0 5 " "labels that are predicted"
+trains turned named.svm --staleness 0 --partitions 3 --epochs 5 --classes 5,0
+grep -E '"value"' turned.json | tr -d '[]"value: ' | tr ',' '\n' >a
+grep -E '"value"' named.json | tr -d '[]"value: ' | tr ',' '\n' >b
+paste a b | awk 'NF == 2 && $1 != -$2 { print; exit 1 }' ||
+    fail "with the other label positive, weights are not the opposite"
 trains warm "$party" --start first.json --epochs 1 --lambda 0.001 \
     --step constant --rate 1e-9 --intercept
 
@@ -131,8 +136,9 @@ bad '--lambda 0: expected' "$party" --lambda 0
 bad '--lambda' "$party" --lambda nan
 bad 'unknown option --stalenes; did you mean --staleness?' "$party" \
     --stalenes 1
-bad 'they name two classes' "$party" --negative 1 --positive 1
-bad 'has the label 1' "$party" --negative 2 --positive 3 --workers 1
+bad '--classes 1,1: expected' "$party" --classes 1,1
+bad '--classes 1,2,3: expected two labels' "$party" --classes 1,2,3
+bad 'has the label 1' "$party" --classes 2,3 --workers 1
 printf '1 1:1\n2 1:2\n3 2:1\n' >three.svm
 bad 'row 3 has the label 3' three.svm --workers 1
 bad 'expected labels of two values' three.svm --workers 3
@@ -157,7 +163,7 @@ gives 0 lasso train "$party" --lambda 0.01 --model lasso.json
 refuses 2 'expected one of sgd-logistic' sgd-logistic predict lasso.json \
     "$party"
 refuses 2 'expected one of lasso' lasso predict first.json "$party"
-sed 's/"negative"/"neg"/' first.json >nameless.json
+sed 's/"classes"/"labels"/' first.json >nameless.json
 refuses 2 'do not name the labels' sgd-logistic predict nameless.json "$party"
 refuses 2 'expected probability' sgd-logistic predict first.json "$party" \
     --write odds

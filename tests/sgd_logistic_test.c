@@ -292,7 +292,10 @@ Test(sgd_logistic, a_start_is_where_it_starts)
     strads_data *data = data_of(&d, (strads_data_options){.partitions = 3});
     const uint32_t at[] = {0, 1, APART};
     const double value[] = {0.5, 9, -0.25};
+    const double b = 0.75;
     const strads_sgd_logistic_options options = {.epochs = 1,
+                                                 .intercept = true,
+                                                 .start_intercept = &b,
                                                  .step = "constant",
                                                  .rate = 1e-9};
     const strads_engine_options engine = {.size = sizeof engine,
@@ -309,6 +312,9 @@ Test(sgd_logistic, a_start_is_where_it_starts)
     const double *w = strads_result_values(result, &parameters, &width);
     cr_expect_float_eq(w[0], 0.5, 1e-6);
     cr_expect_float_eq(w[APART], -0.25, 1e-6);
+    cr_expect_float_eq(strads_sgd_logistic_intercept(
+                           strads_result_state(result)),
+                       b, 1e-6);
     strads_result_free(result);
     strads_data_free(data);
 }
@@ -323,8 +329,7 @@ Test(sgd_logistic, the_result_tells_labels_and_the_theorems_constants)
     cr_assert_eq(train(data, 2, &options, &result), STRADS_OK);
     const strads_sgd_logistic_options *o =
         strads_sgd_logistic_resolved(strads_result_state(result));
-    cr_expect_eq(o->negative, LOW);
-    cr_expect_eq(o->positive, HIGH);
+    cr_expect_str_eq(o->classes, "3,7");
     cr_expect_float_eq(o->diameter, sqrt(log(2) / 0.02), 1e-12);
     cr_expect_gt(o->lipschitz, 0);
     strads_result_free(result);
@@ -346,9 +351,10 @@ Test(sgd_logistic, labels_and_options_that_make_no_sense_are_refused)
                    STRADS_EINVAL, "--step long");
     expect_refused(data, &(strads_sgd_logistic_options){.lambda = NAN},
                    STRADS_EINVAL, "lambda");
-    expect_refused(data,
-                   &(strads_sgd_logistic_options){.negative = 3, .positive = 5},
+    expect_refused(data, &(strads_sgd_logistic_options){.classes = "3,5"},
                    STRADS_EFORMAT, "label 7");
+    expect_refused(data, &(strads_sgd_logistic_options){.classes = "3,7,9"},
+                   STRADS_EINVAL, "expected two labels");
     expect_refused(data,
                    &(strads_sgd_logistic_options){.step = "constant",
                                                   .rate = 1e300,

@@ -28,22 +28,6 @@ static const strads_option predict_table[] = {
     {.name = NULL},
 };
 
-/* The labels stand among the model's options: "negative" and "positive", or
- * "classes". */
-static bool find_labels(const json_t *options, classes *c)
-{
-    const json_t *negative = json_object_get(options, "negative");
-    const json_t *positive = json_object_get(options, "positive");
-    const char *all = json_string_value(json_object_get(options, "classes"));
-    if (all) {
-        return cli_labels_read(all, &c->of);
-    }
-    c->of.n = 2;
-    c->of.label[0] = json_number_value(negative);
-    c->of.label[1] = json_number_value(positive);
-    return json_is_number(negative) && json_is_number(positive);
-}
-
 static strads_err read_labels(void *arg, const char *path,
                               const strads_model *model)
 {
@@ -52,16 +36,15 @@ static strads_err read_labels(void *arg, const char *path,
     const char *multiclass =
         json_string_value(json_object_get(options, "multiclass"));
     c->softmax = multiclass && strcmp(multiclass, "softmax") == 0;
-    bool good =
-        find_labels(options, c) && model->width == cli_labels_sums(&c->of);
+    const char *all = json_string_value(json_object_get(options, "classes"));
+    const bool good = all && cli_labels_read(all, &c->of) &&
+                      model->width == cli_labels_sums(&c->of);
     json_decref(options);
-    return good
-               ? STRADS_OK
-               : strads_fail(STRADS_EFORMAT,
-                             "%s: its options do not name the labels, "
-                             "\"negative\" and \"positive\", or \"classes\" as "
-                             "many as the model has",
-                             path);
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EFORMAT,
+                              "%s: its options do not name the labels, "
+                              "\"classes\", as many as the model has",
+                              path);
 }
 
 static double probability_of(double sum)

@@ -1,5 +1,5 @@
 /* cli_job.h - one training, as its parts hand it on: options (read in
- * cli_train_options.c), input and run (cli_train.c), the outcome
+ * cli_train_options.c), input and run (cli_train.c, cli_start.c), the outcome
  * (cli_outcome.c). */
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
@@ -8,6 +8,7 @@
 
 #include "cli_log.h"
 #include "cli_progress.h"
+#include "cli_start.h"
 #include "cli_train.h"
 #include "engine/run/config_json.h"
 
@@ -19,7 +20,7 @@ typedef struct cli_files {
 
 /* Everything that a training needs, in the order of need. Start with {0} and
  * `train`; freed as a whole. */
-typedef struct cli_job {
+struct cli_job {
     const cli_train *train;
     const char *data_path;
     char *full_path;   /* told to nodes in other folders */
@@ -29,13 +30,13 @@ typedef struct cli_job {
     cli_files files;
     sti_config_strings strings;
     strads_plan *plan;
-    strads_model *start;
+    cli_start start;
     strads_engine *nodes; /* several processes: who takes part */
     strads_data *data;
     strads_result *result;
     cli_log log;
     cli_progress line;
-} cli_job;
+};
 
 /* Reads and checks the command line; *done: it asked for help or options, and
  * has been answered. */

@@ -15,7 +15,6 @@
 
 #include "cli_cost.h"
 #include "cli_job.h"
-#include "cli_liblinear.h"
 #include "cli_signal.h"
 #include "command.h"
 
@@ -24,7 +23,7 @@ static void job_free(cli_job *j)
     strads_result_free(j->result);
     strads_engine_free(j->nodes);
     strads_data_free(j->data);
-    strads_model_free(j->start);
+    cli_start_free(&j->start);
     strads_plan_free(j->plan);
     sti_config_strings_free(&j->strings);
     free(j->config_text);
@@ -137,59 +136,6 @@ static strads_err check_shape(const cli_job *j, strads_shape *shape)
     return err;
 }
 
-/* A start is but a start: parameters that the run has not are left out. */
-static strads_err use_start(cli_job *j, const strads_shape *shape)
-{
-    const strads_model *start = j->start;
-    uint64_t n = 0;
-    if (start->width != shape->width) {
-        return strads_fail(STRADS_EMISMATCH,
-                           "%s: has %" PRIu32 " values for each coefficient, "
-                           "this run needs %" PRIu32,
-                           j->files.start, start->width, shape->width);
-    }
-    const uint64_t most =
-        shape->coefficients ? shape->coefficients : shape->parameters;
-    while (n < start->n && start->index[n] < most) {
-        n++;
-    }
-    j->engine.n_start = n;
-    if (n < start->n) {
-        cli_say(j->files.quiet,
-                "%" PRIu64 " of the start's %" PRIu64 " coefficients have no "
-                "column in the data and are left out",
-                start->n - n, start->n);
-    }
-    return STRADS_OK;
-}
-
-static void use_intercepts(cli_job *j)
-{
-    const strads_model *start = j->start;
-    const double *b = start->intercepts  ? start->intercepts
-                      : start->width > 1 ? NULL
-                                         : &start->intercept;
-    if (b && j->train->start && !j->train->start(j->config, b) && *b != 0) {
-        cli_say(j->files.quiet,
-                "the start's intercept is left out: this run fits none");
-    }
-}
-
-/* The start model is read first: an engine that listens takes it from there,
- * whole; one process cuts off later what the data lacks. */
-static strads_err read_start(cli_job *j)
-{
-    strads_err err =
-        cli_model_read(j->files.start, cli_train_model(j->train), &j->start);
-    if (!err) {
-        j->engine.n_start = j->start->n;
-        j->engine.start_param = j->start->index;
-        j->engine.start_value = j->start->value;
-        use_intercepts(j);
-    }
-    return err;
-}
-
 static void on_progress(void *arg, const strads_progress *progress)
 {
     cli_job *j = arg;
@@ -215,7 +161,7 @@ static strads_err prepare(cli_job *j)
                            strerror(errno));
     }
     if (j->files.start) {
-        err = read_start(j);
+        err = cli_start_read(j);
     }
     if (!err && j->engine.listen) {
         err = listen_for_nodes(j);
@@ -223,14 +169,17 @@ static strads_err prepare(cli_job *j)
     if (!err) {
         err = read_for(j, asked);
     }
+    if (!err && j->files.start) {
+        err = cli_start_check(j);
+    }
     if (!err) {
         err = check_shape(j, &shape);
     }
     if (!err && j->train->look) {
         err = j->train->look(j->train->arg, j->data);
     }
-    if (!err && j->start) {
-        err = use_start(j, &shape);
+    if (!err && j->files.start) {
+        err = cli_start_cut(j, &shape);
     }
     if (!err) {
         err = cli_log_open(j->files.log, &j->log);

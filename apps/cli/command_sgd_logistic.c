@@ -20,11 +20,18 @@ static void complete(const void *state, strads_model *model)
     model->intercept = strads_sgd_logistic_intercept(state);
 }
 
+static bool start(void *config, const double *intercepts)
+{
+    strads_sgd_logistic_options *o = config;
+    o->start_intercept = intercepts;
+    return o->intercept;
+}
+
 static void describe(const void *state)
 {
     const strads_sgd_logistic_options *o = strads_sgd_logistic_resolved(state);
-    cli_say(false, "label %g is positive, %g negative; staleness %s",
-            o->positive, o->negative, o->staleness);
+    cli_say(false, "labels %s: the second is positive; staleness %s",
+            o->classes, o->staleness);
     if (strcmp(o->step, "theorem") == 0) {
         cli_say(false, "steps by the theorem with F %.6g and L %.6g",
                 o->diameter, o->lipschitz);
@@ -39,6 +46,7 @@ int cli_sgd_logistic_train(int argc, char **argv)
         .summary = "Trains an L2-regularised logistic regression on LIBSVM or "
                    "MatrixMarket data, by data-parallel stochastic gradients.",
         .options = "Logistic regression:",
+        .start = start,
         .resolve = resolve,
         .complete = complete,
         .describe = describe,

@@ -79,14 +79,12 @@ static bool read_label(const char **text, const char *ends,
     return true;
 }
 
-/* As people write it. */
-enum { LABEL_TEXT = STRADS_LABEL_NAME_MAX + 1 };
-static const char *write_label(const strads_names *names, double label,
-                               const char *form, char out[LABEL_TEXT])
+const char *linear_label_write(const strads_names *names, double label,
+                               const char *form, char out[LINEAR_LABEL_TEXT])
 {
     if (names && label < strads_names_count(names))
         return strads_names_at(names, (uint32_t)label);
-    (void)snprintf(out, LABEL_TEXT, form, label);
+    (void)snprintf(out, LINEAR_LABEL_TEXT, form, label);
     return out;
 }
 
@@ -171,7 +169,7 @@ static strads_err check_labels(const linear_survey *survey,
                                const strads_names *names)
 {
     const int n = (int)survey->n;
-    char text[3][LABEL_TEXT];
+    char text[3][LINEAR_LABEL_TEXT];
 
     if (n == 0)
         return strads_fail(STRADS_EFORMAT,
@@ -180,16 +178,17 @@ static strads_err check_labels(const linear_survey *survey,
         return strads_fail(STRADS_EFORMAT,
                            "all rows have the label %s; expected labels of two "
                            "values",
-                           write_label(names, survey->label[0], "%g", text[0]));
+                           linear_label_write(names, survey->label[0], "%g",
+                                              text[0]));
     if (n > LINEAR_LABELS_MAX)
         return strads_fail(
             STRADS_EFORMAT,
             "there are more than %d different labels (%s, %s, %s, ...); "
             "expected classes%s",
             LINEAR_LABELS_MAX,
-            write_label(names, survey->label[0], "%g", text[0]),
-            write_label(names, survey->label[1], "%g", text[1]),
-            write_label(names, survey->label[2], "%g", text[2]),
+            linear_label_write(names, survey->label[0], "%g", text[0]),
+            linear_label_write(names, survey->label[1], "%g", text[1]),
+            linear_label_write(names, survey->label[2], "%g", text[2]),
             names ? "" : ": for numbers use strads lasso");
     return STRADS_OK;
 }
@@ -199,7 +198,7 @@ static strads_err match(const linear_class_options *options,
                         const linear_survey *survey, linear_classes *out)
 {
     const uint32_t n = (uint32_t)survey->n;
-    char text[LABEL_TEXT];
+    char text[LINEAR_LABEL_TEXT];
     uint32_t k;
 
     for (uint32_t i = 0; i < n; i++) {
@@ -207,8 +206,9 @@ static strads_err match(const linear_class_options *options,
             return strads_fail(STRADS_EINVAL,
                                "--classes %s: there are rows with the label %s",
                                options->classes,
-                               write_label(options->names, survey->label[i],
-                                           "%g", text));
+                               linear_label_write(options->names,
+                                                  survey->label[i], "%g",
+                                                  text));
         out->sum[k] = survey->weight[i];
     }
     for (k = 0; k < out->n; k++)
@@ -219,8 +219,8 @@ static strads_err match(const linear_class_options *options,
                                is_given(options->weights)
                                    ? "no row has a weight above 0"
                                    : "there is no row",
-                               write_label(options->names, out->label[k], "%g",
-                                           text));
+                               linear_label_write(options->names, out->label[k],
+                                                  "%g", text));
     return STRADS_OK;
 }
 
@@ -312,15 +312,15 @@ void linear_classes_write(const linear_classes *classes,
                           const strads_names *names,
                           char out[LINEAR_CLASSES_TEXT])
 {
-    char text[LABEL_TEXT];
+    char text[LINEAR_LABEL_TEXT];
     size_t at = 0;
 
     out[0] = '\0';
     for (uint32_t k = 0; k < classes->n; k++)
         at += (size_t)snprintf(out + at, LINEAR_CLASSES_TEXT - at, "%s%s",
                                k ? "," : "",
-                               write_label(names, classes->label[k], "%.17g",
-                                           text));
+                               linear_label_write(names, classes->label[k],
+                                                  "%.17g", text));
 }
 
 /* ---- weights of rows --------------------------------------------------- */

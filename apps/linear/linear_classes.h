@@ -87,6 +87,12 @@ bool linear_classes_named(const void *config);
  * counted. */
 strads_err linear_classes_unnamed(const linear_classes *classes);
 
+/* A label as people write it: its name, or the number in a form of printf,
+ * which is put into `out`. */
+enum { LINEAR_LABEL_TEXT = STRADS_LABEL_NAME_MAX + 1 };
+const char *linear_label_write(const strads_names *names, double label,
+                               const char *form, char out[LINEAR_LABEL_TEXT]);
+
 /* "LABEL,LABEL,...", as linear_classes_read takes it. */
 enum { LINEAR_CLASSES_TEXT = LINEAR_LABELS_MAX * (STRADS_LABEL_NAME_MAX + 2) };
 void linear_classes_write(const linear_classes *classes,

@@ -148,6 +148,9 @@ static strads_err tell_result(sgd_worker *w)
     if (!isfinite(report.objective))
         return strads_fail(STRADS_EPROGRAM, "the weights overflow");
     state->options = w->rules.options;
+    linear_classes_write(&w->classes, w->task->share->label_names,
+                         state->classes);
+    state->options.classes = state->classes;
     state->intercept = w->w[(size_t)(w->rows - 1) * SGD_ROW];
     strads_loop_report(w->task, &report);
     return STRADS_OK;
@@ -279,6 +282,7 @@ const strads_program strads_program_sgd_logistic = {
     .options = sgd_option_table,
     .config_size = sizeof(strads_sgd_logistic_options),
     .defaults = &sgd_defaults,
+    .named_labels = linear_classes_named,
     .shape = sgd_shape,
     .tables = sgd_tables,
     .begin = sgd_begin,

@@ -49,11 +49,22 @@ static strads_err read_model(sgd_worker *w, uint32_t k, uint32_t *n,
                                     STRADS_STALENESS_INFINITE, out);
 }
 
+/* The options that node 0 got have it, and partition 0 is there. */
+static strads_err take_intercept(sgd_worker *w)
+{
+    const strads_sgd_logistic_options *o = &w->rules.options;
+    const uint32_t last = w->rows - 1;
+    if (w->task->share->partition > 0 || !o->intercept || !o->start_intercept)
+        return STRADS_OK;
+    w->change[(size_t)last * SGD_ROW] = *o->start_intercept;
+    return sgd_push(w, 1, &last);
+}
+
 /* Columns that the data has no entry for stay at 0, where they are best. */
 strads_err sgd_take_start(sgd_worker *w)
 {
     const uint32_t p = w->task->share->partition;
-    strads_err err = STRADS_OK;
+    strads_err err = take_intercept(w);
     for (uint32_t k = part_begin(w, p); !err && k < part_begin(w, p + 1); k++) {
         uint32_t n;
         if (w->penalty[k] == 0)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/linear_options.h"
+
 #include "sgd_logistic_parts.h"
 
 #define MOST_STALENESS 1000000
@@ -30,10 +32,7 @@ const strads_option sgd_option_table[] = {
      .help = "weight of the penalty (default 0.0001)",
      .min = DBL_MIN,
      .max = DBL_MAX},
-    {.name = "intercept",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = FIELD(intercept),
-     .help = "fit an intercept, which is not penalised"},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
     {.name = "epochs",
      .kind = STRADS_OPTION_U32,
      .offset = FIELD(epochs),
@@ -85,16 +84,7 @@ const strads_option sgd_option_table[] = {
      .metavar = "L",
      .help = "theorem: L; 0: measured on the data (default 0)",
      .max = DBL_MAX},
-    {.name = "negative",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(negative),
-     .metavar = "A",
-     .help = "label of the one class; both 0: the data's lower"},
-    {.name = "positive",
-     .kind = STRADS_OPTION_F64,
-     .offset = FIELD(positive),
-     .metavar = "B",
-     .help = "label of the other; both 0: the data's higher"},
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
 
 static strads_err check(const char *name, double value)
@@ -166,12 +156,6 @@ strads_err sgd_rules_make(const strads_sgd_logistic_options *given,
         o->staleness_max = sgd_defaults.staleness_max;
     if (!o->step)
         o->step = sgd_defaults.step;
-    const bool given_labels = o->negative != 0 || o->positive != 0;
-    if (given_labels && o->negative == o->positive)
-        return strads_fail(STRADS_EINVAL,
-                           "--negative and --positive are both %g; they name "
-                           "two classes",
-                           o->negative);
     if ((err = read_staleness(o->staleness, &out->staleness)))
         return err;
     out->staleness_most = out->staleness == STRADS_STALENESS_ADAPTIVE

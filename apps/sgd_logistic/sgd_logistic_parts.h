@@ -17,6 +17,8 @@
 
 #include <strads/sgd_logistic.h>
 
+#include "apps/linear/linear_classes.h"
+
 /* Weights in a row of the table: 8 KB, so that sparse data touch few rows and
  * each of them is worth its message. */
 enum { SGD_ROW = 1024 };
@@ -53,6 +55,7 @@ typedef struct sgd_rules {
 /* The coordinator's: what the result tells. Partition 0 fills it in. */
 typedef struct sgd_state {
     strads_sgd_logistic_options options;
+    char classes[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
     double intercept;
 } sgd_state;
 
@@ -65,6 +68,8 @@ typedef struct sgd_worker {
     uint32_t columns; /* of the data */
     uint32_t rows;    /* of the table of weights */
     uint32_t batches; /* a worker's in an epoch: the same number for all */
+
+    linear_classes classes; /* two, the negative one first */
 
     double *y;         /* [n] 1 or -1 */
     uint32_t *order;   /* [n] its rows: batch b has n b / batches and so on */

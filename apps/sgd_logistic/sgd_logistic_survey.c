@@ -12,15 +12,28 @@ static strads_err put_fact(sgd_worker *w, uint32_t fact, double value)
                               fact, value);
 }
 
+/* As people write it. */
+typedef struct label_text {
+    char text[LINEAR_LABEL_TEXT];
+} label_text;
+
+static const char *write(const sgd_worker *w, double label, label_text *out)
+{
+    return linear_label_write(w->task->share->label_names, label, "%g",
+                              out->text);
+}
+
 static strads_err refuse_label(const sgd_worker *w, double a, double b,
                                uint64_t i)
 {
     const strads_share *share = w->task->share;
+    label_text text[3];
     return strads_fail(STRADS_EFORMAT,
-                       "row %llu has the label %g, others have %g and %g; "
+                       "row %llu has the label %s, others have %s and %s; "
                        "expected labels of two values",
                        (unsigned long long)(share->rows.begin + i + 1),
-                       share->label[i], a, b);
+                       write(w, share->label[i], &text[0]),
+                       write(w, a, &text[1]), write(w, b, &text[2]));
 }
 
 /* The least and the greatest label of this share, which has no third one. */
@@ -71,9 +84,32 @@ static strads_err tell_touches(sgd_worker *w)
 
 /* ---- what all know together -------------------------------------------- */
 
+/* The two that the options name, or that the data has. */
+static strads_err find_classes(const sgd_worker *w, double low, double high,
+                               linear_classes *out)
+{
+    const char *given = w->rules.options.classes;
+    label_text text;
+    if (!(low < high))
+        return strads_fail(STRADS_EFORMAT,
+                           "all rows have the label %s; expected labels of two "
+                           "values",
+                           write(w, low, &text));
+    *out = (linear_classes){.n = 2, .label = {low, high}};
+    if (!given || !*given)
+        return STRADS_OK;
+    strads_err err =
+        linear_classes_read(given, w->task->share->label_names, out);
+    if (!err && out->n != 2)
+        err = strads_fail(STRADS_EINVAL,
+                          "--classes %s: expected two labels; strads logistic "
+                          "takes more",
+                          given);
+    return err;
+}
+
 static strads_err agree_on_labels(sgd_worker *w, const double *facts)
 {
-    strads_sgd_logistic_options *o = &w->rules.options;
     double low = INFINITY, high = -INFINITY;
     for (uint32_t p = 0; p < w->task->shape->partitions; p++) {
         const double *fact = facts + (size_t)p * SGD_N_FACTS;
@@ -82,22 +118,15 @@ static strads_err agree_on_labels(sgd_worker *w, const double *facts)
             high = fmax(high, fact[SGD_FACT_HIGH]);
         }
     }
-    if (o->negative == 0 && o->positive == 0) {
-        if (!(low < high))
-            return strads_fail(STRADS_EFORMAT,
-                               "all rows have the label %g; expected labels of "
-                               "two values",
-                               low);
-        o->negative = low;
-        o->positive = high;
-    }
-    for (uint64_t i = 0; i < w->n; i++) {
+    strads_err err = find_classes(w, low, high, &w->classes);
+    const double *class = w->classes.label;
+    for (uint64_t i = 0; !err && i < w->n; i++) {
         const double label = w->task->share->label[i];
-        if (label != o->negative && label != o->positive)
-            return refuse_label(w, o->negative, o->positive, i);
-        w->y[i] = label == o->positive ? 1 : -1;
+        if (label != class[0] && label != class[1])
+            return refuse_label(w, class[0], class[1], i);
+        w->y[i] = label == class[1] ? 1 : -1;
     }
-    return STRADS_OK;
+    return err;
 }
 
 /* lambda / q_k; the greatest of them goes to *most. */

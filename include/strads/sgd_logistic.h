@@ -26,15 +26,18 @@ typedef struct strads_sgd_logistic_options {
     uint32_t batch;         /* rows of a mini-batch; 0: 32 */
     const char *staleness;  /* clocks, "infinite" or "adaptive"; NULL: "1" */
     uint32_t staleness_max; /* of an adaptive one; 0: 16 */
-    const char *step; /* "theorem", "constant" or "decay"; NULL: theorem */
-    double rate;      /* constant: the step; decay: the first; 0: 0.5 */
-    double diameter;  /* theorem: F; 0: sqrt(log 2 / lambda) */
-    double lipschitz; /* theorem: L; 0: measured on the data */
-    double negative, positive; /* the labels; both 0: the data's two */
+    const char *step;    /* "theorem", "constant" or "decay"; NULL: theorem */
+    double rate;         /* constant: the step; decay: the first; 0: 0.5 */
+    double diameter;     /* theorem: F; 0: sqrt(log 2 / lambda) */
+    double lipschitz;    /* theorem: L; 0: measured on the data */
+    const char *classes; /* "NEGATIVE,POSITIVE": labels, or their names; NULL:
+                            the data's two, ascending */
+    const double *start_intercept; /* b, beside start values of the
+                                      coefficients; NULL: 0 */
 } strads_sgd_logistic_options;
 
 /* The program: name "sgd-logistic", one parameter a column, rows split,
- * compressed rows. Needs labels of two values. */
+ * compressed rows. Needs labels of two values, or of two names. */
 extern STRADS_API const strads_program strads_program_sgd_logistic;
 
 /* Results, from the state that strads_result_state returns; any thread. */

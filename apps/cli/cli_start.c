@@ -1,0 +1,312 @@
+/* A start is but a start: parameters that the run has not are left out. But a
+ * class's values are that class's: a start has the run's labels, or it would
+ * begin with an answer to another question. */
+#include "cli_start.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_job.h"
+#include "cli_labels.h"
+#include "cli_liblinear.h"
+#include "command.h"
+
+void cli_start_free(cli_start *start)
+{
+    strads_model_free(start->model);
+    free(start->classes);
+    free(start->turned);
+}
+
+/* ---- the run's labels -------------------------------------------------- */
+
+/* The option of a program whose labels may be names, where it has one. */
+static const char **classes_option(const cli_job *j)
+{
+    const strads_program *program = j->train->program;
+    const strads_option *option =
+        program->named_labels && program->named_labels(j->config)
+            ? strads_option_find(program->options, "classes")
+            : NULL;
+    return option && option->kind == STRADS_OPTION_STRING
+               ? (const char **)((char *)j->config + option->offset)
+               : NULL;
+}
+
+/* Which of `in` is class k of `of`; in->n: none. */
+static uint32_t find_class(const cli_labels *in, const cli_labels *of,
+                           uint32_t k)
+{
+    const char *name = cli_labels_name(of, k);
+    uint32_t at;
+    if (!name != !in->names) {
+        return in->n;
+    }
+    if (!name) {
+        return cli_labels_find(in, of->label[k]);
+    }
+    return strads_names_find(in->names, name, strlen(name), &at) ? at : in->n;
+}
+
+/* from[k]: the place of the run's class k among the start's. False: they are
+ * not the same. */
+static bool match(const cli_labels *start, const cli_labels *run,
+                  uint32_t *from)
+{
+    bool same = start->n == run->n;
+    for (uint32_t k = 0; same && k < run->n; k++) {
+        from[k] = find_class(start, run, k);
+        same = from[k] < start->n;
+    }
+    return same;
+}
+
+/* ---- its values in the run's order ------------------------------------- */
+
+/* A row of values: of two classes one, which speaks for the second of them. */
+static void turn_row(const double *from, const uint32_t *order, uint32_t width,
+                     double *to)
+{
+    if (width == 1) {
+        *to = order[0] == 0 ? *from : -*from;
+        return;
+    }
+    for (uint32_t k = 0; k < width; k++) {
+        to[k] = from[order[k]];
+    }
+}
+
+/* All rows, and after them the intercepts. */
+static strads_err turn(cli_job *j, const uint32_t *order)
+{
+    const strads_model *m = j->start.model;
+    const double *b = m->intercepts ? m->intercepts : &m->intercept;
+    double *to = calloc((m->n + 1) * m->width, sizeof *to);
+    if (!to) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for the start");
+    }
+    for (uint64_t k = 0; k < m->n; k++) {
+        turn_row(m->value + k * m->width, order, m->width, to + k * m->width);
+    }
+    if (m->width == 1 || m->intercepts) {
+        turn_row(b, order, m->width, to + m->n * m->width);
+    }
+    j->start.turned = to;
+    return STRADS_OK;
+}
+
+static strads_err match_classes(cli_job *j, const char *given)
+{
+    cli_labels start = {0}, run = {0};
+    uint32_t order[CLI_LABELS_MAX] = {0};
+    strads_err err = STRADS_OK;
+    if (cli_labels_read(given, &run)) { /* the program refuses others */
+        if (!cli_labels_read(j->start.classes, &start) ||
+            !match(&start, &run, order)) {
+            err = strads_fail(STRADS_EINVAL,
+                              "%s: its labels are %s, those of --classes are "
+                              "%s; a start has the same labels, in any order",
+                              j->files.start, j->start.classes, given);
+        } else {
+            err = turn(j, order);
+        }
+    }
+    cli_labels_free(&start);
+    cli_labels_free(&run);
+    return err;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static strads_err read_classes(cli_start *start)
+{
+    json_t *options = json_loads(start->model->options, 0, NULL);
+    const char *text = json_string_value(json_object_get(options, "classes"));
+    start->classes = text ? strdup(text) : NULL;
+    const bool short_of_memory = text && !start->classes;
+    json_decref(options);
+    return short_of_memory
+               ? strads_fail(STRADS_ENOMEM, "no memory left for the start")
+               : STRADS_OK;
+}
+
+/* The labels that the run is to have; of a program that knows of classes. */
+static strads_err take_classes(cli_job *j)
+{
+    const char **classes = classes_option(j);
+    const char *labels = j->start.classes;
+    if (!classes != !labels) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is a model of %s, and this run is of %s; start "
+                           "from a model of its kind",
+                           j->files.start, labels ? "classes" : "numbers",
+                           labels ? "numbers" : "classes");
+    }
+    if (classes && *classes) {
+        return match_classes(j, *classes);
+    }
+    if (classes) {
+        *classes = labels;
+        return cli_job_keep_options(j);
+    }
+    return STRADS_OK;
+}
+
+/* Values and intercepts as the run counts its classes. */
+static const double *values_of(const cli_start *start)
+{
+    return start->turned ? start->turned : start->model->value;
+}
+
+static const double *intercepts_of(const cli_start *start)
+{
+    const strads_model *m = start->model;
+    if (m->width > 1 && !m->intercepts) {
+        return NULL;
+    }
+    return start->turned   ? start->turned + m->n * m->width
+           : m->intercepts ? m->intercepts
+                           : &m->intercept;
+}
+
+static void use_intercepts(cli_job *j)
+{
+    const double *b = intercepts_of(&j->start);
+    if (b && j->train->start && !j->train->start(j->config, b) && *b != 0) {
+        cli_say(j->files.quiet,
+                "the start's intercept is left out: this run fits none");
+    }
+}
+
+strads_err cli_start_read(cli_job *j)
+{
+    cli_start *start = &j->start;
+    strads_err err = cli_model_read(j->files.start, cli_train_model(j->train),
+                                    &start->model);
+    if (!err && j->train->program->named_labels) {
+        err = read_classes(start);
+        err = err ? err : take_classes(j);
+    }
+    if (!err) {
+        j->engine.n_start = start->model->n;
+        j->engine.start_param = start->model->index;
+        j->engine.start_value = values_of(start);
+        use_intercepts(j);
+    }
+    return err;
+}
+
+/* ---- with the data ----------------------------------------------------- */
+
+/* The labels of the data, by number, of rows that are kept. */
+typedef struct seen {
+    uint64_t rows;
+    bool class[CLI_LABELS_MAX];
+} kept_labels;
+
+static strads_err refuse_label(const cli_job *j, const strads_names *names,
+                               double label)
+{
+    char number[32];
+    (void)snprintf(number, sizeof number, "%g", label);
+    return strads_fail(STRADS_EINVAL,
+                       "%s: its labels are %s, and the data has rows with the "
+                       "label %s; start from a model of the same labels",
+                       j->files.start, j->start.classes,
+                       names ? strads_names_at(names, (uint32_t)label)
+                             : number);
+}
+
+static strads_err look_at(const cli_job *j, const cli_labels *labels,
+                          const strads_share *share, kept_labels *out)
+{
+    const strads_names *names = share->label_names;
+    const uint64_t n = share->rows.end - share->rows.begin;
+    for (uint64_t i = 0; share->label && i < n; i++) {
+        const double label = share->label[i];
+        const char *name =
+            names ? strads_names_at(names, (uint32_t)label) : NULL;
+        uint32_t k = labels->n;
+        if (!name != !labels->names ||
+            (name &&
+             !strads_names_find(labels->names, name, strlen(name), &k)) ||
+            (!name && (k = cli_labels_find(labels, label)) == labels->n)) {
+            return refuse_label(j, names, label);
+        }
+        out->class[k] = true;
+    }
+    out->rows += n;
+    return STRADS_OK;
+}
+
+static strads_err check_all_seen(const cli_job *j, const cli_labels *labels,
+                                 const kept_labels *kept)
+{
+    for (uint32_t k = 0; k < labels->n; k++) {
+        const char *name = cli_labels_name(labels, k);
+        char number[32];
+        (void)snprintf(number, sizeof number, "%g", labels->label[k]);
+        if (!kept->class[k]) {
+            return strads_fail(STRADS_EINVAL,
+                               "%s: its labels are %s, and no row of the data "
+                               "has the label %s; start from a model of the "
+                               "same labels",
+                               j->files.start, j->start.classes,
+                               name ? name : number);
+        }
+    }
+    return STRADS_OK;
+}
+
+strads_err cli_start_check(const cli_job *j)
+{
+    cli_labels labels = {0};
+    kept_labels kept = {0};
+    const strads_share *share;
+    strads_err err = STRADS_OK;
+    if (!j->start.classes || j->start.turned) {
+        return STRADS_OK; /* then the program holds them against --classes */
+    }
+    if (!cli_labels_read(j->start.classes, &labels)) {
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: its classes are \"%s\"; expected their labels "
+                          "with commas between",
+                          j->files.start, j->start.classes);
+    }
+    for (uint32_t p = 0;
+         !err && (share = strads_data_share(j->data, p)) != NULL; p++) {
+        err = look_at(j, &labels, share, &kept);
+    }
+    if (!err && kept.rows == strads_data_rows(j->data)) {
+        err = check_all_seen(j, &labels, &kept);
+    }
+    cli_labels_free(&labels);
+    return err;
+}
+
+strads_err cli_start_cut(cli_job *j, const strads_shape *shape)
+{
+    const strads_model *start = j->start.model;
+    uint64_t n = 0;
+    if (start->width != shape->width) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: has %" PRIu32 " values for each coefficient, "
+                           "this run needs %" PRIu32,
+                           j->files.start, start->width, shape->width);
+    }
+    const uint64_t most =
+        shape->coefficients ? shape->coefficients : shape->parameters;
+    while (n < start->n && start->index[n] < most) {
+        n++;
+    }
+    j->engine.n_start = n;
+    if (n < start->n) {
+        cli_say(j->files.quiet,
+                "%" PRIu64 " of the start's %" PRIu64 " coefficients have no "
+                "column in the data and are left out",
+                start->n - n, start->n);
+    }
+    return STRADS_OK;
+}
