@@ -3,9 +3,11 @@
  * pull). The stream is a plain socket's, read and written by one thread at each
  * end, or a bare nng_stream of the same two threads, who wait for each of its
  * operations. Or the plain one carries what no store can do without: pieces
- * with a checksum, taken and held against it at the ends, kept by who pushes
- * until they are acknowledged, 1 MB of them at most, and pulled to where they
- * are wanted; and no more, by the same one thread at each end.
+ * with a head, kept by who pushes until they are acknowledged, 1 MB of them at
+ * most, and pulled to where they are wanted; and no more, by the same one
+ * thread at each end. With STRADS_CHECKSUMS=all in the environment, where a
+ * store's links hash what they carry, pieces have a checksum, taken and held
+ * against it at the ends.
  *
  * One process serves, another asks; they are told of each other by a connected
  * socket, which is the plain stream. Neither has used nng before a fork. What
@@ -19,7 +21,7 @@
 typedef enum bare_kind {
     BARE_SOCKET,
     BARE_NNG,
-    BARE_CHECKED,
+    BARE_PIECES,
     BARE_KINDS
 } bare_kind;
 

@@ -3,9 +3,10 @@
  * and its clock ended, again and again, until the shard has all. Pull: every
  * row is read anew each clock. Floors, in the same run and in turn: a raw tcp
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
- * a bare nng_stream of them (bare_streams.h), for comparison. Neither hashes
- * what it sends, nor keeps it until it is acknowledged, as the store does: what
- * that costs alone, over a plain stream, is measured, too (checked).
+ * a bare nng_stream of them (bare_streams.h), for comparison. Neither keeps
+ * what it sends until it is acknowledged, as the store does: what that costs
+ * alone, over a plain stream, is measured, too (pieces). With
+ * STRADS_CHECKSUMS=all the store hashes what it sends, and so does that stream.
  * Then what a cached read of one row of two numbers costs: of 64 rows that are
  * read in turn again and again, which their worker keeps, and of 4,096 in turn,
  * which it looks up; what an inc of one value of 64 rows in turn costs; and get
@@ -58,8 +59,8 @@ typedef struct small_calls {
 
 typedef struct figures {
     pace store[WAYS][SIZES], bare[WAYS][BARE_KINDS][SIZES];
-    /* To the raw stream: of the store, and of the checked one. */
-    pace ratio[WAYS][SIZES], checked[WAYS][SIZES];
+    /* To the raw stream: of the store, and of the one with pieces. */
+    pace ratio[WAYS][SIZES], pieces[WAYS][SIZES];
     small_calls small;
 } figures;
 
@@ -254,8 +255,8 @@ static strads_err time_size(strads_session *s, int way, int size, float *values)
         return err;
     result.store[way][size] = median_pace(store);
     result.ratio[way][size] = median_ratio(store, floor[BARE_SOCKET]);
-    result.checked[way][size] =
-        median_ratio(floor[BARE_CHECKED], floor[BARE_SOCKET]);
+    result.pieces[way][size] =
+        median_ratio(floor[BARE_PIECES], floor[BARE_SOCKET]);
     for (int k = 0; k < BARE_KINDS; k++)
         result.bare[way][k][size] = median_pace(floor[k]);
     return STRADS_OK;
@@ -403,21 +404,21 @@ static void print_size(int way, int size)
     const pace *nng = &result.bare[way][BARE_NNG][size];
     const pace *raw = &result.bare[way][BARE_SOCKET][size];
     const pace *ratio = &result.ratio[way][size];
-    const pace *checked = &result.checked[way][size];
+    const pace *pieces = &result.pieces[way][size];
     printf("%s %-9d %5.0f (%4.2f) %5.0f (%4.2f) %5.0f (%4.2f) %5.2f (%4.2f) "
            "%5.2f (%4.2f)\n",
            name, values, 1e-6 * store->values, store->cpu, 1e-6 * nng->values,
            nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu,
-           checked->values, checked->cpu);
+           pieces->values, pieces->cpu);
     printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
            "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
            "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
            "\"raw_cpu_ns\": %.3g, \"of_raw\": %.3g, "
-           "\"of_raw_cpu\": %.3g, \"checked_of_raw\": %.3g, "
-           "\"checked_of_raw_cpu\": %.3g}\n",
+           "\"of_raw_cpu\": %.3g, \"pieces_of_raw\": %.3g, "
+           "\"pieces_of_raw_cpu\": %.3g}\n",
            name, values, store->values, nng->values, raw->values, store->cpu,
-           nng->cpu, raw->cpu, ratio->values, ratio->cpu, checked->values,
-           checked->cpu);
+           nng->cpu, raw->cpu, ratio->values, ratio->cpu, pieces->values,
+           pieces->cpu);
 }
 
 static void print(void)
@@ -431,7 +432,7 @@ static void print(void)
            COLS, load[0]);
     printf("and in brackets ns of processor a value, of both ends\n");
     printf("%-14s %12s %12s %12s %12s %12s\n", "values", "store", "nng_stream",
-           "raw", "of raw", "checked");
+           "raw", "of raw", "pieces");
     for (int way = 0; way < WAYS; way++)
         for (int size = 0; size < SIZES; size++)
             print_size(way, size);

@@ -99,6 +99,7 @@ static strads_err conn_alloc(sti_net *net, int fd, const char *where,
     monotonic_cond(&conn->room);
     (void)pthread_cond_init(&conn->unstuck, NULL);
     tell_where(conn, where);
+    sti_conn_look_near(conn);
     sti_socket_no_delay(fd);
     *out = conn;
     return STRADS_OK;
@@ -339,6 +340,10 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     if (net == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a net");
     net->options = o;
+    if (o.checks_all)
+        net->options.machine = 0;
+    else if (o.machine == 0)
+        net->options.machine = sti_near_machine();
     net->listener = net->accept_bell = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);

@@ -81,6 +81,11 @@ typedef struct sti_net_options {
     uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
                                2 x heartbeat */
     uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 5 s */
+    uint64_t machine;      /* told in HELLO: which one this is; 0: the kernel's
+                              mark of this boot */
+    bool checks_all;       /* payloads have checksums on every link; otherwise
+                              large ones have none between two processes of one
+                              machine, over loopback or ipc */
     uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
                                will tell (sti_net_set_node) */
     /* Asked between two tries to dial whether to stop trying. NULL: never. */

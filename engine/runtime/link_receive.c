@@ -238,6 +238,8 @@ static strads_err begin_frame(sti_conn *conn)
     pthread_mutex_unlock(&conn->lock);
     if (err == STRADS_OK)
         err = check_size(conn, &header);
+    if (err == STRADS_OK)
+        err = sti_conn_hear_near(conn, &header);
     if (err != STRADS_OK)
         return err;
     conn->ahead_begin += STI_HEADER_BYTES;

@@ -75,8 +75,8 @@ static strads_err own(sti_queued *q)
                              (unsigned long long)left);
 }
 
-static strads_err make_queued(const sti_outgoing *f, uint64_t size,
-                              sti_queued **out)
+static strads_err make_queued(const sti_conn *conn, const sti_outgoing *f,
+                              uint64_t size, sti_queued **out)
 {
     bool copy = size <= STI_SEND_COPY_MAX;
     size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
@@ -87,7 +87,10 @@ static strads_err make_queued(const sti_outgoing *f, uint64_t size,
     *q = (sti_queued){.size = STI_HEADER_BYTES + size, .kind = f->header.kind};
     sti_header header = f->header;
     header.size = size;
-    header.checksum = sti_frame_checksum(f->parts, f->part_count);
+    sti_conn_say_near(conn, &header);
+    header.checksum = sti_frame_is_bare(&header)
+                          ? 0
+                          : sti_frame_checksum(f->parts, f->part_count);
     sti_frame_encode_header(&header, q->bytes);
     if (copy)
         fill_copied(q, f);
@@ -297,7 +300,7 @@ strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
                    .from = atomic_load(&conn->net->node),
                    .to = STI_NODE_NONE}};
     sti_queued *q = NULL;
-    strads_err err = make_queued(&frame, 0, &q);
+    strads_err err = make_queued(conn, &frame, 0, &q);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);
@@ -387,7 +390,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
 {
     sti_queued *q = NULL;
     bool start = false;
-    strads_err err = make_queued(frame, size, &q);
+    strads_err err = make_queued(conn, frame, size, &q);
     if (err != STRADS_OK)
         return err;
     bool copied = q->sent == NULL;

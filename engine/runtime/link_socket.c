@@ -214,6 +214,27 @@ void sti_socket_peer(int fd, char host[64], unsigned *port)
     }
 }
 
+static bool is_loopback(const struct sockaddr_storage *at)
+{
+    const void *p = at;
+    if (at->ss_family == AF_INET) {
+        const struct sockaddr_in *in = p;
+        return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    const struct in6_addr *a = &((const struct sockaddr_in6 *)p)->sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(a) ||
+           (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == IN_LOOPBACKNET);
+}
+
+bool sti_socket_is_local(int fd)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t size = sizeof at;
+    if (getpeername(fd, (void *)&at, &size) != 0)
+        return false;
+    return at.ss_family == AF_UNIX || is_loopback(&at);
+}
+
 int sti_socket_process(int fd)
 {
     struct ucred peer = {0};

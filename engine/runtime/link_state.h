@@ -57,7 +57,9 @@ typedef struct sti_conn {
     bool dialled;
     char where[STI_WHERE_MAX]; /* the peer's address, for sentences */
     char host[64];             /* its host alone; "" over ipc */
-    int fd; /* closed, and the threads joined, at the burial */
+    uint64_t machine; /* of both ends, as far as this one sees; 0: not one */
+    atomic_bool near; /* .. and as both have said: see link_near.c */
+    int fd;           /* closed, and the threads joined, at the burial */
     pthread_t reader, writer;
     bool has_reader;
 
@@ -191,6 +193,20 @@ bool sti_conn_reads(const sti_conn *conn);
 /* Starts the connection's thread; where there is none the connection ends. */
 void sti_conn_start_reading(sti_conn *conn);
 
+/* ---- link_near.c ---- */
+
+/* The kernel's mark of this boot, never 0 but where it tells none. */
+uint64_t sti_near_machine(void);
+
+/* A connection's sockets are there: may both ends be on one machine? */
+void sti_conn_look_near(sti_conn *conn);
+
+/* Fills in what a header says of that. */
+void sti_conn_say_near(const sti_conn *conn, sti_header *header);
+
+/* What a header that came says of it. STRADS_EPEER: more than it may. */
+strads_err sti_conn_hear_near(sti_conn *conn, const sti_header *header);
+
 /* ---- link_berth.c ---- */
 
 /* The first bytes of a large frame are there: asks where the rest is wanted. */
@@ -244,5 +260,8 @@ void sti_socket_no_delay(int fd);
 /* The peer's address as text; "" over ipc. Its process there; 0: not known. */
 void sti_socket_peer(int fd, char host[64], unsigned *port);
 int sti_socket_process(int fd);
+
+/* Did the peer come, or was it reached, over ipc or a loopback address? */
+bool sti_socket_is_local(int fd);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/role/message_codec.h"
 
@@ -25,11 +26,13 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     pthread_cond_init(&mesh->delivered, NULL);
     pthread_cond_init(&mesh->mend, NULL);
     mesh->window_ns = 10 * STI_SECOND;
+    const char *checksums = getenv("STRADS_CHECKSUMS");
     const sti_net_options options = {
         .listen_url = url,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = sti_mesh_limit,
+        .checks_all = checksums && strcmp(checksums, "all") == 0,
         .gives_up = sti_mesh_gives_up,
         .queue_limit = UINT64_MAX / 2, /* outboxes bound what is sent */
         .events = {.received = sti_mesh_received,

@@ -24,7 +24,7 @@ typedef struct wire_header {
     uint16_t flags;
     uint16_t role;
     uint16_t phase;
-    uint16_t zero;
+    uint16_t near;
     uint32_t from;
     uint32_t to;
     uint32_t index;
@@ -51,6 +51,7 @@ void sti_frame_encode_header(const sti_header *header,
         .flags = header->flags,
         .role = header->role,
         .phase = header->phase,
+        .near = header->near,
         .from = header->from,
         .to = header->to,
         .index = header->index,
@@ -80,7 +81,7 @@ static strads_err check_header(const wire_header *wire, uint64_t limit)
                            "the peer speaks protocol %u and this node %u: run "
                            "the same strads on all nodes",
                            (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
-    if (wire->check != header_check(*wire) || wire->zero != 0)
+    if (wire->check != header_check(*wire) || wire->near > 1)
         return strads_fail(STRADS_EPEER,
                            "a frame's header does not have the checksum that "
                            "it tells: it was damaged on its way");
@@ -108,6 +109,7 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
         .to = wire.to,
         .role = wire.role,
         .phase = wire.phase,
+        .near = wire.near != 0,
         .index = wire.index,
         .round = wire.round,
         .tag = wire.tag,
@@ -115,6 +117,12 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
         .checksum = wire.checksum,
     };
     return STRADS_OK;
+}
+
+bool sti_frame_is_bare(const sti_header *header)
+{
+    return header->near && header->kind >= STI_KIND_FIRST_MESSAGE &&
+           header->size > STI_BARE_ABOVE;
 }
 
 uint64_t sti_frame_size(const sti_part *parts, size_t count)
@@ -172,7 +180,9 @@ strads_err sti_frame_verify(const sti_frame *frame)
 strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
                                   size_t count)
 {
-    if (sti_frame_checksum(parts, count) != frame->header.checksum)
+    const bool is_bare = sti_frame_is_bare(&frame->header);
+    const uint64_t found = is_bare ? 0 : sti_frame_checksum(parts, count);
+    if (found != frame->header.checksum)
         return strads_fail(STRADS_EPEER,
                            "the payload of a frame (kind %u, %llu bytes) does "
                            "not have the checksum that its header tells: it "

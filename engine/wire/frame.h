@@ -17,9 +17,10 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 7,       /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 8,       /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
+    STI_BARE_ABOVE = 4096,  /* payload bytes that are checked on any link */
     STI_HELLO_LIMIT = 1 << 16 /* payload bytes that a stranger may announce */
 };
 
@@ -38,8 +39,9 @@ enum {
     STI_KIND_FIRST_MESSAGE = 16
 };
 
-/* A header as the program sees it. The sender fills in all but `size` and
- * `checksum`; the transport reads kind, from and size only. */
+/* A header as the program sees it. The sender fills in all but `near`, `size`
+ * and `checksum`; the transport reads kind, from, near and size only, and the
+ * tag of a HELLO is its own. */
 typedef struct sti_header {
     uint16_t kind;
     uint16_t flags; /* free for the kind */
@@ -47,12 +49,17 @@ typedef struct sti_header {
     uint32_t to;    /* node */
     uint16_t role;  /* role and index of the receiver inside the node */
     uint16_t phase; /* free for the kind; usually the program's phase */
+    bool near;      /* its link stays in one machine: see sti_frame_is_bare */
     uint32_t index;
     uint64_t round;    /* round, step or sequence number */
     uint64_t tag;      /* free for the kind: a ticket, a block, a partition */
     uint64_t size;     /* payload bytes */
-    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty one */
+    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty or bare one */
 } sti_header;
+
+/* Does its payload travel without a checksum? A large message does, over a link
+ * that no wire is part of. */
+bool sti_frame_is_bare(const sti_header *header);
 
 /* Writes the 64 bytes of a header, with magic, protocol and the checksum of
  * the header itself. Any thread; does not block; cannot fail. */
@@ -93,7 +100,7 @@ typedef struct sti_frame {
 strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
 
 /* STRADS_EPEER unless the payload, all of it here or made of `count` parts, has
- * the checksum that the header tells. */
+ * the checksum that the header tells, or is bare. */
 strads_err sti_frame_verify(const sti_frame *frame);
 strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
                                   size_t count);
