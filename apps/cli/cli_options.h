@@ -24,7 +24,8 @@ typedef struct cli_syntax {
     const char *summary; /* a sentence or two */
     const char *footer;  /* below the options, or NULL */
     cli_group groups[CLI_MOST_GROUPS]; /* up to the first without a table */
-    bool config; /* --config and --print-config belong to it */
+    bool config;      /* --config and --print-config belong to it */
+    bool one_process; /* --help leaves out what is for several */
     const strads_program *program; /* what suits it is listed, the rest
                                       refused; NULL: all */
 } cli_syntax;

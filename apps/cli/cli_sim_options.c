@@ -10,6 +10,14 @@
 #include "cli_units.h"
 #include "engine/base/aside.h"
 
+/* What few simulations set is RARE in --help. */
+#define RARE(field, name_, metavar_, help_)                            \
+    {                                                                  \
+        .name = name_, .kind = STRADS_OPTION_STRING,                   \
+        .offset = offsetof(cli_sim_words, field), .metavar = metavar_, \
+        .help = help_, .rare = true                                    \
+    }
+
 #define WORD(field, name_, metavar_, help_)                            \
     {                                                                  \
         .name = name_, .kind = STRADS_OPTION_STRING,                   \
@@ -29,23 +37,24 @@ static const strads_option sim_table[] = {
     WORD(svg, "svg", "FILE", "draw the curve there (default: nowhere)"),
     WORD(latency, "latency", "T", "of a message between nodes (default: 50us)"),
     WORD(bandwidth, "bandwidth", "R", "of a node's port (default: 10Gbit)"),
-    WORD(message_cost, "message-cost", "T",
+    RARE(message_cost, "message-cost", "T",
          "sender's and receiver's time for it (default: 2us)"),
-    WORD(receive_cost, "receive-cost", "T",
+    RARE(receive_cost, "receive-cost", "T",
          "receiver's (default: as --message-cost)"),
     {.name = "jitter",
      .kind = STRADS_OPTION_F64,
      .offset = offsetof(cli_sim_words, jitter),
      .metavar = "J",
      .help = "each time is drawn from 1 to 1 + J of it (default: 0)",
+     .rare = true,
      .min = 0,
      .max = 1000},
     WORD(straggler, "straggler", "W:F",
          "worker W takes F times as long; W:F,W:F"),
-    WORD(slow_share, "slow-share", "S:F",
+    RARE(slow_share, "slow-share", "S:F",
          "a share S of the workers takes F times as long"),
     WORD(cost, "cost", "C", "measured, a file, or ns an entry (measured)"),
-    WORD(save_cost, "save-cost", "FILE", "write what was measured there"),
+    RARE(save_cost, "save-cost", "FILE", "write what was measured there"),
     {.name = NULL},
 };
 
@@ -55,7 +64,8 @@ static const strads_option file_table[] = {
     {.name = "f32",
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(cli_sim_words, f32),
-     .help = "values in 4 bytes instead of 8 (default: no)"},
+     .help = "values in 4 bytes instead of 8 (default: no)",
+     .rare = true},
     CLI_OPTION_RESULT_ONLY(offsetof(cli_sim_words, quiet)),
     {.name = NULL},
 };
@@ -287,6 +297,7 @@ strads_err cli_sim_options(cli_sim *sim, int argc, char **argv, bool *done)
         .summary = "Trains in virtual time, on simulated workers and a "
                    "network between them.",
         .config = true,
+        .program = sim->program,
     };
     cli_parsed parsed;
     size_t g = 0;

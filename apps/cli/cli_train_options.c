@@ -36,7 +36,8 @@ static const strads_option file_table[] = {
     {.name = "f32",
      .kind = STRADS_OPTION_BOOL,
      .offset = offsetof(cli_files, f32),
-     .help = "values in 4 bytes instead of 8 (default: no)"},
+     .help = "values in 4 bytes instead of 8 (default: no)",
+     .rare = true},
     CLI_OPTION_QUIET(offsetof(cli_files, quiet)),
     {.name = NULL},
 };
@@ -160,6 +161,7 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
         .summary = j->train->summary,
         .footer = footer,
         .config = true,
+        .one_process = j->train->all_rows,
         .program = j->train->program,
     };
     cli_parsed parsed;

@@ -16,28 +16,28 @@ typedef struct cli_words {
 } cli_words;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
-#define CLI_WORDS_OPTIONS(type, member)                                     \
-    {.name = "stop-words",                                                  \
-     .kind = STRADS_OPTION_STRING,                                          \
-     .offset = offsetof(type, member.stop),                                 \
-     .metavar = "FILE",                                                     \
-     .help = "text: words to leave out, one a line (none)"},                \
-        {.name = "min-df",                                                  \
-         .kind = STRADS_OPTION_U32,                                         \
-         .offset = offsetof(type, member.min_df),                           \
-         .metavar = "N",                                                    \
-         .help = "text: leave out words in fewer documents (default: 1)",   \
-         .min = 1,                                                          \
-         .max = 4e9},                                                       \
-        {.name = "vocab",                                                   \
-         .kind = STRADS_OPTION_STRING,                                      \
-         .offset = offsetof(type, member.vocab),                            \
-         .metavar = "FILE",                                                 \
-         .help = "the words' names, one a line; text: these words alone"},  \
-    {                                                                       \
-        .name = "kind", .kind = STRADS_OPTION_STRING,                       \
-        .offset = offsetof(type, member.kind), .metavar = "KIND",           \
-        .help = "corpus, text, documents: tell by the first line (default)" \
+#define CLI_WORDS_OPTIONS(type, member)                                    \
+    {.name = "stop-words",                                                 \
+     .kind = STRADS_OPTION_STRING,                                         \
+     .offset = offsetof(type, member.stop),                                \
+     .metavar = "FILE",                                                    \
+     .help = "text: words to leave out, one a line (none)"},               \
+        {.name = "min-df",                                                 \
+         .kind = STRADS_OPTION_U32,                                        \
+         .offset = offsetof(type, member.min_df),                          \
+         .metavar = "N",                                                   \
+         .help = "text: leave out words in fewer documents (default: 1)",  \
+         .min = 1,                                                         \
+         .max = 4e9},                                                      \
+        {.name = "vocab",                                                  \
+         .kind = STRADS_OPTION_STRING,                                     \
+         .offset = offsetof(type, member.vocab),                           \
+         .metavar = "FILE",                                                \
+         .help = "the words' names, one a line; text: these words alone"}, \
+    {                                                                      \
+        .name = "kind", .kind = STRADS_OPTION_STRING,                      \
+        .offset = offsetof(type, member.kind), .metavar = "KIND",          \
+        .help = "corpus, text, documents (by the first line)"              \
     }
 
 /* Reads the files and sets what data are read with; an option that was not

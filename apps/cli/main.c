@@ -166,28 +166,18 @@ static void list_command(FILE *out, const cli_command *command)
 
 static int show_help(FILE *out)
 {
-    (void)fputs("strads trains models by scheduled model parallelism.\n\n"
+    (void)fputs("strads trains models by scheduled model parallelism.\n"
                 "Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n",
                 out);
     for (size_t k = 0; k < N_COMMANDS; k++) {
         list_command(out, &commands[k]);
     }
-    (void)fputs("  strads help [COMMAND]             this text, or a "
-                "command's\n"
+    (void)fputs("  strads help COMMAND               its options and their "
+                "defaults\n"
                 "  strads --version                  the version\n\n"
-                "`strads COMMAND --help` tells a command's options and their "
-                "defaults.\n\n"
-                "Exit codes\n"
-                "    0  done; a training has converged, or has no gap to judge "
-                "by\n"
-                "    1  failed while running: disk, memory, a lost node, a "
-                "program\n"
-                "    2  wrong usage or bad input; nothing was run or written\n"
-                "    3  a bound (--max-rounds, --time-limit) came before "
-                "convergence;\n"
-                "       the model so far is written\n"
-                "  130  interrupted (Ctrl-C, SIGTERM); the model so far is "
-                "written\n",
+                "Exit codes: 0 done, 1 failed, 2 wrong usage or input, 3 not "
+                "converged,\n"
+                "130 stopped; after 3 and 130 the model so far is written.\n",
                 out);
     return CLI_OK;
 }

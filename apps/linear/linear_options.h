@@ -35,8 +35,7 @@
     {                                                                    \
         .name = "classes", .kind = STRADS_OPTION_STRING, .offset = (at), \
         .metavar = "A,B,..",                                             \
-        .help = "labels in order, of two the second is positive "        \
-                "(default: ascending)"                                   \
+        .help = "labels in order, of two the positive last (ascending)"  \
     }
 
 /* STRADS_EINVAL unless `value` is a number from 0 to `max`. */

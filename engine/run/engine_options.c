@@ -54,6 +54,7 @@
          .kind = STRADS_OPTION_STRING,                                         \
          FIELD(trace),                                                         \
          .metavar = "FILE",                                                    \
+         .rare = true,                                                         \
          .help = "write a Chrome/Perfetto trace (default: none)"},             \
         {.name = "listen",                                                     \
          .kind = STRADS_OPTION_STRING,                                         \
@@ -71,12 +72,13 @@
          .kind = STRADS_OPTION_F64,                                            \
          FIELD(reconnect),                                                     \
          .metavar = "SECONDS",                                                 \
+         .rare = true,                                                         \
          .help = "how long a link may stay broken (default: 10)",              \
          .min = 1e-3,                                                          \
          .max = 1e6},                                                          \
     {                                                                          \
         .name = "shards", .kind = STRADS_OPTION_U32, FIELD(shards),            \
-        .metavar = "N",                                                        \
+        .metavar = "N", .rare = true,                                          \
         .help = "a loop's tables on the first N nodes (default: 1)", .min = 1, \
         .max = 1024                                                            \
     }
@@ -93,6 +95,7 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(depth),
      .metavar = "D",
+     .rare = true,
      .help = "rounds in flight beside the first (default: 0)",
      .min = 0,
      .max = 16},
@@ -100,13 +103,15 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(blocks),
      .metavar = "N",
-     .help = "blocks in a round (default: 1), or of a ring",
+     .rare = true,
+     .help = "blocks in a round, or of a ring (default: 1)",
      .min = 1,
      .max = 1048576},
     {.name = "schedulers",
      .kind = STRADS_OPTION_U32,
      FIELD(schedulers),
      .metavar = "N",
+     .rare = true,
      .help = "they choose in turn, ahead of theirs (default: 1)",
      .min = 1,
      .max = 256},
@@ -114,6 +119,7 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(pools),
      .metavar = "N",
+     .rare = true,
      .help = "groups whose shares are pooled (default: one a node)",
      .min = 1,
      .max = 1048576},
@@ -126,6 +132,7 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(versions),
      .metavar = "N",
+     .rare = true,
      .help = "keep travelling blocks every N laps (default: no)",
      .min = 1,
      .max = 1e6},
@@ -133,6 +140,7 @@ static const strads_option rounds[] = {
      .kind = STRADS_OPTION_F64,
      FIELD(threshold),
      .metavar = "T",
+     .rare = true,
      .help = "dependency that keeps blocks apart (default: 0.1)",
      .min = 1e-6,
      .max = 1},
@@ -149,17 +157,20 @@ static const strads_option loops[] = {
     {.name = "eager",
      .kind = STRADS_OPTION_BOOL,
      FIELD(eager),
+     .rare = true,
      .help = "changed rows go to nodes that have read them (no)"},
     {.name = "hold-below",
      .kind = STRADS_OPTION_F64,
      FIELD(hold_below),
      .metavar = "X",
+     .rare = true,
      .help = "rows that change by less wait for more (default: 0)",
      .max = 1e300},
     {.name = "push-bytes",
      .kind = STRADS_OPTION_U64,
      FIELD(push_bytes),
      .metavar = "N",
+     .rare = true,
      .help = "numbers a worker pushes in a clock (default: all)",
      .min = 1,
      .max = LARGEST_WHOLE},
@@ -167,6 +178,7 @@ static const strads_option loops[] = {
      .kind = STRADS_OPTION_U32,
      FIELD(window),
      .metavar = "N",
+     .rare = true,
      .help = "a node's pushes on their way to a shard (default: 1 MB)",
      .min = 1,
      .max = 64},
@@ -174,6 +186,7 @@ static const strads_option loops[] = {
      .kind = STRADS_OPTION_U64,
      FIELD(cache_bytes),
      .metavar = "N",
+     .rare = true,
      .help = "rows that a node keeps (default: 268435456)",
      .min = 1,
      .max = LARGEST_WHOLE},

@@ -8,6 +8,7 @@
 #ifndef STRADS_OPTIONS_H
 #define STRADS_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,8 @@ typedef struct strads_option {
     double min, max;     /* numbers: inclusive range; both 0: any finite.
                             Not-a-number is never accepted */
     const char *choices; /* strings: "a|b|c"; NULL: any */
+    bool rare;           /* --help names it in a list below the others, with
+                            the default in brackets at the end of `help` */
 } strads_option;
 
 /* Sets one field of `config` from text, checking kind, range and choices.
