@@ -274,3 +274,45 @@ const char *harness_play(harness *h, uint64_t steps, harness_next next)
     }
     return NULL;
 }
+
+/* ---- what may be played ------------------------------------------------ */
+
+float *harness_dependency(uint32_t n, double dense, uint64_t seed)
+{
+    float *d = malloc((size_t)n * n * sizeof *d);
+    sti_random r = sti_random_stream(seed, 1, 0);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j <= i; j++) {
+            double u = sti_random_unit(&r);
+            double v = sti_random_unit(&r);
+            float value = (float)(u < dense ? 0.1 + 0.9 * v : 0.09 * v);
+            d[i * n + j] = d[j * n + i] = i == j ? 1 : value;
+        }
+    return d;
+}
+
+float *harness_weights(uint32_t n, uint64_t seed)
+{
+    float *w = malloc(n * sizeof *w);
+    sti_random r = sti_random_stream(seed, 2, 0);
+    for (uint32_t j = 0; j < n; j++)
+        w[j] = (float)floor(pow(sti_random_unit(&r), -0.5));
+    return w;
+}
+
+double harness_decays(harness *h, uint32_t j)
+{
+    double p = h->priority[j] * sti_random_unit(&h->random) * 0.9;
+    return p < 1e-6 ? 0 : p;
+}
+
+double harness_keeps(harness *h, uint32_t j)
+{
+    return h->priority[j];
+}
+
+double harness_one_moves(harness *h, uint32_t j)
+{
+    (void)h;
+    return j == 7 ? 1 : 0;
+}

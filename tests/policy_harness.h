@@ -66,4 +66,17 @@ void harness_scan(harness *h, harness_next next);
 /* Asks and commits until the policy rests or `steps` have been made. */
 const char *harness_play(harness *h, uint64_t steps, harness_next next);
 
+/* ---- what may be played ------------------------------------------------ */
+
+/* [n x n], to be freed: symmetric, a fraction `dense` of pairs depend by more
+ * than 0.1. */
+float *harness_dependency(uint32_t n, double dense, uint64_t seed);
+/* [n], to be freed: 1 and more, few of them large. */
+float *harness_weights(uint32_t n, uint64_t seed);
+
+/* Priorities fall to 0; stay; are 1 of parameter 7 alone. */
+double harness_decays(harness *h, uint32_t j);
+double harness_keeps(harness *h, uint32_t j);
+double harness_one_moves(harness *h, uint32_t j);
+
 #endif
