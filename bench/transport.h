@@ -1,0 +1,61 @@
+/* bench/transport.h - a connection's ends as bench_transport measures them, by
+ * transport. What fails ends the program, with a sentence. */
+#ifndef BENCH_TRANSPORT_H
+#define BENCH_TRANSPORT_H
+
+#include <nng/nng.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/runtime/link.h"
+
+enum { PING_BYTES = 64, PINGS = 2000, WARM_UP = 200 };
+
+extern const size_t transport_bulk_bytes[2];
+extern const int transport_bulk_count[2];
+
+typedef struct channel {
+    int fd;             /* raw */
+    nng_socket socket;  /* pair1 */
+    nng_stream *stream; /* stream */
+    nng_aio *aio;
+    sti_net *net; /* link */
+    sti_link link;
+    int received[2]; /* bulk frames of each size */
+    double started;  /* when the latest ping left */
+    double *samples; /* [PINGS] */
+    int pings;       /* that have come back */
+    bool done;       /* guarded by lock: what `wait_done` waits for */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} channel;
+
+/* How one transport opens and moves messages. `path` is NULL for tcp; the
+ * server tells its port, the client uses it. `answer` sends each ping back and
+ * takes the bulk; `ask` measures: microseconds, then twice GB/s. */
+typedef struct method {
+    const char *name;
+    void (*serve)(channel *c, const char *path, int tell);
+    void (*dial)(channel *c, const char *path, int port);
+    void (*send)(channel *c, const void *bytes, size_t count);
+    void (*recv)(channel *c, void *bytes, size_t count);
+    void (*answer)(const struct method *m, channel *c, char *buffer);
+    void (*ask)(const struct method *m, channel *c, char *buffer,
+                double *figures);
+} method;
+
+/* Plain sockets, nng's byte streams and its PAIR1 sockets: calls that block, by
+ * transport_ask and _answer. */
+extern const method transport_raw, transport_stream, transport_pair;
+/* The engine's links, whose callbacks answer, and ask. */
+extern const method transport_link;
+
+void transport_ask(const method *m, channel *c, char *buffer, double *figures);
+void transport_answer(const method *m, channel *c, char *buffer);
+
+void transport_must(bool ok, const char *what);
+void transport_tell_port(int tell, int port);
+void transport_make_url(char url[160], const char *path, int port);
+
+#endif

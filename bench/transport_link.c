@@ -1,0 +1,141 @@
+/* The engine's links as bench_transport measures them: the thread that receives
+ * answers a ping, and sends the next one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/measuring.h"
+#include "bench/transport.h"
+
+enum { KIND_PING = STI_KIND_FIRST_MESSAGE, KIND_BULK };
+
+static void keep(void *bytes)
+{
+    (void)bytes; /* the buffer stays as it is: nothing to give back */
+}
+
+static void link_send(channel *c, uint16_t kind, const void *bytes,
+                      size_t count)
+{
+    const sti_outgoing frame = {.header = {.kind = kind, .tag = count},
+                                .parts = {{bytes, count}},
+                                .part_count = 1,
+                                .sent = keep,
+                                .wait_ns = kind == KIND_BULK ? 60000000000 : 0};
+    transport_must(sti_net_send(c->net, c->link, &frame) == STRADS_OK,
+                   strads_error_text());
+}
+
+static void set_done(channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->done = true;
+    pthread_cond_signal(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void wait_done(channel *c)
+{
+    pthread_mutex_lock(&c->lock);
+    while (!c->done)
+        pthread_cond_wait(&c->changed, &c->lock);
+    c->done = false;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void link_serving(void *arg, sti_link link, sti_frame *frame)
+{
+    channel *c = arg;
+    const int size = frame->header.tag == transport_bulk_bytes[1];
+    if (frame->header.kind == STI_KIND_HELLO) {
+        c->link = link;
+        transport_must(sti_net_bind(c->net, link, 0) == STRADS_OK, "bind");
+        link_send(c, STI_KIND_WELCOME, NULL, 0);
+    } else if (frame->header.kind == KIND_PING) {
+        link_send(c, KIND_PING, frame->payload, PING_BYTES);
+    } else if (++c->received[size] == transport_bulk_count[size]) {
+        link_send(c, KIND_BULK, NULL, 0);
+    }
+    sti_frame_free(frame);
+}
+
+static void link_asking(void *arg, sti_link link, sti_frame *frame)
+{
+    channel *c = arg;
+    const double at = bench_wall();
+    (void)link;
+    if (frame->header.kind == KIND_PING) {
+        int i = c->pings++ - WARM_UP;
+        c->samples[i < 0 ? 0 : i] = at - c->started;
+    }
+    if (frame->header.kind == KIND_PING && c->pings < PINGS + WARM_UP) {
+        c->started = bench_wall();
+        link_send(c, KIND_PING, frame->payload, PING_BYTES);
+    } else {
+        set_done(c);
+    }
+    sti_frame_free(frame);
+}
+
+static void link_open(channel *c, const char *url,
+                      void (*received)(void *, sti_link, sti_frame *))
+{
+    const sti_net_options options = {.listen_url = url,
+                                     .arg = c,
+                                     .events = {.received = received}};
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    transport_must(sti_net_open(&options, &c->net) == STRADS_OK,
+                   strads_error_text());
+}
+
+static void link_serve(channel *c, const char *path, int tell)
+{
+    char url[160];
+    transport_make_url(url, path, 0);
+    link_open(c, url, link_serving);
+    transport_tell_port(
+        tell, path != NULL ? 0 : atoi(strrchr(sti_net_url(c->net), ':') + 1));
+}
+
+static void link_dial(channel *c, const char *path, int port)
+{
+    char url[160];
+    transport_make_url(url, path, port);
+    link_open(c, "", link_asking);
+    transport_must(sti_net_dial(c->net, url, 5000000000, &c->link) == STRADS_OK,
+                   strads_error_text());
+    link_send(c, STI_KIND_HELLO, NULL, 0);
+    wait_done(c);
+}
+
+static void link_answer(const method *m, channel *c, char *buffer)
+{
+    (void)m;
+    (void)buffer;
+    wait_done(c); /* never: the callbacks work until this process is ended */
+}
+
+static void link_ask(const method *m, channel *c, char *buffer, double *figures)
+{
+    static double samples[PINGS];
+    (void)m;
+    c->samples = samples;
+    c->started = bench_wall();
+    link_send(c, KIND_PING, buffer, PING_BYTES);
+    wait_done(c);
+    figures[0] = 1e6 * bench_median(samples, PINGS);
+    for (int size = 0; size < 2; size++) {
+        double start = bench_wall();
+        for (int i = 0; i < transport_bulk_count[size]; i++)
+            link_send(c, KIND_BULK, buffer, transport_bulk_bytes[size]);
+        wait_done(c);
+        figures[1 + size] = 1e-9 * (double)transport_bulk_bytes[size] *
+                            transport_bulk_count[size] / (bench_wall() - start);
+    }
+}
+
+const method transport_link = {.name = "link",
+                               .serve = link_serve,
+                               .dial = link_dial,
+                               .answer = link_answer,
+                               .ask = link_ask};
