@@ -1,6 +1,6 @@
-/* tests/journal_place.h - where a journal lies, a directory or a disk in memory,
- * and what a shard does with it. What is not told to fail must not: it is
- * asserted. */
+/* tests/journal_place.h - where a journal lies, in a directory or on a disk in
+ * memory, and what a shard does with it. What is not told to fail must not: it
+ * is asserted. */
 #ifndef TESTS_JOURNAL_PLACE_H
 #define TESTS_JOURNAL_PLACE_H
 
