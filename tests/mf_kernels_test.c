@@ -76,9 +76,10 @@ static double run(trial *t, mf_kernel kernel, size_t n, bool pairs)
     return kernel(t->rating, n, &step);
 }
 
-static void plain_pairs(const mf_rating *x, const double *e, const mf_step *s)
+static void plain_pairs(const mf_rating *x, const double *e, size_t n,
+                        const mf_step *s)
 {
-    for (size_t j = 0; j < MF_BATCH; j += 2)
+    for (size_t j = 0; j < n; j += 2)
         for (uint32_t k = 0; k < s->stride; k++) {
             float *p = &s->p[x[j].user * s->stride + k];
             float *q = &s->q[x[j].item * s->stride + k];
@@ -94,9 +95,10 @@ static void plain_pairs(const mf_rating *x, const double *e, const mf_step *s)
 static double plain(const mf_rating *x, size_t n, const mf_step *s)
 {
     double loss = 0;
-    for (size_t at = 0; at < n; at += MF_BATCH) {
-        size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
+    for (size_t at = 0, m; at < n; at += m) {
+        const size_t most = s->stride <= 64 ? 16 : at < s->paired ? 2 : 1;
         double e[MF_BATCH];
+        m = n - at < most ? n - at : most;
         for (size_t j = 0; j < m; j++) {
             e[j] = (double)x[at + j].value;
             for (uint32_t k = 0; k < s->stride; k++)
@@ -105,7 +107,7 @@ static double plain(const mf_rating *x, size_t n, const mf_step *s)
             loss += e[j] * e[j];
         }
         if (at < s->paired) {
-            plain_pairs(x + at, e, s);
+            plain_pairs(x + at, e, m, s);
             continue;
         }
         for (size_t j = 0; j < m; j++) {
@@ -149,7 +151,8 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 Test(mf_kernels, the_portable_loop_does_what_is_written_above_it)
 {
     for (size_t k = 0; k < LENGTHS; k++)
-        compare(48, mf_kernel_portable, plain, lengths[k]);
+        for (uint32_t stride = 48; stride <= 80; stride += MF_LANES)
+            compare(stride, mf_kernel_portable, plain, lengths[k]);
 }
 
 Test(mf_kernels, avx512_agrees_with_the_portable_loop_at_every_width)

@@ -1,6 +1,8 @@
 /* The portable inner loop, and the choice among all of them. */
 #include "mf_kernels.h"
 
+#include <stdbool.h>
+
 #include <strads/version.h>
 
 static void move(float *restrict p, float *restrict q, float g,
@@ -36,15 +38,25 @@ static float *item_row(const mf_step *step, mf_rating x)
     return step->q + (size_t)x.item * step->stride;
 }
 
+/* How many ratings are a batch, with those that are left. */
+static size_t batch_of(const mf_step *step, bool paired, size_t left)
+{
+    const size_t most =
+        step->stride <= MF_SHORT ? (size_t)MF_BATCH : 1 + (size_t)paired;
+
+    return left < most ? left : most;
+}
+
 double mf_kernel_portable(const mf_rating *rating, size_t n,
                           const mf_step *step)
 {
     double loss = 0;
 
-    for (size_t at = 0; at < n; at += MF_BATCH) {
-        const size_t m = n - at < MF_BATCH ? n - at : MF_BATCH;
+    for (size_t at = 0, m; at < n; at += m) {
+        const bool paired = at < step->paired;
         const mf_rating *x = rating + at;
         float g[MF_BATCH];
+        m = batch_of(step, paired, n - at);
         for (size_t k = 0; k < m; k++) {
             const float e =
                 x[k].value - mf_dot(user_row(step, x[k]), item_row(step, x[k]),
@@ -52,8 +64,8 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
             loss += (double)e * (double)e;
             g[k] = step->size * e;
         }
-        if (at < step->paired)
-            for (size_t k = 0; k < MF_BATCH; k += 2)
+        if (paired)
+            for (size_t k = 0; k < m; k += 2)
                 move_pair(user_row(step, x[k]), item_row(step, x[k]),
                           item_row(step, x[k + 1]), g + k, step);
         else

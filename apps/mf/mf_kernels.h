@@ -13,8 +13,12 @@ typedef struct mf_rating {
     float value;
 } mf_rating;
 
-/* How many ratings are predicted before their rows are updated. */
-enum { MF_BATCH = 16, MF_LANES = 16, MF_ALIGN = 64 };
+enum {
+    MF_BATCH = 16, /* ratings of short rows that are predicted at once */
+    MF_SHORT = 64, /* the most floats of a short row */
+    MF_LANES = 16,
+    MF_ALIGN = 64
+};
 
 typedef struct mf_step {
     float *p, *q; /* rows of `stride` floats, a multiple of MF_LANES, at
@@ -28,7 +32,7 @@ typedef struct mf_step {
     size_t ahead_bytes;
 } mf_step;
 
-/* For each rating (u, i, r), MF_BATCH of them at a time:
+/* For each rating (u, i, r), a batch of them at a time:
  *     e = r - p_u'q_i           for all of the batch, then, one by one,
  *     p_u, q_i = decay p_u + size e q_i, decay q_i + size e p_u
  * (Gemulla et al. 2011, with the penalty of a row by its ratings). A pair, a
@@ -36,7 +40,10 @@ typedef struct mf_step {
  * user's is read and written half as often:
  *     p_u = decay^2 p_u + size (e_i q_i + e_j q_j)
  *     q_i, q_j = decay q_i + size e_i p_u, decay q_j + size e_j p_u
- * Returns sum e^2. */
+ * Of short rows MF_BATCH ratings are a batch: adding up what is in the lanes
+ * costs least for all of them together. Longer rows come from the second cache
+ * and are to be read once: a pair is a batch of its own, and so is a single
+ * rating. Returns sum e^2. */
 typedef double (*mf_kernel)(const mf_rating *rating, size_t n,
                             const mf_step *step);
 

@@ -1,5 +1,5 @@
-/* The inner loop for AVX-512. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* The inner loop for AVX-512: short rows, and the choice by length. The build
+ * compiles this file for such processors; it is entered on them alone. */
 #include "mf_kernels.h"
 
 #ifndef __AVX512F__
@@ -12,45 +12,22 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
 
 #else
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "mf_kernels_vectors.h"
 
-enum { PAIR = 2 };
-
-/* Three levels of a tree that adds up the lanes of sixteen vectors at once and
- * leaves sum j in lane j. */
+/* With add_2 the levels of a tree that adds up the lanes of sixteen vectors at
+ * once and leaves sum j in lane j. */
 INLINE __m512 add_1(__m512 a, __m512 b)
 {
     return _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
-}
-
-INLINE __m512 add_2(__m512 a, __m512 b)
-{
-    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
-
-    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
-                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
 }
 
 INLINE __m512 add_4(__m512 a, __m512 b)
 {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88),
                          _mm512_shuffle_f32x4(a, b, 0xdd));
-}
-
-INLINE float *user_row(const mf_step *s, const mf_rating *x,
-                       const uint32_t vectors)
-{
-    return s->p + (size_t)x->user * vectors * MF_LANES;
-}
-
-INLINE float *item_row(const mf_step *s, const mf_rating *x,
-                       const uint32_t vectors)
-{
-    return s->q + (size_t)x->item * vectors * MF_LANES;
 }
 
 /* p_u q_i, lane by lane, of `each` ratings by one user; sums are products. */
@@ -134,17 +111,6 @@ INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
     }
 }
 
-/* The item's row, which is in the second cache, is wanted in the first one. */
-INLINE void fetch_item(const mf_step *s, const mf_rating *x,
-                       const uint32_t vectors)
-{
-    const float *q = item_row(s, x, vectors);
-
-#pragma GCC unroll 8
-    for (uint32_t v = 0; v < vectors; v++)
-        _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
-}
-
 /* A whole batch, of pairs if `each` is 2; `next` is the one after it. Items of
  * that one are asked for between this one's updates, which leave the memory's
  * paths free. */
@@ -185,32 +151,10 @@ INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
     return e;
 }
 
-/* What is to come from memory while a cell is worked on: so much a batch. */
-typedef struct ahead {
-    const char *at, *end;
-    size_t lines; /* a batch */
-} ahead;
-
-INLINE ahead ahead_of(const mf_step *s, size_t n)
-{
-    const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
-    const size_t lines = (s->ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
-
-    return (ahead){.at = s->ahead,
-                   .end = s->ahead + lines * MF_ALIGN,
-                   .lines = batches ? (lines + batches - 1) / batches : 0};
-}
-
-INLINE void fetch_ahead(ahead *a)
-{
-    for (size_t k = 0; k < a->lines && a->at < a->end; k++, a->at += MF_ALIGN)
-        _mm_prefetch(a->at, _MM_HINT_T1);
-}
-
 /* Pairs and single ratings have a loop each: with a branch in one loop the
  * compiler keeps more in memory. */
-INLINE double pass(const mf_rating *rating, size_t n, const mf_step *given,
-                   const uint32_t vectors)
+INLINE double pass_short(const mf_rating *rating, size_t n,
+                         const mf_step *given, const uint32_t vectors)
 {
     const mf_step step = *given; /* which no store can be taken to change */
     ahead a = ahead_of(&step, n);
@@ -238,31 +182,19 @@ INLINE double pass(const mf_rating *rating, size_t n, const mf_step *given,
     return (double)_mm512_reduce_add_ps(loss);
 }
 
-#define DEFINE_KERNEL(vectors)                                   \
+#define SHORT(vectors)                                           \
     static double kernel_##vectors(const mf_rating *x, size_t n, \
                                    const mf_step *s)             \
     {                                                            \
-        return pass(x, n, s, vectors);                           \
+        return pass_short(x, n, s, vectors);                     \
     }
-DEFINE_KERNEL(1)
-DEFINE_KERNEL(2)
-DEFINE_KERNEL(3)
-DEFINE_KERNEL(4)
-DEFINE_KERNEL(5)
-DEFINE_KERNEL(6)
-DEFINE_KERNEL(7)
-DEFINE_KERNEL(8)
-
-static double kernel_any(const mf_rating *x, size_t n, const mf_step *s)
-{
-    return pass(x, n, s, s->stride / MF_LANES);
-}
-
+SHORT(1)
+SHORT(2)
+SHORT(3)
+SHORT(4)
 mf_kernel mf_kernel_avx512(uint32_t stride)
 {
-    static const mf_kernel kernel[] = {kernel_any, kernel_1, kernel_2,
-                                       kernel_3,   kernel_4, kernel_5,
-                                       kernel_6,   kernel_7, kernel_8};
+    static const mf_kernel kernel[] = {kernel_1, kernel_2, kernel_3, kernel_4};
     const uint32_t vectors = stride / MF_LANES;
 
     if (!__builtin_cpu_supports("avx512f") ||
@@ -270,7 +202,8 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
         !__builtin_cpu_supports("avx512vl") ||
         !__builtin_cpu_supports("avx512bw"))
         return NULL;
-    return kernel[vectors < sizeof(kernel) / sizeof(kernel[0]) ? vectors : 0];
+    return stride <= MF_SHORT ? kernel[vectors - 1]
+                              : mf_kernel_long_avx512(vectors);
 }
 
 #endif
