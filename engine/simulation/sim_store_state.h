@@ -71,6 +71,9 @@ void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time);
 /* What a role, or a call of its workers, asked for. */
 void sti_sim_store_apply(sti_sim_store *sim, sti_address role);
 
+/* Gives back what an item that is not carried out has with it. */
+void sti_sim_store_drop(const sti_sim_item *item);
+
 /* How long a time is on a node, which may be slow. */
 uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
                                uint64_t ns);
