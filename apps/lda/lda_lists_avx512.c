@@ -1,0 +1,216 @@
+/* Drawing topics for AVX-512 where documents' counts are lists. */
+#include "lda_kernels.h"
+
+#ifdef __AVX512F__
+
+#include "lda_vectors.h"
+
+enum { LISTED = 16 }; /* lines of a list that are summed up at once */
+
+/* ---- alpha_k q_k --------------------------------------------------------- */
+
+/* The topic at u in [0, mass) of alpha_k q_k; K or more: none, by rounding. */
+static uint32_t draw_smooth(const lda_site *s, float u)
+{
+    const uint32_t groups = (s->padded / LDA_LANES + LDA_LANES - 1) / LDA_LANES;
+    __m512 p = _mm512_setzero_ps();
+
+    for (uint32_t g = 0; g < groups; g++)
+        p = _mm512_add_ps(p, _mm512_loadu_ps(s->sums + g * LDA_LANES));
+    uint32_t at = lane_of(prefix(p), &u);
+    for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
+         at += LDA_LANES)
+        u -= s->sums[at];
+    const uint32_t k = at * LDA_LANES;
+    if (k >= s->padded)
+        return s->topics;
+    p = _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), _mm512_loadu_ps(s->q + k));
+    return k + lane_of(prefix(p), &u);
+}
+
+static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
+{
+    uint32_t k;
+
+    do
+        k = draw_smooth(s, lda_uniform(s) * s->mass);
+    while (k >= s->topics || k == from);
+    return k;
+}
+
+/* ---- n_dk q_k ------------------------------------------------------------ */
+
+/* A list as it is summed up. */
+typedef struct listed {
+    __m512 p; /* running sums over the lanes of all lines together */
+    float sum;
+} listed;
+
+/* Adds sixteen topics of a list but for the own one, and says which that is. */
+INLINE uint32_t add_line(const lda_site *s, const uint32_t *line, __m512i own,
+                         __m512 *p)
+{
+    const __m512i x = _mm512_loadu_si512(line);
+    const __m512i k = _mm512_and_si512(x, _mm512_set1_epi32(0xFFFF));
+    const __mmask16 is_own = _mm512_cmpeq_epi32_mask(k, own);
+    const __m512 n = _mm512_cvtepi32_ps(_mm512_srli_epi32(x, 16));
+    const __m512 q = gather((__mmask16)~is_own, k, s->q);
+
+    *p = _mm512_add_ps(*p, _mm512_mul_ps(n, q));
+    return is_own;
+}
+
+/* Without the token's own topic, whose place is found. vectors: known to the
+ * compiler, or 0 and sums go to s->scratch. */
+INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
+                       lda_change *c, __m512 sum[LISTED],
+                       const uint32_t vectors)
+{
+    const __m512i own = _mm512_set1_epi32((int)c->from);
+    __m512 p = _mm512_setzero_ps();
+    uint64_t found[LISTED / 4] = {0};
+
+#pragma GCC unroll 16
+    for (uint32_t v = 0; v < vectors; v++) {
+        const uint64_t is_own = add_line(s, list + v * LDA_LANES, own, &p);
+        sum[v] = p;
+        found[v / 4] |= is_own << (v % 4 * LDA_LANES);
+    }
+#pragma GCC unroll 4
+    for (uint32_t f = 0; f < vectors; f += 4) {
+        if (found[f / 4])
+            c->from_at =
+                f * LDA_LANES + (uint32_t)__builtin_ctzll(found[f / 4]);
+    }
+    for (uint32_t v = 0; vectors == 0 && v < lines; v++) {
+        const uint32_t is_own = add_line(s, list + v * LDA_LANES, own, &p);
+        _mm512_storeu_ps(s->scratch + v * LDA_LANES, p);
+        const uint32_t at =
+            v * LDA_LANES + (uint32_t)__builtin_ctz(1U << LDA_LANES | is_own);
+        c->from_at = is_own ? at : c->from_at;
+    }
+    p = prefix(p);
+    return (listed){p, lane_at(p, 15)};
+}
+
+INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
+                        __m512 p, float u, const __m512 sum[LISTED],
+                        lda_change *c, const uint32_t vectors)
+{
+    const uint32_t lane = lane_of(p, &u);
+    const __m512 vu = _mm512_set1_ps(u);
+    const uint32_t n = vectors ? vectors : lines;
+    __m512i rank = _mm512_setzero_si512();
+
+#pragma GCC unroll 16
+    for (uint32_t v = 0; v < n; v++)
+        rank =
+            count_at_most(rank,
+                          vectors ? sum[v]
+                                  : _mm512_loadu_ps(s->scratch + v * LDA_LANES),
+                          vu);
+    const uint32_t line = count_at(rank, lane);
+    if (line >= n || list[line * LDA_LANES + lane] >> 16 == 0)
+        return false;
+    c->to_at = line * LDA_LANES + lane;
+    c->to = list[c->to_at] & 0xFFFF;
+    return true;
+}
+
+static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
+{
+    const __m512i low = _mm512_set1_epi32(0xFFFF);
+    const __m512i want = _mm512_set1_epi32((int)topic);
+
+    for (uint32_t at = 0; at < used; at += LDA_LANES) {
+        __mmask16 m = _mm512_cmpeq_epi32_mask(
+            _mm512_and_si512(_mm512_loadu_si512(list + at), low), want);
+        if (m)
+            return at + (uint32_t)__builtin_ctz((uint32_t)m);
+    }
+    return -1;
+}
+
+INLINE void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
+                          uint16_t *z, const uint32_t vectors)
+{
+    lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
+    const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
+    __m512 sum[LISTED];
+    const listed l = sum_list(s, list, lines, &c, sum, vectors);
+    const lda_own own = lda_own_of(s, list, &c);
+
+    for (;;) {
+        const float u = lda_uniform(s) * (own.weight + l.sum + own.smooth);
+        if (__builtin_expect(u < own.weight, 1))
+            return;
+        if (u - own.weight >= l.sum) {
+            c.to = draw_smooth_other(s, c.from);
+            break;
+        }
+        if (pick_listed(s, list, lines, l.p, u - own.weight, sum, &c, vectors))
+            break;
+    }
+    if (c.to == c.from)
+        return;
+    if (c.to_at < 0)
+        c.to_at = place_in(list, *used, c.to);
+    *z = (uint16_t)c.to;
+    lda_change_list(s, list, used, c);
+    lda_move(s, c.from, c.to);
+}
+
+INLINE void fetch_list(const lda_documents *documents, uint32_t d)
+{
+    const char *list = (const char *)(documents->list +
+                                      (uint64_t)documents->line[d] * LDA_LANES);
+
+    for (uint32_t at = 0; at < documents->used[d]; at += LDA_LANES)
+        _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T0);
+}
+
+void lda_draw_lists(lda_site *shared, const lda_documents *documents,
+                    const lda_tokens *tokens)
+{
+    lda_site here = *shared, *s = &here;
+    const uint64_t n = tokens->n;
+
+    for (uint64_t i = 0; i < n; i++) {
+        const uint32_t d = tokens->document[i];
+        const uint64_t next = i + AHEAD < n ? i + AHEAD : n - 1;
+        fetch_list(documents, tokens->document[next]);
+        uint32_t *list =
+            documents->list + (uint64_t)documents->line[d] * LDA_LANES;
+        uint32_t *used = &documents->used[d];
+        uint16_t *z = &tokens->topic[i];
+        switch ((*used + LDA_LANES - 1) / LDA_LANES) {
+#define CASE(v)                             \
+    case v:                                 \
+        token_in_list(s, list, used, z, v); \
+        break
+        case 0:
+            CASE(1);
+            CASE(2);
+            CASE(3);
+            CASE(4);
+            CASE(5);
+            CASE(6);
+            CASE(7);
+            CASE(8);
+            CASE(9);
+            CASE(10);
+            CASE(11);
+            CASE(12);
+            CASE(13);
+            CASE(14);
+            CASE(15);
+            CASE(16);
+#undef CASE
+        default:
+            token_in_list(s, list, used, z, 0);
+        }
+    }
+    *shared = here;
+}
+
+#endif

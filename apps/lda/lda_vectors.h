@@ -1,0 +1,93 @@
+/* What the inner loops for AVX-512 share. Only files that are compiled for such
+ * processors include this. */
+#ifndef LDA_VECTORS_H
+#define LDA_VECTORS_H
+
+#include <immintrin.h>
+
+#include "lda_kernels.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { AHEAD = 6 }; /* tokens that documents are fetched before */
+
+/* Draw all tokens of a word anew, in documents that are rows, and lists. */
+void lda_draw_rows(lda_site *site, const lda_documents *documents,
+                   const lda_tokens *tokens);
+void lda_draw_lists(lda_site *site, const lda_documents *documents,
+                    const lda_tokens *tokens);
+
+/* Running sums over the lanes, by 1, 2, 4 and 8 places. */
+INLINE __m512 prefix(__m512 p)
+{
+    const __m512i zero = _mm512_setzero_si512();
+
+#define STEP(by)                                                               \
+    p = _mm512_add_ps(p, _mm512_castsi512_ps(                                  \
+                             _mm512_alignr_epi32(_mm512_castps_si512(p), zero, \
+                                                 16 - (by))))
+    STEP(1);
+    STEP(2);
+    STEP(4);
+    STEP(8);
+#undef STEP
+    return p;
+}
+
+/* Without optimisation gcc's gather is a macro with a conversion of its own. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+/* from[at] in the lanes of `mask`, the others 0. */
+INLINE __m512 gather(__mmask16 mask, __m512i at, const float *from)
+{
+    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, at, from, 4);
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+INLINE float lane_at(__m512 p, uint32_t lane)
+{
+    return _mm512_cvtss_f32(
+        _mm512_permutexvar_ps(_mm512_set1_epi32((int)lane), p));
+}
+
+/* The first lane whose running sum is above u, and u less what is before. */
+INLINE uint32_t lane_of(__m512 p, float *u)
+{
+    const __m512 all = _mm512_set1_ps(*u);
+    uint32_t lane =
+        (uint32_t)__builtin_popcount(_mm512_cmp_ps_mask(p, all, _CMP_LE_OQ));
+
+    lane = lane > 15 ? 15 : lane;
+    const __m512 before =
+        _mm512_maskz_permutexvar_ps(lane ? 0xFFFF : 0,
+                                    _mm512_set1_epi32((int)lane - 1), p);
+    *u = _mm512_cvtss_f32(_mm512_sub_ps(all, before));
+    return lane;
+}
+
+INLINE __m512i lane_numbers(void)
+{
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                             15);
+}
+
+/* One more in the lanes where the sum is at most u. */
+INLINE __m512i count_at_most(__m512i n, __m512 sums, __m512 u)
+{
+    return _mm512_mask_add_epi32(n, _mm512_cmp_ps_mask(sums, u, _CMP_LE_OQ), n,
+                                 _mm512_set1_epi32(1));
+}
+
+INLINE uint32_t count_at(__m512i n, uint32_t lane)
+{
+    return (uint32_t)_mm512_cvtsi512_si32(
+        _mm512_permutexvar_epi32(_mm512_set1_epi32((int)lane), n));
+}
+
+#endif
