@@ -45,6 +45,7 @@ static void expect_best(double cost, double curvature, double m, double first)
     const double best =
         best_by_bisection(cost, curvature, m - curvature * first, 0);
     svm_entropy x = {.cost = cost,
+                     .stride = 1,
                      .curvature = curvature,
                      .part = first,
                      .u = first > 0 ? log(first / (cost - first)) : 0};
@@ -77,6 +78,7 @@ Test(svm_entropy, one_visit_never_lowers_the_dual)
             for (int m = 0; m < 7; m++) {
                 const double was = .2 * costs[c], by = curvatures[q];
                 svm_entropy x = {.cost = costs[c],
+                                 .stride = 1,
                                  .curvature = by,
                                  .m = pulls[m],
                                  .part = was,
@@ -111,6 +113,7 @@ Test(svm_entropy, a_sum_over_rows_is_that_of_their_duals)
 
     for (int i = 0; i < 5000; i++) {
         svm_entropy x = {.cost = i % 1700 < 1500 ? 1 : 1 + i % 3,
+                         .stride = 1,
                          .curvature = .5,
                          .m = 12 * sin(i)};
         for (int visit = 0; visit < 1 + i % 3; visit++)
@@ -120,4 +123,112 @@ Test(svm_entropy, a_sum_over_rows_is_that_of_their_duals)
     }
     cr_expect_float_eq(svm_entropy_total(&sum), expected, 1e-10 * expected);
     cr_expect_float_eq(svm_entropy_total(&sum), expected, 1e-10 * expected);
+}
+
+/* ---- several rows at once ---------------------------------------------- */
+
+/* Rows on all sides of each other, first visits among them. */
+static svm_entropies some_rows(uint32_t n, uint32_t draw)
+{
+    svm_entropies x = {.gap = -1, .dual = -1};
+
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t at = 8 * draw + k;
+        const double a = at % 5 ? .5 + .499999 * sin(at * 1.7) : 0;
+        x.cost[k] = at % 3 ? 1 : .25;
+        x.curvature[k] = 2 + 2 * cos(at);
+        x.m[k] = (at % 7 ? 3 : 40) * sin(at * 2.3);
+        x.part[k] = x.cost[k] * a;
+        x.u[k] = a > 0 ? log(a / (1 - a)) : 0;
+    }
+    return x;
+}
+
+/* What is solved for u: 0 where the row is best alone. */
+static double off_by(const svm_entropies *x, uint32_t k, double was, double u)
+{
+    return x->curvature[k] * (x->cost[k] * svm_logistic(u) - was) + x->m[k] + u;
+}
+
+/* Each row is nearer to its best by what it should be, and what is told of all
+ * of them is what their formulas say. */
+static void expect_moved(svm_entropy_move *move, uint32_t n, uint32_t draw)
+{
+    const svm_entropies was = some_rows(n, draw);
+    svm_entropies x = was;
+    double gap = 0, dual = 0;
+
+    move(n, &x);
+    for (uint32_t k = 0; k < n; k++) {
+        const bool first = was.part[k] == 0;
+        const double from = first ? -was.m[k] : was.u[k];
+        const double before = off_by(&was, k, was.part[k], from);
+        const double after = off_by(&was, k, was.part[k], x.u[k]);
+        const double left = fabs(after) / fmin(fabs(before), 1);
+        cr_expect(left < .2001 || fabs(after) < 1e-14 * fabs(was.m[k]),
+                  "row %u of %u, draw %u: %g of %g", k, n, draw, after, before);
+        cr_expect_float_eq(x.part[k], x.cost[k] * svm_logistic(x.u[k]),
+                           1e-14 * x.cost[k]);
+        dual += svm_entropy_dual(x.cost[k], x.part[k]);
+        gap += first ? svm_entropy_loss(was.cost[k], was.m[k])
+                     : svm_entropy_gap(was.cost[k], was.part[k] / was.cost[k],
+                                       from, was.m[k]);
+    }
+    cr_expect_float_eq(x.gap, gap, 1e-12 * (1 + gap));
+    cr_expect_float_eq(x.dual, dual, 1e-12 * (1 + dual));
+}
+
+Test(svm_entropy, rows_that_move_together_come_near_their_best)
+{
+    for (uint32_t n = 1; n <= SVM_ENTROPY_ROWS; n++)
+        for (uint32_t draw = 0; draw < 500; draw++) {
+            expect_moved(svm_entropy_move_portable, n, draw);
+            if (svm_entropy_avx512())
+                expect_moved(svm_entropy_avx512(), n, draw);
+        }
+}
+
+/* D of n rows that are all alike, each with `part`. */
+static double dual_of_alike(uint32_t n, double cost, double curvature,
+                            double part)
+{
+    return n * svm_entropy_dual(cost, part) -
+           curvature / 2 * n * part * n * part;
+}
+
+/* As many as may be moved together, all alike: the worst that they can be. */
+static void expect_ascent(svm_entropy_move *move, double k)
+{
+    const uint32_t n = svm_entropy_together(k);
+    const double cost = 2, curvature = k / cost;
+    svm_entropies x = {.gap = 0};
+    double before = -INFINITY;
+
+    for (int visit = 0; visit < 300; visit++) {
+        for (uint32_t i = 0; i < n; i++) {
+            x.cost[i] = cost;
+            x.curvature[i] = curvature;
+            x.m[i] = curvature * n * x.part[0];
+        }
+        move(n, &x);
+        const double dual = dual_of_alike(n, cost, curvature, x.part[0]);
+        cr_expect_geq(dual, before - 1e-14, "%u rows of k %g: %g", n, k,
+                      dual - before);
+        before = dual;
+    }
+    cr_expect_float_eq(x.part[0], best_by_bisection(cost, n * curvature, 0, 0),
+                       1e-9);
+}
+
+Test(svm_entropy, rows_that_are_all_alike_ascend_together)
+{
+    static const double most[] = {1e-3, .3, .5, .999, 1.001, 1.9, 3, 4};
+
+    for (int i = 0; i < 8; i++) {
+        expect_ascent(svm_entropy_move_portable, most[i]);
+        if (svm_entropy_avx512())
+            expect_ascent(svm_entropy_avx512(), most[i]);
+    }
+    cr_expect_eq(svm_entropy_together(4.1), 1);
+    cr_expect_eq(svm_entropy_together(0), SVM_ENTROPY_ROWS);
 }

@@ -100,59 +100,33 @@ static group group_at(const strads_task *task, uint32_t place)
 /* What a partition's visits need beside its local state. */
 typedef struct visit {
     svm_local *local;
-    double safety;           /* s */
-    double steep;            /* a fall that lets a row rest */
-    double worst;            /* the steepest rise so far */
-    double part;             /* the group's rows' part of D, */
-    double gap;              /* and of the gap as it was found; */
-    svm_entropy_sum entropy; /* what part is yet to have */
-    uint64_t entries;        /* those of them that do not rest, */
-    bool all_rest;           /* if any */
+    double safety;    /* s */
+    double steep;     /* a fall that lets a row rest */
+    double worst;     /* the steepest rise so far */
+    double part;      /* the group's rows' part of D, */
+    double gap;       /* and of the gap as it was found; */
+    uint64_t entries; /* those of them that do not rest, */
+    bool all_rest;    /* if any */
     uint64_t visits, inside, crossed;
 } visit;
-
-/* The b that is best for a row alone, or near it, and what it was told of the
- * gap before that. */
-static double best_of(visit *v, svm_sample *x, double z)
-{
-    svm_local *local = v->local;
-
-    if (!svm_has_entropy(x)) {
-        const double best = svm_best(x, local->flat, v->safety, x->b, z);
-        v->gap += svm_gap_at(x, local->flat, x->b, z);
-        v->part += svm_dual_at(x, local->flat, best);
-        return best;
-    }
-    svm_entropy row = {.cost = x->cost,
-                       .curvature = v->safety * x->square,
-                       .m = x->target * z,
-                       .part = x->target * x->b,
-                       .u = x->u};
-    svm_entropy_ascend(&row);
-    svm_entropy_add(&v->entropy, &row);
-    v->gap += row.gap;
-    x->u = row.u;
-    return x->target * row.part;
-}
 
 /* One row to its best b. */
 static void ascend(visit *v, svm_sample *x, const linear_column *row, double z)
 {
-    const double best = best_of(v, x, z);
+    const svm_local *local = v->local;
+    const double best = svm_best(x, local->flat, v->safety, x->b, z);
 
+    v->gap += svm_gap_at(x, local->flat, x->b, z);
+    v->part += svm_dual_at(x, local->flat, best);
     if (best != x->b)
-        svm_add(v->local, row, v->safety * (best - x->b), v->local->w);
+        svm_add(local, row, v->safety * (best - x->b), local->w);
     x->b = best;
 }
 
-static void visit_group(visit *v, const group *g)
+static void visit_rows(visit *v, const group *g)
 {
     const svm_local *local = v->local;
 
-    v->gap = v->part = 0;
-    v->entropy = (svm_entropy_sum){0};
-    v->entries = 0;
-    v->all_rest = true;
     for (uint64_t i = g->begin; i < g->end; i++) {
         svm_sample *x = &g->sample[i];
         const linear_column row = svm_row_of(g->share, i);
@@ -178,7 +152,80 @@ static void visit_group(visit *v, const group *g)
             v->all_rest = false;
         }
     }
-    v->part += svm_entropy_total(&v->entropy);
+}
+
+/* ---- a group of the logistic loss -------------------------------------- */
+
+/* How many of its rows move together. Those without weight do not move. */
+static uint32_t together(const visit *v, const group *g)
+{
+    double most = 0;
+
+    for (uint64_t i = g->begin; i < g->end; i++)
+        most = svm_larger(most, g->sample[i].square * g->sample[i].cost);
+    return svm_entropy_together(v->safety * most);
+}
+
+/* Rows begin .. end - 1. */
+static void move_together(visit *v, const group *g, uint64_t begin,
+                          uint64_t end)
+{
+    const svm_local *local = v->local;
+    linear_column row[SVM_ENTROPY_ROWS];
+    svm_sample *sample[SVM_ENTROPY_ROWS];
+    svm_entropies rows;
+    uint32_t n = 0;
+
+    for (uint64_t i = begin; i < end; i++) {
+        svm_sample *x = &g->sample[i];
+        if (!svm_has_entropy(x))
+            continue;
+        row[n] = svm_row_of(g->share, i);
+        sample[n] = x;
+        rows.cost[n] = x->cost;
+        rows.curvature[n] = v->safety * x->square;
+        rows.m[n] = x->target * svm_dot(local, &row[n], local->w);
+        rows.part[n] = x->target * x->b;
+        rows.u[n++] = x->u;
+    }
+    if (n == 0)
+        return;
+    local->move(n, &rows);
+    for (uint32_t k = 0; k < n; k++) {
+        svm_sample *x = sample[k];
+        const double b = x->target * rows.part[k];
+        if (b != x->b)
+            svm_add(local, &row[k], v->safety * (b - x->b), local->w);
+        x->b = b;
+        x->u = rows.u[k];
+        v->entries += row[k].n;
+    }
+    v->visits += n;
+    v->gap += rows.gap;
+    v->part += rows.dual;
+    v->all_rest = false;
+}
+
+/* By as equal numbers as there can be. */
+static void visit_entropies(visit *v, const group *g)
+{
+    const uint64_t n = g->end - g->begin;
+    const uint64_t most = together(v, g), times = (n + most - 1) / most;
+
+    for (uint64_t k = 0; k < times; k++)
+        move_together(v, g, g->begin + n * k / times,
+                      g->begin + n * (k + 1) / times);
+}
+
+static void visit_group(visit *v, const group *g)
+{
+    v->gap = v->part = 0;
+    v->entries = 0;
+    v->all_rest = true;
+    if (v->local->problem.loss == SVM_LOGISTIC)
+        visit_entropies(v, g);
+    else
+        visit_rows(v, g);
 }
 
 strads_err svm_update_ascend(strads_task *task)

@@ -114,6 +114,7 @@ typedef struct svm_local {
     uint64_t first_group; /* as svm_group_at counts */
     strads_range span;    /* of [columns + 1]: what it joins for its pool */
     const linear_kernels *kernels;
+    svm_entropy_move *move;
     double bias, flat;  /* B, and e of the loss */
     double level;       /* what x'w is counted from */
     svm_sample *sample; /* [rows] */

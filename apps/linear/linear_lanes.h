@@ -1,0 +1,83 @@
+/* Eight numbers at once, for files that are compiled for AVX-512: exp and log
+ * among others.
+ *
+ * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
+ * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series, where the
+ * argument is halved first when it is above sqrt(2). Both are within some units
+ * of the last place of libm's. */
+#ifndef LINEAR_LANES_H
+#define LINEAR_LANES_H
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+#include <stdint.h>
+
+enum { LINEAR_LANES = 8 };
+
+typedef __m512d linear_wide;
+
+/* 1 / k! from k = 13 down to 0. */
+static const double linear_exp_series[] = {1.6059043836821613e-10,
+                                           2.08767569878681e-09,
+                                           2.505210838544172e-08,
+                                           2.755731922398589e-07,
+                                           2.7557319223985893e-06,
+                                           2.48015873015873e-05,
+                                           1.984126984126984e-04,
+                                           1.388888888888889e-03,
+                                           8.333333333333333e-03,
+                                           4.1666666666666664e-02,
+                                           1.6666666666666666e-01,
+                                           .5,
+                                           1,
+                                           1};
+
+/* exp(-t) for t >= 0; 0 from some 708 on. */
+static inline linear_wide linear_exp_minus(linear_wide t)
+{
+    const linear_wide x = _mm512_max_pd(_mm512_sub_pd(_mm512_setzero_pd(), t),
+                                        _mm512_set1_pd(-708));
+    /* Added to 1.5 x 2^52 a number loses what is behind its point. */
+    const linear_wide big = _mm512_set1_pd(0x1.8p52);
+    const linear_wide k = _mm512_sub_pd(
+        _mm512_fmadd_pd(x, _mm512_set1_pd(1.4426950408889634), big), big);
+    linear_wide g =
+        _mm512_fmadd_pd(k, _mm512_set1_pd(-0x1.62e42fefa0000p-1), x);
+    g = _mm512_fmadd_pd(k, _mm512_set1_pd(-0x1.cf79abc9e3b39p-40), g);
+    linear_wide p = _mm512_set1_pd(linear_exp_series[0]);
+    for (int i = 1; i < 14; i++)
+        p = _mm512_fmadd_pd(p, g, _mm512_set1_pd(linear_exp_series[i]));
+    p = _mm512_scalef_pd(p, k);
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(t, _mm512_set1_pd(708),
+                                                  _CMP_LE_OQ),
+                               p);
+}
+
+/* log(1 + e) for 0 <= e <= 1. */
+static inline linear_wide linear_log_1p(linear_wide e)
+{
+    const __mmask8 high =
+        _mm512_cmp_pd_mask(e, _mm512_set1_pd(0.41421356237309503), _CMP_GT_OQ);
+    /* High: log 2 + log(1 + d), d = (e - 1) / 2 in (-.3, 0]. */
+    const linear_wide d =
+        _mm512_mask_mov_pd(e, high,
+                           _mm512_mul_pd(_mm512_sub_pd(e, _mm512_set1_pd(1)),
+                                         _mm512_set1_pd(.5)));
+    const linear_wide a = _mm512_div_pd(d, _mm512_add_pd(d, _mm512_set1_pd(2)));
+    const linear_wide a2 = _mm512_mul_pd(a, a);
+    linear_wide p = _mm512_set1_pd(2. / 23);
+    for (int k = 21; k >= 1; k -= 2)
+        p = _mm512_fmadd_pd(p, a2, _mm512_set1_pd(2. / k));
+    return _mm512_fmadd_pd(
+        p, a, _mm512_maskz_mov_pd(high, _mm512_set1_pd(0.6931471805599453)));
+}
+
+/* The first of `left` lanes. */
+static inline __mmask8 linear_lanes(uint64_t left)
+{
+    return (__mmask8)(left < LINEAR_LANES ? (1u << left) - 1 : 0xff);
+}
+
+#endif
+#endif
