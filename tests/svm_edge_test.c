@@ -209,19 +209,19 @@ Test(svm_edge, columns_of_very_different_scale_still_meet_the_bounds)
     lasso_design_free(&d);
 }
 
-/* Columns of 1e-8 and 1e8 beside others of 1, all of which matter to y. */
-static lasso_design unequal_columns(uint64_t rows, uint64_t cols, bool classes,
-                                    uint64_t seed)
+/* Columns of 1e-8 and 1e8, `many` of each, beside others of 1, all of which
+ * matter to y. */
+static lasso_design unequal_columns(uint64_t rows, uint64_t cols, uint64_t many,
+                                    bool classes, uint64_t seed)
 {
     const lasso_recipe recipe = {
         .rows = rows, .cols = cols, .seed = seed, .density = 1, .noise = 1};
     lasso_design d = classes ? svm_design_random(rows, cols, 1, seed)
                              : lasso_design_random(&recipe);
 
-    for (uint64_t i = 0; i < rows; i++) {
-        lasso_design_col(&d, 0)[i] *= 1e-8;
-        lasso_design_col(&d, 1)[i] *= 1e8;
-    }
+    for (uint64_t j = 0; j < 2 * many; j++)
+        for (uint64_t i = 0; i < rows; i++)
+            lasso_design_col(&d, j)[i] *= j % 2 ? 1e8 : 1e-8;
     return d;
 }
 
@@ -243,18 +243,22 @@ Test(svm_edge, losses_with_kinks_converge_on_columns_of_1e_minus_8_and_1e8)
                                          .epsilon = .1,
                                          .intercept = true}};
 
-    for (uint64_t seed = 1; seed <= 5; seed++)
+    for (uint64_t turn = 2; turn < 12; turn++)
         for (size_t k = 0; k < 4; k++) {
+            const uint64_t seed = turn / 2;
+            const uint64_t many = turn % 2 ? 2 * seed : 1; /* half of all */
             const strads_engine_options engine = {.workers = 1,
                                                   .partitions = 1 << seed % 3,
                                                   .deterministic = true,
                                                   .tolerance = 1e-6,
                                                   .max_rounds = 2000};
-            lasso_design d = unequal_columns(30 * seed, 4 * seed, k < 2, seed);
+            lasso_design d =
+                unequal_columns(30 * seed, 4 * seed, many, k < 2, seed);
             svm_fit fit = svm_fit_run(&d, &kinks[k], &engine);
             cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
-            cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%s, seed %d: gap %g",
-                         kinks[k].loss, (int)seed, fit.gap);
+            cr_expect_eq(fit.end, STRADS_END_CONVERGED,
+                         "%s, seed %d, %d columns of each: gap %g",
+                         kinks[k].loss, (int)seed, (int)many, fit.gap);
             cr_expect_leq(fabs(gap_of(&d, &kinks[k], &fit)), 1.01e-6);
             svm_fit_free(&fit);
             lasso_design_free(&d);
@@ -270,7 +274,7 @@ Test(svm_edge, a_tolerance_below_rounding_ends_a_fit_near_the_optimum)
 
     for (size_t k = 0; k < 2; k++) {
         const strads_svm_options options = {.loss = k ? "epsilon" : "hinge"};
-        lasso_design d = unequal_columns(60, 12, k == 0, 1);
+        lasso_design d = unequal_columns(60, 12, 1, k == 0, 1);
         svm_fit fit = svm_fit_run(&d, &options, &engine);
         cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
         cr_expect_eq(fit.end, STRADS_END_STOPPED);

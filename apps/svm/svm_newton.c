@@ -46,16 +46,16 @@ static double gradient_wanted(const svm_state *state, double tolerance)
 
 /* Where hardly a row of J has column i, only the penalty bends there, and a
  * step would lead as much too far as the column is large: one more row, an
- * average one, holds it. */
+ * average one, holds it. A firm step has one more row in all columns. */
 static void unpack(const svm_state *state, const double *least,
-                   const double *packed)
+                   const double *packed, bool firm)
 {
     const size_t n = state->columns + 1;
 
     for (size_t i = 0; i < n; i++) {
         double *line = state->matrix + i * n;
         memcpy(line, packed, (i + 1) * sizeof(double));
-        line[i] += line[i] < least[i] ? least[i] : 0;
+        line[i] += firm || line[i] < least[i] ? least[i] : 0;
         line[i] += i < svm_penalised(state);
         packed += i + 1;
     }
@@ -69,14 +69,16 @@ static double penalised_at(const strads_commit *commit, uint32_t j)
     return j < svm_penalised(state) ? commit->value[svm_place(state, j)] : 0;
 }
 
-/* The direction of the next step. */
-static void solve(strads_commit *commit, uint32_t n)
+/* A direction for the next step, -slope downhill by the quadratic model. */
+static void solve(strads_commit *commit, uint32_t n, bool firm)
 {
     svm_state *state = commit->state;
     const linear_kernels *kernels = linear_kernels_choose(0);
     double *d = state->direction;
 
-    unpack(state, commit->partial + n, commit->partial + 2 * n);
+    for (uint32_t j = 0; j < n; j++)
+        d[j] = commit->partial[j] - penalised_at(commit, j);
+    unpack(state, commit->partial + n, commit->partial + 2 * n, firm);
     linear_factor(kernels, n, state->matrix);
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
@@ -86,6 +88,21 @@ static void solve(strads_commit *commit, uint32_t n)
         state->along += d[j] * w;
         state->reach += j < svm_penalised(state) ? d[j] * d[j] : 0;
     }
+}
+
+/* Large columns of which J has fewer rows than there are columns are all but
+ * singular: the pivots that are left are the penalty's, or nothing but
+ * rounding, and so is the model. It tells, by more to gain than there is or by
+ * nothing. */
+static void find_direction(strads_commit *commit, uint32_t n)
+{
+    const svm_state *state = commit->state;
+
+    solve(commit, n, false);
+    if (!svm_loss_is_smooth(state->problem.loss) &&
+        (-state->slope <= ROUNDING * state->primal ||
+         -state->slope > state->primal))
+        solve(commit, n, true);
 }
 
 static void go(strads_commit *commit, uint32_t n)
@@ -111,7 +128,6 @@ strads_err svm_aggregate_curve(strads_commit *commit)
         return err;
     for (uint32_t j = 0; j < n; j++) {
         const double w = penalised_at(commit, j), other = commit->partial[j];
-        state->direction[j] = other - w;
         gradient += (other - w) * (other - w);
         if (j < svm_penalised(state)) {
             at.square += w * w;
@@ -126,7 +142,7 @@ strads_err svm_aggregate_curve(strads_commit *commit)
     if (state->gap > commit->tolerance * state->primal &&
         sqrt(gradient) > gradient_wanted(state, commit->tolerance) &&
         ++state->inner <= INNER_MAX) {
-        solve(commit, n);
+        find_direction(commit, n);
         state->blunt = -state->slope <= ROUNDING * state->primal;
         if (!state->blunt)
             go(commit, n);
