@@ -38,6 +38,7 @@ while read -r page; do
     [ "$(wc -l <out)" -le 45 ] || fail "$page --help is longer than a page"
     sed -n '/^Rarely needed/,$p' out | grep -o -e '--[a-z0-9-]*=' -e \
         '--[a-z0-9-]* (no)' | sed 's/[= ].*//' >>rare
+    grep -o -e '--[a-z0-9][a-z0-9-]*' out >>told || : # a list of commands
 done <commands
 sort -u rare -o rare
 [ "$(wc -l <rare)" -ge 18 ] || fail "rarely needed: $(cat rare)"
@@ -45,6 +46,15 @@ while read -r option; do
     grep -qF -e "\`$option" "$STRADS_SOURCE/docs/command.md" ||
         fail "docs/command.md does not tell of $option"
 done <rare
+# Pages tell of every option, and of none that no command has.
+sort -u told -o told
+while read -r option; do
+    grep -qE -e "$option([^a-z0-9-]|\$)" "$STRADS_SOURCE"/docs/*.md ||
+        fail "no page in docs/ tells of $option"
+done <told
+grep -oh -e '`--[a-z0-9][a-z0-9-]*' "$STRADS_SOURCE"/docs/*.md |
+    tr -d '`' | grep -vx -e --name | sort -u | comm -23 - told >gone
+[ ! -s gone ] || fail "pages tell of what no command has: $(cat gone)"
 gives 0 lasso train --help
 says out "--depth=D (0), --blocks=N (1)"
 # What is refused is not there.
