@@ -75,6 +75,23 @@ Test(linear_evaluate, wilsons_interval_stays_within_0_and_1)
     cr_expect_float_eq(all.high, 1, 1e-15);
 }
 
+/* 8 of 12 rows in both: J = 8 / 12, F1 = 16 / 20; and none, and all. */
+Test(linear_evaluate, f1_has_an_interval_where_it_is_0_or_1_too)
+{
+    const linear_interval some = linear_evaluate_f1(8, 9, 11);
+    const linear_interval none = linear_evaluate_f1(0, 4, 6);
+    const linear_interval all = linear_evaluate_f1(10, 10, 10);
+
+    cr_expect_float_eq(some.value, .8, 1e-15);
+    cr_expect(some.low > .4 && some.low < .8 && some.high > .8 &&
+              some.high < 1);
+    cr_expect_eq(none.value, 0);
+    cr_expect_float_eq(none.high, 2 * .2775 / 1.2775, 1e-4);
+    cr_expect_eq(all.value, 1);
+    cr_expect_float_eq(all.low, 2 * .7225 / 1.7225, 1e-4);
+    cr_expect(isnan(linear_evaluate_f1(0, 0, 0).value));
+}
+
 Test(linear_evaluate, the_area_is_the_share_of_pairs_in_order)
 {
     enum { N = 60 };

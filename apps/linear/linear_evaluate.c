@@ -148,15 +148,20 @@ linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares)
     return (linear_interval){mean, mean - reach, mean + reach};
 }
 
-/* F1 = 2 both / (given + rows): a row that is in both has an influence of 2 - 2
- * F1, one that is in either of -F1, over the denominator. */
+/* Of the rows that have the class or were given it a share J are both, and F1 =
+ * 2 J / (1 + J) rises with it. */
+static double f1_of(double share)
+{
+    return 2 * share / (1 + share);
+}
+
 linear_interval linear_evaluate_f1(uint64_t both, uint64_t given, uint64_t rows)
 {
-    const double all = (double)given + (double)rows, good = (double)both;
-    const double f1 = all > 0 ? 2 * good / all : NAN;
-    const double squares =
-        good * pow(2 - 2 * f1, 2) + (all - 2 * good) * f1 * f1;
-    const double reach = NORMAL_95 * sqrt(squares) / all;
+    const uint64_t either = given + rows - both;
+    const linear_interval share = linear_evaluate_share(both, either);
 
-    return (linear_interval){f1, fmax(f1 - reach, 0), fmin(f1 + reach, 1)};
+    if (either == 0)
+        return (linear_interval){NAN, NAN, NAN};
+    return (linear_interval){f1_of(share.value), f1_of(share.low),
+                             f1_of(share.high)};
 }

@@ -27,8 +27,8 @@ linear_interval linear_evaluate_share(uint64_t right, uint64_t n);
 linear_interval linear_evaluate_mean(uint64_t n, double sum, double squares);
 
 /* F1 of a class: `both` rows have it and were given it, `given` were given it,
- * `rows` have it; by the delta method. NaN where no row has it or was given
- * it. */
+ * `rows` have it; by Wilson's interval of a share. NaN where no row has it or
+ * was given it. */
 linear_interval linear_evaluate_f1(uint64_t both, uint64_t given,
                                    uint64_t rows);
 
