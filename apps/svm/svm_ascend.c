@@ -102,6 +102,7 @@ typedef struct visit {
     svm_local *local;
     double safety;    /* s */
     double steep;     /* a fall that lets a row rest */
+    bool wakes;       /* rows that rest are looked at, too */
     double worst;     /* the steepest rise so far */
     double part;      /* the group's rows' part of D, */
     double gap;       /* and of the gap as it was found; */
@@ -130,7 +131,7 @@ static void visit_rows(visit *v, const group *g)
     for (uint64_t i = g->begin; i < g->end; i++) {
         svm_sample *x = &g->sample[i];
         const linear_column row = svm_row_of(g->share, i);
-        if (x->rests) {
+        if (x->rests && !v->wakes) {
             v->part += svm_dual_at(x, local->flat, x->b);
             continue;
         }
@@ -138,11 +139,11 @@ static void visit_rows(visit *v, const group *g)
         const double rise = svm_rise(x, local->flat, x->b, z);
         const bool inside = svm_is_inside(x, local->flat);
         v->visits++;
+        x->rests = rise < -v->steep;
         if (rise > 0) {
             v->worst = svm_larger(v->worst, rise);
             ascend(v, x, &row, z);
         } else {
-            x->rests = rise < -v->steep;
             v->part += svm_dual_at(x, local->flat, x->b);
         }
         v->inside += svm_is_inside(x, local->flat);
@@ -235,13 +236,16 @@ strads_err svm_update_ascend(strads_task *task)
     const strads_err err = reserve(local, n);
     visit v = {.local = local,
                .safety = task->total[SVM_SAFETY],
-               .steep = svm_steep(task)};
+               .steep = svm_steep(task),
+               .wakes = task->total[SVM_STEEP] < 0};
 
     if (err)
         return err;
     draw_order(task);
     svm_begin_w(task);
     local->level = task->total[SVM_LEVEL];
+    const double reached =
+        local->kernels->dot_dense(local->columns + 1, local->w, local->w);
     group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];
@@ -260,5 +264,6 @@ strads_err svm_update_ascend(strads_task *task)
     task->partial[2 * n + SVM_VISITS] = (double)v.visits;
     task->partial[2 * n + SVM_INSIDE] = (double)v.inside;
     task->partial[2 * n + SVM_CROSSED] = (double)v.crossed;
+    task->partial[2 * n + SVM_REACHED] = reached;
     return STRADS_OK;
 }

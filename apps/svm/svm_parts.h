@@ -217,8 +217,16 @@ static inline void svm_add(const svm_local *local, const linear_column *row,
  * What is told of a group is its rows' share of the gap, or -1 when all of them
  * rest; then, of each group, the entries of those that do not. Behind stand the
  * steepest rise of D that was found, how many rows were looked at, how many of
- * them are between their bounds, and how many came there or left. */
-enum { SVM_WORST, SVM_VISITS, SVM_INSIDE, SVM_CROSSED, SVM_ASCEND_MORE };
+ * them are between their bounds, how many came there or left, and |w|^2 where
+ * the block began. */
+enum {
+    SVM_WORST,
+    SVM_VISITS,
+    SVM_INSIDE,
+    SVM_CROSSED,
+    SVM_REACHED,
+    SVM_ASCEND_MORE
+};
 size_t svm_partial_ascend(const strads_task *task);
 strads_err svm_update_ascend(strads_task *task);
 
@@ -253,7 +261,9 @@ typedef struct svm_pool {
     double worst;           /* and in the one before */
     double inside, crossed; /* rows of this pass, as svm_partial_ascend says */
     uint32_t since;         /* passes since the last scan */
-    bool settled; /* the last pass changed little but b between bounds */
+    bool settled;  /* the last pass changed little but b between bounds */
+    bool sleepers; /* rows may have been let rest in haste */
+    bool wakes;    /* this pass looks at rows that rest as well */
 } svm_pool;
 
 /* What is summed up over all rows, to know P and D: of rows whose b is above 0,
@@ -307,7 +317,9 @@ typedef struct svm_state {
     bool stalled;
     double near, far;   /* sums of |sum d|^2 and sum |d|^2, fading */
     double apart;       /* sum |d|^2 of the last join */
-    uint64_t visits;    /* rows that passes have looked at */
+    uint64_t visits;    /* rows that passes have looked at, */
+    double parts;       /* the sum of their parts of D, */
+    double reached;     /* and |w|^2, both as told by passes */
     uint64_t next_scan; /* so many visits until one is due */
     uint64_t scans;
     double aim;            /* a scan is due at this share of the tolerance */
@@ -470,10 +482,13 @@ void svm_judge_face(svm_state *state);
 /* After a scan: whether Newton's steps come next, or dual ascent. */
 void svm_newton_judge(svm_state *state);
 
-/* A fall of D that lets a row rest; nothing does before it is known. */
+/* A fall of D that lets a row rest; nothing does before it is known. It is told
+ * as a number below 0 while a pass looks at rows that rest as well. */
 static inline double svm_steep(const strads_task *task)
 {
-    return task->total[SVM_STEEP] > 0 ? task->total[SVM_STEEP] : INFINITY;
+    const double steep = fabs(task->total[SVM_STEEP]);
+
+    return steep > 0 ? steep : INFINITY;
 }
 
 /* svm_merge.c: everyone's change of w, within a pool and for all. To be called

@@ -21,10 +21,11 @@
  * entries as this for each of them. */
 enum { ENTRIES_A_COLUMN = 4 };
 
-/* The first scan comes after so many passes at the latest, and before that when
- * this share of what is allowed to be left seems to be. */
-enum { FIRST_PASSES = 12 };
-#define FIRST_AIM .3
+/* Rows may rest in haste for so many passes. The first scan comes after so many
+ * at the latest, and before that when this share of what is allowed to be left
+ * seems to be. */
+enum { HASTY_PASSES = 3, FIRST_PASSES = 20 };
+#define FIRST_AIM .7
 
 /* Whether a group is to be visited in this pass, and whether the policy has
  * been told so. */
@@ -175,7 +176,7 @@ void svm_begin_passes(strads_commit *commit)
         pool->before = INFINITY;
         pool->falls = 1;
         pool->since = 0;
-        pool->settled = false;
+        pool->settled = pool->sleepers = pool->wakes = false;
         begin_pass(commit, pool, NULL, pool->end - pool->begin);
         tell(commit, pool);
     }
@@ -216,41 +217,73 @@ static double left_to_gain(const svm_state *state)
     return sum;
 }
 
-/* Whether rows rest soon. Most rises are far below the steepest, so before the
- * first scan, which finds those that rest too early, a small share of it saves
- * most visits. Where losses have kinks, too many b would be found on the wrong
- * side of them: svm_face.c's steps would begin from there. */
+/* Whether rows rest soon. Most rises are far below the steepest, so at first a
+ * small share of it saves most visits; a later pass, or the first scan, wakes
+ * those that rest too early. Where losses have kinks, too many b would be found
+ * on the wrong side of them: svm_face.c's steps would begin from there. */
 static bool is_hasty(const svm_state *state)
 {
-    return state->scans == 0 && state->problem.loss != SVM_LOGISTIC &&
+    return state->scans == 0 && state->visits < HASTY_PASSES * state->rows &&
+           state->problem.loss != SVM_LOGISTIC &&
            svm_loss_is_smooth(state->problem.loss);
 }
 
 /* How steep a fall lets a row rest, wherever it is: a share of the steepest
- * rise of the pass before; 0 while that is not known. */
+ * rise of the pass before; 0 while that is not known. Below 0 where a pool
+ * looks at rows that rest. */
 static double steep(const svm_state *state)
 {
     double most = 0;
+    bool wakes = false;
 
-    for (uint32_t g = 0; g < state->pools; g++)
+    for (uint32_t g = 0; g < state->pools; g++) {
         most = fmax(most, state->pool[g].worst);
-    return isfinite(most) ? most * (is_hasty(state) ? HASTY : PATIENT) : 0;
+        wakes = wakes || state->pool[g].wakes;
+    }
+    if (!isfinite(most))
+        return 0;
+    return most * (wakes ? -HASTY : is_hasty(state) ? HASTY : PATIENT);
 }
 
-/* Whether so many rows have been visited that a scan is due. The first one
- * waits for a while where it would be in vain: nobody has rested in haste, more
- * is left to gain than is allowed of P at w = 0, and no P is above that. */
+/* Whether the first scan may wait until passes find little: nothing else begins
+ * with it. */
+static bool first_may_wait(const svm_state *state)
+{
+    return state->scans == 0 && !state->problem.options.intercept &&
+           state->columns >= SVM_NEWTON_COLUMNS;
+}
+
+/* D, as passes have told it on their way. */
+static double dual_so_far(const svm_state *state)
+{
+    return state->parts - state->reached / 2;
+}
+
+/* Whether so many rows have been visited that a scan is due. */
 static bool scan_is_due(const svm_state *state, double tolerance)
 {
-    const bool first = state->scans == 0 && !is_hasty(state) &&
-                       !state->problem.options.intercept &&
-                       state->columns >= SVM_NEWTON_COLUMNS;
-    const double most =
-        FIRST_AIM * tolerance * state->done[state->target].primal;
+    const double enough = FIRST_AIM * tolerance * dual_so_far(state);
 
     return state->visits >= state->next_scan &&
-           !(first && most > 0 && left_to_gain(state) > most &&
+           !(first_may_wait(state) && left_to_gain(state) > enough &&
              state->visits < FIRST_PASSES * state->rows);
+}
+
+/* The next pass looks at all rows if some rest in haste that no scan is soon to
+ * wake. */
+static void wake(svm_state *state, svm_pool *pool)
+{
+    uint32_t *awake = state->awake + pool->begin;
+
+    pool->wakes = pool->sleepers && !is_hasty(state) && first_may_wait(state);
+    if (!pool->wakes)
+        return;
+    pool->sleepers = false;
+    pool->awake = pool->end - pool->begin;
+    for (uint64_t k = 0; k < pool->awake; k++) {
+        awake[k] = (uint32_t)(pool->begin + k);
+        state->urgency[awake[k]] = fmax(state->urgency[awake[k]], AWAKE);
+    }
 }
 
 static void end_pass(strads_commit *commit, svm_pool *pool)
@@ -265,7 +298,9 @@ static void end_pass(strads_commit *commit, svm_pool *pool)
     pool->since++;
     pool->settled = svm_is_settled(pool);
     pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
+    wake(state, pool);
     commit->total_change[SVM_STEEP] = steep(state) - commit->total[SVM_STEEP];
+    pool->sleepers = pool->sleepers || is_hasty(state);
     begin_pass(commit, pool, state->awake + pool->begin, pool->awake);
     state->scan_due = state->scan_due || scan_is_due(state, commit->tolerance);
     if (left_to_gain(state) <= state->enough)
@@ -290,7 +325,9 @@ strads_err svm_aggregate_ascend(strads_commit *commit)
         state->urgency[i] = urgency_of(commit->partial[k]);
         state->entries[i] = entries[k];
         pool->sum += fmax(commit->partial[k], 0);
+        state->parts += commit->change[svm_place(state, k)];
     }
+    state->reached = more[SVM_REACHED];
     pool->worst_now = fmax(pool->worst_now, more[SVM_WORST]);
     pool->inside += more[SVM_INSIDE];
     pool->crossed += more[SVM_CROSSED];

@@ -36,6 +36,7 @@ void svm_begin_problem(svm_state *state)
     state->surveyed = state->scan_due = state->rested = state->stalled = false;
     state->near = state->far = state->apart = 0;
     state->visits = state->scans = 0;
+    state->parts = state->reached = 0;
     state->next_scan = 3 * state->rows;
     state->aim = .5;
     state->enough = state->primal = state->gap = 0;
