@@ -313,6 +313,30 @@ Test(engine_overlap, the_simulations_trace_shows_transfers_hidden)
     json_decref(trace);
 }
 
+/* A lap's dispatch goes to each node once and its record comes back once, as
+ * when the partitions are opened and closed. All else that is sent are blocks,
+ * from one worker to the next and home in the end: no step asks or tells the
+ * coordinator anything, and without a message there is no barrier. */
+Test(engine_overlap, the_trace_shows_that_no_step_asks_the_coordinator)
+{
+    static span sent[ROOM];
+    for (uint32_t blocks = K; blocks <= 4 * K; blocks *= 2) {
+        (void)makespan(blocks, 0.45e-3);
+        json_t *trace = load(path[0]);
+        const size_t down = spans(trace, "transfer dispatch", 0, sent, ROOM);
+        const size_t up = spans(trace, "transfer partial", 0, sent, ROOM);
+        const size_t all = spans(trace, "transfer", 0, sent, ROOM);
+        const size_t hops = spans(trace, "transfer hop", 0, sent, ROOM);
+        cr_expect_eq(down, (LAPS + 2) * K, "%zu dispatches", down);
+        cr_expect_eq(up, (LAPS + 2) * K, "%zu records", up);
+        cr_expect_eq(hops, (size_t)LAPS * K * blocks, "%zu hops", hops);
+        cr_expect_eq(all, hops + down + up, "%zu messages", all);
+        for (size_t k = 0; k < hops; k++)
+            cr_assert_lt(sent[k].node, K, "the coordinator sent a block");
+        json_decref(trace);
+    }
+}
+
 /* Two processes' worth of engines, two blocks each. The second block of
  * partition 0 stays under way until partition 1 has taken up the first: so that
  * one has been packed, sent, received and unpacked meanwhile. */
