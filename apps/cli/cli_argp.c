@@ -199,7 +199,9 @@ strads_err cli_argp_help(const cli_reader *r)
                  "short-opt-col=2,long-opt-col=2,opt-doc-col=24,header-col=0,"
                  "no-dup-args-note,rmargin=80",
                  1);
-    struct argp argp = {.options = options,
+    /* Of an empty table glibc's argp leaks its copy. */
+    const bool some = options->name || options->doc;
+    struct argp argp = {.options = some ? options : NULL,
                         .args_doc = r->syntax->args,
                         .doc = doc};
     unsigned what = ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG;
