@@ -325,7 +325,7 @@ Test(linear_optimum, a_start_near_the_optimum_ends_there)
  * has to come out of it. */
 Test(linear_optimum, large_sets_of_short_columns_are_solved_too)
 {
-    const size_case sizes_short[] = {{1500, 3000, .002, .5},
+    const size_case sizes_short[] = {{1200, 1500, .002, .5},
                                      {500, 4000, .008, .95}};
     static const options variants[] = {
         {.lasso = {.lambda_ratio = .003}},
@@ -346,6 +346,10 @@ Test(linear_optimum, large_sets_of_short_columns_are_solved_too)
                                               .depth = (uint32_t)k % 2,
                                               .deterministic = true,
                                               .tolerance = 1e-11};
+        linear_fit fit = fit_or_fail(lasso, &design, &variants[k], &engine);
+        cr_expect_gt(fit.nonzeros, 400, "%s: %llu nonzeros", what,
+                     (unsigned long long)fit.nonzeros);
+        linear_fit_free(&fit);
         expect_optimal(lasso, &design, &variants[k], &engine, what);
         lasso_design_free(&design);
     }
