@@ -12,7 +12,21 @@
 
 #include <strads/policy.h>
 
-#include "svm_parts.h"
+#include "svm_newton.h"
+
+/* Steps are so many times as long as to a row's best b alone: rows that are
+ * alike all go the same way, and fewer passes do (successive over-relaxation,
+ * Young, Trans. AMS 76, 1954). Of losses with kinks only what rows have in
+ * common bends D. Where columns are few the last digits are Newton's. */
+#define STRIDE 1.1
+#define STRIDE_KINKS 1.25
+
+static double stride_of(const svm_local *local)
+{
+    return local->columns < SVM_NEWTON_COLUMNS ? 1
+           : local->smooth                     ? STRIDE
+                                               : STRIDE_KINKS;
+}
 
 size_t svm_partial_ascend(const strads_task *task)
 {
@@ -101,6 +115,7 @@ static group group_at(const strads_task *task, uint32_t place)
 typedef struct visit {
     svm_local *local;
     double safety;    /* s */
+    double stride;    /* over that to a row's best */
     double steep;     /* a fall that lets a row rest */
     bool wakes;       /* rows that rest are looked at, too */
     double worst;     /* the steepest rise so far */
@@ -111,17 +126,19 @@ typedef struct visit {
     uint64_t visits, inside, crossed;
 } visit;
 
-/* One row to its best b. */
+/* One row to its best b, and beyond. */
 static void ascend(visit *v, svm_sample *x, const linear_column *row, double z)
 {
     const svm_local *local = v->local;
-    const double best = svm_best(x, local->flat, v->safety, x->b, z);
+    const double flat = local->flat;
+    const double b = svm_beyond(x, flat, v->stride, x->b,
+                                svm_best(x, flat, v->safety, x->b, z));
 
-    v->gap += svm_gap_at(x, local->flat, x->b, z);
-    v->part += svm_dual_at(x, local->flat, best);
-    if (best != x->b)
-        svm_add(local, row, v->safety * (best - x->b), local->w);
-    x->b = best;
+    v->gap += svm_gap_at(x, flat, x->b, z);
+    v->part += svm_dual_at(x, flat, b);
+    if (b != x->b)
+        svm_add(local, row, v->safety * (b - x->b), local->w);
+    x->b = b;
 }
 
 static void visit_rows(visit *v, const group *g)
@@ -236,6 +253,7 @@ strads_err svm_update_ascend(strads_task *task)
     const strads_err err = reserve(local, n);
     visit v = {.local = local,
                .safety = task->total[SVM_SAFETY],
+               .stride = stride_of(local),
                .steep = svm_steep(task),
                .wakes = task->total[SVM_STEEP] < 0};
 

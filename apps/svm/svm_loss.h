@@ -100,6 +100,19 @@ static inline double svm_best(const svm_sample *x, double flat, double safety,
     return svm_smaller(svm_larger(best, x->low), x->high);
 }
 
+/* A step to there and beyond: `stride` times as far, within the bounds and not
+ * over the corner that e |b| has. D of this row alone is no lower there than at
+ * b for strides up to 2. */
+static inline double svm_beyond(const svm_sample *x, double flat, double stride,
+                                double b, double best)
+{
+    const double far = b + stride * (best - b);
+
+    return flat > 0 && far * best <= 0
+               ? best
+               : svm_smaller(svm_larger(far, x->low), x->high);
+}
+
 /* Whether D is smooth in b there: between two bounds, and off the corner that
  * e |b| has. */
 static inline bool svm_is_inside(const svm_sample *x, double flat)
