@@ -416,6 +416,58 @@ Test(logistic_dual, more_labels_are_each_told_from_the_rest)
     lasso_design_free(&one);
 }
 
+/* ---- a free intercept, several pools ----------------------------------- */
+
+/* The objective on a sample of rows of text. */
+static double fit_sample(const strads_program *program,
+                         const strads_logistic_options *options,
+                         strads_engine_options engine)
+{
+    static const char path[] =
+        STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";
+    const strads_data_options how = {.size = sizeof(how),
+                                     .partitions = engine.partitions,
+                                     .split = program->split,
+                                     .layout = program->layout};
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+
+    engine.size = sizeof(engine);
+    engine.workers = 1;
+    engine.deterministic = true;
+    cr_assert_eq(strads_data_read(path, &how, &data), STRADS_OK, "%s",
+                 strads_error_text());
+    cr_assert_eq(strads_run(program, options, data, &engine, &result),
+                 STRADS_OK, "%s", strads_error_text());
+    const strads_progress *last = strads_result_progress(result);
+    const double objective = last->objective;
+    cr_expect_eq(strads_result_end(result), STRADS_END_CONVERGED,
+                 "%s, %u pools, seed %llu: gap %g", program->name, engine.pools,
+                 (unsigned long long)engine.seed, last->gap);
+    strads_result_free(result);
+    strads_data_free(data);
+    return objective;
+}
+
+/* All of them move the intercept, and what each does the others do again. */
+Test(logistic_dual, pools_do_not_push_an_intercept_to_and_fro)
+{
+    const strads_logistic_options o = {.c = .01, .intercept = true};
+    const double expected =
+        fit_sample(&strads_program_logistic, &o,
+                   (strads_engine_options){.partitions = 1, .tolerance = 1e-9});
+
+    for (uint64_t seed = 1; seed <= 3; seed += 2) {
+        const double found =
+            fit_sample(&strads_program_logistic_dual, &o,
+                       (strads_engine_options){.partitions = 4,
+                                               .pools = 4,
+                                               .seed = seed,
+                                               .tolerance = 1e-8});
+        cr_expect_float_eq(found, expected, 2e-8 * expected);
+    }
+}
+
 static void expect_refused(const lasso_design *d,
                            const strads_logistic_options *options,
                            strads_err err, const char *sentence)

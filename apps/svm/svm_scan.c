@@ -13,6 +13,9 @@
  * many passes lie between two scans at most. */
 enum { IDLE_MAX = 20, PASSES_MAX = 300, LEVEL_PASSES = 2 };
 
+/* After so many of them s is the number of partitions again. */
+enum { IDLE_SAFE = 3 };
+
 /* The groups of the partition that a block of rows belongs to. */
 static uint64_t count_groups(const strads_task *task)
 {
@@ -198,6 +201,19 @@ static uint64_t passes_until(const svm_state *state)
     return 2 * state->visits < most ? 2 * state->visits : most;
 }
 
+/* s is measured in the directions that partitions move w in most. In others,
+ * such as that of the intercept, all of them may do what one should, and undo
+ * it in the next pass, when that is too small. */
+static void hold_back(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    if (state->idle % IDLE_SAFE > 0 || state->idle == 0)
+        return;
+    state->safety = state->partitions;
+    svm_set_safety(commit);
+}
+
 static strads_err end_scan(strads_commit *commit)
 {
     svm_state *state = commit->state;
@@ -208,6 +224,7 @@ static strads_err end_scan(strads_commit *commit)
     if (err)
         return err;
     svm_watch(state);
+    hold_back(commit);
     svm_level_watch(commit);
     state->enough = enough(state, commit->tolerance);
     state->scans++;
