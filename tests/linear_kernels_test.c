@@ -125,6 +125,42 @@ static void expect_columns(const linear_kernels *kernels, uint64_t n,
     cr_expect_eq(products[m], 7);
 }
 
+/* Sparse columns of 0, 1, 2 ... entries, from none of them to all; nothing else
+ * is written. */
+static void expect_sparse(const linear_kernels *kernels, bool single,
+                          const fixture *f)
+{
+    enum { MOST = 19 };
+    uint64_t start[MOST + 1] = {0};
+    double products[MOST + 1];
+
+    for (uint64_t j = 0; j < MOST; j++)
+        start[j + 1] = start[j] + j;
+    for (uint64_t end = 0; end <= MOST; end++) {
+        const uint64_t begin = end / 3;
+        const strads_sparse x = {.lines = MOST,
+                                 .nnz = start[MOST],
+                                 .start = start,
+                                 .index = f->index,
+                                 .f64 = single ? NULL : f->f64,
+                                 .f32 = single ? f->f32 : NULL};
+        products[end - begin] = 7;
+        kernels->dot_sparse(&x, begin, end, f->v, products);
+        for (uint64_t j = begin; j < end; j++) {
+            const linear_column one = {.n = j,
+                                       .index = f->index + start[j],
+                                       .f64 = single ? NULL : f->f64 + start[j],
+                                       .f32 =
+                                           single ? f->f32 + start[j] : NULL};
+            cr_expect_float_eq(products[j - begin],
+                               linear_kernels_portable.dot(&one, f->v), 1e-13,
+                               "%s: column %llu", kernels->name,
+                               (unsigned long long)j);
+        }
+        cr_expect_eq(products[end - begin], 7);
+    }
+}
+
 /* A strip whose first line is row 0, or the column's first row where that is
  * later. */
 static void expect_strip(const linear_kernels *kernels, const linear_column *x,
@@ -173,6 +209,8 @@ static void expect_all(const linear_kernels *kernels)
         expect_columns(kernels, n, false, &f);
         expect_columns(kernels, n, true, &f);
     }
+    expect_sparse(kernels, false, &f);
+    expect_sparse(kernels, true, &f);
 }
 
 Test(linear_kernels, the_portable_ones_multiply_and_add)

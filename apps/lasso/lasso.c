@@ -63,25 +63,25 @@ void lasso_end_scan(const lasso_local *local, const double *r, double *rest)
     rest[2] = lasso_sum(local, r);
 }
 
-/* As a scan at w = 0; then |x|^2 of each column, and their sums if asked. */
+/* As a scan at w = 0, together with |x|^2 of each column, and their sums if
+ * asked: a few columns at a time, which stay close between the two. */
 static strads_err lasso_update_moments(strads_task *task)
 {
+    enum { STRETCH = 1 << 13 };
     lasso_local *local = task->local;
+    const strads_share *share = lasso_share(task);
     const strads_lasso_options *options = task->config;
-    const uint64_t p = local->columns;
+    const uint64_t p = local->columns, *start = share->by_col.start;
     double *rest = task->partial + p, *squares = rest + 3, *sum = squares + p;
 
-    for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = lasso_column(task, j);
-        if (x.n == 0)
-            continue; /* of many shares most columns */
-        if (options->intercept)
-            lasso_sums(local, &x, &sum[j], &squares[j]);
-        else
-            squares[j] = lasso_squares(local->kernels, &x);
+    for (uint64_t j = 0, end = 0; j < p; j = end) {
+        while (end < p && (end == j || start[end + 1] - start[j] <= STRETCH))
+            end++;
+        linear_scan(local->kernels, share, j, end, local->response,
+                    task->partial);
+        lasso_sums(local, share, j, end, squares,
+                   options->intercept ? sum : NULL);
     }
-    linear_scan(local->kernels, lasso_share(task), local->response,
-                task->partial);
     lasso_end_scan(local, local->response, rest);
     lasso_keep_reference(local, local->response);
     return STRADS_OK;
@@ -123,7 +123,8 @@ static strads_err lasso_update_scan(strads_task *task)
     const strads_share *share = lasso_share(task);
 
     lasso_catch_up(local, share);
-    linear_scan(local->kernels, share, local->residual, task->partial);
+    linear_scan(local->kernels, share, 0, local->columns, local->residual,
+                task->partial);
     lasso_end_scan(local, local->residual, task->partial + local->columns);
     lasso_keep_reference(local, local->residual);
     return STRADS_OK;

@@ -13,8 +13,12 @@
  * the two counts, and the best of all scans: each is a lower bound of the
  * same minimum. Under `positive` only upward slopes are bounded. */
 #include <math.h>
+#include <string.h>
 
 #include "lasso_gram.h"
+
+/* Sums of as many, so that a compiler may make vectors of them. */
+enum { LANES = 8 };
 
 /* r'r - (sum r)^2 / n below this share of r'r is rounding. */
 #define ROUNDING 1e-14
@@ -49,24 +53,51 @@ static void take_column(const lasso_state *state, uint64_t j, double gradient,
     sum->nonzeros += w != 0;
 }
 
+double lasso_steepest(const double *slope, uint64_t n)
+{
+    double most[LANES] = {0}, all = 0;
+    uint64_t j = 0;
+
+    for (; j + LANES <= n; j += LANES)
+        for (uint64_t i = 0; i < LANES; i++) {
+            const double size = fabs(slope[j + i]);
+            most[i] = size > most[i] ? size : most[i];
+        }
+    for (; j < n; j++)
+        most[0] = fmax(most[0], fabs(slope[j]));
+    for (uint64_t i = 0; i < LANES; i++)
+        all = fmax(all, most[i]);
+    return all;
+}
+
+/* |w|_1, and how many of w[n] are not 0. */
+static double sum_sizes(const double *w, uint64_t n, uint64_t *nonzeros)
+{
+    double s[LANES] = {0};
+    uint64_t j = 0;
+
+    for (; j + LANES <= n; j += LANES)
+        for (uint64_t i = 0; i < LANES; i++) {
+            s[i] += fabs(w[j + i]);
+            *nonzeros += w[j + i] != 0;
+        }
+    for (; j < n; j++) {
+        s[0] += fabs(w[j]);
+        *nonzeros += w[j] != 0;
+    }
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
 /* All columns where they are neither centred nor scaled and the penalty is
  * L1 |w|_1 alone: a scan's cost, where columns have few entries. */
 static void take_plain(lasso_state *state, const double *gradient,
                        const double *w, sums *sum)
 {
-    double steepest = 0, l1 = 0;
-    uint64_t nonzeros = 0;
+    const uint64_t p = state->columns;
 
-    for (uint64_t j = 0; j < state->columns; j++) {
-        const double slope = gradient[j], size = fabs(slope);
-        state->slope[j] = slope;
-        steepest = size > steepest ? size : steepest;
-        l1 += fabs(w[j]);
-        nonzeros += w[j] != 0;
-    }
-    sum->steepest = steepest;
-    sum->l1 = l1;
-    sum->nonzeros = nonzeros;
+    memcpy(state->slope, gradient, p * sizeof(*gradient));
+    sum->steepest = lasso_steepest(gradient, p);
+    sum->l1 = sum_sizes(w, p, &sum->nonzeros);
 }
 
 static void take_all(lasso_state *state, const double *gradient,
@@ -160,7 +191,6 @@ void lasso_certify(const strads_commit *commit)
     else
         take_all(state, commit->partial, commit->value, r.sum, &sum);
     state->squares = r.squares;
-    state->response = r.response;
     state->primal = primal_value(state, &r, &sum);
     state->dual = fmax(state->dual, dual_value(state, &r, &sum));
     state->gap = fmax(state->primal - state->dual, 0);
@@ -172,10 +202,13 @@ void lasso_certify(const strads_commit *commit)
 double lasso_gap_within(const lasso_state *state)
 {
     const lasso_gram *gram = state->gram;
-    const residual r = {.squares = gram->squares, .response = gram->response};
+    residual r = {.squares = gram->squares, .response = gram->squares};
     sums sum = {0};
 
-    for (uint32_t k = 0; k < gram->n; k++)
+    /* y_c'r_c = (r_c + X_c w)'r_c */
+    for (uint32_t k = 0; k < gram->n; k++) {
         take_column(state, gram->member[k], gram->q[k], gram->w[k], &sum);
+        r.response += gram->q[k] * gram->w[k];
+    }
     return primal_value(state, &r, &sum) - dual_value(state, &r, &sum);
 }

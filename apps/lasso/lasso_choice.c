@@ -51,17 +51,31 @@ static bool violates(const lasso_state *state, uint64_t j)
     return size > state->l1 * lasso_scale(state, j) && state->norm[j] > 0;
 }
 
-/* Gathers the violators, with their urgency. */
+/* Column j as a candidate, the n-th, if it violates. */
+static uint32_t take_violator(lasso_state *state, uint32_t j, uint32_t n)
+{
+    if (state->in_set[j] || !violates(state, j))
+        return n;
+    state->urgency[j] = own_gain(state, j, 0);
+    state->candidate[n] = j;
+    return n + 1;
+}
+
+/* Gathers the violators, with their urgency. Few columns violate: without
+ * scales, most are passed by together. */
 static uint32_t find_violators(lasso_state *state)
 {
+    enum { TOGETHER = 32 };
+    const uint32_t seen = lasso_seen(state);
+    const bool together = !state->looked && !state->scale;
     uint32_t n = 0;
 
-    for (uint32_t k = 0; k < lasso_seen(state); k++) {
-        const uint32_t j = lasso_seen_at(state, k);
-        if (state->in_set[j] || !violates(state, j))
+    for (uint32_t k = 0, end = 0; k < seen; k = end) {
+        end = seen - k < TOGETHER ? seen : k + TOGETHER;
+        if (together && lasso_steepest(state->slope + k, end - k) <= state->l1)
             continue;
-        state->urgency[j] = own_gain(state, j, 0);
-        state->candidate[n++] = j;
+        for (uint32_t i = k; i < end; i++)
+            n = take_violator(state, lasso_seen_at(state, i), n);
     }
     return n;
 }

@@ -145,7 +145,6 @@ strads_err lasso_gram_start(strads_commit *commit, double gap_target)
         gram->q[k] = state->slope[j] + state->l2 * s * s * w;
     }
     gram->squares = state->squares;
-    gram->response = state->response;
     gram->target = gap_target;
     return STRADS_OK;
 }
@@ -216,7 +215,7 @@ static double best_step(const lasso_state *state, uint32_t k, double *gain)
     return step;
 }
 
-/* Moves member k by d: q, |r_c|^2, y_c' r_c and b follow. */
+/* Moves member k by d: q, |r_c|^2 and b follow. */
 static void move(lasso_state *state, uint32_t k, double d)
 {
     lasso_gram *gram = state->gram;
@@ -224,7 +223,6 @@ static void move(lasso_state *state, uint32_t k, double d)
     const double *row = gram->entry + (size_t)k * gram->room;
 
     gram->squares += d * (d * row[k] - 2 * gram->q[k]);
-    gram->response -= d * state->xy[j];
     state->intercept -= state->mean[j] * d;
     gram->w[k] += d;
     state->kernels->add_dense(gram->n, -d, row, gram->q);
@@ -263,7 +261,6 @@ void lasso_gram_go(lasso_state *state, const double *w, const double *q)
         if (d == 0)
             continue;
         gram->squares -= d * (gram->q[k] + q[k]);
-        gram->response -= d * state->xy[gram->member[k]];
         state->intercept -= state->mean[gram->member[k]] * d;
     }
     memcpy(gram->w, w, gram->n * sizeof(*w));

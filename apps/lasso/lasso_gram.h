@@ -16,7 +16,6 @@ typedef struct lasso_gram {
     double *q;        /* [room] X_c' r_c at w */
     double *w;        /* [room] committed */
     double squares;   /* |r_c|^2 at w */
-    double response;  /* y_c' r_c at w */
     double target;    /* gap within the set at which the policy may rest */
     /* Extrapolation: (w, q) before and after the last sweeps. */
     double *past; /* [PAST x 2 x room] */
@@ -42,8 +41,8 @@ strads_err lasso_gram_reserve(lasso_gram *gram, uint32_t n);
 bool lasso_gram_pays(uint64_t n_set, double entries, bool dense);
 
 /* After a scan: lets state->set join, asks for the pairs of those that are new,
- * and takes q, w, |r_c|^2 and y_c' r_c from the scan. `gap_target` is how
- * small the gap within the set should become. */
+ * and takes q, w and |r_c|^2 from the scan. `gap_target` is how small the gap
+ * within the set should become. */
 strads_err lasso_gram_start(strads_commit *commit, double gap_target);
 
 /* Aggregate of the pairs: stores those that lasso_gram_start asked for. */

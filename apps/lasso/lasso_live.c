@@ -70,7 +70,6 @@ bool lasso_live_enter(lasso_state *state)
         live->w[i] = gram->w[live->origin[i]];
     }
     live->squares = gram->squares;
-    live->response = gram->response;
     live->target = gram->target;
     state->gram = live;
     return true;
@@ -91,7 +90,6 @@ void lasso_live_leave(lasso_state *state, lasso_gram *gram)
                                   gram->q);
     }
     gram->squares = live->squares;
-    gram->response = live->response;
     state->spent += (double)live->n * gram->n;
     state->gram = gram;
 }

@@ -47,22 +47,30 @@ static void plain_sums(const linear_column *x, double *sum, double *squares)
     *squares = sum_lanes(t);
 }
 
-void lasso_sums(const lasso_local *local, const linear_column *x, double *sum,
-                double *squares)
-{
-    plain_sums(x, sum, squares);
-    if (local->root)
-        *sum = local->kernels->dot(x, local->root);
-}
-
-double lasso_squares(const linear_kernels *kernels, const linear_column *x)
+static double squares_of(const lasso_local *local, const linear_column *x)
 {
     double sum, squares;
 
     if (x->f64)
-        return kernels->dot_dense(x->n, x->f64, x->f64);
+        return local->kernels->dot_dense(x->n, x->f64, x->f64);
     plain_sums(x, &sum, &squares);
     return squares;
+}
+
+void lasso_sums(const lasso_local *local, const strads_share *share,
+                uint64_t begin, uint64_t end, double *squares, double *sum)
+{
+    for (uint64_t j = begin; j < end; j++) {
+        const linear_column x = linear_column_of(share, j);
+        if (x.n == 0)
+            continue; /* of many shares most columns */
+        if (sum)
+            plain_sums(&x, &sum[j], &squares[j]);
+        else
+            squares[j] = squares_of(local, &x);
+        if (sum && local->root)
+            sum[j] = local->kernels->dot(&x, local->root);
+    }
 }
 
 double lasso_sum(const lasso_local *local, const double *v)
@@ -70,7 +78,9 @@ double lasso_sum(const lasso_local *local, const double *v)
     const linear_column x = {.n = local->rows, .f64 = v};
     double sum, squares;
 
-    lasso_sums(local, &x, &sum, &squares);
+    if (local->root)
+        return local->kernels->dot_dense(local->rows, local->root, v);
+    plain_sums(&x, &sum, &squares);
     return sum;
 }
 
@@ -102,8 +112,8 @@ void lasso_set_moments(lasso_state *state, const double *merged)
         set_column(state, j, o->intercept ? sum[j] : 0, squares[j]);
         if (state->norm[j] == 0)
             continue;
-        state->xy[j] = xy[j] - state->mean[j] * y_sum;
-        const double slope = state->xy[j] / lasso_scale(state, j);
+        const double slope =
+            (xy[j] - state->mean[j] * y_sum) / lasso_scale(state, j);
         const double size = o->positive ? slope : fabs(slope);
         steepest = size > steepest ? size : steepest;
     }

@@ -87,10 +87,11 @@ static inline linear_column lasso_column(const strads_task *task, uint64_t j)
     return linear_column_of(lasso_share(task), j);
 }
 
-/* lasso_moments.c: sum(x) and |x|^2; |x|^2 alone; sum(v) of all rows. */
-void lasso_sums(const lasso_local *local, const linear_column *x, double *sum,
-                double *squares);
-double lasso_squares(const linear_kernels *kernels, const linear_column *x);
+/* lasso_moments.c: |x|^2 and, unless `sum` is NULL, sum(x) of columns `begin`
+ * to before `end`, into arrays of all columns that are 0; sum(v) of all rows.
+ */
+void lasso_sums(const lasso_local *local, const strads_share *share,
+                uint64_t begin, uint64_t end, double *squares, double *sum);
 double lasso_sum(const lasso_local *local, const double *v);
 
 /* partial[n x against.n] = X_block' X_against on this partition's rows. */
@@ -153,7 +154,6 @@ typedef struct lasso_state {
     double *mean;    /* 0 without an intercept */
     double *norm;    /* |x_c|^2; 0: never enters */
     double *scale;   /* s_j; NULL: all 1 */
-    double *xy;      /* x_c' y_c */
     double *slope;   /* of the smooth part, downward, at the last scan */
     double *urgency; /* what a member's own step would gain; else 0 */
     double *told;    /* priorities on their way to the policy */
@@ -175,7 +175,6 @@ typedef struct lasso_state {
     double unseen;         /* the most that any other column's slope may be */
 
     double squares;      /* |r_c|^2 at the last scan */
-    double response;     /* y_c' r_c at the last scan */
     double intercept;    /* b of the committed w */
     double primal, dual; /* P at the last scan, the best D so far */
     double gap;          /* P - D */
@@ -244,6 +243,8 @@ void lasso_set_moments(lasso_state *state, const double *merged);
  * and sum r, or from a look's at its block; leaves the slopes in the state, and
  * b. */
 void lasso_certify(const strads_commit *commit);
+/* The largest |slope| of n. */
+double lasso_steepest(const double *slope, uint64_t n);
 
 /* Looks have ids from here on, one each. */
 #define LASSO_LOOK_ID (UINT64_C(1) << 62)

@@ -139,8 +139,8 @@ strads_err lasso_shape(const void *config, const strads_data *data,
 /* All arrays of a state of p columns; false when memory runs out. */
 static bool reserve(lasso_state *state, uint64_t p)
 {
-    double **numbers[] = {&state->mean,  &state->norm,    &state->xy,
-                          &state->slope, &state->urgency, &state->told};
+    double **numbers[] = {&state->mean, &state->norm, &state->slope,
+                          &state->urgency, &state->told};
     uint32_t **columns[] = {&state->set, &state->candidate, &state->support};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -204,7 +204,6 @@ void lasso_end(void *begun)
     lasso_packed_free(state->packed);
     linear_path_free(state->path);
     free(state->mean);
-    free(state->xy);
     free(state->norm);
     free(state->scale);
     free(state->slope);

@@ -77,6 +77,17 @@ static void dot_full(const linear_column *x, uint64_t m, const double *v,
     }
 }
 
+static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
+                       const double *v, double *products)
+{
+    for (uint64_t j = begin; j < end; j++) {
+        const uint64_t at = x->start[j], n = x->start[j + 1] - at;
+        products[j - begin] = x->f64
+                                  ? dot_f64(n, x->index + at, x->f64 + at, v)
+                                  : dot_f32(n, x->index + at, x->f32 + at, v);
+    }
+}
+
 static double dot_dense(uint64_t n, const double *a, const double *b)
 {
     return dot_f64(n, NULL, a, b);
@@ -134,38 +145,36 @@ const linear_kernels linear_kernels_portable = {.name = "portable",
                                                 .dot = dot,
                                                 .add = add,
                                                 .dot_full = dot_full,
+                                                .dot_sparse = dot_sparse,
                                                 .dot_dense = dot_dense,
                                                 .add_dense = add_dense,
                                                 .dot_tile = dot_tile,
                                                 .dot_strip = dot_strip};
 
-/* How many columns from the j-th on are full. */
-static uint64_t full_from(const strads_share *share, uint64_t j)
+/* The first column from j to `end` on that is full and whose predecessor is
+ * not, or the other way round. */
+static uint64_t run_from(const strads_share *share, uint64_t j, uint64_t end,
+                         bool full)
 {
     const uint64_t rows = share->rows.end - share->rows.begin;
     const uint64_t *start = share->by_col.start;
-    uint64_t m = 0;
 
-    while (j + m < share->by_col.lines &&
-           start[j + m + 1] - start[j + m] == rows)
-        m++;
-    return m;
+    while (j < end && (start[j + 1] - start[j] == rows) == full)
+        j++;
+    return j;
 }
 
 void linear_scan(const linear_kernels *kernels, const strads_share *share,
-                 const double *v, double *products)
+                 uint64_t begin, uint64_t end, const double *v,
+                 double *products)
 {
-    for (uint64_t j = 0; j < share->by_col.lines;) {
+    for (uint64_t j = begin, to; j < end; j = to) {
         const linear_column x = linear_column_of(share, j);
-        if (x.n > 0 && !x.index) {
-            const uint64_t m = full_from(share, j);
-            kernels->dot_full(&x, m, v, products + j);
-            j += m;
-            continue;
-        }
-        if (x.n > 0)
-            products[j] = kernels->dot(&x, v);
-        j++;
+        to = run_from(share, j, end, !x.index);
+        if (!x.index)
+            kernels->dot_full(&x, to - j, v, products + j);
+        else
+            kernels->dot_sparse(&share->by_col, j, to, v, products + j);
     }
 }
 

@@ -41,6 +41,9 @@ struct linear_kernels {
     /* The same x'v of m full columns, x and those that follow it in memory. */
     void (*dot_full)(const linear_column *x, uint64_t m, const double *v,
                      double *products);
+    /* The same of columns `begin` to before `end`, none of them full. */
+    void (*dot_sparse)(const strads_sparse *x, uint64_t begin, uint64_t end,
+                       const double *v, double *products);
     /* Dense: sum a_i b_i, and v += a u, of n numbers. */
     double (*dot_dense)(uint64_t n, const double *a, const double *b);
     void (*add_dense)(uint64_t n, double a, const double *u, double *v);
@@ -60,9 +63,10 @@ extern const linear_kernels linear_kernels_portable;
 const linear_kernels *linear_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
 double linear_squares(const linear_column *x, const double *c);
-/* products[j] = x_j'v of all columns of a share; 0 is left of empty ones. */
+/* products[j] = x_j'v of a share's columns j, from `begin` to before `end`. */
 void linear_scan(const linear_kernels *kernels, const strads_share *share,
-                 const double *v, double *products);
+                 uint64_t begin, uint64_t end, const double *v,
+                 double *products);
 /* The fastest that runs here on partitions of `rows` rows. */
 const linear_kernels *linear_kernels_choose(uint64_t rows);
 

@@ -180,6 +180,47 @@ static void dot_full(const linear_column *x, uint64_t m, const double *v,
         dot_columns_f32(x->n, m, x->f32, v, products);
 }
 
+/* Eight sparse columns, each in lanes of its own, which are added up together;
+ * what is a few columns ahead is asked for on the way. */
+#define DEFINE_DOT_SPARSE(name, real, load)                                  \
+    static inline __m512d name(uint64_t n, const uint32_t *index,            \
+                               const real *value, const double *v)           \
+    {                                                                        \
+        enum { AHEAD = 256 };                                                \
+        __m512d s = _mm512_setzero_pd();                                     \
+        _mm_prefetch((const char *)(value + AHEAD), _MM_HINT_T0);            \
+        _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);            \
+        for (uint64_t k = 0; k < n; k += LANES) {                            \
+            const uint64_t left = n - k;                                     \
+            const __mmask8 m =                                               \
+                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
+            s = _mm512_fmadd_pd(load(m, value + k), gather(m, index + k, v), \
+                                s);                                          \
+        }                                                                    \
+        return s;                                                            \
+    }
+DEFINE_DOT_SPARSE(lanes_f64, double, load_f64)
+DEFINE_DOT_SPARSE(lanes_f32, float, load_f32)
+
+static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
+                       const double *v, double *products)
+{
+    for (uint64_t j = begin; j < end; j += LANES) {
+        const uint64_t left = end - j;
+        __m512d s[LANES];
+        for (uint64_t i = 0; i < LANES; i++) {
+            const uint64_t at = x->start[i < left ? j + i : end];
+            const uint64_t n = i < left ? x->start[j + i + 1] - at : 0;
+            s[i] = x->f64 ? lanes_f64(n, x->index + at, x->f64 + at, v)
+                          : lanes_f32(n, x->index + at, x->f32 + at, v);
+        }
+        _mm512_mask_storeu_pd(products + (j - begin),
+                              (__mmask8)(left < LANES ? (1u << left) - 1
+                                                      : 0xff),
+                              add_lanes(s));
+    }
+}
+
 /* Rows of a column differ, so no two lanes are the same number of v. */
 #define DEFINE_ADD(name, real, load)                                       \
     static void name(uint64_t n, const uint32_t *index, const real *value, \
@@ -286,6 +327,7 @@ static const linear_kernels avx512 = {.name = "avx512",
                                       .dot = dot,
                                       .add = add,
                                       .dot_full = dot_full,
+                                      .dot_sparse = dot_sparse,
                                       .dot_dense = dot_full_f64,
                                       .add_dense = add_dense,
                                       .dot_tile = dot_tile,
