@@ -38,115 +38,10 @@
 #ifndef SVM_PARTS_H
 #define SVM_PARTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <strads/svm.h>
-
-#include "apps/linear/linear_classes.h"
-#include "apps/linear/linear_kernels.h"
-#include "svm_loss.h"
-
-/* ---- which parameter is what ------------------------------------------- */
-
-/* Rows of a group. */
-static inline uint64_t svm_group_rows(uint64_t rows)
-{
-    const uint64_t few = rows / 512;
-
-    return few < 1 ? 1 : few > 32 ? 32 : few;
-}
-
-/* The first group of a partition whose rows begin there; the groups up to the
- * next partition's first one are its own, the last of which may be empty. */
-static inline uint64_t svm_group_at(uint64_t rows, uint64_t begin,
-                                    uint32_t partition)
-{
-    return begin / svm_group_rows(rows) + partition;
-}
-
-/* The groups of a partition with those rows. */
-static inline strads_range svm_groups_of(uint64_t rows, strads_range own,
-                                         uint32_t partition)
-{
-    return (strads_range){svm_group_at(rows, own.begin, partition),
-                          svm_group_at(rows, own.end, partition + 1)};
-}
-
-static inline uint64_t svm_groups(const strads_shape *shape)
-{
-    return svm_group_at(shape->rows, shape->rows, shape->partitions);
-}
-
-static inline uint64_t svm_first_group(const strads_shape *shape)
-{
-    return shape->cols + 1;
-}
-
-static inline uint64_t svm_first_sample(const strads_shape *shape)
-{
-    return svm_first_group(shape) + svm_groups(shape);
-}
-
-/* Shared totals; stride and turn are svm_face.c's. */
-enum { SVM_SAFETY, SVM_STEEP, SVM_LEVEL, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
-
-/* ---- the problem ------------------------------------------------------- */
-
-/* What a program's options come to. */
-typedef struct svm_problem {
-    strads_svm_options options; /* defaults filled in; c is 0 until the survey
-                                   where lambda tells it */
-    svm_loss_kind loss;
-    linear_weights weights; /* of rows */
-    double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
-} svm_problem;
+#include "svm_local.h"
+#include "svm_state.h"
 
 /* ---- one partition ----------------------------------------------------- */
-
-typedef struct svm_local {
-    svm_problem problem;
-    linear_classes classes;
-    strads_share scaled;    /* standardised: rows over the columns' scales, */
-    double *value;          /* whose values these are; NULL: not (yet) */
-    uint32_t width, target; /* problems, and the one at hand: svm_targets.c */
-    uint64_t rows, columns;
-    uint64_t first_group; /* as svm_group_at counts */
-    strads_range span;    /* of [columns + 1]: what it joins for its pool */
-    const linear_kernels *kernels;
-    svm_entropy_move *move;
-    double bias, flat;  /* B, and e of the loss */
-    double level;       /* what x'w is counted from */
-    svm_sample *sample; /* [rows] */
-    double *weight;     /* [rows] c_i, until the survey is over */
-    double *base;       /* [columns + 1] the w that all agree on */
-    double *joint;      /* [columns + 1] its span of the pool's w; the same as w
-                           where there is one partition */
-    double *w;          /* [columns + 1] with what was done here since */
-    bool based;         /* base is newer than joint */
-    bool behind;        /* w is to begin from the newer of the two */
-    uint64_t moved;     /* the round in which w moved last, */
-    uint64_t joined;    /* and that of the last join */
-    bool smooth;        /* the loss is, without help */
-    double cost;        /* C */
-    double *anchor;     /* [rows] b at the last scan */
-    double *z;          /* [rows] x'w where the last curve was taken */
-    double *bend, *panel; /* svm_curve.c's own, */
-    double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
-    double *stiff;        /* [columns + 1] and what an average row adds */
-    double sigma;
-    uint32_t takes;          /* how often c has become b */
-    uint32_t *face;          /* [rows] those that are between their bounds, */
-    uint64_t n_face;         /* so many; */
-    double *pull;            /* [rows] how steeply D rises there, */
-    double *course;          /* [rows] and where they are going; */
-    linear_column *face_row; /* [rows] their entries, which lie side by side, */
-    uint32_t *face_index;    /* [face_room] here */
-    double *face_value;
-    uint64_t face_room;
-    uint32_t *order; /* [room] workspace of a pass */
-    uint32_t room;
-} svm_local;
 
 /* svm_state.c: what strads_program says of slots with these names, but for the
  * problem, which is the program's. */
@@ -157,61 +52,6 @@ void svm_close(void *opened);
 void svm_take_squares(svm_local *local, const strads_share *share);
 /* Another B, for the squares too. */
 void svm_set_bias(svm_local *local, double bias);
-
-/* The rows of a partition as they are trained on. */
-static inline const strads_share *svm_share(const svm_local *local,
-                                            const strads_share *given)
-{
-    return local->value ? &local->scaled : given;
-}
-
-/* Row i of a share. */
-static inline linear_column svm_row_of(const strads_share *share, uint64_t i)
-{
-    const strads_sparse *x = &share->by_row;
-    const uint64_t at = x->start[i], n = x->start[i + 1] - at;
-    const bool full = n == share->cols.end - share->cols.begin;
-    return (linear_column){.n = n,
-                           .index = full ? NULL : x->index + at,
-                           .f64 = x->f64 ? x->f64 + at : NULL,
-                           .f32 = x->f32 ? x->f32 + at : NULL};
-}
-
-/* Asks for the beginning of row i of a share; what follows lies behind it. */
-static inline void svm_fetch_row(const strads_share *share,
-                                 const svm_sample *sample, uint64_t i)
-{
-    const strads_sparse *x = &share->by_row;
-    const uint64_t at = x->start[i];
-    const char *value =
-        x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
-
-    __builtin_prefetch(&sample[i]);
-    __builtin_prefetch(x->index + at);
-    __builtin_prefetch(value);
-    __builtin_prefetch(value + 64);
-}
-
-/* Where the problem at hand has its number of parameter k of a block. */
-static inline size_t svm_at(const svm_local *local, size_t k)
-{
-    return k * local->width + local->target;
-}
-
-/* z of row i: x_i'w with the bias, from the level on; and w += a x_i. */
-static inline double svm_dot(const svm_local *local, const linear_column *row,
-                             const double *w)
-{
-    return local->kernels->dot(row, w) + local->bias * w[local->columns] +
-           local->level;
-}
-
-static inline void svm_add(const svm_local *local, const linear_column *row,
-                           double a, double *w)
-{
-    local->kernels->add(row, a, w);
-    w[local->columns] += a * local->bias;
-}
 
 /* svm_ascend.c: a pass over the rows of a block's groups, but those that rest.
  * What is told of a group is its rows' share of the gap, or -1 when all of them
@@ -239,136 +79,6 @@ strads_err svm_update_seed(strads_task *task);
 strads_err svm_update_take(strads_task *task);
 
 /* ---- the coordinator --------------------------------------------------- */
-
-/* Parts of a pass at most; a merge comes after each. */
-enum { SVM_PARTS_MAX = 4 };
-
-/* The groups of one pool of partitions, as the coordinator sees them. A pass is
- * over when each group that does not rest has been visited once. */
-typedef struct svm_pool {
-    uint64_t begin, end;
-    uint64_t left;  /* groups yet to be visited in this pass, */
-    uint64_t told;  /* those of them that the policy knows of, and */
-    uint64_t awake; /* all that this pass visits */
-    uint32_t part[SVM_PARTS_MAX]; /* the most promising comes first */
-    uint32_t parts;
-    uint64_t pass;          /* its number */
-    uint32_t next;          /* part that the policy is to be told of */
-    double sum;             /* of the gaps found in this pass, */
-    double before;          /* and in the one before, */
-    double falls;           /* which is this share of what another before had */
-    double worst_now;       /* the steepest rise of D found in this pass, */
-    double worst;           /* and in the one before */
-    double inside, crossed; /* rows of this pass, as svm_partial_ascend says */
-    uint32_t since;         /* passes since the last scan */
-    bool settled;  /* the last pass changed little but b between bounds */
-    bool sleepers; /* rows may have been let rest in haste */
-    bool wakes;    /* this pass looks at rows that rest as well */
-} svm_pool;
-
-/* What is summed up over all rows, to know P and D: of rows whose b is above 0,
- * and below, their part of D, sum |b|, sum b (z - the bias and the level), and
- * sum |b| |x|. */
-typedef enum svm_sum {
-    SVM_LOSS,
-    SVM_SUPPORTS,
-    SVM_DUAL,
-    SVM_SIZE = SVM_DUAL + 2,
-    SVM_PULL = SVM_SIZE + 2,
-    SVM_REACH = SVM_PULL + 2,
-    SVM_SUMS = SVM_REACH + 2
-} svm_sum;
-
-/* Where a problem stands that is not at hand: as its last scan left it, or as
- * w = 0 would. */
-typedef struct svm_outcome {
-    double primal, gap;
-    uint64_t nonzeros, supports;
-} svm_outcome;
-
-typedef struct svm_state {
-    svm_problem problem;
-    char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
-    linear_classes classes;
-    double *scale; /* [columns] while w is that of scaled columns; else NULL */
-    const strads_data *data;
-    uint32_t width, target;              /* problems, and the one at hand */
-    svm_outcome done[LINEAR_LABELS_MAX]; /* of those that are not */
-    svm_pool *pool;                      /* [pools] */
-    double *urgency;    /* [groups] share of the gap when last looked at */
-    double *entries;    /* [groups] of rows that do not rest */
-    uint8_t *waits;     /* [groups] for a visit in this pass: svm_pass.c */
-    uint32_t *awake;    /* [groups] pool by pool: the groups of this pass */
-    uint32_t *told;     /* [groups] parameters on their way to the policy ... */
-    double *how;        /* ... and their priorities */
-    strads_block *own;  /* [partitions] the rows of each, */
-    strads_range *held; /* [partitions] and the groups */
-    uint32_t partitions, pools;
-    uint64_t columns, rows, groups;
-    bool surveyed, measured;
-    bool seed_due; /* the run starts from a w whose b are not known */
-    bool moved;    /* rows have moved since the last merge, */
-    bool joined;   /* and pools have joined what moved, */
-    bool spread;   /* which is more than the first partition's w */
-    bool alone;    /* the first partition does this pass for all: svm_pass.c */
-    double safety; /* s, as measured last */
-    bool scan_due;
-    bool rested; /* the scan to come was called by the policy's rest */
-    bool stalled;
-    double near, far;   /* sums of |sum d|^2 and sum |d|^2, fading */
-    double apart;       /* sum |d|^2 of the last join */
-    uint64_t visits;    /* rows that passes have looked at, */
-    double parts;       /* the sum of their parts of D, */
-    double reached;     /* and |w|^2, both as told by passes */
-    uint64_t next_scan; /* so many visits until one is due */
-    uint64_t scans;
-    double aim;            /* a scan is due at this share of the tolerance */
-    double enough;         /* that share of P: see svm_pass.c */
-    double sums[SVM_SUMS]; /* of the scan, so far */
-    uint64_t supports;
-    uint64_t nonzeros;  /* of w */
-    uint32_t seen;      /* blocks of the scan that have come in */
-    double primal, gap; /* P and P - D of the last scan, */
-    double level_gap;   /* and P - D while the level is held */
-    double least, most; /* the best P and D so far */
-    uint32_t idle;      /* scans in a row that bettered neither */
-    double bias;        /* B */
-    /* svm_level.c */
-    double bias_before; /* what the bias came to, before the level */
-    double level_step;  /* went so far; */
-    double level_share; /* of what the level lacks the bias is this share */
-    double intercept[LINEAR_LABELS_MAX];
-
-    /* svm_newton.c; `step` is the phase that comes next, or SVM_ASCEND. */
-    uint32_t step;
-    uint32_t inner, takes, vain;
-    bool gave_up;
-    bool blunt;        /* the last step was too small to take anything off P */
-    double *matrix;    /* [(columns + 1)^2] */
-    double *direction; /* [columns + 1] */
-    double slope, along, reach; /* g'd, w'd and d'd of it */
-    double nearest;             /* the least gap so far */
-
-    /* svm_face.c */
-    double *heading;   /* [columns + 1] where w is going: v */
-    double square;     /* r'r at the last step, */
-    double first;      /* and at the first one */
-    uint32_t steps;    /* in this face */
-    uint32_t patience; /* passes before the next */
-    double faced;      /* the gap before the last one */
-} svm_state;
-
-/* How many coefficients are penalised; the bias's is the last one. */
-static inline uint64_t svm_penalised(const svm_state *state)
-{
-    return state->columns + !state->problem.options.intercept;
-}
-
-/* As svm_at, on the coordinator. */
-static inline size_t svm_place(const svm_state *state, size_t k)
-{
-    return k * state->width + state->target;
-}
 
 /* svm_state.c: what strads_program says of slots with these names. */
 strads_err svm_shape(const svm_problem *problem, const strads_data *data,
@@ -482,15 +192,6 @@ void svm_judge_face(svm_state *state);
 /* After a scan: whether Newton's steps come next, or dual ascent. */
 void svm_newton_judge(svm_state *state);
 
-/* A fall of D that lets a row rest; nothing does before it is known. It is told
- * as a number below 0 while a pass looks at rows that rest as well. */
-static inline double svm_steep(const strads_task *task)
-{
-    const double steep = fabs(task->total[SVM_STEEP]);
-
-    return steep > 0 ? steep : INFINITY;
-}
-
 /* svm_merge.c: everyone's change of w, within a pool and for all. To be called
  * by who is about to move w. */
 void svm_begin_w(const strads_task *task);
@@ -505,17 +206,6 @@ strads_err svm_update_merge(strads_task *task);
 strads_err svm_aggregate_merge(strads_commit *commit);
 strads_err svm_refresh(strads_task *task, const strads_change *changes,
                        uint32_t n);
-
-/* The intercept after a commit of all coefficients. */
-static inline void svm_take_intercept(const strads_commit *commit)
-{
-    svm_state *state = commit->state;
-    const size_t at = svm_place(state, state->columns);
-
-    state->intercept[state->target] =
-        commit->total[SVM_LEVEL] +
-        state->bias * (commit->value[at] + commit->change[at]);
-}
 
 /* svm_survey.c: which labels there are, and what becomes of them. A block's id
  * says whose problem begins; ids below are the partitions' and svm.c's. */

@@ -1,0 +1,68 @@
+/* What an SVM's parameters are, and the problem that is solved. */
+#ifndef SVM_PROBLEM_H
+#define SVM_PROBLEM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/svm.h>
+
+#include "apps/linear/linear_classes.h"
+#include "svm_loss.h"
+
+/* ---- which parameter is what ------------------------------------------- */
+
+/* Rows of a group. */
+static inline uint64_t svm_group_rows(uint64_t rows)
+{
+    const uint64_t few = rows / 512;
+
+    return few < 1 ? 1 : few > 32 ? 32 : few;
+}
+
+/* The first group of a partition whose rows begin there; the groups up to the
+ * next partition's first one are its own, the last of which may be empty. */
+static inline uint64_t svm_group_at(uint64_t rows, uint64_t begin,
+                                    uint32_t partition)
+{
+    return begin / svm_group_rows(rows) + partition;
+}
+
+/* The groups of a partition with those rows. */
+static inline strads_range svm_groups_of(uint64_t rows, strads_range own,
+                                         uint32_t partition)
+{
+    return (strads_range){svm_group_at(rows, own.begin, partition),
+                          svm_group_at(rows, own.end, partition + 1)};
+}
+
+static inline uint64_t svm_groups(const strads_shape *shape)
+{
+    return svm_group_at(shape->rows, shape->rows, shape->partitions);
+}
+
+static inline uint64_t svm_first_group(const strads_shape *shape)
+{
+    return shape->cols + 1;
+}
+
+static inline uint64_t svm_first_sample(const strads_shape *shape)
+{
+    return svm_first_group(shape) + svm_groups(shape);
+}
+
+/* Shared totals; stride and turn are svm_face.c's. */
+enum { SVM_SAFETY, SVM_STEEP, SVM_LEVEL, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
+
+/* ---- the problem ------------------------------------------------------- */
+
+/* What a program's options come to. */
+typedef struct svm_problem {
+    strads_svm_options options; /* defaults filled in; c is 0 until the survey
+                                   where lambda tells it */
+    svm_loss_kind loss;
+    linear_weights weights; /* of rows */
+    double lambda; /* C = 1 / (lambda W), W the sum of weights; 0: C is given */
+} svm_problem;
+
+#endif
