@@ -1,5 +1,5 @@
-/* What the coordinator has: the groups' shares of the gap, and where the problem
- * at hand stands. */
+/* What the coordinator has: the groups' shares of the gap, and where the
+ * problem at hand stands. */
 #ifndef SVM_STATE_H
 #define SVM_STATE_H
 
