@@ -338,6 +338,10 @@ Test(svm_edge, options_that_are_none_are_refused)
         {{.bias = NAN}, "bias is"},
         {{.loss = "epsilon", .epsilon = -2}, "epsilon is -2"},
         {{.loss = "square"}, "loss is \"square\""},
+        {{.loss = "epsilon", .class_weight = "balanced"},
+         "--class-weight balanced: the loss epsilon is for numbers"},
+        {{.loss = "squared-epsilon", .classes = "-1,1"},
+         "--classes -1,1: the loss squared-epsilon is for numbers"},
     };
 
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)

@@ -66,6 +66,26 @@ static strads_err find_loss(const char *name, svm_loss_kind *out)
                        name);
 }
 
+static bool is_given(const char *text)
+{
+    return text && *text && strcmp(text, "none") != 0;
+}
+
+/* A fit of numbers would leave these out without a word. */
+static strads_err refuse_classes(const strads_svm_options *o)
+{
+    const bool weights = is_given(o->class_weight);
+
+    if (!weights && !is_given(o->classes))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "%s %s: the loss %s is for numbers, which are no "
+                       "classes; expected hinge or squared-hinge, or leave it "
+                       "out",
+                       weights ? "--class-weight" : "--classes",
+                       weights ? o->class_weight : o->classes, o->loss);
+}
+
 strads_err svm_options_resolve(const strads_svm_options *given,
                                svm_problem *out)
 {
@@ -89,6 +109,8 @@ strads_err svm_options_resolve(const strads_svm_options *given,
                            o.bias);
     if (svm_loss_classifies(loss))
         o.epsilon = 0;
+    else if ((err = refuse_classes(&o)))
+        return err;
     *out =
         (svm_problem){.options = o, .loss = loss, .weights = {o.weights, NULL}};
     return STRADS_OK;
