@@ -4,11 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "engine/store/store_inside.h"
 #include "strads/policy.h"
 #include "strads/store.h"
+#include "tests/expect_failure.h"
 
 enum { MOST_WORKERS = 4 };
 
@@ -38,14 +38,6 @@ static double seen_by(strads_session *session, uint32_t row, uint32_t col)
                                          STRADS_STALENESS_INFINITE, cells),
                  STRADS_OK);
     return cells[col];
-}
-
-static void expect_failure(strads_err err, strads_err expected,
-                           const char *words)
-{
-    cr_assert_eq(err, expected, "%s", strads_error_name(err));
-    cr_assert_not_null(strstr(strads_error_text(), words), "%s",
-                       strads_error_text());
 }
 
 Test(store_sessions, own_increments_are_seen_at_once_by_others_after_the_clock)

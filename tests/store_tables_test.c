@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "strads/store.h"
+#include "tests/expect_failure.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -31,14 +32,6 @@ static double value_at(const strads_store *store, uint32_t table, uint32_t row,
     cr_assert_lt(col, 64);
     cr_assert_eq(strads_store_read(store, table, 1, &row, cells), STRADS_OK);
     return cells[col];
-}
-
-static void expect_failure(strads_err err, strads_err expected,
-                           const char *words)
-{
-    cr_assert_eq(err, expected, "%s", strads_error_name(err));
-    cr_assert_not_null(strstr(strads_error_text(), words), "%s",
-                       strads_error_text());
 }
 
 Test(store, all_values_start_at_zero)
