@@ -1,6 +1,6 @@
 /* Gram entries of columns that are all but full: a stretch of rows after the
- * other, all columns are spread out side by side, where a few rows of many
- * columns stay close, and multiplied four by four. */
+ * other, where a few rows of many columns stay close, they are multiplied four
+ * by four. Columns with zeros left out are spread out first. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,10 @@ enum { STRETCH = 256 };
  * `line` on, which may be among the second's. */
 typedef struct panel {
     const strads_task *task;
-    uint32_t columns;    /* spread out */
+    uint32_t columns;    /* of both */
     uint32_t line, tail; /* tail: where `against` repeats the block */
-    double *value;       /* [columns x STRETCH] */
+    double *value;       /* [columns x STRETCH] those that are spread out */
+    const double **at;   /* [columns] where a column's rows are */
     uint64_t *next;      /* [columns] a column's first entry not yet seen */
 } panel;
 
@@ -29,13 +30,18 @@ static linear_column column_of(const panel *p, uint32_t k)
                                     : strads_block_param(&task->block, k - m));
 }
 
-/* Column k on the rows from `begin` to before `end`. */
-static void spread(panel *p, uint32_t k, uint64_t begin, uint64_t end)
+/* Column k on the rows from `begin` to before `end`; spread out if need be. */
+static void find(panel *p, uint32_t k, uint64_t begin, uint64_t end)
 {
     const linear_column x = column_of(p, k);
     double *to = p->value + (size_t)k * STRETCH;
     uint64_t e = p->next[k];
 
+    p->at[k] = to;
+    if (!x.index && x.f64) {
+        p->at[k] = x.f64 + begin;
+        return;
+    }
     memset(to, 0, STRETCH * sizeof(*to));
     for (; e < x.n; e++) {
         const uint64_t i = x.index ? x.index[e] : e;
@@ -51,8 +57,7 @@ static void four(const panel *p, uint32_t k, uint32_t end,
                  const double *column[LINEAR_TILE_SIDE])
 {
     for (uint32_t i = 0; i < LINEAR_TILE_SIDE; i++)
-        column[i] =
-            p->value + (size_t)(k + i < end ? k + i : end - 1) * STRETCH;
+        column[i] = p->at[k + i < end ? k + i : end - 1];
 }
 
 /* Adds the products of four lines with all of `against`. */
@@ -88,8 +93,9 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
     strads_err err = STRADS_OK;
 
     p.value = linear_room((uint64_t)p.columns * STRETCH);
+    p.at = malloc(p.columns * sizeof(*p.at));
     p.next = calloc(p.columns, sizeof(*p.next));
-    if (!p.value || !p.next)
+    if (!p.value || !p.at || !p.next)
         err = strads_fail(STRADS_ENOMEM,
                           "no memory for %u rows of a block's %u columns",
                           STRETCH, p.columns);
@@ -97,11 +103,12 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
         const uint64_t left = local->rows - row;
         const uint64_t rows = left < STRETCH ? left : STRETCH;
         for (uint32_t k = 0; k < p.columns; k++)
-            spread(&p, k, row, row + rows);
+            find(&p, k, row, row + rows);
         for (uint32_t k = 0; k < n; k += LINEAR_TILE_SIDE)
             multiply_lines(&p, k, rows);
     }
     free(p.value);
+    free((void *)p.at);
     free(p.next);
     return err;
 }
