@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WRITER_ALIGN = 64, ARRAY_ALIGN = 8 };
+enum { FIRST_ROOM = 256, ARRAY_ALIGN = 8 };
 
 static uint64_t gap(uint64_t at, uint64_t align)
 {
@@ -26,15 +26,12 @@ static strads_err writer_fail(sti_writer *w, uint64_t count)
 
 static strads_err grow(sti_writer *w, uint64_t need)
 {
-    uint64_t room = w->room == 0 ? 4 * WRITER_ALIGN : 2 * w->room;
+    uint64_t room = w->room == 0 ? FIRST_ROOM : 2 * w->room;
     if (room < need)
-        room = need + gap(need, WRITER_ALIGN);
-    unsigned char *bytes = aligned_alloc(WRITER_ALIGN, (size_t)room);
+        room = need;
+    unsigned char *bytes = realloc(w->bytes, (size_t)room);
     if (bytes == NULL)
         return writer_fail(w, need - w->size);
-    if (w->size > 0)
-        memcpy(bytes, w->bytes, (size_t)w->size);
-    free(w->bytes);
     w->bytes = bytes;
     w->room = room;
     return STRADS_OK;

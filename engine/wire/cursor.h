@@ -15,7 +15,7 @@
 
 #include "strads/error.h"
 
-/* Appends to a growing, 64-byte aligned buffer. Zero-initialised it is empty
+/* Appends to a growing, 8-byte aligned buffer. Zero-initialised it is empty
  * and ready. After an error it stays as it was and further calls do nothing. */
 typedef struct sti_writer {
     unsigned char *bytes;
