@@ -207,13 +207,7 @@ near "$loss" "$(cat own)" 1e-5 "the log loss of a softmax"
 same_on_two() {
     model=$1
     shift
-    start first logistic train "$@" --workers 1 --nodes 2 \
-        --listen tcp://127.0.0.1:0 --model two.json
-    first=$child
-    start second join "$(url_of first)" --workers 1
-    second=$child
-    ends first "$first" 0
-    ends second "$second" 0
+    on_two 0 logistic train "$@" --model two.json
     for k in "$model" two; do
         grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
     done
@@ -309,13 +303,7 @@ for workers in 1 2; do
     trains "narrow$workers" narrow.svm $bits --workers $workers
 done
 # shellcheck disable=SC2086 # words
-start first logistic train narrow.svm $bits --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --model narrow3.json
-first=$child
-start second join "$(url_of first)" --workers 1
-second=$child
-ends first "$first" 0
-ends second "$second" 0
+on_two 0 logistic train narrow.svm $bits --model narrow3.json
 for k in 1 2 3; do
     grep -E '"(index|value|intercept)"' "narrow$k.json" >"bits$k"
 done

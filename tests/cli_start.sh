@@ -112,24 +112,12 @@ refuses 2 "is a model of classes, and this run is of numbers" svm train \
 # the start's; of other labels the run ends everywhere.
 gives 0 logistic train three.svm --multiclass softmax --lambda-ratio 0.1 \
     --tolerance 1e-7 --model first.json --log first.jsonl --quiet
-# on_two CODE WORDS...
-on_two() {
-    want=$1
-    shift
-    start first logistic train "$@" --workers 1 --nodes 2 \
-        --listen tcp://127.0.0.1:0 --log run.jsonl
-    first=$child
-    start second join "$(url_of first)" --workers 1
-    second=$child
-    ends first "$first" "$want"
-    wait "$second" || [ "$want" -ne 0 ] || fail "$*: the second process"
-}
 for classes in "" "--classes 7,1,-1"; do
     # shellcheck disable=SC2086 # words
-    on_two 0 three.svm --multiclass softmax --lambda-ratio 0.1 \
-        --start first.json $classes
+    on_two 0 logistic train three.svm --multiclass softmax \
+        --lambda-ratio 0.1 --start first.json --log run.jsonl $classes
     close "two processes $classes"
 done
-on_two 2 three.names --start first.json
+on_two 2 logistic train three.names --start first.json
 says first.err "its labels are -1,1,7, and the data has rows with the label"
 finish
