@@ -85,13 +85,7 @@ near "$(awk -F '[,\t]' '
     "predictions less what the CSV says, which is the mean"
 
 # Over TCP: the model of one process
-start first mf train votes.train --workers 1 --nodes 2 --sweeps 3 \
-    --listen tcp://127.0.0.1:0 --model nodes.json
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 0
-ends first "$first" 0
+on_two 0 mf train votes.train --sweeps 3 --model nodes.json
 gives 0 mf train votes.train --workers 1 --partitions 2 --sweeps 3 \
     --model alone.json
 cmp -s nodes.json.items.npy alone.json.items.npy || fail "other items over TCP"

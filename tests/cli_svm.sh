@@ -82,13 +82,7 @@ gives 0 svm predict year.json "$year_test"
 says err "root mean squared error"
 
 # Over TCP, and simulated: the same objective
-start first svm train "$party" --loss hinge --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --deterministic --model nodes.json
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 0
-ends first "$first" 0
+on_two 0 svm train "$party" --loss hinge --deterministic --model nodes.json
 gives 0 svm train "$party" --loss hinge --workers 1 --partitions 2 --pools 2 \
     --deterministic --model alone.json
 same "$(member nodes.json objective)" "$(member alone.json objective)" \
@@ -103,13 +97,8 @@ gives 0 svm train "$party" --l1-ratio 1 --workers 1 --deterministic \
 says err "squared-hinge, l1-ratio 1; labels -1,1"
 near "$(weigh_l1 sparse.json "$party")" "$(member sparse.json objective)" \
     1e-9 "the objective with an L1 penalty, weighed again"
-start first svm train "$party" --l1-ratio 1 --workers 1 --nodes 2 \
-    --classes=-1,1 --listen tcp://127.0.0.1:0 --deterministic --model far.json
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 0
-ends first "$first" 0
+on_two 0 svm train "$party" --l1-ratio 1 --classes=-1,1 --deterministic \
+    --model far.json
 same "$(member far.json objective)" "$(member sparse.json objective)" \
     "the objective with an L1 penalty over TCP"
 gives 0 simulate svm-l1 "$party" --workers 4 --cost 2
@@ -142,14 +131,8 @@ near "$(member scaled.json objective)" "$(member divided.json objective)" 2e-6 \
 gives 0 svm predict divided.json divided.svm --output by_hand
 gives 0 svm predict scaled.json "$party" --output labels
 same "$(diff by_hand labels | grep -c '^<')" 0 "labels of standardised columns"
-start first svm train "$party" --loss hinge --c 0.001 --standardize \
-    --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 --deterministic \
-    --model far.json
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 0
-ends first "$first" 0
+on_two 0 svm train "$party" --loss hinge --c 0.001 --standardize \
+    --deterministic --model far.json
 same "$(member far.json value)" "$(member scaled.json value)" \
     "coefficients of standardised columns over TCP"
 gives 0 simulate svm "$party" --loss hinge --c 0.001 --standardize --workers 4
@@ -180,24 +163,13 @@ same "$(sort -u out | tr '\n' ' ')" "5 6 7 " "the three labels"
 gives 0 svm train three.svm --model three.liblinear --quiet
 says three.liblinear "nr_class 3" "label 5 6 7"
 gives 0 svm predict three.liblinear three.svm
-start first svm train three.svm --classes 5,6,7 --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --deterministic --model far.json
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 0
-ends first "$first" 0
+on_two 0 svm train three.svm --classes 5,6,7 --deterministic --model far.json
 gives 0 svm train three.svm --workers 1 --partitions 2 --pools 2 \
     --deterministic --model near.json
 same "$(member far.json value)" "$(member near.json value)" \
     "coefficients of three classes over TCP"
-start first svm train three.svm --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0
-first=$child
-url=$(url_of first)
-start second join "$url" --workers 1
-ends second "$child" 1
-ends first "$first" 2
+on_two 2 svm train three.svm
+same "$joined" 1 "the code of a process whose run was refused"
 says first.err "have to be named: --classes"
 
 # Where --l1-ratio stands does not matter, in a file of options neither
