@@ -59,6 +59,11 @@ bool forger_open(forger *f, const char *url)
                STRADS_OK;
 }
 
+void forger_break(forger *f)
+{
+    sti_net_drop(f->net, f->link, "it was told to");
+}
+
 void forger_close(forger *f)
 {
     (void)sti_net_close(f->net, UINT64_C(10000000000));

@@ -21,6 +21,8 @@ typedef struct forger {
 
 /* Dials; false when that fails. */
 bool forger_open(forger *f, const char *url);
+/* Breaks the link without a goodbye, and goes on listening. */
+void forger_break(forger *f);
 /* Says goodbye. */
 void forger_close(forger *f);
 

@@ -306,6 +306,8 @@ static void hold_and_cut(void *arg, const strads_progress *progress)
     relay_cut(r->way[1]);
 }
 
+/* Whichever gives up first leaves: node 0, which looks whether anybody listens
+ * at node 1, may see that before its own time is over. */
 Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
 {
     team t = {.program = &nodes_toy_endless,
@@ -320,10 +322,42 @@ Test(nodes_mend, a_link_that_stays_broken_ends_the_run_after_its_time)
     t.options.progress_arg = &r;
     team_run(&t, &result, end);
     cr_expect_null(result);
-    for (int k = 0; k < 2; k++) {
-        cr_expect_eq(end[k].err, STRADS_EPEER);
-        cr_expect_not_null(strstr(end[k].text, "did not come back for 0.3 s"),
-                           "%s", end[k].text);
-    }
+    for (int k = 0; k < 2; k++)
+        cr_expect_eq(end[k].err, STRADS_EPEER, "%s", end[k].text);
+    cr_expect_not_null(strstr(end[0].text, "node 1 at"), "%s", end[0].text);
+    cr_expect_not_null(strstr(end[1].text, "did not come back for 0.3 s"), "%s",
+                       end[1].text);
     (void)close_roads(&r);
+}
+
+static void *join_and_break(void *arg)
+{
+    forger *f = arg;
+    forger_wait_welcome(f);
+    forger_say_ready(f, &nodes_toy_endless, 2);
+    forger_wait_dispatch(f);
+    forger_break(f);
+    return NULL;
+}
+
+Test(nodes_mend, a_node_that_listens_but_never_dials_is_waited_for_that_long)
+{
+    const team t = {.program = &nodes_toy_endless,
+                    .nodes = 2,
+                    .options = {.reconnect = 0.3}};
+    strads_engine *engine;
+    pthread_t thread;
+    forger f;
+    cr_assert_eq(team_listen(&t, &engine), STRADS_OK);
+    cr_assert(forger_open(&f, strads_engine_url(engine)));
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    cr_assert_eq(pthread_create(&thread, NULL, join_and_break, &f), 0);
+    cr_expect_eq(team_work(&t, 0, engine, NULL), STRADS_EPEER);
+    cr_expect_not_null(strstr(strads_error_text(),
+                              "did not come back for 0.3 s"),
+                       "%s", strads_error_text());
+    pthread_join(thread, NULL);
+    forger_close(&f);
+    strads_engine_free(engine);
 }
