@@ -223,7 +223,7 @@ Test(data_label_names, what_is_no_name_is_refused)
                                         "\xc0\xaf",
                                         "\xed\xa0\x80",
                                         "\xf4\x90\x80\x80",
-                                        "\xef\xbb\xbfspam"};
+                                        "a\xef\xbb\xbfspam"};
     char text[200];
     for (size_t k = 0; k < COUNT(wrong); k++) {
         (void)snprintf(text, sizeof text, "ok 1:1\n%s 1:1\n", wrong[k]);

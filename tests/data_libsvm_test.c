@@ -71,6 +71,26 @@ Test(data_libsvm, takes_crlf_comments_blank_lines_and_a_missing_newline)
     oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
 }
 
+Test(data_libsvm, the_mark_of_utf_8_before_a_text_is_no_part_of_it)
+{
+    const char *rows = oracle_text("m.svm", "\xef\xbb\xbf"
+                                            "1 1:2\n-1 2:3\n");
+    const char *market = oracle_text(
+        "m.mtx", "\xef\xbb\xbf%%MatrixMarket matrix coordinate real general\n"
+                 "2 2 2\n1 1 2\n2 2 3\n");
+    const char *labels = oracle_text("m.txt", "\xef\xbb\xbf"
+                                              "1\n-1\n");
+    oracle m = {.rows = 2,
+                .cols = 2,
+                .nnz = 2,
+                .entry = (oracle_entry[]){{0, 0, 2}, {1, 1, 3}},
+                .label = (double[]){1, -1}};
+    oracle_expect(&m, rows, (strads_data_options){0}, true);
+    oracle_expect(&m, oracle_gzip(rows, 1), (strads_data_options){0}, true);
+    oracle_expect(&m, market, (strads_data_options){.labels_path = labels},
+                  true);
+}
+
 Test(data_libsvm, takes_rows_without_entries_and_empty_columns)
 {
     const char *path = oracle_text("empty.svm", "1\n2\n3 5:1\n4\n");

@@ -38,7 +38,7 @@ static double count(const strads_data *data, uint64_t document,
     return 0;
 }
 
-static const char sample[] = "The cat, the CAT and the dog.\n"
+static const char sample[] = "\xef\xbb\xbfThe cat, the CAT and the dog.\n"
                              "\n"
                              "A dog's life: 42 na\xc3\xafve dogs!\r\n"
                              "cat";

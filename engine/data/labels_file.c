@@ -69,12 +69,12 @@ static const sti_sink no_sink = {0};
 
 static strads_err take_text(label_file *l, const sti_sink *sink)
 {
-    sti_chunk chunk = {.begin = l->text.bytes + l->format.market.body,
+    sti_chunk chunk = {.begin = l->text.bytes + l->format.skip,
                        .end = l->text.bytes + l->text.size};
     sti_pass pass = {.text = &l->text,
                      .parser = l->format.parser,
                      .market = &l->format.market,
-                     .skip = l->format.market.body,
+                     .skip = l->format.skip,
                      .threads = 1,
                      .label_names = l->names,
                      .label_form = l->form,

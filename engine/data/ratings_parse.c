@@ -192,13 +192,9 @@ static bool is_turned(const field *fields, uint32_t n)
 strads_err sti_ratings_look(const char *path, const char *begin,
                             const char *end, sti_ratings *out)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8, as Excel writes */
     field fields[3];
     sti_ratings r = {0};
     const char *p = begin;
-    if ((size_t)(end - p) >= sizeof mark - 1 &&
-        memcmp(p, mark, sizeof mark - 1) == 0)
-        p += sizeof mark - 1;
     while (p < end && (sti_is_blank(*p) || *p == '\n'))
         p++;
     const char *line_end = find_line_end(p, end);

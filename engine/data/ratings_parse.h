@@ -9,7 +9,7 @@ typedef struct sti_ratings {
     char separator;  /* ',' ';' '\t', ':' for "::", ' ' for any blanks */
     uint32_t fields; /* in every line, the first 2 or 3 of which are read */
     bool named;      /* users and items are names; otherwise numbers from 0 */
-    size_t body;     /* where the first rating begins, behind mark and header */
+    size_t body;     /* where the first rating begins */
 } sti_ratings;
 
 /* Looks at the first line. STRADS_EFORMAT: fewer than two fields. */

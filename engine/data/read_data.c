@@ -66,10 +66,9 @@ static strads_err prepare(sti_reading *r)
     if (err != STRADS_OK)
         return err;
     pass->ratings = &r->format.ratings;
-    pass->skip = r->format.ratings.body;
+    pass->skip = r->format.skip;
     if (r->format.header) {
         pass->market = &r->format.market;
-        pass->skip = r->format.market.body;
         pass->row_limit = r->format.market.rows;
         pass->col_limit = r->format.market.cols;
     }

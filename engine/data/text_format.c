@@ -3,6 +3,8 @@
  * taken for the kind's other format, whose parser says what it misses. */
 #include "engine/data/text_format.h"
 
+#include <string.h>
+
 #include "engine/data/label_names.h"
 #include "engine/data/memory_room.h"
 
@@ -90,14 +92,10 @@ static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
                : STRADS_KIND_TEXT;
 }
 
+/* The text has at least a byte. */
 static strads_err look(const sti_text *text, const sti_piece *piece,
-                       strads_kind wanted, sti_format *out)
+                       strads_kind kind, sti_format *out)
 {
-    if (piece->begin == piece->end)
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: is empty when decompressed, expected %s",
-                           text->path, expected(wanted));
-    const strads_kind kind = kind_of(piece, wanted);
     if (kind == STRADS_KIND_TEXT) {
         *out = (sti_format){.parser = &sti_words_parser,
                             .by_row = true,
@@ -120,6 +118,18 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
     return STRADS_OK;
 }
 
+/* The mark of UTF-8 that Excel and some editors write first is no text. */
+static size_t skip_mark(sti_piece *piece)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t size = sizeof mark - 1;
+    if ((size_t)(piece->end - piece->begin) < size ||
+        memcmp(piece->begin, mark, size) != 0)
+        return 0;
+    piece->begin += size;
+    return size;
+}
+
 /* The first piece, kept by *stream where the text is compressed. */
 static strads_err begin_text(const sti_text *text, sti_stream **stream,
                              sti_piece *piece)
@@ -138,8 +148,15 @@ strads_err sti_format_find(const sti_text *text, strads_kind kind,
     sti_stream *stream;
     sti_piece piece;
     strads_err err = begin_text(text, &stream, &piece);
-    if (err == STRADS_OK)
-        err = look(text, &piece, kind, out);
+    if (err == STRADS_OK && piece.begin == piece.end)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: is empty when decompressed, expected %s",
+                          text->path, expected(kind));
+    if (err == STRADS_OK) {
+        const size_t mark = skip_mark(&piece);
+        err = look(text, &piece, kind_of(&piece, kind), out);
+        out->skip = mark + out->market.body + out->ratings.body;
+    }
     sti_stream_close(stream);
     return err;
 }
@@ -161,8 +178,10 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
                           path);
     if (err == STRADS_OK)
         err = begin_text(&text, &stream, &piece);
-    if (err == STRADS_OK)
+    if (err == STRADS_OK) {
+        (void)skip_mark(&piece);
         *found = kind_of(&piece, STRADS_KIND_DOCUMENTS);
+    }
     sti_stream_close(stream);
     sti_text_close(&text);
     return err;

@@ -23,6 +23,7 @@ typedef struct sti_format {
     bool named_labels;           /* as sti_label_names_are has it */
     const char *label_form;
     sti_repeats repeats;
+    size_t skip;         /* bytes before the first row or entry */
     sti_market market;   /* the header; all zeros where there is none */
     sti_ratings ratings; /* of ratings */
 } sti_format;
