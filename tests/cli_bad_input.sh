@@ -111,7 +111,7 @@ bad_model 'entry 1 of "index"' 's/\[2\]/[6]/'
 bad_model 'entry 1 of "index"' 's/\[2\]/[0]/'
 bad_model '1 indices and 2 values' 's/\[0.5\]/[0.5, 1]/'
 bad_model 'is not JSON' 's/0\.5/NaN/'
-bad_model 'is no model file' 's/strads-model/other/'
+bad_model 'is no model file: "format" is "other"' 's/strads-model/other/'
 refuses 2 'none.json: cannot be read' lasso predict none.json one.svm
 refuses 2 'is not JSON' lasso predict "$year_test" one.svm
 refuses 2 'directory' lasso predict /tmp one.svm
@@ -157,9 +157,11 @@ fi
 trap '' XFSZ
 ulimit -S -f 8
 gives 1 lasso train one.svm --trace t.json --model traced.json --quiet
+says err "t.json"
+ulimit -S -f 0
+gives 1 simulate lasso one.svm --workers 2 --save-cost cost.json
 ulimit -S -f unlimited
 trap - XFSZ
-says err "t.json"
 [ -s traced.json ] || fail "a trace that could not be written cost the model"
 [ ! -e t.json ] || fail "half a trace was left"
 

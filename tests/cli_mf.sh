@@ -139,4 +139,6 @@ gives 0 mf evaluate m.json votes.test
 head -c 5000 alone.json.users.npy >m.json.users.npy
 refuses 2 "is not what the model" mf evaluate m.json votes.test
 refuses 2 "no model of mf" mf evaluate run.jsonl votes.test
+printf '{"format": "strads-model"}' >other.json
+refuses 2 'no model of mf: "format" is "strads-model"' mf show other.json
 finish

@@ -11,6 +11,7 @@
 #include "engine/base/aside.h"
 #include "strads/mf.h"
 
+#define FORMAT "strads-mf"
 enum { VERSION = 2, NPY_HEADER = 128, PATH_SIZE = 4096 };
 
 static strads_err no_memory(void)
@@ -171,9 +172,9 @@ static strads_err write_json(const cli_trained *t, const char *path,
     json_t *json = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
         "s:I}",
-        "format", "strads-mf", "version", VERSION, "rank", (int)m->rank,
-        "users", (json_int_t)m->users, "items", (json_int_t)m->items, "mean",
-        m->mean, "penalty", m->penalty, "index_base", (json_int_t)m->index_base,
+        "format", FORMAT, "version", VERSION, "rank", (int)m->rank, "users",
+        (json_int_t)m->users, "items", (json_int_t)m->items, "mean", m->mean,
+        "penalty", m->penalty, "index_base", (json_int_t)m->index_base,
         "users_checksum", user_sum, "items_checksum", item_sum, "options",
         json_loads(t->options, 0, NULL), "user_names",
         names_json(strads_data_row_names(t->data)), "item_names",
@@ -228,21 +229,40 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
 
 /* ---- reading ----------------------------------------------------------- */
 
+static strads_err check_head(const json_t *json, const char *path)
+{
+    const char *format = json_string_value(json_object_get(json, "format"));
+    const json_int_t version =
+        json_integer_value(json_object_get(json, "version"));
+    if (!format || strcmp(format, FORMAT) != 0) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is no model of mf: \"format\" is \"%.40s\", "
+                           "expected \"" FORMAT "\"",
+                           path, format ? format : "");
+    }
+    if (version != VERSION) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: is a model of version %lld, this strads reads "
+                           "version %d",
+                           path, (long long)version, VERSION);
+    }
+    return STRADS_OK;
+}
+
 static strads_err take_json(const json_t *json, const char *path,
                             cli_mf_model *m)
 {
-    const char *format = NULL, *user_sum = NULL, *item_sum = NULL;
+    const char *user_sum = NULL, *item_sum = NULL;
     const json_t *user_names = NULL, *item_names = NULL;
     json_int_t users = 0, items = 0, base = 0;
-    int version = 0, rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
+    int rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
     int unweighted = 0;
     json_error_t error;
     if (json_unpack_ex((json_t *)(uintptr_t)json, &error, 0,
-                       "{s:s, s:i, s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
+                       "{s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
                        "s:o, s:o, s:{s:b, s:b, s:b, s?:b, s:F}}",
-                       "format", &format, "version", &version, "rank", &rank,
-                       "users", &users, "items", &items, "mean", &m->mean,
-                       "penalty", &m->penalty, "index_base", &base,
+                       "rank", &rank, "users", &users, "items", &items, "mean",
+                       &m->mean, "penalty", &m->penalty, "index_base", &base,
                        "users_checksum", &user_sum, "items_checksum", &item_sum,
                        "user_names", &user_names, "item_names", &item_names,
                        "options", "no-biases", &no_biases, "nonnegative",
@@ -250,12 +270,6 @@ static strads_err take_json(const json_t *json, const char *path,
                        &unweighted, "alpha", &m->alpha)) {
         return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
                            error.text);
-    }
-    if (strcmp(format, "strads-mf") != 0 || version != VERSION) {
-        return strads_fail(STRADS_EMISMATCH,
-                           "%s: has format %s, version %d; expected strads-mf, "
-                           "version %d",
-                           path, format, version, VERSION);
     }
     if (rank < 1 || rank > 1024 || users < 0 || items < 0 ||
         users > UINT32_MAX || items > UINT32_MAX || base < 0 || base > 1) {
@@ -308,10 +322,14 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
         return broken;
     }
     if (!json) {
-        return strads_fail(STRADS_EFORMAT, "%s:%d: is no model of mf: %s", path,
-                           error.line, error.text);
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is no model of mf: line %d is not JSON: %s",
+                           path, error.line, error.text);
     }
-    strads_err err = take_json(json, path, out);
+    strads_err err = check_head(json, path);
+    if (!err) {
+        err = take_json(json, path, out);
+    }
     json_decref(json);
     return err;
 }

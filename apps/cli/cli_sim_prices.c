@@ -148,6 +148,7 @@ static void put(FILE *out, const char *indent, const key *keys,
 static strads_err save(const cli_sim *sim, const char *path)
 {
     sti_aside aside = {0};
+    cli_writing();
     strads_err err = sti_aside_open(path, &aside);
     if (err) {
         return err;

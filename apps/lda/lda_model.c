@@ -348,9 +348,11 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     strads_err err = ferror(file) ? cannot(path, "read") : STRADS_OK;
     (void)fclose(file);
     if (!err)
-        err = all ? take_head(path, all, &h)
-                  : strads_fail(STRADS_EFORMAT, "%s: line %d: is no JSON: %s",
-                                path, why.line, why.text);
+        err =
+            all ? take_head(path, all, &h)
+                : strads_fail(STRADS_EFORMAT,
+                              "%s: is no topic model: line %d is not JSON: %s",
+                              path, why.line, why.text);
     if (!err)
         err = read_counts(path, &h, &m);
     if (!err)

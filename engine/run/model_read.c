@@ -65,9 +65,9 @@ static strads_err check_head(const char *path, const json_t *root,
     const char *name = json_string_value(json_object_get(root, "program"));
     if (!format || strcmp(format, STI_MODEL_FORMAT) != 0) {
         return strads_fail(STRADS_EFORMAT,
-                           "%s: is no model file: expected a JSON object with "
-                           "\"format\": \"" STI_MODEL_FORMAT "\"",
-                           path);
+                           "%s: is no model file: \"format\" is \"%.40s\", "
+                           "expected \"" STI_MODEL_FORMAT "\"",
+                           path, format ? format : "");
     }
     if (!json_is_integer(version)) {
         return wrong_member(path, "version", "a whole number");

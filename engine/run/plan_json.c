@@ -286,7 +286,8 @@ strads_err strads_plan_read(const char *path, strads_plan **out)
         return broken;
     }
     if (!json)
-        return strads_fail(STRADS_EFORMAT, "%s:%d: %s", path,
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is no plan: line %d is not JSON: %s", path,
                            error.line > 0 ? error.line : 1, error.text);
     strads_err err = sti_plan_from_json(json, path, out);
     json_decref(json);
