@@ -99,6 +99,8 @@ strads_err svm_schedule(strads_turn *turn)
     if (state->step == SVM_TAKE)
         return strads_turn_dispatch(turn, SVM_TAKE, state->partitions,
                                     state->own);
+    if (state->step == SVM_FACE && state->little)
+        return dispatch_none(turn, state, SVM_FACE);
     if (state->step != SVM_ASCEND)
         return dispatch_all(turn, state, state->step);
     return strads_turn_policy(turn, SVM_ASCEND);

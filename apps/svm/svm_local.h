@@ -7,6 +7,9 @@
 #include "apps/linear/linear_kernels.h"
 #include "svm_problem.h"
 
+/* svm_face_rows.c: rows between their bounds. */
+typedef struct svm_face svm_face;
+
 typedef struct svm_local {
     svm_problem problem;
     linear_classes classes;
@@ -38,15 +41,8 @@ typedef struct svm_local {
     double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
     double *stiff;        /* [columns + 1] and what an average row adds */
     double sigma;
-    uint32_t takes;          /* how often c has become b */
-    uint32_t *face;          /* [rows] those that are between their bounds, */
-    uint64_t n_face;         /* so many; */
-    double *pull;            /* [rows] how steeply D rises there, */
-    double *course;          /* [rows] and where they are going; */
-    linear_column *face_row; /* [rows] their entries, which lie side by side, */
-    uint32_t *face_index;    /* [face_room] here */
-    double *face_value;
-    uint64_t face_room;
+    uint32_t takes;  /* how often c has become b */
+    svm_face *face;  /* NULL: none yet */
     uint32_t *order; /* [room] workspace of a pass */
     uint32_t room;
 } svm_local;

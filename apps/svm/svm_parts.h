@@ -182,10 +182,12 @@ size_t svm_partial_slope(const strads_task *task);
 strads_err svm_update_slope(strads_task *task);
 strads_err svm_aggregate_slope(strads_commit *commit);
 strads_err svm_aggregate_take(strads_commit *commit);
-/* svm_face.c: steps of conjugate gradients. Asked at a pass's end: whether they
- * come next. */
+/* svm_face_rows.c: steps of conjugate gradients, one of a block of all
+ * coefficients, and all of a block of none, which the first partition goes for
+ * its pool. svm_face.c: asked at a pass's end, whether they come next. */
 size_t svm_partial_face(const strads_task *task);
 strads_err svm_update_face(strads_task *task);
+void svm_face_free(svm_face *face);
 strads_err svm_aggregate_face(strads_commit *commit);
 bool svm_is_settled(const svm_pool *pool);
 void svm_judge_face(svm_state *state);

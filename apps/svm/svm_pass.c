@@ -62,8 +62,8 @@ static void choose_hands(strads_commit *commit, double entries)
 {
     svm_state *state = commit->state;
 
-    state->alone = state->partitions > 1 && state->pools == 1 &&
-                   entries < STRADS_SVM_ALONE;
+    state->little = state->pools == 1 && entries < STRADS_SVM_ALONE;
+    state->alone = state->partitions > 1 && state->little;
     strads_commit_hands(commit, state->alone ? 1 : 0);
     if (!state->moved) /* otherwise the next join does it */
         svm_set_safety(commit);

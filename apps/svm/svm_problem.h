@@ -51,8 +51,17 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
     return svm_first_group(shape) + svm_groups(shape);
 }
 
-/* Shared totals; stride and turn are svm_face.c's. */
-enum { SVM_SAFETY, SVM_STEEP, SVM_LEVEL, SVM_STRIDE, SVM_TURN, SVM_TOTALS };
+/* Shared totals; the last three are svm_face.c's: how far a step goes, how much
+ * it keeps of the one before, and what of the gap needs none. */
+enum {
+    SVM_SAFETY,
+    SVM_STEEP,
+    SVM_LEVEL,
+    SVM_STRIDE,
+    SVM_TURN,
+    SVM_ENOUGH,
+    SVM_TOTALS
+};
 
 /* ---- the problem ------------------------------------------------------- */
 

@@ -227,6 +227,8 @@ static strads_err end_scan(strads_commit *commit)
     hold_back(commit);
     svm_level_watch(commit);
     state->enough = enough(state, commit->tolerance);
+    commit->total_change[SVM_ENOUGH] =
+        state->enough - commit->total[SVM_ENOUGH];
     state->scans++;
     state->scan_due = state->rested = false;
     state->next_scan = state->visits + passes_until(state);

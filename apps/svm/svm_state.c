@@ -133,12 +133,7 @@ void svm_close(void *opened)
     free(local->held);
     free(local->stiff);
     free(local->order);
-    free(local->face);
-    free(local->pull);
-    free(local->course);
-    free(local->face_row);
-    free(local->face_index);
-    free(local->face_value);
+    svm_face_free(local->face);
     free(local);
 }
 
@@ -279,7 +274,7 @@ void svm_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
-    free(state->heading);
+    free(state->heading.v);
     free(state);
 }
 

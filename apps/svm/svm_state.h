@@ -51,6 +51,16 @@ typedef struct svm_outcome {
     uint64_t nonzeros, supports;
 } svm_outcome;
 
+/* How steps of conjugate gradients go on: svm_face.h. */
+typedef struct svm_heading {
+    double *v;      /* [columns + 1] where w goes */
+    double square;  /* r'r at the last step, */
+    double first;   /* and at the first one */
+    uint32_t steps; /* in this face */
+    double alpha;   /* of the next step: how far, */
+    double beta;    /* and how much of the last p is in its p */
+} svm_heading;
+
 typedef struct svm_state {
     svm_problem problem;
     char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
@@ -75,6 +85,7 @@ typedef struct svm_state {
     bool moved;    /* rows have moved since the last merge, */
     bool joined;   /* and pools have joined what moved, */
     bool spread;   /* which is more than the first partition's w */
+    bool little;   /* what a pass looks at is too little for several hands */
     bool alone;    /* the first partition does this pass for all: svm_pass.c */
     double safety; /* s, as measured last */
     bool scan_due;
@@ -115,10 +126,7 @@ typedef struct svm_state {
     double nearest;             /* the least gap so far */
 
     /* svm_face.c */
-    double *heading;   /* [columns + 1] where w is going: v */
-    double square;     /* r'r at the last step, */
-    double first;      /* and at the first one */
-    uint32_t steps;    /* in this face */
+    svm_heading heading;
     uint32_t patience; /* passes before the next */
     double faced;      /* the gap before the last one */
 } svm_state;

@@ -85,6 +85,7 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     state->safety = state->partitions;
     svm_set_safety(commit);
     commit->total_change[SVM_STEEP] = -commit->total[SVM_STEEP];
+    commit->total_change[SVM_ENOUGH] = -commit->total[SVM_ENOUGH];
     /* A join comes between the samples and their use. */
     state->moved = state->spread = true;
     state->seed_due = has_start(commit);
