@@ -77,7 +77,7 @@ rounds_over_tcp()
 # engine WORKERS: a line "WALL CALLBACKS", callbacks summed over workers.
 engine()
 {
-    "$STRADS_BIN" lasso train "$file" --workers "$1" --quiet \
+    "$STRADS_BIN" lasso train "$file" --workers "$1" --partitions "$1" --quiet \
         --log "$scratch/log"
     echo "$(last_of seconds "$scratch/log")" \
         "$(last_of callback_seconds "$scratch/log")"

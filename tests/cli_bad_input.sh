@@ -156,7 +156,8 @@ fi
 # signal is ignored: there the write fails instead.
 trap '' XFSZ
 ulimit -S -f 8
-gives 1 lasso train one.svm --trace t.json --model traced.json --quiet
+gives 1 lasso train one.svm --partitions 2 --trace t.json --model traced.json \
+    --quiet
 says err "t.json"
 ulimit -S -f 0
 gives 1 simulate lasso one.svm --workers 2 --save-cost cost.json

@@ -21,9 +21,11 @@ trains() {
 }
 
 # More workers than rows: w = y - n lambda on a diagonal
-trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.8 1.8' --lambda 0.1 --workers 8
+trains '1 1:1\n2 2:1\n' 0 '1, 2' '0.8 1.8' --lambda 0.1 --workers 8 \
+    --partitions 8
 # Rows without entries, and an empty column: w3 = (2 * 3 - 3 * 0.1) / 4
-trains '1 1:1\n2 \n3 3:2\n' 0 '1, 3' '0.7 1.425' --lambda 0.1 --workers 2
+trains '1 1:1\n2 \n3 3:2\n' 0 '1, 3' '0.7 1.425' --lambda 0.1 --workers 2 \
+    --partitions 2
 # A constant column does nothing beside an intercept: w2 = 1 - lambda / var
 trains '1 1:1 2:1\n2 1:1 2:2\n3 1:1 2:3\n' 0.03 2 0.985 --lambda 0.01 \
     --intercept
@@ -75,12 +77,12 @@ for how in "svm --loss hinge" "svm --loss squared-hinge" "svm --l1-ratio 1" \
     shift
     for workers in 1 2 4; do
         gives 0 "$program" train apart.svm "$@" --workers $workers \
-            --model m.json
+            --partitions $workers --model m.json
         says err "labels -2.5,7: the second is positive"
         gives 0 "$program" evaluate m.json apart.svm
         says out "accuracy     1 (" "AUC          1 ("
         refuses 2 "all rows have the label 5" "$program" train one.svm "$@" \
-            --workers $workers --quiet
+            --workers $workers --partitions $workers --quiet
     done
     refuses 2 "all rows have the label yes" "$program" train words.svm "$@" \
         --quiet

@@ -76,13 +76,14 @@ for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
     "svm --loss hinge" "svm --l1-ratio 1"; do
     for data in two three; do
         # shellcheck disable=SC2086 # words
-        agrees ${how%% *} $data ${how#* } --workers $workers --deterministic
+        agrees ${how%% *} $data ${how#* } --workers $workers \
+            --partitions $workers --deterministic
         [ $workers -ne 2 ] || tells "${how%% *}" $data
         case $workers in 4) workers=1 ;; *) workers=$((2 * workers)) ;; esac
     done
 done
 agrees logistic three --multiclass softmax --lambda-ratio 0.1 --workers 2 \
-    --deterministic
+    --partitions 2 --deterministic
 says names.err "labels Democratic,Republican,Whig: all at once"
 tells logistic three
 

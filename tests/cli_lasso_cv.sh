@@ -5,7 +5,7 @@
 
 head -n 200 "$year_train" >some.svm
 gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
-    --output t.csv --svg cv.svg --model m.json --workers 2
+    --output t.csv --svg cv.svg --model m.json --workers 2 --partitions 2
 same "$(head -n 1 t.csv)" "lambda,nonzeros,error,deviation,choice" "its head"
 same "$(wc -l <t.csv | tr -d ' ')" 9 "lines of the table"
 says cv.svg '<svg xmlns=' '</svg>' 'best'
@@ -38,7 +38,7 @@ awk '{ print NR % 3 }' some.svm >weights
 gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
     --output weighed.csv --workers 1 --partitions 2 --model m.json
 gives 0 lasso cv some.svm --points 4 --folds 3 --weights weights \
-    --output again.csv --workers 2
+    --output again.csv --workers 2 --partitions 2
 cmp -s weighed.csv again.csv || fail "1 and 2 workers give other errors"
 lambda=$(awk -F, '$5 ~ /1se/ { print $1 }' weighed.csv)
 gives 0 lasso train some.svm --weights weights --lambda "$lambda" \

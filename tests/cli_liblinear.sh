@@ -74,7 +74,8 @@ if command -v liblinear-predict >/dev/null 2>&1; then
     cmp -s three_svm theirs || fail "an SVM of three: liblinear-predict differs"
     theirs=$(liblinear-train -s 5 -e 1e-7 "$party" theirs.model |
         sed -n 's/^Objective value = //p')
-    gives 0 svm train "$party" --l1-ratio 1 --model sparse.json --workers 2
+    gives 0 svm train "$party" --l1-ratio 1 --model sparse.json \
+        --workers 2 --partitions 2
     near "$(awk "BEGIN { print $theirs / $(wc -l <"$party") }")" \
         "$(member sparse.json objective)" 1e-5 "the objective of solver 5"
     liblinear-predict "$year_test" year.liblinear theirs >/dev/null

@@ -57,7 +57,8 @@ begins_at() {
         "$3 from its own model"
 }
 
-trains first "$party" --lambda 0.001 --intercept --workers 2 --seed 5
+trains first "$party" --lambda 0.001 --intercept --workers 2 --partitions 2 \
+    --seed 5
 is_optimal first 0.001
 says first.jsonl '"workers": 2, "partitions": 2'
 says first.json '"program": "logistic"' '"columns": 2000' '"seed": 5' \
@@ -245,7 +246,7 @@ gives 0 logistic train pipe --l1-ratio 0 --model piped.json --quiet
 
 # An L2 penalty alone: in the dual, with the same model as by columns, in one
 # process, on two, and simulated; by columns where that cannot be
-trains rows "$party" --l1-ratio 0 --tolerance 1e-9 --workers 2
+trains rows "$party" --l1-ratio 0 --tolerance 1e-9 --workers 2 --partitions 2
 says rows.json '"program": "logistic"' '"l1-ratio": 0' '"classes": "-1,1"'
 says rows.err "solved in the dual" "labels -1,1: the second is positive"
 trains steep "$party" --l1-ratio 0 --lambda-ratio 1

@@ -56,7 +56,8 @@ the_same_everywhere logistic "$party"
 head -n 300 "$party" | sed 's/^-1/0/; s/^+*1/5/' >some.svm
 grep -q '^5' some.svm || sed -i '1,9s/^0/5/' some.svm
 gives 0 logistic cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
-    --output cv.csv --svg cv.svg --model m.json --workers 2
+    --output cv.csv --svg cv.svg --model m.json --workers 2 \
+    --partitions 2
 same "$(head -n 1 cv.csv)" \
     "lambda,nonzeros,error,deviation,accuracy,choice" "its head"
 says err "best: lambda" "within one standard error: lambda" "% of labels right"

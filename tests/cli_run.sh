@@ -81,7 +81,8 @@ static const strads_program sums = {
     .config_size = sizeof(sums_options), .defaults = &defaults,
     .shape = sums_shape, .begin = sums_begin, .end = free,
     .update = sums_update, .aggregate = sums_aggregate,
-    .objective = sums_objective, .measures = measures};
+    .objective = sums_objective, .measures = measures,
+    .partition_entries = 30000};
 STRADS_EXPORT_PROGRAM(sums)
 END
 # build OUT WORDS...: the program as a shared object; the engine is the one
@@ -116,6 +117,22 @@ END {
     }
     exit values != 4000
 }' s.json "$year_train" || fail "the sums are wrong"
+
+# As many partitions as are worth it, of which 61486 entries make two
+for workers in 1 2 4; do
+    gives 0 run ./sums.so "$year_train" --policy cyclic --workers $workers \
+        --log k.jsonl --model k.json
+    case $workers in
+    1) K=1 told="; 1 worker, seed" ;;
+    2) K=2 told="; 2 workers, seed" ;;
+    4) K=2 told="; 2 of 4 workers (more would not pay), seed" ;;
+    esac
+    says err "$told"
+    says k.jsonl "\"workers\": $K, \"partitions\": $K"
+    says k.json "\"partitions\": $K"
+done
+gives 0 run ./sums.so "$year_train" --policy cyclic --workers 4 --partitions 3
+says err "; 3 of 4 workers (a partition each), seed"
 
 # The same on two processes: a joining one has to bring the program
 "$STRADS_BIN" run sums.so "$year_train" --scale 0.5 --policy cyclic \

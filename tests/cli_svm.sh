@@ -38,13 +38,14 @@ weigh_l1() {
 }
 
 for workers in 1 2 4; do
-    gives 0 svm train "$party" --workers $workers --loss hinge \
-        --model hinge.json --log hinge.jsonl
+    gives 0 svm train "$party" --workers $workers \
+        --partitions $workers --loss hinge --model hinge.json --log hinge.jsonl
     says err "converged after" "hinge at C = 1" "support vectors" \
         "labels -1,1: the second is positive"
     near "$(weigh hinge.json "$party" 1)" "$(member hinge.json objective)" \
         1e-9 "the hinge objective, weighed again"
-    gives 0 svm train "$party" --workers $workers --model squared.json
+    gives 0 svm train "$party" --workers $workers \
+        --partitions $workers --model squared.json
     near "$(weigh squared.json "$party" 2)" "$(member squared.json objective)" \
         1e-9 "the squared objective, weighed again"
     cp hinge.json "hinge$workers.json"
@@ -104,7 +105,8 @@ same "$(member far.json objective)" "$(member sparse.json objective)" \
 gives 0 simulate svm-l1 "$party" --workers 4 --cost 2
 says out "objective"
 awk '{ $1 = NR % 3 + 5; print }' "$party" >three.svm
-gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --workers 2 --model three.json
+gives 0 svm train three.svm --l1-ratio 0 --c 0.1 --workers 2 \
+    --partitions 2 --model three.json
 says err "labels 5,6,7"
 gives 0 svm predict three.json three.svm --write decision
 awk '{ best = 1; for (k = 2; k <= NF; k++) if ($k > $best) best = k

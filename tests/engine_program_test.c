@@ -152,7 +152,6 @@ Test(engine_program, data_cut_in_another_way_are_refused)
 {
     strads_data *data = toy_data(&simple, 9, 5, 4);
     expect(run_on(data, &simple, 2, 2), STRADS_EINVAL, "4 partitions");
-    expect(run_on(data, &simple, 1, 0), STRADS_EINVAL, "4 partitions");
     expect(run_on(data, &simple, 1, 5), STRADS_EINVAL, "run has 5");
     strads_program rows = simple;
     rows.layout = STRADS_LAYOUT_ROWS;

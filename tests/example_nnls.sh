@@ -40,7 +40,8 @@ gives 0 run nnls/nnls.so "$year_train" --workers 1 --model one.json
 minimises one.json "$year_train" 1.1e-6
 says one.json '"program": "nnls"' '"scan-every": 500'
 objective=$(member one.json objective)
-for words in "--workers 2" "--workers 2 --policy uniform --depth 1" \
+for words in "--workers 2 --partitions 2" \
+    "--workers 2 --partitions 2 --policy uniform --depth 1" \
     "--workers 1 --policy cyclic --depth 4 --blocks 2" \
     "--workers 2 --partitions 5 --depth 2 --scan-every 50 --sweeps 1"; do
     : >other.json
@@ -103,6 +104,6 @@ says err "nnls needs a label for each row: --labels FILE"
 [ ! -e none.json ] || fail "data without labels left a model"
 printf '%s\n' -1 6 >bare.labels
 gives 0 run nnls/nnls.so bare.mtx --labels bare.labels --workers 3 \
-    --model bare.json
+    --partitions 3 --model bare.json
 says bare.json '"index": [2]' '"value": [2]'
 finish

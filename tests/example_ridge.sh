@@ -26,7 +26,7 @@ optimal() {
         fail "$1 is not optimal: $(cat optimal.out)"
 }
 
-for words in "--workers 1" "--workers 2 --policy cyclic" \
+for words in "--workers 1" "--workers 2 --partitions 2 --policy cyclic" \
     "--workers 1 --partitions 3 --policy uniform"; do
     gives 0 run ridge.so "$year_train" --lambda 0.5 --tolerance 1e-9 $words \
         --model ridge.json

@@ -27,6 +27,7 @@ struct cli_job {
     void *config;      /* the program's options */
     char *config_text; /* all options, as JSON */
     strads_engine_options engine;
+    bool cut_by_size; /* nobody said into how many partitions */
     cli_files files;
     sti_config_strings strings;
     strads_plan *plan;

@@ -51,20 +51,13 @@ static strads_err read_data(cli_job *j)
 {
     strads_data_options options = {
         .size = sizeof options,
-        .partitions = j->engine.partitions,
-        .split = j->train->program->split,
-        .layout = j->train->program->layout,
-        .kind = j->train->program->kind,
-        .values = j->files.f32 ? STRADS_F32 : j->train->program->values,
+        .values = j->files.f32 ? STRADS_F32 : STRADS_F64,
         .threads = j->engine.workers,
         .labels_path = j->files.labels,
-        .named_labels = j->train->program->named_labels &&
-                        j->train->program->named_labels(j->config),
     };
-    strads_err err = STRADS_OK;
-    if (j->nodes) {
-        err = strads_engine_keep(j->nodes, &options);
-    }
+    strads_err err = j->nodes ? strads_engine_keep(j->nodes, &options)
+                              : strads_run_cut(j->train->program, j->config,
+                                               &j->engine, &options);
     if (!err && j->train->read) {
         err = j->train->read(j->train->arg, j->data_path, &options);
     }
@@ -99,13 +92,21 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
 static strads_err read_for(cli_job *j, const cli_train *asked)
 {
     strads_err err = read_data(j);
-    if (err || j->nodes || choose(j, asked) == j->train) {
+    if (err || j->nodes) {
         return err;
     }
-    j->train = choose(j, asked);
-    strads_data_free(j->data);
-    j->data = NULL;
-    return read_data(j);
+    if (choose(j, asked) != j->train) {
+        j->train = choose(j, asked);
+        strads_data_free(j->data);
+        j->data = NULL;
+        err = read_data(j);
+    }
+    if (!err) {
+        j->cut_by_size = j->engine.partitions == 0;
+        j->engine.partitions = strads_data_partitions(j->data);
+        err = cli_job_keep_options(j);
+    }
+    return err;
 }
 
 /* The parameters that the run will have: the program may want others than one
@@ -189,8 +190,27 @@ static strads_err prepare(cli_job *j)
 
 /* ---- the run ----------------------------------------------------------- */
 
+/* Threads of this process that the run has, and why there are no more. */
+static uint32_t tell_workers(const cli_job *j, char *text, size_t size)
+{
+    const uint32_t asked = j->engine.workers;
+    const uint32_t K = strads_data_partitions(j->data);
+    const uint32_t used = j->nodes || asked < K ? asked : K;
+    if (used == asked) {
+        (void)snprintf(text, size, "%" PRIu32 " %s", asked,
+                       asked == 1 ? "worker" : "workers");
+    } else {
+        (void)snprintf(text, size, "%" PRIu32 " of %" PRIu32 " workers (%s)",
+                       used, asked,
+                       j->cut_by_size ? "more would not pay"
+                                      : "a partition each");
+    }
+    return used;
+}
+
 static void announce(cli_job *j)
 {
+    char workers[80];
     cli_log_start start = {
         .program = j->train->program->name,
         .measures = j->train->program->measures,
@@ -198,19 +218,19 @@ static void announce(cli_job *j)
         .data_path = j->data_path,
         .data = j->data,
         .seed = j->engine.seed,
-        .workers = j->engine.workers,
-        .partitions = j->engine.partitions,
+        .workers = tell_workers(j, workers, sizeof workers),
+        .partitions = strads_data_partitions(j->data),
         .nodes = j->engine.nodes,
     };
     char held[CLI_BYTES_SIZE];
     cli_log_begin(&j->log, &start);
     cli_say(j->files.quiet,
             "%s on %s: %" PRIu64 " rows, %" PRIu64 " columns, %" PRIu64
-            " entries, %s in memory; %" PRIu32 " %s, seed %" PRIu64,
+            " entries, %s in memory; %s, seed %" PRIu64,
             start.program, j->data_path, strads_data_rows(j->data),
             strads_data_cols(j->data), strads_data_nnz(j->data),
-            cli_bytes(strads_data_bytes(j->data), held), j->engine.workers,
-            j->engine.workers == 1 ? "worker" : "workers", j->engine.seed);
+            cli_bytes(strads_data_bytes(j->data), held), workers,
+            j->engine.seed);
     if (j->train->program->kind == STRADS_KIND_RATINGS &&
         strads_data_repeated(j->data) > 0) {
         cli_say(j->files.quiet,

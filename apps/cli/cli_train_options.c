@@ -189,9 +189,6 @@ strads_err cli_job_options(cli_job *j, int argc, char **argv, bool *done)
     if (err) {
         return err;
     }
-    if (!j->engine.listen && j->engine.partitions == 0) {
-        j->engine.partitions = j->engine.workers;
-    }
     err = check_options(j);
     if (!err && j->train->check) {
         err = j->train->check(j->train->arg, j->config);

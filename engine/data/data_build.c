@@ -31,6 +31,18 @@ static bool splits_cols(const sti_build *b)
     return b->options.split != STRADS_SPLIT_ROWS;
 }
 
+/* Now that all entries are counted: no more partitions than they are worth. */
+static void settle_partitions(sti_build *b)
+{
+    strads_data_options *o = &b->options;
+    if (o->partition_entries == 0)
+        return;
+    uint64_t worth = b->survey->nnz / o->partition_entries;
+    if (worth < o->partitions)
+        o->partitions = worth > 1 ? (uint32_t)worth : 1;
+    o->keep_count = o->partitions;
+}
+
 static strads_err cut(sti_build *b)
 {
     uint32_t parts = b->options.partitions;
@@ -129,6 +141,7 @@ strads_err sti_build_begin(sti_build *b)
     b->data = d;
     if (d == NULL)
         return no_memory(b);
+    settle_partitions(b);
     strads_err err = cut(b);
     if (err != STRADS_OK)
         return err;

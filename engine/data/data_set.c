@@ -35,6 +35,13 @@ static strads_err check_options(const strads_data_options *o)
             STRADS_EINVAL,
             "partitions %u to %u shall be kept, but there are only %u",
             o->keep_first, o->keep_first + o->keep_count - 1, o->partitions);
+    if (o->partition_entries > 0 && o->keep_count < o->partitions)
+        return strads_fail(
+            STRADS_EINVAL,
+            "partition_entries is %llu, but %u of %u partitions shall be kept: "
+            "how many there are is known beforehand where they are spread",
+            (unsigned long long)o->partition_entries, o->keep_count,
+            o->partitions);
     if (o->min_cols > STI_MOST_LINES)
         return strads_fail(STRADS_ELIMIT,
                            "min_cols is %llu, at most %llu columns fit",
@@ -111,6 +118,11 @@ uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j)
 uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i)
 {
     return i < data->rows && data->row_nnz ? data->row_nnz[i] : 0;
+}
+
+uint32_t strads_data_partitions(const strads_data *data)
+{
+    return data->partitions;
 }
 
 strads_range strads_data_part(const strads_data *data, uint32_t partition)

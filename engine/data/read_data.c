@@ -232,7 +232,7 @@ static void search_chunk(void *context, size_t task)
 
 static strads_err chunk_by_partition(sti_reading *r, const sti_build *b)
 {
-    uint32_t parts = r->options.partitions;
+    uint32_t parts = b->options.partitions;
     row_search search = {.chunks = r->pass.chunks,
                          .bounds = b->row_bounds,
                          .rows = r->survey.rows,

@@ -19,7 +19,7 @@
          .kind = STRADS_OPTION_U32,                                            \
          FIELD(partitions),                                                    \
          .metavar = "K",                                                       \
-         .help = "shares of the data (default: all nodes' workers)",           \
+         .help = "shares of the data (default: one a worker, as it pays)",     \
          .min = 1,                                                             \
          .max = 65536},                                                        \
         {.name = "tolerance",                                                  \

@@ -52,19 +52,21 @@ static strads_err drive(sti_setup *setup, strads_result **out)
 }
 
 /* More workers than partitions would have nothing to do. */
-static uint32_t useful_workers(const strads_engine_options *options)
+static uint32_t useful_workers(const strads_engine_options *options,
+                               const strads_data *data)
 {
     uint32_t workers = sti_setup_workers(options);
-    if (options && options->partitions && options->partitions < workers)
-        workers = options->partitions;
-    return workers;
+    uint32_t partitions = options && options->partitions
+                              ? options->partitions
+                              : strads_data_partitions(data);
+    return partitions < workers ? partitions : workers;
 }
 
 strads_err strads_run(const strads_program *program, const void *config,
                       const strads_data *data,
                       const strads_engine_options *options, strads_result **out)
 {
-    uint32_t workers = useful_workers(options);
+    uint32_t workers = useful_workers(options, data);
     const sti_layout layout = {.workers = workers, .count = workers};
     sti_setup setup = {0};
     strads_result *result = NULL;

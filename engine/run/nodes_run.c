@@ -4,6 +4,7 @@
 #include "engine/run/loop_nodes.h"
 #include "engine/run/nodes_state.h"
 #include "engine/run/result.h"
+#include "engine/run/run_cut.h"
 #include "engine/run/run_trace.h"
 #include "engine/run/shard_ticket.h"
 
@@ -74,20 +75,14 @@ strads_err strads_engine_keep(strads_engine *engine,
     const sti_layout layout = own_layout(engine);
     const sti_run run = {.workers = engine->workers,
                          .partitions = engine->terms.partitions};
-    const strads_program *program = engine->terms.program;
     options->partitions = engine->terms.partitions;
     options->keep_first = sti_run_first(&run, layout.first);
     options->keep_count =
         sti_run_first(&run, layout.first + layout.count) - options->keep_first;
     if (options->keep_count == 0) /* which would be all from there on */
         options->keep_first = options->partitions;
-    options->split = program->split;
-    options->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
-    options->kind = program->kind;
-    options->named_labels =
-        program->named_labels && program->named_labels(engine->terms.config);
-    if (program->values)
-        options->values = program->values;
+    options->partition_entries = 0; /* each worker has a partition */
+    sti_run_cut_as(engine->terms.program, engine->terms.config, options);
     return STRADS_OK;
 }
 

@@ -368,7 +368,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     run->partitions = setup->options.partitions ? setup->options.partitions
                       : setup->options.plan_given
                           ? setup->options.plan_given->partitions
-                          : layout->workers;
+                      : layout->node_of ? layout->workers
+                                        : strads_data_partitions(data);
     take_phases(run);
     err = take_options(run, &setup->options);
     if (!err)

@@ -145,6 +145,10 @@ typedef struct strads_data_options {
     const strads_names *label_names; /* names that are known, in their order;
                           others count as their number of names. Must outlive
                           the data set. NULL: the file's */
+    uint64_t partition_entries; /* what a partition should hold at least: where
+                          the entries are too few for K such partitions, there
+                          are fewer, but one; 0: K, however small. Goes with
+                          keeping all of them */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000
@@ -218,6 +222,9 @@ STRADS_API uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j);
 /* Entries of row i of the whole data set, whatever of it this process keeps; 0
  * for an i that it does not have, and without STRADS_LAYOUT_ROWS. */
 STRADS_API uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i);
+
+/* K: into how many partitions it has been cut. */
+STRADS_API uint32_t strads_data_partitions(const strads_data *data);
 
 /* The rows of a partition, kept by this process or not; empty for a partition
  * that there is not, and under STRADS_SPLIT_COLS. */

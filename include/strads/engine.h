@@ -2,6 +2,8 @@
  *
  * On one machine:
  *
+ *     strads_run_cut(&program, &config, &options, &data_options)
+ *     strads_data_read(path, &data_options, &data)
  *     strads_run(&program, &config, data, &options, &result);
  *
  * On several nodes every process makes an engine first, because what part of
@@ -57,9 +59,11 @@ typedef struct strads_progress {
 
 typedef struct strads_engine_options {
     size_t size;         /* sizeof(strads_engine_options) */
-    uint32_t workers;    /* threads of this process; 0: one per core */
-    uint32_t partitions; /* K; 0: as many as the plan has, or else as workers
-                            on all nodes */
+    uint32_t workers;    /* threads of this process; 0: one per core. No more
+                            of them run than there are partitions */
+    uint32_t partitions; /* K; 0: as many as the plan has, or else as the data
+                            has been cut into; on several nodes as workers on
+                            all of them, and where simulated, as nodes */
     const char *policy;  /* NULL: "priority" */
     const strads_policy *policy_plugin; /* not NULL: used instead */
     uint32_t depth;      /* rounds in flight beside the first, 0 .. 16 */
@@ -136,6 +140,17 @@ typedef enum strads_end {
     STRADS_END_TIME = 3,      /* time_limit */
     STRADS_END_CANCELED = 4   /* options.stop */
 } strads_end;
+
+/* Fills in how the data is to be read for strads_run: split, layout, kind,
+ * named_labels, values where the program says which, and partitions with
+ * partition_entries: as many as `options` or their plan say, or else one a
+ * worker, as far as each has the entries that pay (the program's
+ * `partition_entries`). The rest of *cut is left alone. `config` and `options`
+ * as for strads_run. Any error of strads_plan_read. */
+STRADS_API strads_err strads_run_cut(const strads_program *program,
+                                     const void *config,
+                                     const strads_engine_options *options,
+                                     strads_data_options *cut);
 
 /* Trains `program` on the partitions of `data` with threads of this process.
  * `config` is what the program's options table describes (NULL: defaults); it,

@@ -549,7 +549,17 @@ typedef struct strads_program {
     /* Whether labels may be names (strads_data_options.named_labels), with
      * these options. NULL: no, they are numbers. Any thread. */
     bool (*named_labels)(const void *config);
+
+    /* Entries of the data that a second partition must have to be worth its
+     * worker; where nobody says how many partitions there are, none has less
+     * (strads_run_cut). 0: STRADS_PARTITION_ENTRIES. Programs that have a RING
+     * phase or `run` are spread over all workers, however little there is. */
+    uint64_t partition_entries;
 } strads_program;
+
+/* What a round of a partition's own and the merge of one more partial cost, in
+ * entries that updates read meanwhile, with some to spare. */
+#define STRADS_PARTITION_ENTRIES 1000000
 
 /* A program in a shared object for `strads run`: put this at file level.
  * STRADS_PROGRAM_ABI changes when a slot's meaning does. */
