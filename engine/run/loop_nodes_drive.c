@@ -1,7 +1,6 @@
 /* The caller's thread while loops run: node 0 tells reports and the end, the
  * others hand their reports over. It alone sends notes, without a lock. */
-#include <time.h>
-
+#include "engine/base/steady.h"
 #include "engine/base/stop_flag.h"
 #include "engine/run/loop_nodes_state.h"
 
@@ -9,12 +8,9 @@
  * looked at then. With the lock held. */
 static void wait_locked(struct sti_loop_nodes *nodes)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    (void)pthread_cond_timedwait(&nodes->all.moved, &nodes->all.lock, &until);
+    enum { MOMENT_NS = 20000000 };
+    (void)sti_steady_wait(&nodes->all.moved, &nodes->all.lock,
+                          sti_steady_in(MOMENT_NS));
 }
 
 /* Another node cannot end the run with a model: its leaving ends it for all. */

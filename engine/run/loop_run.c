@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/base/stop_flag.h"
 #include "engine/role/job.h"
 #include "engine/run/loop_state.h"
@@ -352,7 +353,7 @@ strads_err sti_loops_open(sti_loops *all)
 {
     all->zero_ns = sti_session_clock_ns();
     pthread_mutex_init(&all->lock, NULL);
-    pthread_cond_init(&all->moved, NULL);
+    (void)sti_steady_init(&all->moved);
     all->loop = calloc(all->count + 1, sizeof *all->loop);
     if (!all->loop)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",

@@ -2,7 +2,8 @@
 #include "engine/runtime/inbox.h"
 
 #include <stdlib.h>
-#include <time.h>
+
+#include "engine/base/steady.h"
 
 enum {
     /* What waking takes, in ns: as on a machine at rest before it has been
@@ -15,26 +16,14 @@ enum {
     ROW_PAYS = 6          /* or in a row: rows end without a warning */
 };
 
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 strads_err sti_inbox_init(sti_inbox *inbox)
 {
     *inbox = (sti_inbox){.wake_ns = WAKE_NS};
-    pthread_condattr_t attr;
-    if (pthread_condattr_init(&attr))
-        return strads_fail(STRADS_ENOMEM, "no memory for a worker's inbox");
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     int failed = pthread_mutex_init(&inbox->lock, NULL);
-    if (!failed && pthread_cond_init(&inbox->wake, &attr)) {
+    if (!failed && !sti_steady_init(&inbox->wake)) {
         pthread_mutex_destroy(&inbox->lock);
         failed = 1;
     }
-    pthread_condattr_destroy(&attr);
     atomic_init(&inbox->stirred, false);
     atomic_init(&inbox->asleep, false);
     atomic_init(&inbox->called, false);
@@ -68,7 +57,7 @@ static void call(sti_inbox *inbox)
     if (!is(&inbox->asleep) || is(&inbox->called))
         return;
     set(&inbox->called, true);
-    inbox->called_at = clock_ns();
+    inbox->called_at = sti_steady_now();
     pthread_cond_signal(&inbox->wake);
 }
 
@@ -77,7 +66,7 @@ static void call(sti_inbox *inbox)
  * hand it over. */
 static bool is_worth_a_call(sti_inbox *inbox, uint64_t work_ns)
 {
-    const uint64_t now = clock_ns();
+    const uint64_t now = sti_steady_now();
     if (now > inbox->missed_end)
         inbox->missed_ns = 0;
     if (work_ns > STI_HANDING_NS)
@@ -196,7 +185,7 @@ bool sti_inbox_spin(const sti_inbox *inbox, uint32_t spins)
 static void wake_up(sti_inbox *inbox)
 {
     if (is(&inbox->called)) {
-        uint64_t took = clock_ns() - inbox->called_at;
+        uint64_t took = sti_steady_now() - inbox->called_at;
         if (took > WAKE_MOST_NS)
             took = WAKE_MOST_NS;
         inbox->wake_ns = (7 * inbox->wake_ns + took) / 8;
@@ -215,15 +204,13 @@ void sti_inbox_awake(sti_inbox *inbox)
 
 bool sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
 {
-    const uint64_t end = clock_ns() + sleep_ns;
-    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
-                                   .tv_nsec = (long)(end % 1000000000)};
+    const uint64_t until = sti_steady_in(sleep_ns);
     pthread_mutex_lock(&inbox->lock);
-    int late = 0;
+    bool late = false;
     if (!is(&inbox->stirred)) {
         set(&inbox->asleep, true);
         while (!late && !is(&inbox->called))
-            late = pthread_cond_timedwait(&inbox->wake, &inbox->lock, &until);
+            late = !sti_steady_wait(&inbox->wake, &inbox->lock, until);
         wake_up(inbox);
     }
     const bool woken = is(&inbox->stirred);

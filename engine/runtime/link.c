@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
 static const uint64_t second_ns = 1000000000u;
@@ -51,15 +51,6 @@ void sti_conn_release(sti_conn *conn)
 
 /* ---- birth ---- */
 
-static void monotonic_cond(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    (void)pthread_condattr_init(&attr);
-    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(cond, &attr);
-    (void)pthread_condattr_destroy(&attr);
-}
-
 static void tell_where(sti_conn *conn, const char *url)
 {
     unsigned port = 0;
@@ -96,7 +87,7 @@ static strads_err conn_alloc(sti_net *net, int fd, const char *where,
     atomic_init(&conn->heard_ns, conn->born_ns);
     atomic_init(&conn->said_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
-    monotonic_cond(&conn->room);
+    (void)sti_steady_init(&conn->room);
     (void)pthread_cond_init(&conn->unstuck, NULL);
     tell_where(conn, where);
     sti_conn_look_near(conn);
@@ -347,8 +338,8 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     net->listener = net->accept_bell = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);
-    monotonic_cond(&net->wake);
-    monotonic_cond(&net->changed);
+    (void)sti_steady_init(&net->wake);
+    (void)sti_steady_init(&net->changed);
     net->slots = calloc(STI_LINKS_MAX, sizeof *net->slots);
     if (net->slots == NULL)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");

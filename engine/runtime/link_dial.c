@@ -5,15 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
 enum { TRY_MS = 5000, PROBE_MS = 2000, PAUSE_FIRST_MS = 5, PAUSE_MAX_MS = 100 };
 
 static uint64_t now_ms(void)
 {
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    return (uint64_t)at.tv_sec * 1000u + (uint64_t)at.tv_nsec / 1000000u;
+    return sti_steady_now() / 1000000u;
 }
 
 static void pause_ms(uint64_t ms)

@@ -6,8 +6,8 @@
  * for dead because this node was not there to listen. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
 enum {
@@ -15,13 +15,6 @@ enum {
     TICK_MIN_NS = 1000000,
     TICK_MAX_NS = 100000000
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    return (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
-}
 
 static uint64_t tick_ns(const sti_net *net)
 {
@@ -176,11 +169,9 @@ static void resume_accepting(sti_net *net)
 /* Sleeps until `next` or until something is to be done; false: stop. */
 static bool keeper_sleep(sti_net *net, uint64_t next)
 {
-    const struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
-                                   .tv_nsec = (long)(next % 1000000000u)};
     pthread_mutex_lock(&net->lock);
     if (!net->keeper_stops && !net->keeper_called)
-        (void)pthread_cond_timedwait(&net->wake, &net->lock, &until);
+        (void)sti_steady_wait(&net->wake, &net->lock, next);
     net->keeper_called = false;
     bool go_on = !net->keeper_stops;
     pthread_mutex_unlock(&net->lock);
@@ -191,9 +182,9 @@ static void *keeper_main(void *arg)
 {
     sti_net *net = arg;
     const uint64_t period = tick_ns(net);
-    uint64_t last = now_ns(), next = last + period;
+    uint64_t last = sti_steady_now(), next = last + period;
     while (keeper_sleep(net, next)) {
-        uint64_t now = now_ns();
+        uint64_t now = sti_steady_now();
         bury_finished(net);
         resume_accepting(net);
         if (now < next)

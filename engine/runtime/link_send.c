@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
 static void queued_free(sti_queued *q)
@@ -327,29 +327,16 @@ void sti_conn_let_go(sti_conn *conn)
 
 /* ---- sti_net_send ---- */
 
-static struct timespec deadline(uint64_t wait_ns)
-{
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    uint64_t ns = (uint64_t)at.tv_nsec + wait_ns % 1000000000u;
-    at.tv_sec += (time_t)(wait_ns / 1000000000u + ns / 1000000000u);
-    at.tv_nsec = (long)(ns % 1000000000u);
-    return at;
-}
-
 /* Waits for room and appends; the caller holds conn->lock. */
 static strads_err enqueue(sti_conn *conn, sti_queued *q,
                           const sti_outgoing *frame, bool held, bool *start)
 {
     const uint64_t wait_ns = frame->wait_ns;
     const uint64_t limit = conn->net->options.queue_limit;
-    struct timespec until = {0};
-    if (wait_ns > 0)
-        until = deadline(wait_ns);
+    const uint64_t until = wait_ns > 0 ? sti_steady_in(wait_ns) : 0;
     while (!conn->dead && !conn->parting && conn->writing &&
            (conn->queue_bytes >= limit || q->size > limit - conn->queue_bytes))
-        if (wait_ns == 0 || pthread_cond_timedwait(&conn->room, &conn->lock,
-                                                   &until) == ETIMEDOUT)
+        if (wait_ns == 0 || !sti_steady_wait(&conn->room, &conn->lock, until))
             return strads_fail(STRADS_ELIMIT,
                                "%s: %llu bytes wait to be sent already, %llu "
                                "more do not fit",

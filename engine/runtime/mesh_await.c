@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/base/stop_flag.h"
 
 /* ---- failures of others ------------------------------------------------ */
@@ -67,15 +67,11 @@ void sti_mesh_free_arrival(sti_arrival *a)
 /* The next arrival; NULL after `wait_ns` without one, or after a failure. */
 static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + wait_ns;
-    until.tv_sec += (time_t)(ns / STI_SECOND);
-    until.tv_nsec = (long)(ns % STI_SECOND);
+    const uint64_t until = sti_steady_in(wait_ns);
     pthread_mutex_lock(&mesh->lock);
-    int late = 0;
+    bool late = false;
     while (!mesh->first && !mesh->failure && !late)
-        late = pthread_cond_timedwait(&mesh->arrived, &mesh->lock, &until);
+        late = !sti_steady_wait(&mesh->arrived, &mesh->lock, until);
     sti_arrival *a = mesh->failure ? NULL : mesh->first;
     if (a) {
         mesh->first = a->next;

@@ -17,7 +17,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "engine/base/steady.h"
 
 enum {
     LOOK_NS = 20000000,   /* between two rounds of the mender */
@@ -26,13 +27,6 @@ enum {
     UNTOLD_BYTES = 1 << 18,
     LAZY_TELLINGS = 4 /* .. with what is sent next; so many not for longer */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * STI_SECOND + (uint64_t)t.tv_nsec;
-}
 
 /* ---- SEEN -------------------------------------------------------------- */
 
@@ -121,7 +115,7 @@ bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
         (why != STRADS_EIO && !p->replaced))
         return false;
     p->link = 0;
-    p->broken_ns = now_ns();
+    p->broken_ns = sti_steady_now();
     p->probed_ns = 0;
     (void)snprintf(p->why, sizeof p->why, "%s", text);
     pthread_cond_signal(&mesh->mend);
@@ -308,7 +302,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
 static void look_after(sti_mesh *mesh, uint32_t node)
 {
     char url[STI_URL_MAX + 1];
-    const uint64_t now = now_ns();
+    const uint64_t now = sti_steady_now();
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const bool broken = p->broken_ns && !p->gone;
@@ -355,12 +349,10 @@ static void *mend(void *arg)
         pthread_mutex_unlock(&mesh->lock);
         for (uint32_t k = 0; k < mesh->nodes; k++)
             look_after(mesh, k);
-        const uint64_t until = now_ns() + LOOK_NS;
-        const struct timespec at = {.tv_sec = (time_t)(until / STI_SECOND),
-                                    .tv_nsec = (long)(until % STI_SECOND)};
+        const uint64_t until = sti_steady_in(LOOK_NS);
         pthread_mutex_lock(&mesh->lock);
         if (!mesh->mender_stops)
-            (void)pthread_cond_timedwait(&mesh->mend, &mesh->lock, &at);
+            (void)sti_steady_wait(&mesh->mend, &mesh->lock, until);
     }
     pthread_mutex_unlock(&mesh->lock);
     return NULL;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/runtime/node_store_inside.h"
 
 /* Between nodes nothing is lost (outbox.h), and a shard that was started again
@@ -19,16 +19,9 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for a node's store");
 }
 
-static uint64_t clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 uint64_t sti_node_store_now(const sti_node_store *store)
 {
-    return clock_ns() - store->started_ns;
+    return sti_steady_now() - store->started_ns;
 }
 
 /* ---- failing ----------------------------------------------------------- */
@@ -164,15 +157,6 @@ static strads_err open_shards(sti_node_store *store)
     return err;
 }
 
-static void monotonic_cond(pthread_cond_t *cond)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(cond, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
 strads_err sti_node_store_open(const sti_node_store_setup *setup,
                                sti_node_store **out)
 {
@@ -180,7 +164,7 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
     if (!store)
         return no_memory();
     store->setup = *setup;
-    store->started_ns = clock_ns();
+    store->started_ns = sti_steady_now();
     strads_err err = sti_inbox_init(&store->inbox);
     if (err) {
         free(store);
@@ -189,7 +173,7 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
     pthread_mutex_init(&store->fail_lock, NULL);
     pthread_mutex_init(&store->driving, NULL);
     pthread_mutex_init(&store->bell_lock, NULL);
-    monotonic_cond(&store->bell);
+    (void)sti_steady_init(&store->bell);
     err = copy_tables(store);
     if (!err)
         err = open_shards(store);

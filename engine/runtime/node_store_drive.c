@@ -10,8 +10,8 @@
  * neither for a worker nor for room in a link's queue, so what others wait for
  * is always received. */
 #include <stdlib.h>
-#include <time.h>
 
+#include "engine/base/steady.h"
 #include "engine/role/job.h"
 #include "engine/runtime/job_names.h"
 #include "engine/runtime/node_store_inside.h"
@@ -277,15 +277,11 @@ static void drive(sti_node_store *store, bool may_wait)
 /* Takes a call; true: this thread drives now. */
 static bool answer_bell(sti_node_store *store)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    uint64_t ns = (uint64_t)until.tv_nsec + SLEEP_NS;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    int late = 0;
+    const uint64_t until = sti_steady_in(SLEEP_NS);
+    bool late = false;
     pthread_mutex_lock(&store->bell_lock);
     while (!store->called && !late)
-        late = pthread_cond_timedwait(&store->bell, &store->bell_lock, &until);
+        late = !sti_steady_wait(&store->bell, &store->bell_lock, until);
     bool handed = store->handed;
     store->called = store->handed = false;
     pthread_mutex_unlock(&store->bell_lock);

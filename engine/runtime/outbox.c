@@ -2,20 +2,16 @@
  * these the transport borrows the ones that it is sending. */
 #include "engine/runtime/outbox.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "engine/base/steady.h"
 
 void sti_outbox_init(sti_outbox *box, sti_net *net)
 {
-    pthread_condattr_t attr;
     *box = (sti_outbox){.net = net};
     box->last = &box->first;
     pthread_mutex_init(&box->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&box->moved, &attr);
-    pthread_condattr_destroy(&attr);
+    (void)sti_steady_init(&box->moved);
 }
 
 static void let_go(sti_parcel *parcel)
@@ -95,22 +91,12 @@ static void give_back(sti_parcel *parcel)
     parcel->object = NULL;
 }
 
-static struct timespec after(uint64_t ns)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    ns += (uint64_t)t.tv_nsec;
-    t.tv_sec += (time_t)(ns / 1000000000);
-    t.tv_nsec = (long)(ns % 1000000000);
-    return t;
-}
-
 /* With the lock held, which is let go meanwhile. */
 static strads_err wait_for_room(sti_outbox *box, uint64_t size,
                                 uint64_t wait_ns)
 {
     const uint64_t limit = STI_OUTBOX_BYTES_MAX;
-    const struct timespec until = after(wait_ns);
+    const uint64_t until = sti_steady_in(wait_ns);
     bool late = !wait_ns;
     while (!box->closed && box->first && box->bytes + size > limit) {
         if (late)
@@ -119,8 +105,7 @@ static strads_err wait_for_room(sti_outbox *box, uint64_t size,
                                "already, %llu more do not fit",
                                (unsigned long long)box->bytes,
                                (unsigned long long)size);
-        late = pthread_cond_timedwait(&box->moved, &box->lock, &until) ==
-               ETIMEDOUT;
+        late = !sti_steady_wait(&box->moved, &box->lock, until);
     }
     return box->closed ? strads_fail(STRADS_EPEER, "the node is gone")
                        : STRADS_OK;
@@ -215,11 +200,10 @@ void sti_outbox_close(sti_outbox *box)
 
 void sti_outbox_drain(sti_outbox *box, uint64_t wait_ns)
 {
-    const struct timespec until = after(wait_ns);
+    const uint64_t until = sti_steady_in(wait_ns);
     bool late = false;
     pthread_mutex_lock(&box->lock);
     while (box->first && !late)
-        late = pthread_cond_timedwait(&box->moved, &box->lock, &until) ==
-               ETIMEDOUT;
+        late = !sti_steady_wait(&box->moved, &box->lock, until);
     pthread_mutex_unlock(&box->lock);
 }

@@ -1,0 +1,38 @@
+/* See steady.h. Owns nothing. */
+#include "engine/base/steady.h"
+
+#include <time.h>
+
+enum { SECOND = 1000000000 };
+
+uint64_t sti_steady_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+uint64_t sti_steady_in(uint64_t ns)
+{
+    const uint64_t now = sti_steady_now();
+    return ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+}
+
+bool sti_steady_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attr;
+    if (pthread_condattr_init(&attr))
+        return false;
+    (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    const bool made = pthread_cond_init(cond, &attr) == 0;
+    (void)pthread_condattr_destroy(&attr);
+    return made;
+}
+
+bool sti_steady_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                     uint64_t until)
+{
+    const struct timespec at = {.tv_sec = (time_t)(until / SECOND),
+                                .tv_nsec = (long)(until % SECOND)};
+    return pthread_cond_timedwait(cond, lock, &at) == 0;
+}
