@@ -175,31 +175,44 @@ static strads_err or_failure(sti_mesh *mesh, strads_err err)
     return failure ? failure : err;
 }
 
-strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
-                         uint64_t timeout_ns, sti_mesh_terms *terms)
+/* Dials node 0 and says HELLO; its WELCOME has the terms. */
+static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
+                                const sti_hello *hello, uint64_t timeout_ns,
+                                sti_link *link, sti_mesh_terms *terms)
 {
     *terms = (sti_mesh_terms){0};
     pthread_mutex_lock(&mesh->lock);
     mesh->joins = true;
     pthread_mutex_unlock(&mesh->lock);
-    sti_link link;
-    strads_err err = sti_net_dial(mesh->net, url, timeout_ns, &link);
-    if (err)
-        return err;
-    sti_hello hello = sti_mesh_hello(mesh);
-    hello.workers = workers;
-    err = say_hello(mesh, link, &hello);
+    strads_err err = sti_net_dial(mesh->net, url, timeout_ns, link);
     if (!err)
-        err = await_welcome(mesh, link, url, terms);
-    if (!err)
-        err = dial_lower(mesh);
-    if (!err)
-        err = await_higher(mesh);
+        err = say_hello(mesh, *link, hello);
+    return err ? err : await_welcome(mesh, *link, url, terms);
+}
+
+/* What the caller is told; no terms behind an error. */
+static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
+                           strads_err err)
+{
     if (err) {
         free(terms->options);
         *terms = (sti_mesh_terms){0};
     }
     return or_failure(mesh, err);
+}
+
+strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
+                         uint64_t timeout_ns, sti_mesh_terms *terms)
+{
+    sti_link link;
+    sti_hello hello = sti_mesh_hello(mesh);
+    hello.workers = workers;
+    strads_err err = ask_for_terms(mesh, url, &hello, timeout_ns, &link, terms);
+    if (!err)
+        err = dial_lower(mesh);
+    if (!err)
+        err = await_higher(mesh);
+    return conclude(mesh, terms, err);
 }
 
 /* The link that told the terms has done its part: from here on the mender dials
@@ -240,32 +253,19 @@ strads_err sti_mesh_come_back(sti_mesh *mesh, const char *url,
                               const sti_mesh_ticket *ticket,
                               uint64_t timeout_ns, sti_mesh_terms *terms)
 {
-    *terms = (sti_mesh_terms){0};
-    pthread_mutex_lock(&mesh->lock);
-    mesh->joins = true;
-    pthread_mutex_unlock(&mesh->lock);
     sti_link link;
-    strads_err err = sti_net_dial(mesh->net, url, timeout_ns, &link);
-    if (err)
-        return err;
     sti_hello hello = sti_mesh_hello(mesh);
     hello.wanted_node = ticket->node;
     hello.run = ticket->run;
     hello.seen = STI_SEEN_ASKS;
-    err = say_hello(mesh, link, &hello);
-    if (!err)
-        err = await_welcome(mesh, link, url, terms);
+    strads_err err = ask_for_terms(mesh, url, &hello, timeout_ns, &link, terms);
     if (!err && (mesh->node != ticket->node || mesh->run_id != ticket->run))
         err = strads_fail(STRADS_EPEER, "%s told of another run", url);
     if (!err)
         err = settle_alone(mesh);
     if (!err)
         link_up_again(mesh, link);
-    if (err) {
-        free(terms->options);
-        *terms = (sti_mesh_terms){0};
-    }
-    return or_failure(mesh, err);
+    return conclude(mesh, terms, err);
 }
 
 strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark)
