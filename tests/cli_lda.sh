@@ -29,7 +29,6 @@ for topics in 20 150; do
         "$(member one.json tokens)" "tokens of the corpus"
 
     # Three processes: the same topics.
-    rm -f first.err
     start first lda train "$corpus" $common --topics $topics --workers 1 \
         --nodes 3 --listen tcp://127.0.0.1:0 --assignments three.txt \
         --model three.json

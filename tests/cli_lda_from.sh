@@ -76,14 +76,8 @@ cmp -s told.words longer.words || fail "old words have other numbers"
 # Two processes: the same model, with names from one and the file by its path.
 common="--from old.json --sweeps 4 --seed 5 --partitions 2 --vocab $vocab"
 gives 0 lda train new.txt $common --model one.json --quiet
-rm -f first.err
-start first lda train new.txt $common --workers 1 --nodes 2 \
-    --listen tcp://127.0.0.1:0 --model two.json
-first=$child
-start second join "$(url_of first)" --workers 1 --vocab "$vocab"
-second=$child
-ends first "$first" 0
-ends second "$second" 0
+joins="--vocab $vocab"
+on_two 0 lda train new.txt $common --model two.json
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
 # What is wrong is said.

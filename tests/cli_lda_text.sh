@@ -73,19 +73,14 @@ gives 0 lda infer uci.json speeches.txt.gz --sweeps 4 --burn-in 1 \
     --output text.csv
 cmp -s by.csv text.csv || fail "as text: other shares"
 
-# Three processes read the text, each its share.
+# Two processes read the text, each its share.
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 words="--stop-words stop.txt --min-df 2"
 gives 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
     --model one.json --quiet
-rm -f first.err
-start first lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
-    --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 --model two.json
-first=$child
-start second join "$(url_of first)" --workers 1 $words
-second=$child
-ends first "$first" 0
-ends second "$second" 0
+joins=$words
+on_two 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
+    --model two.json
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
 # What is wrong is said.
