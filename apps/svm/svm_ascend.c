@@ -85,6 +85,8 @@ typedef struct group {
     const strads_share *share;
     svm_sample *sample; /* of the share's row 0 */
     uint64_t begin, end;
+    uint32_t *awake; /* those that do not rest */
+    double *resting; /* the part of D of those that do */
 } group;
 
 static group group_at(const strads_task *task, uint32_t place)
@@ -103,12 +105,16 @@ static group group_at(const strads_task *task, uint32_t place)
             high = middle;
     }
     svm_local *local = task->peer[low].local;
-    const uint64_t begin = (number - local->first_group) * size;
+    const uint64_t at = number - local->first_group;
+    const uint64_t begin = at * size < local->rows ? at * size : local->rows;
+    const uint64_t end =
+        begin + size < local->rows ? begin + size : local->rows;
     return (group){.share = svm_share(local, task->peer[low].share),
                    .sample = local->sample,
                    .begin = begin,
-                   .end =
-                       begin + size < local->rows ? begin + size : local->rows};
+                   .end = end,
+                   .awake = &local->awake[at],
+                   .resting = &local->resting[at]};
 }
 
 /* What a partition's visits need beside its local state. */
@@ -135,41 +141,60 @@ static void ascend(visit *v, svm_sample *x, const linear_column *row, double z)
                                 svm_best(x, flat, v->safety, x->b, z));
 
     v->gap += svm_gap_at(x, flat, x->b, z);
-    v->part += svm_dual_at(x, flat, b);
     if (b != x->b)
         svm_add(local, row, v->safety * (b - x->b), local->w);
     x->b = b;
 }
 
-static void visit_rows(visit *v, const group *g)
+/* False: the row rests from now on. */
+static bool visit_row(visit *v, svm_sample *x, const linear_column *row)
 {
     const svm_local *local = v->local;
+    const double z = svm_dot(local, row, local->w);
+    const double rise = svm_rise(x, local->flat, x->b, z);
+    const bool inside = svm_is_inside(x, local->flat);
 
-    for (uint64_t i = g->begin; i < g->end; i++) {
+    v->visits++;
+    if (rise > 0) {
+        v->worst = svm_larger(v->worst, rise);
+        ascend(v, x, row, z);
+    }
+    v->inside += svm_is_inside(x, local->flat);
+    v->crossed += svm_is_inside(x, local->flat) != inside;
+    return rise >= -v->steep;
+}
+
+/* The rows of a group to be looked at, a bit each. */
+static uint32_t rows_of(const visit *v, const group *g)
+{
+    const uint64_t n = g->end - g->begin;
+    const uint32_t all = n > 0 ? UINT32_MAX >> (SVM_GROUP_MAX - n) : 0;
+
+    return v->wakes ? all : all & *g->awake;
+}
+
+/* Rows that rest cost nothing: what they have of D is known. */
+static void visit_rows(visit *v, const group *g)
+{
+    double resting = v->wakes ? 0 : *g->resting;
+    uint32_t awake = 0;
+
+    for (uint32_t rows = rows_of(v, g); rows > 0; rows &= rows - 1) {
+        const uint64_t i = g->begin + (uint64_t)__builtin_ctz(rows);
         svm_sample *x = &g->sample[i];
         const linear_column row = svm_row_of(g->share, i);
-        if (x->rests && !v->wakes) {
-            v->part += svm_dual_at(x, local->flat, x->b);
-            continue;
-        }
-        const double z = svm_dot(local, &row, local->w);
-        const double rise = svm_rise(x, local->flat, x->b, z);
-        const bool inside = svm_is_inside(x, local->flat);
-        v->visits++;
-        x->rests = rise < -v->steep;
-        if (rise > 0) {
-            v->worst = svm_larger(v->worst, rise);
-            ascend(v, x, &row, z);
-        } else {
-            v->part += svm_dual_at(x, local->flat, x->b);
-        }
-        v->inside += svm_is_inside(x, local->flat);
-        v->crossed += svm_is_inside(x, local->flat) != inside;
-        if (!x->rests) {
+        if (visit_row(v, x, &row)) {
+            awake |= rows & (~rows + 1);
             v->entries += row.n;
-            v->all_rest = false;
+            v->part += svm_dual_at(x, v->local->flat, x->b);
+        } else {
+            resting += svm_dual_at(x, v->local->flat, x->b);
         }
     }
+    *g->awake = awake;
+    *g->resting = resting;
+    v->part += resting;
+    v->all_rest = awake == 0;
 }
 
 /* ---- a group of the logistic loss -------------------------------------- */

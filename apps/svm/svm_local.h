@@ -24,6 +24,9 @@ typedef struct svm_local {
     double bias, flat;  /* B, and e of the loss */
     double level;       /* what x'w is counted from */
     svm_sample *sample; /* [rows] */
+    uint32_t *awake;    /* [groups] rows that do not rest, a bit each, */
+    double *resting;    /* [groups] and the part of D of those that do */
+    uint64_t groups;    /* of its own at most, empty ones included */
     double *weight;     /* [rows] c_i, until the survey is over */
     double *base;       /* [columns + 1] the w that all agree on */
     double *joint;      /* [columns + 1] its span of the pool's w; the same as w

@@ -53,7 +53,6 @@ typedef struct svm_sample {
     double square; /* |x|^2, with the bias */
     double cost;   /* logistic: C c; 0 for the other losses */
     double b;
-    bool rests; /* until the next scan */
 } svm_sample;
 
 /* The sample of a row with that target (+-1 of a class) and weight C c; one

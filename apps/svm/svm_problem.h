@@ -12,12 +12,14 @@
 
 /* ---- which parameter is what ------------------------------------------- */
 
-/* Rows of a group. */
+/* Rows of a group, at most so many: a bit each. */
+enum { SVM_GROUP_MAX = 32 };
+
 static inline uint64_t svm_group_rows(uint64_t rows)
 {
     const uint64_t few = rows / 512;
 
-    return few < 1 ? 1 : few > 32 ? 32 : few;
+    return few < 1 ? 1 : few > SVM_GROUP_MAX ? SVM_GROUP_MAX : few;
 }
 
 /* The first group of a partition whose rows begin there; the groups up to the

@@ -47,6 +47,8 @@ strads_err svm_update_scan(strads_task *task)
     local->level = task->total[SVM_LEVEL];
     for (double *group = task->partial; group < entries; group++)
         *group = -1;
+    memset(local->awake, 0, local->groups * sizeof(*local->awake));
+    memset(local->resting, 0, local->groups * sizeof(*local->resting));
     for (uint64_t i = 0; i < local->rows; i++) {
         svm_sample *x = &local->sample[i];
         double *group = &task->partial[i / size];
@@ -56,8 +58,10 @@ strads_err svm_update_scan(strads_task *task)
         const double loss = svm_loss_at(x, local->flat, z);
         const double dual = svm_dual_at(x, local->flat, x->b);
         local->anchor[i] = task->value[svm_at(local, i)] = x->b;
-        x->rests = rise < -fall;
-        if (!x->rests) {
+        if (rise < -fall) {
+            local->resting[i / size] += dual;
+        } else {
+            local->awake[i / size] |= UINT32_C(1) << i % size;
             *group = svm_larger(*group, 0);
             entries[i / size] += (double)row.n;
         }

@@ -33,14 +33,16 @@ static strads_err reserve(svm_local *local, bool alone)
     const uint64_t n = local->rows, p = local->columns;
 
     local->sample = calloc(n + 1, sizeof(*local->sample));
+    local->awake = malloc((local->groups + 1) * sizeof(uint32_t));
+    local->resting = malloc((local->groups + 1) * sizeof(double));
     local->weight = calloc(n + 1, sizeof(double));
     local->base = calloc(p + 1, sizeof(double));
     local->w = calloc(p + 1, sizeof(double));
     local->joint = alone ? local->w : calloc(p + 1, sizeof(double));
     local->anchor = calloc(n + 1, sizeof(double));
     local->z = calloc(n + 1, sizeof(double));
-    if (local->sample && local->weight && local->base && local->w &&
-        local->joint && local->anchor && local->z)
+    if (local->sample && local->awake && local->resting && local->weight &&
+        local->base && local->w && local->joint && local->anchor && local->z)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "no memory for the state of %llu rows and %llu columns",
@@ -89,6 +91,7 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->problem = *problem;
     local->width = task->width;
     local->rows = share->by_row.lines;
+    local->groups = local->rows / svm_group_rows(task->shape->rows) + 2;
     local->columns = task->shape->cols;
     local->kernels = linear_kernels_choose(local->columns);
     local->move = svm_entropy_choose();
@@ -120,6 +123,8 @@ void svm_close(void *opened)
         return;
     free(local->value);
     free(local->sample);
+    free(local->awake);
+    free(local->resting);
     free(local->weight);
     free(local->base);
     if (local->joint != local->w)

@@ -1,5 +1,7 @@
 /* The first phase of each problem: which labels there are, how many rows of
  * each, and what becomes of them. */
+#include <string.h>
+
 #include "svm_parts.h"
 
 size_t svm_partial_survey(const strads_task *task)
@@ -98,7 +100,7 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Labels and weights become samples. */
+/* Labels and weights become samples, none of which rests. */
 static void take_samples(svm_local *local, const strads_share *share,
                          const linear_classes *classes)
 {
@@ -108,6 +110,8 @@ static void take_samples(svm_local *local, const strads_share *share,
     const double positive =
         classes->label[linear_classes_positive(classes, local->target)];
 
+    memset(local->awake, 0xff, local->groups * sizeof(*local->awake));
+    memset(local->resting, 0, local->groups * sizeof(*local->resting));
     for (uint64_t i = 0; i < local->rows; i++) {
         const double label = share->label[i];
         const double square = local->sample[i].square;
