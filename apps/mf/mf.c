@@ -263,7 +263,8 @@ static strads_err mf_built(strads_commit *commit)
     s->sum[MF_HELD_N] = held;
     s->test_rmse = NAN;
     s->course.each = mf_lambda_each(&s->options, &s->scale, s->users, s->items);
-    mf_course_begin(&s->course, commit->partial[MF_LOSS] / s->scale.n,
+    mf_course_begin(&s->course, s->scale.n,
+                    commit->partial[MF_LOSS] / s->scale.n,
                     held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
     s->objective = NAN;
     s->preparation = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;

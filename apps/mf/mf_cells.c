@@ -261,7 +261,7 @@ strads_err mf_receive_build(strads_task *task)
     l->sum[MF_HELD_N] = held;
     l->course.each =
         mf_lambda_each(&l->options, &l->scale, task->shape->rows, l->items);
-    mf_course_begin(&l->course, task->partial[MF_LOSS] / l->scale.n,
+    mf_course_begin(&l->course, l->scale.n, task->partial[MF_LOSS] / l->scale.n,
                     held > 0 ? task->partial[MF_HELD_LOSS] / held : NAN);
     return STRADS_OK;
 }

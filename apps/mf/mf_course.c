@@ -8,7 +8,10 @@
 static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
 static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
 /* Of errors that are next to nothing: all ratings are equal, say. */
-static const double ROUNDING = 1e-6, FIRST_NOISE = .02;
+static const double ROUNDING = 1e-6;
+/* The first factors are noise, whose products have a variance of .01: so the
+ * first sweep may be worse than none, on few ratings by chance alone. */
+static const double FIRST_NOISE = .02, FIRST_SD = .1, CHANCE = 3;
 static const double WORSE = 1.005;    /* held-out error, beyond its noise */
 static const double NO_BETTER = .999; /* where nothing but descent is left */
 enum { UNDO_MAX = 40 };
@@ -21,12 +24,15 @@ static void set_lambda(mf_course *c)
                                     : c->each * LAMBDA * fmin(1, error);
 }
 
-void mf_course_begin(mf_course *c, double train, double held)
+void mf_course_begin(mf_course *c, double n, double train, double held)
 {
+    const double by_chance = CHANCE * 2 * FIRST_SD * sqrt(train / n);
+
     c->scale = 1;
     c->train = train;
     c->held = held;
     c->best = INFINITY;
+    c->first_bound = FIRST_RISE * train + FIRST_NOISE + by_chance;
     set_lambda(c);
 }
 
@@ -39,10 +45,8 @@ double mf_course_step(const mf_course *c)
 
 bool mf_course_take(mf_course *c, double train, double held)
 {
-    /* A NaN compares false. The first factors are noise, so the first sweep may
-     * be worse than none. */
-    const double bound = c->done ? RISE * c->train + ROUNDING
-                                 : FIRST_RISE * c->train + FIRST_NOISE;
+    /* A NaN compares false. */
+    const double bound = c->done ? RISE * c->train + ROUNDING : c->first_bound;
 
     c->exploded = !(train <= bound) || isinf(held);
     if (c->exploded) {

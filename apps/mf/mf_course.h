@@ -19,13 +19,14 @@ typedef struct mf_course {
     double scale;          /* of the step: halved when a sweep is undone */
     double lambda;
     double train, held; /* mean squared errors, scaled; of the last sweep */
+    double first_bound; /* what the first sweep may leave of train */
     double best;        /* held-out error so far */
     bool exploded;      /* the last sweep was undone */
 } mf_course;
 
-/* Begins with the errors of the biases alone; held is NaN when nothing is held
- * out. */
-void mf_course_begin(mf_course *c, double train, double held);
+/* Begins with the errors of the biases alone on n ratings; held is NaN when
+ * nothing is held out. */
+void mf_course_begin(mf_course *c, double n, double train, double held);
 double mf_course_step(const mf_course *c);
 /* Takes a sweep's errors; false: it is to be undone. */
 bool mf_course_take(mf_course *c, double train, double held);
