@@ -157,11 +157,12 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
     strads_result_free(whole);
 }
 
-/* ---- rows that are lent to their answer --------------------------------- */
+/* ---- rows that are lent ------------------------------------------------- */
 
-enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30 };
+enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30, WIDE_LOANS = 8 };
 
 static atomic_uint wide_wrong;
+static bool wide_lends; /* its increments, too */
 
 static strads_err wide_shape(const void *config, const strads_data *data,
                              strads_shape *shape)
@@ -182,33 +183,50 @@ static void check_wide(const double *values, uint64_t c, uint32_t partitions)
             atomic_fetch_add(&wide_wrong, 1);
 }
 
+/* Several pieces are on their way at once. What was lent is written over as
+ * soon as it is given back. */
+static strads_err add_wide(strads_session *session, const uint32_t *rows,
+                           double *ones)
+{
+    const uint32_t loans = wide_lends ? WIDE_LOANS : 0;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < WIDE_ROWS * WIDE_COLS; k++)
+        ones[k] = wide_lends ? 1.0 / WIDE_LOANS : 1;
+    for (uint32_t k = 0; !err && k < loans; k++)
+        err = strads_session_lend_rows(session, 0, WIDE_ROWS, rows, ones);
+    for (uint32_t k = 0; !loans && !err && k < WIDE_ROWS; k++)
+        err = strads_session_inc_row(session, 0, k, ones);
+    if (!err)
+        err = strads_session_clock(session);
+    strads_err late = wide_lends ? strads_session_reclaim(session) : STRADS_OK;
+    memset(ones, 0x5A, WIDE_ROWS * WIDE_COLS * sizeof *ones);
+    return err ? err : late;
+}
+
 static strads_err wide_run(strads_task *task, strads_session *session)
 {
     double *values = calloc(WIDE_ROWS * WIDE_COLS, sizeof *values);
-    double ones[WIDE_COLS];
+    double *ones = calloc(WIDE_ROWS * WIDE_COLS, sizeof *ones);
     uint32_t rows[WIDE_ROWS];
     strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < WIDE_COLS; k++)
-        ones[k] = 1;
     for (uint32_t k = 0; k < WIDE_ROWS; k++)
         rows[k] = k;
     pthread_mutex_lock(&opening);
     begin_to_cut(roads_of_opening);
     pthread_mutex_unlock(&opening);
-    for (uint64_t c = 0; values && !err && c < WIDE_CLOCKS; c++) {
+    for (uint64_t c = 0; values && ones && !err && c < WIDE_CLOCKS; c++) {
         err = strads_session_read_rows(session, 0, WIDE_ROWS, rows, 0, values);
         if (!err)
             check_wide(values, c, task->shape->partitions);
-        for (uint32_t k = 0; !err && k < WIDE_ROWS; k++)
-            err = strads_session_inc_row(session, 0, k, ones);
         if (!err)
-            err = strads_session_clock(session);
+            err = add_wide(session, rows, ones);
     }
     free(values);
+    free(ones);
     return err;
 }
 
-Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
+static void run_wide(bool lends)
 {
     const strads_program wide = {.size = sizeof wide,
                                  .name = "wide",
@@ -223,6 +241,7 @@ Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
     t.listening = build_roads;
     t.arg = &r;
     roads_of_opening = &r;
+    wide_lends = lends;
     team_run(&t, &result, end);
     const unsigned cuts = close_roads(&r);
     for (uint32_t k = 0; k < t.nodes; k++)
@@ -235,6 +254,18 @@ Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
         cr_assert_eq(values[k], 3 * WIDE_CLOCKS, "cell %llu is %g",
                      (unsigned long long)k, values[k]);
     strads_result_free(result);
+}
+
+/* Lent to their answers. */
+Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
+{
+    run_wide(false);
+}
+
+/* Lent by workers, too. */
+Test(nodes_mend, rows_that_are_lent_are_pushed_once_over_links_that_are_cut)
+{
+    run_wide(true);
 }
 
 /* ---- silence ----------------------------------------------------------- */

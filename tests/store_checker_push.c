@@ -98,21 +98,59 @@ static void check_staying(checker *c, uint32_t worker, uint32_t t, uint32_t row,
 }
 /* ---- pushes ------------------------------------------------------------ */
 
-/* A row is sent, with push `number`: what was held back of earlier clocks
- * counts to this one. */
-static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
-                        uint64_t number)
+/* A row of a push that is sent. */
+typedef struct sent_row {
+    uint64_t number;           /* the push's */
+    const sti_push_part *part; /* whose k-th row it is; NULL: no push shows it,
+                                  all that was made was sent */
+    uint32_t k;
+} sent_row;
+
+/* What it adds to a column. */
+static double change_of(const checker *c, const sent_row *sent, uint32_t col)
 {
-    uint64_t now = c->worker[worker].clock;
-    checker_cell *cells = &checker_row(c, t, row)[checker_col(c, worker, 0)];
-    for (uint64_t k = 0; k <= now && k < c->setup.clocks; k++) {
+    const sti_push_part *part = sent->part;
+    const strads_table_spec *spec = &c->setup.tables[part->table];
+    if (part->kind == STI_PUSH_ROWS)
+        return checker_value(spec->type, part->cells,
+                             (size_t)sent->k * spec->cols + col);
+    for (uint32_t i = 0; i < part->n; i++)
+        if (part->places[i] == col)
+            return checker_value(spec->type, part->cells, i);
+    return 0;
+}
+
+/* Up to which increment of a cell it goes, from the first one on that was not
+ * sent before. */
+static uint8_t end_of(const checker *c, const sent_row *sent, uint32_t col,
+                      const checker_cell *at)
+{
+    if (!sent->part)
+        return at->made;
+    const double change = change_of(c, sent, col);
+    uint8_t n = at->sent;
+    while (n < at->made && change >= 0 && change < UINT32_MAX &&
+           ((uint32_t)change >> 2 * n & 1))
+        n++;
+    return n;
+}
+
+/* What was held back of earlier clocks counts to this one. */
+static void row_is_sent(checker *c, uint32_t worker, uint32_t t, uint32_t row,
+                        const sent_row *sent)
+{
+    const uint64_t now = c->worker[worker].clock;
+    const uint32_t first = checker_col(c, worker, 0);
+    checker_cell *cells = &checker_row(c, t, row)[first];
+    for (uint32_t k = 0; k <= now && k < c->setup.clocks; k++) {
         checker_cell *at = &cells[k];
+        const uint8_t end = end_of(c, sent, first + k, at);
         if (k == now)
-            at->on_time = at->made;
-        else if (at->sent < at->made)
+            at->on_time = end;
+        else if (at->sent < end)
             at->late = (uint8_t)(1 + now);
-        for (; at->sent < at->made; at->sent++)
-            checker_sent(c, t, at)[at->sent] = (uint16_t)number;
+        for (; at->sent < end; at->sent++)
+            checker_sent(c, t, at)[at->sent] = (uint16_t)sent->number;
     }
 }
 
@@ -142,9 +180,11 @@ static void rows_are_sent(checker *c, const sti_msg *msg)
         if (part.kind == STI_PUSH_MARK)
             worker = part.worker;
         for (uint32_t k = 0; part.kind == STI_PUSH_ROWS && k < part.n; k++)
-            row_is_sent(c, worker, part.table, part.places[k], msg->round);
+            row_is_sent(c, worker, part.table, part.places[k],
+                        &(sent_row){msg->round, &part, k});
         if (part.kind == STI_PUSH_COLS)
-            row_is_sent(c, worker, part.table, part.row, msg->round);
+            row_is_sent(c, worker, part.table, part.row,
+                        &(sent_row){msg->round, &part, 0});
     }
 }
 
@@ -153,7 +193,7 @@ static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
 {
     uint32_t rows = (uint32_t)c->setup.tables[t].rows;
     for (uint32_t r = 0; !pending && r < rows; r++)
-        row_is_sent(c, worker, t, r, 0);
+        row_is_sent(c, worker, t, r, &(sent_row){0});
     for (uint32_t r = 0; r < rows; r++)
         c->found[r] = find_row(c, worker, t, r, pending);
     double least = check_leaving(c, worker, t, c->found, all);

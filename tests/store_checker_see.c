@@ -11,7 +11,7 @@ static const char *const type_name[] = {"f64", "f32", "i32", "i64"};
 
 /* ---- values ------------------------------------------------------------ */
 
-static double value_of(strads_scalar type, const void *values, size_t at)
+double checker_value(strads_scalar type, const void *values, size_t at)
 {
     switch (type) {
     case STRADS_F32:
@@ -143,7 +143,7 @@ static void check_worker(checker *c, const checker_read *read, place *p,
     for (p->clock = 0; p->clock < c->setup.clocks; p->clock++) {
         uint32_t col = checker_col(c, p->worker, p->clock);
         double value =
-            value_of(c->setup.tables[p->table].type, values, base + col);
+            checker_value(c->setup.tables[p->table].type, values, base + col);
         bool own = p->worker == read->worker && p->clock >= read->needs;
         int least = least_of(c, read, p);
         int n = check_cell(c, own ? "P2 own" : "P1 staleness", p, value, least);
@@ -246,7 +246,7 @@ static void check_row(checker *c, uint32_t shard, uint32_t table, uint32_t row,
                              .worker = v,
                              .clock = k};
             (void)check_cell(c, "P3 once", &p,
-                             value_of(spec->type, values, col),
+                             checker_value(spec->type, values, col),
                              checker_row(c, table, row)[col].made);
         }
 }

@@ -52,6 +52,9 @@ struct checker {
 void checker_break(checker *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Number `at` of an array of the type. */
+double checker_value(strads_scalar type, const void *values, size_t at);
+
 /* A push is sent, perhaps again. */
 void checker_saw_push(checker *c, const sti_msg *msg);
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Seven bugs on purpose, each linked into a swarm of its own: each is found
+# Eight bugs on purpose, each linked into a swarm of its own: each is found
 # within 1,000 seeds, and as what it is.
 set -eu
 out=$(mktemp)
@@ -28,3 +28,5 @@ expect 6 'P1 staleness\|P2 own\|P3 once' \
     'a push that is written on while it is on its way'
 expect 7 'P1 staleness\|P2 own\|P3 once' \
     'rows that were lent and leave when others have been added'
+expect 8 'P1 staleness\|P2 own\|P3 once' \
+    'lent rows that are given back before they are acknowledged'

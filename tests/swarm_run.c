@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/store/number_cells.h"
 #include "engine/store/session_inside.h"
 #include "tests/store_checker.h"
 #include "tests/swarm_plan.h"
 
-enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4 };
+enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4, LENT_ROWS = 16 };
 
 typedef struct swarm {
     swarm_plan plan;
@@ -29,6 +30,8 @@ typedef struct life {
     sti_client_read last; /* of the rows below */
     uint32_t rows[MOST_ROWS];
     void *values; /* room for MOST_ROWS rows */
+    char *lent;   /* room for LENT_ROWS rows, of which the store has .. */
+    uint32_t n_lent;
 } life;
 
 static uint32_t below(life *l, uint32_t n)
@@ -113,14 +116,59 @@ static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
     return strads_session_inc_row(session, table, row, l->values);
 }
 
-/* One value; or some rows in full, one after the other: such may leave early.
- */
+static size_t lent_bytes(const life *l)
+{
+    return LENT_ROWS * 8 * (size_t)l->swarm->plan.tables[0].cols;
+}
+
+/* What was lent is written over, so that it shows when anything of it is still
+ * to be sent, or added to what is read. */
+static strads_err reclaim(life *l)
+{
+    strads_err err = strads_session_reclaim(sti_sim_worker_session(l->worker));
+    if (!err)
+        memset(l->lent, 0x5A, lent_bytes(l));
+    l->n_lent = 0;
+    return err;
+}
+
+/* n rows from `row` on; one may come twice. */
+static strads_err lend(life *l, uint32_t table, uint32_t row, uint32_t n)
+{
+    const strads_table_spec *spec = &l->swarm->plan.tables[table];
+    const size_t bytes = sti_cell_size(spec->type) * spec->cols;
+    uint32_t rows[FULL_ROWS], col, m = 0;
+    double value;
+    strads_err err = l->n_lent + n > LENT_ROWS ? reclaim(l) : STRADS_OK;
+    char *at = l->lent + l->n_lent * 8 * (size_t)spec->cols;
+    for (uint32_t k = 0; !err && k < n; k++) {
+        const uint32_t r = (row + k) % (uint32_t)spec->rows;
+        if (!checker_inc(l->swarm->checker, l->number, table, r, &col, &value))
+            continue;
+        memset(at + m * bytes, 0, bytes);
+        put_cell(spec->type, at + m * bytes, col, value);
+        rows[m++] = r;
+        sti_sim_store_tell(l->swarm->sim,
+                           "worker %u lends %g to table %u row %u", l->number,
+                           value, table, r);
+    }
+    l->n_lent += m;
+    l->swarm->result->lent += m;
+    return err ? err
+               : strads_session_lend_rows(sti_sim_worker_session(l->worker),
+                                          table, m, rows, at);
+}
+
+/* One value; or some rows in full, one after the other, or lent: such may leave
+ * early. */
 static strads_err increment(life *l)
 {
     const swarm_plan *plan = &l->swarm->plan;
     uint32_t table = below(l, plan->setup.n_tables);
     uint32_t rows = (uint32_t)plan->tables[table].rows;
     uint32_t row = below(l, rows), n = below(l, FULL_ROWS);
+    if (n && below(l, 3) == 0)
+        return lend(l, table, row, n);
     strads_err err = n == 0 ? add(l, table, row, false) : STRADS_OK;
     for (uint32_t k = 0; !err && k < n; k++)
         err = add(l, table, (row + k) % rows, true);
@@ -255,14 +303,16 @@ static strads_err think(life *l)
 
 static strads_err act(life *l)
 {
-    uint32_t what = below(l, 20);
+    uint32_t what = below(l, 21);
     if (what < 9)
         return increment(l);
     if (what < 16)
         return look(l, false);
     if (what < 18)
         return look(l, true);
-    return what == 18 ? push(l, STI_PUSH_FLUSH) : barrier(l);
+    return what == 18   ? push(l, STI_PUSH_FLUSH)
+           : what == 19 ? barrier(l)
+                        : reclaim(l);
 }
 
 static strads_err work(life *l, uint64_t clock)
@@ -295,6 +345,8 @@ static strads_err live(life *l)
         err = judge(l, push(l, STI_PUSH_CLOCK));
     if (works && !err)
         err = work(l, clock + again);
+    if (!err)
+        err = judge(l, reclaim(l));
     return err ? err : judge(l, push(l, STI_PUSH_LEAVE));
 }
 
@@ -309,11 +361,13 @@ static void body(void *arg, sti_sim_worker *worker)
                                           number + (sti_sim_worker_life(worker)
                                                     << 32)),
               .values = calloc(MOST_ROWS * (size_t)s->plan.tables[0].cols, 8)};
-    if (l.values)
+    l.lent = calloc(1, lent_bytes(&l));
+    if (l.values && l.lent)
         (void)live(&l);
     else
         sti_sim_store_stop(s->sim, strads_fail(STRADS_ENOMEM, "no memory"));
     free(l.values);
+    free(l.lent);
 }
 
 /* ---- a seed ------------------------------------------------------------ */

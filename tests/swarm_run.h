@@ -11,6 +11,7 @@ typedef struct swarm_result {
     uint64_t reads, incs, snapshots;
     uint64_t adaptive; /* reads at an adaptive staleness above 0 */
     uint64_t held;     /* rows that filters held back, by pushes */
+    uint64_t lent;     /* rows that workers lent */
 } swarm_result;
 
 /* What a shard may lie about, for a test of the checker. */

@@ -19,6 +19,7 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.incs += r.incs;
         sum.adaptive += r.adaptive;
         sum.held += r.held;
+        sum.lent += r.lent;
         sum.outcome.lost += r.outcome.lost;
         sum.outcome.doubled += r.outcome.doubled;
         sum.outcome.damaged += r.outcome.damaged;
@@ -34,6 +35,7 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.incs, 10 * SEEDS);
     cr_assert_gt(sum.adaptive, SEEDS / 10);
     cr_assert_gt(sum.held, SEEDS);
+    cr_assert_gt(sum.lent, 5 * SEEDS);
     cr_assert_gt(sum.outcome.lost, 2 * SEEDS);
     cr_assert_gt(sum.outcome.doubled, SEEDS / 2);
     cr_assert_gt(sum.outcome.damaged, SEEDS / 10);

@@ -8,28 +8,30 @@ enum { EXACT = 1, GONE = 2, AGAIN = 4 };
 
 /* ---- writing ----------------------------------------------------------- */
 
+/* The last item of its message, in two: the second may stay where it is. */
+static void put_two(sti_writer *w, const sti_buffer *first, const void *second,
+                    uint64_t bytes, sti_part *rest)
+{
+    sti_write_u64(w, first->size + bytes);
+    sti_write_raw(w, first->bytes, first->size);
+    if (rest)
+        *rest = (sti_part){second, bytes};
+    else
+        sti_write_raw(w, second, bytes);
+}
+
 /* The last item of its message: the bytes may stay where they are. */
 static void put_buffer(sti_writer *w, const sti_buffer *buffer, sti_part *rest)
 {
     uint64_t size = buffer ? buffer->size : 0;
-    if (rest && size) {
+    if (buffer && buffer->rest_bytes) {
+        put_two(w, buffer, buffer->rest, buffer->rest_bytes, rest);
+    } else if (rest && size) {
         sti_write_u64(w, size);
         *rest = (sti_part){buffer->bytes, size};
     } else {
         sti_write_bytes(w, buffer ? buffer->bytes : NULL, size);
     }
-}
-
-/* The same of an answer whose last bytes are lent. */
-static void put_lent(sti_writer *w, const sti_row_answer *answer,
-                     sti_part *rest)
-{
-    sti_write_u64(w, answer->parts->size + answer->lent_bytes);
-    sti_write_raw(w, answer->parts->bytes, answer->parts->size);
-    if (rest)
-        *rest = (sti_part){answer->lent, answer->lent_bytes};
-    else
-        sti_write_raw(w, answer->lent, answer->lent_bytes);
 }
 
 static void put_ask(sti_writer *w, const sti_row_ask *ask)
@@ -56,7 +58,7 @@ static void put_rows(sti_writer *w, const sti_row_answer *answer,
     sti_write_u64(w, answer->since);
     sti_write_u64(w, answer->parked_ns);
     if (answer->lent_bytes)
-        put_lent(w, answer, rest);
+        put_two(w, answer->parts, answer->lent, answer->lent_bytes, rest);
     else
         put_buffer(w, answer->parts, rest);
 }

@@ -53,12 +53,29 @@ strads_err sti_row_answer_own(sti_row_answer *answer)
     return STRADS_OK;
 }
 
-sti_row_answer sti_row_answer_again(const sti_row_answer *answer)
+static bool is_lent(const sti_msg *msg)
 {
-    sti_row_answer again = *answer;
-    again.again = true;
-    again.parts = NULL;
-    again.lent = NULL;
-    again.lent_bytes = 0;
-    return again;
+    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
+    const sti_buffer *push = (const sti_buffer *)msg->object;
+    return (msg->kind == STI_MSG_ROWS && answer->lent_bytes) ||
+           (msg->kind == STI_MSG_PUSH && push->rest_bytes);
+}
+
+bool sti_store_instead(const sti_msg *msg, sti_row_answer *again, sti_msg *out)
+{
+    if (!is_lent(msg))
+        return false;
+    *out = *msg;
+    if (msg->kind == STI_MSG_PUSH) {
+        out->kind = STI_MSG_ATTACH;
+        out->object = NULL;
+        return true;
+    }
+    *again = *(const sti_row_answer *)msg->object;
+    again->again = true;
+    again->parts = NULL;
+    again->lent = NULL;
+    again->lent_bytes = 0;
+    out->object = &again->head;
+    return true;
 }

@@ -55,8 +55,11 @@ strads_err sti_row_answer_new(sti_row_answer **out);
 /* Copies what is lent. STRADS_ENOMEM: then it is still lent. */
 strads_err sti_row_answer_own(sti_row_answer *answer);
 
-/* What is sent instead of an answer whose rows were lent and did not arrive:
- * with no rows, and without a reference of its own. */
-sti_row_answer sti_row_answer_again(const sti_row_answer *answer);
+/* What is sent instead of a message whose rows were lent and did not arrive,
+ * as they may be others by now: an answer without rows, they are to be asked
+ * for again (S4); or a client's question where its stream stands, which has
+ * what is missing sent again, as it is then (C4). It has no reference of its
+ * own, and may refer to *again. False: nothing of the message is lent. */
+bool sti_store_instead(const sti_msg *msg, sti_row_answer *again, sti_msg *out);
 
 #endif

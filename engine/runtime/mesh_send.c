@@ -86,16 +86,20 @@ static void end_transfer(sti_parcel *parcel)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* Rows that are lent cannot be sent a second time: they are asked for again. */
-static strads_err encode_instead(const sti_msg *msg, sti_writer *w)
+static uint16_t kind_of(const sti_msg *msg)
 {
-    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
-    if (msg->kind != STI_MSG_ROWS || !answer->lent_bytes)
+    return (uint16_t)(STI_KIND_ROLE + msg->kind);
+}
+
+/* Rows that are lent cannot be sent a second time. */
+static strads_err encode_instead(const sti_msg *msg, sti_parcel *parcel)
+{
+    sti_row_answer again;
+    sti_msg instead;
+    if (!sti_store_instead(msg, &again, &instead))
         return STRADS_OK;
-    sti_row_answer again = sti_row_answer_again(answer);
-    sti_msg instead = *msg;
-    instead.object = &again.head;
-    return sti_msg_encode(&instead, w);
+    parcel->instead_kind = kind_of(&instead);
+    return sti_msg_encode(&instead, &parcel->instead);
 }
 
 static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
@@ -105,7 +109,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
     strads_err err =
         sti_msg_encode_parts(msg, &t->parcel.payload, &t->parcel.rest);
     if (!err)
-        err = encode_instead(msg, &t->parcel.instead);
+        err = encode_instead(msg, &t->parcel);
     if (err) {
         sti_writer_free(&t->parcel.payload);
         sti_writer_free(&t->parcel.instead);
@@ -114,7 +118,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
     }
     t->parcel.object = sti_object_keep(msg->object);
     t->parcel.header = (sti_header){
-        .kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
+        .kind = kind_of(msg),
         .from = mesh->node,
         .to = to,
         .phase = msg->slice,

@@ -76,6 +76,15 @@ void sti_node_store_send(sti_node_store *store, const sti_msg *msg)
         sti_node_store_fail(store, err);
 }
 
+/* What was left to the driver. */
+static void send_left(sti_node_store *store, const sti_msg *msg)
+{
+    const bool of_client = msg->from >= STI_CLIENT_0;
+    sti_node_store_send(store, msg);
+    if (of_client)
+        atomic_fetch_sub(&store->left, 1);
+}
+
 /* ---- driving: messages to others --------------------------------------- */
 
 sti_store_end *sti_node_store_end_of(sti_node_store *store, sti_address client)
@@ -133,7 +142,7 @@ static void pass(sti_node_store *store, const sti_msg *msg)
                (!store->n_late &&
                 store->setup.has_room(store->setup.arg, msg->to,
                                       bytes_of(msg)))) {
-        sti_node_store_send(store, msg);
+        send_left(store, msg);
     } else {
         own(store, msg);
         pass_later(store, msg);
@@ -143,7 +152,7 @@ static void pass(sti_node_store *store, const sti_msg *msg)
 static void pass_late_ones(sti_node_store *store)
 {
     for (size_t k = 0; k < store->n_late; k++)
-        sti_node_store_send(store, &store->late[k]);
+        send_left(store, &store->late[k]);
     store->n_late = 0;
 }
 

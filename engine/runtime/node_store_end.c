@@ -114,14 +114,35 @@ void sti_store_end_wake_all(sti_store_end *end)
 
 /* ---- what the client asks for ------------------------------------------ */
 
+/* A message that is kept beyond this step has all of its push: what of that is
+ * lent goes back once it is acknowledged, which may be any time then. */
+static void leave(sti_store_end *end, sti_msg msg)
+{
+    const sti_buffer *push = (const sti_buffer *)msg.object;
+    sti_buffer *whole;
+    if (!sti_node_store_has(end->store, msg.to))
+        atomic_fetch_add(&end->store->left, 1);
+    if (msg.kind == STI_MSG_PUSH && push->rest_bytes) {
+        strads_err err = sti_buffer_copy(push, &whole);
+        sti_object_drop(msg.object);
+        if (err) { /* which ends the run */
+            sti_node_store_fail(end->store, err);
+            return;
+        }
+        msg.object = &whole->head;
+    }
+    sti_node_store_leave(end->store, &msg);
+}
+
 static void send(sti_store_end *end, const sti_msg *msg, bool may_wait)
 {
     if (msg->kind == STI_MSG_FAIL)
         sti_node_store_take_failure(end->store, msg);
-    else if (may_wait && !sti_node_store_has(end->store, msg->to))
+    else if (may_wait && !sti_node_store_has(end->store, msg->to) &&
+             !atomic_load(&end->store->left))
         sti_node_store_send(end->store, msg);
     else
-        sti_node_store_leave(end->store, msg);
+        leave(end, *msg);
 }
 
 void sti_store_end_carry_out(sti_store_end *end, bool may_wait)

@@ -70,6 +70,9 @@ struct sti_node_store {
     /* What was brought and is not done yet: raised from 0 by who drives then.
      * What follows is the driver's alone. */
     atomic_uint work;
+    /* Of clients, to other nodes: left to who drives, and not sent yet. As long
+     * as there are any, all that these send goes that way, in its order. */
+    atomic_uint left;
     pthread_mutex_t driving; /* held while it drives, for who stops it */
     bool may_wait;
     sti_store_shard *shards; /* [n_shards]: number node + k x nodes */

@@ -174,6 +174,23 @@ static strads_err barrier(strads_session *session)
     return err;
 }
 
+/* After a failure nobody acknowledges anything: the pushes get copies. */
+static strads_err reclaim(strads_session *session)
+{
+    waiting w = begin_call(session);
+    sti_node_store *store = w.end->store;
+    strads_err err = sti_node_store_failure(store);
+    bool wait = !err;
+    while (!err && wait) {
+        sti_client_reclaim(w.end->client, session->worker, &wait);
+        wait = try_again(&w, wait, &err);
+    }
+    if (err)
+        sti_client_own(w.end->client, session->worker);
+    end_call(&w, session);
+    return err;
+}
+
 static void leave(strads_session *session)
 {
     (void)push(session, STI_PUSH_LEAVE, 0);
@@ -189,6 +206,7 @@ static const sti_session_ops spread = {
     .flush = flush,
     .advance = advance,
     .barrier = barrier,
+    .reclaim = reclaim,
     .leave = leave,
 };
 

@@ -86,6 +86,7 @@ static void give_back(sti_parcel *parcel)
     sti_writer_free(&parcel->payload);
     sti_object_drop(parcel->object);
     parcel->payload = parcel->instead;
+    parcel->header.kind = parcel->instead_kind;
     parcel->instead = (sti_writer){0};
     parcel->rest = (sti_part){0};
     parcel->object = NULL;

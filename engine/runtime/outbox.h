@@ -33,6 +33,7 @@ typedef struct sti_parcel {
     /* Of one whose rest is lent: it is there as long as sti_outbox_put runs,
      * and over a later link this goes instead of all of it. Otherwise empty. */
     sti_writer instead;
+    uint16_t instead_kind; /* .. with that in its header */
     uint64_t size; /* set by the outbox: header and payload, as it came */
     /* The transport has done with it: written, or its link was lost. Once for
      * each time that it was sent. May be NULL. */

@@ -26,7 +26,7 @@ bool sti_stream_has_room(const sti_push_stream *s, uint64_t bytes)
                       bytes <= s->max_bytes - s->bytes);
 }
 
-const sti_buffer *sti_stream_at(const sti_push_stream *s, uint64_t n)
+sti_buffer *sti_stream_at(const sti_push_stream *s, uint64_t n)
 {
     return *slot(s, n);
 }
@@ -72,7 +72,7 @@ strads_err sti_stream_push(sti_push_stream *s, sti_buffer *push, uint64_t now,
     if (sti_stream_unacknowledged(s) == 0)
         s->moved_at = now;
     *slot(s, ++s->pushed) = push;
-    s->bytes += push->size;
+    s->bytes += sti_buffer_whole(push);
     send(s, s->pushed, out);
     return STRADS_OK;
 }
@@ -83,7 +83,7 @@ bool sti_stream_settle(sti_push_stream *s, uint64_t n, uint64_t now)
         return false;
     while (s->acknowledged < n) {
         sti_buffer *push = *slot(s, ++s->acknowledged);
-        s->bytes -= push->size;
+        s->bytes -= sti_buffer_whole(push);
         sti_object_drop(push);
     }
     s->moved_at = now;

@@ -42,7 +42,7 @@ static inline uint64_t sti_stream_unacknowledged(const sti_push_stream *s)
 }
 
 /* Push n of those unacknowledged; borrowed. */
-const sti_buffer *sti_stream_at(const sti_push_stream *s, uint64_t n);
+sti_buffer *sti_stream_at(const sti_push_stream *s, uint64_t n);
 
 /* Room to keep one more push: the next sti_stream_push does not fail.
  * STRADS_ENOMEM. */

@@ -235,6 +235,11 @@ static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
         sti_stream_stands(stream, msg->round);
     else if (!sti_stream_settle(stream, msg->round, now))
         return;
+    for (uint32_t w = 0; w < client->n_workers; w++) {
+        if (client->workers[w].wants_rows)
+            sti_effect_wake(out, client->first_worker + w);
+        client->workers[w].wants_rows = false;
+    }
     if (!sti_stream_has_room(stream, stream->max_bytes / 2))
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
@@ -322,6 +327,8 @@ void sti_client_time(sti_client *client, uint64_t now, sti_effects *out)
 static void timer(sti_client *client, uint64_t now, sti_effects *out)
 {
     client->timed = false;
+    if (client->failed)
+        return;
     for (uint32_t s = 0; s < client->shards; s++) {
         sti_push_stream *stream = &client->streams[s];
         bool due = now >= stream->moved_at + client->resend_ns;

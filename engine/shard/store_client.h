@@ -132,6 +132,15 @@ strads_err sti_client_push_early(sti_client *client, uint32_t worker,
                                  sti_pending *pending, uint64_t now, bool *wait,
                                  sti_effects *out);
 
+/* C3: have all pushes of the worker been acknowledged that end with rows which
+ * it has lent (pending_rows.h)? Otherwise *wait. */
+void sti_client_reclaim(sti_client *client, uint32_t worker, bool *wait);
+
+/* No push refers to rows of the worker any more: they are copied. Where there
+ * is no memory for that, the client does nothing any more. For who can not wait
+ * until they are acknowledged, when nothing is being sent. */
+void sti_client_own(sti_client *client, uint32_t worker);
+
 /* The worker's next CLOCK ends all its clocks below `clock`, not its own alone:
  * it has no more to add in them. At `clock` or beyond it nothing changes. */
 void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock);

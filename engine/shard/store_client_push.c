@@ -134,12 +134,13 @@ static strads_err admit(sti_client *client, const push_draft *draft, bool *wait)
         const sti_buffer *push = draft->pushes[s];
         if (!push)
             continue;
-        if (push->size > largest_push)
+        if (sti_buffer_whole(push) > largest_push)
             err = strads_fail(STRADS_ELIMIT,
                               "increments of %zu bytes for one shard are "
                               "beyond 1 GiB: flush more often",
-                              push->size);
-        else if (!sti_stream_has_room(&client->streams[s], push->size))
+                              sti_buffer_whole(push));
+        else if (!sti_stream_has_room(&client->streams[s],
+                                      sti_buffer_whole(push)))
             *wait = true;
         else
             err = sti_stream_reserve(&client->streams[s]);
@@ -244,4 +245,42 @@ strads_err sti_client_push(sti_client *client, uint32_t worker,
     }
     sti_client_time(client, now, out);
     return err;
+}
+
+/* ---- rows that are lent ------------------------------------------------- */
+
+/* Does a push refer to rows of the worker? Its mark comes first. */
+static bool is_lent_by(const sti_buffer *push, uint32_t worker)
+{
+    sti_push_part part;
+    strads_err err;
+    size_t at = 0;
+    return push->rest_bytes && sti_push_next(push, &at, &part, &err) &&
+           part.worker == worker;
+}
+
+void sti_client_reclaim(sti_client *client, uint32_t worker, bool *wait)
+{
+    *wait = false;
+#if STI_PLANTED_BUG == 8 /* rows are given back when they have been sent */
+    return;
+#endif
+    for (uint32_t s = 0; !*wait && s < client->shards; s++) {
+        const sti_push_stream *stream = &client->streams[s];
+        for (uint64_t n = stream->acknowledged + 1; n <= stream->pushed; n++)
+            *wait |= is_lent_by(sti_stream_at(stream, n), worker);
+    }
+    sti_client_worker_of(client, worker)->wants_rows = *wait;
+}
+
+void sti_client_own(sti_client *client, uint32_t worker)
+{
+    for (uint32_t s = 0; s < client->shards; s++) {
+        const sti_push_stream *stream = &client->streams[s];
+        for (uint64_t n = stream->acknowledged + 1; n <= stream->pushed; n++) {
+            sti_buffer *push = sti_stream_at(stream, n);
+            if (is_lent_by(push, worker) && sti_buffer_own(push))
+                client->failed = true;
+        }
+    }
 }

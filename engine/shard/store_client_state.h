@@ -49,6 +49,7 @@ typedef struct sti_client_worker {
     uint64_t clock;
     uint64_t last_id;  /* of its asks */
     bool wants_window; /* a push of it waits */
+    bool wants_rows;   /* it waits for rows that it has lent */
     sti_waiting_call call;
     sti_adaptive adaptive;
 } sti_client_worker;

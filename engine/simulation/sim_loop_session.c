@@ -183,6 +183,23 @@ static strads_err barrier(strads_session *session)
     return err;
 }
 
+static strads_err reclaim(strads_session *session)
+{
+    sti_sim_looper *l = session->behind;
+    const uint64_t begin = l->sim->now;
+    strads_err err = check_over(l->sim);
+    bool wait = !err;
+    begin_call(l);
+    while (!err && wait) {
+        sti_client_reclaim(client_of(l), l->number, &wait);
+        wait = try_again(l, wait, &err);
+    }
+    if (err)
+        sti_client_own(client_of(l), l->number);
+    end_call(l, session, begin);
+    return err;
+}
+
 static void leave(strads_session *session)
 {
     (void)push(session, STI_PUSH_LEAVE);
@@ -202,6 +219,7 @@ static const sti_session_ops simulated = {
     .flush = flush,
     .advance = advance,
     .barrier = barrier,
+    .reclaim = reclaim,
     .leave = leave,
     .now = now_of,
 };

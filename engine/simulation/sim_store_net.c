@@ -127,26 +127,19 @@ static strads_err post(sti_sim_net *net, sti_sim_link *link, const sti_msg *msg,
     return STRADS_OK;
 }
 
-/* Rows that were lent are lost when a link breaks, but their receiver is told
- * so once it is mended: as often as not, here. */
-static bool is_told_of(sti_sim_net *net, const sti_msg *msg)
+/* What was lent is lost when a link breaks, but its receiver is told so once it
+ * is mended: as often as not, here. */
+static bool is_told_of(sti_sim_net *net, const sti_msg *msg,
+                       sti_row_answer *again, sti_msg *told)
 {
-    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
-    return msg->kind == STI_MSG_ROWS && answer->lent_bytes &&
+    return sti_store_instead(msg, again, told) &&
            sti_random_below(&net->mending, 2);
 }
 
-static strads_err write_letter(sti_sim_net *net, const sti_msg *msg,
-                               bool instead)
+static strads_err write_letter(sti_sim_net *net, const sti_msg *msg)
 {
     sti_writer_clear(&net->writer);
-    if (!instead)
-        return sti_msg_encode(msg, &net->writer);
-    sti_row_answer again =
-        sti_row_answer_again((const sti_row_answer *)msg->object);
-    sti_msg told = *msg;
-    told.object = &again.head;
-    return sti_msg_encode(&told, &net->writer);
+    return sti_msg_encode(msg, &net->writer);
 }
 
 strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
@@ -154,14 +147,18 @@ strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
                             sti_sim_fate *fate)
 {
     sti_sim_link *link = link_of(net, from, to);
+    sti_row_answer again;
+    sti_msg told;
     *fate = (sti_sim_fate){0};
     net->frames++;
     const bool cut = now < link->cut_until;
     const bool lost = cut || by_chance(net, net->weather.lost);
     net->lost += lost;
-    if (cut || (lost && !is_told_of(net, msg)))
+    if (cut || (lost && !is_told_of(net, msg, &again, &told)))
         return STRADS_OK;
-    strads_err err = write_letter(net, msg, lost);
+    if (lost)
+        msg = &told;
+    strads_err err = write_letter(net, msg);
     if (err)
         return err;
     net->bytes += STI_HEADER_BYTES + net->writer.size;

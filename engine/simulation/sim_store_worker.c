@@ -181,6 +181,21 @@ static strads_err barrier(strads_session *session)
     return err;
 }
 
+/* A client that was killed keeps nothing. */
+static strads_err reclaim(strads_session *session)
+{
+    sti_sim_worker *w = session->behind;
+    bool wait = true;
+    strads_err err = STRADS_OK;
+    while (!err && wait) {
+        sti_client_reclaim(client_of(w), w->number, &wait);
+        err = after_call(w, STRADS_OK, wait);
+    }
+    if (err && w->life == life_of(w))
+        sti_client_own(client_of(w), w->number);
+    return err;
+}
+
 static void leave(strads_session *session)
 {
     sti_sim_worker *w = session->behind;
@@ -197,6 +212,7 @@ static const sti_session_ops simulated = {
     .flush = flush,
     .advance = advance,
     .barrier = barrier,
+    .reclaim = reclaim,
     .leave = leave,
 };
 

@@ -1,6 +1,6 @@
 /* Pending increments become the parts of pushes. Where all of a table's go to
- * one shard they are sent from where they were gathered; otherwise cells are
- * copied once. */
+ * one shard they are sent from where they were gathered, or lent; otherwise
+ * cells are copied once. */
 #include "engine/store/pending_push.h"
 
 #include <math.h>
@@ -163,9 +163,10 @@ strads_err sti_pending_last(const sti_pending *pending, uint64_t *bytes,
 
 /* ---- splitting --------------------------------------------------------- */
 
+/* A push that can be appended to. */
 static strads_err need(sti_buffer **push)
 {
-    return *push ? STRADS_OK : sti_buffer_new(0, push);
+    return *push ? sti_buffer_own(*push) : sti_buffer_new(0, push);
 }
 
 static strads_err split_sparse(const sti_pending *pending, uint32_t table,
@@ -208,20 +209,53 @@ static strads_err reserve(const sti_pending *pending, uint32_t table,
     return err;
 }
 
-/* Do all rows go to one shard, are they most of their block, and does what its
- * push has so far fit in front of them? */
-static bool can_lend(const sti_pending *pending, uint32_t table, uint32_t n,
-                     uint32_t shards, sti_buffer *const *pushes)
+static bool go_to_one(const sti_pending *pending, uint32_t table, uint32_t n,
+                      const uint32_t *places, uint32_t shards)
 {
-    uint32_t shard = sti_row_shard(table, pending->rows[0], shards);
-    bool good =
-        n == pending->n && n > pending->room / 2 &&
-        n * pending->row_bytes >= pending->lend_bytes &&
-        (!pushes[shard] || pushes[shard]->size + sti_push_head_bytes(n) <=
-                               sti_pending_head_room(pending));
-    for (uint32_t k = 0; good && shards > 1 && k < n; k++)
-        good = sti_row_shard(table, pending->rows[k], shards) == shard;
-    return good;
+    const uint32_t shard =
+        sti_row_shard(table, pending->rows[places[0]], shards);
+    bool one = true;
+    for (uint32_t k = 1; one && shards > 1 && k < n; k++)
+        one = sti_row_shard(table, pending->rows[places[k]], shards) == shard;
+    return one;
+}
+
+/* Rows that are lent: do they lie one behind the other, and all go to one
+ * shard? Few bytes are copied as fast. */
+static bool can_refer(const sti_pending *pending, uint32_t table, uint32_t n,
+                      const uint32_t *places, uint32_t shards)
+{
+    const size_t bytes = n * pending->row_bytes;
+    return pending->lent && bytes >= pending->lend_bytes && bytes % 8 == 0 &&
+           places[n - 1] - places[0] == n - 1 &&
+           go_to_one(pending, table, n, places, shards);
+}
+
+/* The push ends with the rows where they are. */
+static strads_err refer(const sti_pending *pending, uint32_t table, uint32_t n,
+                        uint32_t first, sti_buffer **push)
+{
+    strads_err err = need(push);
+    return err ? err
+               : sti_push_refer(*push, table, n, pending->rows + first,
+                                pending->row_bytes,
+                                pending->dense + first * pending->row_bytes);
+}
+
+/* Are all rows in its own block, and most of that, do they go to one shard, and
+ * does what its push has so far fit in front of them? */
+static bool can_lend(const sti_pending *pending, uint32_t table, uint32_t n,
+                     const uint32_t *places, uint32_t shards,
+                     sti_buffer *const *pushes)
+{
+    const sti_buffer *push =
+        pushes[sti_row_shard(table, pending->rows[0], shards)];
+    return !pending->lent && n == pending->n && n > pending->room / 2 &&
+           n * pending->row_bytes >= pending->lend_bytes &&
+           (!push || (push->size + sti_push_head_bytes(n) <=
+                          sti_pending_head_room(pending) &&
+                      !push->rest_bytes)) &&
+           go_to_one(pending, table, n, places, shards);
 }
 
 /* Makes a push around the rows. */
@@ -251,9 +285,12 @@ static strads_err split_dense(const sti_pending *pending, uint32_t table,
                               uint32_t shards, sti_buffer **pushes)
 {
     size_t bytes = pending->row_bytes;
-    if (can_lend(pending, table, n, shards, pushes))
-        return lend(pending, table,
-                    &pushes[sti_row_shard(table, pending->rows[0], shards)]);
+    sti_buffer **one =
+        &pushes[sti_row_shard(table, pending->rows[places[0]], shards)];
+    if (can_refer(pending, table, n, places, shards))
+        return refer(pending, table, n, places[0], one);
+    if (can_lend(pending, table, n, places, shards, pushes))
+        return lend(pending, table, one);
     uint32_t *count = calloc(shards, sizeof *count);
     sti_push_room *room = calloc(shards, sizeof *room);
     strads_err err = count && room ? STRADS_OK : no_memory();

@@ -27,7 +27,8 @@ strads_err sti_pending_last(const sti_pending *pending, uint64_t *bytes,
 /* Appends the rows at places[n] of a table's pending increments to the pushes
  * of the shards that hold them: pushes[shards], made where one is NULL. They
  * stay pending, and as they are, until sti_pending_forget: a push of all of
- * them may have been made around them, where they lie. STRADS_ENOMEM. */
+ * them may have been made around them, where they lie, and rows that are lent
+ * may be the rest of one. STRADS_ENOMEM. */
 strads_err sti_pending_split(const sti_pending *pending, uint32_t table,
                              uint32_t n, const uint32_t *places,
                              uint32_t shards, sti_buffer **pushes);

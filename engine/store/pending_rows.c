@@ -1,7 +1,8 @@
 /* A worker's increments between two clocks. Invariants: each row is in `rows`
  * at most once; an empty buffer keeps its memory for the next clock; sparse
  * rows beyond n are empty, dense ones anything: the first increment of a row is
- * its value, so that nothing has to be cleared. */
+ * its value, so that nothing has to be cleared. Rows that are lent are never
+ * written to: before anything is added they are copied. */
 #include "engine/store/pending_rows.h"
 
 #include <inttypes.h>
@@ -63,9 +64,15 @@ static strads_err new_block(sti_pending *pending)
 {
     const size_t head = sti_pending_head_room(pending);
     const size_t cells = pending->room * pending->row_bytes;
-    strads_err err = sti_buffer_new(head + cells + 8, &pending->block);
-    pending->dense = err ? NULL : (char *)pending->block->bytes + head;
-    return err;
+    return sti_buffer_new(head + cells + 8, &pending->block);
+}
+
+/* Where rows of its own lie in the block. */
+static char *own_cells(const sti_pending *pending)
+{
+    return pending->block
+               ? (char *)pending->block->bytes + sti_pending_head_room(pending)
+               : NULL;
 }
 
 static strads_err no_memory(const sti_pending *pending, size_t rows)
@@ -76,10 +83,11 @@ static strads_err no_memory(const sti_pending *pending, size_t rows)
                        rows, pending->spec->name);
 }
 
-/* Larger arrays with the same content; all of them, or none. */
+/* Larger arrays with the same content; all of them, or none. A block that has
+ * none is made when it is wanted. */
 static strads_err grow(sti_pending *pending)
 {
-    bool sparse = pending->spec->sparse;
+    const bool sparse = pending->spec->sparse, dense = !sparse && pending->n;
     size_t room = pending->room ? 2 * (size_t)pending->room : FIRST_ROOM;
     sti_pending more = *pending;
     more.room = (uint32_t)room;
@@ -88,8 +96,8 @@ static strads_err grow(sti_pending *pending)
     more.block = NULL;
     more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
     if (room > MOST_ROOM || room > SIZE_MAX / 2 / pending->row_bytes ||
-        !more.rows || !more.slots ||
-        (sparse ? !more.sparse : new_block(&more) != STRADS_OK)) {
+        !more.rows || !more.slots || (sparse && !more.sparse) ||
+        (dense && new_block(&more))) {
         free(more.rows);
         free(more.slots);
         free(more.sparse);
@@ -99,15 +107,32 @@ static strads_err grow(sti_pending *pending)
         more.rows[i] = pending->rows[i];
         sti_index_put(more.slots, 2 * more.room, more.rows, i);
     }
+    more.dense = own_cells(&more);
     if (pending->n && sparse)
         memcpy(more.sparse, pending->sparse, pending->n * sizeof *more.sparse);
-    else if (pending->n)
+    else if (dense)
         memcpy(more.dense, pending->dense, pending->n * pending->row_bytes);
     free(pending->rows);
     free(pending->slots);
     sti_object_drop(pending->block);
     free(pending->sparse);
     *pending = more;
+    return STRADS_OK;
+}
+
+strads_err sti_pending_make_room(sti_pending *pending, uint32_t n)
+{
+    strads_err err = STRADS_OK;
+    while (!err && pending->room < n)
+        err = grow(pending);
+    return err;
+}
+
+strads_err sti_pending_make_block(sti_pending *pending, char **cells)
+{
+    if (!pending->block && new_block(pending))
+        return no_memory(pending, pending->room);
+    *cells = own_cells(pending);
     return STRADS_OK;
 }
 
@@ -124,8 +149,11 @@ static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
         if (err)
             return err;
     }
-    if (!pending->sparse && !pending->block && new_block(pending))
-        return no_memory(pending, pending->room);
+    if (!pending->sparse && !pending->block) {
+        strads_err err = sti_pending_make_block(pending, &pending->dense);
+        if (err)
+            return err;
+    }
     if (pending->was_early && row == pending->early_row)
         pending->piece = 0;
     *place = pending->n++;
@@ -164,7 +192,9 @@ strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
     strads_scalar type = pending->spec->type;
     uint32_t place;
     bool first;
-    strads_err err = place_row(pending, delta->row, &place, &first);
+    strads_err err = pending->lent ? sti_pending_own(pending) : STRADS_OK;
+    if (!err)
+        err = place_row(pending, delta->row, &place, &first);
     if (err)
         return err;
     if (pending->sparse)
@@ -220,6 +250,10 @@ static void forget_all(sti_pending *pending)
     free_sparse_rows(pending);
     memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
     pending->n = 0;
+    if (pending->lent) {
+        pending->lent = false;
+        pending->dense = own_cells(pending);
+    }
 #if STI_PLANTED_BUG == 6 /* a push that is on its way is written on */
     return;
 #endif

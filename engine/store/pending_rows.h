@@ -16,9 +16,10 @@ typedef struct sti_pending {
     uint32_t *rows;                /* [room] */
     uint32_t *slots;               /* [2 room] place index of rows */
     sti_buffer *block;             /* what `dense` lies in, or NULL */
-    char *dense;                   /* [room x cols] cells, or NULL */
-    sti_sparse_row *sparse;        /* [room], or NULL */
-    sti_budget unbounded;          /* for sparse: it is no part of the tables */
+    char *dense;                   /* [room x cols] cells, or NULL .. */
+    bool lent; /* .. or the n rows' own ones, which somebody else has */
+    sti_sparse_row *sparse; /* [room], or NULL */
+    sti_budget unbounded;   /* for sparse: it is no part of the tables */
     size_t lend_bytes; /* a push of all rows is made around them from then on */
     uint64_t added;    /* bytes that were added since, each time they were */
     uint64_t piece;    /* so many are worth a push of their own; 0: none are */
@@ -29,6 +30,25 @@ typedef struct sti_pending {
 
 void sti_pending_init(sti_pending *pending, const strads_table_spec *spec);
 void sti_pending_free(sti_pending *pending);
+
+/* Room for so many rows, of which none is pending yet. STRADS_ENOMEM. */
+strads_err sti_pending_make_room(sti_pending *pending, uint32_t n);
+
+/* Takes n rows[n] of a dense table, of which nothing is pending, as they lie:
+ * cells[n x cols] stay as they are until the rows have been forgotten, and all
+ * pushes that sti_pending_split has made of them, or sti_pending_own was
+ * called. *lent is false when a row is named twice: nothing has changed then.
+ * STRADS_ENOMEM: so, too. (pending_lent.c) */
+strads_err sti_pending_lend(sti_pending *pending, uint32_t n,
+                            const uint32_t *rows, const void *cells,
+                            bool *lent);
+
+/* Copies what is lent, if anything is; pushes that were made of it keep what
+ * they have. STRADS_ENOMEM: nothing has changed. (pending_lent.c) */
+strads_err sti_pending_own(sti_pending *pending);
+
+/* Where rows of its own lie; without a block it gets one. STRADS_ENOMEM. */
+strads_err sti_pending_make_block(sti_pending *pending, char **cells);
 
 /* Adds a delta that fits the table. STRADS_ENOMEM: nothing has changed. */
 strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta);

@@ -130,6 +130,24 @@ void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
     memset(cells + h.bytes, 0, padded(h.bytes) - h.bytes);
 }
 
+strads_err sti_push_refer(sti_buffer *push, uint32_t table, uint32_t n,
+                          const uint32_t *rows, size_t row_bytes,
+                          const void *cells)
+{
+    const header h = {.kind = STI_PUSH_ROWS,
+                      .table = table,
+                      .n = n,
+                      .bytes = n * row_bytes};
+    const size_t at = push->size;
+    strads_err err = sti_buffer_resize(push, at + sti_push_head_bytes(n));
+    if (err)
+        return err;
+    (void)put(put(push->bytes + at, &h, sizeof h), rows, sizeof *rows * n);
+    push->rest = cells;
+    push->rest_bytes = h.bytes;
+    return STRADS_OK;
+}
+
 /* ---- reading ----------------------------------------------------------- */
 
 static strads_err broken(void)
@@ -169,6 +187,14 @@ static bool read_mark(const header *h, sti_push_part *out)
     return h->n == 0 && h->bytes == 0 && h->row <= STI_PUSH_LEAVE;
 }
 
+/* Are a part's cells the rest of its push? `left` is what comes behind its
+ * places. */
+static bool are_outside(const sti_buffer *push, const header *h, size_t left)
+{
+    return push->rest_bytes && h->kind == STI_PUSH_ROWS && left == 0 &&
+           h->bytes == push->rest_bytes;
+}
+
 bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
                    strads_err *err)
 {
@@ -183,8 +209,11 @@ bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
     left -= sizeof h;
     bool table = h.kind == STI_PUSH_TABLE;
     size_t places = table ? sizeof(spec_rest) : padded(sizeof(uint32_t) * h.n);
-    if (h.kind < STI_PUSH_TABLE || h.kind > STI_PUSH_MARK || places > left ||
-        h.bytes > left - places || padded(h.bytes) > left - places)
+    if (h.kind < STI_PUSH_TABLE || h.kind > STI_PUSH_MARK || places > left)
+        goto fail;
+    const bool outside = are_outside(push, &h, left - places);
+    if (!outside &&
+        (h.bytes > left - places || padded(h.bytes) > left - places))
         goto fail;
     const unsigned char *body = push->bytes + *at + sizeof h;
     *out = (sti_push_part){.kind = (sti_push_kind)h.kind, .table = h.table};
@@ -195,10 +224,10 @@ bool sti_push_next(const sti_buffer *push, size_t *at, sti_push_part *out,
         out->n = h.n;
         out->row = h.row;
         out->places = (const uint32_t *)(const void *)body;
-        out->cells = body + places;
+        out->cells = outside ? push->rest : body + places;
         out->cell_bytes = h.bytes;
     }
-    *at += sizeof h + places + padded(h.bytes);
+    *at += sizeof h + places + (outside ? 0 : padded(h.bytes));
     return true;
 fail:
     *err = broken();

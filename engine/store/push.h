@@ -62,6 +62,12 @@ size_t sti_push_head_bytes(uint32_t n);
 void sti_push_put_head(char *cells, uint32_t table, uint32_t n,
                        const uint32_t *rows, size_t row_bytes);
 
+/* The same for the push's last part, whose cells, a multiple of 8 bytes, stay
+ * where they are: they become its rest. STRADS_ENOMEM: nothing is appended. */
+strads_err sti_push_refer(sti_buffer *push, uint32_t table, uint32_t n,
+                          const uint32_t *rows, size_t row_bytes,
+                          const void *cells);
+
 /* Do the cells of a part ROWS or COLS have the size that the table asks for,
  * and are all of its rows and columns in it? */
 bool sti_push_fits(const strads_table_spec *spec, const sti_push_part *part);

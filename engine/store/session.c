@@ -147,6 +147,7 @@ strads_err sti_session_make_pending(strads_session *session)
 strads_err sti_session_make_pieces(strads_session *session, uint64_t piece)
 {
     strads_err err = sti_session_make_pending(session);
+    session->piece = piece;
     for (uint32_t t = 0; !err && t < session->n_pending; t++) {
         sti_pending *pending = &session->pending[t];
         if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
@@ -156,8 +157,8 @@ strads_err sti_session_make_pieces(strads_session *session, uint64_t piece)
     return err;
 }
 
-static strads_err find_pending(strads_session *session, uint32_t table,
-                               sti_pending **out)
+strads_err sti_session_find_pending(strads_session *session, uint32_t table,
+                                    sti_pending **out)
 {
     const strads_table_spec *spec;
     strads_err err = STRADS_OK;
@@ -178,7 +179,7 @@ static strads_err read_rows(strads_session *session,
                             const sti_session_read *read)
 {
     sti_pending *pending;
-    strads_err err = find_pending(session, read->table, &pending);
+    strads_err err = sti_session_find_pending(session, read->table, &pending);
     for (uint32_t k = 0; !err && k < read->n; k++)
         err = sti_spec_check_row(pending->spec, read->rows[k]);
     return err ? err : session->ops->read(session, read);
@@ -234,7 +235,7 @@ static strads_err ask_row(strads_session *session, uint32_t table, uint64_t row,
     const sti_recent_key key = key_of(session, table, row, staleness);
     sti_pending *pending;
     uint64_t before = 0;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = sti_session_find_pending(session, table, &pending);
     if (!err)
         err = sti_spec_check_row(pending->spec, row);
     if (err)
@@ -279,7 +280,7 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         int32_t i32;
         int64_t i64;
     } cell;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = sti_session_find_pending(session, table, &pending);
     if (!err)
         err = sti_spec_check_row(pending->spec, row);
     if (!err)
@@ -300,7 +301,7 @@ strads_err strads_session_inc_sparse(strads_session *session, uint32_t table,
                                      const uint32_t *cols, const void *delta)
 {
     sti_pending *pending = NULL;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = sti_session_find_pending(session, table, &pending);
     if (!err)
         err = sti_spec_check_row(pending->spec, row);
     for (uint32_t k = 0; !err && k < n; k++)
@@ -333,7 +334,7 @@ strads_err strads_session_inc_row(strads_session *session, uint32_t table,
                                   uint64_t row, const void *delta)
 {
     sti_pending *pending = NULL;
-    strads_err err = find_pending(session, table, &pending);
+    strads_err err = sti_session_find_pending(session, table, &pending);
     if (!err)
         err = sti_spec_check_row(pending->spec, row);
     if (err)

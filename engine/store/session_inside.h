@@ -53,6 +53,9 @@ typedef struct sti_session_ops {
     strads_err (*advance)(strads_session *session, uint64_t clock);
     /* All others have reached this session's clock, or have left. */
     strads_err (*barrier)(strads_session *session);
+    /* No push refers to rows that the session has lent, also when it fails.
+     * NULL: none ever does. */
+    strads_err (*reclaim)(strads_session *session);
     /* The same as flush, and nobody waits for this worker any more. */
     void (*leave)(strads_session *session);
     /* ns, as sti_session_waited is told. NULL: sti_session_clock_ns. */
@@ -75,6 +78,7 @@ struct strads_session {
     void *cut_off_arg;
     sti_pending *pending; /* [n_pending] by number of the table */
     uint32_t n_pending;
+    uint64_t piece; /* of rows that are lent at once; 0: all of them */
     sti_recent_rows recent;
 };
 
@@ -100,6 +104,11 @@ void sti_session_traced(strads_session *session,
  * the network. */
 void sti_session_waited(strads_session *session, uint64_t begin_ns,
                         uint64_t end_ns, uint64_t parked_ns);
+
+/* Its entry in session->pending. STRADS_EINVAL: no such table.
+ * STRADS_ENOMEM. */
+strads_err sti_session_find_pending(strads_session *session, uint32_t table,
+                                    sti_pending **out);
 
 /* All tables have their entry in session->pending. STRADS_ENOMEM. */
 strads_err sti_session_make_pending(strads_session *session);

@@ -231,6 +231,34 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);
 
+/* Adds delta[n x cols] to n whole rows, rows[n], as strads_session_inc_row does
+ * to each, but as far as it can without copying them: they are lent. They must
+ * stay as they are until strads_session_reclaim has returned, on every way out
+ * of the program that has lent them, also after a failure; the same ones may be
+ * lent again meanwhile. Over nodes they leave from where they are, again if a
+ * connection breaks, until a shard has them. rows[] is the caller's at once.
+ * What is lent is not added up: over nodes rows leave in pieces of about
+ * 256 KB, each but the last one at once, the last when the clock ends or more
+ * is lent, and each as one commit. Copied are rows that can not leave as they
+ * lie: of sparse tables and of those with filters; when a row is named twice;
+ * when the table has increments that wait for the clock, or gets others before
+ * it ends; where the rows of a piece, or less than 32 KB of them, go to several
+ * shards; and those that go to a shard in this process. It may wait for room
+ * for them on their way. STRADS_EINVAL: no such table or row. STRADS_ENOMEM,
+ * and when the run has failed: only the first of the rows have been added.
+ * Zero-copy pushes: Li et al., OSDI 2014 (ps-lite). */
+STRADS_API strads_err strads_session_lend_rows(strads_session *session,
+                                               uint32_t table, uint32_t n,
+                                               const uint32_t *rows,
+                                               const void *delta);
+
+/* Waits until nothing that this session has lent is needed any more: all of it
+ * that has left is where it goes; what waits for the clock still is copied.
+ * The memory is the caller's again also when it fails with what has ended the
+ * run; but not with STRADS_ENOMEM, when there was no room for that copy: end
+ * the clock or flush, and call it again. */
+STRADS_API strads_err strads_session_reclaim(strads_session *session);
+
 /* Pushes the increments out, each table's as one commit (over nodes: as one for
  * every few rows). STRADS_ENOMEM (sparse rows): of this table and those after
  * it nothing was pushed; all of that is still kept, and the call may be
