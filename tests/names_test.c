@@ -62,6 +62,8 @@ static void expect_names(const char *path)
 
 Test(names, of_a_file_are_its_lines)
 {
+    expect_names(
+        oracle_text("mark.txt", "\xef\xbb\xbfone\r\ntwo words\ndr\xc3\xa4i"));
     const char *path =
         oracle_text("names.txt", "one\ntwo words\r\ndr\xc3\xa4i\n");
     expect_names(path);

@@ -19,6 +19,9 @@ static strads_err add_name(lines *l, const char *name, size_t size)
 {
     uint32_t count = strads_names_count(l->names);
     uint32_t number;
+    const size_t mark = l->line == 1 ? sti_text_mark(name, name + size) : 0;
+    name += mark;
+    size -= mark;
     if (size > 0 && name[size - 1] == '\r')
         size--;
     if (size == 0)

@@ -51,6 +51,15 @@ void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
         sti_feed_trouble(feed, STRADS_EFORMAT, at, end, "%s", what);
 }
 
+size_t sti_text_mark(const char *begin, const char *end)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    const size_t size = sizeof mark - 1;
+    return (size_t)(end - begin) >= size && memcmp(begin, mark, size) == 0
+               ? size
+               : 0;
+}
+
 void sti_text_quote(const char *at, const char *end, char *out, size_t room)
 {
     size_t used = 0;

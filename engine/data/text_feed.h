@@ -132,6 +132,10 @@ void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
 /* Turns a trouble into the thread's sentence. */
 strads_err sti_trouble_fail(const char *path, const sti_trouble *trouble);
 
+/* Bytes of the mark of UTF-8 that Excel and some editors write before a text:
+ * 3, or 0 where there is none. */
+size_t sti_text_mark(const char *begin, const char *end);
+
 /* Puts what stands at `at`, up to a blank, in quotes: printable, shortened. */
 void sti_text_quote(const char *at, const char *end, char *out, size_t room);
 

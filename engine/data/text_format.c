@@ -3,10 +3,9 @@
  * taken for the kind's other format, whose parser says what it misses. */
 #include "engine/data/text_format.h"
 
-#include <string.h>
-
 #include "engine/data/label_names.h"
 #include "engine/data/memory_room.h"
+#include "engine/data/text_feed.h"
 
 static const char *expected(strads_kind kind)
 {
@@ -118,18 +117,6 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
     return STRADS_OK;
 }
 
-/* The mark of UTF-8 that Excel and some editors write first is no text. */
-static size_t skip_mark(sti_piece *piece)
-{
-    static const char mark[] = "\xef\xbb\xbf";
-    const size_t size = sizeof mark - 1;
-    if ((size_t)(piece->end - piece->begin) < size ||
-        memcmp(piece->begin, mark, size) != 0)
-        return 0;
-    piece->begin += size;
-    return size;
-}
-
 /* The first piece, kept by *stream where the text is compressed. */
 static strads_err begin_text(const sti_text *text, sti_stream **stream,
                              sti_piece *piece)
@@ -153,7 +140,8 @@ strads_err sti_format_find(const sti_text *text, strads_kind kind,
                           "%s: is empty when decompressed, expected %s",
                           text->path, expected(kind));
     if (err == STRADS_OK) {
-        const size_t mark = skip_mark(&piece);
+        const size_t mark = sti_text_mark(piece.begin, piece.end);
+        piece.begin += mark;
         err = look(text, &piece, kind_of(&piece, kind), out);
         out->skip = mark + out->market.body + out->ratings.body;
     }
@@ -179,7 +167,7 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
     if (err == STRADS_OK)
         err = begin_text(&text, &stream, &piece);
     if (err == STRADS_OK) {
-        (void)skip_mark(&piece);
+        piece.begin += sti_text_mark(piece.begin, piece.end);
         *found = kind_of(&piece, STRADS_KIND_DOCUMENTS);
     }
     sti_stream_close(stream);

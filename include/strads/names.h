@@ -21,10 +21,10 @@ typedef struct strads_names strads_names;
 /* No names yet. The caller's to free. STRADS_ENOMEM. */
 STRADS_API strads_err strads_names_new(strads_names **out);
 
-/* Reads names from a file, one a line, plain, gzip or zstd; a line's end is no
- * part of its name. STRADS_EIO: the file cannot be read. STRADS_EFORMAT: an
- * empty line, or a name for the second time; the sentence has the lines.
- * STRADS_ENOMEM. Blocks. Any thread. */
+/* Reads names from a file, one a line, plain, gzip or zstd; a line's end, and a
+ * mark of UTF-8 before all, are no part of a name. STRADS_EIO: the file cannot
+ * be read. STRADS_EFORMAT: an empty line, or a name for the second time; the
+ * sentence has the lines. STRADS_ENOMEM. Blocks. Any thread. */
 STRADS_API strads_err strads_names_read(const char *path, strads_names **out);
 
 /* Frees the names; NULL is fine. */
