@@ -2,18 +2,18 @@
  *
  * On one machine:
  *
- *     strads_run_cut(&program, &config, &options, &data_options)
- *     strads_data_read(path, &data_options, &data)
+ *     strads_run_cut(&program, &config, &options, &data_options);
+ *     strads_data_read(path, &data_options, &data);
  *     strads_run(&program, &config, data, &options, &result);
  *
  * On several nodes every process makes an engine first, because what part of
  * the data it keeps depends on who takes part:
  *
- *     strads_engine_listen(&options, program, &config, &engine)   // or _join
- *     strads_engine_keep(engine, &data_options)   // fills in its partitions
- *     strads_data_read(path, &data_options, &data)
- *     strads_engine_run(engine, data, &result)
- *     strads_engine_free(engine)
+ *     strads_engine_listen(&program, &config, &options, &engine); // or _join
+ *     strads_engine_keep(engine, &data_options);  // fills in its partitions
+ *     strads_data_read(path, &data_options, &data);
+ *     strads_engine_run(engine, data, &result);
+ *     strads_engine_free(engine);
  */
 #ifndef STRADS_ENGINE_H
 #define STRADS_ENGINE_H
