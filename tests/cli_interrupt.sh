@@ -5,8 +5,8 @@
 
 # A run that has far to go.
 for signal in INT TERM; do
-    interrupts m "$signal" lasso train "$year_train" --lambda-ratio 1e-6 \
-        --tolerance 1e-15
+    interrupts m "$signal" lasso train "$year_train" --partitions 2 \
+        --lambda-ratio 1e-6 --tolerance 1e-15
     gives 0 lasso predict m.json "$year_test"
     same "$(wc -l <out)" 373 "predictions of an interrupted model"
     [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a part of a model was left"
