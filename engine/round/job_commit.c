@@ -65,26 +65,48 @@ static strads_err one_record_each(const sti_aggregate_job *job,
     return err;
 }
 
-/* CONCAT: all pieces of one block, in the order of partitions. */
-static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
-                                strads_commit *commit)
+/* How many pieces of a block there are, their bytes, and the last of them. */
+static strads_err count_pieces(const sti_aggregate_job *job, uint32_t block,
+                               uint32_t *n, size_t *bytes, sti_record *last)
 {
     strads_err err;
     sti_record record;
-    job->gathered->size = 0;
+    *n = 0;
+    *bytes = 0;
     for (size_t at = sti_totals_bytes(job->run);
          sti_records_next(job->partial, &at, &record, &err);) {
         if (record.block != block)
             continue;
-        size_t size = job->gathered->size;
-        err = sti_buffer_resize(job->gathered, size + record.partial_bytes);
-        if (err)
-            return err;
-        memcpy(job->gathered->bytes + size, record.partial,
-               record.partial_bytes);
+        *last = record;
+        *bytes += record.partial_bytes;
+        ++*n;
+    }
+    return err;
+}
+
+/* CONCAT: all pieces of one block, in the order of partitions. One alone is
+ * read where it is: it may be large. */
+static strads_err gather_pieces(sti_aggregate_job *job, uint32_t block,
+                                strads_commit *commit)
+{
+    uint32_t n;
+    sti_record record;
+    strads_err err =
+        count_pieces(job, block, &n, &commit->partial_bytes, &record);
+    if (!err && n == 1)
+        commit->partial = record.partial;
+    if (err || n == 1)
+        return err;
+    err = sti_buffer_resize(job->gathered, commit->partial_bytes);
+    unsigned char *to = job->gathered->bytes;
+    for (size_t at = sti_totals_bytes(job->run);
+         !err && sti_records_next(job->partial, &at, &record, &err);) {
+        if (record.block != block)
+            continue;
+        memcpy(to, record.partial, record.partial_bytes);
+        to += record.partial_bytes;
     }
     commit->partial = (const double *)(void *)job->gathered->bytes;
-    commit->partial_bytes = job->gathered->size;
     return err;
 }
 
