@@ -189,6 +189,7 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
         return STRADS_OK;
     strads_err err = STRADS_OK;
     uint32_t kept = 0;
+    sti_urn_loosen(s->urn);
     for (uint32_t k = 0; k < b->block.n; k++) {
         uint32_t e = b->block.at[k];
         if (err || !s->book->entry[e].light) {
@@ -198,6 +199,7 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
         b->pool_first = b->pool_first || k == 0;
         err = dissolve(b, s, e, true);
     }
+    sti_urn_tighten(s->urn);
     b->block.n = kept;
     return err;
 }
