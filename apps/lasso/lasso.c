@@ -78,7 +78,7 @@ static strads_err lasso_update_moments(strads_task *task)
         while (end < p && (end == j || start[end + 1] - start[j] <= STRETCH))
             end++;
         linear_scan(local->kernels, share, j, end, local->response,
-                    task->partial);
+                    task->partial + j);
         lasso_sums(local, share, j, end, squares,
                    options->intercept ? sum : NULL);
     }

@@ -172,9 +172,10 @@ void linear_scan(const linear_kernels *kernels, const strads_share *share,
         const linear_column x = linear_column_of(share, j);
         to = run_from(share, j, end, !x.index);
         if (!x.index)
-            kernels->dot_full(&x, to - j, v, products + j);
+            kernels->dot_full(&x, to - j, v, products + (j - begin));
         else
-            kernels->dot_sparse(&share->by_col, j, to, v, products + j);
+            kernels->dot_sparse(&share->by_col, j, to, v,
+                                products + (j - begin));
     }
 }
 

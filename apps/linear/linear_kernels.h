@@ -63,7 +63,8 @@ extern const linear_kernels linear_kernels_portable;
 const linear_kernels *linear_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
 double linear_squares(const linear_column *x, const double *c);
-/* products[j] = x_j'v of a share's columns j, from `begin` to before `end`. */
+/* products[j - begin] = x_j'v of a share's columns j, from `begin` to before
+ * `end`. */
 void linear_scan(const linear_kernels *kernels, const strads_share *share,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products);

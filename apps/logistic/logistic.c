@@ -77,6 +77,33 @@ logistic_rows logistic_rows_of(const logistic_local *local)
                            .z = local->z};
 }
 
+/* X'r of a block's columns: neighbours together, where most of them are in
+ * it. */
+static void multiply_columns(const logistic_local *local,
+                             const strads_share *share,
+                             const strads_block *block, double *product)
+{
+    enum { STRETCH = 64 };
+    double found[STRETCH];
+
+    for (uint32_t k = 0, m; k < block->n; k += m) {
+        const uint32_t first = strads_block_param(block, k);
+        uint32_t span = 1;
+        for (m = 1; k + m < block->n; m++) {
+            const uint32_t away = strads_block_param(block, k + m) - first;
+            if (away >= STRETCH)
+                break;
+            span = away + 1;
+        }
+        if (m < span / 2)
+            span = m = 1;
+        linear_scan(local->kernels, share, first, (uint64_t)first + span,
+                    local->r, found);
+        for (uint32_t i = 0; i < m; i++)
+            product[k + i] = found[strads_block_param(block, k + i) - first];
+    }
+}
+
 static strads_err update_scan(strads_task *task)
 {
     logistic_local *local = task->local;
@@ -88,11 +115,7 @@ static strads_err update_scan(strads_task *task)
     logistic_catch_up(local, task->share);
     local->loops->look(&rows, local->r, sides);
     local->bent = false;
-    for (uint32_t k = 0; k < block->n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(block, k));
-        task->partial[k] = local->kernels->dot(&x, local->r);
-    }
+    multiply_columns(local, task->share, block, task->partial);
     return STRADS_OK;
 }
 

@@ -32,25 +32,30 @@ static double own_gain(const logistic_state *state, uint32_t j, double w)
 /* Screening (Ndiaye et al., JMLR 2017): the dual optimum g* is within `sphere`
  * of the dual point g in sum (g - g*)^2 / c, because the dual bends by at least
  * 2 c / reach there. Where |x_j' g*| < L1 s_j for all these, w_j is 0 at the
- * optimum. */
-static bool is_out(const logistic_state *state, uint32_t j)
+ * optimum: where |x_j| sphere < L1 s_j - |x_j' g|. */
+static bool is_out(double norm, double s, double room, double square)
 {
-    const double s = state->scale[j];
+    const double left = room * s;
 
-    return state->share * state->steep[j] * s +
-               sqrt(state->norm[j]) * state->sphere * (1 + 1e-9) <
-           state->l1 * s * (1 - 1e-9);
+    return room > 0 && norm * square < left * left;
 }
 
-/* Keeps alive, of the columns scanned, members and those that may enter. */
+/* Keeps alive, of the columns scanned, members and those that may enter; far
+ * from the optimum that is all of them, and there is nothing to look at. */
 static void screen(logistic_state *state)
 {
+    const double square = state->sphere * state->sphere * (1 + 1e-8);
+    const double l1 = state->l1 * (1 - 1e-8), share = state->share;
+    const uint32_t *place = state->set.place;
     uint32_t n = 0;
 
+    if (state->least_norm * square >= l1 * l1)
+        return;
     for (uint32_t k = 0; k < state->n_alive; k++) {
         const uint32_t j = state->alive[k];
-        if (state->set.place[j] || !is_out(state, j))
-            state->alive[n++] = j;
+        state->alive[n] = j;
+        n += place[j] || !is_out(state->norm[j], state->scale[j],
+                                 l1 - share * state->steep[j], square);
     }
     state->n_alive = n;
 }
@@ -96,9 +101,13 @@ static strads_err grow_set(strads_commit *commit, uint32_t *violators)
     strads_err err = STRADS_OK;
     uint32_t n = 0;
 
+    for (uint32_t k = 0; k < set->n; k++)
+        state->urgency[set->member[k].column] = 0;
     for (uint32_t k = 0; k < commit->block.n && !err; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         const double w = commit->value[logistic_at(state, k)];
+        if (w == 0 && fabs(state->slope[j]) <= state->l1 * state->scale[j])
+            continue; /* as most are: at 0 it is at its best */
         state->urgency[j] = own_gain(state, j, w);
         if (set->place[j])
             continue;

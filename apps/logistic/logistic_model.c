@@ -16,8 +16,12 @@
 
 enum { VISITS_MAX = 50 };
 
+/* With fewer entries a set stays in a processor's cache, and a member that
+ * rests costs no more than to find out that it does. */
+enum { LARGE_SET = 1 << 17 };
+
 /* A column at 0 whose slope is below this share of L1 is left alone until the
- * next scan. */
+ * next model, or scan. */
 #define AT_REST 0.9
 /* A round goes on for so many entries a member, and a visit costs as much as
  * so many more. */
@@ -98,6 +102,43 @@ static uint32_t find_members(const strads_commit *commit, uint32_t *place)
         if (set->member[k].round == commit->round)
             place[n++] = k;
     return n;
+}
+
+/* The slope of a member at 0 where the model opens, of which `along` has
+ * root (rest - beta root) in each row. A scan just before has found it. */
+static double first_slope(const logistic_state *state, const logistic_member *m)
+{
+    const logistic_set *set = &state->set;
+    const linear_column x = logistic_column_of(set, m, set->columns.value);
+
+    return state->searches == 0 && !state->softmax && !state->options.intercept
+               ? state->slope[m->column]
+               : state->kernels->dot(&x, set->along);
+}
+
+/* Those of n members that a model begins with. What rests costs a look at
+ * most, and no column of the model's. */
+static uint32_t wake_members(logistic_state *state, uint32_t n, uint32_t *place)
+{
+    logistic_set *set = &state->set;
+    uint32_t awake = 0;
+
+    if (set->columns.entries < LARGE_SET)
+        return n;
+    for (uint64_t i = 0; i < set->n_rows; i++)
+        set->along[i] =
+            set->root[i] * (set->lasting[i] - set->beta * set->root[i]);
+    for (uint32_t k = 0; k < n; k++) {
+        logistic_member *m = &set->member[place[k]];
+        const double l1 = state->l1 * state->scale[m->column];
+        if (m->w != 0 || fabs(first_slope(state, m)) >= AT_REST * l1) {
+            place[awake++] = place[k];
+            continue;
+        }
+        set->left -= m->urgency;
+        m->urgency = 0;
+    }
+    return awake;
 }
 
 static bool is_solved(const logistic_state *state)
@@ -246,11 +287,13 @@ strads_err logistic_solve_block(strads_commit *commit)
     logistic_state *state = commit->state;
     logistic_set *set = &state->set;
     uint32_t *place = state->candidate; /* free between scans */
-    const uint32_t n = find_members(commit, place);
+    uint32_t n = find_members(commit, place);
     strads_err err;
 
-    if (!set->open)
+    if (!set->open) {
         open_model(state);
+        n = wake_members(state, n, place);
+    }
     for (uint32_t k = 0; k < n; k++)
         if (set->member[place[k]].model != set->model)
             scale_member(state, &set->member[place[k]]);

@@ -12,7 +12,7 @@
 static void set_column(logistic_state *state, uint64_t j, double sum,
                        double squares)
 {
-    const double mean = state->options.intercept ? sum / state->weight : 0;
+    const double mean = sum / state->weight;
     const double centred = squares - state->weight * mean * mean;
     const bool varies = centred > ROUNDING * squares;
 
@@ -39,17 +39,21 @@ static double lambda_of(const logistic_state *state)
 void logistic_set_moments(logistic_state *state, const double *merged)
 {
     const uint64_t p = state->columns;
-    const double *sum = merged, *squares = merged + p, *slope = merged + 2 * p;
+    const double *slope = merged, *squares = slope + p + LOGISTIC_SIDES;
+    const double *sum = state->options.intercept ? squares + p : NULL;
     strads_logistic_options *o = &state->options;
     double steepest = 0;
 
     state->n_alive = 0;
+    state->least_norm = INFINITY;
     for (uint64_t j = 0; j < p; j++) {
-        set_column(state, j, sum[j], squares[j]);
-        if (state->scale[j] > 0)
-            steepest = fmax(steepest, fabs(slope[j]) / state->scale[j]);
-        if (state->scale[j] > 0)
-            state->alive[state->n_alive++] = (uint32_t)j;
+        set_column(state, j, sum ? sum[j] : 0, squares[j]);
+        const double s = state->scale[j];
+        if (s == 0)
+            continue;
+        steepest = fmax(steepest, fabs(slope[j]) / s);
+        state->least_norm = fmin(state->least_norm, state->norm[j] / (s * s));
+        state->alive[state->n_alive++] = (uint32_t)j;
     }
     state->lambda_max =
         fmax(state->lambda_max,

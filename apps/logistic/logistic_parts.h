@@ -253,7 +253,8 @@ typedef struct logistic_state {
     uint32_t *alive; /* columns that may still enter: n_alive */
     uint32_t *candidate;
     uint32_t n_alive;
-    bool started; /* some coefficients were given, so b has to be found */
+    double least_norm; /* the least norm / scale^2 of those that may enter */
+    bool started;      /* some coefficients were given, so b has to be found */
 
     uint32_t width;              /* problems, one after the other */
     uint32_t target;             /* the one at hand */
@@ -347,8 +348,8 @@ extern const strads_logistic_options logistic_defaults;
 strads_err logistic_options_resolve(const strads_logistic_options *given,
                                     strads_logistic_options *out);
 
-/* logistic_moments.c: scales, lambda_max and lambda from merged sum c x [p],
- * sum c x^2 [p] and X'r at w = 0 [p]. */
+/* logistic_moments.c: scales, lambda_max and lambda from merged X'r at w = 0
+ * [p], the sides, sum c x^2 [p] and, with an intercept, sum c x [p]. */
 void logistic_set_moments(logistic_state *state, const double *merged);
 
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of

@@ -76,7 +76,10 @@ static strads_err begin_target(const strads_task *task, uint32_t target)
 
 size_t logistic_partial_moments(const strads_task *task)
 {
-    return 3 * (size_t)task->block.n + LOGISTIC_SIDES;
+    const strads_logistic_options *options = task->config;
+    const size_t p = (size_t)task->shape->cols;
+
+    return (options->intercept ? 3 : 2) * p + LOGISTIC_SIDES;
 }
 
 /* sum c x^2, which is x'x where no row counts otherwise than once. */
@@ -95,17 +98,32 @@ static bool is_plain(const logistic_local *local)
     return true;
 }
 
+static void add_up_columns(strads_task *task)
+{
+    const logistic_local *local = task->local;
+    const strads_logistic_options *options = task->config;
+    const linear_kernels *kernels = local->kernels;
+    const uint64_t p = local->columns;
+    const bool plain = is_plain(local);
+    double *slope = task->partial, *squares = slope + p + LOGISTIC_SIDES;
+    double *sum = squares + p;
+
+    for (uint64_t j = 0; j < p; j++) {
+        const linear_column x = linear_column_of(task->share, j);
+        if (options->intercept)
+            sum[j] = kernels->dot(&x, local->c);
+        squares[j] = squares_of(local, &x, plain);
+        slope[j] = kernels->dot(&x, local->r);
+    }
+}
+
 /* X'r where w = 0 and b is the best one. Where there is one problem, and it
  * starts from there, that is a scan; what is missing are sums over losses. */
 strads_err logistic_update_moments(strads_task *task)
 {
     logistic_local *local = task->local;
-    const linear_kernels *kernels = local->kernels;
-    const strads_logistic_options *options = task->config;
-    const uint64_t p = local->columns;
     const uint32_t target = (uint32_t)(task->block.id - LOGISTIC_MOMENTS_ID);
-    const bool plain = is_plain(local);
-    double *sum = task->partial, *squares = sum + p, *slope = sum + 2 * p;
+    double *sides = task->partial + local->columns;
     double pull[2];
     const strads_err err = begin_target(task, target);
 
@@ -114,19 +132,12 @@ strads_err logistic_update_moments(strads_task *task)
     if (task->width == 1) {
         const logistic_rows rows = logistic_rows_of(local);
         logistic_catch_up(local, task->share);
-        local->loops->look(&rows, local->r,
-                           (logistic_sides *)(void *)(slope + p));
+        local->loops->look(&rows, local->r, (logistic_sides *)(void *)sides);
     }
     first_pulls(task, target, pull);
     for (uint64_t i = 0; i < local->rows; i++)
         local->r[i] = local->c[i] * (local->y[i] > 0 ? pull[1] : -pull[0]);
-    for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
-        if (options->intercept)
-            sum[j] = kernels->dot(&x, local->c);
-        squares[j] = squares_of(local, &x, plain);
-        slope[j] = kernels->dot(&x, local->r);
-    }
+    add_up_columns(task);
     return STRADS_OK;
 }
 
@@ -242,7 +253,7 @@ static void survey_next(logistic_state *state)
 static strads_err take_first_scan(strads_commit *commit)
 {
     logistic_state *state = commit->state;
-    const double *slope = commit->partial + 2 * state->columns;
+    const double *slope = commit->partial;
     const strads_block alive = {.n = state->n_alive, .param = state->alive};
     double *merged = state->told;
 
