@@ -26,7 +26,8 @@
 /* ---- sizes ------------------------------------------------------------- */
 
 /* Blocks whose factors fit the second cache, and enough of them that laps
- * overlap; places in a block have 16 bits. */
+ * overlap, as many for each partition, so that none waits where it is sent one
+ * at a time; places in a block have 16 bits. */
 static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
                               uint32_t partitions)
 {
@@ -41,6 +42,8 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
         blocks = 4 * (uint64_t)partitions;
     if (mf_by_rows(o) && blocks < mf_rows_blocks(o, items, partitions))
         blocks = mf_rows_blocks(o, items, partitions);
+    if (partitions > 1)
+        blocks = (blocks + partitions - 1) / partitions * partitions;
     return blocks < items || items == 0 ? blocks : items;
 }
 

@@ -4,11 +4,37 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "mf_parts.h"
 
 enum { PIECE_BYTES = 1 << 20 };
 
 /* ---- copies ------------------------------------------------------------ */
+
+/* Rows to where nobody reads them soon: their old lines are not fetched, and
+ * take no room in the caches. Whole lines, at addresses of whole lines. */
+static void put_aside(float *to, const float *from, size_t floats)
+{
+#ifdef __SSE2__
+    enum { FLOATS = 4 };
+
+    for (size_t k = 0; k < floats; k += FLOATS)
+        _mm_stream_ps(to + k, _mm_load_ps(from + k));
+#else
+    memcpy(to, from, sizeof(float) * floats);
+#endif
+}
+
+/* Whoever takes over the partition is to find them there. */
+static void end_putting_aside(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
 
 /* A block sets out from home: back to what it was, or kept as it is. */
 static strads_err keep_items(mf_local *l, const strads_task *task)
@@ -36,7 +62,6 @@ static void begin_sweep(mf_local *l, const strads_task *task)
 
     l->told = 0;
     l->sum[MF_LOSS] = l->sum[MF_HELD_LOSS] = 0;
-    memcpy(l->p_good, l->p, sizeof(float) * l->users * l->stride);
     for (uint32_t k = l->micros; k > 1; k--) {
         const uint32_t j =
             (uint32_t)(strads_random_unit(task->seed, MF_DRAW_ORDER,
@@ -81,7 +106,10 @@ static void shrink(const mf_local *l, float *row, size_t floats, uint32_t n)
         row[k] *= by;
 }
 
-static double sweep_block(mf_local *l, const strads_task *task)
+/* A sweep's first block keeps the users' factors, each micro-block's when it
+ * is at hand. */
+static double sweep_block(mf_local *l, const strads_task *task,
+                          bool keeps_users)
 {
     const mf_items *items = task->object;
     const uint64_t b = task->block.id;
@@ -106,11 +134,16 @@ static double sweep_block(mf_local *l, const strads_task *task)
         step.paired = l->paired[b * l->micros + m];
         step.ahead = (const char *)micro_rows(l, next);
         step.ahead_bytes = micro_bytes(l, next);
+        if (keeps_users)
+            put_aside(l->p_good + (step.p - l->p), step.p,
+                      micro_bytes(l, m) / sizeof(float));
         if (l->options.unweighted)
             shrink(l, step.p, micro_bytes(l, m) / sizeof(float), l->blocks);
         loss += l->kernel(l->rating + l->first[b] + cell[m],
                           cell[m + 1] - cell[m], &step);
     }
+    if (keeps_users)
+        end_putting_aside();
     return loss;
 }
 
@@ -123,8 +156,9 @@ size_t mf_partial_losses(const strads_task *task)
 strads_err mf_update_epoch(strads_task *task)
 {
     mf_local *l = task->local;
+    const bool begins = l->met == 0;
 
-    if (l->met == 0)
+    if (begins)
         begin_sweep(l, task);
     l->met = (l->met + 1) % l->blocks;
     if (task->step == 0) {
@@ -132,7 +166,7 @@ strads_err mf_update_epoch(strads_task *task)
         if (err)
             return err;
     }
-    task->partial[MF_LOSS] = sweep_block(l, task);
+    task->partial[MF_LOSS] = sweep_block(l, task, begins);
     task->partial[MF_HELD_LOSS] = mf_samples_loss(l, &l->held, task);
     return STRADS_OK;
 }
