@@ -134,10 +134,16 @@ static uint32_t grow_set(lasso_state *state, const double *w)
     return violators;
 }
 
-/* How much may be left when the policy rests: a share of the gap. When few
+/* A pass should gain less than the ROUGH-th or the SHARP-th part of what the
+ * members' own steps promised: sharp solutions spare scans, which pays where
+ * passes are at hand and have cost less than COSTLY scans. */
+enum { ROUGH = 10, SHARP = 200, COSTLY = 10 };
+
+/* How much may be left when the policy rests: a share of the gap, which may be
+ * far above what is left to gain, and of what own steps promised. When few
  * violators were left the set is nearly right, and only a sharper solution
  * within it shows the last of them. */
-static double rest_level(lasso_state *state, uint32_t violators, double urgent)
+static double rest_level(lasso_state *state, uint32_t violators, bool at_hand)
 {
     if (state->scans > 1) {
         if ((uint64_t)violators * 50 <= state->n_set)
@@ -148,7 +154,9 @@ static double rest_level(lasso_state *state, uint32_t violators, double urgent)
     const double share = state->scans > 1 ? .3 : 1;
     const double level =
         share * (violators ? .03 : .01) * state->shrink * state->gap;
-    return fmax(fmin(level, urgent / 10), ROUNDING * state->primal);
+    const bool cheap = state->spent <= COSTLY * state->entries;
+    const double least = state->left / (at_hand && cheap ? SHARP : ROUGH);
+    return fmax(fmin(level, least), ROUNDING * state->primal);
 }
 
 /* Tells the policy the priorities of all parameters after the first scan, of
@@ -234,19 +242,19 @@ strads_err lasso_choose(strads_commit *commit, double dual)
         return err;
     const uint32_t violators = grow_set(state, lasso_w(commit));
     const double entries = entries_of(state, state->n_set, state->set);
+    const bool at_hand = lasso_packed_fits(state, entries);
     const bool dense =
         entries > (double)state->packed->columns.rows * state->n_set / 2;
 
     tell_priorities(commit);
-    state->rest = rest_level(state, violators, state->left);
+    state->rest = rest_level(state, violators, at_hand);
     linear_watch_scan(&state->watch, state->primal, state->dual - dual);
     state->visits = 0;
     state->spent = 0;
     state->ahead.solving = state->l1;
     if (lasso_gram_pays(state->n_set, entries, dense))
         return use_pairs(commit, violators);
-    return lasso_packed_fits(state, entries) ? use_columns(commit)
-                                             : use_data(commit, entries);
+    return at_hand ? use_columns(commit) : use_data(commit, entries);
 }
 
 /* Gains need not ever fall below a level: where columns all but depend they

@@ -23,7 +23,7 @@ enum { STEPS_MAX = 50, FACES_MAX = 4 };
 /* Steps end when one gains less than this share of their mean, or than this
  * share of what is enough: of many steps together that is a lot. */
 #define SLOW 0.1
-#define SMALL 0.01
+#define SMALL 0.1
 /* The shortest way that is tried, and by how much each is shorter than the one
  * before. */
 #define SHORTEST 0.1

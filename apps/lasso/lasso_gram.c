@@ -105,7 +105,7 @@ bool lasso_gram_pays(uint64_t n_set, double entries, bool dense)
 
     if (n_set > LASSO_GRAM_MAX)
         return false;
-    return dense || (double)n_set < few || 2 * mean > (double)n_set;
+    return dense || (double)n_set < few || mean > (double)n_set;
 }
 
 /* New members; their pairs are asked for against all. */
