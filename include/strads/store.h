@@ -246,7 +246,7 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
  * shards; and those that go to a shard in this process. It may wait for room
  * for them on their way. STRADS_EINVAL: no such table or row. STRADS_ENOMEM,
  * and when the run has failed: only the first of the rows have been added.
- * Zero-copy pushes: Li et al., OSDI 2014 (ps-lite). */
+ * As ps-lite pushes: zero-copy. */
 STRADS_API strads_err strads_session_lend_rows(strads_session *session,
                                                uint32_t table, uint32_t n,
                                                const uint32_t *rows,
