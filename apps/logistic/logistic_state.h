@@ -1,0 +1,245 @@
+/* What the coordinator has: numbers by column, the working set and its model,
+ * and of each row y, c and z. */
+#ifndef LOGISTIC_STATE_H
+#define LOGISTIC_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <strads/logistic.h>
+
+#include "apps/linear/linear_classes.h"
+#include "apps/linear/linear_kernels.h"
+#include "apps/linear/linear_packed.h"
+#include "apps/linear/linear_steps.h"
+#include "logistic_loops.h"
+
+/* A member of the working set: its column over all rows, and where it stands
+ * in the quadratic model. Entries are at + 0 .. at + n - 1 of logistic_set. */
+typedef struct logistic_member {
+    uint32_t column;
+    bool full; /* n is the number of rows: no index is needed */
+    uint64_t at, n;
+    double w;         /* the trial point */
+    double base;      /* where the model was frozen */
+    double urgency;   /* what its own step would gain */
+    double curvature; /* sum h x^2 */
+    double level;     /* sum h x */
+    uint64_t round;   /* the last that had it in its block */
+    uint64_t model;   /* the model that these and `scaled` belong to */
+} logistic_member;
+
+/* What a visit needs to know of a member, all of it together, because in memory
+ * the members that move lie far apart in a large set. */
+typedef struct logistic_visit {
+    uint64_t at;
+    uint32_t n, place;
+    double w, level, l1;
+    double bend;      /* of the loss alone, b at its best */
+    double curvature; /* L2 included */
+    double inverse;   /* 1 / curvature, or 0 */
+} logistic_visit;
+
+/* The working set and the quadratic model in it (logistic_set.c, _model.c):
+ *
+ *     Q(w) = 1/2 |rest|^2 + penalties,   rest_i = (r_i - h_i dz_i) / root_i
+ *
+ * with dz = X (w - base) + beta, beta the change of b. It is kept apart, so
+ * that a sparse column's step stays sparse: rest = lasting - beta root. */
+typedef struct logistic_set {
+    uint32_t n, room;
+    logistic_member *member;
+    logistic_visit *visit; /* [room] those that sweeps go to now */
+    uint32_t *place;       /* [columns] 1 + place, 0: no member */
+    linear_packed columns; /* the first members', as far as they are here: x */
+    double *scaled;        /* [room_scaled]: x root, in the same places */
+    uint64_t room_scaled;
+
+    uint64_t n_rows;
+    double *y, *c, *z;      /* [n_rows] */
+    double *root, *lasting; /* of the model */
+    double *frozen;         /* `lasting` when it was frozen */
+    double *along;          /* dz */
+    double *trial;          /* z + step dz */
+    double *root_trial, *rest_trial;
+
+    uint64_t model; /* its number; goes up when weights are frozen anew */
+    bool looked;    /* root and lasting are those at z, and so is loss */
+    bool open;      /* a model is being solved */
+    bool leapt;     /* ... by other steps than single coordinates' */
+    bool vain;      /* ... and a light step of Newton's has lowered nothing */
+    double loss;    /* sum c f at z */
+    double mass;    /* sum h */
+    double beta;
+    double first;    /* the most that a first sweep has gained in it */
+    double left;     /* sum of members' urgencies */
+    double listed;   /* of those that sweeps go to */
+    uint64_t visits; /* members that blocks have had in it */
+    double spent;    /* entries read in sweeps since Newton's last step */
+    double spent_in_all;
+    double *newton; /* [room_newton] its workspace */
+    size_t room_newton;
+    uint32_t *support; /* [room] */
+    /* Extrapolation: (w, lasting) before and after the last sweeps. */
+    double *past_w, *past_rest; /* [STEPS + 1] x block, x n_rows */
+    uint32_t room_past;
+} logistic_set;
+
+typedef enum logistic_next {
+    LOGISTIC_TO_LABELS,
+    LOGISTIC_TO_MOMENTS,
+    LOGISTIC_TO_ROWS,
+    LOGISTIC_TO_LEVEL,
+    LOGISTIC_TO_SCAN,
+    LOGISTIC_TO_FETCH,
+    LOGISTIC_TO_SOLVE,
+    LOGISTIC_TO_HESSIAN,
+    LOGISTIC_TO_PRODUCT,
+    LOGISTIC_TO_JUDGE
+} logistic_next;
+
+/* Newton's method for an L2 penalty alone (logistic_ridge.c). Lines have a
+ * number a column, then that of b. */
+typedef struct logistic_ridge {
+    bool used;
+    double *matrix;  /* [(columns + 1)^2] the preconditioner's factor */
+    bool factored;   /* it is there */
+    uint64_t stride; /* rows, of which one is in it */
+    double *step;    /* so far */
+    double *rest;    /* right side less A step */
+    double *scaled;  /* what the preconditioner makes of it */
+    double *told;    /* the direction that workers know */
+    double *product; /* A times it */
+    double *value;   /* on its way */
+    uint32_t *param; /* [columns + 1] the direction's */
+    double fall;     /* rest'scaled; */
+    double first;    /* at the first direction of this step */
+    uint32_t products;
+    double share;  /* of the step that has been taken; 0: there was none */
+    double before; /* P before it */
+    uint32_t halvings;
+} logistic_ridge;
+
+/* Where the last laps of a softmax ended (logistic_laps.c): numbers of the
+ * alive columns' [n_alive x width], then b's. */
+typedef struct logistic_laps {
+    uint64_t numbers; /* of a lap, at most */
+    double *past;     /* [laps x numbers], NULL: not kept */
+    uint32_t n;       /* laps in it */
+    double *now;      /* [numbers] as committed */
+    double *change;   /* [numbers] on its way, class by class */
+    double before;    /* P where the last lap ended */
+    bool telling;     /* `change` is on its way */
+    bool leapt;       /* this lap began beyond those before */
+} logistic_laps;
+
+typedef struct linear_path linear_path; /* apps/linear/linear_path.h */
+
+typedef struct logistic_state {
+    strads_logistic_options options; /* as given, later as resolved */
+    linear_path *path;               /* NULL: one lambda */
+    char classes_text[LINEAR_CLASSES_TEXT];
+    const strads_data *data;
+    const linear_kernels *kernels;
+    const logistic_loops *loops;
+    linear_classes classes;
+    logistic_set set;
+    logistic_ridge ridge;
+    logistic_next next;
+    uint64_t columns;
+    double weight; /* W */
+    double lambda_max;
+    double l1, l2; /* L1 and L2 of logistic_parts.h */
+
+    /* Of every column, [columns] each. */
+    double *norm;    /* sum c x^2; centred under an intercept */
+    double *scale;   /* s_j; 0: the column never enters */
+    double *mean;    /* sum c x / W; 0 without an intercept */
+    double *steep;   /* |x_j' g| / s_j of the dual point, before `share` */
+    double *slope;   /* of the smooth part, downward, at the last scan */
+    double *urgency; /* what its own step would gain, at least */
+    double *told;    /* priorities on their way to the policy */
+    uint32_t *alive; /* columns that may still enter: n_alive */
+    uint32_t *candidate;
+    uint32_t n_alive;
+    double least_norm; /* the least norm / scale^2 of those that may enter */
+    bool started;      /* some coefficients were given, so b has to be found */
+
+    uint32_t width;              /* problems, one after the other */
+    uint32_t target;             /* the one at hand */
+    bool surveys;                /* moments are for lambda_max alone */
+    double b[LINEAR_LABELS_MAX]; /* of the trial points */
+    struct {
+        double primal, dual;
+        uint64_t nonzeros;
+    } done[LINEAR_LABELS_MAX]; /* of problems that are not at hand */
+    double *wide;              /* [(columns + 1) x width] changes, spread */
+    bool softmax;              /* the problems are turns of one */
+    logistic_laps laps;
+    struct {
+        double primal, dual;
+        uint64_t nonzeros;
+        linear_watch watch;
+    } judged; /* softmax: the whole, when last looked at */
+
+    double level; /* sum r at the last scan, with an intercept */
+    double loss;  /* sum c f there */
+    double primal, dual;
+    double gap;    /* P - D */
+    double share;  /* of the slopes that the last dual point has */
+    double sphere; /* how far, at most, the best dual point is from it */
+    uint64_t nonzeros;
+    uint64_t scans, levels, fetches;
+    uint32_t searches; /* since the last scan */
+    linear_watch watch;
+    double shrink;  /* how far below the gap's share the target lies */
+    double settled; /* a model is solved when a sweep gains this share of the
+                       first one */
+    double worth;   /* decrease of P at which the next scan is due */
+    bool solved;    /* the quadratic model is */
+    bool enough;    /* the last search gained so little that a scan is due */
+} logistic_state;
+
+/* Whether parameter j is the intercept. */
+static inline bool logistic_is_intercept(const logistic_state *state,
+                                         uint32_t j)
+{
+    return j == state->columns;
+}
+
+/* A model is solved when a sweep gains this share of the first one; that of a
+ * softmax' turn, which has one scan only, is solved better. */
+#define LOGISTIC_SETTLED 0.2
+#define LOGISTIC_SETTLED_TURN 0.02
+
+/* Where the problem at hand has its number of parameter k of a block. */
+static inline size_t logistic_at(const logistic_state *state, uint32_t k)
+{
+    return (size_t)k * state->width + state->target;
+}
+
+/* The best step of coordinate j alone from w, where the smooth part (L2
+ * included) slopes down by `slope` and has that curvature. */
+static inline double logistic_step(const logistic_state *state, uint64_t j,
+                                   double w, double slope, double curvature)
+{
+    const double l1 = state->l1 * state->scale[j];
+    const double z = slope + curvature * w;
+
+    if (!(curvature > 0))
+        return -w;
+    if (z > l1)
+        return (z - l1) / curvature - w;
+    if (z < -l1)
+        return (z + l1) / curvature - w;
+    return -w;
+}
+
+/* The set's rows, with margins of theirs. */
+static inline logistic_rows logistic_set_rows(const logistic_set *set,
+                                              const double *z)
+{
+    return (logistic_rows){.n = set->n_rows, .y = set->y, .c = set->c, .z = z};
+}
+
+#endif
