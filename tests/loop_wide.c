@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { ROWS = 70, COLS = 2048, TABLE = 1 };
 
@@ -28,11 +29,30 @@ static strads_err tables(const void *config, const strads_shape *shape_,
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
 
+/* The same memory again and again: once a clock all of it is had back, and
+ * written over. */
+static strads_err lend(strads_session *s, uint32_t parity, float *lent)
+{
+    uint32_t rows[ROWS / 2];
+    strads_err err = parity ? STRADS_OK : strads_session_reclaim(s);
+    if (!parity)
+        memset(lent, 0x5A, sizeof *lent * ROWS * COLS);
+    lent += parity ? ROWS / 2 * COLS : 0;
+    for (uint32_t k = 0; k < ROWS / 2; k++) {
+        rows[k] = 2 * k + parity;
+        for (uint32_t i = 0; i < COLS; i++)
+            lent[(size_t)k * COLS + i] = (float)(rows[k] + 1);
+    }
+    return err ? err : strads_session_lend_rows(s, TABLE, ROWS / 2, rows, lent);
+}
+
 /* Adds row + 1 to all cells of the rows of one parity. */
-static strads_err add(strads_session *s, uint32_t parity)
+static strads_err add(strads_session *s, uint32_t parity, float *lent)
 {
     float row[COLS];
     strads_err err = STRADS_OK;
+    if (wide.lends)
+        return lend(s, parity, lent);
     for (uint32_t k = parity; !err && k < ROWS; k += 2) {
         for (uint32_t i = 0; i < COLS; i++)
             row[i] = (float)(k + 1);
@@ -64,15 +84,16 @@ static void check(const float *values, const uint32_t *rows,
 static strads_err one_clock(strads_session *s, uint64_t c, uint32_t partitions,
                             const uint32_t *rows, float *values)
 {
+    float *lent = values + (size_t)ROWS * COLS;
     const uint64_t whole = wide.endless ? c : c * partitions;
-    strads_err err = add(s, 0);
+    strads_err err = add(s, 0, lent);
     if (!err)
         err = strads_session_read_rows(s, TABLE, ROWS, rows, 0, values);
     if (err)
         return err;
     check(values, rows, (const uint64_t[2]){whole + 1, whole},
           (c + 2) * partitions);
-    err = add(s, 1);
+    err = add(s, 1, lent);
     return err ? err : strads_session_clock(s);
 }
 
@@ -92,7 +113,7 @@ static strads_err see_all(strads_session *s, uint32_t partitions,
 static strads_err run(strads_task *task, strads_session *s)
 {
     const uint32_t partitions = task->shape->partitions;
-    float *values = malloc(sizeof *values * ROWS * COLS);
+    float *values = malloc(sizeof *values * 2 * ROWS * COLS);
     uint32_t rows[ROWS];
     strads_err err = values ? STRADS_OK : strads_fail(STRADS_ENOMEM, "memory");
     for (uint32_t k = 0; k < ROWS; k++)
@@ -103,8 +124,9 @@ static strads_err run(strads_task *task, strads_session *s)
         err = one_clock(s, c, partitions, rows, values);
     if (!err && !wide.endless)
         err = see_all(s, partitions, rows, values);
+    strads_err late = strads_session_reclaim(s);
     free(values);
-    return err;
+    return err ? err : late;
 }
 
 const strads_program wide_program = {.size = sizeof(strads_program),

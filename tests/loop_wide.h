@@ -13,6 +13,7 @@ typedef struct wide_plan {
     uint32_t clocks;
     bool backwards;    /* the last row is read first */
     bool endless;      /* something else ends it, at any clock */
+    bool lends;        /* what it adds */
     atomic_uint wrong; /* rows that were read and cannot be */
     atomic_uint done;  /* partitions that have seen all clocks of everybody */
 } wide_plan;

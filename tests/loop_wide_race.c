@@ -1,4 +1,4 @@
-/* Loops that read wide rows of other nodes, for a race detector: ones that end
+/* Loops that read wide rows of other nodes, and lend some, for a race detector: ones that end
  * well, and ones that a time limit ends. Exits with 1 when an end is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +27,14 @@ static void run(const team *t)
 
 int main(void)
 {
-    for (uint32_t shards = 1; shards <= 2; shards++) {
+    for (uint32_t k = 0; k < 4; k++) {
         team t = {.program = &wide_program,
                   .nodes = 2,
-                  .options = {.shards = shards}};
-        wide = (wide_plan){.clocks = 8};
+                  .options = {.shards = 1 + k / 2}};
+        const bool lends = k % 2;
+        wide = (wide_plan){.clocks = 8, .lends = lends};
         run(&t);
-        wide = (wide_plan){.clocks = 1000000, .endless = true};
+        wide = (wide_plan){.clocks = 1000000, .endless = true, .lends = lends};
         t.options.time_limit = 0.1;
         run(&t);
     }
