@@ -1,5 +1,6 @@
-/* Loops that read wide rows of other nodes, and lend some, for a race detector: ones that end
- * well, and ones that a time limit ends. Exits with 1 when an end is wrong. */
+/* Loops that read wide rows of other nodes, and lend some, for a race detector:
+ * ones that end well, and ones that a time limit ends. Exits with 1 when an end
+ * is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 
