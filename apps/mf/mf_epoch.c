@@ -1,6 +1,6 @@
-/* A sweep: each block of items meets each partition's users. Before it begins
- * copies are kept, users' at their partition and items' where their block is
- * at home, for the case that it explodes. */
+/* A sweep: each block of items meets each partition's users. Copies are kept
+ * for the case that it explodes: users' at their partition, in the sweep's
+ * first block; items' where their block is at home, before it sets out. */
 #include <math.h>
 #include <string.h>
 
