@@ -80,7 +80,8 @@ Test(plan_file, a_plan_by_hand_may_be_terse)
 Test(plan_file, what_is_no_plan_is_refused_with_the_place)
 {
     expect_bad_file("{", STRADS_EFORMAT,
-                    ":1: string or '}' expected near end of file");
+                    ": is no plan: line 1 is not JSON: string or '}' "
+                    "expected near end of file");
     expect_bad_file("[]", STRADS_EFORMAT,
                     ": is no plan of this version: expected {\"strads-plan\": "
                     "1, ...}");
