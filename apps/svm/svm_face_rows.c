@@ -151,15 +151,24 @@ typedef struct extent {
     bool full; /* some rows are, and know no columns but all */
 } extent;
 
-static void count(const strads_peer *of, extent *all)
+/* The first row between its bounds from *i on; false: there is none. */
+static bool find_row(const strads_peer *of, uint64_t *i, linear_column *row)
 {
     const svm_local *local = of->local;
-    const strads_share *share = svm_share(local, of->share);
 
-    for (uint64_t i = 0; i < local->rows; i++) {
-        if (!svm_is_inside(&local->sample[i], local->flat))
-            continue;
-        const linear_column row = svm_row_of(share, i);
+    while (*i < local->rows && !svm_is_inside(&local->sample[*i], local->flat))
+        ++*i;
+    if (*i == local->rows)
+        return false;
+    *row = svm_row_of(svm_share(local, of->share), *i);
+    return true;
+}
+
+static void count(const strads_peer *of, extent *all)
+{
+    linear_column row;
+
+    for (uint64_t i = 0; find_row(of, &i, &row); i++) {
         all->rows++;
         all->entries += row.n;
         all->full = all->full || !row.index;
@@ -170,12 +179,9 @@ static uint64_t add_rows(svm_face *face, const strads_peer *of, uint64_t size,
                          uint64_t at)
 {
     const svm_local *local = of->local;
-    const strads_share *share = svm_share(local, of->share);
+    linear_column row;
 
-    for (uint64_t i = 0; i < local->rows; i++) {
-        if (!svm_is_inside(&local->sample[i], local->flat))
-            continue;
-        const linear_column row = svm_row_of(share, i);
+    for (uint64_t i = 0; find_row(of, &i, &row); i++) {
         face->sample[face->n] = &local->sample[i];
         face->group[face->n] = (uint32_t)(local->first_group + i / size);
         face->pull[face->n] = face->course[face->n] = 0;

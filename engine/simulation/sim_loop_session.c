@@ -87,45 +87,64 @@ static const sti_change_count *changes_of(const void *behind, uint32_t table)
     return sti_client_changes(client_of(behind));
 }
 
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
+/* What a call asks of the client until it need not wait any more. */
+typedef strads_err ask(strads_session *session, void *call, bool *wait);
+
+static strads_err repeat(strads_session *session, ask *step, void *call)
 {
     sti_sim_looper *l = session->behind;
-    sti_client_read call = {.worker = l->number,
-                            .table = read->table,
-                            .n = read->n,
-                            .rows = read->rows,
-                            .staleness = read->staleness,
-                            .exact = read->snapshot != NULL,
-                            .pending = &session->pending[read->table]};
     const uint64_t begin = l->sim->now;
     strads_err err = check_over(l->sim);
     bool wait = !err;
     begin_call(l);
     while (!err && wait) {
-        call.now = l->sim->now;
-        err = sti_client_read_rows(client_of(l), &call, read->out,
-                                   read->snapshot, &wait, &l->sim->effects);
+        err = step(session, call, &wait);
         wait = try_again(l, wait, &err);
     }
     end_call(l, session, begin);
     return err;
 }
 
+typedef struct row_call {
+    sti_client_read read;
+    const sti_session_read *to;
+} row_call;
+
+static strads_err ask_rows(strads_session *session, void *call, bool *wait)
+{
+    const sti_sim_looper *l = session->behind;
+    row_call *c = call;
+    c->read.now = l->sim->now;
+    return sti_client_read_rows(client_of(l), &c->read, c->to->out,
+                                c->to->snapshot, wait, &l->sim->effects);
+}
+
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    const sti_sim_looper *l = session->behind;
+    row_call call = {.read = {.worker = l->number,
+                              .table = read->table,
+                              .n = read->n,
+                              .rows = read->rows,
+                              .staleness = read->staleness,
+                              .exact = read->snapshot != NULL,
+                              .pending = &session->pending[read->table]},
+                     .to = read};
+    return repeat(session, ask_rows, &call);
+}
+
+static strads_err ask_push(strads_session *session, void *call, bool *wait)
+{
+    const sti_sim_looper *l = session->behind;
+    const sti_push_end *ending = call;
+    return sti_client_push(client_of(l), l->number, *ending, session->pending,
+                           l->sim->now, wait, &l->sim->effects);
+}
+
 static strads_err push(strads_session *session, sti_push_end ending)
 {
-    sti_sim_looper *l = session->behind;
-    const uint64_t begin = l->sim->now;
-    strads_err err = check_over(l->sim);
-    bool wait = !err;
-    begin_call(l);
-    while (!err && wait) {
-        err = sti_client_push(client_of(l), l->number, ending, session->pending,
-                              l->sim->now, &wait, &l->sim->effects);
-        wait = try_again(l, wait, &err);
-    }
-    end_call(l, session, begin);
-    return err;
+    return repeat(session, ask_push, &ending);
 }
 
 static strads_err flush(strads_session *session)
@@ -166,37 +185,33 @@ static strads_err advance(strads_session *session, uint64_t clock)
     return push(session, STI_PUSH_CLOCK);
 }
 
+static strads_err ask_barrier(strads_session *session, void *call, bool *wait)
+{
+    const sti_sim_looper *l = session->behind;
+    (void)call;
+    return sti_client_barrier(client_of(l), l->number, l->sim->now, wait,
+                              &l->sim->effects);
+}
+
 static strads_err barrier(strads_session *session)
 {
-    sti_sim_looper *l = session->behind;
-    const uint64_t begin = l->sim->now;
-    strads_err err = check_over(l->sim);
-    bool wait = !err;
-    begin_call(l);
-    while (!err && wait) {
-        wait = false;
-        err = sti_client_barrier(client_of(l), l->number, l->sim->now, &wait,
-                                 &l->sim->effects);
-        wait = try_again(l, wait, &err);
-    }
-    end_call(l, session, begin);
-    return err;
+    return repeat(session, ask_barrier, NULL);
+}
+
+static strads_err ask_reclaim(strads_session *session, void *call, bool *wait)
+{
+    const sti_sim_looper *l = session->behind;
+    (void)call;
+    sti_client_reclaim(client_of(l), l->number, wait);
+    return STRADS_OK;
 }
 
 static strads_err reclaim(strads_session *session)
 {
-    sti_sim_looper *l = session->behind;
-    const uint64_t begin = l->sim->now;
-    strads_err err = check_over(l->sim);
-    bool wait = !err;
-    begin_call(l);
-    while (!err && wait) {
-        sti_client_reclaim(client_of(l), l->number, &wait);
-        wait = try_again(l, wait, &err);
-    }
+    const sti_sim_looper *l = session->behind;
+    const strads_err err = repeat(session, ask_reclaim, NULL);
     if (err)
         sti_client_own(client_of(l), l->number);
-    end_call(l, session, begin);
     return err;
 }
 
