@@ -12,7 +12,7 @@ const linear_kernels *linear_kernels_avx512(void)
 
 #else
 
-#include <immintrin.h>
+#include "linear_lanes.h"
 
 enum { LANES = 8 };
 
@@ -27,28 +27,37 @@ static inline __m512d load_f32(__mmask8 mask, const void *from)
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, from));
 }
 
+static inline __m128d pair(const uint32_t *index, const double *v)
+{
+    return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
+}
+
+/* v[index[0 .. 7]]: eight loads take less than a gather. */
+static inline __m512d gather_all(const uint32_t *index, const double *v)
+{
+    const __m256d low = _mm256_set_m128d(pair(index + 2, v), pair(index, v));
+    const __m256d high =
+        _mm256_set_m128d(pair(index + 6, v), pair(index + 4, v));
+
+    return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
+}
+
 /* Without optimisation gcc's gather is a macro with a conversion of its own. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 
-/* v[index[0 .. 7]] in the lanes of `mask`. */
-static inline __m512d gather(__mmask8 mask, const uint32_t *index,
+/* v[index[0 .. left - 1]], eight of them at most; the other lanes are 0. */
+static inline __m512d gather(uint64_t left, const uint32_t *index,
                              const double *v)
 {
+    if (left >= LANES)
+        return gather_all(index, v);
+    const __mmask8 mask = linear_lanes(left);
     const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
 
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
-}
-
-/* v[index[0 .. 7]] of the lanes of `mask`. */
-static inline void scatter(__mmask8 mask, const uint32_t *index, __m512d from,
-                           double *v)
-{
-    const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
-
-    _mm512_mask_i32scatter_pd(v, mask, at, from, 8);
 }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -64,16 +73,15 @@ static inline void scatter(__mmask8 mask, const uint32_t *index, __m512d from,
         for (; k + 2 * LANES <= n; k += 2 * LANES) {                         \
             const uint64_t l = k + LANES;                                    \
             s = _mm512_fmadd_pd(load(0xff, value + k),                       \
-                                gather(0xff, index + k, v), s);              \
+                                gather_all(index + k, v), s);                \
             t = _mm512_fmadd_pd(load(0xff, value + l),                       \
-                                gather(0xff, index + l, v), t);              \
+                                gather_all(index + l, v), t);                \
         }                                                                    \
         for (; k < n; k += LANES) {                                          \
             const uint64_t left = n - k;                                     \
-            const __mmask8 m =                                               \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
-            s = _mm512_fmadd_pd(load(m, value + k), gather(m, index + k, v), \
-                                s);                                          \
+            const __mmask8 m = linear_lanes(left);                           \
+            s = _mm512_fmadd_pd(load(m, value + k),                          \
+                                gather(left, index + k, v), s);              \
         }                                                                    \
         return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                    \
     }
@@ -94,8 +102,7 @@ DEFINE_DOT(dot_f32, float, load_f32)
         }                                                                      \
         for (; k < n; k += LANES) {                                            \
             const uint64_t left = n - k;                                       \
-            const __mmask8 m =                                                 \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);            \
+            const __mmask8 m = linear_lanes(left);                             \
             s = _mm512_fmadd_pd(load(m, value + k), load_f64(m, v + k), s);    \
         }                                                                      \
         return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                      \
@@ -140,8 +147,7 @@ static inline __m512d add_lanes(const __m512d s[LANES])
             s[i] = _mm512_setzero_pd();                                      \
         for (uint64_t k = 0; k < n; k += LANES) {                            \
             const uint64_t left = n - k;                                     \
-            const __mmask8 mask =                                            \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
+            const __mmask8 mask = linear_lanes(left);                        \
             const __m512d at = load_f64(mask, v + k);                        \
             for (uint64_t i = 0; i < (side); i++)                            \
                 s[i] = _mm512_fmadd_pd(load(mask, x + i * n + k), at, s[i]); \
@@ -182,22 +188,21 @@ static void dot_full(const linear_column *x, uint64_t m, const double *v,
 
 /* Eight sparse columns, each in lanes of its own, which are added up together;
  * what is a few columns ahead is asked for on the way. */
-#define DEFINE_DOT_SPARSE(name, real, load)                                  \
-    static inline __m512d name(uint64_t n, const uint32_t *index,            \
-                               const real *value, const double *v)           \
-    {                                                                        \
-        enum { AHEAD = 256 };                                                \
-        __m512d s = _mm512_setzero_pd();                                     \
-        _mm_prefetch((const char *)(value + AHEAD), _MM_HINT_T0);            \
-        _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);            \
-        for (uint64_t k = 0; k < n; k += LANES) {                            \
-            const uint64_t left = n - k;                                     \
-            const __mmask8 m =                                               \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);          \
-            s = _mm512_fmadd_pd(load(m, value + k), gather(m, index + k, v), \
-                                s);                                          \
-        }                                                                    \
-        return s;                                                            \
+#define DEFINE_DOT_SPARSE(name, real, load)                        \
+    static inline __m512d name(uint64_t n, const uint32_t *index,  \
+                               const real *value, const double *v) \
+    {                                                              \
+        enum { AHEAD = 256 };                                      \
+        __m512d s = _mm512_setzero_pd();                           \
+        _mm_prefetch((const char *)(value + AHEAD), _MM_HINT_T0);  \
+        _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);  \
+        for (uint64_t k = 0; k < n; k += LANES) {                  \
+            const uint64_t left = n - k;                           \
+            const __mmask8 m = linear_lanes(left);                 \
+            s = _mm512_fmadd_pd(load(m, value + k),                \
+                                gather(left, index + k, v), s);    \
+        }                                                          \
+        return s;                                                  \
     }
 DEFINE_DOT_SPARSE(lanes_f64, double, load_f64)
 DEFINE_DOT_SPARSE(lanes_f32, float, load_f32)
@@ -214,47 +219,61 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
             s[i] = x->f64 ? lanes_f64(n, x->index + at, x->f64 + at, v)
                           : lanes_f32(n, x->index + at, x->f32 + at, v);
         }
-        _mm512_mask_storeu_pd(products + (j - begin),
-                              (__mmask8)(left < LANES ? (1u << left) - 1
-                                                      : 0xff),
+        _mm512_mask_storeu_pd(products + (j - begin), linear_lanes(left),
                               add_lanes(s));
     }
 }
 
-/* Rows of a column differ, so no two lanes are the same number of v. */
-#define DEFINE_ADD(name, real, load)                                       \
-    static void name(uint64_t n, const uint32_t *index, const real *value, \
-                     double a, double *v)                                  \
-    {                                                                      \
-        const __m512d factor = _mm512_set1_pd(a);                          \
-        for (uint64_t k = 0; k < n; k += LANES) {                          \
-            const uint64_t left = n - k;                                   \
-            const __mmask8 m =                                             \
-                (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);        \
-            const __m512d before =                                         \
-                index ? gather(m, index + k, v) : load_f64(m, v + k);      \
-            const __m512d sum =                                            \
-                _mm512_fmadd_pd(factor, load(m, value + k), before);       \
-            if (index)                                                     \
-                scatter(m, index + k, sum, v);                             \
-            else                                                           \
-                _mm512_mask_storeu_pd(v + k, m, sum);                      \
-        }                                                                  \
+/* Rows of a column differ, so that eight sums need not wait for each other's
+ * stores; and eight stores take less than a scatter. */
+#define DEFINE_ADD_SPARSE(name, real)                                        \
+    static void name(uint64_t n, const uint32_t *index, const real *value,   \
+                     double a, double *v)                                    \
+    {                                                                        \
+        uint64_t k = 0;                                                      \
+        for (; k + LANES <= n; k += LANES) {                                 \
+            double sum[LANES];                                               \
+            for (uint64_t i = 0; i < LANES; i++)                             \
+                sum[i] =                                                     \
+                    __builtin_fma(a, (double)value[k + i], v[index[k + i]]); \
+            for (uint64_t i = 0; i < LANES; i++)                             \
+                v[index[k + i]] = sum[i];                                    \
+        }                                                                    \
+        for (; k < n; k++)                                                   \
+            v[index[k]] = __builtin_fma(a, (double)value[k], v[index[k]]);   \
     }
-DEFINE_ADD(add_f64, double, load_f64)
-DEFINE_ADD(add_f32, float, load_f32)
+DEFINE_ADD_SPARSE(add_sparse_f64, double)
+DEFINE_ADD_SPARSE(add_sparse_f32, float)
+
+#define DEFINE_ADD_FULL(name, real, load)                                   \
+    static void name(uint64_t n, const real *value, double a, double *v)    \
+    {                                                                       \
+        const __m512d factor = _mm512_set1_pd(a);                           \
+        for (uint64_t k = 0; k < n; k += LANES) {                           \
+            const __mmask8 m = linear_lanes(n - k);                         \
+            const __m512d sum = _mm512_fmadd_pd(factor, load(m, value + k), \
+                                                load_f64(m, v + k));        \
+            _mm512_mask_storeu_pd(v + k, m, sum);                           \
+        }                                                                   \
+    }
+DEFINE_ADD_FULL(add_full_f64, double, load_f64)
+DEFINE_ADD_FULL(add_full_f32, float, load_f32)
 
 static void add(const linear_column *x, double a, double *v)
 {
-    if (x->f64)
-        add_f64(x->n, x->index, x->f64, a, v);
+    if (x->f64 && x->index)
+        add_sparse_f64(x->n, x->index, x->f64, a, v);
+    else if (x->f64)
+        add_full_f64(x->n, x->f64, a, v);
+    else if (x->index)
+        add_sparse_f32(x->n, x->index, x->f32, a, v);
     else
-        add_f32(x->n, x->index, x->f32, a, v);
+        add_full_f32(x->n, x->f32, a, v);
 }
 
 static void add_dense(uint64_t n, double a, const double *u, double *v)
 {
-    add_f64(n, NULL, u, a, v);
+    add_full_f64(n, u, a, v);
 }
 
 /* Each number that is loaded takes part in four products. */
@@ -269,7 +288,7 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
             s[k][l] = _mm512_setzero_pd();
     for (uint64_t i = 0; i < n; i += LANES) {
         const uint64_t left = n - i;
-        const __mmask8 m = (__mmask8)(left < LANES ? (1u << left) - 1 : 0xff);
+        const __mmask8 m = linear_lanes(left);
         __m512d across[LINEAR_TILE_SIDE];
         for (int l = 0; l < LINEAR_TILE_SIDE; l++)
             across[l] = load_f64(m, b[l] + i);
