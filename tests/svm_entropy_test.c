@@ -222,13 +222,14 @@ static void expect_ascent(svm_entropy_move *move, double k)
 
 Test(svm_entropy, rows_that_are_all_alike_ascend_together)
 {
-    static const double most[] = {1e-3, .3, .5, .999, 1.001, 1.9, 3, 4};
+    static const double most[] = {1e-3, .3, .5, .85, .999, 1, 1.001, 1.9, 3, 4};
 
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 10; i++) {
         expect_ascent(svm_entropy_move_portable, most[i]);
         if (svm_entropy_avx512())
             expect_ascent(svm_entropy_avx512(), most[i]);
     }
     cr_expect_eq(svm_entropy_together(4.1), 1);
+    cr_expect_eq(svm_entropy_together(1), 6);
     cr_expect_eq(svm_entropy_together(0), SVM_ENTROPY_ROWS);
 }

@@ -146,15 +146,26 @@ static inline void svm_entropy_add(svm_entropy_sum *s, const svm_entropy *x)
  *
  * a row alone raises D by half of (s |x|^2 + 4/C) (b - b0)^2 at least, and what
  * two rows have in common takes at most s |x_i| |x_l| (b - b0)_i (b - b0)_l
- * off: n of them raise D where (n - 2) k < 4. Rows that are all alike, which is
- * the worst that they can be, overshoot by (n - 1) / (1 + 4/k) of the way.
+ * off. Rows that are all alike are the worst that they can be; n of them, with
+ * strides of t times whole ones, go
  *
- * Strides are nine tenths of whole ones, but for the first. One row at a time,
- * too, needs fewer passes so: rows of text have much in common, and others go
- * the rest of the way. Of the speeches and the pages, at C = 1, six passes
- * leave a third of what whole strides do. */
+ *     t (n + 4/k) / (1 + 4/k)
+ *
+ * times as far as is best for them, and raise D where that is below 2. Up to
+ * SVM_ENTROPY_FAR are allowed.
+ *
+ * Strides are nine tenths of whole ones, but for the first, which begins where
+ * entropies bend most: from part = 0 to C a they raise D by
+ *
+ *     -n C (log(1 - a) + (n - 2) k/2 a^2) > 0   where (n - 2) k < 4.91,
+ *
+ * as all that are allowed do. One row at a time, too, needs fewer passes so:
+ * rows of text have much in common, and others go the rest of the way. Of the
+ * speeches and the pages, at C = 1, six passes leave a third of what whole
+ * strides do. */
 enum { SVM_ENTROPY_ROWS = 8 };
 #define SVM_ENTROPY_STRIDE .9
+#define SVM_ENTROPY_FAR 1.9
 
 typedef struct svm_entropies {
     double cost[SVM_ENTROPY_ROWS]; /* in: as of one row */
@@ -169,7 +180,8 @@ typedef struct svm_entropies {
  * above 4. */
 static inline uint32_t svm_entropy_together(double most)
 {
-    const double n = 1 + .9 * (1 + 4 / most);
+    const double far = SVM_ENTROPY_FAR / SVM_ENTROPY_STRIDE;
+    const double n = far + (far - 1) * 4 / most;
 
     return most > 4 ? 1 : n < SVM_ENTROPY_ROWS ? (uint32_t)n : SVM_ENTROPY_ROWS;
 }
