@@ -2,6 +2,7 @@
 peer."""
 import os
 import re
+import subprocess
 import tempfile
 import time
 import warnings
@@ -34,12 +35,35 @@ def count_lines(path):
 def strads_speed(place, train, rank, workers, sweeps, ratings):
     reports, peak = m.train(place, "mf", "train", train, "--rank", str(rank),
                             "--sweeps", str(sweeps), "--workers", str(workers))
+    return {**rates(reports, ratings), "bytes": peak}
+
+
+def rates(reports, ratings):
     first, end = reports[0], reports[-1]
     done = 1e-6 * ratings * (end["sweep"] - first["sweep"])
     return {"cpu": done / (end["cpu_seconds"] - first["cpu_seconds"]),
             "wall": done / (end["seconds"] - first["seconds"]),
-            "preparation": end["preparation_cpu_seconds"],
-            "bytes": peak}
+            "preparation": end["preparation_cpu_seconds"]}
+
+
+def pair_speed(place, train, rank, sweeps, ratings):
+    """Two processes of one worker at once, which have nothing to do with each
+    other, on a processor each: what this machine has for two workers, and, if
+    one of them has to wait for the other after each sweep, twice the slower."""
+    logs = [os.path.join(place, "pair.%d" % k) for k in range(2)]
+    processors = sorted(os.sched_getaffinity(0))
+    pair = [subprocess.Popen(
+        [m.STRADS, "mf", "train", train, "--rank", str(rank), "--sweeps",
+         str(sweeps), "--workers", "1", "--quiet", "--log", log],
+        preexec_fn=lambda k=k: os.sched_setaffinity(0, processors[k:k + 1]))
+            for k, log in enumerate(logs)]
+    if any([process.wait() for process in pair]):
+        raise RuntimeError("one of two processes failed")
+    a, b = (rates(m.read_log(log), ratings) for log in logs)
+    return {"cpu": m.median([a["cpu"], b["cpu"]]),
+            "wall": a["wall"] + b["wall"],
+            "slower": min(a["wall"], b["wall"]),
+            "preparation": m.median([a["preparation"], b["preparation"]])}
 
 
 def prototype_run(program, train, test, rank, sweeps):
@@ -70,6 +94,9 @@ def speed(place, options, program, train, test):
                                              ratings),
             "strads-2": lambda: strads_speed(place, train, rank, 2, sweeps,
                                              ratings)}
+        if len(os.sched_getaffinity(0)) > 1:
+            solvers["two alone"] = lambda: pair_speed(place, train, rank,
+                                                      sweeps, ratings)
         if program:
             solvers["prototype"] = lambda: prototype_speed(
                 program, train, test, rank, sweeps, ratings)
@@ -87,11 +114,19 @@ def show_speed(rank, runs):
               % (rank, solver, figure["cpu"],
                  m.show(figure.get("wall"), "%.1f"), figure["preparation"]))
         m.record("mf", rank=rank, solver=solver, **figure)
-    two = m.median([b["wall"] / a["wall"] for a, b in
-                    zip(runs["strads-1"], runs["strads-2"])])
+    two, alone, slower = (
+        m.median([b[what] * times / a["wall"] for a, b in
+                  zip(runs["strads-1"], runs.get(name, ()))])
+        for name, what, times in (("strads-2", "wall", 1),
+                                  ("two alone", "wall", 1),
+                                  ("two alone", "slower", 2)))
     print("%5d wanted %d; two workers: %.2f x one (wanted: 1.8)"
           % (rank, WANTED[rank], two), flush=True)
-    m.record("mf_two_workers", rank=rank, ratio=two)
+    if alone:
+        print("%5d two processes on their own: %.2f x, twice the slower one "
+              "%.2f x" % (rank, alone, slower), flush=True)
+    m.record("mf_two_workers", rank=rank, ratio=two, alone=alone,
+             slower=slower)
     if "prototype" in runs:
         own = m.median([a["cpu"] / b["cpu"] for a, b in
                         zip(runs["strads-1"], runs["prototype"])])
