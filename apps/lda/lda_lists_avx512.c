@@ -13,11 +13,12 @@ enum { LISTED = 16 }; /* lines of a list that are summed up at once */
 static uint32_t draw_smooth(const lda_site *s, float u)
 {
     const uint32_t groups = (s->padded / LDA_LANES + LDA_LANES - 1) / LDA_LANES;
-    __m512 p = _mm512_setzero_ps();
+    __m512 p = _mm512_setzero_ps(), left = _mm512_set1_ps(u);
 
     for (uint32_t g = 0; g < groups; g++)
         p = _mm512_add_ps(p, _mm512_loadu_ps(s->sums + g * LDA_LANES));
-    uint32_t at = lane_of(prefix(p), &u);
+    uint32_t at = lane_of(prefix(p), &left);
+    u = _mm512_cvtss_f32(left);
     for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
          at += LDA_LANES)
         u -= s->sums[at];
@@ -25,7 +26,8 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     if (k >= s->padded)
         return s->topics;
     p = _mm512_mul_ps(_mm512_loadu_ps(s->alpha + k), _mm512_loadu_ps(s->q + k));
-    return k + lane_of(prefix(p), &u);
+    left = _mm512_set1_ps(u);
+    return k + lane_of(prefix(p), &left);
 }
 
 static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
@@ -89,16 +91,15 @@ INLINE listed sum_list(const lda_site *s, const uint32_t *list, uint32_t lines,
             v * LDA_LANES + (uint32_t)__builtin_ctz(1U << LDA_LANES | is_own);
         c->from_at = is_own ? at : c->from_at;
     }
-    p = prefix(p);
-    return (listed){p, lane_at(p, 15)};
+    return (listed){prefix(p), sum_of_prefix(p)};
 }
 
 INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
                         __m512 p, float u, const __m512 sum[LISTED],
                         lda_change *c, const uint32_t vectors)
 {
-    const uint32_t lane = lane_of(p, &u);
-    const __m512 vu = _mm512_set1_ps(u);
+    __m512 left = _mm512_set1_ps(u);
+    const uint32_t lane = lane_of(p, &left);
     const uint32_t n = vectors ? vectors : lines;
     __m512i rank = _mm512_setzero_si512();
 
@@ -108,7 +109,7 @@ INLINE bool pick_listed(const lda_site *s, const uint32_t *list, uint32_t lines,
             count_at_most(rank,
                           vectors ? sum[v]
                                   : _mm512_loadu_ps(s->scratch + v * LDA_LANES),
-                          vu);
+                          left);
     const uint32_t line = count_at(rank, lane);
     if (line >= n || list[line * LDA_LANES + lane] >> 16 == 0)
         return false;

@@ -41,15 +41,15 @@ INLINE uint32_t draw_other(const __m512 *w, __m512 p, uint32_t from, float own,
 
     p = _mm512_mask_sub_ps(p, _mm512_cmpge_epi32_mask(lanes, own_lane), p,
                            _mm512_set1_ps(own));
-    const uint32_t lane = lane_of(p, &u);
-    const __m512 vu = _mm512_set1_ps(u);
+    __m512 left = _mm512_set1_ps(u);
+    const uint32_t lane = lane_of(p, &left);
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++) {
         const __m512i first = _mm512_set1_epi32((int)(v * LDA_LANES));
         sum = _mm512_add_ps(
             sum,
             _mm512_maskz_mov_ps(_mm512_cmpneq_epi32_mask(vfrom, first), w[v]));
-        rank = count_at_most(rank, sum, vu);
+        rank = count_at_most(rank, sum, left);
     }
     return count_at(rank, lane) * LDA_LANES + lane;
 }
@@ -74,8 +74,8 @@ INLINE uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from,
         w[v] = _mm512_add_ps(w[v], _mm512_loadu_ps(s->alpha + v * LDA_LANES));
         w[v] = _mm512_mul_ps(w[v], _mm512_loadu_ps(s->q + v * LDA_LANES));
     }
-    const __m512 p = prefix(add_all(w, vectors));
-    const float all = lane_at(p, 15) - (full - own);
+    const __m512 sum = add_all(w, vectors), p = prefix(sum);
+    const float all = sum_of_prefix(sum) - (full - own);
     for (;;) {
         const float u = lda_uniform(s) * all;
         if (__builtin_expect(u < own, 1))

@@ -50,24 +50,29 @@ INLINE __m512 gather(__mmask16 mask, __m512i at, const float *from)
 #pragma GCC diagnostic pop
 #endif
 
-INLINE float lane_at(__m512 p, uint32_t lane)
+/* All lanes, added up as the last of the running sums is, to the bit, and known
+ * sooner: neighbours are at hand earlier than lanes that are far away. */
+INLINE float sum_of_prefix(__m512 p)
 {
-    return _mm512_cvtss_f32(
-        _mm512_permutexvar_ps(_mm512_set1_epi32((int)lane), p));
+    p = _mm512_add_ps(p, _mm512_permute_ps(p, 0xB1));
+    p = _mm512_add_ps(p, _mm512_permute_ps(p, 0x4E));
+    p = _mm512_add_ps(p, _mm512_shuffle_f32x4(p, p, 0xB1));
+    p = _mm512_add_ps(p, _mm512_shuffle_f32x4(p, p, 0x4E));
+    return _mm512_cvtss_f32(p);
 }
 
-/* The first lane whose running sum is above u, and u less what is before. */
-INLINE uint32_t lane_of(__m512 p, float *u)
+/* The first lane whose running sum is above u, and u less what is before. u is
+ * the same in all lanes, and stays there: its way out and back takes time. */
+INLINE uint32_t lane_of(__m512 p, __m512 *u)
 {
-    const __m512 all = _mm512_set1_ps(*u);
     uint32_t lane =
-        (uint32_t)__builtin_popcount(_mm512_cmp_ps_mask(p, all, _CMP_LE_OQ));
+        (uint32_t)__builtin_popcount(_mm512_cmp_ps_mask(p, *u, _CMP_LE_OQ));
 
     lane = lane > 15 ? 15 : lane;
     const __m512 before =
         _mm512_maskz_permutexvar_ps(lane ? 0xFFFF : 0,
                                     _mm512_set1_epi32((int)lane - 1), p);
-    *u = _mm512_cvtss_f32(_mm512_sub_ps(all, before));
+    *u = _mm512_sub_ps(*u, before);
     return lane;
 }
 
