@@ -34,22 +34,6 @@ INLINE __m512 prefix(__m512 p)
     return p;
 }
 
-/* Without optimisation gcc's gather is a macro with a conversion of its own. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#endif
-
-/* from[at] in the lanes of `mask`, the others 0. */
-INLINE __m512 gather(__mmask16 mask, __m512i at, const float *from)
-{
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, at, from, 4);
-}
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
 /* All lanes, added up as the last of the running sums is, to the bit, and known
  * sooner: neighbours are at hand earlier than lanes that are far away. */
 INLINE float sum_of_prefix(__m512 p)
