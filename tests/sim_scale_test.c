@@ -8,8 +8,9 @@
 enum { ROUNDS = 10 };
 static const double latency = 50e-6;
 
-/* Seconds of an empty round on so many workers, with as many partitions. */
-static double round_of(uint32_t workers, double message_cost)
+/* Seconds of a program's round on so many workers, with as many partitions. */
+static double round_of(const strads_program *program, uint32_t workers,
+                       double message_cost)
 {
     strads_data *data = sim_toy_data(workers, 1, workers);
     strads_engine_options options = sim_toy_options(workers, 0);
@@ -20,7 +21,7 @@ static double round_of(uint32_t workers, double message_cost)
     sim.message_cost = message_cost;
     strads_sim_outcome outcome;
     strads_result *result =
-        sim_toy_simulate(&sim_toy_rounds, NULL, data, &options, &sim, &outcome);
+        sim_toy_simulate(program, NULL, data, &options, &sim, &outcome);
     cr_assert_eq(strads_result_progress(result)->round, ROUNDS);
     strads_result_free(result);
     strads_data_free(data);
@@ -31,13 +32,65 @@ static double round_of(uint32_t workers, double message_cost)
 Test(sim_scale, a_round_of_1024_workers_stays_under_ten_latencies)
 {
     for (uint32_t workers = 1; workers <= 1024; workers *= 2) {
-        double one = round_of(workers, 1e-6), two = round_of(workers, 2e-6);
+        const double one = round_of(&sim_toy_rounds, workers, 1e-6);
+        const double two = round_of(&sim_toy_rounds, workers, 2e-6);
         cr_log_info("%4u workers: %.2f and %.2f latencies", workers,
                     one / latency, two / latency);
         cr_assert(one > 2 * latency && two > one);
         cr_assert(two < 10 * latency, "%u workers: %.2f latencies", workers,
                   two / latency);
     }
+}
+
+/* ---- with numbers ------------------------------------------------------ */
+
+enum { NUMBERS = 2000 };
+
+static size_t numbers(const strads_task *task)
+{
+    (void)task;
+    return NUMBERS;
+}
+
+static strads_err ones(strads_task *task)
+{
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        task->partial[k] = 1;
+    return STRADS_OK;
+}
+
+static strads_err expect_all(strads_commit *commit)
+{
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        if (commit->partial[k] != 1024)
+            return strads_fail(STRADS_EPROGRAM, "%g of 1024 partitions came",
+                               commit->partial[k]);
+    return STRADS_OK;
+}
+
+static strads_err again(strads_turn *turn)
+{
+    return turn->in_flight ? strads_turn_wait(turn) : strads_turn_all(turn, 0);
+}
+
+/* As many numbers as a Lasso's scan of 2,000 columns sends, 16 KB. Up one tree,
+ * whose root has 19 children, a round takes 14.3 latencies. */
+Test(sim_scale, a_round_of_2000_numbers_takes_few_latencies_more)
+{
+    static const strads_phase scan = {.name = "scan",
+                                      .when = STRADS_WHEN_CALLED,
+                                      .blind = true,
+                                      .partial = numbers,
+                                      .update = ones,
+                                      .aggregate = expect_all};
+    static const strads_program program = {.size = sizeof program,
+                                           .name = "numbers",
+                                           .schedule = again,
+                                           .phases = &scan,
+                                           .n_phases = 1};
+    const double round = round_of(&program, 1024, 2e-6);
+    cr_log_info("2,000 numbers: %.2f latencies", round / latency);
+    cr_assert_lt(round, 12 * latency);
 }
 
 /* ---- with choosing ----------------------------------------------------- */

@@ -2,22 +2,24 @@
  *
  * One tree brings all of a partial to one place, and whoever is near its root
  * receives and adds all of it several times over. So what is large is cut into
- * slices. They share one shape of sum: a binary tree whose nodes are stretches
- * of 2^l partitions,
+ * slices. All are summed over the same stretches of partitions: of 2^b partials
+ * that are neighbours, then of 2^b' of these stretches, and so on,
  *
- *     sum(l, i) = sum(l - 1, 2 i) + sum(l - 1, 2 i + 1),
+ *     sum(l, i) = sum(l - 1, i 2^b) + ... + sum(l - 1, i 2^b + 2^b - 1),
  *
- * but not the place where it is formed: of the two who hold the halves the left
- * one gets the other's in one half of all slices, the right one in the other
- * half (a reduce-scatter by recursive halving). All partitions then receive and
- * add about one partial's worth, whatever their number; partitions that are
- * neighbours meet first, so of several on a node one half leaves it at most;
- * and each slice's root sends it to the coordinator.
+ * but not in the same place: each of those who hold the parts takes in the
+ * others' in its share of all slices (a reduce-scatter by recursive halving,
+ * where b is 1). All partitions then receive and add about one partial's worth,
+ * whatever their number; neighbours meet first, so of several on a node one
+ * half leaves it at most; and each slice's root sends it to the coordinator.
  *
- * As a + b = b + a bit by bit, the bits are those of the shape, wherever a sum
- * is formed. Whether a partial goes in slices follows from the number of
- * partitions and from what the dispatch says of its size. Slices are of numbers
- * that merge one by one (SUM, MAX) in phases to ALL. */
+ * Up to 16 partitions b is 1: there all slices are sums of one shape. More join
+ * in 3 levels, so that 1,024 are as few hops away as in the tree: whoever takes
+ * in adds to its own sum, so that a slice's number decides where a sum begins.
+ * Either way bits follow from the number of partitions and from what the
+ * dispatch says of the partial's size, which also say whether and how it is
+ * cut. Slices are of numbers that merge one by one (SUM, MAX) in phases to
+ * ALL. */
 #ifndef STI_SLICES_H
 #define STI_SLICES_H
 
@@ -28,7 +30,7 @@
 enum {
     STI_SLICES_MAX = 64,
     STI_SLICES_FROM = 5,         /* partitions; fewer have short trees */
-    STI_SLICE_BYTES = 16 * 1024, /* at least, so that a message pays */
+    STI_SLICE_BYTES = 16 * 1024, /* at least, of few partitions */
     STI_SLICE_ALIGN = 64
 };
 
@@ -47,6 +49,9 @@ size_t sti_slices_begin(const sti_slices *slices, uint32_t slice);
 /* A partition's place on the way of a slice; the root is its own parent. */
 sti_place sti_slices_place(const sti_slices *slices, uint32_t slice,
                            uint32_t partition);
+
+/* The most children that a place of a slice has. */
+uint32_t sti_slices_children_max(uint32_t partitions);
 
 /* The k-th slice that a partition looks at, k < n: first those that it gives
  * away at once, of these first those that go farthest, last its own. */

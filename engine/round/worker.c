@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No tree of slices has more than 32 levels. */
 static void find_places(sti_worker *w)
 {
     const sti_tree down = sti_tree_of_dispatches(w->run->workers);
     const sti_tree up = sti_tree_of_partials(w->run->partitions);
-    const uint32_t most = sti_tree_find(&up, 0).n_children;
+    const uint32_t whole = sti_tree_find(&up, 0).n_children;
+    const uint32_t cut = sti_slices_children_max(w->run->partitions);
     w->down = sti_tree_find(&down, w->index);
-    w->most_ahead = w->n * (most > 32 ? most : 32) * STI_SLICES_MAX;
+    w->most_ahead = w->n * (whole > cut ? whole : cut) * STI_SLICES_MAX;
 }
 
 static bool make_seats(const sti_worker *w, struct sti_slot *s)
