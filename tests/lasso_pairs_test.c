@@ -23,16 +23,28 @@ typedef struct fixture {
 
 /* Column j has an entry in about one row of 3, 30 or 300; one is full, one
  * empty. */
-static void fill(fixture *f, bool single)
+static double how_often(uint32_t j)
+{
+    if (j == 7 || j == 11)
+        return j == 7;
+    return j % 3 == 0 ? 1. / 3 : j % 3 == 1 ? .03 : .003;
+}
+
+/* Two of three columns are full, and the third all but full. */
+static double mostly(uint32_t j)
+{
+    return j % 3 == 0 ? .999 : 1;
+}
+
+static void fill(fixture *f, bool single, double often(uint32_t j))
 {
     uint64_t n = 0;
 
     memset(f, 0, sizeof(*f));
     for (uint32_t j = 0; j < COLUMNS; j++) {
-        const double often = j % 3 == 0 ? 1. / 3 : j % 3 == 1 ? .03 : .003;
         f->start[j] = n;
-        for (uint32_t i = 0; i < ROWS && j != 11; i++) {
-            if (j != 7 && strads_random_unit(1, 1, j, i) > often)
+        for (uint32_t i = 0; i < ROWS; i++) {
+            if (strads_random_unit(1, 1, j, i) >= often(j))
                 continue;
             f->f32[n] = (float)(strads_random_unit(1, 2, j, i) - .4);
             f->f64[n] = single ? (double)f->f32[n]
@@ -93,13 +105,13 @@ static void expect_sizes(fixture *f, uint32_t n, uint32_t m)
                  (strads_block){.n = m - n, .param = column});
 }
 
-static void expect_all(bool single)
+static void expect_all(bool single, double often(uint32_t j))
 {
     static const uint32_t joining[] = {1, 2, 3, 8, 9, 24, 25, 60};
     fixture *f = malloc(sizeof(*f));
 
     cr_assert_not_null(f);
-    fill(f, single);
+    fill(f, single, often);
     for (size_t k = 0; k < sizeof(joining) / sizeof(joining[0]); k++)
         expect_sizes(f, joining[k], 61 + (uint32_t)k);
     expect_sizes(f, 40, 40);
@@ -110,10 +122,16 @@ static void expect_all(bool single)
 
 Test(lasso_pairs, are_products_of_columns_however_many_join)
 {
-    expect_all(false);
+    expect_all(false, how_often);
 }
 
 Test(lasso_pairs, of_single_precision_are_too)
 {
-    expect_all(true);
+    expect_all(true, how_often);
+}
+
+Test(lasso_pairs, of_columns_that_are_all_but_full_are_too)
+{
+    expect_all(false, mostly);
+    expect_all(true, mostly);
 }

@@ -8,7 +8,8 @@
 #include "apps/linear/linear_kernels.h"
 #include "strads/policy.h"
 
-enum { ROWS = 600, LENGTHS = 70 };
+/* A long column is one that kernels may treat otherwise than a short one. */
+enum { LONG = 1027, ROWS = 9 * LONG, LENGTHS = 70 };
 
 static double unit(uint64_t purpose, uint64_t k)
 {
@@ -209,6 +210,8 @@ static void expect_all(const linear_kernels *kernels)
         expect_columns(kernels, n, false, &f);
         expect_columns(kernels, n, true, &f);
     }
+    expect_columns(kernels, LONG, false, &f);
+    expect_columns(kernels, LONG, true, &f);
     expect_sparse(kernels, false, &f);
     expect_sparse(kernels, true, &f);
 }

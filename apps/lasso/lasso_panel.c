@@ -7,8 +7,9 @@
 #include "apps/linear/linear_room.h"
 #include "lasso_parts.h"
 
-/* Rows of a stretch. */
-enum { STRETCH = 256 };
+/* Rows of a stretch; columns of `against` that stay close to the processor
+ * while all lines pass by. */
+enum { STRETCH = 256, ACROSS = 2 * LINEAR_TILE_SIDE };
 
 /* The columns of both blocks on a stretch: lines of the first are those from
  * `line` on, which may be among the second's. */
@@ -16,9 +17,11 @@ typedef struct panel {
     const strads_task *task;
     uint32_t columns;    /* of both */
     uint32_t line, tail; /* tail: where `against` repeats the block */
-    double *value;       /* [columns x STRETCH] those that are spread out */
+    double *value;       /* STRETCH numbers of each that is spread out */
+    uint32_t n_spread;   /* how many have been, of this stretch */
     const double **at;   /* [columns] where a column's rows are */
     uint64_t *next;      /* [columns] a column's first entry not yet seen */
+    uint64_t begin, end; /* the rows of the stretch */
 } panel;
 
 static linear_column column_of(const panel *p, uint32_t k)
@@ -30,24 +33,41 @@ static linear_column column_of(const panel *p, uint32_t k)
                                     : strads_block_param(&task->block, k - m));
 }
 
-/* Column k on the rows from `begin` to before `end`; spread out if need be. */
-static void find(panel *p, uint32_t k, uint64_t begin, uint64_t end)
+/* A full column of f64 is as good where it stands. */
+static bool is_plain(const linear_column *x)
+{
+    return !x->index && x->f64;
+}
+
+static uint32_t count_spread(const panel *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < p->columns; k++) {
+        const linear_column x = column_of(p, k);
+        n += !is_plain(&x);
+    }
+    return n;
+}
+
+/* Column k on the stretch; spread out if need be. */
+static void find(panel *p, uint32_t k)
 {
     const linear_column x = column_of(p, k);
-    double *to = p->value + (size_t)k * STRETCH;
     uint64_t e = p->next[k];
 
-    p->at[k] = to;
-    if (!x.index && x.f64) {
-        p->at[k] = x.f64 + begin;
+    if (is_plain(&x)) {
+        p->at[k] = x.f64 + p->begin;
         return;
     }
+    double *to = p->value + (size_t)p->n_spread++ * STRETCH;
+    p->at[k] = to;
     memset(to, 0, STRETCH * sizeof(*to));
     for (; e < x.n; e++) {
         const uint64_t i = x.index ? x.index[e] : e;
-        if (i >= end)
+        if (i >= p->end)
             break;
-        to[i - begin] = x.f64 ? x.f64[e] : (double)x.f32[e];
+        to[i - p->begin] = x.f64 ? x.f64[e] : (double)x.f32[e];
     }
     p->next[k] = e;
 }
@@ -60,25 +80,37 @@ static void four(const panel *p, uint32_t k, uint32_t end,
         column[i] = p->at[k + i < end ? k + i : end - 1];
 }
 
-/* Adds the products of four lines with all of `against`. */
-static void multiply_lines(const panel *p, uint32_t k, uint64_t rows)
+/* Adds the products of four lines, from the k-th on, with ACROSS columns of
+ * `against`, from the first-th on. */
+static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
 {
     const strads_task *task = p->task;
     const lasso_local *local = task->local;
     const uint32_t n = task->block.n, m = task->against.n;
+    const uint32_t end = m - first < ACROSS ? m : first + ACROSS;
     const double *a[LINEAR_TILE_SIDE], *b[LINEAR_TILE_SIDE];
     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
 
     four(p, p->line + k, p->line + n, a);
-    for (uint32_t l = 0; l < m; l += LINEAR_TILE_SIDE) {
+    for (uint32_t l = first; l < end; l += LINEAR_TILE_SIDE) {
         if (l >= p->tail + k + LINEAR_TILE_SIDE)
             break; /* mirrored */
         four(p, l, m, b);
-        local->kernels->dot_tile(rows, a, b, sum);
+        local->kernels->dot_tile(p->end - p->begin, a, b, sum);
         for (uint32_t i = 0; i < LINEAR_TILE_SIDE && k + i < n; i++)
             for (uint32_t j = 0; j < LINEAR_TILE_SIDE && l + j < m; j++)
                 task->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
     }
+}
+
+static void multiply_stretch(panel *p)
+{
+    p->n_spread = 0;
+    for (uint32_t k = 0; k < p->columns; k++)
+        find(p, k);
+    for (uint32_t l = 0; l < p->task->against.n; l += ACROSS)
+        for (uint32_t k = 0; k < p->task->block.n; k += LINEAR_TILE_SIDE)
+            multiply_lines(p, k, l);
 }
 
 strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
@@ -92,7 +124,7 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
                .tail = tail};
     strads_err err = STRADS_OK;
 
-    p.value = linear_room((uint64_t)p.columns * STRETCH);
+    p.value = linear_room((uint64_t)count_spread(&p) * STRETCH);
     p.at = malloc(p.columns * sizeof(*p.at));
     p.next = calloc(p.columns, sizeof(*p.next));
     if (!p.value || !p.at || !p.next)
@@ -101,11 +133,9 @@ strads_err lasso_panel_pairs(const strads_task *task, uint32_t tail)
                           STRETCH, p.columns);
     for (uint64_t row = 0; row < local->rows && !err; row += STRETCH) {
         const uint64_t left = local->rows - row;
-        const uint64_t rows = left < STRETCH ? left : STRETCH;
-        for (uint32_t k = 0; k < p.columns; k++)
-            find(&p, k, row, row + rows);
-        for (uint32_t k = 0; k < n; k += LINEAR_TILE_SIDE)
-            multiply_lines(&p, k, rows);
+        p.begin = row;
+        p.end = left < STRETCH ? local->rows : row + STRETCH;
+        multiply_stretch(&p);
     }
     free(p.value);
     free((void *)p.at);

@@ -16,6 +16,10 @@ const linear_kernels *linear_kernels_avx512(void)
 
 enum { LANES = 8 };
 
+/* Sums in arrays stay in registers only where the loops over them are gone
+ * before the compiler deals registers out. */
+#define UNROLL _Pragma("GCC unroll 16")
+
 /* Loads of the lanes in `mask`, the others 0. */
 static inline __m512d load_f64(__mmask8 mask, const void *from)
 {
@@ -124,9 +128,11 @@ static inline __m512d add_lanes(const __m512d s[LANES])
 {
     __m512d two[LANES / 2], four[LANES / 4];
 
+    UNROLL
     for (int k = 0; k < LANES / 2; k++)
         two[k] = _mm512_add_pd(_mm512_unpacklo_pd(s[2 * k], s[2 * k + 1]),
                                _mm512_unpackhi_pd(s[2 * k], s[2 * k + 1]));
+    UNROLL
     for (int k = 0; k < LANES / 4; k++)
         four[k] = _mm512_add_pd(_mm512_shuffle_f64x2(two[2 * k], two[2 * k + 1],
                                                      0x88),
@@ -143,12 +149,14 @@ static inline __m512d add_lanes(const __m512d s[LANES])
                             double *products)                                \
     {                                                                        \
         __m512d s[LANES];                                                    \
+        UNROLL                                                               \
         for (uint64_t i = 0; i < LANES; i++)                                 \
             s[i] = _mm512_setzero_pd();                                      \
         for (uint64_t k = 0; k < n; k += LANES) {                            \
             const uint64_t left = n - k;                                     \
             const __mmask8 mask = linear_lanes(left);                        \
             const __m512d at = load_f64(mask, v + k);                        \
+            UNROLL                                                           \
             for (uint64_t i = 0; i < (side); i++)                            \
                 s[i] = _mm512_fmadd_pd(load(mask, x + i * n + k), at, s[i]); \
         }                                                                    \
@@ -160,11 +168,39 @@ DEFINE_DOT_SIDE(dot_four_f64, 4, double, load_f64)
 DEFINE_DOT_SIDE(dot_eight_f32, 8, float, load_f32)
 DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32)
 
-#define DEFINE_DOT_COLUMNS(name, eight, four, one, real)                     \
+/* The same of eight columns one after the other. Eight streams of a few lines
+ * each end before the processor has seen where they lead; this is one, which it
+ * fetches by itself. */
+enum { SHORT = 512 };
+
+#define DEFINE_DOT_SHORT(name, real, load)                                    \
+    static inline void name(uint64_t n, const real *x, const double *v,       \
+                            double *products)                                 \
+    {                                                                         \
+        __m512d s[LANES];                                                     \
+        UNROLL                                                                \
+        for (uint64_t i = 0; i < LANES; i++, x += n) {                        \
+            __m512d t = _mm512_setzero_pd();                                  \
+            uint64_t k = 0;                                                   \
+            for (; k + LANES <= n; k += LANES)                                \
+                t = _mm512_fmadd_pd(load(0xff, x + k), load_f64(0xff, v + k), \
+                                    t);                                       \
+            const __mmask8 rest = (__mmask8)((1u << (n - k)) - 1);            \
+            s[i] =                                                            \
+                _mm512_fmadd_pd(load(rest, x + k), load_f64(rest, v + k), t); \
+        }                                                                     \
+        _mm512_storeu_pd(products, add_lanes(s));                             \
+    }
+DEFINE_DOT_SHORT(dot_short_f64, double, load_f64)
+DEFINE_DOT_SHORT(dot_short_f32, float, load_f32)
+
+#define DEFINE_DOT_COLUMNS(name, brief, eight, four, one, real)              \
     static void name(uint64_t n, uint64_t m, const real *x, const double *v, \
                      double *products)                                       \
     {                                                                        \
         uint64_t j = 0;                                                      \
+        for (; j + 8 <= m && n <= SHORT; j += 8)                             \
+            brief(n, x + j * n, v, products + j);                            \
         for (; j + 8 <= m; j += 8)                                           \
             eight(n, x + j * n, v, products + j);                            \
         for (; j + 4 <= m; j += 4)                                           \
@@ -172,10 +208,10 @@ DEFINE_DOT_SIDE(dot_four_f32, 4, float, load_f32)
         for (; j < m; j++)                                                   \
             products[j] = one(n, x + j * n, v);                              \
     }
-DEFINE_DOT_COLUMNS(dot_columns_f64, dot_eight_f64, dot_four_f64, dot_full_f64,
-                   double)
-DEFINE_DOT_COLUMNS(dot_columns_f32, dot_eight_f32, dot_four_f32, dot_full_f32,
-                   float)
+DEFINE_DOT_COLUMNS(dot_columns_f64, dot_short_f64, dot_eight_f64, dot_four_f64,
+                   dot_full_f64, double)
+DEFINE_DOT_COLUMNS(dot_columns_f32, dot_short_f32, dot_eight_f32, dot_four_f32,
+                   dot_full_f32, float)
 
 static void dot_full(const linear_column *x, uint64_t m, const double *v,
                      double *products)
@@ -281,26 +317,32 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
                      const double *const b[LINEAR_TILE_SIDE],
                      double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
 {
-    __m512d s[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+    enum { SUMS = LINEAR_TILE_SIDE * LINEAR_TILE_SIDE };
+    __m512d s[SUMS];
 
-    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
-            s[k][l] = _mm512_setzero_pd();
+    UNROLL
+    for (int k = 0; k < SUMS; k++)
+        s[k] = _mm512_setzero_pd();
     for (uint64_t i = 0; i < n; i += LANES) {
         const uint64_t left = n - i;
         const __mmask8 m = linear_lanes(left);
         __m512d across[LINEAR_TILE_SIDE];
+        UNROLL
         for (int l = 0; l < LINEAR_TILE_SIDE; l++)
             across[l] = load_f64(m, b[l] + i);
+        UNROLL
         for (int k = 0; k < LINEAR_TILE_SIDE; k++) {
             const __m512d down = load_f64(m, a[k] + i);
+            UNROLL
             for (int l = 0; l < LINEAR_TILE_SIDE; l++)
-                s[k][l] = _mm512_fmadd_pd(down, across[l], s[k][l]);
+                s[k * LINEAR_TILE_SIDE + l] =
+                    _mm512_fmadd_pd(down, across[l],
+                                    s[k * LINEAR_TILE_SIDE + l]);
         }
     }
-    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
-            sum[k][l] = _mm512_reduce_add_pd(s[k][l]);
+    UNROLL
+    for (int k = 0; k < SUMS; k += LANES)
+        _mm512_storeu_pd(sum[k / LINEAR_TILE_SIDE], add_lanes(s + k));
 }
 
 /* A line of the strip is a vector; four sums hide what an addition takes. */
