@@ -271,6 +271,20 @@ static void visit_group(visit *v, const group *g)
         visit_rows(v, g);
 }
 
+/* |w|^2 where a block begins. The first of a run without a start has a w of 0,
+ * and b for it to be guessed; of several partitions no one could know the sum
+ * of their guesses. */
+static double begin_at(svm_local *local, const strads_share *given)
+{
+    const double reached =
+        local->kernels->dot_dense(local->columns + 1, local->w, local->w);
+    const bool alone = local->joint == local->w;
+
+    return reached == 0 && alone && local->problem.loss == SVM_LOGISTIC
+               ? svm_guess(local, svm_share(local, given))
+               : reached;
+}
+
 strads_err svm_update_ascend(strads_task *task)
 {
     svm_local *local = task->local;
@@ -287,8 +301,7 @@ strads_err svm_update_ascend(strads_task *task)
     draw_order(task);
     svm_begin_w(task);
     local->level = task->total[SVM_LEVEL];
-    const double reached =
-        local->kernels->dot_dense(local->columns + 1, local->w, local->w);
+    const double reached = begin_at(local, task->share);
     group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];

@@ -70,6 +70,10 @@ enum {
 size_t svm_partial_ascend(const strads_task *task);
 strads_err svm_update_ascend(strads_task *task);
 
+/* svm_guess.c: b to begin with, of the logistic loss, where w is 0, and their
+ * w. |w|^2 then. */
+double svm_guess(svm_local *local, const strads_share *share);
+
 /* svm_scan.c: all rows of a partition, looked at from the w that all agree
  * on. */
 size_t svm_partial_scan(const strads_task *task);
