@@ -6,6 +6,7 @@
 #include "engine/role/store_message.h"
 #include "engine/shard/store_client.h"
 #include "strads/store.h"
+#include "tests/client_sent.h"
 
 enum { ROWS = 4, COLS = 3 };
 
@@ -141,7 +142,7 @@ Test(store_lend, rows_that_are_not_there_are_refused_and_none_is_added)
 
 /* ---- over nodes -------------------------------------------------------- */
 
-enum { SENT = 16, WORKER = 5 };
+enum { WORKER = 5 };
 
 static const strads_table_spec table = {.name = "a",
                                         .type = STRADS_F64,
@@ -151,9 +152,7 @@ static const strads_table_spec table = {.name = "a",
 typedef struct hand {
     sti_client *client;
     sti_pending pending;
-    sti_effects effects;
-    sti_msg sent[SENT];
-    uint32_t n_sent, wakes;
+    client_sent sent;
 } hand;
 
 static void open_hand(hand *h)
@@ -169,22 +168,9 @@ static void open_hand(hand *h)
     h->pending.lend_bytes = 1;
 }
 
-static void take_effects(hand *h)
-{
-    for (size_t k = 0; k < h->effects.n; k++) {
-        const sti_effect *e = &h->effects.at[k];
-        if (e->kind == STI_EFFECT_SEND)
-            h->sent[h->n_sent++] = e->msg;
-        h->wakes += e->kind == STI_EFFECT_WAKE;
-    }
-    h->effects.n = 0;
-}
-
 static void close_hand(hand *h)
 {
-    for (uint32_t k = 0; k < h->n_sent; k++)
-        sti_object_drop(h->sent[k].object);
-    sti_effects_free(&h->effects);
+    client_sent_free(&h->sent);
     sti_pending_free(&h->pending);
     sti_client_free(h->client);
 }
@@ -193,8 +179,8 @@ static void tell(hand *h, sti_msg_kind kind, uint64_t round)
 {
     const sti_event event = {
         .msg = {.kind = kind, .from = STI_SHARD_0, .round = round}, .now = 1};
-    sti_client_step(h->client, &event, 1, &h->effects);
-    take_effects(h);
+    sti_client_step(h->client, &event, 1, &h->sent.effects);
+    client_sent_take(&h->sent);
 }
 
 static bool waits_for_rows(hand *h)
@@ -215,17 +201,17 @@ static void lend_and_push(hand *h)
                  STRADS_OK);
     cr_assert(lent);
     cr_assert_eq(sti_client_push(h->client, WORKER, STI_PUSH_CLOCK, &h->pending,
-                                 1, &wait, &h->effects),
+                                 1, &wait, &h->sent.effects),
                  STRADS_OK);
     cr_assert(!wait);
-    take_effects(h);
+    client_sent_take(&h->sent);
 }
 
 static const sti_buffer *push_at(const hand *h, uint32_t k)
 {
-    cr_assert_lt(k, h->n_sent);
-    cr_assert_eq(h->sent[k].kind, STI_MSG_PUSH);
-    return (const sti_buffer *)h->sent[k].object;
+    cr_assert_lt(k, h->sent.n);
+    cr_assert_eq(h->sent.msg[k].kind, STI_MSG_PUSH);
+    return (const sti_buffer *)h->sent.msg[k].object;
 }
 
 /* The mark, and both rows with their cells. */
@@ -258,7 +244,7 @@ Test(store_lend, a_push_refers_to_its_rows_until_it_is_acknowledged)
                  sti_buffer_whole(push_at(&h, 0)));
     cr_expect(waits_for_rows(&h));
     tell(&h, STI_MSG_ACK, 1);
-    cr_expect_eq(h.wakes, 1);
+    cr_expect_eq(h.sent.wakes, 1);
     cr_expect(!waits_for_rows(&h));
     cr_expect_eq(sti_client_unacknowledged(h.client), 0);
     close_hand(&h);
@@ -270,10 +256,10 @@ Test(store_lend, what_was_lost_is_sent_again_from_where_it_lies)
     open_hand(&h);
     lend_and_push(&h);
     tell(&h, STI_MSG_ATTACHED, 0);
-    cr_assert_eq(h.n_sent, 3);
-    cr_expect_eq(h.sent[1].kind, STI_MSG_SETTLED);
+    cr_assert_eq(h.sent.n, 3);
+    cr_expect_eq(h.sent.msg[1].kind, STI_MSG_SETTLED);
     cr_expect_eq(push_at(&h, 2)->rest, lent_rows);
-    cr_expect_eq(h.sent[2].round, 1);
+    cr_expect_eq(h.sent.msg[2].round, 1);
     cr_expect(waits_for_rows(&h));
     close_hand(&h);
 }
@@ -285,10 +271,10 @@ Test(store_lend, over_the_next_link_a_question_goes_instead_of_a_push)
     sti_row_answer again;
     open_hand(&h);
     lend_and_push(&h);
-    cr_assert(sti_store_instead(&h.sent[0], &again, &instead));
+    cr_assert(sti_store_instead(&h.sent.msg[0], &again, &instead));
     cr_expect_eq(instead.kind, STI_MSG_ATTACH);
     cr_expect_eq(instead.to, STI_SHARD_0);
-    cr_expect_eq(instead.from, h.sent[0].from);
+    cr_expect_eq(instead.from, h.sent.msg[0].from);
     cr_expect_null(instead.object);
     close_hand(&h);
 }

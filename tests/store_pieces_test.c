@@ -7,8 +7,9 @@
 #include "engine/shard/shard.h"
 #include "engine/shard/store_client.h"
 #include "engine/role/store_message.h"
+#include "tests/client_sent.h"
 
-enum { ROWS = 5, SENT = 64, FIRST = 8, WORKERS = 2 };
+enum { ROWS = 5, FIRST = 8, WORKERS = 2 };
 
 static const strads_table_spec table = {.name = "a",
                                         .type = STRADS_F64,
@@ -18,9 +19,7 @@ static const strads_table_spec table = {.name = "a",
 typedef struct hand {
     sti_client *client;
     sti_pending pending[WORKERS];
-    sti_effects effects;
-    sti_msg sent[SENT];
-    uint32_t n_sent, wakes;
+    client_sent sent;
 } hand;
 
 static void open_window(hand *h, uint32_t max_pushes, uint64_t max_bytes)
@@ -45,22 +44,9 @@ static void open_hand(hand *h, uint32_t max_pushes)
     open_window(h, max_pushes, 0);
 }
 
-static void take_effects(hand *h)
-{
-    for (size_t k = 0; k < h->effects.n; k++) {
-        const sti_effect *e = &h->effects.at[k];
-        if (e->kind == STI_EFFECT_SEND)
-            h->sent[h->n_sent++] = e->msg;
-        h->wakes += e->kind == STI_EFFECT_WAKE;
-    }
-    h->effects.n = 0;
-}
-
 static void close_hand(hand *h)
 {
-    for (uint32_t k = 0; k < h->n_sent; k++)
-        sti_object_drop(h->sent[k].object);
-    sti_effects_free(&h->effects);
+    client_sent_free(&h->sent);
     for (uint32_t w = 0; w < WORKERS; w++)
         sti_pending_free(&h->pending[w]);
     sti_client_free(h->client);
@@ -78,9 +64,10 @@ static bool push(hand *h, uint32_t worker, sti_push_end end)
 {
     bool wait;
     cr_assert_eq(sti_client_push(h->client, FIRST + worker, end,
-                                 &h->pending[worker], 1, &wait, &h->effects),
+                                 &h->pending[worker], 1, &wait,
+                                 &h->sent.effects),
                  STRADS_OK);
-    take_effects(h);
+    client_sent_take(&h->sent);
     return !wait;
 }
 
@@ -88,19 +75,19 @@ static void tell(hand *h, sti_msg msg)
 {
     msg.from = STI_SHARD_0;
     sti_client_step(h->client, &(sti_event){.msg = msg, .now = 1}, 1,
-                    &h->effects);
-    take_effects(h);
+                    &h->sent.effects);
+    client_sent_take(&h->sent);
 }
 
 /* What push k says: its end, and the one row that it adds to. */
 static sti_push_end said(const hand *h, uint32_t k, double *sum)
 {
-    const sti_buffer *bytes = (const sti_buffer *)h->sent[k].object;
+    const sti_buffer *bytes = (const sti_buffer *)h->sent.msg[k].object;
     sti_push_end end = STI_PUSH_LEAVE;
     sti_push_part part;
     strads_err err;
-    cr_assert_eq(h->sent[k].kind, STI_MSG_PUSH);
-    cr_assert_eq(h->sent[k].round, k + 1);
+    cr_assert_eq(h->sent.msg[k].kind, STI_MSG_PUSH);
+    cr_assert_eq(h->sent.msg[k].round, k + 1);
     for (size_t at = 0; sti_push_next(bytes, &at, &part, &err);) {
         if (part.kind == STI_PUSH_MARK)
             end = part.end;
@@ -114,7 +101,7 @@ static sti_push_end said(const hand *h, uint32_t k, double *sum)
 static void check_pushes(const hand *h)
 {
     double sum[ROWS] = {0};
-    cr_assert_eq(h->n_sent, ROWS);
+    cr_assert_eq(h->sent.n, ROWS);
     for (uint32_t k = 0; k < ROWS; k++)
         cr_assert_eq(said(h, k, sum),
                      k + 1 < ROWS ? STI_PUSH_FLUSH : STI_PUSH_CLOCK);
@@ -140,9 +127,9 @@ static bool push_early(hand *h, uint32_t worker)
     bool wait;
     cr_assert_eq(sti_client_push_early(h->client, FIRST + worker,
                                        &h->pending[worker], 1, &wait,
-                                       &h->effects),
+                                       &h->sent.effects),
                  STRADS_OK);
-    take_effects(h);
+    client_sent_take(&h->sent);
     return !wait;
 }
 
@@ -155,7 +142,7 @@ Test(store_pieces, pieces_that_leave_early_do_not_end_the_clock)
         if (row > 0 && row < ROWS - 1)
             push_early(&h, 0);
     }
-    cr_assert_eq(h.n_sent, ROWS - 2);
+    cr_assert_eq(h.sent.n, ROWS - 2);
     cr_assert_eq(h.pending[0].n, 2);
     cr_assert_eq(sti_client_clock(h.client, FIRST), 0);
     cr_assert(push(&h, 0, STI_PUSH_CLOCK));
@@ -171,12 +158,13 @@ Test(store_pieces, nothing_leaves_early_when_a_window_is_full)
     add(&h, 0, 1, 1);
     cr_assert(push_early(&h, 0));
     cr_assert_not(push_early(&h, 0));
-    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent.n, 1);
     cr_assert_eq(h.pending[0].n, 1);
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 1});
-    cr_assert_eq(h.wakes, 1, "what was to leave early was not told of room");
+    cr_assert_eq(h.sent.wakes, 1,
+                 "what was to leave early was not told of room");
     cr_assert(push_early(&h, 0));
-    cr_assert_eq(h.n_sent, 2);
+    cr_assert_eq(h.sent.n, 2);
     close_hand(&h);
 }
 
@@ -186,17 +174,17 @@ Test(store_pieces, who_waits_is_woken_when_half_of_a_windows_bytes_are_free)
     open_hand(&h, 0);
     add(&h, 0, 0, 1);
     cr_assert(push(&h, 0, STI_PUSH_FLUSH));
-    const uint64_t size = ((const sti_buffer *)h.sent[0].object)->size;
+    const uint64_t size = ((const sti_buffer *)h.sent.msg[0].object)->size;
     close_hand(&h);
     open_window(&h, 0, 4 * size);
     for (uint32_t row = 0; row < ROWS; row++)
         add(&h, 0, row, 1);
     cr_assert_not(push(&h, 0, STI_PUSH_FLUSH));
-    cr_assert_eq(h.n_sent, 4);
+    cr_assert_eq(h.sent.n, 4);
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 1});
-    cr_assert_eq(h.wakes, 0, "it was woken for each acknowledgement");
+    cr_assert_eq(h.sent.wakes, 0, "it was woken for each acknowledgement");
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2});
-    cr_assert_eq(h.wakes, 1);
+    cr_assert_eq(h.sent.wakes, 1);
     cr_assert(push(&h, 0, STI_PUSH_FLUSH));
     close_hand(&h);
 }
@@ -238,11 +226,11 @@ Test(store_pieces, a_full_window_keeps_pending_what_has_not_left)
     for (uint32_t row = 0; row < ROWS; row++)
         add(&h, 0, row, row + 1);
     cr_assert_not(push(&h, 0, STI_PUSH_CLOCK));
-    cr_assert_eq(h.n_sent, 2);
+    cr_assert_eq(h.sent.n, 2);
     cr_assert_eq(h.pending[0].n, ROWS - 2);
     cr_assert_eq(sti_client_clock(h.client, FIRST), 0);
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2});
-    cr_assert_eq(h.wakes, 1);
+    cr_assert_eq(h.sent.wakes, 1);
     cr_assert_not(push(&h, 0, STI_PUSH_CLOCK));
     tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 4});
     cr_assert(push(&h, 0, STI_PUSH_CLOCK));
@@ -263,9 +251,9 @@ static bool read_all(hand *h, double *values)
                                   .pending = &h->pending[0],
                                   .now = 1};
     cr_assert_eq(sti_client_read_rows(h->client, &read, values, NULL, &wait,
-                                      &h->effects),
+                                      &h->sent.effects),
                  STRADS_OK);
-    take_effects(h);
+    client_sent_take(&h->sent);
     return !wait;
 }
 
@@ -273,9 +261,9 @@ static bool read_all(hand *h, double *values)
 static void answer(hand *h, uint32_t first)
 {
     const sti_row_ask *ask = NULL;
-    for (uint32_t k = 0; k < h->n_sent; k++)
-        if (h->sent[k].kind == STI_MSG_ASK_ROWS)
-            ask = (const sti_row_ask *)h->sent[k].object;
+    for (uint32_t k = 0; k < h->sent.n; k++)
+        if (h->sent.msg[k].kind == STI_MSG_ASK_ROWS)
+            ask = (const sti_row_ask *)h->sent.msg[k].object;
     sti_row_answer *rows;
     sti_push_room room;
     cr_assert(ask && first < ask->n);
@@ -298,20 +286,20 @@ Test(store_pieces, a_read_asks_window_by_window_and_takes_pieces_in_order)
     open_hand(&h, 0);
     add(&h, 0, 4, 0.5);
     cr_assert_not(read_all(&h, got));
-    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent.n, 1);
     answer(&h, 1); /* the one before it was lost, or is late */
     answer(&h, 0);
-    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent.n, 1);
     answer(&h, 0); /* doubled */
-    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(h.sent.n, 1);
     answer(&h, 1);
-    cr_assert_eq(h.n_sent, 2, "the next rows are asked for at once");
-    cr_assert_eq(h.wakes, 0);
+    cr_assert_eq(h.sent.n, 2, "the next rows are asked for at once");
+    cr_assert_eq(h.sent.wakes, 0);
     answer(&h, 0);
     answer(&h, 1);
-    cr_assert_eq(h.n_sent, 3);
+    cr_assert_eq(h.sent.n, 3);
     answer(&h, 0);
-    cr_assert_eq(h.wakes, 1);
+    cr_assert_eq(h.sent.wakes, 1);
     cr_assert(read_all(&h, got));
     for (uint32_t row = 0; row < ROWS; row++)
         cr_assert_float_eq(got[row], 10 * row + (row == 4 ? 0.5 : 0), 0);
