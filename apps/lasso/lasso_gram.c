@@ -29,7 +29,9 @@ strads_err lasso_gram_new(uint64_t columns, lasso_gram **out)
         gram->place = calloc(columns + 1, sizeof(uint32_t));
         gram->live = calloc(1, sizeof(*gram->live));
     }
-    if (!gram || !gram->place || !gram->live) {
+    if (gram && gram->live)
+        gram->live->place = calloc(columns + 1, sizeof(uint32_t));
+    if (!gram || !gram->place || !gram->live || !gram->live->place) {
         lasso_gram_free(gram);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the places of %llu columns",

@@ -26,33 +26,46 @@ static uint32_t find(const lasso_state *state)
     return n;
 }
 
-/* Whether those n are among who was live the last time, and few others. */
-static bool are_known(const lasso_gram *live, uint32_t n, const uint32_t *place)
+/* Member k of the set as the live part's last. */
+static void append(const lasso_gram *gram, lasso_gram *live, uint32_t k)
 {
-    uint32_t found = 0;
+    const double *row = gram->entry + (size_t)k * gram->room;
+    const uint32_t last = live->n++;
+    double *line = live->entry + (size_t)last * live->room;
 
-    for (uint32_t i = 0; i < live->n && found < n; i++)
-        found += live->origin[i] == place[found];
-    return found == n && live->n <= n + n / 2;
+    live->origin[last] = k;
+    live->member[last] = gram->member[k];
+    live->place[gram->member[k]] = live->n;
+    for (uint32_t i = 0; i <= last; i++) {
+        line[i] = row[live->origin[i]];
+        live->entry[(size_t)i * live->room + last] = line[i];
+    }
 }
 
-static strads_err copy(const lasso_gram *gram, lasso_gram *live, uint32_t n,
-                       const uint32_t *place)
+/* Lets those of n members join that have not been live the last time; false
+ * where too many others have been. */
+static bool extend(const lasso_gram *gram, lasso_gram *live, uint32_t n,
+                   const uint32_t *place)
 {
-    const strads_err err = lasso_gram_reserve(live, n);
+    uint32_t all = live->n;
 
-    if (err)
-        return err;
-    live->n = n;
-    memcpy(live->origin, place, n * sizeof(*place));
-    for (uint32_t i = 0; i < n; i++) {
-        const double *row = gram->entry + (size_t)place[i] * gram->room;
-        double *line = live->entry + (size_t)i * live->room;
-        live->member[i] = gram->member[place[i]];
-        for (uint32_t k = 0; k < n; k++)
-            line[k] = row[place[k]];
-    }
-    return STRADS_OK;
+    for (uint32_t i = 0; i < n; i++)
+        all += live->place[gram->member[place[i]]] == 0;
+    if (all > n + n / 2 || all > live->room)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (live->place[gram->member[place[i]]] == 0)
+            append(gram, live, place[i]);
+    return true;
+}
+
+/* Nobody is live, and there is room for n. */
+static strads_err clear(lasso_gram *live, uint32_t n)
+{
+    for (uint32_t i = 0; i < live->n; i++)
+        live->place[live->member[i]] = 0;
+    live->n = 0;
+    return lasso_gram_reserve(live, n);
 }
 
 bool lasso_live_enter(lasso_state *state)
@@ -62,9 +75,11 @@ bool lasso_live_enter(lasso_state *state)
 
     if (n == 0 || FEWER * n > gram->n)
         return false;
-    if (!are_known(live, n, state->support) &&
-        copy(gram, live, n, state->support))
-        return false; /* no memory: it goes without */
+    if (!extend(gram, live, n, state->support)) {
+        if (clear(live, n))
+            return false; /* no memory: it goes without */
+        (void)extend(gram, live, n, state->support);
+    }
     for (uint32_t i = 0; i < live->n; i++) {
         live->q[i] = gram->q[live->origin[i]];
         live->w[i] = gram->w[live->origin[i]];
