@@ -101,7 +101,14 @@ refuses 2 "the model has no names of words" \
 refuses 2 "names words of counts" \
     lda infer uci.json new.txt --vocab "$vocab"
 printf 'caf\351 au lait\n' >latin.txt
-refuses 2 "is not in UTF-8" lda train latin.txt --topics 2 --quiet
+refuses 2 "latin.txt: word 1, " lda train latin.txt --topics 2 --quiet
+says err "is not in UTF-8"
+{
+    printf 'caf\351\n'
+    tail -n +2 "$vocab"
+} >latin-names.txt
+refuses 2 "latin-names.txt: word 1, " \
+    lda train "$counts" --vocab latin-names.txt --topics 2 --quiet
 : >nothing.txt
 refuses 2 "nothing.txt" lda train nothing.txt --topics 2
 printf 'the and\n' >stopped.txt

@@ -40,7 +40,9 @@ static bool is_utf8(const char *name)
     return string != NULL;
 }
 
-static strads_err add_names(strads_names *to, const strads_names *from)
+/* `path` has the names that are added. */
+static strads_err add_names(strads_names *to, const strads_names *from,
+                            const char *path)
 {
     strads_err err = STRADS_OK;
     for (uint32_t w = 0; w < strads_names_count(from) && !err; w++) {
@@ -49,15 +51,16 @@ static strads_err add_names(strads_names *to, const strads_names *from)
         err = is_utf8(name)
                   ? strads_names_add(to, name, strlen(name), &number)
                   : strads_fail(STRADS_EFORMAT,
-                                "word %" PRIu32 ", \"%.40s\", is not in UTF-8: "
-                                "a model cannot keep it; convert the text",
-                                w + 1, name);
+                                "%s: word %" PRIu32 ", \"%.40s\", is not in "
+                                "UTF-8: a model cannot keep it; convert the "
+                                "text",
+                                path, w + 1, name);
     }
     return err;
 }
 
-strads_err cli_words_names(const strads_data *data, const strads_lda_model *old,
-                           strads_names **out)
+strads_err cli_words_names(const strads_data *data, const char *path,
+                           const strads_lda_model *old, strads_names **out)
 {
     const strads_names *names = strads_data_col_names(data);
     *out = NULL;
@@ -75,7 +78,7 @@ strads_err cli_words_names(const strads_data *data, const strads_lda_model *old,
     }
     strads_err err = strads_names_new(out);
     if (!err) {
-        err = add_names(*out, names);
+        err = add_names(*out, names, path);
     }
     if (err) {
         strads_names_free(*out);
@@ -95,7 +98,7 @@ static strads_err add_from_text(strads_names *all, const char *path,
     wanted.col_names = NULL;
     strads_err err = strads_data_read(path, &wanted, &data);
     if (!err) {
-        err = add_names(all, strads_data_col_names(data));
+        err = add_names(all, strads_data_col_names(data), path);
     }
     strads_data_free(data);
     return err;
@@ -119,10 +122,10 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
     }
     strads_err err = strads_names_new(&w->all_names);
     if (!err) {
-        err = add_names(w->all_names, old->names);
+        err = add_names(w->all_names, old->names, "the model");
     }
     if (!err) {
-        err = w->vocab_names ? add_names(w->all_names, w->vocab_names)
+        err = w->vocab_names ? add_names(w->all_names, w->vocab_names, w->vocab)
                              : add_from_text(w->all_names, path, options);
     }
     options->col_names = w->all_names;

@@ -53,11 +53,11 @@ void cli_words_free(cli_words *words);
 strads_err cli_words_extend(cli_words *words, const strads_lda_model *old,
                             const char *path, strads_data_options *options);
 
-/* The names of the data's words, or the old model's (NULL: none) where the data
- * has none, copied; *out is NULL where there are none. STRADS_EFORMAT: a name
- * that is no UTF-8, which no model can keep. STRADS_EMISMATCH: words without a
- * name behind the old ones. */
-strads_err cli_words_names(const strads_data *data, const strads_lda_model *old,
-                           strads_names **out);
+/* The names of the data's words, which are from the file `path`, or the old
+ * model's (NULL: none) where the data has none, copied; *out is NULL where
+ * there are none. STRADS_EFORMAT: a name that is no UTF-8, which no model can
+ * keep. STRADS_EMISMATCH: words without a name behind the old ones. */
+strads_err cli_words_names(const strads_data *data, const char *path,
+                           const strads_lda_model *old, strads_names **out);
 
 #endif

@@ -11,6 +11,7 @@
 
 typedef struct lda_files {
     const char *assignments;
+    const char *path; /* of the data */
     cli_words words;
     strads_names *names;   /* of the words, or NULL */
     strads_lda_model *old; /* of --from, or NULL */
@@ -66,6 +67,7 @@ static strads_err set_reading(void *files, const char *path,
                               strads_data_options *options)
 {
     lda_files *f = files;
+    f->path = path;
     strads_err err = cli_words_use(&f->words, options);
     return !err && f->old ? cli_words_extend(&f->words, f->old, path, options)
                           : err;
@@ -74,7 +76,8 @@ static strads_err set_reading(void *files, const char *path,
 static strads_err look(void *files, const strads_data *data)
 {
     lda_files *f = files;
-    return cli_words_names(data, f->old, &f->names);
+    const char *path = f->words.vocab ? f->words.vocab : f->path;
+    return cli_words_names(data, path, f->old, &f->names);
 }
 
 static void tell_words(const lda_files *f, const cli_trained *trained)
