@@ -133,6 +133,9 @@ for seed in 0 1 2 3 4; do
         ! grep -q "undone" err || fail "$few, seed $seed: $(tail -n 1 err)"
     done
 done
+# Of one, which its mean tells, all of the error is the first factors'.
+gives 0 mf train one.txt --seed 2
+! grep -q "undone" err || fail "one rating: $(tail -n 1 err)"
 printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
 gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
 says err "1 of the ratings are of a pair that comes again"

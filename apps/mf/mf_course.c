@@ -12,6 +12,8 @@ static const double ROUNDING = 1e-6;
 /* The first factors are noise, whose products have a variance of .01: so the
  * first sweep may be worse than none, on few ratings by chance alone. */
 static const double FIRST_NOISE = .02, FIRST_SD = .1, CHANCE = 3;
+/* One product alone has a square this many times as large, once in 10,000. */
+static const double ONE_SQUARE = 15;
 static const double WORSE = 1.005;    /* held-out error, beyond its noise */
 static const double NO_BETTER = .999; /* where nothing but descent is left */
 enum { UNDO_MAX = 40 };
@@ -26,7 +28,8 @@ static void set_lambda(mf_course *c)
 
 void mf_course_begin(mf_course *c, double n, double train, double held)
 {
-    const double by_chance = CHANCE * 2 * FIRST_SD * sqrt(train / n);
+    const double by_chance = CHANCE * 2 * FIRST_SD * sqrt(train / n) +
+                             ONE_SQUARE * FIRST_SD * FIRST_SD / sqrt(n);
 
     c->scale = 1;
     c->train = train;
