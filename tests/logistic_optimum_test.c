@@ -47,6 +47,26 @@ Test(logistic_optimum, a_large_support_is_solved_as_well)
     lasso_design_free(&d);
 }
 
+/* Many more columns than can matter: most scans leave most of them out, and
+ * those that come to violate late must not be among them. */
+Test(logistic_optimum, no_column_of_many_is_overlooked)
+{
+    const strads_logistic_options kinds[] = {
+        {.lambda_ratio = .05, .l1_ratio = 1},
+        {.lambda_ratio = .02, .l1_ratio = 1},
+        {.lambda_ratio = .02, .l1_ratio = 1, .intercept = true}};
+    lasso_design d = design_of(150, 3000, .3, .9, 0);
+
+    for (int k = 0; k < 3; k++) {
+        linear_fit fit = logistic_design_fit(&d, &kinds[k], NULL);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "gap %g", fit.gap);
+        cr_expect_lt(logistic_violation(&d, &plain, &kinds[k], &fit), 1e-3);
+        linear_fit_free(&fit);
+    }
+    lasso_design_free(&d);
+}
+
 /* Newton's method, whose preconditioner sees some of the rows only. */
 Test(logistic_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
 {

@@ -40,7 +40,7 @@ static bool is_out(double norm, double s, double room, double square)
     return room > 0 && norm * square < left * left;
 }
 
-/* Keeps alive, of the columns scanned, members and those that may enter; far
+/* Keeps alive members and those that may enter; far
  * from the optimum that is all of them, and there is nothing to look at. */
 static void screen(logistic_state *state)
 {

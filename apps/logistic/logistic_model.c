@@ -20,9 +20,6 @@ enum { VISITS_MAX = 50 };
  * rests costs no more than to find out that it does. */
 enum { LARGE_SET = 1 << 17 };
 
-/* A column at 0 whose slope is below this share of L1 is left alone until the
- * next model, or scan. */
-#define AT_REST 0.9
 /* A round goes on for so many entries a member, and a visit costs as much as
  * so many more. */
 #define ROUND_ENTRIES 800
@@ -131,7 +128,7 @@ static uint32_t wake_members(logistic_state *state, uint32_t n, uint32_t *place)
     for (uint32_t k = 0; k < n; k++) {
         logistic_member *m = &set->member[place[k]];
         const double l1 = state->l1 * state->scale[m->column];
-        if (m->w != 0 || fabs(first_slope(state, m)) >= AT_REST * l1) {
+        if (m->w != 0 || fabs(first_slope(state, m)) >= LOGISTIC_AT_REST * l1) {
             place[awake++] = place[k];
             continue;
         }
@@ -200,8 +197,9 @@ static double move(logistic_state *state, logistic_visit *visit, double *left)
         state->kernels->add(&v, -step, set->lasting);
         set->beta -= step * visit->level / set->mass;
     }
-    m->urgency =
-        to == 0 && fabs(slope) < AT_REST * visit->l1 ? 0 : fmax(gain, DBL_MIN);
+    m->urgency = to == 0 && fabs(slope) < LOGISTIC_AT_REST * visit->l1
+                     ? 0
+                     : fmax(gain, DBL_MIN);
     *left += m->urgency;
     return gain;
 }

@@ -14,10 +14,10 @@
 
 strads_err logistic_set_new(uint64_t columns, uint64_t rows, logistic_set *set)
 {
-    double **by_row[] = {&set->y,         &set->c,       &set->z,
-                         &set->root,      &set->lasting, &set->frozen,
-                         &set->along,     &set->trial,   &set->root_trial,
-                         &set->rest_trial};
+    double **by_row[] = {&set->y,          &set->c,       &set->z,
+                         &set->root,       &set->lasting, &set->frozen,
+                         &set->along,      &set->trial,   &set->root_trial,
+                         &set->rest_trial, &set->met};
     bool there = true;
 
     set->n_rows = set->columns.rows = rows;
@@ -38,7 +38,7 @@ void logistic_set_clear(logistic_set *set)
         set->place[set->member[k].column] = 0;
     set->n = 0;
     linear_packed_clear(&set->columns);
-    set->looked = set->open = false;
+    set->looked = set->open = set->met_known = false;
     set->spent = 0;
 }
 
@@ -59,6 +59,7 @@ void logistic_set_free(logistic_set *set)
     free(set->trial);
     free(set->root_trial);
     free(set->rest_trial);
+    free(set->met);
     free(set->newton);
     free(set->support);
     free(set->past_w);

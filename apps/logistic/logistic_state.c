@@ -192,7 +192,7 @@ static bool reserve_state(logistic_state *state, uint64_t p)
     double **numbers[] = {&state->mean,  &state->norm,  &state->scale,
                           &state->steep, &state->slope, &state->urgency,
                           &state->told};
-    uint32_t **columns[] = {&state->alive, &state->candidate};
+    uint32_t **columns[] = {&state->alive, &state->due, &state->candidate};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!(*numbers[i] = calloc(p + 2 + LOGISTIC_SIDES, sizeof(double))))
@@ -287,6 +287,7 @@ void logistic_end(void *begun)
     free(state->told);
     free(state->wide);
     free(state->alive);
+    free(state->due);
     free(state->candidate);
     free(state);
 }

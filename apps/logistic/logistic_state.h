@@ -62,6 +62,8 @@ typedef struct logistic_set {
     double *along;          /* dz */
     double *trial;          /* z + step dz */
     double *root_trial, *rest_trial;
+    double *met;    /* r where the last scan met it */
+    bool met_known; /* it is there */
 
     uint64_t model; /* its number; goes up when weights are frozen anew */
     bool looked;    /* root and lasting are those at z, and so is loss */
@@ -155,11 +157,13 @@ typedef struct logistic_state {
     double *norm;    /* sum c x^2; centred under an intercept */
     double *scale;   /* s_j; 0: the column never enters */
     double *mean;    /* sum c x / W; 0 without an intercept */
-    double *steep;   /* |x_j' g| / s_j of the dual point, before `share` */
+    double *steep;   /* |x_j' g| / s_j of the dual point, before `share`, or a
+                        bound on it (logistic_due.c) */
     double *slope;   /* of the smooth part, downward, at the last scan */
     double *urgency; /* what its own step would gain, at least */
     double *told;    /* priorities on their way to the policy */
     uint32_t *alive; /* columns that may still enter: n_alive */
+    uint32_t *due;   /* those of them that a scan looks at */
     uint32_t *candidate;
     uint32_t n_alive;
     double least_norm; /* the least norm / scale^2 of those that may enter */
@@ -211,6 +215,10 @@ static inline bool logistic_is_intercept(const logistic_state *state,
  * softmax' turn, which has one scan only, is solved better. */
 #define LOGISTIC_SETTLED 0.2
 #define LOGISTIC_SETTLED_TURN 0.02
+
+/* A column at 0 whose slope is below this share of L1 is left alone until the
+ * next model, or scan. */
+#define LOGISTIC_AT_REST 0.9
 
 /* Where the problem at hand has its number of parameter k of a block. */
 static inline size_t logistic_at(const logistic_state *state, uint32_t k)
