@@ -32,15 +32,20 @@ static double dual_at(const svm_sample *sample, double *w)
     return dual;
 }
 
-static void expect_guess(double cost)
+static svm_local local_of(svm_sample *sample, double *w)
 {
-    double w[COLS + 1] = {0}, expected[COLS + 1] = {0}, square = 0;
-    svm_sample sample[ROWS];
-    svm_local local = {.rows = ROWS,
+    return (svm_local){.rows = ROWS,
                        .columns = COLS,
                        .kernels = &linear_kernels_portable,
                        .sample = sample,
                        .w = w};
+}
+
+static void expect_guess(double cost)
+{
+    double w[COLS + 1] = {0}, expected[COLS + 1] = {0}, square = 0;
+    svm_sample sample[ROWS];
+    svm_local local = local_of(sample, w);
 
     for (int i = 0; i < ROWS; i++) /* the last one has no weight */
         sample[i] = svm_sample_of(SVM_LOGISTIC, target[i], i < 2 ? cost : 0);
@@ -74,11 +79,7 @@ Test(svm_guess, rows_that_cancel_stay_where_they_are)
     strads_share empty = share;
     double w[COLS + 1] = {0};
     svm_sample sample[ROWS];
-    svm_local local = {.rows = ROWS,
-                       .columns = COLS,
-                       .kernels = &linear_kernels_portable,
-                       .sample = sample,
-                       .w = w};
+    svm_local local = local_of(sample, w);
 
     empty.by_row.f64 = none;
     for (int i = 0; i < ROWS; i++)

@@ -104,7 +104,7 @@ static void take_others(logistic_state *state, const strads_block *block,
             next++;
             continue;
         }
-        state->steep[j] += drift * sqrt(state->norm[j]) / state->scale[j];
+        state->steep[j] += logistic_reach(state, j, drift);
         const double over = fmax(state->steep[j] - state->l1, 0);
         sum->steepest = fmax(sum->steepest, state->steep[j]);
         sum->excess += over * over;

@@ -40,8 +40,8 @@ static bool is_out(double norm, double s, double room, double square)
     return room > 0 && norm * square < left * left;
 }
 
-/* Keeps alive members and those that may enter; far
- * from the optimum that is all of them, and there is nothing to look at. */
+/* Keeps alive members and those that may enter; far from the optimum that is
+ * all of them, and there is nothing to look at. */
 static void screen(logistic_state *state)
 {
     const double square = state->sphere * state->sphere * (1 + 1e-8);

@@ -64,7 +64,7 @@ strads_block logistic_due(logistic_state *state)
         return all;
     for (uint32_t k = 0; k < state->n_alive; k++) {
         const uint32_t j = state->alive[k];
-        state->steep[j] += moved * sqrt(state->norm[j]) / state->scale[j];
+        state->steep[j] += logistic_reach(state, j, moved);
         state->due[n] = j;
         n += is_due(state, j);
     }

@@ -3,6 +3,7 @@
 #ifndef LOGISTIC_STATE_H
 #define LOGISTIC_STATE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -224,6 +225,14 @@ static inline bool logistic_is_intercept(const logistic_state *state,
 static inline size_t logistic_at(const logistic_state *state, uint32_t k)
 {
     return (size_t)k * state->width + state->target;
+}
+
+/* The most that |x_j' r| / s_j can change as r moves by `moved`, the root of
+ * sum (r - r0)^2 / c (logistic_due.c). */
+static inline double logistic_reach(const logistic_state *state, uint64_t j,
+                                    double moved)
+{
+    return moved * sqrt(state->norm[j]) / state->scale[j];
 }
 
 /* The best step of coordinate j alone from w, where the smooth part (L2
