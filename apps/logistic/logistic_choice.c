@@ -143,6 +143,7 @@ static void set_targets(logistic_state *state, uint32_t violators,
         state->shrink = 1;
         state->settled = LOGISTIC_SETTLED;
     }
+    state->complete = left == 0;
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
     if (left > n)
         share = 1;

@@ -110,10 +110,9 @@ static double promised_fall(const logistic_state *state)
  * has fallen by less than half of what the model promised and a shorter step
  * takes it lower: far from the minimum the model is too flat, and its whole
  * step ends high up on the other side. */
-static point search(logistic_state *state, double before)
+static point search(logistic_state *state, double before, double promised)
 {
     const double fall = find_direction(state);
-    const double promised = promised_fall(state);
     point best = try_step(state, 1);
     int left = HALVINGS_MAX;
 
@@ -128,6 +127,17 @@ static point search(logistic_state *state, double before)
         best = other;
     }
     return best;
+}
+
+/* What another model would gain, about: what this one has left, and what comes
+ * of the part of the fall that it had wrong, which squares from one to the
+ * next. Where the set is complete that ends a round without a model that only
+ * tells that there was nothing to gain. */
+static double next_fall(const logistic_set *set, double fall, double promised)
+{
+    const double amiss = promised - fall;
+
+    return fall > 0 ? set->left + amiss * amiss / fall : INFINITY;
 }
 
 static void swap(double **a, double **b)
@@ -171,7 +181,9 @@ strads_err logistic_search(strads_commit *commit)
     if (!set->open)
         return STRADS_OK; /* the policy found nothing worth a look */
     const double before = set->loss + penalties(state, 0);
-    point to = search(state, before);
+    const double promised = promised_fall(state);
+    point to = search(state, before, promised);
+    const double fall = before - to.value;
     if (to.value <= before + 1e-15 * before) {
         swap(&set->z, &set->trial);
         swap(&set->root, &set->root_trial);
@@ -184,6 +196,8 @@ strads_err logistic_search(strads_commit *commit)
     set->open = false;
     state->solved = false;
     state->enough =
-        before - to.value <= state->worth || ++state->searches >= SEARCHES_MAX;
+        fall <= state->worth ||
+        (state->complete && next_fall(set, fall, promised) <= state->worth) ||
+        ++state->searches >= SEARCHES_MAX;
     return take_step(commit, to.step);
 }
