@@ -67,6 +67,22 @@ Test(logistic_optimum, no_column_of_many_is_overlooked)
     lasso_design_free(&d);
 }
 
+/* Correlated columns: hundreds slope at 0 for what some ten explain, and a
+ * model of the first set has a visit to each of its members at least. */
+Test(logistic_optimum, of_many_that_violate_at_first_few_are_in_the_first_set)
+{
+    const strads_logistic_options options = {.lambda_ratio = .6, .l1_ratio = 1};
+    const strads_engine_options engine = {.workers = 1, .tolerance = .5};
+    lasso_design d = design_of(300, 800, 1, .97, 0);
+    linear_fit fit = logistic_design_fit(&d, &options, &engine);
+
+    cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+    cr_expect_lt(fit.updates_policy, 60, "%llu",
+                 (unsigned long long)fit.updates_policy);
+    linear_fit_free(&fit);
+    lasso_design_free(&d);
+}
+
 /* Newton's method, whose preconditioner sees some of the rows only. */
 Test(logistic_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
 {
