@@ -148,14 +148,14 @@ static void set_targets(logistic_state *state, uint32_t violators,
 {
     const uint64_t n = state->set.n, left = violators;
 
+    state->complete = left * 10 <= n;
     if (state->scans > 1 && left * 50 <= n) {
         state->shrink *= .1;
         state->settled = fmax(state->settled * .1, 1e-7);
-    } else if (state->scans > 1 && left * 10 > n) {
+    } else if (state->scans > 1 && !state->complete) {
         state->shrink = 1;
         state->settled = LOGISTIC_SETTLED;
     }
-    state->complete = left == 0;
     double share = (state->scans > 1 ? .03 : .1) * state->shrink;
     if (left > n)
         share = 1;

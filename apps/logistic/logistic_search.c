@@ -131,8 +131,8 @@ static point search(logistic_state *state, double before, double promised)
 
 /* What another model would gain, about: what this one has left, and what comes
  * of the part of the fall that it had wrong, which squares from one to the
- * next. Where the set is complete that ends a round without a model that only
- * tells that there was nothing to gain. */
+ * next. Where the set is as good as complete that ends a round without a model
+ * that only tells that there was nothing to gain. */
 static double next_fall(const logistic_set *set, double fall, double promised)
 {
     const double amiss = promised - fall;

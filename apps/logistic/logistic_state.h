@@ -201,7 +201,7 @@ typedef struct logistic_state {
     double settled; /* a model is solved when a sweep gains this share of the
                        first one */
     double worth;   /* decrease of P at which the next scan is due */
-    bool complete;  /* the last scan found no column outside that violates */
+    bool complete;  /* hardly a column outside violated at the last scan */
     bool solved;    /* the quadratic model is */
     bool enough;    /* the last search gained so little that a scan is due */
 } logistic_state;
