@@ -271,12 +271,15 @@ bool lasso_count_block(strads_commit *commit)
 /* What a block gains it takes from others: their own steps have changed, and
  * nobody has looked. So when the policy is about to rest, the gain of the pass
  * that it has made is dealt out over the members again, unless it was small
- * itself. */
+ * itself. A block of all members has no others, and passes before it are made
+ * up for. */
 void lasso_note_block(strads_commit *commit)
 {
     lasso_state *state = commit->state;
     const bool due = lasso_count_block(commit);
 
+    if (commit->block.n >= state->n_set)
+        state->gained = 0;
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
         state->left += commit->priority[k] - state->urgency[j];

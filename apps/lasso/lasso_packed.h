@@ -14,6 +14,7 @@ typedef struct lasso_packed_member {
     double curvature; /* |x_c|^2 + L2 s^2; 0: never enters */
     double l1;        /* L1 s */
     double mean;
+    double gain; /* its priority */
 } lasso_packed_member;
 
 /* Column k here is state->set[k]. */

@@ -8,8 +8,6 @@
  * step costs the entries of its column instead of a number for each member.
  */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lasso_work.h"
 
@@ -45,19 +43,21 @@ static double move(const lasso_work *b, uint32_t k, double *slope)
     return m->curvature / 2 * step * step;
 }
 
-/* Over all members; those that are to be seen again come to the front. What
- * each gains goes to gain[n], by its place before. */
-static double pass_over_all(lasso_work *b, double *gain)
+/* Over all members; those that are to be seen again come to the front. */
+static double pass_over_all(lasso_work *b)
 {
     double sum = 0, slope;
 
     b->live = 0;
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t k = b->place[i];
-        gain[i] = move(b, k, &slope);
-        sum += gain[i];
-        if (b->packed->member[k].w != 0 || slope > LIVELY)
+        lasso_packed_member *m = &b->packed->member[k];
+        m->gain = move(b, k, &slope);
+        sum += m->gain;
+        if (m->w != 0 || slope > LIVELY)
             b->place[b->live++] = k;
+        else if (b->state->path)
+            m->gain = 0;
     }
     return sum;
 }
@@ -66,8 +66,12 @@ static double pass_over_live(const lasso_work *b)
 {
     double sum = 0, slope;
 
-    for (uint32_t i = 0; i < b->live; i++)
-        sum += move(b, b->place[i], &slope);
+    for (uint32_t i = 0; i < b->live; i++) {
+        const double gain = move(b, b->place[i], &slope);
+        if (b->state->path)
+            b->packed->member[b->place[i]].gain = gain;
+        sum += gain;
+    }
     return sum;
 }
 
@@ -102,11 +106,13 @@ static uint32_t find_places(const strads_commit *commit, uint32_t *place)
     return n;
 }
 
-static void tell(strads_commit *commit, const double *gain)
+/* A member's priority is what the first pass has gained by it, so that the
+ * policy asks for another one over all; on a path, where the next scan is near
+ * and sees the few that a block has left alone, it is what the last one has. */
+static void tell(strads_commit *commit)
 {
     lasso_state *state = commit->state;
     const lasso_packed *packed = state->packed;
-    uint32_t member = 0;
 
     for (uint32_t k = 0; k < commit->block.n; k++) {
         const uint32_t j = strads_block_param(&commit->block, k);
@@ -114,7 +120,7 @@ static void tell(strads_commit *commit, const double *gain)
         commit->priority[k] = 0;
         if (!at)
             continue;
-        commit->priority[k] = gain[member++];
+        commit->priority[k] = packed->member[at - 1].gain;
         commit->change[k] = packed->member[at - 1].w - commit->value[k];
         state->intercept -= state->mean[j] * commit->change[k];
     }
@@ -126,20 +132,16 @@ strads_err lasso_packed_solve(strads_commit *commit)
     lasso_work b = {.state = state,
                     .packed = state->packed,
                     .place = state->candidate}; /* free between scans */
-    double *gain = malloc((commit->block.n + 1) * sizeof(*gain));
     strads_err err = STRADS_OK;
 
-    if (!gain)
-        return lasso_no_memory(commit->block.n);
     b.n = b.live = find_places(commit, b.place);
     if (state->ahead.due)
         err = lasso_go_ahead(&b);
-    if (!err && pass_over_all(&b, gain) > state->rest)
+    if (!err && pass_over_all(&b) > state->rest)
         err = descend(&b, state->rest);
-    if (!err) {
-        tell(commit, gain);
-        lasso_note_block(commit);
-    }
-    free(gain);
-    return err;
+    if (err)
+        return err;
+    tell(commit);
+    lasso_note_block(commit);
+    return STRADS_OK;
 }
