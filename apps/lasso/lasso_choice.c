@@ -40,6 +40,8 @@ void lasso_join(lasso_state *state, uint32_t j)
 {
     state->set[state->n_set++] = j;
     state->in_set[j] = true;
+    if (state->base)
+        state->base[j] = INFINITY;
 }
 
 /* Whether a column at 0 would move. */

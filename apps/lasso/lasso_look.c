@@ -2,12 +2,14 @@
  *
  *     |x_c'r_c - x_c'r0_c| <= |x_c| |r - r0|,
  *
- * so a column whose slope at r0, the last scan of all columns, was well below
- * L1 still is, until r has gone far (Gap-safe rules look at it from the dual;
- * Johnson and Guestrin, ICML 2015, keep the same kind of bound). Workers keep
- * r0 and tell how far r has gone; the coordinator, which has the slopes there,
- * lists the columns that are not safe. The certificate takes the steepest of
- * the bounds for those that are: it holds as it would after a scan of all. */
+ * so a column whose slope was well below L1 when it was looked at last still
+ * is, until r has gone far (Gap-safe rules look at it from the dual; Johnson
+ * and Guestrin, ICML 2015, keep the same kind of bound). Workers keep the r0 of
+ * the last scan or look and tell how far r has gone from there; the
+ * coordinator adds these ways up since the last scan of all, knows each
+ * column's slope and the way at its own last look, and lists the columns that
+ * are not safe. The certificate takes the steepest of the bounds for those that
+ * are: it holds as it would after a scan of all. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,7 @@ strads_err lasso_update_drift(strads_task *task)
 
 strads_err lasso_update_look(strads_task *task)
 {
-    const lasso_local *local = task->local;
+    lasso_local *local = task->local;
     const uint32_t n = task->block.n;
 
     for (uint32_t k = 0; k < n; k++) {
@@ -57,6 +59,7 @@ strads_err lasso_update_look(strads_task *task)
             task->partial[k] = local->kernels->dot(&x, local->residual);
     }
     lasso_end_scan(local, local->residual, task->partial + n);
+    lasso_keep_reference(local, local->residual);
     return STRADS_OK;
 }
 
@@ -87,27 +90,58 @@ void lasso_look_end(lasso_state *state)
     free(state->look);
 }
 
+/* Column j was looked at when r had gone state->way: `product` is X'r there.
+ * Members are looked at always. */
+static void note_column(lasso_state *state, uint32_t j, double product,
+                        double sum)
+{
+    const double slope = product - state->mean[j] * sum;
+    const double steep = state->options.positive ? slope : fabs(slope);
+
+    state->base[j] = state->norm[j] > 0 ? steep / lasso_scale(state, j) -
+                                              state->root[j] * state->way
+                                        : 0;
+    if (state->in_set[j])
+        state->base[j] = INFINITY;
+}
+
+static void note_look(const strads_commit *commit)
+{
+    lasso_state *state = commit->state;
+    const double sum = commit->partial[commit->block.n + 2];
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint32_t j = commit->block.param[k];
+        state->w[j] = commit->value[k];
+        note_column(state, j, commit->partial[k], sum);
+    }
+}
+
+static void note_roots(lasso_state *state)
+{
+    for (uint64_t j = 0; j < state->columns; j++)
+        state->root[j] = sqrt(state->norm[j]) / lasso_scale(state, j);
+    state->has_base = true;
+}
+
 void lasso_note_scan(const strads_commit *commit)
 {
     lasso_state *state = commit->state;
-    const uint64_t p = state->columns;
+    const uint32_t p = (uint32_t)state->columns;
 
     state->looked = commit->phase == LASSO_LOOK;
     if (!state->base)
         return;
     if (state->looked) {
-        for (uint32_t k = 0; k < commit->block.n; k++)
-            state->w[commit->block.param[k]] = commit->value[k];
+        note_look(commit);
         return;
     }
+    if (!state->has_base)
+        note_roots(state);
+    state->way = 0;
     memcpy(state->w, commit->value, p * sizeof(*state->w));
-    const double sum = commit->partial[p + 2];
-    for (uint64_t j = 0; j < p; j++) {
-        const bool counts = state->norm[j] > 0;
-        state->root[j] = sqrt(state->norm[j]);
-        state->base[j] = counts ? commit->partial[j] - state->mean[j] * sum : 0;
-    }
-    state->has_base = true;
+    for (uint32_t j = 0; j < p; j++)
+        note_column(state, j, commit->partial[j], commit->partial[p + 2]);
 }
 
 const double *lasso_w(const strads_commit *commit)
@@ -121,7 +155,7 @@ strads_err lasso_aggregate_drift(strads_commit *commit)
 {
     lasso_state *state = commit->state;
 
-    state->drift = sqrt(commit->partial[0]) + ROUNDING * sqrt(state->squares);
+    state->way += sqrt(commit->partial[0]) + ROUNDING * sqrt(state->squares);
     return STRADS_OK;
 }
 
@@ -133,18 +167,16 @@ bool lasso_may_look(const lasso_state *state)
 bool lasso_choose_look(lasso_state *state)
 {
     const double level = state->path ? lasso_path_level(state) : state->l1;
-    const bool positive = state->options.positive;
+    const double way = state->way;
     double unseen = 0;
     uint32_t n = 0;
 
     for (uint32_t j = 0; j < state->columns; j++) {
-        const double base = positive ? state->base[j] : fabs(state->base[j]);
-        const double bound = base + state->root[j] * state->drift;
-        const double steep = state->scale ? bound / state->scale[j] : bound;
-        const bool safe = !state->in_set[j] && steep <= level;
+        const double bound = state->base[j] + state->root[j] * way;
+        const double safe = bound <= level ? bound : 0;
         state->look[n] = j;
-        n += !safe;
-        unseen = safe && steep > unseen ? steep : unseen;
+        n += !(bound <= level);
+        unseen = safe > unseen ? safe : unseen;
     }
     state->unseen = unseen;
     state->n_look = n;

@@ -51,7 +51,7 @@ typedef struct lasso_local {
     double shift;     /* that mean */
     double *root;     /* [rows] sqrt c_i; NULL: all 1 */
     strads_share weighted; /* with root: the share, its rows times it */
-    double *reference;     /* [rows] the residual at the last scan of all */
+    double *reference;     /* [rows] the residual at the last scan or look */
     bool refers;           /* there was one */
     double *pending;       /* [columns] told and not yet in the residual */
     uint32_t *touched;     /* the n_touched columns where it may not be 0 */
@@ -163,15 +163,17 @@ typedef struct lasso_state {
     bool *in_set;
     uint32_t n_set;
 
-    /* What the last scan of all columns says of those that a look leaves out
+    /* What scans and looks say of the columns that the next look leaves out
      * (lasso_look.c). */
-    double *base;   /* [columns] X_c'r_c there; NULL: no looks at a few */
-    double *root;   /* [columns] their norms, |x_c| */
+    double *base;   /* [columns] steepness by scale at a column's last look,
+                       less root x the way until then; members: INFINITY;
+                       NULL: no looks at a few */
+    double *root;   /* [columns] |x_c| by scale */
     double *w;      /* [columns] the committed w, as looks go */
     uint32_t *look; /* [n_look] the columns that a look is at */
     uint32_t n_look;
     bool has_base, looked; /* looked: the scan at hand is a look */
-    double drift;          /* how far r has gone from there */
+    double way;            /* that r has gone since the last scan of all */
     double unseen;         /* the most that any other column's slope may be */
 
     double squares;      /* |r_c|^2 at the last scan */
@@ -249,9 +251,9 @@ double lasso_steepest(const double *slope, uint64_t n);
 /* Looks have ids from here on, one each. */
 #define LASSO_LOOK_ID (UINT64_C(1) << 62)
 
-/* lasso_look.c: who needs no look. A worker's part: after a scan of all with
- * the residual r; how far r has gone since; X'r of a block's columns, r'r, y'r
- * and sum r. */
+/* lasso_look.c: who needs no look. A worker's part: after a scan with the
+ * residual r; how far r has gone since; X'r of a block's columns, r'r, y'r and
+ * sum r. */
 void lasso_keep_reference(lasso_local *local, const double *r);
 strads_err lasso_update_drift(strads_task *task);
 strads_err lasso_update_look(strads_task *task);
