@@ -90,6 +90,8 @@ strads_err svm_shape(const svm_problem *problem, const strads_data *data,
 strads_range svm_owned(const void *config, const strads_data *data,
                        const strads_shape *shape, uint32_t partition);
 double svm_weight(const void *config, const strads_data *data, uint32_t j);
+/* The entries of all rows of group i. */
+double svm_group_entries(const svm_state *state, uint64_t i);
 strads_err svm_begin(const svm_problem *problem, const strads_data *data,
                      const strads_shape *shape, void **out);
 void svm_end(void *begun);

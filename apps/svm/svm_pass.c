@@ -282,6 +282,7 @@ static void wake(svm_state *state, svm_pool *pool)
     pool->awake = pool->end - pool->begin;
     for (uint64_t k = 0; k < pool->awake; k++) {
         awake[k] = (uint32_t)(pool->begin + k);
+        state->entries[awake[k]] = svm_group_entries(state, awake[k]);
         state->urgency[awake[k]] = fmax(state->urgency[awake[k]], AWAKE);
     }
 }

@@ -196,6 +196,11 @@ double svm_weight(const void *config, const strads_data *data, uint32_t j)
     return 1;
 }
 
+double svm_group_entries(const svm_state *state, uint64_t i)
+{
+    return svm_weight(NULL, state->data, (uint32_t)(state->columns + 1 + i));
+}
+
 static void take_blocks(svm_state *state, const strads_data *data,
                         const strads_shape *shape)
 {

@@ -26,11 +26,8 @@ void svm_open_problem(svm_local *local, const strads_task *task)
 
 void svm_begin_problem(svm_state *state)
 {
-    const uint64_t first = state->columns + 1;
-
     for (uint64_t i = 0; i < state->groups; i++)
-        state->entries[i] =
-            svm_weight(NULL, state->data, (uint32_t)(first + i));
+        state->entries[i] = svm_group_entries(state, i);
     for (uint32_t g = 0; g < state->pools; g++)
         state->pool[g].worst = INFINITY;
     state->surveyed = state->scan_due = state->rested = state->stalled = false;
