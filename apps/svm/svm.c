@@ -41,14 +41,19 @@ static strads_err dispatch_none(strads_turn *turn, const svm_state *state,
     return strads_turn_dispatch(turn, phase, 1, &none);
 }
 
-/* A phase of all coefficients, whose id says which problem begins. */
+/* A phase of all coefficients, whose id says which problem begins. While none
+ * has been committed, by a start or another problem, all are 0: then of that of
+ * the bias alone, to which a start's intercept may go. */
 static strads_err dispatch_survey(strads_turn *turn, const svm_state *state)
 {
-    const strads_block all = {.id = svm_survey_id(state->partitions,
-                                                  state->target),
-                              .n = (uint32_t)state->columns + 1};
+    const bool blank = strads_store_version(turn->store, 0) == 0;
+    const uint32_t bias = (uint32_t)state->columns;
+    const strads_block told = {.id = svm_survey_id(state->partitions,
+                                                   state->target),
+                               .first = blank ? bias : 0,
+                               .n = blank ? 1 : bias + 1};
 
-    return strads_turn_dispatch(turn, SVM_SURVEY, 1, &all);
+    return strads_turn_dispatch(turn, SVM_SURVEY, 1, &told);
 }
 
 /* Whether what comes next looks at the w of all. */

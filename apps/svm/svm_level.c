@@ -78,14 +78,15 @@ double svm_level_bias(const svm_problem *problem, const svm_survey *survey,
     return bend > 0 ? sqrt(BIAS_SHARE * bend) : 1;
 }
 
-/* Numbers are counted from their mean at first. */
+/* Numbers are counted from their mean at first. The block ends with the bias's
+ * coefficient. */
 void svm_level_begin(strads_commit *commit, const svm_survey *survey)
 {
     svm_state *state = commit->state;
     const strads_svm_options *o = &state->problem.options;
     const double *start = o->start_intercept;
     const bool classifies = svm_loss_classifies(state->problem.loss);
-    const size_t at = svm_place(state, state->columns);
+    const size_t at = svm_place(state, commit->block.n - 1);
     double level = 0;
 
     if (o->intercept && start)

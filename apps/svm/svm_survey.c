@@ -56,8 +56,8 @@ static bool has_start(const strads_commit *commit)
 {
     const svm_state *state = commit->state;
 
-    for (uint64_t j = 0; j <= state->columns; j++) {
-        const size_t at = svm_place(state, j);
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const size_t at = svm_place(state, k);
         if (commit->value[at] + commit->change[at] != 0)
             return true;
     }

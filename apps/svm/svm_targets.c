@@ -14,8 +14,9 @@ void svm_open_problem(svm_local *local, const strads_task *task)
 {
     local->target =
         (uint32_t)(task->block.id - svm_survey_id(task->shape->partitions, 0));
-    for (uint64_t j = 0; j <= local->columns; j++)
-        local->base[j] = task->value[svm_at(local, j)];
+    memset(local->base, 0, (local->columns + 1) * sizeof(double));
+    for (uint32_t k = 0; k < task->block.n; k++)
+        local->base[task->block.first + k] = task->value[svm_at(local, k)];
     local->based = local->behind = true;
     local->moved = 0; /* what w has is another problem's */
     memset(local->anchor, 0, local->rows * sizeof(double));
