@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "engine/base/spare_memory.h"
 #include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
@@ -15,7 +16,7 @@ static void queued_free(sti_queued *q)
 {
     if (q->sent != NULL)
         q->sent(q->sent_arg);
-    free(q->own);
+    sti_spare_give(q->own, q->own_room);
     free(q);
 }
 
@@ -60,7 +61,7 @@ static strads_err own(sti_queued *q)
     size_t left = 0;
     for (unsigned i = 0; i < q->iov_count; i++)
         left += q->iov[i].iov_len;
-    unsigned char *to = malloc(left);
+    unsigned char *to = sti_spare_take(left, &q->own_room);
     q->own = to;
     for (unsigned i = 0; to != NULL && i < q->iov_count; i++) {
         memcpy(to, q->iov[i].iov_base, q->iov[i].iov_len);
@@ -389,7 +390,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
         err = enqueue(conn, q, frame, held, &start);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
-        free(q->own);
+        sti_spare_give(q->own, q->own_room);
         free(q);
         return err;
     }

@@ -48,6 +48,7 @@ typedef struct sti_queued {
     void *sent_arg;
     bool lent;          /* what `iov` says may change when its sender returns */
     unsigned char *own; /* a copy of what was left of it then, or NULL */
+    size_t own_room;
     unsigned char bytes[]; /* the header, and the payload where it is copied */
 } sti_queued;
 
