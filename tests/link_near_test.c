@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,4 +277,25 @@ Test(link_near, who_was_dialled_may_not_take_an_offer_that_nobody_made)
     (void)close(fd);
     (void)close(door);
     (void)link_node_close(&dials);
+}
+
+/* ---- sockets ----------------------------------------------------------- */
+
+Test(link_near, a_link_within_one_machine_is_not_paced)
+{
+    open_two(NULL, NULL, NULL);
+    const link_node *ends[] = {&listens, &dials};
+    const sti_link links[] = {listens.links[1], link_of_dials};
+    for (int k = 0; k < 2; k++) {
+        char how[16] = "";
+        socklen_t size = sizeof how;
+        sti_conn *conn = sti_conn_acquire(ends[k]->net, links[k]);
+        cr_assert_not_null(conn);
+        cr_assert_eq(getsockopt(conn->fd, IPPROTO_TCP, TCP_CONGESTION, how,
+                                &size),
+                     0);
+        cr_expect_str_eq(how, "reno");
+        sti_conn_release(conn);
+    }
+    close_two();
 }

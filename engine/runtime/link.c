@@ -92,6 +92,8 @@ static strads_err conn_alloc(sti_net *net, int fd, const char *where,
     tell_where(conn, where);
     sti_conn_look_near(conn);
     sti_socket_no_delay(fd);
+    if (sti_socket_is_local(fd))
+        sti_socket_no_pacing(fd);
     *out = conn;
     return STRADS_OK;
 }

@@ -193,6 +193,15 @@ void sti_socket_no_delay(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/* No network is between the ends, and none to be spared: reno, which every
+ * kernel has, sends as fast as the peer takes it, where bbr would measure first
+ * and then wait for timers. Refused by ipc. */
+void sti_socket_no_pacing(int fd)
+{
+    static const char reno[] = "reno";
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
+}
+
 void sti_socket_peer(int fd, char host[64], unsigned *port)
 {
     struct sockaddr_storage at = {0};

@@ -257,6 +257,7 @@ int sti_socket_dial(const sti_url *url, unsigned ms, int *fd);
 int sti_socket_listen(sti_url *url, int *fd);
 
 void sti_socket_no_delay(int fd);
+void sti_socket_no_pacing(int fd);
 
 /* The peer's address as text; "" over ipc. Its process there; 0: not known. */
 void sti_socket_peer(int fd, char host[64], unsigned *port);
