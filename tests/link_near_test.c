@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +278,49 @@ Test(link_near, who_was_dialled_may_not_take_an_offer_that_nobody_made)
     (void)close(fd);
     (void)close(door);
     (void)link_node_close(&dials);
+}
+
+/* ---- what is held back ------------------------------------------------- */
+
+/* Asks for an echo, and begins a large frame behind that. */
+static int ask_and_begin(uint64_t machine, const char *zeros)
+{
+    const sti_part part = {zeros, LARGE};
+    sti_header echo = raw_header(KIND_ECHO, 5, 0);
+    sti_header large = raw_header(KIND_DATA, 5, LARGE);
+    unsigned char bytes[2 * STI_HEADER_BYTES];
+    echo.tag = 5;
+    large.near = machine == MACHINE;
+    large.checksum = large.near ? 0 : sti_frame_checksum(&part, 1);
+    sti_frame_encode_header(&echo, bytes);
+    sti_frame_encode_header(&large, bytes + STI_HEADER_BYTES);
+    link_node_open(&listens, 0, NULL, &on_machine);
+    const int fd = raw_join(machine);
+    raw_write(fd, bytes, sizeof bytes);
+    return fd;
+}
+
+static void finish(int fd)
+{
+    link_node_wait(&listens, &listens.received, 1);
+    (void)close(fd);
+    cr_expect_eq(link_node_close(&listens), STRADS_OK);
+}
+
+Test(link_near, an_answer_waits_for_the_rest_of_a_frame_within_one_machine_only)
+{
+    static const char zeros[LARGE];
+    int fd = ask_and_begin(MACHINE, zeros);
+    struct pollfd answer = {.fd = fd, .events = POLLIN};
+    cr_expect_eq(poll(&answer, 1, 100), 0);
+    raw_write(fd, zeros, LARGE);
+    raw_wait_frame(fd);
+    finish(fd);
+
+    fd = ask_and_begin(MACHINE + 1, zeros);
+    raw_wait_frame(fd);
+    raw_write(fd, zeros, LARGE);
+    finish(fd);
 }
 
 /* ---- sockets ----------------------------------------------------------- */

@@ -179,7 +179,7 @@ static const strads_option loops[] = {
      FIELD(window),
      .metavar = "N",
      .rare = true,
-     .help = "a node's pushes on their way to a shard (default: 1 MB)",
+     .help = "a node's pushes on their way to a shard (default: 2 MB)",
      .min = 1,
      .max = 64},
     {.name = "cache-bytes",

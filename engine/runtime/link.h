@@ -17,7 +17,8 @@
  * concurrently. While `received` runs nothing more is read from that link,
  * which is how a slow receiver holds a fast sender back: it may work, but wait
  * for nothing that depends on what else comes. What it sends on that link in
- * small frames leaves when nothing more has come yet, 256 KB later at most.
+ * small frames leaves when nothing more has come yet (within one machine: but
+ * for the rest of a frame that has begun to), 512 KB later at most.
  *
  * A link is named by a number that is never used twice; a call on one that is
  * gone returns STRADS_EPEER, so that no caller has to win a race. */

@@ -14,7 +14,7 @@
 #include "engine/runtime/link_state.h"
 
 /* So much may be received while answers are held back. */
-enum { HELD_BYTES = 1 << 18 };
+enum { HELD_BYTES = 1 << 19 };
 
 /* The connection that this thread reads. */
 static _Thread_local const sti_conn *reads;
@@ -72,14 +72,22 @@ static ssize_t receive_some(sti_conn *conn, bool may_wait)
     return receive_here(conn, may_wait);
 }
 
+/* Is the peer about to write the rest of a frame? On a way as short as within
+ * one machine that is soon there. */
+static bool more_is_near(const sti_conn *conn)
+{
+    return conn->frame != NULL &&
+           atomic_load_explicit(&conn->near, memory_order_relaxed);
+}
+
 /* Waits for bytes. What is held back leaves first, unless there are some
- * already: one call of the kernel, and one of the peer's, for several answers.
- */
+ * already, or soon: one call of the kernel, and one of the peer's, for several
+ * answers. */
 static ssize_t receive(sti_conn *conn)
 {
     ssize_t n = -1;
     if (conn->holds && conn->held_bytes < HELD_BYTES) {
-        n = receive_some(conn, false);
+        n = receive_some(conn, more_is_near(conn));
         if (!is_dry(n)) {
             conn->held_bytes += n > 0 ? (uint64_t)n : 0;
             return n;

@@ -7,11 +7,11 @@
 #include "engine/role/message.h"
 
 /* What may be unacknowledged: with so many pushes, or bytes, who pushes waits,
- * so that a slow shard slows a run instead of growing it. STI_PUSH_BYTES fit
- * the caches of processors, and what travels on a short way: no more of them
- * are under way unless more pushes are asked for. */
+ * so that a slow shard slows a run instead of growing it. STI_PUSH_BYTES, eight
+ * pieces with their heads, fit the caches of processors, and what travels on a
+ * short way: no more of them are under way unless more pushes are asked for. */
 enum { STI_PUSHES_MAX = 64 };
-#define STI_PUSH_BYTES (UINT64_C(1) << 20)
+#define STI_PUSH_BYTES ((UINT64_C(2) << 20) + (UINT64_C(1) << 16))
 #define STI_PUSH_BYTES_MAX (UINT64_C(256) << 20)
 
 /* Zeroed but for the addresses and limits: nothing was pushed. Pushes

@@ -224,8 +224,8 @@ void sti_client_attach(sti_client *client, uint32_t shard, uint64_t now,
     sti_client_time(client, now, out);
 }
 
-/* C3 SETTLE, and room in the window for those who wait for it: half of it, so
- * that they are not woken for each push. */
+/* C3 SETTLE, and room in the window for those who wait for it: a quarter of it,
+ * so that they are not woken for each push. */
 static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
                    uint64_t now, sti_effects *out)
 {
@@ -240,7 +240,7 @@ static void settle(sti_client *client, uint32_t shard, const sti_msg *msg,
             sti_effect_wake(out, client->first_worker + w);
         client->workers[w].wants_rows = false;
     }
-    if (!sti_stream_has_room(stream, stream->max_bytes / 2))
+    if (!sti_stream_has_room(stream, stream->max_bytes / 4))
         return;
     for (uint32_t w = 0; w < client->n_workers; w++) {
         if (client->workers[w].wants_window)
