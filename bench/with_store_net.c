@@ -218,10 +218,8 @@ static strads_err time_pull(strads_session *s, int size, float *values,
     strads_err err = STRADS_OK;
     stretch spell = begin_stretch(shard_pid);
     for (int k = 0; !err && k < turns(size); k++) {
-        err = strads_session_clock(s);
-        if (!err)
-            err =
-                strads_session_read_rows(s, 1, rows_of[size], rows, 0, values);
+        err =
+            strads_session_clock_and_read(s, 1, rows_of[size], rows, 0, values);
     }
     *out = end_stretch(&spell, size);
     return err;

@@ -117,6 +117,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
         return err;
     }
     t->parcel.object = sti_object_keep(msg->object);
+    t->parcel.followed = msg->followed;
     t->parcel.header = (sti_header){
         .kind = kind_of(msg),
         .from = mesh->node,

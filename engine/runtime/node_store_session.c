@@ -41,10 +41,9 @@ static bool try_again(waiting *w, bool wait, strads_err *err)
     return !*err;
 }
 
-static void end_call(waiting *w, strads_session *session)
+/* It has waited until now, if at all. */
+static void note_waited(waiting *w, strads_session *session, uint64_t parked)
 {
-    uint64_t parked = w->waiter->parked_ns;
-    sti_store_end_unlock(w->end, true);
     if (!w->begin_ns)
         return;
     const sti_node_store *store = w->end->store;
@@ -53,6 +52,14 @@ static void end_call(waiting *w, strads_session *session)
     sti_session_waited(session, store->started_ns + w->begin_ns,
                        store->started_ns + now,
                        parked < waited ? parked : waited);
+    w->begin_ns = 0;
+}
+
+static void end_call(waiting *w, strads_session *session)
+{
+    uint64_t parked = w->waiter->parked_ns;
+    sti_store_end_unlock(w->end, true);
+    note_waited(w, session, parked);
 }
 
 /* ---- the calls --------------------------------------------------------- */
@@ -80,11 +87,10 @@ static const sti_change_count *changes_of(const void *behind, uint32_t table)
     return sti_client_changes(((const sti_store_end *)behind)->client);
 }
 
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
+static strads_err try_to_read(waiting *w, strads_session *session,
+                              const sti_session_read *read)
 {
-    waiting w = begin_call(session);
-    sti_node_store *store = w.end->store;
+    sti_node_store *store = w->end->store;
     const sti_client_read call = {.worker = session->worker,
                                   .table = read->table,
                                   .n = read->n,
@@ -95,18 +101,44 @@ static strads_err read_rows(strads_session *session,
     strads_err err = sti_node_store_failure(store);
     bool wait =
         !err && (call.exact ||
-                 !sti_client_read_cached(w.end->client, &call, read->out));
+                 !sti_client_read_cached(w->end->client, &call, read->out));
     while (!err && wait) {
         sti_client_read now = call;
         now.now = sti_node_store_now(store);
-        err = sti_client_read_rows(w.end->client, &now, read->out,
-                                   read->snapshot, &wait, &w.end->effects);
-        wait = try_again(&w, wait, &err);
+        err = sti_client_read_rows(w->end->client, &now, read->out,
+                                   read->snapshot, &wait, &w->end->effects);
+        wait = try_again(w, wait, &err);
     }
     if (err)
-        sti_client_forget(w.end->client, session->worker);
-    sti_store_end_leave_berth(w.end);
+        sti_client_forget(w->end->client, session->worker);
+    sti_store_end_leave_berth(w->end);
+    return err;
+}
+
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    waiting w = begin_call(session);
+    strads_err err = try_to_read(&w, session, read);
     end_call(&w, session);
+    return err;
+}
+
+/* What is sent last is left for the caller to carry out. */
+static strads_err try_to_push(waiting *w, strads_session *session,
+                              sti_push_end ending, uint64_t clock)
+{
+    sti_node_store *store = w->end->store;
+    strads_err err = sti_node_store_failure(store);
+    if (!err && ending == STI_PUSH_CLOCK)
+        sti_client_skip(w->end->client, session->worker, clock);
+    bool wait = !err;
+    while (!err && wait) {
+        err = sti_client_push(w->end->client, session->worker, ending,
+                              session->pending, sti_node_store_now(store),
+                              &wait, &w->end->effects);
+        wait = !err && wait && try_again(w, wait, &err);
+    }
     return err;
 }
 
@@ -114,17 +146,8 @@ static strads_err push(strads_session *session, sti_push_end ending,
                        uint64_t clock)
 {
     waiting w = begin_call(session);
-    sti_node_store *store = w.end->store;
-    strads_err err = sti_node_store_failure(store);
-    if (!err && ending == STI_PUSH_CLOCK)
-        sti_client_skip(w.end->client, session->worker, clock);
-    bool wait = !err;
-    while (!err && wait) {
-        err = sti_client_push(w.end->client, session->worker, ending,
-                              session->pending, sti_node_store_now(store),
-                              &wait, &w.end->effects);
-        wait = try_again(&w, wait, &err);
-    }
+    strads_err err = try_to_push(&w, session, ending, clock);
+    sti_store_end_carry_out(w.end, true);
     end_call(&w, session);
     return err;
 }
@@ -155,6 +178,22 @@ static strads_err advance(strads_session *session, uint64_t clock)
 {
     strads_err err = clock > session->clock + 1 ? flush(session) : STRADS_OK;
     return err ? err : push(session, STI_PUSH_CLOCK, clock);
+}
+
+static strads_err advance_and_read(strads_session *session,
+                                   const sti_session_read *read)
+{
+    const uint64_t clock = session->clock + 1;
+    waiting w = begin_call(session);
+    strads_err err = try_to_push(&w, session, STI_PUSH_CLOCK, clock);
+    if (!err) {
+        note_waited(&w, session, w.waiter->parked_ns);
+        sti_session_passed(session, clock);
+        err = try_to_read(&w, session, read);
+    }
+    sti_store_end_carry_out(w.end, true);
+    end_call(&w, session);
+    return err;
 }
 
 static strads_err barrier(strads_session *session)
@@ -205,6 +244,7 @@ static const sti_session_ops spread = {
     .push_early = push_early,
     .flush = flush,
     .advance = advance,
+    .advance_and_read = advance_and_read,
     .barrier = barrier,
     .reclaim = reclaim,
     .leave = leave,

@@ -65,6 +65,7 @@ static strads_err send(sti_outbox *box, sti_parcel *parcel)
         .part_count = 2,
         .sent = lent ? NULL : was_written,
         .sent_arg = parcel,
+        .lazy = parcel->followed && parcel->size <= STI_SEND_COPY_MAX,
     };
     if (!box->link)
         return STRADS_OK;

@@ -34,6 +34,7 @@ typedef struct sti_parcel {
      * and over a later link this goes instead of all of it. Otherwise empty. */
     sti_writer instead;
     uint16_t instead_kind; /* .. with that in its header */
+    bool followed; /* it need not leave before the next one, which comes soon */
     uint64_t size; /* set by the outbox: header and payload, as it came */
     /* The transport has done with it: written, or its link was lost. Once for
      * each time that it was sent. May be NULL. */

@@ -175,13 +175,20 @@ strads_err sti_session_find_pending(strads_session *session, uint32_t table,
 
 /* ---- reading ----------------------------------------------------------- */
 
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
+static strads_err check_rows(strads_session *session,
+                             const sti_session_read *read)
 {
     sti_pending *pending;
     strads_err err = sti_session_find_pending(session, read->table, &pending);
     for (uint32_t k = 0; !err && k < read->n; k++)
         err = sti_spec_check_row(pending->spec, read->rows[k]);
+    return err;
+}
+
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    strads_err err = check_rows(session, read);
     return err ? err : session->ops->read(session, read);
 }
 
@@ -356,6 +363,23 @@ strads_err strads_session_flush(strads_session *session)
     return session->ops->flush(session);
 }
 
+void sti_session_passed(strads_session *session, uint64_t clock)
+{
+    for (uint32_t t = 0; t < session->n_pending; t++)
+        sti_pending_clock(&session->pending[t]);
+    end_clock_span(session);
+    session->clock = clock;
+}
+
+static strads_err check_cut_off(const strads_session *session)
+{
+    if (!session->cut_off || !session->cut_off(session->cut_off_arg))
+        return STRADS_OK;
+    return strads_fail(STRADS_ECANCELED,
+                       "the run has ended: a loop is to ask for that once a "
+                       "clock (strads_loop_ends), and to return");
+}
+
 strads_err strads_session_clock(strads_session *session)
 {
     return strads_session_advance(session, session->clock + 1);
@@ -365,18 +389,37 @@ strads_err strads_session_advance(strads_session *session, uint64_t clock)
 {
     if (clock <= session->clock)
         return strads_session_flush(session);
-    if (session->cut_off && session->cut_off(session->cut_off_arg))
-        return strads_fail(STRADS_ECANCELED,
-                           "the run has ended: a loop is to ask for that once "
-                           "a clock (strads_loop_ends), and to return");
-    strads_err err = session->ops->advance(session, clock);
-    if (err)
-        return err;
-    for (uint32_t t = 0; t < session->n_pending; t++)
-        sti_pending_clock(&session->pending[t]);
-    end_clock_span(session);
-    session->clock = clock;
-    return STRADS_OK;
+    strads_err err = check_cut_off(session);
+    if (!err)
+        err = session->ops->advance(session, clock);
+    if (!err)
+        sti_session_passed(session, clock);
+    return err;
+}
+
+static strads_err clock_and_read(strads_session *session,
+                                 const sti_session_read *read)
+{
+    strads_err err = check_rows(session, read);
+    if (!err && session->ops->advance_and_read) {
+        err = check_cut_off(session);
+        return err ? err : session->ops->advance_and_read(session, read);
+    }
+    if (!err)
+        err = strads_session_clock(session);
+    return err ? err : session->ops->read(session, read);
+}
+
+strads_err strads_session_clock_and_read(strads_session *session,
+                                         uint32_t table, uint32_t n,
+                                         const uint32_t *rows,
+                                         uint32_t staleness, void *out)
+{
+    return clock_and_read(session, &(sti_session_read){.table = table,
+                                                       .n = n,
+                                                       .rows = rows,
+                                                       .staleness = staleness,
+                                                       .out = out});
 }
 
 strads_err strads_session_barrier(strads_session *session)

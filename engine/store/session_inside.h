@@ -51,6 +51,10 @@ typedef struct sti_session_ops {
     strads_err (*flush)(strads_session *session);
     /* The same, and the clocks below `clock`, which are the next ones, end. */
     strads_err (*advance)(strads_session *session, uint64_t clock);
+    /* The clock ends, which sti_session_passed is told, and a read is of the
+     * next one: what the two send leaves together. NULL: advance, then read. */
+    strads_err (*advance_and_read)(strads_session *session,
+                                   const sti_session_read *read);
     /* All others have reached this session's clock, or have left. */
     strads_err (*barrier)(strads_session *session);
     /* No push refers to rows that the session has lent, also when it fails.
@@ -104,6 +108,9 @@ void sti_session_traced(strads_session *session,
  * the network. */
 void sti_session_waited(strads_session *session, uint64_t begin_ns,
                         uint64_t end_ns, uint64_t parked_ns);
+
+/* Its clocks below `clock` have ended. */
+void sti_session_passed(strads_session *session, uint64_t clock);
 
 /* Its entry in session->pending. STRADS_EINVAL: no such table.
  * STRADS_ENOMEM. */

@@ -270,6 +270,19 @@ STRADS_API strads_err strads_session_flush(strads_session *session);
  * not ask whether the run has ended (strads_loop_ends), when it has. */
 STRADS_API strads_err strads_session_clock(strads_session *session);
 
+/* Ends this worker's clock and reads n rows, rows[n], into out[n x cols] as of
+ * the new one: strads_session_clock and then strads_session_read_rows, to the
+ * same values and no later for the others. Over nodes each shard is told of the
+ * clock and asked for rows in one message, where it would be woken for each of
+ * two. Rows that are not there are found before the clock ends, as
+ * STRADS_EINVAL; other errors as of these two: strads_session_now says whether
+ * the clock has ended. Blocks as both do. */
+STRADS_API strads_err strads_session_clock_and_read(strads_session *session,
+                                                    uint32_t table, uint32_t n,
+                                                    const uint32_t *rows,
+                                                    uint32_t staleness,
+                                                    void *out);
+
 /* The same for all clocks below `clock` at once: a worker that has no more to
  * do meets the others there. Clocks never go back: at `clock` or beyond it only
  * flushes. */
