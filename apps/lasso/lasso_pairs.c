@@ -137,31 +137,92 @@ static uint64_t entries_of(const strads_task *task, const strads_block *block)
     return entries;
 }
 
-/* Adds the products of a row's n entries with those of them from place `tail`
- * on, up to each one's own: the lines of a partial of m columns. Many entries
- * are spread out on `line`, which is 0 before and after. */
+/* A row's entries by place; the products of those from place `tail` on are
+ * lines of a partial of m columns. */
+typedef struct one_row {
+    const uint32_t *place;
+    const double *value;
+    double *partial;
+    uint32_t n, m, tail;
+} one_row;
+
+static double *line_of(const one_row *row, uint32_t k)
+{
+    return row->partial + (size_t)(row->place[k] - row->tail) * row->m;
+}
+
+/* Entry k with all up to it. */
+static void add_entry(const one_row *row, uint32_t k)
+{
+    double *line = line_of(row, k);
+
+    for (uint32_t l = 0; l <= k; l++)
+        line[row->place[l]] += row->value[k] * row->value[l];
+}
+
+/* Entry k and the three before it, with all up to k: rows are short, and what
+ * costs is to leave a loop. What gets above the diagonal is written over in the
+ * end. */
+static void add_four(const one_row *row, uint32_t k)
+{
+    double *line[4], value[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        line[i] = line_of(row, k - i);
+        value[i] = row->value[k - i];
+    }
+    for (uint32_t l = 0; l <= k; l++) {
+        const uint32_t at = row->place[l];
+        const double v = row->value[l];
+        for (uint32_t i = 0; i < 4; i++)
+            line[i][at] += value[i] * v;
+    }
+}
+
+/* Entries from place `tail` on with all up to each. */
+static void add_few(const one_row *row)
+{
+    uint32_t left = row->n;
+
+    for (; left >= 4 && row->place[left - 4] >= row->tail; left -= 4)
+        add_four(row, left - 1);
+    for (; left > 0 && row->place[left - 1] >= row->tail; left--)
+        add_entry(row, left - 1);
+}
+
+/* The same for many entries, which are spread out on `spread`, which is 0
+ * before and after. */
+static void add_many(const one_row *row, const linear_kernels *kernels,
+                     double *spread)
+{
+    for (uint32_t k = 0; k < row->n; k++)
+        spread[row->place[k]] = row->value[k];
+    for (uint32_t k = row->n; k-- > 0 && row->place[k] >= row->tail;)
+        kernels->add_dense(row->place[k] + 1, row->value[k], spread,
+                           line_of(row, k));
+    for (uint32_t k = 0; k < row->n; k++)
+        spread[row->place[k]] = 0;
+}
+
+/* The products of a row's n entries. */
 static void add_row(const strads_task *task, uint32_t first, uint32_t n,
                     uint32_t tail)
 {
     const lasso_local *local = task->local;
     const lasso_by_rows *rows = &local->by_rows;
-    const uint32_t *place = rows->place + first, m = task->against.n;
-    const double *value = rows->value + first;
-    const bool spread = (uint64_t)n * MANY > m;
+    const one_row row = {.place = rows->place + first,
+                         .value = rows->value + first,
+                         .partial = task->partial,
+                         .n = n,
+                         .m = task->against.n,
+                         .tail = tail};
 
-    if (n == 0 || place[n - 1] < tail)
+    if (n == 0 || row.place[n - 1] < tail)
         return;
-    for (uint32_t k = 0; k < n && spread; k++)
-        rows->line[place[k]] = value[k];
-    for (uint32_t k = n; k-- > 0 && place[k] >= tail;) {
-        double *line = task->partial + (size_t)(place[k] - tail) * m;
-        if (spread)
-            local->kernels->add_dense(place[k] + 1, value[k], rows->line, line);
-        for (uint32_t l = 0; l <= k && !spread; l++)
-            line[place[l]] += value[k] * value[l];
-    }
-    for (uint32_t k = 0; k < n && spread; k++)
-        rows->line[place[k]] = 0;
+    if ((uint64_t)n * MANY > row.m)
+        add_many(&row, local->kernels, rows->line);
+    else
+        add_few(&row);
 }
 
 static strads_err multiply_rows(const strads_task *task, uint32_t tail)
