@@ -478,7 +478,7 @@ static void print(void)
            here.inc, wide);
 }
 
-/* A pair of connected tcp sockets. */
+/* A pair of connected tcp sockets, not paced, as links within one machine. */
 static void connect_pair(int fd[2])
 {
     struct sockaddr_in at = {.sin_family = AF_INET,
@@ -492,8 +492,10 @@ static void connect_pair(int fd[2])
     must(fd[0] >= 0 && !connect(fd[0], (void *)&at, size), "a connection");
     fd[1] = accept(door, NULL, NULL);
     must(fd[1] >= 0, "a connection");
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
         (void)setsockopt(fd[k], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        (void)setsockopt(fd[k], IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+    }
     close(door);
 }
 
