@@ -26,13 +26,6 @@
  * lengths of a step that are looked at go down as far. */
 #define LEAST 1e-3
 
-/* sigma, told by how often b has been taken over: 4 C, times 4 each time. */
-static double sigma_of(const svm_local *local)
-{
-    return local->smooth ? INFINITY
-                         : ldexp(local->cost, 2 * (int)local->takes + 2);
-}
-
 size_t svm_partial_curve(const strads_task *task)
 {
     const size_t n = task->shape->cols + 1;
@@ -204,7 +197,7 @@ strads_err svm_update_curve(strads_task *task)
         return err;
     if (first && !local->smooth)
         measure_columns(local, share, (double)task->shape->rows);
-    local->sigma = sigma_of(local);
+    local->sigma = local->smooth ? INFINITY : task->total[SVM_SIGMA];
     local->level = task->total[SVM_LEVEL];
     for (uint64_t i = 0; i < local->rows; i++) {
         const svm_sample *x = &local->sample[i];

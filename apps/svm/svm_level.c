@@ -113,19 +113,38 @@ void svm_level_add(const svm_local *local, const svm_sample *x, double b,
     sums[SVM_DUAL + side] += dual;
     if (!local->problem.options.intercept)
         return;
-    z -= local->level + bias * local->base[local->columns];
+    /* b x intercept sums to 0, and hides the rest where targets are large. */
+    const double intercept = local->level + bias * local->base[local->columns];
+    sums[SVM_DUAL + side] -= b * intercept;
     sums[SVM_SIZE + side] += fabs(b);
-    sums[SVM_PULL + side] += b * z;
+    sums[SVM_PULL + side] += b * (z - intercept);
     sums[SVM_REACH + side] += fabs(b) * sqrt(square > 0 ? square : 0);
+}
+
+/* t, and the side that it makes smaller. */
+static double balance(const svm_state *state, const double *sums, int *larger)
+{
+    const double *size = sums + SVM_SIZE;
+
+    *larger = size[1] > size[0];
+    return state->problem.options.intercept && size[*larger] > 0
+               ? size[!*larger] / size[*larger]
+               : 1;
+}
+
+double svm_level_excess(const svm_state *state, const double *sums)
+{
+    int larger;
+    const double t = balance(state, sums, &larger);
+
+    return (1 - t) * fabs(sums[SVM_DUAL + larger]);
 }
 
 double svm_level_dual(const svm_state *state, const double *sums, svm_point at)
 {
-    const double *size = sums + SVM_SIZE, *part = sums + SVM_DUAL;
-    const int larger = size[1] > size[0];
-    const double t = state->problem.options.intercept && size[larger] > 0
-                         ? size[!larger] / size[larger]
-                         : 1;
+    const double *part = sums + SVM_DUAL;
+    int larger;
+    const double t = balance(state, sums, &larger);
     const double reach = (1 - t) * sums[SVM_REACH + larger];
     const double pull = (1 - t) * sums[SVM_PULL + larger] - reach * at.apart;
 
@@ -164,16 +183,13 @@ void svm_level_watch(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const double *sums = state->sums;
-    const double bias = bias_of(commit);
-    const double intercept = commit->total[SVM_LEVEL] + bias;
 
     state->level_gap = state->gap;
     if (!state->problem.options.intercept)
         return;
     state->level_gap = sums[SVM_LOSS] - sums[SVM_DUAL] - sums[SVM_DUAL + 1] +
-                       sums[SVM_PULL] + sums[SVM_PULL + 1] +
-                       intercept * (sums[SVM_SIZE] - sums[SVM_SIZE + 1]);
-    move(commit, bias);
+                       sums[SVM_PULL] + sums[SVM_PULL + 1];
+    move(commit, bias_of(commit));
 }
 
 void svm_level_take(strads_commit *commit)

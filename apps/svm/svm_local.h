@@ -37,16 +37,14 @@ typedef struct svm_local {
     uint64_t moved;     /* the round in which w moved last, */
     uint64_t joined;    /* and that of the last join */
     bool smooth;        /* the loss is, without help */
-    double cost;        /* C */
     double *anchor;     /* [rows] b at the last scan */
     double *z;          /* [rows] x'w where the last curve was taken */
     double *bend, *panel; /* svm_curve.c's own, */
     double *h, *held;     /* [rows] h of now, and that `bend` is made of; */
     double *stiff;        /* [columns + 1] and what an average row adds */
-    double sigma;
-    uint32_t takes;  /* how often c has become b */
-    svm_face *face;  /* NULL: none yet */
-    uint32_t *order; /* [room] workspace of a pass */
+    double sigma;         /* of the last curve */
+    svm_face *face;       /* NULL: none yet */
+    uint32_t *order;      /* [room] workspace of a pass */
     uint32_t room;
 } svm_local;
 

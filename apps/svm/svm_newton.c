@@ -1,7 +1,7 @@
 /* The coordinator's part of Newton's steps: solve, go, and look how far it went
- * downhill. When the gradient is small, or P at w and D at the rows' c are near
- * enough to each other, the c are taken over as the rows' b; then sigma grows.
- * w is not X'b meanwhile. */
+ * downhill. When next to nothing of the gap is what a smooth problem still has
+ * to give, the c are taken over as the rows' b, and sigma changes. w is not X'b
+ * meanwhile. */
 #include "svm_newton.h"
 
 #include <math.h>
@@ -10,12 +10,34 @@
 
 #include "apps/linear/linear_cholesky.h"
 
-/* Steps of one smooth problem; scans in vain before dual ascent goes on; scans
- * that come before the first step, so many passes apart as docs/svm.md says. */
-enum { INNER_MAX = 200, VAIN_MAX = 12, SCANS_SMOOTH = 2, SCANS = 3 };
+/* Steps of one smooth problem; takes in vain before dual ascent goes on; scans
+ * that come before the first step. */
+enum { INNER_MAX = 35, VAIN_MAX = 12, SCANS = 2 };
 
-/* A step that takes less than this share off P takes nothing off. */
+/* sigma is so many times C at first. From take to take it grows: a little where
+ * the gap falls, since the next problem begins near its end, and more where it
+ * does not. It falls where a problem was too hard, or rounding ended it. */
+#define SIGMA_FIRST 4
+#define SIGMA_UP 2
+#define SIGMA_FAR_UP 4
+#define SIGMA_DOWN (1. / 16)
+
+/* This share of the gap at most is the unsolved rest of a smooth problem when
+ * its c are taken. */
+#define REST .03
+
+/* Where a step takes less than this share off P, slopes along it are rounding;
+ * it is gone as a whole then. The gap still gains by it, since that goes by
+ * distances from the optimum and not by their squares. */
 #define ROUNDING 1e-16
+
+/* A step that goes no further than this was far too long, and the diagonal's
+ * ballast is to be as many times heavier; lighter, where the slope at a whole
+ * step's end is still that share of the one at its beginning. */
+#define TOO_LONG 1e-3
+#define TOO_SHORT .5
+#define BALLAST 10
+#define BALLAST_MAX 1e6
 
 static strads_err reserve(svm_state *state)
 {
@@ -32,30 +54,19 @@ static strads_err reserve(svm_state *state)
                              (unsigned long long)state->columns);
 }
 
-/* |w - X'c| that is small enough: half its square is in the gap. Of losses with
- * kinks the smoothing is the rest of it, and there is no use in more. */
-static double gradient_wanted(const svm_state *state, double tolerance)
-{
-    const double enough = sqrt(.02 * tolerance * state->primal);
-    const double size = sqrt((double)state->rows * state->problem.options.c);
-
-    return fmax(enough, svm_loss_is_smooth(state->problem.loss)
-                            ? 0
-                            : size * pow(.1, 2 + (double)state->takes));
-}
-
 /* Where hardly a row of J has column i, only the penalty bends there, and a
- * step would lead as much too far as the column is large: one more row, an
- * average one, holds it. A firm step has one more row in all columns. */
-static void unpack(const svm_state *state, const double *least,
-                   const double *packed, bool firm)
+ * step would lead as much too far as the column is large: ballast, a share of
+ * what all rows would add, holds it (as Levenberg and Marquardt do). */
+static void unpack(const svm_state *state, const double *stiff,
+                   const double *packed)
 {
     const size_t n = state->columns + 1;
 
     for (size_t i = 0; i < n; i++) {
+        const double least = state->ballast * stiff[i];
         double *line = state->matrix + i * n;
         memcpy(line, packed, (i + 1) * sizeof(double));
-        line[i] += firm || line[i] < least[i] ? least[i] : 0;
+        line[i] += line[i] < least ? least : 0;
         line[i] += i < svm_penalised(state);
         packed += i + 1;
     }
@@ -70,7 +81,7 @@ static double penalised_at(const strads_commit *commit, uint32_t j)
 }
 
 /* A direction for the next step, -slope downhill by the quadratic model. */
-static void solve(strads_commit *commit, uint32_t n, bool firm)
+static void solve(strads_commit *commit, uint32_t n)
 {
     svm_state *state = commit->state;
     const linear_kernels *kernels = linear_kernels_choose(0);
@@ -78,7 +89,7 @@ static void solve(strads_commit *commit, uint32_t n, bool firm)
 
     for (uint32_t j = 0; j < n; j++)
         d[j] = commit->partial[j] - penalised_at(commit, j);
-    unpack(state, commit->partial + n, commit->partial + 2 * n, firm);
+    unpack(state, commit->partial + n, commit->partial + 2 * n);
     linear_factor(kernels, n, state->matrix);
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
@@ -92,17 +103,34 @@ static void solve(strads_commit *commit, uint32_t n, bool firm)
 
 /* Large columns of which J has fewer rows than there are columns are all but
  * singular: the pivots that are left are the penalty's, or nothing but
- * rounding, and so is the model. It tells, by more to gain than there is or by
- * nothing. */
+ * rounding, and so is the model. It tells, by more to gain than there is, or by
+ * nothing where the gradient is long. */
+static bool is_singular(const svm_state *state)
+{
+    return -state->slope > state->primal ||
+           (-state->slope <= ROUNDING * state->primal &&
+            state->gradient * state->gradient > state->primal);
+}
+
+/* Whether the last step was within rounding, and has not even halved the
+ * gradient. */
+static bool leads_nowhere(const svm_state *state, double gradient)
+{
+    return state->inner > 0 && -state->slope <= ROUNDING * state->primal &&
+           gradient > state->gradient / 2;
+}
+
 static void find_direction(strads_commit *commit, uint32_t n)
 {
-    const svm_state *state = commit->state;
+    svm_state *state = commit->state;
 
-    solve(commit, n, false);
-    if (!svm_loss_is_smooth(state->problem.loss) &&
-        (-state->slope <= ROUNDING * state->primal ||
-         -state->slope > state->primal))
-        solve(commit, n, true);
+    solve(commit, n);
+    if (svm_loss_is_smooth(state->problem.loss))
+        return;
+    while (state->ballast < BALLAST_MAX && is_singular(state)) {
+        state->ballast *= BALLAST;
+        solve(commit, n);
+    }
 }
 
 static void go(strads_commit *commit, uint32_t n)
@@ -115,17 +143,13 @@ static void go(strads_commit *commit, uint32_t n)
     state->step = SVM_SLOPE;
 }
 
-strads_err svm_aggregate_curve(strads_commit *commit)
+/* Where w and X'c are. */
+static svm_point point_of(const strads_commit *commit, uint32_t n)
 {
-    svm_state *state = commit->state;
-    const uint32_t n = (uint32_t)state->columns + 1;
-    const double *sums = commit->partial + 2 * n + (size_t)n * (n + 1) / 2;
+    const svm_state *state = commit->state;
     double gradient = 0;
     svm_point at = {0};
-    strads_err err = reserve(state);
 
-    if (err)
-        return err;
     for (uint32_t j = 0; j < n; j++) {
         const double w = penalised_at(commit, j), other = commit->partial[j];
         gradient += (other - w) * (other - w);
@@ -135,17 +159,60 @@ strads_err svm_aggregate_curve(strads_commit *commit)
         }
     }
     at.apart = sqrt(gradient);
-    err = svm_certify(state, sums, at);
+    return at;
+}
+
+/* A problem that so many steps do not solve is too near to one with kinks. */
+static void soften(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+
+    commit->total_change[SVM_SIGMA] =
+        (SIGMA_DOWN - 1) * commit->total[SVM_SIGMA];
+    state->inner = 0;
+    state->step = SVM_CURVE;
+}
+
+/* The next step, or what is to be done where there is none. Each problem with
+ * kinks has a step at least, or nothing would change with sigma. */
+static void go_on(strads_commit *commit, uint32_t n, double gradient,
+                  bool steep)
+{
+    svm_state *state = commit->state;
+    const bool smooth = svm_loss_is_smooth(state->problem.loss);
+
+    if (!steep && (smooth || state->inner > 0))
+        return;
+    state->blunt = leads_nowhere(state, gradient);
+    if (state->blunt)
+        return;
+    if (++state->inner > INNER_MAX) {
+        if (!smooth)
+            soften(commit);
+        return;
+    }
+    state->gradient = gradient;
+    find_direction(commit, n);
+    go(commit, n);
+}
+
+strads_err svm_aggregate_curve(strads_commit *commit)
+{
+    svm_state *state = commit->state;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const double *sums = commit->partial + 2 * n + (size_t)n * (n + 1) / 2;
+    const svm_point at = point_of(commit, n);
+    strads_err err = reserve(state);
+
+    if (!err)
+        err = svm_certify(state, sums, at);
     if (err)
         return err;
     state->step = SVM_TAKE;
-    if (state->gap > commit->tolerance * state->primal &&
-        sqrt(gradient) > gradient_wanted(state, commit->tolerance) &&
-        ++state->inner <= INNER_MAX) {
-        find_direction(commit, n);
-        state->blunt = -state->slope <= ROUNDING * state->primal;
-        if (!state->blunt)
-            go(commit, n);
+    if (state->gap > commit->tolerance * state->primal) {
+        const double rest =
+            at.apart * at.apart / 2 + svm_level_excess(state, sums);
+        go_on(commit, n, at.apart, rest > REST * state->gap);
     }
     if (state->step == SVM_TAKE)
         state->inner = 0;
@@ -164,7 +231,8 @@ static double choose_step(const svm_state *state, const double *merged)
 {
     double above = slope_at(state, merged, 0);
 
-    if (above <= -.3 * state->slope)
+    if (above <= -.3 * state->slope ||
+        -state->slope <= ROUNDING * state->primal)
         return 1;
     for (int t = 1; t < SVM_STEPS; t++) {
         const double below = slope_at(state, merged, t);
@@ -176,6 +244,18 @@ static double choose_step(const svm_state *state, const double *merged)
     return svm_step(SVM_STEPS - 1) * state->slope / (state->slope - above);
 }
 
+/* The ballast of the next step, by this one's length and the slope at its whole
+ * length's end. */
+static void weigh(svm_state *state, double step, double end)
+{
+    const bool short_of_it = end < TOO_SHORT * state->slope;
+
+    if (short_of_it || (step == 1 && state->ballast > 1))
+        state->ballast /= BALLAST;
+    else if (step < TOO_LONG && state->ballast < BALLAST_MAX)
+        state->ballast *= BALLAST;
+}
+
 strads_err svm_aggregate_slope(strads_commit *commit)
 {
     svm_state *state = commit->state;
@@ -184,23 +264,46 @@ strads_err svm_aggregate_slope(strads_commit *commit)
     for (uint64_t j = 0; j <= state->columns && step < 1; j++)
         commit->change[svm_place(state, j)] = (step - 1) * state->direction[j];
     svm_take_intercept(commit);
+    weigh(state, step, slope_at(state, commit->partial, 0));
     state->step = SVM_CURVE;
     return STRADS_OK;
 }
 
-/* Few columns, and a start that is not too far off: where losses have kinks,
- * steps from afar lead nowhere. */
+/* Few columns, and a start that is not too far off. */
 static bool suits(const svm_state *state)
 {
-    const bool smooth = svm_loss_is_smooth(state->problem.loss);
-
     return state->columns < SVM_NEWTON_COLUMNS && !state->gave_up &&
-           state->scans >= (smooth ? SCANS_SMOOTH : SCANS);
+           state->scans >= SCANS;
+}
+
+void svm_newton_begin(strads_commit *commit)
+{
+    const svm_state *state = commit->state;
+
+    commit->total_change[SVM_SIGMA] =
+        SIGMA_FIRST * state->problem.options.c - commit->total[SVM_SIGMA];
 }
 
 void svm_newton_judge(svm_state *state)
 {
     state->step = suits(state) ? SVM_CURVE : SVM_ASCEND;
+}
+
+/* Whether the take has bettered the gap, and if not, what comes of it; sigma,
+ * times what, for the next problem. */
+static double judge_take(svm_state *state)
+{
+    if (state->gap < .9 * state->nearest) {
+        state->vain = 0;
+        return SIGMA_UP;
+    }
+    if (++state->vain >= VAIN_MAX) {
+        if (state->blunt) /* by rounding: nothing leads on */
+            state->stalled = true;
+        else
+            state->gave_up = true;
+    }
+    return state->blunt ? SIGMA_DOWN : SIGMA_FAR_UP;
 }
 
 strads_err svm_aggregate_take(strads_commit *commit)
@@ -210,14 +313,9 @@ strads_err svm_aggregate_take(strads_commit *commit)
     strads_commit_moved(commit, commit->block.n);
     if (commit->block.owner != state->partitions - 1)
         return STRADS_OK;
-    state->takes++;
     svm_watch(state);
-    if (state->gap < .9 * state->nearest)
-        state->vain = 0;
-    else if (state->blunt) /* by rounding: nothing leads on from here */
-        state->stalled = true;
-    else if (++state->vain >= VAIN_MAX)
-        state->gave_up = true;
+    commit->total_change[SVM_SIGMA] =
+        (judge_take(state) - 1) * commit->total[SVM_SIGMA];
     state->blunt = false;
     state->nearest = fmin(state->nearest, state->gap);
     if (state->gave_up)

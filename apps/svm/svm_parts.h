@@ -166,8 +166,9 @@ void svm_level_begin(strads_commit *commit, const svm_survey *survey);
 /* Adds a row with that b to sums at its z. */
 void svm_level_add(const svm_local *local, const svm_sample *x, double b,
                    double z, double dual, double *sums);
-/* D, of sums of all. */
+/* D, of sums of all. What it loses to b that do not sum to 0. */
 double svm_level_dual(const svm_state *state, const double *sums, svm_point at);
+double svm_level_excess(const svm_state *state, const double *sums);
 /* After a scan's certificate: what is left while the level is held, and where
  * it goes next. */
 void svm_level_watch(strads_commit *commit);
@@ -197,7 +198,9 @@ void svm_face_free(svm_face *face);
 strads_err svm_aggregate_face(strads_commit *commit);
 bool svm_is_settled(const svm_pool *pool);
 void svm_judge_face(svm_state *state);
-/* After a scan: whether Newton's steps come next, or dual ascent. */
+/* Before all: the first sigma. After a scan: whether Newton's steps come next,
+ * or dual ascent. */
+void svm_newton_begin(strads_commit *commit);
 void svm_newton_judge(svm_state *state);
 
 /* svm_merge.c: everyone's change of w, within a pool and for all. To be called

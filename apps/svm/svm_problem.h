@@ -53,12 +53,14 @@ static inline uint64_t svm_first_sample(const strads_shape *shape)
     return svm_first_group(shape) + svm_groups(shape);
 }
 
-/* Shared totals; the last three are svm_face.c's: how far a step goes, how much
- * it keeps of the one before, and what of the gap needs none. */
+/* Shared totals; SVM_SIGMA is svm_newton.c's, the last three are svm_face.c's:
+ * how far a step goes, how much it keeps of the one before, and what of the gap
+ * needs none. */
 enum {
     SVM_SAFETY,
     SVM_STEEP,
     SVM_LEVEL,
+    SVM_SIGMA,
     SVM_STRIDE,
     SVM_TURN,
     SVM_ENOUGH,

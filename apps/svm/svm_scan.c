@@ -127,7 +127,6 @@ strads_err svm_update_take(strads_task *task)
     take_over(task, local->sigma);
     for (uint64_t i = 0; i < local->rows; i++)
         local->anchor[i] = local->sample[i].b;
-    local->takes++;
     return STRADS_OK;
 }
 

@@ -96,7 +96,6 @@ strads_err svm_open(const strads_task *task, const svm_problem *problem,
     local->kernels = linear_kernels_choose(local->columns);
     local->move = svm_entropy_choose();
     local->bias = options->bias; /* for now: the survey may tell another */
-    local->cost = options->c;
     local->smooth = svm_loss_is_smooth(problem->loss);
     local->flat = options->epsilon;
     local->first_group =

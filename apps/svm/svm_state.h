@@ -32,8 +32,8 @@ typedef struct svm_pool {
 } svm_pool;
 
 /* What is summed up over all rows, to know P and D: of rows whose b is above 0,
- * and below, their part of D, sum |b|, sum b (z - the bias and the level), and
- * sum |b| |x|. */
+ * and below, their part of D but for what the intercept takes, sum |b|,
+ * sum b (z - intercept), and sum |b| |x|. */
 typedef enum svm_sum {
     SVM_LOSS,
     SVM_SUPPORTS,
@@ -117,9 +117,11 @@ typedef struct svm_state {
 
     /* svm_newton.c; `step` is the phase that comes next, or SVM_ASCEND. */
     uint32_t step;
-    uint32_t inner, takes, vain;
+    uint32_t inner, vain;
     bool gave_up;
-    bool blunt;        /* the last step was too small to take anything off P */
+    bool blunt;        /* the last step was within rounding, */
+    double gradient;   /* from where the gradient was that long, */
+    double ballast;    /* of the diagonal, over what svm_curve.c says */
     double *matrix;    /* [(columns + 1)^2] */
     double *direction; /* [columns + 1] */
     double slope, along, reach; /* g'd, w'd and d'd of it */

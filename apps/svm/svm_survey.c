@@ -84,6 +84,7 @@ strads_err svm_aggregate_survey(strads_commit *commit)
     state->surveyed = true;
     state->bias = svm_level_bias(&state->problem, survey, state->columns);
     svm_level_begin(commit, survey);
+    svm_newton_begin(commit);
     state->safety = state->partitions;
     svm_set_safety(commit);
     commit->total_change[SVM_STEEP] = -commit->total[SVM_STEEP];

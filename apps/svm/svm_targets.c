@@ -20,7 +20,6 @@ void svm_open_problem(svm_local *local, const strads_task *task)
     local->based = local->behind = true;
     local->moved = 0; /* what w has is another problem's */
     memset(local->anchor, 0, local->rows * sizeof(double));
-    local->takes = 0;
 }
 
 /* ---- the coordinator --------------------------------------------------- */
@@ -43,8 +42,9 @@ void svm_begin_problem(svm_state *state)
     state->most = -INFINITY;
     state->idle = 0;
     state->step = SVM_ASCEND;
-    state->inner = state->takes = state->vain = 0;
+    state->inner = state->vain = 0;
     state->gave_up = state->blunt = false;
+    state->ballast = 1;
     state->patience = 1;
     state->faced = INFINITY;
     state->level_step = 0;
