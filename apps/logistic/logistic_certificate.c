@@ -72,19 +72,25 @@ typedef struct sums {
     uint64_t nonzeros;
 } sums;
 
+static inline void add_steep(const logistic_state *state, double steep,
+                             sums *sum)
+{
+    const double over = steep > state->l1 ? steep - state->l1 : 0;
+
+    sum->steepest = steep > sum->steepest ? steep : sum->steepest;
+    sum->excess += over * over;
+}
+
 static void take_column(logistic_state *state, uint64_t j, double slope,
                         double drift, double w, sums *sum)
 {
     const double s = state->scale[j];
-    const double moved = drift > 0 ? drift * sqrt(state->norm[j]) : 0;
-    const double whole = fabs(slope) + moved;
-    const double steep = s == 1 ? whole : whole / s;
-    const double over = steep - state->l1;
+    const double own = s == 1 ? fabs(slope) : fabs(slope) / s;
+    const double steep = own + logistic_reach(state, j, drift);
 
     state->steep[j] = steep;
     state->slope[j] = slope - state->l2 * s * s * w;
-    sum->steepest = steep > sum->steepest ? steep : sum->steepest;
-    sum->excess += over > 0 ? over * over : 0;
+    add_steep(state, steep, sum);
     if (w == 0)
         return;
     sum->l1 += s * fabs(w);
@@ -105,9 +111,7 @@ static void take_others(logistic_state *state, const strads_block *block,
             continue;
         }
         state->steep[j] += logistic_reach(state, j, drift);
-        const double over = fmax(state->steep[j] - state->l1, 0);
-        sum->steepest = fmax(sum->steepest, state->steep[j]);
-        sum->excess += over * over;
+        add_steep(state, state->steep[j], sum);
     }
 }
 

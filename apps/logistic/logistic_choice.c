@@ -23,13 +23,17 @@ enum { FIRST_MIN = 16, FIRST_MAX = 128, SEED_MAX = 512 };
  * sweeps over them then cost little beside the scan that they save. */
 #define JOINING .02
 
+/* From 0 the best step goes on until the slope is L1 s. */
 static double own_gain(const logistic_state *state, uint32_t j, double w)
 {
     const double s = state->scale[j];
+    const double over = fabs(state->slope[j]) - state->l1 * s;
     const double curvature =
         state->norm[j] * state->loops->loss->bend + state->l2 * s * s;
-    const double step = logistic_step(state, j, w, state->slope[j], curvature);
 
+    if (w == 0)
+        return over > 0 && curvature > 0 ? over * over / (2 * curvature) : 0;
+    const double step = logistic_step(state, j, w, state->slope[j], curvature);
     return curvature / 2 * step * step;
 }
 
@@ -166,8 +170,8 @@ static void set_targets(logistic_state *state, uint32_t violators,
              fmax(SQUARE * tolerance * tolerance, ROUNDING) * state->primal);
 }
 
-/* Tells the policy the priorities of all parameters after the first scan, of
- * members later on: those of the others stay at 0. */
+/* Tells the policy the priorities of all parameters after the first scan, later
+ * on those of members, unless they stay at 0 as the others' do. */
 static void tell_priorities(strads_commit *commit)
 {
     logistic_state *state = commit->state;
@@ -186,10 +190,12 @@ static void tell_priorities(strads_commit *commit)
     }
     for (uint32_t k = 0; k < set->n; k++) {
         logistic_member *m = &set->member[k];
+        const double before = m->urgency;
         m->urgency = state->urgency[m->column];
         set->left += m->urgency;
         state->candidate[n] = m->column;
-        state->told[n++] = m->urgency;
+        state->told[n] = m->urgency;
+        n += first || before != 0 || m->urgency != 0;
     }
     strads_commit_prioritise(commit, n, state->candidate, state->told);
 }

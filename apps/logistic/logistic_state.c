@@ -189,9 +189,9 @@ strads_err logistic_shape(const void *config, const strads_data *data,
 /* All arrays of a state of p columns; false when memory runs out. */
 static bool reserve_state(logistic_state *state, uint64_t p)
 {
-    double **numbers[] = {&state->mean,  &state->norm,  &state->scale,
-                          &state->steep, &state->slope, &state->urgency,
-                          &state->told};
+    double **numbers[] = {&state->mean,  &state->norm,   &state->scale,
+                          &state->reach, &state->steep,  &state->slope,
+                          &state->told,  &state->urgency};
     uint32_t **columns[] = {&state->alive, &state->due, &state->candidate};
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -281,6 +281,7 @@ void logistic_end(void *begun)
     free(state->mean);
     free(state->norm);
     free(state->scale);
+    free(state->reach);
     free(state->steep);
     free(state->slope);
     free(state->urgency);

@@ -158,6 +158,7 @@ typedef struct logistic_state {
     double *norm;    /* sum c x^2; centred under an intercept */
     double *scale;   /* s_j; 0: the column never enters */
     double *mean;    /* sum c x / W; 0 without an intercept */
+    double *reach;   /* sqrt(norm) / s_j; 0 where the column never enters */
     double *steep;   /* |x_j' g| / s_j of the dual point, before `share`, or a
                         bound on it (logistic_due.c) */
     double *slope;   /* of the smooth part, downward, at the last scan */
@@ -233,7 +234,7 @@ static inline size_t logistic_at(const logistic_state *state, uint32_t k)
 static inline double logistic_reach(const logistic_state *state, uint64_t j,
                                     double moved)
 {
-    return moved * sqrt(state->norm[j]) / state->scale[j];
+    return moved * state->reach[j];
 }
 
 /* The best step of coordinate j alone from w, where the smooth part (L2
