@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linear_room.h"
+
 void linear_packed_free(linear_packed *packed)
 {
     free(packed->at);
@@ -161,7 +163,15 @@ static strads_err measure(linear_packed *packed, const strads_commit *commit)
         entries += packed->count[packed->n + k];
         packed->count[packed->n + k] = 0; /* and fill counts again */
     }
-    return err ? err : reserve(packed, packed->n + n, entries);
+    if (!err)
+        err = reserve(packed, packed->n + n, entries);
+    if (err)
+        return err;
+    linear_room_ready(packed->value, packed->entries, entries,
+                      sizeof(*packed->value));
+    linear_room_ready(packed->index, packed->entries, entries,
+                      sizeof(*packed->index));
+    return STRADS_OK;
 }
 
 static void fill(linear_packed *packed, const piece *p, uint32_t n)

@@ -15,3 +15,20 @@ double *linear_room(uint64_t n)
         (void)madvise(at, whole, MADV_HUGEPAGE);
     return at;
 }
+
+/* Where the system does not know the call, or its pages are larger, pages come
+ * one by one as before. */
+void linear_room_ready(void *array, uint64_t from, uint64_t to, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+    enum { PAGE = 4096, LEAST = 16 * PAGE };
+    const uintptr_t at = (uintptr_t)array;
+    const uintptr_t first = (at + from * bytes) / PAGE * PAGE;
+    const uintptr_t end = (at + to * bytes + PAGE - 1) / PAGE * PAGE;
+
+    if (end - first >= LEAST)
+        (void)madvise((void *)first, end - first, MADV_POPULATE_WRITE);
+#else
+    (void)array, (void)from, (void)to, (void)bytes;
+#endif
+}

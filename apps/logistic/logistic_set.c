@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/linear_room.h"
 #include "logistic_parts.h"
 
 /* Entries of one fetch, so that what is on its way stays small. */
@@ -145,11 +146,15 @@ strads_err logistic_take_columns(strads_commit *commit)
     logistic_state *state = commit->state;
     logistic_set *set = &state->set;
     const linear_packed *columns = &set->columns;
+    const uint64_t before = columns->entries;
     uint32_t k = columns->n;
     strads_err err = linear_packed_take(&set->columns, commit);
 
     if (!err)
         err = reserve(set);
+    if (!err)
+        linear_room_ready(set->scaled, before, columns->entries,
+                          sizeof(*set->scaled));
     for (; k < columns->n && !err; k++) {
         logistic_member *m = &set->member[k];
         const linear_column x = linear_packed_column(columns, k);
