@@ -4,7 +4,8 @@
  * Each thread has a desk of its own and is at it as long as it is awake. While
  * it sleeps, or has not been started, another may be there, for a turn: where
  * jobs are shorter than waking a thread takes, who would wait for it does its
- * work instead. */
+ * work instead. While it is at a job of its worker another may be there to hear
+ * what has come. */
 #ifndef STI_DESK_H
 #define STI_DESK_H
 

@@ -56,6 +56,13 @@ static inline bool sti_inbox_is_asleep(const sti_inbox *inbox)
     return atomic_load_explicit(&inbox->asleep, memory_order_relaxed);
 }
 
+/* Whether something waits for a receiver that is awake. Any thread. */
+static inline bool sti_inbox_has_come(const sti_inbox *inbox)
+{
+    return atomic_load_explicit(&inbox->stirred, memory_order_acquire) &&
+           !atomic_load_explicit(&inbox->asleep, memory_order_acquire);
+}
+
 /* Whether it has been woken, and has not come yet. Any thread. */
 static inline bool sti_inbox_is_called(const sti_inbox *inbox)
 {

@@ -14,7 +14,7 @@ typedef struct sti_thread {
     uint32_t index;
     pthread_t handle;
     atomic_bool started; /* changed under the node's lock */
-    sti_desk *own;       /* held while it is awake */
+    sti_desk *own;       /* held while it is awake, but for jobs */
     sti_desk *at;        /* where it is: its own, or one whose thread sleeps */
     atomic_bool idle;
     sti_effects effects;

@@ -1,7 +1,8 @@
-/* What a thread of a node does. It is at its own desk while it is awake; with
- * nothing to do it takes a turn at one whose thread sleeps, or a job out of
- * another's pool. Events go before jobs, so that a role's answer never waits
- * for a computation. */
+/* What a thread of a node does. It is at its own desk while it is awake, but
+ * for jobs of its worker; with nothing to do it takes a turn at one whose
+ * thread sleeps, a job out of another's pool, or what has come for one who is
+ * at a job. Events go before jobs, so that a role's answer never waits for a
+ * computation. */
 #include "engine/base/stop_flag.h"
 #include "engine/runtime/node_state.h"
 
@@ -260,6 +261,21 @@ static void run_worker_job(sti_thread *th, sti_worker_job *job)
     th->round_ns += job->job.elapsed_ns;
 }
 
+/* Others may look after the desk meanwhile. Who is a guest there stays: he must
+ * not wait for a second desk. */
+static void run_own_job(sti_thread *th, sti_worker_job *job)
+{
+    sti_desk *desk = th->at;
+    const bool leaves = desk == th->own && desk->pool.shared;
+    if (leaves)
+        pthread_mutex_unlock(&desk->held);
+    run_worker_job(th, job);
+    if (leaves)
+        pthread_mutex_lock(&desk->held);
+    sti_job_pool_end(&desk->pool, job);
+    note_worker_job(th, job);
+}
+
 /* What other workers wait for goes before this one's own share. */
 static bool run_next_job(sti_thread *th)
 {
@@ -273,30 +289,8 @@ static bool run_next_job(sti_thread *th)
     sti_worker_job *job = sti_job_pool_take(&desk->pool);
     if (!job)
         return false;
-    run_worker_job(th, job);
-    sti_job_pool_end(&desk->pool, job);
-    note_worker_job(th, job);
+    run_own_job(th, job);
     return true;
-}
-
-/* Takes a job off the hands of a thread that has more than it can do now. */
-static bool relieve_another(sti_thread *th)
-{
-    sti_node *node = th->node;
-    for (uint32_t k = 1; k < node->options.threads; k++) {
-        sti_desk *other = &node->desks[(th->index + k) % node->options.threads];
-        if (!wants_relief(other, 1))
-            continue;
-        sti_worker_job *job = sti_job_pool_take(&other->pool);
-        if (!job)
-            continue;
-        run_worker_job(th, job);
-        if (sti_job_pool_give_back(&other->pool, job))
-            fail_thread(th, STRADS_ENOMEM);
-        call_thread(node, other);
-        return true;
-    }
-    return false;
 }
 
 static void take_relieved(sti_thread *th)
@@ -308,8 +302,6 @@ static void take_relieved(sti_thread *th)
     }
 }
 
-/* ---- the loop ---------------------------------------------------------- */
-
 static void take_inbox(sti_thread *th)
 {
     sti_desk *desk = th->at;
@@ -319,6 +311,59 @@ static void take_inbox(sti_thread *th)
     for (size_t k = 0; k < n; k++)
         push(th, desk->taken[k].to, &(sti_event){.msg = desk->taken[k]});
 }
+
+static bool is_for_worker(const sti_desk *desk)
+{
+    return desk->events.n > 0 &&
+           desk->events.at[desk->events.first].to >= STI_WORKER_0;
+}
+
+/* A desk whose thread is at a long job: its worker hears what has come, so that
+ * who waits for this worker's next block or partial does not wait for the job.
+ * What is another role's, and all behind it, is left to the thread. False:
+ * there was nothing, or somebody is there. */
+static bool look_after(sti_thread *th, sti_desk *desk)
+{
+    bool found = false;
+    if (usual_ns(desk) < WORTH_NS || pthread_mutex_trylock(&desk->held))
+        return false;
+    th->at = desk;
+    take_inbox(th);
+    take_relieved(th);
+    while (is_for_worker(desk))
+        found = step_next(th);
+    const bool has_more = sti_desk_has_more(desk);
+    th->at = th->own;
+    pthread_mutex_unlock(&desk->held);
+    if (has_more)
+        call_thread(th->node, desk);
+    return found;
+}
+
+/* Takes a job off the hands of a thread that has more than it can do now. */
+static bool relieve_another(sti_thread *th)
+{
+    sti_node *node = th->node;
+    for (uint32_t k = 1; k < node->options.threads; k++) {
+        sti_desk *other = &node->desks[(th->index + k) % node->options.threads];
+        if (sti_inbox_has_come(&other->inbox) && look_after(th, other))
+            return true; /* it may have been for this one */
+        if (!wants_relief(other, 1))
+            continue;
+        sti_worker_job *job = sti_job_pool_take(&other->pool);
+        if (!job)
+            continue;
+        run_worker_job(th, job);
+        if (sti_job_pool_give_back(&other->pool, job))
+            fail_thread(th, STRADS_ENOMEM);
+        if (!look_after(th, other))
+            call_thread(node, other);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the loop ---------------------------------------------------------- */
 
 /* One event or one job of the desk where the thread is; false: none. */
 static bool turn(sti_thread *th)
