@@ -149,9 +149,21 @@ Test(engine_cut, linear_programs_have_a_bound_and_rings_and_loops_none)
     }
     for (size_t k = 0; k < sizeof spread / sizeof *spread; k++) {
         const strads_data_options cut = cut_for(spread[k], &options);
-        cr_assert_eq(cut.partitions, 3);
         cr_assert_eq(cut.partition_entries, 0, "%s", spread[k]->name);
     }
+}
+
+/* With one partition a worker nobody could relieve a slow one. */
+Test(engine_cut, several_workers_of_a_ring_have_two_partitions_each)
+{
+    strads_engine_options options = {.size = sizeof options, .workers = 3};
+
+    cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 6);
+    cr_assert_eq(cut_for(&strads_program_sgd_logistic, &options).partitions, 3);
+    options.partitions = 3;
+    cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 3);
+    options = (strads_engine_options){.size = sizeof options, .workers = 1};
+    cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 1);
 }
 
 /* Where partitions are spread over processes, all know their number before

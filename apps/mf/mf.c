@@ -38,8 +38,8 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
 
     if (blocks < items / 60000 + 1)
         blocks = items / 60000 + 1;
-    if (partitions > 1 && blocks < 4 * (uint64_t)partitions)
-        blocks = 4 * (uint64_t)partitions;
+    if (partitions > 1 && blocks < 2 * (uint64_t)partitions)
+        blocks = 2 * (uint64_t)partitions;
     if (mf_by_rows(o) && blocks < mf_rows_blocks(o, items, partitions))
         blocks = mf_rows_blocks(o, items, partitions);
     if (partitions > 1)

@@ -2,7 +2,10 @@
  * that pays. A second partition on one thread makes a round about a tenth
  * longer, and more where the program does something for each column whatever
  * its entries; another thread has to be woken or to be waited for. So few
- * entries are one partition's, and one worker's. */
+ * entries are one partition's, and one worker's.
+ * Blocks that travel have no rounds to be made longer: there each of several
+ * workers gets two partitions, so that one on a slow processor has something
+ * that another can take off its hands. */
 #include "engine/run/run_cut.h"
 
 #include "engine/run/run_setup.h"
@@ -20,13 +23,26 @@ void sti_run_cut_as(const strads_program *program, const void *config,
         cut->values = program->values;
 }
 
-/* What travels or loops takes all workers there are. */
-static bool takes_all_workers(const strads_program *program)
+enum { RING_SHARES = 2 }; /* partitions for each of several workers */
+
+static bool has_ring(const strads_program *program)
 {
     bool ring = false;
     for (uint32_t k = 0; k < program->n_phases; k++)
         ring = ring || program->phases[k].to == STRADS_TO_RING;
-    return ring || program->run;
+    return ring;
+}
+
+/* What travels or loops takes all workers there are. */
+static bool takes_all_workers(const strads_program *program)
+{
+    return has_ring(program) || program->run;
+}
+
+static uint32_t usual_partitions(const strads_program *program,
+                                 uint32_t workers)
+{
+    return workers > 1 && has_ring(program) ? RING_SHARES * workers : workers;
 }
 
 /* 0: neither the options nor their plan say it. */
@@ -57,7 +73,8 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
         return err;
     sti_run_cut_as(program, config, cut);
     cut->keep_first = cut->keep_count = 0;
-    cut->partitions = given ? given : sti_setup_workers(options);
+    cut->partitions =
+        given ? given : usual_partitions(program, sti_setup_workers(options));
     cut->partition_entries = given || takes_all_workers(program) ? 0
                              : program->partition_entries
                                  ? program->partition_entries
