@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli_heap.h"
 #include "command.h"
 #include "engine/base/nearest_name.h"
 
@@ -357,6 +358,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    cli_heap_widen();
     int code = dispatch(argc - 1, argv + 1);
     /* What was printed but never arrived (a full disk) is a failure too. */
     bool broken = ferror(stdout) != 0;
