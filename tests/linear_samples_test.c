@@ -193,3 +193,36 @@ Test(linear_samples, every_program_ends_at_its_minimum_simulated)
     for (size_t k = 0; k < linear_cases_count; k++)
         run_simulated(&linear_cases[k], 4);
 }
+
+/* Hundreds of partitions of a row or two send the coordinator the columns of a
+ * working set. Where each names all of them, a round takes 7.7 latencies. */
+Test(linear_samples, partitions_name_the_columns_they_have_entries_of_alone)
+{
+    enum { NODES = 512 };
+    const strads_lasso_options lasso = {.lambda_ratio = .02, .intercept = true};
+    const strads_engine_options engine = {.size = sizeof(engine),
+                                          .partitions = NODES,
+                                          .deterministic = true,
+                                          .tolerance = 1e-6};
+    const double latency = 50e-6;
+    const strads_sim_options sim = {.size = sizeof(sim),
+                                    .nodes = NODES,
+                                    .latency = latency,
+                                    .bandwidth = 1.25e9,
+                                    .entry_cost = 1e-9};
+    const linear_case year = {.program = &strads_program_lasso,
+                              .target = LINEAR_NUMBERS};
+    strads_data *data = read_for(&year, NODES);
+    strads_sim_outcome outcome;
+    strads_result *result = NULL;
+
+    cr_assert_eq(strads_simulate(year.program, &lasso, data, &engine, &sim,
+                                 &result, &outcome),
+                 STRADS_OK, "%s", strads_error_text());
+    const double rounds = (double)strads_result_progress(result)->round;
+    const double mean = outcome.makespan / rounds / latency;
+    cr_log_info("a round takes %.2f latencies", mean);
+    cr_expect_lt(mean, 7.2, "a round takes %.2f latencies", mean);
+    strads_result_free(result);
+    strads_data_free(data);
+}

@@ -1,11 +1,23 @@
-/* A partition's piece: how many entries each column has there, their values,
- * and their rows; a multiple of 8 bytes. */
+/* A partition's piece: how many columns have entries there, which ones and how
+ * many, their values, and their rows; a multiple of 8 bytes. Columns without
+ * entries are not named: of a thousand partitions each has few of the columns,
+ * and the coordinator takes in the pieces of all. */
 #include "linear_packed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "linear_room.h"
+
+/* Entries of one column in one partition; `column` counts in the block. */
+typedef struct part {
+    uint32_t column, count;
+} part;
+
+static size_t piece_bytes(uint64_t parts, uint64_t entries)
+{
+    return 8 + parts * sizeof(part) + (entries * 12 + 7) / 8 * 8;
+}
 
 void linear_packed_free(linear_packed *packed)
 {
@@ -18,16 +30,6 @@ void linear_packed_free(linear_packed *packed)
 
 /* ---- a worker ---------------------------------------------------------- */
 
-static size_t counts_bytes(uint32_t n)
-{
-    return ((size_t)n + 1) / 2 * 8;
-}
-
-static size_t piece_bytes(uint32_t n, uint64_t entries)
-{
-    return counts_bytes(n) + (entries * 12 + 7) / 8 * 8;
-}
-
 size_t linear_packed_bytes(const strads_task *task)
 {
     const uint64_t entries = task->block.id & ((UINT64_C(1) << 40) - 1);
@@ -35,19 +37,37 @@ size_t linear_packed_bytes(const strads_task *task)
     return piece_bytes(task->block.n, entries);
 }
 
+/* The block's column k, as far as it is in the share. */
+static linear_column column_of(const strads_task *task,
+                               const strads_share *share, uint32_t k)
+{
+    return linear_column_of(share, strads_block_param(&task->block, k));
+}
+
+static uint64_t write_parts(const strads_task *task, const strads_share *share,
+                            part *parts)
+{
+    uint64_t n = 0;
+
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const uint64_t count = column_of(task, share, k).n;
+        if (count > 0)
+            parts[n++] = (part){.column = k, .count = (uint32_t)count};
+    }
+    return n;
+}
+
 strads_err linear_packed_write(strads_task *task, const strads_share *share)
 {
-    const uint32_t n = task->block.n;
-    char *bytes = (char *)task->partial;
-    uint32_t *count = (uint32_t *)(void *)bytes;
-    double *value = (double *)(void *)(bytes + counts_bytes(n));
+    uint64_t *n_parts = (uint64_t *)(void *)task->partial;
+    part *parts = (part *)(void *)(n_parts + 1);
     const uint32_t first = (uint32_t)share->rows.begin;
     uint64_t entries = 0;
 
-    for (uint32_t k = 0; k < n; k++) {
-        const linear_column x =
-            linear_column_of(share, strads_block_param(&task->block, k));
-        count[k] = (uint32_t)x.n;
+    *n_parts = write_parts(task, share, parts);
+    double *value = (double *)(void *)(parts + *n_parts);
+    for (uint64_t i = 0; i < *n_parts; i++) {
+        const linear_column x = column_of(task, share, parts[i].column);
         entries += x.n;
         if (x.f64)
             memcpy(value, x.f64, x.n * sizeof(*value));
@@ -56,20 +76,20 @@ strads_err linear_packed_write(strads_task *task, const strads_share *share)
         value += x.n;
     }
     uint32_t *row = (uint32_t *)(void *)value;
-    for (uint32_t k = 0; k < n; k++) {
-        const linear_column x =
-            linear_column_of(share, strads_block_param(&task->block, k));
+    for (uint64_t i = 0; i < *n_parts; i++) {
+        const linear_column x = column_of(task, share, parts[i].column);
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }
-    task->partial_bytes = piece_bytes(n, entries);
+    task->partial_bytes = piece_bytes(*n_parts, entries);
     return STRADS_OK;
 }
 
 /* ---- the coordinator --------------------------------------------------- */
 
 typedef struct piece {
-    const uint32_t *count;
+    uint64_t n;
+    const part *parts;
     const double *value;
     const uint32_t *row;
     size_t bytes;
@@ -85,20 +105,27 @@ static strads_err bad_piece(void)
 /* The piece that begins at byte `at`. */
 static strads_err read_piece(const strads_commit *commit, size_t at, piece *p)
 {
-    const uint32_t n = commit->block.n;
     const char *bytes = (const char *)commit->partial + at;
     const size_t left = commit->partial_bytes - at;
     uint64_t entries = 0;
 
-    if (left < counts_bytes(n))
+    if (left < sizeof(p->n))
         return bad_piece();
-    p->count = (const uint32_t *)(const void *)bytes;
-    for (uint32_t k = 0; k < n; k++)
-        entries += p->count[k];
-    p->value = (const double *)(const void *)(bytes + counts_bytes(n));
+    memcpy(&p->n, bytes, sizeof(p->n));
+    if (p->n > commit->block.n || piece_bytes(p->n, 0) > left)
+        return bad_piece();
+    p->parts = (const part *)(const void *)(bytes + sizeof(p->n));
+    for (uint64_t i = 0; i < p->n; i++) {
+        entries += p->parts[i].count;
+        if (p->parts[i].column >= commit->block.n || entries > left)
+            return bad_piece();
+    }
+    p->bytes = piece_bytes(p->n, entries);
+    if (p->bytes > left)
+        return bad_piece();
+    p->value = (const double *)(const void *)(p->parts + p->n);
     p->row = (const uint32_t *)(const void *)(p->value + entries);
-    p->bytes = piece_bytes(n, entries);
-    return p->bytes > left ? bad_piece() : STRADS_OK;
+    return STRADS_OK;
 }
 
 /* Makes the array that *array points to one of n elements. */
@@ -155,8 +182,8 @@ static strads_err measure(linear_packed *packed, const strads_commit *commit)
         packed->count[packed->n + k] = 0;
     for (size_t at = 0; at < commit->partial_bytes && !err; at += p.bytes) {
         err = read_piece(commit, at, &p);
-        for (uint32_t k = 0; k < n && !err; k++)
-            packed->count[packed->n + k] += p.count[k];
+        for (uint64_t i = 0; i < p.n && !err; i++)
+            packed->count[packed->n + p.parts[i].column] += p.parts[i].count;
     }
     for (uint32_t k = 0; k < n && !err; k++) {
         packed->at[packed->n + k] = entries;
@@ -174,13 +201,14 @@ static strads_err measure(linear_packed *packed, const strads_commit *commit)
     return STRADS_OK;
 }
 
-static void fill(linear_packed *packed, const piece *p, uint32_t n)
+static void fill(linear_packed *packed, const piece *p)
 {
     const double *value = p->value;
     const uint32_t *row = p->row;
 
-    for (uint32_t k = packed->n; k < packed->n + n; k++) {
-        const uint32_t count = p->count[k - packed->n];
+    for (uint64_t i = 0; i < p->n; i++) {
+        const uint32_t k = packed->n + p->parts[i].column;
+        const uint32_t count = p->parts[i].count;
         const uint64_t to = packed->at[k] + packed->count[k];
         memcpy(packed->value + to, value, count * sizeof(*value));
         memcpy(packed->index + to, row, count * sizeof(*row));
@@ -213,7 +241,7 @@ strads_err linear_packed_take(linear_packed *packed,
     for (size_t at = 0; at < commit->partial_bytes && !err; at += p.bytes) {
         err = read_piece(commit, at, &p);
         if (!err)
-            fill(packed, &p, n);
+            fill(packed, &p);
     }
     for (uint32_t k = 0; k < n && !err; k++)
         if (!has_valid_rows(packed, packed->n + k))
