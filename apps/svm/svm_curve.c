@@ -22,9 +22,18 @@
  * by entry. */
 #define DENSE .3
 
-/* What an average row adds to the diagonal, times this, is there at least: the
- * lengths of a step that are looked at go down as far. */
+/* What an average row adds to the diagonal at most, times this, is there at
+ * least: the lengths of a step that are looked at go down as far. */
 #define LEAST 1e-3
+
+/* The largest h that a row of weight 1 may have, of losses whose h changes:
+ * steps of the others are never far too long. */
+static double largest_h(const svm_local *local)
+{
+    if (local->problem.loss == SVM_LOGISTIC)
+        return local->problem.options.c / 4;
+    return local->smooth ? 0 : local->sigma;
+}
 
 size_t svm_partial_curve(const strads_task *task)
 {
@@ -172,9 +181,10 @@ static void pack(const svm_local *local, double *out)
 {
     const size_t n = local->columns + 1;
     const size_t stride = svm_panel_stride((uint32_t)n);
+    const double least = LEAST * largest_h(local);
 
-    for (size_t j = 0; j < n && !local->smooth; j++)
-        out[j] = LEAST * local->sigma * local->stiff[j];
+    for (size_t j = 0; j < n; j++)
+        out[j] = least * local->stiff[j];
     out += n;
 
     for (size_t i = 0; i < n; i++) {
@@ -195,7 +205,7 @@ strads_err svm_update_curve(strads_task *task)
 
     if (err)
         return err;
-    if (first && !local->smooth)
+    if (first)
         measure_columns(local, share, (double)task->shape->rows);
     local->sigma = local->smooth ? INFINITY : task->total[SVM_SIGMA];
     local->level = task->total[SVM_LEVEL];

@@ -107,7 +107,7 @@ static void solve(strads_commit *commit, uint32_t n)
  * nothing where the gradient is long. */
 static bool is_singular(const svm_state *state)
 {
-    return -state->slope > state->primal ||
+    return -state->slope > 2 * state->primal ||
            (-state->slope <= ROUNDING * state->primal &&
             state->gradient * state->gradient > state->primal);
 }
@@ -125,8 +125,6 @@ static void find_direction(strads_commit *commit, uint32_t n)
     svm_state *state = commit->state;
 
     solve(commit, n);
-    if (svm_loss_is_smooth(state->problem.loss))
-        return;
     while (state->ballast < BALLAST_MAX && is_singular(state)) {
         state->ballast *= BALLAST;
         solve(commit, n);
