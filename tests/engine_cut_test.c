@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "strads/lasso.h"
+#include "strads/lda.h"
 #include "strads/logistic.h"
 #include "strads/mf.h"
 #include "strads/sgd_logistic.h"
@@ -154,11 +155,12 @@ Test(engine_cut, linear_programs_have_a_bound_and_rings_and_loops_none)
 }
 
 /* With one partition a worker nobody could relieve a slow one. */
-Test(engine_cut, several_workers_of_a_ring_have_two_partitions_each)
+Test(engine_cut, several_workers_of_a_ring_have_as_many_partitions_as_it_wants)
 {
     strads_engine_options options = {.size = sizeof options, .workers = 3};
 
     cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 6);
+    cr_assert_eq(cut_for(&strads_program_lda, &options).partitions, 3);
     cr_assert_eq(cut_for(&strads_program_sgd_logistic, &options).partitions, 3);
     options.partitions = 3;
     cr_assert_eq(cut_for(&strads_program_mf, &options).partitions, 3);

@@ -60,6 +60,8 @@ static uint64_t rounds_of(const strads_result *result)
     return strads_result_progress(result)->round;
 }
 
+/* No more than by chance. (A Lasso's set is spared a pass where one block holds
+ * all of it, as those of 64 schedulers do not.) */
 static void expect_as_many_rounds(const strads_program *program,
                                   const void *config, const strads_data *data)
 {
@@ -72,7 +74,7 @@ static void expect_as_many_rounds(const strads_program *program,
                         program->name, depth,
                         (unsigned long long)rounds_of(many), several[k],
                         (unsigned long long)rounds_of(one));
-            cr_expect_leq(2 * rounds_of(many), 3 * rounds_of(one),
+            cr_expect_leq(3 * rounds_of(many), 5 * rounds_of(one),
                           "%s, depth %u: %llu rounds with %u schedulers, %llu "
                           "with one",
                           program->name, depth,

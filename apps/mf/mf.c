@@ -483,6 +483,7 @@ const strads_program strads_program_mf = {.size = sizeof(strads_program),
                                           .close = mf_close,
                                           .schedule = mf_schedule,
                                           .winds_up = true,
+                                          .partitions_each = 2,
                                           .phases = phases,
                                           .n_phases = sizeof(phases) /
                                                       sizeof(phases[0]),

@@ -2,10 +2,8 @@
  * that pays. A second partition on one thread makes a round about a tenth
  * longer, and more where the program does something for each column whatever
  * its entries; another thread has to be woken or to be waited for. So few
- * entries are one partition's, and one worker's.
- * Blocks that travel have no rounds to be made longer: there each of several
- * workers gets two partitions, so that one on a slow processor has something
- * that another can take off its hands. */
+ * entries are one partition's, and one worker's. Blocks that travel have no
+ * rounds to be made longer: there a program may want several a worker. */
 #include "engine/run/run_cut.h"
 
 #include "engine/run/run_setup.h"
@@ -22,8 +20,6 @@ void sti_run_cut_as(const strads_program *program, const void *config,
     if (program->values)
         cut->values = program->values;
 }
-
-enum { RING_SHARES = 2 }; /* partitions for each of several workers */
 
 static bool has_ring(const strads_program *program)
 {
@@ -42,7 +38,10 @@ static bool takes_all_workers(const strads_program *program)
 static uint32_t usual_partitions(const strads_program *program,
                                  uint32_t workers)
 {
-    return workers > 1 && has_ring(program) ? RING_SHARES * workers : workers;
+    const bool several = workers > 1 && has_ring(program);
+    return several && program->partitions_each
+               ? program->partitions_each * workers
+               : workers;
 }
 
 /* 0: neither the options nor their plan say it. */

@@ -145,10 +145,9 @@ typedef enum strads_end {
  * named_labels, values where the program says which, and partitions with
  * partition_entries: as many as `options` or their plan say, or else one a
  * worker, as far as each has the entries that pay (the program's
- * `partition_entries`), and two for each of several workers where the program
- * has a RING phase, so that a slow one can be relieved. The rest of *cut is
- * left alone. `config` and `options` as for strads_run. Any error of
- * strads_plan_read. */
+ * `partition_entries`), and as many for each of several workers as the program
+ * wants (`partitions_each`). The rest of *cut is left alone. `config` and
+ * `options` as for strads_run. Any error of strads_plan_read. */
 STRADS_API strads_err strads_run_cut(const strads_program *program,
                                      const void *config,
                                      const strads_engine_options *options,

@@ -555,6 +555,12 @@ typedef struct strads_program {
      * (strads_run_cut). 0: STRADS_PARTITION_ENTRIES. Programs that have a RING
      * phase or `run` are spread over all workers, however little there is. */
     uint64_t partition_entries;
+
+    /* Partitions for each of several workers of a process where nobody says how
+     * many there are (strads_run_cut), and blocks travel: with two, one on a
+     * slow processor has something that another can take off its hands. 0: one,
+     * which suits programs that converge slower the more there are. */
+    uint32_t partitions_each;
 } strads_program;
 
 /* What a round of a partition's own and the merge of one more partial cost, in
