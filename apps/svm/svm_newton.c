@@ -37,6 +37,7 @@ enum { INNER_MAX = 35, VAIN_MAX = 12, SCANS = 2 };
 #define TOO_LONG 1e-3
 #define TOO_SHORT .5
 #define BALLAST 10
+#define BALLAST_MIN 1e-6
 #define BALLAST_MAX 1e6
 
 static strads_err reserve(svm_state *state)
@@ -249,9 +250,9 @@ static void weigh(svm_state *state, double step, double end)
     const bool short_of_it = end < TOO_SHORT * state->slope;
 
     if (short_of_it || (step == 1 && state->ballast > 1))
-        state->ballast /= BALLAST;
-    else if (step < TOO_LONG && state->ballast < BALLAST_MAX)
-        state->ballast *= BALLAST;
+        state->ballast = fmax(state->ballast / BALLAST, BALLAST_MIN);
+    else if (step < TOO_LONG)
+        state->ballast = fmin(state->ballast * BALLAST, BALLAST_MAX);
 }
 
 strads_err svm_aggregate_slope(strads_commit *commit)
