@@ -369,6 +369,33 @@ Test(logistic_dual, two_rows_or_one_column_or_many_partitions_are_enough)
     lasso_design_free(&d);
 }
 
+/* Where all rows are far on their side, nothing bends along an intercept that
+ * is not penalised. */
+Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
+{
+    static const char *const policies[] = {"uniform", "cyclic", "priority"};
+
+    for (uint64_t n = 0; n < 36; n++) {
+        const strads_engine_options engine = {.workers = 1,
+                                              .partitions = 1 + (uint32_t)n % 3,
+                                              .deterministic = true,
+                                              .policy = policies[n % 3],
+                                              .seed = n,
+                                              .tolerance = 1e-8,
+                                              .max_rounds = 3000};
+        const strads_logistic_options o = {.c = n % 2 ? 10 : 100,
+                                           .intercept = true,
+                                           .standardize = n % 4 > 1};
+        lasso_design d = design(2 + n / 6, n % 2 ? 16 : 200, 1, 200 + n);
+        linear_fit fit = fit_dual(&d, &o, &engine);
+        cr_assert_eq(fit.err, STRADS_OK, "%s", strads_error_text());
+        cr_expect_eq(fit.end, STRADS_END_CONVERGED, "%d: objective %g, gap %g",
+                     (int)n, fit.objective, fit.gap);
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
 Test(logistic_dual, labels_need_not_be_plus_and_minus_one)
 {
     lasso_design d = design(40, 12, 1, 12);
