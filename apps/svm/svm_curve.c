@@ -205,9 +205,9 @@ strads_err svm_update_curve(strads_task *task)
 
     if (err)
         return err;
-    if (first)
-        measure_columns(local, share, (double)task->shape->rows);
     local->sigma = local->smooth ? INFINITY : task->total[SVM_SIGMA];
+    if (first && largest_h(local) > 0)
+        measure_columns(local, share, (double)task->shape->rows);
     local->level = task->total[SVM_LEVEL];
     for (uint64_t i = 0; i < local->rows; i++) {
         const svm_sample *x = &local->sample[i];
