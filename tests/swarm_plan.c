@@ -7,7 +7,7 @@
 
 /* Each part that a seed draws has numbers of its own, so that a new part leaves
  * what older seeds draw as it was. */
-enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, LENDING };
+enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, LENDING, HABIT };
 enum { US = 1000 };
 
 static uint32_t below(sti_random *r, uint32_t n)
@@ -110,6 +110,25 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
     plan->stand_ins = below(r, 3) == 0;
 }
 
+/* Most programs add to the same rows, all of them, clock by clock. In these
+ * seeds workers do: then what they have added leaves as it lies, and the next
+ * increments come while it is on its way. */
+static void draw_habit(uint64_t seed, swarm_plan *plan)
+{
+    sti_random r = sti_random_stream(seed, PURPOSE, HABIT);
+    plan->sweeps = below(&r, 4) == 0;
+    if (!plan->sweeps)
+        return;
+    strads_table_spec *swept = &plan->tables[0];
+    swept->sparse = false;
+    swept->hold_below = 0;
+    swept->push_bytes = 0;
+    plan->setup.piece_bytes = 1 << 20;
+    plan->setup.lend_bytes = 1;
+    if (plan->setup.max_bytes == 1) /* no push beside another */
+        plan->setup.max_bytes = 2000;
+}
+
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
 {
     sti_random r = sti_random_stream(seed, PURPOSE, CLUSTER);
@@ -127,6 +146,7 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
         draw_fault(&r, s, until, &plan->faults[k]);
     sti_random lending = sti_random_stream(seed, PURPOSE, LENDING);
     s->lend_bytes = ONE_OF(&lending, 1, 1, 500);
+    draw_habit(seed, plan);
     s->calm_at = until + 3000 * US;
     s->limit_events = 1000000;
     s->limit_ns = UINT64_C(100) * (s->calm_at + 100 * s->resend_ns);
@@ -207,10 +227,11 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
                   " bytes, pieces of %" PRIu64 ", asked for %" PRIu64
                   " at once, resend after %" PRIu64 " us, jobs of %" PRIu64
                   " us, logs of %" PRIu64 " bytes, lent from %" PRIu64
-                  " bytes, worker %u straggles\n",
+                  " bytes, worker %u straggles%s\n",
                   s->cache_bytes, s->max_pushes, s->max_bytes, s->piece_bytes,
                   s->window_bytes, s->resend_ns / US, s->job_ns / US,
-                  s->log_room, s->lend_bytes, plan->straggler);
+                  s->log_room, s->lend_bytes, plan->straggler,
+                  plan->sweeps ? ", workers sweep" : "");
     (void)fprintf(to,
                   "  network: %" PRIu64 " to %" PRIu64
                   " us, late %g by %" PRIu64

@@ -13,6 +13,7 @@ typedef struct swarm_plan {
     uint32_t clocks; /* each worker ends so many, then leaves */
     uint32_t calls;  /* at most, in a clock */
     uint64_t think_ns;
+    bool sweeps;        /* workers add to all that a shard has of table 0 */
     bool stand_ins;     /* for clients that were killed, or they go on */
     uint32_t straggler; /* a worker that takes eight times as long; or none */
 } swarm_plan;

@@ -132,6 +132,12 @@ static strads_err reclaim(life *l)
     return err;
 }
 
+/* From a row to the next one of its shard, where workers sweep. */
+static uint32_t stride_of(const life *l)
+{
+    return l->swarm->plan.sweeps ? l->swarm->plan.setup.shards : 1;
+}
+
 /* n rows from `row` on; one may come twice. */
 static strads_err lend(life *l, uint32_t table, uint32_t row, uint32_t n)
 {
@@ -142,7 +148,7 @@ static strads_err lend(life *l, uint32_t table, uint32_t row, uint32_t n)
     strads_err err = l->n_lent + n > LENT_ROWS ? reclaim(l) : STRADS_OK;
     char *at = l->lent + l->n_lent * 8 * (size_t)spec->cols;
     for (uint32_t k = 0; !err && k < n; k++) {
-        const uint32_t r = (row + k) % (uint32_t)spec->rows;
+        const uint32_t r = (row + k * stride_of(l)) % (uint32_t)spec->rows;
         if (!checker_inc(l->swarm->checker, l->number, table, r, &col, &value))
             continue;
         memset(at + m * bytes, 0, bytes);
@@ -159,6 +165,19 @@ static strads_err lend(life *l, uint32_t table, uint32_t row, uint32_t n)
                                           table, m, rows, at);
 }
 
+/* All rows of table 0 that one shard holds, in full; or some of them, lent. */
+static strads_err sweep(life *l)
+{
+    const uint32_t rows = (uint32_t)l->swarm->plan.tables[0].rows;
+    uint32_t row = below(l, stride_of(l));
+    strads_err err = STRADS_OK;
+    if (below(l, 2))
+        return lend(l, 0, row, FULL_ROWS);
+    for (; !err && row < rows; row += stride_of(l))
+        err = add(l, 0, row, true);
+    return err;
+}
+
 /* One value; or some rows in full, one after the other, or lent: such may leave
  * early. */
 static strads_err increment(life *l)
@@ -167,6 +186,8 @@ static strads_err increment(life *l)
     uint32_t table = below(l, plan->setup.n_tables);
     uint32_t rows = (uint32_t)plan->tables[table].rows;
     uint32_t row = below(l, rows), n = below(l, FULL_ROWS);
+    if (n && plan->sweeps)
+        return sweep(l);
     if (n && below(l, 3) == 0)
         return lend(l, table, row, n);
     strads_err err = n == 0 ? add(l, table, row, false) : STRADS_OK;
