@@ -1,12 +1,10 @@
 /* Options described once: text to fields, fields to JSON, and which name was
  * meant. */
 #include <criterion/criterion.h>
-#include <locale.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "engine/base/nearest_name.h"
-#include "engine/base/number_text.h"
 #include "strads/options.h"
 
 typedef struct sample {
@@ -172,33 +170,4 @@ Test(options, distance_counts_swaps_once_and_folds_underscores)
     char longer[200] = {0};
     memset(longer, 'a', sizeof longer - 1);
     cr_assert_eq(sti_nearest_distance(longer, "aaaa"), STI_NAME_FAR);
-}
-
-Test(options, the_shortest_text_reads_back_as_the_same_double)
-{
-    static const double values[] = {0,     -0.0,   0.1,     1.0 / 3, 1e15,
-                                    1e-17, 1e308,  5e-324,  -7,      123456789,
-                                    2e16,  0x1p53, 0x1p-53, 0.7};
-    char text[STI_NUMBER_SIZE];
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        double back;
-        (void)sti_number_format(values[i], text);
-        cr_assert(sti_number_parse(text, &back), "%s", text);
-        cr_assert(memcmp(&back, &values[i], sizeof back) == 0, "%s", text);
-    }
-    (void)sti_number_format(0.7, text);
-    cr_assert_str_eq(text, "0.7");
-}
-
-Test(options, numbers_do_not_depend_on_the_locale)
-{
-    char text[STI_NUMBER_SIZE];
-    double value;
-    if (!setlocale(LC_ALL, "de_DE.UTF-8")) {
-        cr_log_info("no German locale here: only the C locale was tried");
-    }
-    (void)sti_number_format(0.5, text);
-    cr_assert_str_eq(text, "0.5");
-    cr_assert(sti_number_parse("0.5", &value) && value == 0.5);
-    cr_assert(!sti_number_parse("0,5", &value));
 }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/shortest_digits.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static locale_t plain;
 
@@ -25,21 +27,54 @@ static locale_t use_plain(void)
     return uselocale(plain);
 }
 
-/* Whole numbers up to 2^53 are written as such: 100000, not 1e+05. */
-static size_t format_whole(double value, char *out)
+/* As printf's %.17g has it: the point behind the first digit, and at least two
+ * digits of the exponent. */
+static size_t put_scientific(const char *digits, size_t n, int exponent,
+                             char *out)
 {
-    return (size_t)snprintf(out, STI_NUMBER_SIZE, "%.0f", value);
+    return (size_t)snprintf(out, STI_NUMBER_SIZE, "%c%s%se%+03d", digits[0],
+                            n > 1 ? "." : "", digits + 1, exponent);
 }
 
-size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
+/* "0.00125" of exponent -3, "12.5" of 1, "12500" of 4. */
+static size_t put_plain(const char *digits, size_t n, int exponent, char *out)
+{
+    char *at = out;
+    size_t whole = exponent < 0 ? 0 : (size_t)exponent + 1;
+    for (size_t k = 0; k < whole; k++) {
+        *at++ = k < n ? digits[k] : '0';
+    }
+    if (exponent < 0) {
+        at = mempcpy(at, "0.000", (size_t)(1 - exponent));
+    } else if (n > whole) {
+        *at++ = '.';
+    }
+    if (n > whole) {
+        at = mempcpy(at, digits + whole, n - whole);
+    }
+    *at = '\0';
+    return (size_t)(at - out);
+}
+
+/* What has no more than 17 digits and no point far away from them. */
+static size_t format_shortest(const sti_shortest *number, char *out)
+{
+    char text[24];
+    char *digits = text + sizeof text - 1;
+    size_t n = 0;
+    *digits = '\0';
+    for (uint64_t left = number->digits; left > 0; left /= 10, n++) {
+        *--digits = (char)('0' + left % 10);
+    }
+    return number->exponent < -4
+               ? put_scientific(digits, n, number->exponent, out)
+               : put_plain(digits, n, number->exponent, out);
+}
+
+/* Whatever it is, by trying. */
+static size_t format_any(double value, char *out)
 {
     size_t length = 0;
-    if (!isfinite(value)) {
-        return (size_t)snprintf(out, STI_NUMBER_SIZE, "null");
-    }
-    if (fabs(value) < 1e15 && value == trunc(value) && !signbit(value)) {
-        return format_whole(value, out);
-    }
     locale_t before = use_plain();
     for (int digits = 15; digits <= 17; digits++) {
         length = (size_t)snprintf(out, STI_NUMBER_SIZE, "%.*g", digits, value);
@@ -49,6 +84,20 @@ size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
     }
     (void)uselocale(before);
     return length;
+}
+
+size_t sti_number_format(double value, char out[STI_NUMBER_SIZE])
+{
+    sti_shortest number;
+    if (!isfinite(value)) {
+        return (size_t)snprintf(out, STI_NUMBER_SIZE, "null");
+    }
+    if (!sti_shortest_digits(fabs(value), &number)) {
+        return format_any(value, out);
+    }
+    size_t sign = value < 0;
+    *out = '-';
+    return sign + format_shortest(&number, out + sign);
 }
 
 /* What strtod takes beyond a plain decimal: blanks, words, hexadecimal. */
