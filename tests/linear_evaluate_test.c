@@ -18,11 +18,17 @@ Test(linear_evaluate, errors_are_what_a_hand_gets)
     cr_expect(e.r2.low < e.r2.value && e.r2.value < e.r2.high);
 }
 
+/* Also where the mean of n numbers is none of them: ten times .1. */
 Test(linear_evaluate, equal_labels_have_no_r2)
 {
-    const double predicted[] = {1, 2}, label[] = {3, 3};
+    const double predicted[10] = {1, 2};
+    double label[10];
 
-    cr_expect(isnan(linear_evaluate_numbers(2, predicted, label).r2.value));
+    for (int i = 0; i < 10; i++)
+        label[i] = .1;
+    for (uint64_t n = 1; n <= 10; n++)
+        cr_expect(isnan(linear_evaluate_numbers(n, predicted, label).r2.value),
+                  "%u rows", (unsigned)n);
 }
 
 Test(linear_evaluate, one_row_has_no_interval)

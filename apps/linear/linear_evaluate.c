@@ -13,11 +13,13 @@ linear_errors linear_evaluate_numbers(uint64_t n, const double *predicted,
                                       const double *label)
 {
     const double rows = (double)n;
-    double mean = 0, squares = 0, spread = 0, absolute = 0;
+    double shift = 0, squares = 0, spread = 0, absolute = 0;
     double of_squares = 0, of_r2 = 0;
 
+    /* From the first label on, so that equal ones have no spread at all. */
     for (uint64_t i = 0; i < n; i++)
-        mean += label[i] / rows;
+        shift += (label[i] - label[0]) / rows;
+    const double mean = label[0] + shift;
     for (uint64_t i = 0; i < n; i++) {
         const double e = label[i] - predicted[i], d = label[i] - mean;
         squares += e * e / rows;
