@@ -133,6 +133,14 @@ gives 3 lasso train "$year_train" --lambda-ratio 0.001 --max-rounds 2 \
     --model bound.json --log bound.jsonl
 says bound.jsonl '"reason": "max-rounds"'
 gives 0 lasso predict bound.json "$year_test"
+# .. wherever it meets the run, also between two looks
+gives 0 data synth lasso dense.svm --dense --rows 100 --columns 40 \
+    --support 5 --seed 1 --quiet
+for rounds in 3 4 5 6 7 8 9 10; do
+    gives 3 lasso train dense.svm --lambda-ratio 0.001 --tolerance 1e-12 \
+        --max-rounds "$rounds" --model bound.json
+    gives 3 lasso path dense.svm --max-rounds "$rounds"
+done
 gives 0 lasso train "$year_train" --quiet
 [ ! -s err ] || fail "--quiet said: $(cat err)"
 

@@ -89,7 +89,8 @@ strads_err lasso_schedule(strads_turn *turn)
     }
     if (turn->ends && is_told(state))
         return strads_turn_stop(turn);
-    if (turn->ends && state->chosen)
+    /* A look is the scan that was asked for: its DRIFT has been. */
+    if (turn->ends && state->chosen && state->next != LASSO_TO_LOOK)
         state->next = LASSO_TO_SCAN;
     if (state->next == LASSO_TO_SOLVE)
         return solve(turn);
