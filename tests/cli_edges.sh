@@ -46,7 +46,11 @@ trains '1 1:1\n-2 2:1\n' 0 1 0.8 --lambda 0.1 --positive
 
 # No columns at all
 printf '1\n2\n' >none.svm
-refuses 2 'none.svm: has no columns' lasso train none.svm --model n.json
+for fit in 'lasso train' 'svm train' 'svm train --l1-ratio 1 --intercept' \
+    'logistic train --intercept --l1-ratio 0 --c 1' 'sgd-logistic train'; do
+    # shellcheck disable=SC2086 # words
+    refuses 2 'none.svm: has no columns' $fit none.svm --model n.json
+done
 [ ! -e n.json ] || fail "no columns left a model"
 
 # Classes: separable, with a column that is 0 and one that is there twice; one

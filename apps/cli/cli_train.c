@@ -125,7 +125,11 @@ static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
     const strads_kind kind = j->train->program->kind;
     strads_err err = find_shape(j, shape);
-    if (!err && shape->parameters == 0) {
+    /* A program may have parameters of its own, where the data has none. */
+    const bool none =
+        shape->parameters == 0 ||
+        (kind == STRADS_KIND_SAMPLES && strads_data_cols(j->data) == 0);
+    if (!err && none) {
         err = strads_fail(STRADS_EFORMAT,
                           "%s: has no %s, so there is nothing to train",
                           j->data_path,
