@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/role/dispatch.h"
+#include "engine/role/job.h"
 #include "engine/role/message.h"
 #include "engine/round/records.h"
 
@@ -213,6 +214,15 @@ Test(role_objects, a_dispatch_copies_blocks_and_keeps_news)
     cr_assert(d->round == 11 && d->seq == 12 && d->phase == 1 && d->known == 6);
     cr_assert_eq(d->n_news, 2);
     sti_object_drop(d);
+}
+
+Test(role_objects, nothing_is_no_priority)
+{
+    sti_moved *moved = NULL;
+    cr_assert_eq(sti_moved_new(&moved), STRADS_OK);
+    cr_assert_eq(sti_moved_add(moved, 0, NULL, NULL), STRADS_OK);
+    cr_expect_eq(moved->n, 0);
+    sti_object_drop(moved);
 }
 
 Test(role_objects, a_dispatch_may_be_empty)

@@ -73,6 +73,8 @@ static strads_err moved_grow(sti_moved *moved, size_t need)
 strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
                          const double *priority)
 {
+    if (n == 0) /* param may be NULL then */
+        return STRADS_OK;
     if (moved->n + n > moved->room) {
         strads_err err = moved_grow(moved, moved->n + n);
         if (err)
