@@ -171,6 +171,26 @@ Test(lda, data_that_are_spent_give_the_same_topics)
     strads_data_free(data);
 }
 
+/* 1,125 tokens a topic and words of 100: enough for words to take turns. */
+Test(lda, words_that_take_turns_give_the_same_topics_and_their_likelihood)
+{
+    enum { MANY = 400 };
+    const strads_lda_options config = small(16);
+    strads_data *data = lda_corpus(MANY, WORDS, 2);
+    cr_assert_not_null(data, "%s", strads_error_text());
+    lda_fit one = lda_fit_run(&config, data, 1, 5);
+    lda_fit two = lda_fit_run(&config, data, 2, 5);
+    cr_assert_eq(one.n, two.n);
+    cr_assert_geq(one.n, 16 * 1024);
+    cr_assert_eq(memcmp(one.token, two.token, one.n * sizeof *one.token), 0);
+    double want = lda_oracle(one.token, one.n, MANY, WORDS, config.topics,
+                             one.model->alpha, one.model->beta);
+    cr_assert_lt(fabs(one.log_likelihood - want), 1e-9 * fabs(want));
+    lda_fit_free(&one);
+    lda_fit_free(&two);
+    strads_data_free(data);
+}
+
 /* ---- input ------------------------------------------------------------- */
 
 static void check_refused(strads_lda_options config, const char *sentence)

@@ -21,6 +21,7 @@ typedef struct word {
 typedef struct corpus {
     const lda_kernels *kernels;
     lda_site site;
+    lda_site other; /* of a word that takes turns */
     lda_documents documents;
     word word[WORDS];
 } corpus;
@@ -78,6 +79,8 @@ static corpus *corpus_new(const lda_kernels *kernels, uint32_t topics)
 
     c->kernels = kernels;
     make_site(&c->site, topics);
+    c->other = c->site;
+    c->other.q = zeroed((c->site.padded + LDA_LANES) * sizeof *c->other.q);
     make_documents(&c->documents, &c->site);
     for (uint32_t w = 0; w < WORDS; w++) {
         word *x = &c->word[w];
@@ -96,11 +99,17 @@ static corpus *corpus_new(const lda_kernels *kernels, uint32_t topics)
 
 static void corpus_free(corpus *c)
 {
-    void *const all[] = {(void *)c->site.alpha, c->site.total,
-                         c->site.inverse,       c->site.q,
-                         c->site.sums,          c->site.scratch,
-                         c->documents.row,      c->documents.list,
-                         c->documents.line,     c->documents.used};
+    void *const all[] = {(void *)c->site.alpha,
+                         c->site.total,
+                         c->site.inverse,
+                         c->site.q,
+                         c->site.sums,
+                         c->site.scratch,
+                         c->documents.row,
+                         c->documents.list,
+                         c->documents.line,
+                         c->documents.used,
+                         c->other.q};
 
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         free(all[k]);
@@ -109,17 +118,32 @@ static void corpus_free(corpus *c)
     free(c);
 }
 
-static void visit(corpus *c, uint32_t w, uint64_t stream)
+static lda_tokens begin_word(corpus *c, lda_site *site, uint32_t w,
+                             uint64_t stream)
 {
     word *x = &c->word[w];
-    const lda_tokens tokens = {.n = x->n,
-                               .document = x->document,
-                               .topic = x->topic};
 
-    c->site.word = x->counts;
-    c->site.random = stream;
-    c->kernels->build(&c->site);
+    site->word = x->counts;
+    site->random = stream ^ w * UINT64_C(0xD1342543DE82EF95);
+    c->kernels->build(site);
+    return (lda_tokens){.n = x->n, .document = x->document, .topic = x->topic};
+}
+
+static void visit(corpus *c, uint32_t w, uint64_t stream)
+{
+    const lda_tokens tokens = begin_word(c, &c->site, w, stream);
+
     c->kernels->draw(&c->site, &c->documents, &tokens);
+}
+
+/* As many of both words as the shorter one has. */
+static void visit_both(corpus *c, uint32_t w, uint32_t beside, uint64_t stream)
+{
+    const lda_tokens ones = begin_word(c, &c->site, w, stream);
+    const lda_tokens others = begin_word(c, &c->other, beside, stream);
+
+    c->kernels->draw_by_turns(&c->site, &c->other, &c->documents, &ones,
+                              &others);
 }
 
 static const uint32_t topics_tried[] = {2, 16, 17, 100, 128, 129, 300, 1000};
@@ -134,8 +158,8 @@ Test(lda_kernels, avx512_draws_what_the_portable_loops_draw)
         corpus *b = corpus_new(lda_kernels_avx512(), topics_tried[t]);
         for (uint64_t sweep = 0; sweep < 6; sweep++) {
             for (uint32_t w = 0; w < WORDS; w++) {
-                visit(a, w, sweep << 32 ^ w * UINT64_C(0xD1342543DE82EF95));
-                visit(b, w, sweep << 32 ^ w * UINT64_C(0xD1342543DE82EF95));
+                visit(a, w, sweep << 32);
+                visit(b, w, sweep << 32);
                 cr_assert_eq(memcmp(a->word[w].topic, b->word[w].topic,
                                     sizeof a->word[w].topic),
                              0, "%u topics, sweep %d, word %u", topics_tried[t],
@@ -144,6 +168,40 @@ Test(lda_kernels, avx512_draws_what_the_portable_loops_draw)
         }
         cr_assert_gt(a->site.moved, 0);
         cr_assert_eq(a->site.moved, b->site.moved);
+        corpus_free(a);
+        corpus_free(b);
+    }
+}
+
+/* Words follow q of both: it is that of the counts as they are. */
+static void expect_q_of_counts(const corpus *c, const lda_site *s)
+{
+    for (uint32_t k = 0; k < s->topics; k++)
+        cr_assert_eq(s->q[k],
+                     ((float)s->word[k] + s->beta) * c->site.inverse[k]);
+}
+
+Test(lda_kernels, avx512_draws_by_turns_what_the_portable_loops_draw)
+{
+    if (lda_kernels_choose() == &lda_kernels_portable)
+        cr_skip("this processor has portable loops alone");
+    for (size_t t = 0; topics_tried[t] <= LDA_DENSE_TOPICS; t++) {
+        corpus *a = corpus_new(&lda_kernels_portable, topics_tried[t]);
+        corpus *b = corpus_new(lda_kernels_avx512(), topics_tried[t]);
+        for (uint64_t sweep = 0; sweep < 6; sweep++) {
+            for (uint32_t w = 0; w < WORDS; w++) {
+                const uint32_t beside = (w + 1 + (uint32_t)sweep) % WORDS;
+                visit_both(a, w, beside, sweep << 32);
+                visit_both(b, w, beside, sweep << 32);
+                expect_q_of_counts(a, &a->site);
+                expect_q_of_counts(a, &a->other);
+                for (uint32_t x = 0; x < WORDS; x++)
+                    cr_assert_arr_eq(a->word[x].topic, b->word[x].topic,
+                                     sizeof a->word[x].topic);
+            }
+        }
+        cr_assert_gt(a->other.moved, 0);
+        cr_assert_eq(a->other.moved, b->other.moved);
         corpus_free(a);
         corpus_free(b);
     }
@@ -211,7 +269,7 @@ static void expect_frequencies(const double *p, const uint32_t *drawn,
                  "%u topics: %g over %u cells", topics, sum, cells);
 }
 
-/* What a draw of word 3's first token can change. */
+/* What a draw of a word's first token can change. */
 typedef struct memory {
     void *at, *kept;
     size_t bytes;
@@ -219,17 +277,17 @@ typedef struct memory {
 
 enum { MEMORIES = 6 };
 
-static void keep(corpus *c, memory m[MEMORIES])
+static void keep(corpus *c, uint32_t w, memory m[MEMORIES])
 {
     const lda_site *s = &c->site;
     lda_documents *x = &c->documents;
-    const uint32_t d = c->word[3].document[0];
+    const uint32_t d = c->word[w].document[0];
     const size_t full = (s->padded + LDA_LANES) * sizeof(float);
 
     m[0] = (memory){.at = s->total, .bytes = full};
     m[1] = (memory){.at = s->inverse, .bytes = full};
-    m[2] = (memory){.at = c->word[3].counts, .bytes = full};
-    m[3] = (memory){.at = c->word[3].topic, .bytes = sizeof(uint16_t)};
+    m[2] = (memory){.at = c->word[w].counts, .bytes = full};
+    m[3] = (memory){.at = c->word[w].topic, .bytes = sizeof(uint16_t)};
     m[4] = x->row ? (memory){.at = x->row + d * s->padded,
                              .bytes = s->padded * sizeof *x->row}
                   : (memory){.at = x->list + x->line[d] * LDA_LANES,
@@ -243,6 +301,18 @@ static void keep(corpus *c, memory m[MEMORIES])
     }
 }
 
+static void put_back(const memory m[MEMORIES])
+{
+    for (size_t k = 0; k < MEMORIES; k++)
+        memcpy(m[k].at, m[k].kept, m[k].bytes);
+}
+
+static void forget(memory m[MEMORIES])
+{
+    for (size_t k = 0; k < MEMORIES; k++)
+        free(m[k].kept);
+}
+
 /* The word's first token, alone, is drawn from one and the same state. */
 static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
 {
@@ -254,22 +324,53 @@ static void check_frequencies(const lda_kernels *kernels, uint32_t topics)
 
     for (uint64_t sweep = 0; sweep < SWEEPS; sweep++)
         for (uint32_t w = 0; w < WORDS; w++)
-            visit(c, w, sweep << 40 ^ w * UINT64_C(0xD1342543DE82EF95));
+            visit(c, w, sweep << 40);
     c->word[3].n = 1;
     weigh(c, &c->word[3], c->word[3].topic[0], p);
-    keep(c, m);
+    keep(c, 3, m);
     for (uint64_t i = 0; i < DRAWS; i++) {
-        visit(c, 3, i * UINT64_C(0xD1342543DE82EF95));
+        visit(c, 3, i * UINT64_C(0x9E3779B97F4A7C15));
         drawn[c->word[3].topic[0]]++;
-        for (size_t k = 0; k < MEMORIES; k++)
-            memcpy(m[k].at, m[k].kept, m[k].bytes);
+        put_back(m);
     }
     expect_frequencies(p, drawn, topics, DRAWS);
-    for (size_t k = 0; k < MEMORIES; k++)
-        free(m[k].kept);
+    forget(m);
     free(p);
     free(drawn);
     corpus_free(c);
+}
+
+/* Word 9's first token, which is in another document, is drawn beside word
+ * 3's: from the same state, its own totals among it. */
+static void check_frequencies_by_turns(const lda_kernels *kernels,
+                                       uint32_t topics)
+{
+    enum { DRAWS = 40000, SWEEPS = 30 };
+    double *p = calloc(topics, sizeof *p);
+    uint32_t *drawn = calloc(topics, sizeof *drawn);
+    corpus *c = corpus_new(kernels, topics);
+    memory m[MEMORIES], other[MEMORIES];
+
+    for (uint64_t sweep = 0; sweep < SWEEPS; sweep++)
+        for (uint32_t w = 0; w < WORDS; w++)
+            visit(c, w, sweep << 40);
+    c->word[3].n = c->word[9].n = 1;
+    cr_assert_neq(c->word[3].document[0], c->word[9].document[0]);
+    weigh(c, &c->word[9], c->word[9].topic[0], p);
+    keep(c, 3, m);
+    keep(c, 9, other);
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        visit_both(c, 3, 9, i * UINT64_C(0x9E3779B97F4A7C15));
+        drawn[c->word[9].topic[0]]++;
+        put_back(m);
+        put_back(other);
+    }
+    expect_frequencies(p, drawn, topics, DRAWS);
+    forget(m);
+    forget(other);
+    corpus_free(c);
+    free(drawn);
+    free(p);
 }
 
 Test(lda_kernels, draws_have_the_frequencies_of_the_formula)
@@ -280,5 +381,10 @@ Test(lda_kernels, draws_have_the_frequencies_of_the_formula)
         check_frequencies(&lda_kernels_portable, topics[t]);
         if (lda_kernels_choose() != &lda_kernels_portable)
             check_frequencies(lda_kernels_avx512(), topics[t]);
+        if (topics[t] > LDA_DENSE_TOPICS)
+            continue;
+        check_frequencies_by_turns(&lda_kernels_portable, topics[t]);
+        if (lda_kernels_choose() != &lda_kernels_portable)
+            check_frequencies_by_turns(lda_kernels_avx512(), topics[t]);
     }
 }

@@ -112,7 +112,7 @@ static void sum_row(const lda_site *s, const float *w, float p[LDA_LANES])
 }
 
 /* The topic at u among the others; K or more: none, by rounding. */
-static uint32_t draw_other(const lda_site *s, float *w, const float *p,
+static uint32_t draw_other(const lda_site *s, const float *w, const float *p,
                            uint32_t from, float u)
 {
     const float own = from < s->topics ? w[from] : 0;
@@ -127,38 +127,53 @@ static uint32_t draw_other(const lda_site *s, float *w, const float *p,
     return rank_of(running, s->padded / LDA_LANES, lane, u) * LDA_LANES + lane;
 }
 
-static uint32_t draw_row(lda_site *s, const uint16_t *row, uint32_t from)
-{
-    float w[LDA_DENSE_TOPICS], p[LDA_LANES], own = 0, less = 0;
+/* A token's topic, what all topics weigh in its document, and their sums. */
+typedef struct weighed {
+    uint32_t from;
+    float own, less; /* what its topic weighs without it; what that takes off */
+    float w[LDA_DENSE_TOPICS], p[LDA_LANES];
+} weighed;
 
+static void weigh(const lda_site *s, const uint16_t *row, uint16_t z,
+                  weighed *t)
+{
+    t->from = lda_topic_of(s, z);
+    t->own = t->less = 0;
     for (uint32_t k = 0; k < s->padded; k++)
-        w[k] = ((float)row[k] + s->alpha[k]) * s->q[k];
-    sum_row(s, w, p);
-    if (from < s->topics) {
-        own = lda_own_weight(s, from, row[from]);
-        less = w[from] - own;
+        t->w[k] = ((float)row[k] + s->alpha[k]) * s->q[k];
+    sum_row(s, t->w, t->p);
+    if (t->from < s->topics) {
+        t->own = lda_own_weight(s, t->from, row[t->from]);
+        t->less = t->w[t->from] - t->own;
     }
+}
+
+static uint32_t choose(lda_site *s, const weighed *t)
+{
     for (;;) {
-        const float u = lda_uniform(s) * (p[LDA_LANES - 1] - less);
-        if (u < own)
-            return from;
-        const uint32_t k = draw_other(s, w, p, from, u - own);
+        const float u = lda_uniform(s) * (t->p[LDA_LANES - 1] - t->less);
+        if (u < t->own)
+            return t->from;
+        const uint32_t k = draw_other(s, t->w, t->p, t->from, u - t->own);
         if (k < s->topics)
             return k;
     }
 }
 
-static void change_q(lda_site *s, uint32_t k, int32_t by)
+/* beside: the site of a word that is drawn by turns with this one, or NULL. */
+static void change_q(lda_site *s, lda_site *beside, uint32_t k, int32_t by)
 {
     s->word[k] += by;
     lda_set_total(s, k, s->total[k] + by);
     s->q[k] = ((float)s->word[k] + s->beta) * s->inverse[k];
+    if (beside)
+        beside->q[k] = ((float)beside->word[k] + beside->beta) * s->inverse[k];
 }
 
-static void token_in_row(lda_site *s, uint16_t *row, uint16_t *z)
+static void move(lda_site *s, lda_site *beside, uint16_t *row, uint16_t *z,
+                 uint32_t to)
 {
     const uint32_t from = lda_topic_of(s, *z);
-    const uint32_t to = draw_row(s, row, from);
 
     if (to == from)
         return;
@@ -166,10 +181,40 @@ static void token_in_row(lda_site *s, uint16_t *row, uint16_t *z)
     row[to]++;
     if (from < s->topics) {
         row[from]--;
-        change_q(s, from, -1);
+        change_q(s, beside, from, -1);
     }
-    change_q(s, to, 1);
+    change_q(s, beside, to, 1);
     s->moved++;
+}
+
+static void token_in_row(lda_site *s, lda_site *beside, uint16_t *row,
+                         uint16_t *z)
+{
+    weighed t;
+
+    weigh(s, row, *z, &t);
+    move(s, beside, row, z, choose(s, &t));
+}
+
+static void draw_by_turns(lda_site *a, lda_site *b,
+                          const lda_documents *documents,
+                          const lda_tokens *ones, const lda_tokens *others)
+{
+    for (uint64_t i = 0; i < ones->n && i < others->n; i++) {
+        uint16_t *row = documents->row + (size_t)ones->document[i] * a->padded;
+        uint16_t *row_b =
+            documents->row + (size_t)others->document[i] * b->padded;
+        weighed t, t_b;
+        if (row == row_b) {
+            token_in_row(a, b, row, &ones->topic[i]);
+            token_in_row(b, a, row, &others->topic[i]);
+            continue;
+        }
+        weigh(a, row, ones->topic[i], &t);
+        weigh(b, row_b, others->topic[i], &t_b);
+        move(a, b, row, &ones->topic[i], choose(a, &t));
+        move(b, a, row_b, &others->topic[i], choose(b, &t_b));
+    }
 }
 
 /* ---- lists ------------------------------------------------------------- */
@@ -258,7 +303,7 @@ static void draw(lda_site *s, const lda_documents *documents,
         const uint32_t d = tokens->document[i];
         uint16_t *z = &tokens->topic[i];
         if (documents->row)
-            token_in_row(s, documents->row + (uint64_t)d * s->padded, z);
+            token_in_row(s, NULL, documents->row + (uint64_t)d * s->padded, z);
         else
             token_in_list(s,
                           documents->list +
@@ -269,7 +314,8 @@ static void draw(lda_site *s, const lda_documents *documents,
 
 const lda_kernels lda_kernels_portable = {.name = "portable",
                                           .build = build,
-                                          .draw = draw};
+                                          .draw = draw,
+                                          .draw_by_turns = draw_by_turns};
 
 const lda_kernels *lda_kernels_choose(void)
 {

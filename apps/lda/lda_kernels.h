@@ -70,6 +70,14 @@ typedef struct lda_kernels {
     /* Draws all tokens of a word anew, one after the other. */
     void (*draw)(lda_site *site, const lda_documents *documents,
                  const lda_tokens *tokens);
+    /* Where documents are rows: the first tokens of two words by turns, as many
+     * of each as the shorter has. The sites share their totals, and each keeps
+     * q of both words up. Two tokens are weighed before the first of them
+     * moves, for a draw is a long chain of steps, and two go side by side: so
+     * the totals that the second sees may be a token old, and no more. */
+    void (*draw_by_turns)(lda_site *site, lda_site *other,
+                          const lda_documents *documents,
+                          const lda_tokens *tokens, const lda_tokens *others);
 } lda_kernels;
 
 extern const lda_kernels lda_kernels_portable;

@@ -57,7 +57,8 @@ const lda_kernels *lda_kernels_avx512(void)
 {
     static const lda_kernels table = {.name = "avx512",
                                       .build = build,
-                                      .draw = draw};
+                                      .draw = draw,
+                                      .draw_by_turns = lda_draw_rows_by_turns};
     return &table;
 }
 

@@ -32,6 +32,8 @@ void lda_close(void *local)
     free(l->topic);
     free(l->sorting);
     free(l->empty);
+    free(l->other_empty);
+    free(l->other_q);
     free(l->alpha);
     lda_prior_free(&l->prior);
     lda_rise_free(&l->beta);
@@ -126,9 +128,11 @@ static strads_err make_site(lda_local *l, const strads_lda_options *options)
     s->scratch = zeroed(n + LDA_LANES, sizeof *s->scratch);
     l->alpha = zeroed(n, sizeof *l->alpha);
     l->empty = zeroed(n, sizeof *l->empty);
+    l->other_empty = zeroed(n, sizeof *l->other_empty);
+    l->other_q = zeroed(n, sizeof *l->other_q);
     s->alpha = l->alpha;
     return s->total && s->inverse && s->q && s->sums && s->scratch &&
-                   l->alpha && l->empty
+                   l->alpha && l->empty && l->other_empty && l->other_q
                ? STRADS_OK
                : no_memory();
 }

@@ -277,7 +277,7 @@ static strads_err draw_word(drawing *g, lda_local *l, const strads_task *task,
         return STRADS_OK;
     g->tokens = lda_tokens_of(l, word);
     g->slot = g->mh->slot + first;
-    lda_name_stream(l, task, word);
+    lda_name_stream(l, &l->site, task, word);
     g->site->word = lda_row_load(row, l->empty);
     table_others(g, row->at, row->n);
     for (uint64_t i = 0; i < g->n; i++)

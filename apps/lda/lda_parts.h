@@ -107,14 +107,16 @@ typedef struct lda_local {
     const lda_kernels *kernels;
     lda_site site;
     lda_documents documents;
-    uint32_t *length;    /* [documents] tokens */
-    uint64_t *token;     /* [V + 1] where a word's tokens begin */
-    uint32_t *document;  /* [tokens] */
-    uint16_t *topic;     /* [tokens] z */
-    lda_moving *sorting; /* [tokens of any one word] */
-    int32_t *empty;      /* a full row of 0 */
-    float *alpha;        /* site.alpha */
-    bool flat;           /* q is that of a word without tokens */
+    uint32_t *length;     /* [documents] tokens */
+    uint64_t *token;      /* [V + 1] where a word's tokens begin */
+    uint32_t *document;   /* [tokens] */
+    uint16_t *topic;      /* [tokens] z */
+    lda_moving *sorting;  /* [tokens of any one word] */
+    int32_t *empty;       /* a full row of 0 */
+    int32_t *other_empty; /* another, and q, of a word that has turns, too */
+    float *other_q;
+    float *alpha; /* site.alpha */
+    bool flat;    /* q is that of a word without tokens */
     lda_prior prior;
     lda_rise beta, even;         /* of beta; of alpha where all are equal */
     uint64_t visits;             /* of blocks */
@@ -151,7 +153,12 @@ enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
 /* Begins the stream of draws of a word's visit. */
-void lda_name_stream(lda_local *l, const strads_task *task, uint32_t word);
+void lda_name_stream(const lda_local *l, lda_site *site,
+                     const strads_task *task, uint32_t word);
+/* Draws those of a block's words that have at least so many tokens here, two at
+ * a time. Documents' counts are rows. */
+strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
+                             lda_words *words, uint64_t least);
 strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 

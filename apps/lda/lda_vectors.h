@@ -14,6 +14,9 @@ enum { AHEAD = 6 }; /* tokens that documents are fetched before */
 /* Draw all tokens of a word anew, in documents that are rows, and lists. */
 void lda_draw_rows(lda_site *site, const lda_documents *documents,
                    const lda_tokens *tokens);
+void lda_draw_rows_by_turns(lda_site *site, lda_site *other,
+                            const lda_documents *documents,
+                            const lda_tokens *tokens, const lda_tokens *others);
 void lda_draw_lists(lda_site *site, const lda_documents *documents,
                     const lda_tokens *tokens);
 

@@ -10,10 +10,11 @@
 #include <strads/policy.h>
 
 enum {
-    DRAWS = 0x6C6461,  /* the purpose of the streams */
-    FEW_TOKENS = 24,   /* words that change q in places ... */
-    FEW_TOPICS = 24,   /* ... instead of building it, if their list is short */
-    MOST_AT_ONCE = 256 /* of them before it is built anew: roundings add up */
+    DRAWS = 0x6C6461,   /* the purpose of the streams */
+    FEW_TOKENS = 24,    /* words that change q in places ... */
+    FEW_TOPICS = 24,    /* ... instead of building it, if their list is short */
+    MOST_AT_ONCE = 256, /* of them before it is built anew: roundings add up */
+    MANY_TOKENS = 1024  /* of a mean topic, which one of them is nothing of */
 };
 
 typedef struct visit {
@@ -33,13 +34,14 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void lda_name_stream(lda_local *l, const strads_task *task, uint32_t word)
+void lda_name_stream(const lda_local *l, lda_site *site,
+                     const strads_task *task, uint32_t word)
 {
     const uint64_t sweep = l->visits / task->shape->blocks;
     const uint64_t index =
         sweep * task->share->partitions + task->share->partition;
 
-    l->site.random = strads_random_bits(task->seed, DRAWS, index, word);
+    site->random = strads_random_bits(task->seed, DRAWS, index, word);
 }
 
 /* A word with many tokens: q is built for it. */
@@ -115,7 +117,7 @@ static strads_err visit_word(visit *v, uint32_t k, bool few)
     if (v->sorts)
         lda_tokens_sort(l, word);
     const lda_tokens tokens = lda_tokens_of(l, word);
-    lda_name_stream(l, v->task, word);
+    lda_name_stream(l, &l->site, v->task, word);
     return few && row->n <= FEW_TOPICS ? draw_in_places(v, row, &tokens, n)
                                        : draw_built(v, row, &tokens, n);
 }
@@ -128,16 +130,34 @@ static bool is_time_to_sort(const lda_local *l, const strads_task *task)
     return l->documents.list && sweep > 0 && (sweep & (sweep - 1)) == 0;
 }
 
-static strads_err visit_words(visit *v)
+static strads_err visit_each(visit *v, bool few)
 {
     strads_err err = STRADS_OK;
 
-    v->sorts = is_time_to_sort(v->local, v->task);
-    for (int few = 0; few < 2; few++) {
-        for (uint32_t k = 0; k < v->task->block.n && !err; k++)
-            err = visit_word(v, k, few);
-    }
+    for (uint32_t k = 0; k < v->task->block.n && !err; k++)
+        err = visit_word(v, k, few);
     return err;
+}
+
+/* Whether totals may be a token old. */
+static bool has_many_tokens(const lda_site *s)
+{
+    double tokens = 0;
+
+    for (uint32_t k = 0; k < s->topics; k++)
+        tokens += s->total[k];
+    return tokens >= (double)MANY_TOKENS * s->topics;
+}
+
+static strads_err visit_words(visit *v)
+{
+    lda_local *l = v->local;
+
+    v->sorts = is_time_to_sort(l, v->task);
+    strads_err err = l->documents.row && has_many_tokens(&l->site)
+                         ? lda_draw_by_turns(l, v->task, v->words, FEW_TOKENS)
+                         : visit_each(v, false);
+    return err ? err : visit_each(v, true);
 }
 
 static void take_totals(lda_local *l, const strads_task *task)
