@@ -71,6 +71,12 @@ echo "strads run 0000000000000007 node 1" >old/node
 rm -f wait.err
 start wait sgd-logistic train "$party" --nodes 2 --listen tcp://127.0.0.1:0
 refuses 2 "belongs to another run" join "$(url_of wait)" --shard --journal old
+# What is no place for a journal is told before anybody joins: the run waits on.
+echo x >plain
+refuses 2 "journal plain: is no directory" \
+    join "$(url_of wait)" --shard --journal plain
+refuses 2 "journal no/where: cannot be made: No such file" \
+    join "$(url_of wait)" --shard --journal no/where
 kill -INT "$child"
 ends wait "$child" 130
 refuses 2 "takes a node of shards alone" join tcp://127.0.0.1:1 --journal old

@@ -41,6 +41,8 @@ static strads_err take_place(strads_engine *engine, const char *url,
     strads_err err = STRADS_OK;
     engine->journal = options->journal;
     if (engine->journal)
+        err = sti_ticket_place(engine->journal);
+    if (!err && engine->journal)
         err = sti_ticket_read(engine->journal, &ticket, &engine->again);
     if (err)
         return err;

@@ -26,6 +26,22 @@ static strads_err path_of(const char *directory, char path[PATH_ROOM])
                : strads_fail(STRADS_EIO, "%s: too long a path", directory);
 }
 
+strads_err sti_ticket_place(const char *directory)
+{
+    struct stat about;
+    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+        return strads_fail(STRADS_EINVAL, "journal %s: cannot be made: %s",
+                           directory, strerror(errno));
+    if (stat(directory, &about) == 0 && !S_ISDIR(about.st_mode))
+        return strads_fail(STRADS_EINVAL, "journal %s: is no directory",
+                           directory);
+    return access(directory, R_OK | W_OK | X_OK) == 0
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "journal %s: cannot be written to: %s", directory,
+                             strerror(errno));
+}
+
 strads_err sti_ticket_read(const char *directory, sti_mesh_ticket *out,
                            bool *there)
 {
@@ -55,8 +71,6 @@ strads_err sti_ticket_write(const char *directory,
     char path[PATH_ROOM];
     sti_aside file = {0};
     strads_err err = path_of(directory, path);
-    if (!err && mkdir(directory, 0777) != 0 && errno != EEXIST)
-        err = failed(directory, "made");
     if (!err)
         err = sti_aside_open(path, &file);
     if (!err &&

@@ -6,11 +6,15 @@
 
 #include "engine/runtime/mesh.h"
 
+/* Makes the directory, if it is not there, so that a place that cannot be
+ * written to is found before anybody is told of the node. STRADS_EINVAL. */
+strads_err sti_ticket_place(const char *directory);
+
 /* *there: one was found. STRADS_EFORMAT: that is none. STRADS_EIO. */
 strads_err sti_ticket_read(const char *directory, sti_mesh_ticket *out,
                            bool *there);
 
-/* Makes the directory, too. STRADS_EIO, STRADS_ENOMEM. */
+/* STRADS_EIO, STRADS_ENOMEM. */
 strads_err sti_ticket_write(const char *directory,
                             const sti_mesh_ticket *ticket);
 
