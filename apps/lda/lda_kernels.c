@@ -94,6 +94,49 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     return k + lane_of(p, &u);
 }
 
+static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
+{
+    for (uint32_t miss = 0; miss < LDA_MISSES; miss++) {
+        const uint32_t k = draw_smooth(s, lda_uniform(s) * s->mass);
+        if (k < s->topics && k != from)
+            return k;
+    }
+    return lda_draw_one_by_one(s, from);
+}
+
+/* ---- what all tables share --------------------------------------------- */
+
+void lda_sum_anew(lda_site *s)
+{
+    s->mass = 0;
+    for (uint32_t k = 0; k < s->padded; k += LDA_LANES) {
+        float sum = 0;
+        for (uint32_t l = 0; l < LDA_LANES; l++)
+            sum += s->alpha[k + l] * s->q[k + l];
+        s->sums[lda_sum_of(k)] = sum;
+        s->mass += sum;
+    }
+}
+
+/* Ends where draws by sums may miss for ever: `from` is nearly all there is. */
+uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from)
+{
+    const double share = (double)lda_uniform(s);
+    double all = 0, below = 0;
+    uint32_t to = from;
+
+    for (uint32_t k = 0; k < s->topics; k++)
+        all += k == from ? 0 : (double)(s->alpha[k] * s->q[k]);
+    for (uint32_t k = 0; k < s->topics && (to == from || below <= share * all);
+         k++) {
+        if (k == from)
+            continue;
+        to = k;
+        below += (double)(s->alpha[k] * s->q[k]);
+    }
+    return to;
+}
+
 /* ---- full rows --------------------------------------------------------- */
 
 /* The lanes of all vectors added up pair by pair, then running sums. */
@@ -270,9 +313,7 @@ static void draw_list(lda_site *s, const uint32_t *list, uint32_t lines,
         if (pick_listed(s, list, lines, p, u - own.weight, c))
             return;
     }
-    do
-        c->to = draw_smooth(s, lda_uniform(s) * s->mass);
-    while (c->to >= s->topics || c->to == c->from);
+    c->to = draw_smooth_other(s, c->from);
     c->to_at = -1;
 }
 

@@ -27,7 +27,9 @@
 enum {
     LDA_LANES = 16,
     LDA_DENSE_TOPICS = 128, /* up to here documents' counts are full rows */
-    LDA_NO_TOPIC = 0xFFFF   /* of a token before its first draw */
+    LDA_NO_TOPIC = 0xFFFF,  /* of a token before its first draw */
+    LDA_SMALL_PART = 4096,  /* so much less has lost half of its digits */
+    LDA_MISSES = 64         /* draws by sums before one by one */
 };
 
 /* The word that is visited, and what all words share. Arrays have
@@ -100,7 +102,15 @@ static inline void lda_set_total(lda_site *s, uint32_t k, int32_t total)
     s->inverse[k] = 1.0F / ((float)total + s->beta_sum);
 }
 
-/* q_k and its sums after a change of word[k] or of inverse[k]. */
+/* The sums of alpha_k q_k and their mass from q. */
+void lda_sum_anew(lda_site *s);
+/* Draws a topic but `from` by alpha_k q_k, one after the other. */
+uint32_t lda_draw_one_by_one(lda_site *s, uint32_t from);
+
+/* q_k and its sums after a change of word[k] or of inverse[k]. A fall that
+ * leaves a small part of the mass leaves its rounding, too, which may be more
+ * than that part, and below 0: with a small beta, or where the total of a
+ * topic is old and the word's count is not. */
 static inline void lda_set_q(lda_site *s, uint32_t k)
 {
     const float q = ((float)s->word[k] + s->beta) * s->inverse[k];
@@ -109,6 +119,8 @@ static inline void lda_set_q(lda_site *s, uint32_t k)
     s->q[k] = q;
     s->sums[lda_sum_of(k)] += by;
     s->mass += by;
+    if (__builtin_expect(s->mass * LDA_SMALL_PART < -by, 0))
+        lda_sum_anew(s);
 }
 
 /* What a topic weighs without the token that is being drawn, for a document

@@ -32,12 +32,12 @@ static uint32_t draw_smooth(const lda_site *s, float u)
 
 static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
 {
-    uint32_t k;
-
-    do
-        k = draw_smooth(s, lda_uniform(s) * s->mass);
-    while (k >= s->topics || k == from);
-    return k;
+    for (uint32_t miss = 0; miss < LDA_MISSES; miss++) {
+        const uint32_t k = draw_smooth(s, lda_uniform(s) * s->mass);
+        if (k < s->topics && k != from)
+            return k;
+    }
+    return lda_draw_one_by_one(s, from);
 }
 
 /* ---- n_dk q_k ------------------------------------------------------------ */
