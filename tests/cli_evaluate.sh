@@ -38,6 +38,23 @@ near "$(got log_loss)" "$(cut -d' ' -f2 want)" 1e-6 "log loss"
 near "$(got auc)" "$(cut -d' ' -f3 want)" 1e-7 AUC
 near "$(got f1)" "$(cut -d' ' -f4 want)" 1e-7 "F1 of the last class"
 
+# Several classes: a loss is told however small the label's probability was
+for how in softmax ovr; do
+    cat >far.json <<END
+{"format": "strads-model", "version": 1, "program": "logistic", "columns": 1,
+ "width": 3, "intercept": [0, 0, 0],
+ "coefficients": {"index": [1], "value": [-1, -2, -3]},
+ "options": {"classes": "0,1,2", "multiclass": "$how"},
+ "fit": {"objective": null, "gap": null, "rounds": 1, "seconds": null,
+         "seed": 0, "partitions": 1}}
+END
+    echo '2 1:1000' >far.svm # z = -1000, -2000, -3000
+    gives 0 logistic evaluate far.json far.svm --json
+    near "$(got log_loss)" 2000 1e-12 "the log loss of $how"
+    gives 0 logistic predict far.json far.svm --quiet
+    same "$(cat out)" "1 0 0" "probabilities of $how, far out"
+done
+
 gives 0 svm train train.svm --model s.json --quiet
 gives 0 svm evaluate s.json test.svm
 says out accuracy AUC "class -1" "class 1" F1

@@ -52,37 +52,40 @@ static double probability_of(double sum)
     return 1 / (1 + exp(-sum));
 }
 
-/* exp(sum_k) of all, brought to a sum of 1. */
-static uint32_t find_softmax(const classes *c, const double *sum, double *out)
+/* log(1 / (1 + exp(-sum))), however small that is. */
+static double log_probability_of(double sum)
 {
-    double most = sum[cli_labels_best(&c->of, sum)], all = 0;
-    for (uint32_t k = 0; k < c->of.n; k++) {
-        all += out[k] = exp(sum[k] - most);
-    }
-    for (uint32_t k = 0; k < c->of.n; k++) {
-        out[k] /= all;
-    }
-    return c->of.n;
+    return sum < 0 ? sum - log1p(exp(sum)) : -log1p(exp(-sum));
 }
 
-/* Of two classes that of the positive one; of more, each against the rest,
- * brought to a sum of 1. */
+/* Of more than two classes: the logarithms of their probabilities, those of
+ * each against the rest brought to a sum of 1. */
+static void find_logs(const classes *c, const double *sum, double *out)
+{
+    double most = -INFINITY, all = 0;
+    for (uint32_t k = 0; k < c->of.n; k++) {
+        out[k] = c->softmax ? sum[k] : log_probability_of(sum[k]);
+        most = fmax(most, out[k]);
+    }
+    for (uint32_t k = 0; k < c->of.n; k++) {
+        all += exp(out[k] - most);
+    }
+    for (uint32_t k = 0; k < c->of.n; k++) {
+        out[k] -= most + log(all);
+    }
+}
+
+/* Of two classes that of the positive one. */
 static uint32_t find_probabilities(const classes *c, const double *sum,
                                    double *out)
 {
-    double all = 0;
     if (c->of.n == 2) {
         out[0] = probability_of(sum[0]);
         return 1;
     }
-    if (c->softmax) {
-        return find_softmax(c, sum, out);
-    }
+    find_logs(c, sum, out);
     for (uint32_t k = 0; k < c->of.n; k++) {
-        all += out[k] = probability_of(sum[k]);
-    }
-    for (uint32_t k = 0; k < c->of.n; k++) {
-        out[k] = all > 0 ? out[k] / all : 1. / c->of.n;
+        out[k] = exp(out[k]);
     }
     return c->of.n;
 }
@@ -117,17 +120,16 @@ static uint32_t values(const void *arg, const double *sum, double *out)
 /* Minus the logarithm of what a row's own label was given. */
 static double log_loss(const classes *c, const double *sum, double label)
 {
-    double p[CLI_LABELS_MAX];
+    double log_of[CLI_LABELS_MAX];
     const uint32_t k = cli_labels_find(&c->of, label);
     if (k == c->of.n) {
         return -log(DBL_MIN); /* a label that the model has never seen */
     }
     if (c->of.n == 2) {
-        double margin = k == 1 ? sum[0] : -sum[0];
-        return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
+        return -log_probability_of(k == 1 ? sum[0] : -sum[0]);
     }
-    (void)find_probabilities(c, sum, p);
-    return -log(fmax(p[k], DBL_MIN));
+    find_logs(c, sum, log_of);
+    return -log_of[k];
 }
 
 static void judge(const void *arg, const double *sum, double label,
