@@ -8,7 +8,10 @@
 
 #include "engine/data/parallel_tasks.h"
 
-enum { PIECE = 4 << 20 };
+enum {
+    PIECE = 4 << 20,
+    SMALL = 64 << 20, /* a text of so many bytes keeps its pages */
+};
 
 static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
 {
@@ -63,13 +66,14 @@ static const char *piece_end(const sti_pass *pass, const char *at,
     return cut != NULL ? cut + 1 : end;
 }
 
-/* Pages of a mapped file that have been read: the file itself has them. */
+/* Pages of a mapped file that have been read: the file itself has them. A small
+ * one keeps them, for the next pass would have to fetch them again. */
 static void let_go(const sti_text *text, const char *from, const char *to)
 {
     const uintptr_t page = 4096;
     const uintptr_t first = ((uintptr_t)from + page - 1) / page * page;
     const uintptr_t end = (uintptr_t)to / page * page;
-    if (text->regular && first < end)
+    if (text->regular && text->size > SMALL && first < end)
         (void)madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
