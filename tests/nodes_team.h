@@ -6,7 +6,7 @@
 
 #include "strads/strads.h"
 
-enum { TEAM_MAX = 4 };
+enum { TEAM_MAX = 8 };
 
 /* How a node ended. */
 typedef struct team_end {

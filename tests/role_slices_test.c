@@ -36,8 +36,7 @@ static void check_cuts(const sti_slices *s)
         const size_t begin = sti_slices_begin(s, k);
         const size_t size = sti_slices_begin(s, k + 1) - begin;
         cr_assert_eq(begin % STI_SLICE_ALIGN, 0);
-        cr_assert_geq(size, s->partitions <= 16 ? STI_SLICE_BYTES / 2
-                                                : STI_SLICE_BYTES / 10);
+        cr_assert_geq(size, s->partitions <= 16 ? STI_SLICE_BYTES / 2 : 1024);
         cr_assert_leq(size, (s->bytes - s->head) / s->n + s->head +
                                 STI_SLICE_ALIGN + s->n);
     }

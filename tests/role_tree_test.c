@@ -44,6 +44,7 @@ Test(role_tree, everybody_is_reached_once_within_three_levels)
     for (uint32_t k = 0; k < SIZES; k++) {
         check(sti_tree_of_partials(sizes[k]));
         check(sti_tree_of_dispatches(sizes[k]));
+        check(sti_tree_of_pieces(sizes[k]));
     }
 }
 
@@ -86,6 +87,34 @@ static uint32_t widest(sti_tree tree)
         most = n > most ? n : most;
     }
     return most;
+}
+
+/* The coordinator's sum: heads in their order, each of a stretch of partitions
+ * that begins where the one before it ends. */
+Test(role_tree, partials_reach_the_coordinator_in_order)
+{
+    for (uint32_t k = 0; k < SIZES; k++) {
+        const uint32_t n = sizes[k];
+        uint32_t head = 0, heads = 0, deepest = 0;
+        for (uint32_t p = 0; p < n; p++) {
+            uint32_t hops = 1, at = p;
+            sti_place place = sti_tree_climb(n, p);
+            if (place.parent == p) {
+                cr_assert_eq(n > 16 ? place.rank : 0, heads);
+                head = p;
+                heads++;
+            }
+            for (; place.parent != at; hops++) {
+                at = place.parent;
+                place = sti_tree_climb(n, at);
+            }
+            cr_assert_eq(at, head, "%u of %u goes to %u", p, n, at);
+            deepest = hops > deepest ? hops : deepest;
+        }
+        cr_assert_eq(heads, sti_tree_heads(n));
+        cr_assert_eq(heads == 1, n <= 16);
+        cr_assert_leq(deepest, n <= 16 ? 4 : 3);
+    }
 }
 
 Test(role_tree, nobody_has_many_children)

@@ -49,16 +49,21 @@ static void open_roles(toy_roles *r, uint32_t K, uint32_t workers,
     cr_assert_eq(toy_roles_open(r, &setup), STRADS_OK);
 }
 
-static sti_msg dispatch_msg(toy_roles *r, uint64_t seq, uint32_t phase)
+static sti_dispatch *dispatch(toy_roles *r, uint64_t seq, uint32_t phase)
 {
     sti_dispatch *d;
     uint32_t n = phase < 2 ? BLOCKS : 0;
     cr_assert_eq(toy_roles_dispatch(r, seq, phase, n, BLOCK, 0, NULL, &d),
                  STRADS_OK);
+    return d;
+}
+
+static sti_msg dispatch_msg(toy_roles *r, uint64_t seq, uint32_t phase)
+{
     return (sti_msg){.kind = STI_MSG_DISPATCH,
                      .to = STI_WORKER_0,
                      .round = seq,
-                     .object = &d->head};
+                     .object = &dispatch(r, seq, phase)->head};
 }
 
 /* ---- any order --------------------------------------------------------- */
@@ -90,10 +95,10 @@ static void play(uint32_t phase, uint32_t workers, uint32_t depth,
     for (;;) {
         for (; sent <= last && (sent <= depth || back[sent - depth - 1]);
              sent++)
-            toy_roles_send(&r, dispatch_msg(&r, sent,
-                                            sent == 0      ? STI_PHASE_OPEN
-                                            : sent == last ? STI_PHASE_CLOSE
-                                                           : phase));
+            toy_roles_begin(&r, dispatch(&r, sent,
+                                         sent == 0      ? STI_PHASE_OPEN
+                                         : sent == last ? STI_PHASE_CLOSE
+                                                        : phase));
         if (!toy_roles_step(&r))
             break;
         for (uint32_t k = 0; k < r.n_got; k++) {
@@ -191,24 +196,67 @@ Test(role_worker, news_are_told_in_the_order_of_dispatches_not_of_arrival)
     toy_roles_close(&r);
 }
 
-/* ---- the tree of dispatches -------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------ */
 
-Test(role_worker, a_dispatch_is_passed_on_to_eight_others_at_most)
+enum { MOVED = 600 }; /* 7,200 bytes: 7 pieces */
+
+static double moved[TOY_PARTITIONS];
+
+static strads_err add_moved(strads_task *task, const strads_change *changes,
+                            uint32_t n)
 {
-    toy_roles r;
-    open_roles(&r, TOY_PARTITIONS, TOY_PARTITIONS, 0, 0);
-    toy_roles_deliver(&r, dispatch_msg(&r, 0, STI_PHASE_OPEN));
-    bool heard[TOY_PARTITIONS] = {0};
-    uint32_t children = 0;
-    for (uint32_t k = 0; k < r.n_bag; k++)
-        if (r.bag[k].kind == STI_MSG_DISPATCH) {
-            uint32_t to = r.bag[k].to - STI_WORKER_0;
-            cr_assert(to > 0 && to < TOY_PARTITIONS && !heard[to]);
-            heard[to] = true;
-            children++;
-        }
-    cr_assert(children > 1 && children <= 8, "%u children", children);
-    toy_roles_close(&r);
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++)
+            moved[task->share->partition] +=
+                (double)changes[c].param[k] * changes[c].change[k];
+    return STRADS_OK;
+}
+
+/* A round whose news are a change of parameters 0 to MOVED - 1 by 1. */
+static sti_dispatch *with_news(toy_roles *r, uint64_t seq)
+{
+    sti_news *news;
+    sti_dispatch *d;
+    cr_assert_eq(sti_news_change(seq, MOVED, 1, &news), STRADS_OK);
+    for (uint32_t k = 0; k < MOVED; k++) {
+        ((uint32_t *)(uintptr_t)news->change.param)[k] = k;
+        ((double *)(uintptr_t)news->change.change)[k] = 1;
+    }
+    cr_assert_eq(toy_roles_dispatch(r, seq, SUMS, BLOCKS, BLOCK, 1, &news, &d),
+                 STRADS_OK);
+    sti_object_drop(news);
+    return d;
+}
+
+static const toy_roles_setup in_pieces = {.phases = PHASES,
+                                          .n_phases = 2,
+                                          .partitions = TOY_PARTITIONS,
+                                          .workers = TOY_PARTITIONS,
+                                          .depth = 3,
+                                          .spread = true,
+                                          .refresh = add_moved};
+
+Test(role_worker, pieces_that_come_in_any_order_make_a_dispatch)
+{
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        toy_roles r;
+        toy_roles_setup setup = in_pieces;
+        setup.seed = seed;
+        cr_assert_eq(toy_roles_open(&r, &setup), STRADS_OK);
+        r.run.shape.parameters = MOVED;
+        memset(moved, 0, sizeof moved);
+        for (uint64_t seq = 0; seq < 4; seq++)
+            toy_roles_begin(&r, with_news(&r, seq));
+        for (uint32_t k = 0; k < r.n_bag; k++)
+            cr_assert_eq(r.bag[k].kind, STI_MSG_PIECE);
+        while (toy_roles_step(&r))
+            ;
+        cr_assert_eq(r.n_fails, 0, "%s", r.text);
+        cr_assert_eq(r.n_got, 4);
+        for (uint32_t p = 0; p < TOY_PARTITIONS; p++)
+            cr_assert_eq(moved[p], 4.0 * MOVED * (MOVED - 1) / 2);
+        toy_roles_close(&r);
+    }
 }
 
 /* ---- what only a broken peer sends ------------------------------------- */
@@ -412,6 +460,48 @@ Test(role_worker, a_dispatch_that_comes_twice_or_empty_fails_the_run)
                       (sti_msg){.kind = STI_MSG_DISPATCH, .to = STI_WORKER_0});
     cr_assert_eq(r.n_fails, 1);
     toy_roles_close(&r);
+}
+
+/* The first piece of a round, then this one. */
+static void expect_bad_piece(uint32_t slice, uint32_t n, sti_object *object,
+                             const char *says)
+{
+    toy_roles r;
+    cr_assert_eq(toy_roles_open(&r, &in_pieces), STRADS_OK);
+    sti_msg msg = {.kind = STI_MSG_PIECE,
+                   .to = STI_WORKER_0,
+                   .partition = 2,
+                   .object = bytes(8)};
+    toy_roles_deliver(&r, msg);
+    cr_assert_eq(r.n_fails, 0);
+    msg.slice = (uint16_t)slice;
+    msg.partition = n;
+    msg.object = object;
+    toy_roles_deliver(&r, msg);
+    cr_assert_eq(r.n_fails, 1);
+    cr_assert_not_null(strstr(r.text, says), "%s", r.text);
+    toy_roles_close(&r);
+}
+
+Test(role_worker, pieces_that_do_not_fit_fail_the_run)
+{
+    const char *twice = "dispatched twice";
+    expect_bad_piece(0, 2, bytes(8), twice);
+    expect_bad_piece(2, 2, bytes(8), twice);
+    expect_bad_piece(1, 3, bytes(8), twice);
+    expect_bad_piece(1, 2, NULL, twice);
+    expect_bad_piece(1, 2, bytes(8), "ends too early");
+    const uint32_t numbers[] = {0, 1, 17, UINT32_MAX};
+    for (uint32_t k = 0; k < 4; k++) {
+        toy_roles r;
+        cr_assert_eq(toy_roles_open(&r, &in_pieces), STRADS_OK);
+        toy_roles_deliver(&r, (sti_msg){.kind = STI_MSG_PIECE,
+                                        .to = STI_WORKER_0,
+                                        .partition = numbers[k],
+                                        .object = bytes(8)});
+        cr_assert_eq(r.n_fails, 1, "%u pieces", numbers[k]);
+        toy_roles_close(&r);
+    }
 }
 
 Test(role_worker, messages_for_other_roles_are_dropped)

@@ -23,7 +23,10 @@ static json_t *traced_on(bool threads, uint32_t depth, double jitter)
     options.trace = path;
     strads_sim_options sim = sim_toy_nodes(2);
     sim.latency = 1e-3;
-    sim.update_cost = 2e-3;
+    sim.update_cost = 3e-3;
+    /* So that worker 0, when it is to merge, has its next share behind it. */
+    sim.slow = (const double[]){0.5, 1};
+    sim.n_slow = 2;
     sim.aggregate_cost = 0.5e-3;
     sim.choose_cost = 0.5e-3;
     sim.jitter = jitter;

@@ -69,13 +69,16 @@ Test(slices_run, a_rough_network_gives_the_bits_of_threads)
 Test(slices_run, nodes_give_the_bits_of_threads)
 {
     strads_result *first = on_threads(8, 1, 0);
-    for (uint32_t nodes = 2; nodes <= 4; nodes++) {
-        const team t = {.program = &wide_toy,
-                        .options = {.partitions = 8,
-                                    .depth = nodes - 2,
-                                    .deterministic = true},
-                        .nodes = nodes,
-                        .workers = {1, 2, 1, 3}};
+    /* To 8 nodes its news, 200 KB a round, go down in pieces. */
+    for (uint32_t nodes = 2; nodes <= 8; nodes += nodes < 4 ? 1 : 4) {
+        team t = {.program = &wide_toy,
+                  .options = {.partitions = 8,
+                              .depth = nodes - 2,
+                              .deterministic = true},
+                  .nodes = nodes,
+                  .workers = {1, 2, 1, 3}};
+        if (nodes == 8)
+            t.workers[1] = t.workers[3] = 1;
         team_end end[TEAM_MAX];
         strads_result *result;
         team_run(&t, &result, end);
@@ -198,7 +201,7 @@ Test(slices_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
         most = cut > most ? cut : most;
         cr_assert(cut < whole / 1.5);
         if (workers == 256)
-            cr_assert(whole > 6 * cut, "%.2f of %.2f", cut, whole);
+            cr_assert(whole > 5 * cut, "%.2f of %.2f", cut, whole);
     }
     cr_assert(least > 1.75 && most < 2.25, "%.2f to %.2f", least, most);
 }

@@ -1,6 +1,8 @@
 /* The bag and its draws. */
 #include "tests/toy_roles.h"
 
+#include "engine/round/descent.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ strads_err toy_roles_open(toy_roles *r, const toy_roles_setup *setup)
         r->partition[p].share = &r->share[p];
     }
     for (uint32_t w = 0; w < setup->workers; w++) {
+        r->node_of[w] = setup->spread ? w : 0;
         strads_err err = sti_worker_new(&r->run, w, &r->worker[w]);
         if (err)
             return err;
@@ -75,6 +78,7 @@ strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                                      .n_news = n_news,
                                      .news = news}};
     sti_job_run(&r->run, &job.job);
+    sti_object_drop(job.packed);
     *out = job.dispatch;
     return job.job.err;
 }
@@ -112,6 +116,19 @@ static void take_effects(toy_roles *r)
             toy_roles_send(r, e->msg);
     }
     r->effects.n = 0;
+}
+
+void toy_roles_begin(toy_roles *r, sti_dispatch *dispatch)
+{
+    const sti_place root = sti_descent_place(&r->run, STI_COORDINATOR);
+    sti_buffer *packed;
+    strads_err err = sti_descent_pack(&r->run, dispatch, &packed);
+    if (!err)
+        err = sti_descent_begin(&r->run, &root, dispatch, packed, &r->effects);
+    r->effects.lost = r->effects.lost || err;
+    sti_object_drop(packed);
+    sti_object_drop(dispatch);
+    take_effects(r);
 }
 
 static void tell(toy_roles *r, sti_address to, const sti_event *event)

@@ -27,12 +27,13 @@ typedef struct toy_roles {
     char text[1024]; /* of the first FAIL */
 } toy_roles;
 
-/* K partitions on `workers` workers of one node. The phases stay the
+/* K partitions on `workers` workers. The phases stay the
  * caller's; refresh may be NULL. */
 typedef struct toy_roles_setup {
     const strads_phase *phases;
     uint32_t n_phases, partitions, workers, depth;
     uint64_t seed;
+    bool spread; /* a node for each worker */
     const void *config;
     strads_err (*refresh)(strads_task *task, const strads_change *changes,
                           uint32_t n);
@@ -46,6 +47,10 @@ strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                               uint32_t n, const strads_block *blocks,
                               uint32_t n_news, sti_news *const *news,
                               sti_dispatch **out);
+
+/* Sends a dispatch to the workers, as the coordinator does, in pieces where it
+ * is due; takes over the reference. */
+void toy_roles_begin(toy_roles *r, sti_dispatch *dispatch);
 
 /* Puts a message into the bag; takes over its reference. */
 void toy_roles_send(toy_roles *r, sti_msg msg);

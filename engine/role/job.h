@@ -121,6 +121,7 @@ typedef struct sti_prepare_job {
     sti_dispatch_parts parts;
     bool check;             /* a policy chose: see sti_job_release */
     bool again;             /* after a probe that the last check asked for */
+    sti_buffer *packed;     /* out; NULL: it goes down whole */
     sti_dispatch *dispatch; /* out; NULL: it may not leave, because */
     strads_block *unknown;  /* out: [2] these have to be probed, or NULL: of */
                             /* something in flight; the receiver's to free */

@@ -6,7 +6,6 @@
  * does not depend on arrival times when commits go by round, the run is
  * repeatable. */
 #include "engine/round/coordinator_state.h"
-#include "engine/round/slices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +16,8 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
     if (!c)
         goto fail;
     c->run = run;
+    c->down = sti_descent_place(run, STI_COORDINATOR);
+    c->heads = sti_tree_heads(run->partitions);
     c->flights = calloc(sti_run_window(run), sizeof *c->flights);
     if (!c->flights || sti_coord_make_choosers(c) ||
         sti_buffer_new(0, &c->aggregate.scratch) ||
@@ -48,9 +49,10 @@ void sti_coord_drop_news(sti_news **news, size_t n)
 
 void sti_coord_clear_flight(sti_flight *f)
 {
-    for (uint32_t k = 0; k < f->n_slices; k++)
+    for (uint32_t k = 0; f->slices && k < f->n_slices; k++)
         sti_object_drop(f->slices[k]);
     free(f->slices);
+    free(f->came);
     free(f->parts);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);
@@ -81,6 +83,7 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->begin.push);
     sti_object_drop(c->settle.push);
     sti_object_drop(c->prepare.dispatch);
+    sti_object_drop(c->prepare.packed);
     sti_coord_free_choosers(c);
     free(c->prepare.unknown);
     sti_stream_free(&c->stream);
@@ -186,59 +189,6 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
 }
 
-static strads_err nobody_waits(const sti_msg *msg)
-{
-    return strads_fail(STRADS_EPEER,
-                       "a node sent a result of round %llu, which nobody waits "
-                       "for",
-                       (unsigned long long)msg->round);
-}
-
-/* A partial, or a slice of it, which `f` takes over. */
-static strads_err put_partial(const sti_coordinator *c, sti_flight *f,
-                              const sti_msg *msg)
-{
-    const uint32_t n = sti_slices_of(c->run, f->dispatch).n;
-    if (msg->slice >= n || (f->slices && f->slices[msg->slice]))
-        return nobody_waits(msg);
-    if (n > 1 && !f->slices) {
-        f->slices = calloc(n, sizeof(sti_buffer *));
-        if (!f->slices)
-            return sti_coord_no_memory();
-        f->n_slices = n;
-    }
-    if (n > 1)
-        f->slices[msg->slice] = (sti_buffer *)msg->object;
-    else
-        f->partial = (sti_buffer *)msg->object;
-    f->arrived = ++f->n_came == n;
-    if (msg->busy_ns > f->busy_ns)
-        f->busy_ns = msg->busy_ns;
-    return STRADS_OK;
-}
-
-static void take_partial(sti_coordinator *c, const sti_msg *msg,
-                         sti_effects *out)
-{
-    sti_flight *f = sti_coord_flight(c, msg->round);
-    strads_err err = STRADS_OK;
-    if (!f->used || f->arrived || f->dispatch->seq != msg->round ||
-        (f->dispatch->phase < c->run->n_phases && !msg->object))
-        err = nobody_waits(msg);
-    if (!err)
-        err = put_partial(c, f, msg);
-    if (err) {
-        sti_object_drop(msg->object);
-        sti_coord_end(c, err, out);
-        return;
-    }
-    if (!f->arrived)
-        return;
-    f->alone_ns =
-        c->now - (c->last_arrival > f->sent_at ? c->last_arrival : f->sent_at);
-    c->last_arrival = c->now;
-}
-
 static void take_failure(sti_coordinator *c, const sti_msg *msg,
                          sti_effects *out)
 {
@@ -261,7 +211,7 @@ static void take_message(sti_coordinator *c, const sti_msg *msg,
         sti_stream_resend(&c->stream, c->now, out);
         break;
     case STI_MSG_PARTIAL:
-        take_partial(c, msg, out);
+        sti_coord_take_partial(c, msg, out);
         break;
     case STI_MSG_CHOICE:
         sti_coord_take_choice(c, msg, out);

@@ -195,11 +195,10 @@ static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
     c->n_news = 0;
     c->next_seq++;
     c->in_flight++;
-    sti_effect_send(out, (sti_msg){.kind = STI_MSG_DISPATCH,
-                                   .from = STI_COORDINATOR,
-                                   .to = STI_WORKER_0,
-                                   .round = d->seq,
-                                   .object = sti_object_keep(d)});
+    if (sti_descent_begin(c->run, &c->down, d, c->prepare.packed, out))
+        sti_coord_end(c, sti_coord_no_memory(), out);
+    sti_object_drop(c->prepare.packed);
+    c->prepare.packed = NULL;
 }
 
 /* What a policy chose may not leave yet: something has to be probed first, or

@@ -2,12 +2,13 @@
  * coordinator.c turns events into calls, coordinator_decide.c decides what is
  * next, coordinator_turn.c asks the schedulers, coordinator_shares.c says whose
  * turn it is, coordinator_join.c makes one block of what they choose,
- * coordinator_send.c makes dispatches, coordinator_commit.c takes in what comes
- * back. */
+ * coordinator_send.c makes dispatches, coordinator_arrive.c takes in what comes
+ * back, coordinator_commit.c commits it. */
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
 
 #include "engine/round/coordinator.h"
+#include "engine/round/descent.h"
 #include "engine/shard/push_stream.h"
 
 /* A dispatch that is not yet committed. */
@@ -21,7 +22,9 @@ typedef struct sti_flight {
     uint32_t n_parts; /* 0: all blocks are the chooser's */
     sti_dispatch *dispatch;
     sti_buffer *partial;
-    sti_buffer **slices; /* [n_slices] of a partial that comes in slices */
+    sti_buffer **slices; /* [n_slices] of a partial that comes in slices, or of
+                            several heads (tree.h) */
+    bool *came;          /* [n_slices] */
     uint32_t n_slices, n_came;
     uint64_t sent_at;
     uint64_t alone_ns; /* since it was sent, or the one before arrived */
@@ -103,6 +106,8 @@ struct sti_coordinator {
     sti_flight *flights; /* [window] by seq modulo window */
     sti_flight own;      /* of a phase to NOBODY: never really in flight */
     sti_flight *committing;
+    sti_place down;        /* in the tree of whole dispatches */
+    uint32_t heads;        /* that send a whole partial: see tree.h */
     uint64_t last_arrival; /* when a partial came last */
     uint32_t in_flight;
     sti_plan plan;
@@ -249,6 +254,12 @@ bool sti_coord_runs_alone(const sti_run *run, uint32_t phase);
 bool sti_coord_plan_may_leave(sti_coordinator *c);
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
 void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
+
+/* ---- coordinator_arrive.c ---------------------------------------------- */
+
+/* A PARTIAL; a flight takes over its reference. */
+void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
+                            sti_effects *out);
 
 /* ---- coordinator_commit.c ---------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * changed), then the report and what is due to the shards. */
 #include "engine/round/block_versions.h"
 #include "engine/round/commit_block.h"
+#include "engine/round/merge_partials.h"
 #include "engine/round/shared_totals.h"
 #include "engine/round/slices.h"
 #include "engine/store/follower.h"
@@ -175,23 +176,35 @@ static strads_err commit_records(sti_aggregate_job *job)
     return err;
 }
 
-/* Puts a partial together that came in slices, and drops them. */
-static strads_err join_slices(sti_aggregate_job *job)
+static strads_err join_slices(const sti_aggregate_job *job,
+                              const sti_slices *slices, sti_buffer **out)
 {
-    const sti_slices slices = sti_slices_of(job->run, job->dispatch);
-    if (job->n_slices == 0)
-        return STRADS_OK;
-    strads_err err = sti_buffer_new(slices.bytes, &job->partial);
-    for (uint32_t k = 0; k < slices.n && !err; k++) {
-        const size_t begin = sti_slices_begin(&slices, k);
-        const size_t size = sti_slices_begin(&slices, k + 1) - begin;
+    strads_err err = sti_buffer_new(slices->bytes, out);
+    for (uint32_t k = 0; k < slices->n && !err; k++) {
+        const size_t begin = sti_slices_begin(slices, k);
+        const size_t size = sti_slices_begin(slices, k + 1) - begin;
         if (job->slices[k]->size != size)
             return strads_fail(STRADS_EPEER,
                                "round %llu: slice %u of %u has %zu bytes, not "
                                "%zu: a node runs other options",
-                               (unsigned long long)job->job.round, k, slices.n,
+                               (unsigned long long)job->job.round, k, slices->n,
                                job->slices[k]->size, size);
-        memcpy(job->partial->bytes + begin, job->slices[k]->bytes, size);
+        memcpy((*out)->bytes + begin, job->slices[k]->bytes, size);
+    }
+    return err;
+}
+
+/* Puts a partial together that came in parts, and drops them. */
+static strads_err join_parts(sti_aggregate_job *job)
+{
+    const sti_slices slices = sti_slices_of(job->run, job->dispatch);
+    if (job->n_slices == 0)
+        return STRADS_OK;
+    strads_err err =
+        slices.n > 1 ? join_slices(job, &slices, &job->partial)
+                     : sti_merge_heads(job->run, job->dispatch, job->n_slices,
+                                       job->slices, &job->partial);
+    for (uint32_t k = 0; k < job->n_slices; k++) {
         sti_object_drop(job->slices[k]);
         job->slices[k] = NULL;
     }
@@ -229,7 +242,7 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
         job->total_change = calloc(run->shape.totals, sizeof(double));
     if (run->shape.totals && !job->total_change)
         return no_memory();
-    err = join_slices(job);
+    err = join_parts(job);
     if (!err && phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);
     if (err)

@@ -2,6 +2,7 @@
  * a dispatch from what was chosen, with the values that ride along. */
 #include "engine/role/job.h"
 #include "engine/role/ring_route.h"
+#include "engine/round/descent.h"
 #include "engine/round/shared_totals.h"
 
 #include <stdlib.h>
@@ -184,26 +185,9 @@ static strads_err check_owners(const sti_run *run,
     return STRADS_OK;
 }
 
-strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
+/* What the workers are told beside the news. */
+static strads_err fill_dispatch(sti_run *run, sti_dispatch *d, bool values)
 {
-    sti_dispatch_parts *parts = &job->parts;
-    bool may = true;
-    strads_err err = check_owners(run, parts);
-    if (!err && job->check)
-        err = sti_job_release(run, job, &may);
-    if (err || !may)
-        return err;
-    bool values = sti_phase_takes_values(run, parts->phase);
-    bool to_workers = parts->phase < run->n_phases &&
-                      run->phases[parts->phase].to != STRADS_TO_NOBODY;
-    parts->n_values = 0;
-    parts->n_totals = to_workers ? run->shape.totals : 0;
-    for (uint32_t k = 0; values && !parts->follows && k < parts->n_blocks; k++)
-        parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
-    err = sti_dispatch_new(parts, &job->dispatch);
-    if (err || !to_workers)
-        return err;
-    sti_dispatch *d = job->dispatch;
     if (d->totals)
         memcpy(d->totals, sti_totals_now(run), sti_totals_bytes(run));
     for (uint32_t k = 0; k < d->n_blocks; k++) {
@@ -215,4 +199,29 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
         d->partial_at[k + 1] = d->partial_at[k] + ((bytes + 7) & ~(size_t)7);
     }
     return d->values ? read_values(run, d) : STRADS_OK;
+}
+
+strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
+{
+    sti_dispatch_parts *parts = &job->parts;
+    const bool own = parts->phase >= run->n_phases;
+    const bool to_nobody =
+        !own && run->phases[parts->phase].to == STRADS_TO_NOBODY;
+    bool may = true;
+    strads_err err = check_owners(run, parts);
+    if (!err && job->check)
+        err = sti_job_release(run, job, &may);
+    if (err || !may)
+        return err;
+    bool values = sti_phase_takes_values(run, parts->phase);
+    parts->n_values = 0;
+    parts->n_totals = own || to_nobody ? 0 : run->shape.totals;
+    for (uint32_t k = 0; values && !parts->follows && k < parts->n_blocks; k++)
+        parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
+    err = sti_dispatch_new(parts, &job->dispatch);
+    if (!err && !own && !to_nobody)
+        err = fill_dispatch(run, job->dispatch, values);
+    return err || to_nobody
+               ? err
+               : sti_descent_pack(run, job->dispatch, &job->packed);
 }

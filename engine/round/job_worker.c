@@ -2,6 +2,7 @@
  * blocks, merge two partials; a RING block's hop is in job_ring.c. Only the
  * state of the job's partition is written. */
 #include "engine/role/job.h"
+#include "engine/round/merge_partials.h"
 #include "engine/round/records.h"
 #include "engine/round/shared_totals.h"
 #include "engine/round/slices.h"
@@ -213,66 +214,12 @@ static strads_err work(sti_run *run, sti_worker_job *job)
     return err;
 }
 
-/* ---- merge ------------------------------------------------------------- */
-
-static strads_err wrong_size(const sti_worker_job *job, size_t due)
+static strads_err merge(const sti_run *run, const sti_worker_job *job)
 {
-    return strads_fail(STRADS_EPEER,
-                       "a node sent a partial of %zu bytes where %zu were due: "
-                       "it runs another version or other options",
-                       job->from->size, due);
-}
-
-static strads_err merge_records(sti_run *run, sti_worker_job *job)
-{
-    size_t totals = sti_totals_bytes(run);
-    if (job->from->size < totals)
-        return wrong_size(job, totals);
-    sti_totals_merge(run, job->partial, job->from);
-    size_t at = job->partial->size, more = job->from->size - totals;
-    strads_err err = sti_buffer_resize(job->partial, at + more);
-    if (!err && more)
-        memcpy(job->partial->bytes + at, job->from->bytes + totals, more);
-    return err;
-}
-
-/* Into its place, while other slices of the same partial may be on their way
- * already; totals are in front of the first one. */
-static strads_err merge_slice(sti_run *run, const sti_slices *slices,
-                              sti_worker_job *job)
-{
-    const size_t begin = sti_slices_begin(slices, job->slice);
-    const size_t size = sti_slices_begin(slices, job->slice + 1) - begin;
-    const size_t totals = begin == 0 ? slices->head : 0;
-    if (job->from->size != size)
-        return wrong_size(job, size);
-    if (begin == 0)
-        sti_totals_merge(run, job->partial, job->from);
-    sti_phase_merge(&run->phases[job->dispatch->phase],
-                    job->partial->bytes + begin + totals,
-                    job->from->bytes + totals, size - totals);
-    return STRADS_OK;
-}
-
-static strads_err merge(sti_run *run, sti_worker_job *job)
-{
-    const strads_phase *phase = &run->phases[job->dispatch->phase];
-    const sti_slices slices = sti_slices_of(run, job->dispatch);
-    size_t totals = sti_totals_bytes(run);
-    if (sti_phase_keeps_records(phase))
-        return merge_records(run, job);
-    if (slices.n > 1)
-        return merge_slice(run, &slices, job);
-    if (job->from->size != job->partial->size)
-        return wrong_size(job, job->partial->size);
-    sti_totals_merge(run, job->partial, job->from);
-    for (uint32_t k = 0; k < job->dispatch->n_blocks; k++) {
-        size_t from = totals + job->dispatch->partial_at[k];
-        sti_phase_merge(phase, job->partial->bytes + from,
-                        job->from->bytes + from,
-                        sti_partial_bytes(run, job->dispatch, k));
-    }
-    return STRADS_OK;
+    const sti_dispatch *d = job->dispatch;
+    return sti_slices_of(run, d).n > 1
+               ? sti_merge_slice(run, d, job->slice, job->partial, job->from)
+               : sti_merge_partials(run, d, job->partial, job->from);
 }
 
 strads_err sti_job_worker(sti_run *run, sti_worker_job *job)

@@ -8,7 +8,7 @@
 enum {
     LEVELS_PAIRED = 4, /* up to so many levels partitions meet in pairs */
     LEVELS_WIDE = 3,   /* of more partitions than these join */
-    FEW_CHILDREN = 4
+    BYTES_BY_ROOT = 128
 };
 
 static bool may_be_cut(const sti_run *run, const sti_dispatch *d)
@@ -20,15 +20,15 @@ static bool may_be_cut(const sti_run *run, const sti_dispatch *d)
                                           phase->merge == STRADS_MERGE_MAX);
 }
 
-/* Bytes that a slice has at least. As often as the tree's root has children its
- * port would receive a whole partial: with many, smaller slices pay. */
-static size_t least_bytes(uint32_t partitions)
+/* Whether n slices are not too many for so many bytes. Of many partitions what
+ * is small goes whole, as a hop less takes it there; n is 8 from 8 KB on, 16
+ * from 32 KB, 32 from 128 KB, 64 from 512 KB. */
+static bool may_be_so_many(uint32_t partitions, uint32_t n, size_t bytes)
 {
-    const sti_tree tree = sti_tree_of_partials(partitions);
-    const uint32_t children = sti_tree_find(&tree, 0).n_children;
-    return children <= FEW_CHILDREN
-               ? (size_t)STI_SLICE_BYTES
-               : (size_t)STI_SLICE_BYTES * FEW_CHILDREN / children;
+    if (partitions <= UINT32_C(1) << LEVELS_PAIRED)
+        return n <= bytes / STI_SLICE_BYTES;
+    return bytes >= STI_SLICE_BYTES / 2 &&
+           (size_t)n * n <= bytes / BYTES_BY_ROOT;
 }
 
 sti_slices sti_slices_of(const sti_run *run, const sti_dispatch *d)
@@ -39,9 +39,8 @@ sti_slices sti_slices_of(const sti_run *run, const sti_dispatch *d)
     const size_t numbers = d->partial_at[d->n_blocks];
     slices.head = sti_totals_bytes(run);
     slices.bytes = slices.head + numbers;
-    const size_t least = least_bytes(run->partitions);
     while (2 * slices.n <= STI_SLICES_MAX && 2 * slices.n <= run->partitions &&
-           2 * slices.n <= numbers / least)
+           may_be_so_many(run->partitions, 2 * slices.n, numbers))
         slices.n *= 2;
     return slices;
 }
@@ -162,8 +161,7 @@ sti_place sti_slices_place(const sti_slices *s, uint32_t slice,
 {
     if (s->n > 1)
         return place_of_slice(s, slice, partition);
-    const sti_tree tree = sti_tree_of_partials(s->partitions);
-    return sti_tree_find(&tree, partition);
+    return sti_tree_climb(s->partitions, partition);
 }
 
 uint32_t sti_slices_children_max(uint32_t partitions)

@@ -13,6 +13,9 @@
  * whatever their number; neighbours meet first, so of several on a node one
  * half leaves it at most; and each slice's root sends it to the coordinator.
  *
+ * A taker of many partitions' slices waits for the price of each message and
+ * for its bytes; so n slices are best where n is as the root of the bytes.
+ *
  * Up to 16 partitions b is 1: there all slices are sums of one shape. More join
  * in 3 levels, so that 1,024 are as few hops away as in the tree: whoever takes
  * in adds to its own sum, so that a slice's number decides where a sum begins.
@@ -30,7 +33,7 @@
 enum {
     STI_SLICES_MAX = 64,
     STI_SLICES_FROM = 5,         /* partitions; fewer have short trees */
-    STI_SLICE_BYTES = 16 * 1024, /* at least, of few partitions */
+    STI_SLICE_BYTES = 16 * 1024, /* at least, of up to 16 partitions */
     STI_SLICE_ALIGN = 64
 };
 

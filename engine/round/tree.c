@@ -2,7 +2,7 @@
  * parent and the children before it. */
 #include "engine/round/tree.h"
 
-enum { LEVELS = 3, FEW_CHILDREN = 8 };
+enum { LEVELS = 3, FEW_CHILDREN = 8, FEW_PARTITIONS = 16 };
 
 /* S(turns, levels); r < 2^17, so that it fits. */
 static uint64_t reach(uint64_t r, uint32_t levels)
@@ -22,12 +22,17 @@ sti_tree sti_tree_of_partials(uint32_t partitions)
     return (sti_tree){.n = partitions, .levels = LEVELS};
 }
 
-sti_tree sti_tree_of_dispatches(uint32_t workers)
+sti_tree sti_tree_of_dispatches(uint32_t n)
 {
     uint32_t levels = 1;
-    while (levels < LEVELS && reach(FEW_CHILDREN, levels) < workers)
+    while (levels < LEVELS && reach(FEW_CHILDREN, levels) < n)
         levels++;
-    return (sti_tree){.n = workers, .levels = levels};
+    return (sti_tree){.n = n, .levels = levels};
+}
+
+sti_tree sti_tree_of_pieces(uint32_t rows)
+{
+    return (sti_tree){.n = rows, .levels = 2};
 }
 
 /* S(r, 0) .. S(r, LEVELS) of one r, from 0 on. */
@@ -74,4 +79,24 @@ sti_place sti_tree_find(const sti_tree *tree, uint32_t index)
 uint32_t sti_tree_child(uint32_t index, const sti_place *place, uint32_t rank)
 {
     return index + (uint32_t)reach(rank, place->levels);
+}
+
+sti_place sti_tree_climb(uint32_t partitions, uint32_t partition)
+{
+    if (partitions <= FEW_PARTITIONS) {
+        const sti_tree tree = sti_tree_of_partials(partitions);
+        return sti_tree_find(&tree, partition);
+    }
+    const sti_tree tree = sti_tree_of_partials(partitions + 1);
+    sti_place place = sti_tree_find(&tree, partition + 1);
+    place.parent = place.parent > 0 ? place.parent - 1 : partition;
+    return place;
+}
+
+uint32_t sti_tree_heads(uint32_t partitions)
+{
+    if (partitions <= FEW_PARTITIONS)
+        return 1;
+    const sti_tree tree = sti_tree_of_partials(partitions + 1);
+    return sti_tree_find(&tree, 0).n_children;
 }

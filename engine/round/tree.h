@@ -34,9 +34,24 @@ typedef struct sti_place {
  * work as evenly as can be, and 1,024 are 3 hops away. */
 sti_tree sti_tree_of_partials(uint32_t partitions);
 
-/* Of dispatches, by workers: small messages, so few hops count more than few
- * turns. At most 8 children, unless that takes more than 3 levels. */
-sti_tree sti_tree_of_dispatches(uint32_t workers);
+/* How a whole partial climbs. Of few partitions 0 is the root, and sends what
+ * comes together to the coordinator, which is on its node. Of more than 16, the
+ * coordinator itself is the root, number 0, and partition p number p + 1: the
+ * heads, its children, are their own parents here, and `rank` is the place of
+ * what they send in the coordinator's sum. */
+sti_place sti_tree_climb(uint32_t partitions, uint32_t partition);
+
+/* How many partials reach the coordinator. */
+uint32_t sti_tree_heads(uint32_t partitions);
+
+/* Of dispatches, by the n who hear of them, who sends them first included:
+ * small messages, so few hops count more than few turns. At most 8 children,
+ * unless that takes more than 3 levels. */
+sti_tree sti_tree_of_dispatches(uint32_t n);
+
+/* Of a dispatch's pieces, by rows of workers: 2 levels, as each of the few
+ * hops costs more than many small messages. */
+sti_tree sti_tree_of_pieces(uint32_t rows);
 
 /* index < tree->n. */
 sti_place sti_tree_find(const sti_tree *tree, uint32_t index);

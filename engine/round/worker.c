@@ -8,13 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void find_places(sti_worker *w)
+static void bound_ahead(sti_worker *w)
 {
-    const sti_tree down = sti_tree_of_dispatches(w->run->workers);
     const sti_tree up = sti_tree_of_partials(w->run->partitions);
     const uint32_t whole = sti_tree_find(&up, 0).n_children;
     const uint32_t cut = sti_slices_children_max(w->run->partitions);
-    w->down = sti_tree_find(&down, w->index);
     w->most_ahead = w->n * (whole > cut ? whole : cut) * STI_SLICES_MAX;
 }
 
@@ -23,10 +21,9 @@ static bool make_seats(const sti_worker *w, struct sti_slot *s)
     s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
     if (!s->seats)
         return false;
-    const sti_tree up = sti_tree_of_partials(w->run->partitions);
     for (uint32_t k = 0; k < w->n; k++) {
         struct sti_climb *whole = &s->seats[k].whole;
-        whole->place = sti_tree_find(&up, w->first + k);
+        whole->place = sti_tree_climb(w->run->partitions, w->first + k);
         whole->child =
             calloc(whole->place.n_children + (size_t)1, sizeof(sti_msg));
         if (!whole->child)
@@ -48,7 +45,8 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->slots = calloc(w->window, sizeof *w->slots);
     w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
     w->said = calloc(w->n + (size_t)1, sizeof *w->said);
-    find_places(w);
+    bound_ahead(w);
+    w->down = sti_descent_place(run, STI_WORKER_0 + index);
     if (!w->slots || !w->turn || !w->said)
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
@@ -89,6 +87,7 @@ static void clear_slot(sti_worker *w, struct sti_slot *s)
     free(s->early_to);
     for (uint32_t k = 0; k < s->n_ahead; k++)
         sti_object_drop(s->ahead[k].object);
+    sti_pieces_free(s->pieces);
     sti_object_drop(s->dispatch);
     *s = (struct sti_slot){.seats = s->seats,
                            .ahead = s->ahead,
@@ -227,34 +226,53 @@ static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
     sti_worker_seat_ahead(w, s, out);
 }
 
-/* Those with the most below them first: they have the longest way to go. */
-static void pass_on(const sti_worker *w, const sti_msg *msg, sti_effects *out)
+/* Takes up this round, if it is next, and those behind it that wait for it. */
+static void take_up_all(sti_worker *w, sti_effects *out)
 {
-    for (uint32_t rank = w->down.n_children; rank-- > 0;) {
-        sti_msg copy = *msg;
-        copy.from = STI_WORKER_0 + w->index;
-        copy.to = STI_WORKER_0 + sti_tree_child(w->index, &w->down, rank);
-        sti_object_keep(copy.object);
-        sti_effect_send(out, copy);
-    }
-}
-
-static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
-{
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
-    if (!s || s->dispatch || !msg->object) {
-        sti_object_drop(msg->object);
-        sti_worker_fail(w, STRADS_EPEER, "a round was dispatched twice", out);
-        return;
-    }
-    pass_on(w, msg, out);
-    s->dispatch = (sti_dispatch *)msg->object;
     for (;;) {
         struct sti_slot *next = &w->slots[w->next % w->window];
         if (!next->used || next->seq != w->next || !next->dispatch)
             return;
         take_up(w, next, out);
     }
+}
+
+static void refuse_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    sti_object_drop(msg->object);
+    sti_worker_fail(w, STRADS_EPEER, "a round was dispatched twice", out);
+}
+
+static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    if (!s || s->dispatch || s->pieces || !msg->object) {
+        refuse_dispatch(w, msg, out);
+        return;
+    }
+    sti_descent_pass_on(w->index, &w->down, msg, out);
+    s->dispatch = (sti_dispatch *)msg->object;
+    take_up_all(w, out);
+}
+
+static void take_piece(sti_worker *w, const sti_msg *msg, sti_effects *out)
+{
+    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    if (!s || s->dispatch || !sti_pieces_take(&s->pieces, msg)) {
+        refuse_dispatch(w, msg, out);
+        return;
+    }
+    sti_descent_pass_piece_on(w->run, w->index, msg, out);
+    if (s->pieces->came < s->pieces->n)
+        return;
+    strads_err err =
+        sti_pieces_join(w->run, s->pieces, msg->round, &s->dispatch);
+    sti_pieces_free(s->pieces);
+    s->pieces = NULL;
+    if (err)
+        sti_worker_fail(w, err, strads_error_text(), out);
+    else
+        take_up_all(w, out);
 }
 
 static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
@@ -301,6 +319,9 @@ static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
     switch (event->msg.kind) {
     case STI_MSG_DISPATCH:
         take_dispatch(w, &event->msg, out);
+        break;
+    case STI_MSG_PIECE:
+        take_piece(w, &event->msg, out);
         break;
     case STI_MSG_PARTIAL:
         sti_worker_take_partial(w, &event->msg, out);

@@ -4,6 +4,7 @@
 #ifndef STI_WORKER_STATE_H
 #define STI_WORKER_STATE_H
 
+#include "engine/round/descent.h"
 #include "engine/round/slices.h"
 #include "engine/round/tree.h"
 #include "engine/round/worker.h"
@@ -42,7 +43,9 @@ struct sti_seat {
 struct sti_slot {
     uint64_t seq; /* of its dispatch */
     bool used;
-    sti_dispatch *dispatch; /* NULL: only partials or hops came so far */
+    sti_dispatch
+        *dispatch;      /* NULL: only pieces, partials or hops came so far */
+    sti_pieces *pieces; /* of the dispatch; NULL: none have come */
     bool taken_up;
     sti_slices slices;      /* once it is taken up */
     struct sti_seat *seats; /* [n_partitions] */
@@ -57,7 +60,7 @@ struct sti_worker {
     sti_run *run;
     uint32_t index;
     uint32_t first, n;   /* partitions hosted */
-    sti_place down;      /* in the tree of dispatches */
+    sti_place down;      /* in the tree of whole dispatches */
     uint32_t most_ahead; /* partials that can come before their dispatch */
     uint32_t window;
     uint64_t next;          /* round to be taken up next */

@@ -51,6 +51,7 @@ uint64_t sti_mesh_limit(void *arg, uint16_t kind)
     case STI_KIND_ROLE + STI_MSG_DISPATCH:
     case STI_KIND_ROLE + STI_MSG_PARTIAL:
     case STI_KIND_ROLE + STI_MSG_HOP:
+    case STI_KIND_ROLE + STI_MSG_PIECE:
         return UINT64_MAX;
     case STI_KIND_ROLE + STI_MSG_ASK:
     case STI_KIND_ROLE + STI_MSG_CHOICE:
@@ -115,7 +116,8 @@ static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
                    : node == 0 && msg->to == STI_CLIENT_0 + mesh->node;
     else if (msg->kind == STI_MSG_ASK)
         good = node == 0 && sti_run_node_of(run, msg->to) == mesh->node;
-    else if (msg->kind == STI_MSG_CHOICE || msg->kind >= STI_MSG_PUSH)
+    else if (msg->kind == STI_MSG_CHOICE ||
+             (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED))
         good = sti_run_node_of(run, msg->from) == node &&
                sti_run_node_of(run, msg->to) == mesh->node;
     return good ? STRADS_OK
