@@ -58,6 +58,14 @@ for data in "$corpus" one-word.txt; do
     cmp -s fast.txt slow.txt || fail "$data: kernels draw other topics"
 done
 
+# A prior that is learned stays within what a model may have.
+printf '2\n40\n2\n1 2 1\n2 2 1\n' >few.txt
+for how in symmetric asymmetric; do
+    gives 0 lda train few.txt --topics 3 --alpha 1e6 --beta 1e6 --sweeps 5 \
+        --burn-in 1 --fit-alpha $how --fit-beta --model few.json --quiet
+    gives 0 lda topics few.json
+done
+
 # A report changes nothing in what is drawn.
 for partitions in 1 3; do
     for every in 1 2 5; do

@@ -212,8 +212,8 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
         const double a = json_number_value(json_array_get(alpha, k));
         const json_int_t n = json_integer_value(json_array_get(total, k));
         if (!(a > 0 && a <= 1e6) || n < 0)
-            return broken(path, "\"alpha\" must be above 0, \"topic-tokens\" "
-                                "not below");
+            return broken(path, "\"alpha\" must be above 0 and at most "
+                                "1000000, \"topic-tokens\" not below 0");
         m->alpha[k] = a;
         m->total[k] = (uint64_t)n;
     }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SMALLEST_PRIOR = 1e-8;
+static const double SMALLEST_PRIOR = 1e-8, LARGEST_PRIOR = 1e6;
 
 double lda_log_gamma(double x)
 {
@@ -110,7 +110,7 @@ static double step(double value, double over, double under)
 {
     const double next = under > 0 ? value * over / under : value;
 
-    return next > SMALLEST_PRIOR ? next : SMALLEST_PRIOR;
+    return fmin(fmax(next, SMALLEST_PRIOR), LARGEST_PRIOR);
 }
 
 static void learn_alpha(lda_prior *prior, bool even, const double *sums)
