@@ -79,6 +79,9 @@ same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 3 0 1 " "tokens of documents"
 printf '0\n2 0:1 2:2\n0\n' >corpus.txt
 gives 0 lda train corpus.txt --topics 2 --sweeps 3 --assignments a.txt --quiet
 same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 3 0 " "tokens of documents"
+printf '0\n0\n0\n2 0:1 2:2\n' >corpus.txt
+gives 0 lda train corpus.txt --topics 2 --sweeps 3 --assignments a.txt --quiet
+same "$(cut -d' ' -f1 a.txt | tr '\n' ' ')" "0 0 0 3 " "ldac, empty at first"
 
 # Options that mean nothing to a program whose blocks go by a plan.
 for option in "--policy cyclic" "--schedulers 2" "--threshold 0.5" "--f32" \

@@ -210,11 +210,16 @@ static const char *after_number(const char *p, const char *end)
     return p < end && *p == '\n' ? p + 1 : NULL;
 }
 
+/* Three empty documents of ldac are three numbers as well, but each a 0. */
 bool sti_bag_is(const char *begin, const char *end)
 {
-    for (int line = 0; line < 3 && begin != NULL; line++)
+    bool all_zero = true;
+
+    for (int line = 0; line < 3 && begin != NULL; line++) {
+        all_zero = all_zero && begin < end && *begin == '0';
         begin = after_number(begin, end);
-    return begin != NULL;
+    }
+    return begin != NULL && !all_zero;
 }
 
 strads_err sti_bag_header(const char *path, const char *begin, const char *end,

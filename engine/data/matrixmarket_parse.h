@@ -36,7 +36,7 @@ strads_err sti_market_header(const char *path, const char *begin,
                              const char *end, sti_market *out);
 
 /* Whether the text opens with three lines of one number each, as a bag of
- * words does. */
+ * words does, and not all of them 0. */
 bool sti_bag_is(const char *begin, const char *end);
 
 /* Reads these: documents, words, entries. */
