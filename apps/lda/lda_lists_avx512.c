@@ -150,31 +150,11 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
     return -1;
 }
 
-INLINE void token_in_list(lda_site *s, uint32_t *list, uint32_t *used,
-                          uint16_t *z, const uint32_t vectors)
+INLINE void move_listed(lda_site *s, uint32_t *list, uint32_t *used,
+                        lda_change c)
 {
-    lda_change c = {.from = lda_topic_of(s, *z), .to_at = -1};
-    const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
-    __m512 sum[LISTED];
-    const listed l = sum_list(s, list, lines, &c, sum, vectors);
-    const lda_own own = lda_own_of(s, list, &c);
-
-    for (;;) {
-        const float u = lda_uniform(s) * (own.weight + l.sum + own.smooth);
-        if (__builtin_expect(u < own.weight, 1))
-            return;
-        if (u - own.weight >= l.sum) {
-            c.to = draw_smooth_other(s, c.from);
-            break;
-        }
-        if (pick_listed(s, list, lines, l.p, u - own.weight, sum, &c, vectors))
-            break;
-    }
-    if (c.to == c.from)
-        return;
     if (c.to_at < 0)
         c.to_at = place_in(list, *used, c.to);
-    *z = (uint16_t)c.to;
     lda_change_list(s, list, used, c);
     lda_move(s, c.from, c.to);
 }
@@ -188,24 +168,70 @@ INLINE void fetch_list(const lda_documents *documents, uint32_t d)
         _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T0);
 }
 
+/* Tokens of one word in one document stand together: as long as they stay where
+ * they are, the next of them that has the same topic sees the same sums. */
+INLINE bool sees_the_same(const lda_tokens *t, uint64_t i)
+{
+    return i + 1 < t->n && t->document[i] == t->document[i + 1] &&
+           t->topic[i] == t->topic[i + 1];
+}
+
+INLINE void fetch_ahead(const lda_documents *documents, const lda_tokens *t,
+                        uint64_t i)
+{
+    const uint64_t next = i + AHEAD < t->n ? i + AHEAD : t->n - 1;
+
+    fetch_list(documents, t->document[next]);
+}
+
+/* Token i, and those after it that see the same. Returns the first that does
+ * not. */
+INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
+                              const lda_tokens *t, uint64_t i,
+                              const uint32_t vectors)
+{
+    const uint32_t d = t->document[i];
+    uint32_t *list = documents->list + (uint64_t)documents->line[d] * LDA_LANES;
+    uint32_t *used = &documents->used[d];
+    lda_change c = {.from = lda_topic_of(s, t->topic[i]), .to_at = -1};
+    const uint32_t lines = (*used + LDA_LANES - 1) / LDA_LANES;
+    __m512 sum[LISTED];
+    const listed l = sum_list(s, list, lines, &c, sum, vectors);
+    const lda_own own = lda_own_of(s, list, &c);
+
+    for (;;) {
+        const float u = lda_uniform(s) * (own.weight + l.sum + own.smooth);
+        if (__builtin_expect(u < own.weight, 1)) {
+            if (!sees_the_same(t, i))
+                return i + 1;
+            fetch_ahead(documents, t, ++i);
+            continue;
+        }
+        if (u - own.weight >= l.sum) {
+            c.to = draw_smooth_other(s, c.from);
+            break;
+        }
+        if (pick_listed(s, list, lines, l.p, u - own.weight, sum, &c, vectors))
+            break;
+    }
+    if (c.to != c.from)
+        move_listed(s, list, used, c);
+    t->topic[i] = (uint16_t)c.to;
+    return i + 1;
+}
+
 void lda_draw_lists(lda_site *shared, const lda_documents *documents,
                     const lda_tokens *tokens)
 {
     lda_site here = *shared, *s = &here;
-    const uint64_t n = tokens->n;
 
-    for (uint64_t i = 0; i < n; i++) {
-        const uint32_t d = tokens->document[i];
-        const uint64_t next = i + AHEAD < n ? i + AHEAD : n - 1;
-        fetch_list(documents, tokens->document[next]);
-        uint32_t *list =
-            documents->list + (uint64_t)documents->line[d] * LDA_LANES;
-        uint32_t *used = &documents->used[d];
-        uint16_t *z = &tokens->topic[i];
-        switch ((*used + LDA_LANES - 1) / LDA_LANES) {
-#define CASE(v)                             \
-    case v:                                 \
-        token_in_list(s, list, used, z, v); \
+    for (uint64_t i = 0; i < tokens->n;) {
+        fetch_ahead(documents, tokens, i);
+        const uint32_t used = documents->used[tokens->document[i]];
+        switch ((used + LDA_LANES - 1) / LDA_LANES) {
+#define CASE(v)                                        \
+    case v:                                            \
+        i = token_in_list(s, documents, tokens, i, v); \
         break
         case 0:
             CASE(1);
@@ -226,7 +252,7 @@ void lda_draw_lists(lda_site *shared, const lda_documents *documents,
             CASE(16);
 #undef CASE
         default:
-            token_in_list(s, list, used, z, 0);
+            i = token_in_list(s, documents, tokens, i, 0);
         }
     }
     *shared = here;
