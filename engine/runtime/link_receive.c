@@ -13,8 +13,12 @@
 
 #include "engine/runtime/link_state.h"
 
-/* So much may be received while answers are held back. */
-enum { HELD_BYTES = 1 << 19 };
+enum {
+    HELD_BYTES = 1 << 19, /* as much is received while answers are held back */
+    MUCH_BYTES = 1 << 17, /* half a piece of the store's */
+    LITTLE_BYTES = 1 << 15, /* what is as soon taken as waited for */
+    MUCH_MS = 2
+};
 
 /* The connection that this thread reads. */
 static _Thread_local const sti_conn *reads;
@@ -55,10 +59,30 @@ static bool is_dry(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+/* Is the peer about to write the rest of a frame? On a way as short as within
+ * one machine that is soon there. */
+static bool more_is_near(const sti_conn *conn)
+{
+    return conn->frame != NULL &&
+           atomic_load_explicit(&conn->near, memory_order_relaxed);
+}
+
+/* Of a frame that is of no use before all of it is there: this thread is woken
+ * once for much of it, not by each part that the peer's kernel hands on. */
+static void await_much(const sti_conn *conn)
+{
+    const uint64_t rest = conn->frame->header.size - conn->filled;
+    if (rest >= LITTLE_BYTES)
+        sti_socket_await(conn->fd, rest < MUCH_BYTES ? (int)rest : MUCH_BYTES,
+                         MUCH_MS);
+}
+
 /* How many bytes have come, as recvmsg says it. */
 static ssize_t receive_some(sti_conn *conn, bool may_wait)
 {
     struct pollfd ready = {.fd = conn->fd, .events = POLLIN};
+    if (may_wait && more_is_near(conn))
+        await_much(conn);
     while (conn->berthing.berth != NULL) {
         bool left;
         ssize_t n = sti_conn_receive_at_berth(conn, &left);
@@ -70,14 +94,6 @@ static ssize_t receive_some(sti_conn *conn, bool may_wait)
             sti_conn_lose_rest(conn);
     }
     return receive_here(conn, may_wait);
-}
-
-/* Is the peer about to write the rest of a frame? On a way as short as within
- * one machine that is soon there. */
-static bool more_is_near(const sti_conn *conn)
-{
-    return conn->frame != NULL &&
-           atomic_load_explicit(&conn->near, memory_order_relaxed);
 }
 
 /* Waits for bytes. What is held back leaves first, unless there are some

@@ -202,6 +202,15 @@ void sti_socket_no_pacing(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
 }
 
+void sti_socket_await(int fd, int bytes, int ms)
+{
+    const int any = 1;
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+    (void)poll(&ready, 1, ms);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
+}
+
 void sti_socket_peer(int fd, char host[64], unsigned *port)
 {
     struct sockaddr_storage at = {0};

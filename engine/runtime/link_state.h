@@ -259,6 +259,10 @@ int sti_socket_listen(sti_url *url, int *fd);
 void sti_socket_no_delay(int fd);
 void sti_socket_no_pacing(int fd);
 
+/* Waits for so many bytes at once, or the stream's end; no longer than `ms`, as
+ * a full buffer may hold less. */
+void sti_socket_await(int fd, int bytes, int ms);
+
 /* The peer's address as text; "" over ipc. Its process there; 0: not known. */
 void sti_socket_peer(int fd, char host[64], unsigned *port);
 int sti_socket_process(int fd);
