@@ -7,6 +7,7 @@
 
 #include "engine/round/coordinator.h"
 #include "engine/round/scheduler.h"
+#include "engine/round/tree.h"
 #include "engine/shard/shard.h"
 #include "engine/run/run_setup.h"
 #include "tests/toy_data.h"
@@ -135,9 +136,10 @@ static void open_hand(hand *h, strads_engine_options options)
 {
     memset(h, 0, sizeof *h);
     options.size = sizeof options;
-    options.partitions = 1;
+    options.partitions = options.partitions ? options.partitions : 1;
     options.policy_plugin = &toy_sweep_policy;
-    h->data = toy_data(&program, 9, 17, 1);
+    h->data =
+        toy_data(&program, 9 * options.partitions, 17, options.partitions);
     const sti_layout layout = {.workers = 1, .count = 1};
     cr_assert_eq(sti_setup_make(&h->setup, &program, NULL, h->data, &options,
                                 &layout),
@@ -307,6 +309,46 @@ Test(role_coordinator, a_result_that_comes_twice_or_too_long_ends_the_run)
         }
         cr_assert(h.ended);
         cr_assert_eq(h.err, STRADS_EPEER);
+        close_hand(&h);
+    }
+}
+
+/* One of many partitions answers the oldest dispatch that waits. */
+static void answer_from(hand *h, uint32_t partition)
+{
+    sti_event event = {.msg = partial_of(&h->out[0], 0)};
+    event.msg.partition = partition;
+    tell_coordinator(h, &event);
+}
+
+/* More than 16 partitions have several heads: each sends its own part, once,
+ * and the others nothing. */
+Test(role_coordinator, a_part_that_comes_twice_or_from_no_head_ends_the_run)
+{
+    enum { MANY = 37 };
+    const uint32_t heads = sti_tree_heads(MANY);
+    for (int twice = 0; twice < 2; twice++) {
+        hand h;
+        uint32_t head = 0, other = 0;
+        open_hand(&h, (strads_engine_options){.partitions = MANY});
+        for (uint32_t p = 0, n = 0; p < MANY; p++) {
+            if (sti_tree_climb(MANY, p).parent != p) {
+                other = p;
+                continue;
+            }
+            head = p;
+            cr_assert_lt(n++, heads);
+            answer_from(&h, p);
+        }
+        sti_object_drop(h.out[0].object);
+        memmove(h.out, h.out + 1, sizeof *h.out * --h.n_out);
+        cr_assert_eq(h.n_out, 1, "the first round begins");
+        answer_from(&h, head);
+        cr_assert_not(h.ended);
+        answer_from(&h, twice ? head : other);
+        cr_assert(h.ended);
+        cr_assert_eq(h.err, STRADS_EPEER);
+        cr_assert_not_null(strstr(h.text, "nobody waits for"), "%s", h.text);
         close_hand(&h);
     }
 }
