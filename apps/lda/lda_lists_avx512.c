@@ -5,7 +5,10 @@
 
 #include "lda_vectors.h"
 
-enum { LISTED = 16 }; /* lines of a list that are summed up at once */
+enum {
+    LISTED = 16,   /* lines of a list that are summed up at once */
+    FAR_AHEAD = 20 /* tokens that lists are fetched before */
+};
 
 /* ---- alpha_k q_k --------------------------------------------------------- */
 
@@ -159,13 +162,15 @@ INLINE void move_listed(lda_site *s, uint32_t *list, uint32_t *used,
     lda_move(s, c.from, c.to);
 }
 
+/* Into the second cache: as many lines as these tokens have would be more than
+ * the first one asks for at a time. */
 INLINE void fetch_list(const lda_documents *documents, uint32_t d)
 {
     const char *list = (const char *)(documents->list +
                                       (uint64_t)documents->line[d] * LDA_LANES);
 
     for (uint32_t at = 0; at < documents->used[d]; at += LDA_LANES)
-        _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T0);
+        _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T1);
 }
 
 /* Tokens of one word in one document stand together: as long as they stay where
@@ -179,7 +184,7 @@ INLINE bool sees_the_same(const lda_tokens *t, uint64_t i)
 INLINE void fetch_ahead(const lda_documents *documents, const lda_tokens *t,
                         uint64_t i)
 {
-    const uint64_t next = i + AHEAD < t->n ? i + AHEAD : t->n - 1;
+    const uint64_t next = i + FAR_AHEAD < t->n ? i + FAR_AHEAD : t->n - 1;
 
     fetch_list(documents, t->document[next]);
 }
