@@ -1,6 +1,6 @@
-/* A journal whose files are two buffers. Invariants as in journal_files.c; that
- * appends and checkpoints are whole or not there is easier here: a file grows,
- * or is replaced, after all that can fail. */
+/* A journal whose files are two buffers. Invariants as in journal_inside.h;
+ * that appends and checkpoints are whole or not there is easier here: a file
+ * grows, or is replaced, after all that can fail. */
 #include "engine/store/journal_memory.h"
 
 #include <stdlib.h>
