@@ -10,7 +10,7 @@
 
 enum {
     PIECE = 4 << 20,
-    SMALL = 64 << 20, /* a text of so many bytes keeps its pages */
+    SMALL = 8 << 20, /* a text of so many bytes keeps its pages */
 };
 
 static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
