@@ -94,16 +94,6 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     return k + lane_of(p, &u);
 }
 
-static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
-{
-    for (uint32_t miss = 0; miss < LDA_MISSES; miss++) {
-        const uint32_t k = draw_smooth(s, lda_uniform(s) * s->mass);
-        if (k < s->topics && k != from)
-            return k;
-    }
-    return lda_draw_one_by_one(s, from);
-}
-
 /* ---- what all tables share --------------------------------------------- */
 
 void lda_sum_anew(lda_site *s)
@@ -313,7 +303,7 @@ static void draw_list(lda_site *s, const uint32_t *list, uint32_t lines,
         if (pick_listed(s, list, lines, p, u - own.weight, c))
             return;
     }
-    c->to = draw_smooth_other(s, c->from);
+    c->to = lda_draw_smooth_other(s, c->from, draw_smooth);
     c->to_at = -1;
 }
 

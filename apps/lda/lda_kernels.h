@@ -158,6 +158,20 @@ static inline float lda_uniform(lda_site *s)
     return (float)(x >> 40) * (1.0F / 16777216.0F);
 }
 
+/* A topic but `from` by alpha_k q_k; draw: a table's own way to the topic at u
+ * in [0, mass), K or more: none, by rounding. */
+static inline uint32_t lda_draw_smooth_other(lda_site *s, uint32_t from,
+                                             uint32_t (*draw)(const lda_site *s,
+                                                              float u))
+{
+    for (uint32_t miss = 0; miss < LDA_MISSES; miss++) {
+        const uint32_t k = draw(s, lda_uniform(s) * s->mass);
+        if (k < s->topics && k != from)
+            return k;
+    }
+    return lda_draw_one_by_one(s, from);
+}
+
 static inline uint32_t lda_topic_of(const lda_site *s, uint16_t z)
 {
     return z == LDA_NO_TOPIC ? s->topics + 1 : z;

@@ -33,16 +33,6 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     return k + lane_of(prefix(p), &left);
 }
 
-static uint32_t draw_smooth_other(lda_site *s, uint32_t from)
-{
-    for (uint32_t miss = 0; miss < LDA_MISSES; miss++) {
-        const uint32_t k = draw_smooth(s, lda_uniform(s) * s->mass);
-        if (k < s->topics && k != from)
-            return k;
-    }
-    return lda_draw_one_by_one(s, from);
-}
-
 /* ---- n_dk q_k ------------------------------------------------------------ */
 
 /* A list as it is summed up. */
@@ -213,7 +203,7 @@ INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
             continue;
         }
         if (u - own.weight >= l.sum) {
-            c.to = draw_smooth_other(s, c.from);
+            c.to = lda_draw_smooth_other(s, c.from, draw_smooth);
             break;
         }
         if (pick_listed(s, list, lines, l.p, u - own.weight, sum, &c, vectors))

@@ -56,7 +56,7 @@ static size_t put_plain(const char *digits, size_t n, int exponent, char *out)
     return (size_t)(at - out);
 }
 
-/* What has no more than 17 digits and no point far away from them. */
+/* As printf's %.17g lays these digits out. */
 static size_t format_shortest(const sti_shortest *number, char *out)
 {
     char text[24];
@@ -71,7 +71,7 @@ static size_t format_shortest(const sti_shortest *number, char *out)
                : put_plain(digits, n, number->exponent, out);
 }
 
-/* Whatever it is, by trying. */
+/* Any finite number, by trying. */
 static size_t format_any(double value, char *out)
 {
     size_t length = 0;
