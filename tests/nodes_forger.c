@@ -10,13 +10,27 @@
 #include "strads/version.h"
 #include "tests/toy_data.h"
 
+void forger_answer(forger *f)
+{
+    const sti_outgoing met = {.header = {.kind = STI_KIND_SEEN, .from = 1}};
+    (void)sti_net_send(f->net, f->caller, &met);
+}
+
+static void take_call(forger *f, sti_link link)
+{
+    f->called = true;
+    f->caller = link;
+    if (!f->silent)
+        forger_answer(f);
+}
+
 static void on_received(void *arg, sti_link link, sti_frame *frame)
 {
     forger *f = arg;
     sti_reject answer;
-    (void)link;
     pthread_mutex_lock(&f->lock);
-    f->called |= frame->header.kind == STI_KIND_HELLO;
+    if (frame->header.kind == STI_KIND_HELLO)
+        take_call(f, link);
     f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
     f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH ||
                      frame->header.kind == STI_KIND_ROLE + STI_MSG_LOOP;

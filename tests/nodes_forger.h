@@ -15,7 +15,9 @@ typedef struct forger {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t event;
     bool welcomed, dispatched, rejected, lost;
-    bool called;     /* another node has dialled, and said HELLO */
+    bool called;     /* another node has dialled, and said HELLO .. */
+    bool silent;     /* .. which is not answered .. */
+    sti_link caller; /* .. on this link */
     char text[1024]; /* of the REJECT, or else of the loss */
 } forger;
 
@@ -44,6 +46,8 @@ void forger_wait_dispatch(forger *f);
 void forger_wait_lost(forger *f);
 /* .. until another node has called. */
 void forger_wait_called(forger *f);
+/* As node 1: who has called is met. */
+void forger_answer(forger *f);
 
 /* Waits until node 0, which still gathers, counts a node that listens at
  * `member`, or counts none such any more. False: it answers otherwise. */

@@ -1,6 +1,7 @@
 /* Coming together when something is wrong: who may take part is told so at
  * once, the others are told why not, and a run that cannot be says why. */
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,7 @@ typedef struct joiner {
     bool works;
     strads_engine *engine;
     team_end end;
+    atomic_bool ended;
     pthread_t thread;
 } joiner;
 
@@ -121,6 +123,7 @@ static void *join(void *arg)
     if (!j->end.err && j->works)
         j->end.err = team_work(j->team, j->node, j->engine, NULL);
     (void)snprintf(j->end.text, sizeof j->end.text, "%s", strads_error_text());
+    j->ended = true;
     return NULL;
 }
 
@@ -233,6 +236,34 @@ Test(nodes_join, a_node_that_joins_twice_is_told_so)
     strads_engine_free(first.engine);
     forger_close(&f[0]);
     forger_close(&f[1]);
+}
+
+/* Before that it could not even say why it fails. */
+Test(nodes_join, a_node_has_joined_when_all_have_met_it)
+{
+    const team t = {.program = &nodes_toy, .nodes = 3};
+    keeper first = {0};
+    forger f;
+    joiner third;
+    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
+    const char *url = strads_engine_url(first.engine);
+    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    cr_assert(forger_open(&f, url));
+    f.silent = true;
+    const sti_hello hello = forger_hello(&f);
+    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    wait_counted(url, hello.url, true);
+    start(&third, &t, url);
+    forger_wait_called(&f);
+    (void)usleep(50000);
+    cr_expect_not(third.ended, "node 1 has not answered");
+    forger_answer(&f);
+    pthread_join(third.thread, NULL);
+    cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
+    pthread_join(first.thread, NULL);
+    strads_engine_free(third.engine);
+    strads_engine_free(first.engine);
+    forger_close(&f);
 }
 
 Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)

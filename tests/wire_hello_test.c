@@ -187,8 +187,8 @@ static void expect_difference(const sti_hello *theirs, const char *word)
 Test(wire_hello, each_difference_between_two_nodes_is_named)
 {
     sti_hello theirs = some_hello();
-    theirs.protocol = 9;
-    expect_difference(&theirs, "protocol 9");
+    theirs.protocol = 77;
+    expect_difference(&theirs, "protocol 77");
     theirs = some_hello();
     theirs.version_minor = 7;
     expect_difference(&theirs, "0.7");

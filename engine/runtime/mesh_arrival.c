@@ -243,6 +243,16 @@ static fate judge_done(sti_mesh *mesh, uint32_t node)
     return NOTED;
 }
 
+/* With the lock held. The answer to the HELLO with which this node joins. */
+static fate judge_met(sti_mesh *mesh, uint32_t node)
+{
+    if (node == STI_NODE_NONE || node == 0 || mesh->peers[node].has_met ||
+        !mesh->peers[node].dialled)
+        return DROP;
+    mesh->peers[node].has_met = true;
+    return QUEUE;
+}
+
 /* With the lock held. Once in each life of a node. */
 static fate judge_ready(sti_peer *p)
 {
@@ -269,6 +279,8 @@ static fate judge(sti_mesh *mesh, sti_link link, uint16_t kind)
         return judge_ready(&mesh->peers[node]);
     case STI_KIND_DONE:
         return judge_done(mesh, node);
+    case STI_KIND_SEEN:
+        return judge_met(mesh, node);
     default:
         return DROP;
     }
@@ -331,16 +343,25 @@ static void take_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
     free(a);
 }
 
+static bool is_settled(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool settled = mesh->settled;
+    pthread_mutex_unlock(&mesh->lock);
+    return settled;
+}
+
 void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
 {
     sti_mesh *mesh = arg;
     const sti_header header = frame->header;
-    if (header.kind == STI_KIND_SEEN) {
+    const bool counts = header.kind == STI_KIND_SEEN;
+    if (counts && is_settled(mesh)) {
         sti_frame_free(frame);
         sti_mender_seen(mesh, link, &header);
         return;
     }
-    if (header.kind >= STI_KIND_FIRST_MESSAGE)
+    if (header.kind >= STI_KIND_FIRST_MESSAGE && !counts)
         sti_mender_count(mesh, link, &header);
     if (frame->lost)
         sti_frame_free(frame);

@@ -1,5 +1,6 @@
 /* Another node's part of coming together: HELLO to node 0, its WELCOME, then a
- * link to every lower node, and one from every higher node. */
+ * link to every lower node, which answers SEEN once it has bound it, and one
+ * from every higher node. */
 #include "engine/runtime/mesh_state.h"
 
 #include <stdio.h>
@@ -131,15 +132,20 @@ static bool is_awaited(const sti_mesh *mesh, const sti_hello *hello)
            node < mesh->nodes && !mesh->peers[node].link;
 }
 
+/* Only then may it send: what comes on a link that is not bound is a breach.
+ * If the link is gone, that is told, too. */
+static void say_met(sti_mesh *mesh, sti_link link, uint32_t node)
+{
+    const sti_outgoing frame = {
+        .header = {.kind = STI_KIND_SEEN, .from = mesh->node, .to = node}};
+    (void)sti_net_send(mesh->net, link, &frame);
+}
+
 /* A higher node's HELLO binds its link. */
 static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
                               uint32_t *waiting)
 {
     sti_hello hello;
-    if (!a->frame)
-        return STRADS_OK; /* of a node, it is a failure; or a stranger's */
-    if (a->frame->header.kind == STI_KIND_REJECT)
-        return sti_mesh_rejected(a->frame);
     if (sti_hello_decode(a->frame->payload, a->frame->header.size, &hello) ||
         !is_awaited(mesh, &hello)) {
         sti_mesh_turn_away(mesh, a->link, a->frame);
@@ -147,20 +153,39 @@ static strads_err meet_higher(sti_mesh *mesh, const sti_arrival *a,
     }
     know(mesh, hello.wanted_node, a->link);
     strads_err err = sti_net_bind(mesh->net, a->link, hello.wanted_node);
+    if (!err)
+        say_met(mesh, a->link, hello.wanted_node);
     *waiting -= !err;
     return err;
 }
 
-static strads_err await_higher(sti_mesh *mesh)
+static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
+                               uint32_t *waiting)
 {
-    uint32_t waiting = mesh->nodes - 1 - mesh->node;
+    if (!a->frame)
+        return STRADS_OK; /* of a node, it is a failure; or a stranger's */
+    switch (a->frame->header.kind) {
+    case STI_KIND_REJECT:
+        return sti_mesh_rejected(a->frame);
+    case STI_KIND_SEEN:
+        --*waiting;
+        return STRADS_OK;
+    default:
+        return meet_higher(mesh, a, waiting);
+    }
+}
+
+/* The HELLOs of the higher nodes, and the answers of the lower ones. */
+static strads_err await_all(sti_mesh *mesh)
+{
+    uint32_t waiting = mesh->nodes - 2; /* but node 0 and this one */
     strads_err err = STRADS_OK;
     while (!err && (waiting || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
         err = sti_mesh_await(mesh, &a);
         if (err)
             break;
-        err = meet_higher(mesh, a, &waiting);
+        err = take_arrival(mesh, a, &waiting);
         sti_mesh_free_arrival(a);
     }
     return err;
@@ -211,7 +236,7 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
     if (!err)
         err = dial_lower(mesh);
     if (!err)
-        err = await_higher(mesh);
+        err = await_all(mesh);
     return conclude(mesh, terms, err);
 }
 

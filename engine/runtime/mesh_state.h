@@ -57,6 +57,7 @@ typedef struct sti_peer {
     sti_link link; /* once settled: 0 while it is broken, or gone */
     char url[STI_URL_MAX + 1];
     uint32_t workers;
+    bool has_met; /* dialled while the nodes come together, it has answered */
     bool said_ready; /* its READY has come */
     bool said_done;  /* its DONE has come: it may go */
     bool gone;       /* for good */
@@ -211,7 +212,8 @@ void sti_mender_forget(sti_mesh *mesh, sti_link link);
 /* A HELLO to a settled mesh. False: it is of nobody who belongs here. */
 bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame);
 
-/* SEEN: a node has so many frames; on a new link it is the answer to HELLO. */
+/* SEEN: a node has so many frames; on a new link it is the answer to HELLO,
+ * which says that the link is bound there. */
 void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header);
 
 /* Behind each frame of a node but SEEN: it is told now and then. */

@@ -17,7 +17,7 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 8,       /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 9,       /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
     STI_BARE_ABOVE = 4096,  /* payload bytes that are checked on any link */
