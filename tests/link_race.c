@@ -33,7 +33,7 @@ static void *send_to_all(void *arg)
         for (uint32_t k = 0; k < NODES; k++)
             if (k != s->node->id)
                 must(link_node_send(s->node, s->node->links[k], i,
-                                    i % 5 * 3000) == STRADS_OK,
+                                    i % 5 * 9000) == STRADS_OK,
                      "sending");
     return NULL;
 }

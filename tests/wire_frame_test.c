@@ -141,6 +141,21 @@ Test(wire_frame, a_checksum_does_not_depend_on_how_the_payload_is_cut)
     cr_expect_eq(sti_frame_checksum(NULL, 0), 0);
 }
 
+Test(wire_frame, a_header_says_whether_its_payload_is_in_shared_memory)
+{
+    for (uint16_t near = 0; near < 3; near++) {
+        sti_header in = some_header(1000), out;
+        unsigned char bytes[STI_HEADER_BYTES];
+        in.near = near > 0;
+        in.shared = near == 2;
+        sti_frame_encode_header(&in, bytes);
+        cr_expect_eq(bytes[14], near);
+        cr_assert_eq(sti_frame_decode_header(bytes, 1000, &out), STRADS_OK);
+        cr_expect_eq(out.near, in.near);
+        cr_expect_eq(out.shared, in.shared);
+    }
+}
+
 Test(wire_frame, large_messages_of_near_links_alone_are_bare)
 {
     sti_header header = some_header(STI_BARE_ABOVE + 1);

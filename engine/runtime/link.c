@@ -237,6 +237,7 @@ void sti_conn_bury(sti_conn *conn)
     sti_conn_join_writer(conn);
     (void)close(conn->fd);
     sti_frame_free(conn->frame);
+    sti_conn_free_rings(conn);
     (void)pthread_cond_destroy(&conn->room);
     (void)pthread_cond_destroy(&conn->unstuck);
     (void)pthread_mutex_destroy(&conn->lock);

@@ -87,6 +87,8 @@ typedef struct sti_net_options {
     bool checks_all;       /* payloads have checksums on every link; otherwise
                               large ones have none between two processes of one
                               machine, over loopback or ipc */
+    bool sockets_alone;    /* no payload through memory; otherwise those of 16
+                              KB to 2 MB that need no checksum may go so */
     uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
                                will tell (sti_net_set_node) */
     /* Asked between two tries to dial whether to stop trying. NULL: never. */

@@ -11,20 +11,18 @@
 /* Smaller frames are as soon copied. */
 enum { BERTH_BYTES = 1 << 16 };
 
-/* What has come already goes there, too. */
-static void fill_berth(sti_conn *conn)
+void sti_conn_copy_to_berth(sti_conn *conn, uint64_t skip,
+                            const unsigned char *from, uint64_t size)
 {
     const sti_berthing *b = &conn->berthing;
     struct iovec iov[STI_BERTH_MAX];
-    const unsigned char *from = conn->frame->payload + b->from;
-    size_t left = (size_t)(conn->filled - b->from);
     pthread_mutex_lock(&b->berth->lock);
-    const unsigned count = sti_berth_rest(b->berth, b->turn, 0, iov);
-    for (unsigned k = 0; k < count && left > 0; k++) {
-        const size_t n = left < iov[k].iov_len ? left : iov[k].iov_len;
+    const unsigned count = sti_berth_rest(b->berth, b->turn, skip, iov);
+    for (unsigned k = 0; k < count && size > 0; k++) {
+        const size_t n = size < iov[k].iov_len ? (size_t)size : iov[k].iov_len;
         memcpy(iov[k].iov_base, from, n);
         from += n;
-        left -= n;
+        size -= n;
     }
     pthread_mutex_unlock(&b->berth->lock);
 }
@@ -39,7 +37,8 @@ void sti_conn_look_for_berth(sti_conn *conn)
     if (conn->berthing.berth == NULL)
         return;
     frame->here = conn->berthing.from;
-    fill_berth(conn);
+    sti_conn_copy_to_berth(conn, 0, frame->payload + frame->here,
+                           conn->filled - frame->here);
 }
 
 void sti_conn_leave_berth(sti_conn *conn)

@@ -174,12 +174,13 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     case STI_KIND_BYE_ACK:
         return check_own_kind(conn, h);
     default:
-        if (h->kind < STI_KIND_FIRST_MESSAGE)
-            return breach(h, "that this protocol does not know");
-        return conn->dialled || conn->bound
-                   ? STRADS_OK
-                   : breach(h, "before it was welcomed");
+        break;
     }
+    if (h->kind > STI_KIND_ANSWER && h->kind < STI_KIND_FIRST_MESSAGE)
+        return breach(h, "that this protocol does not know");
+    if (!conn->dialled && !conn->bound)
+        return breach(h, "before it was welcomed");
+    return h->kind <= STI_KIND_ANSWER ? check_own_kind(conn, h) : STRADS_OK;
 }
 
 /* ---- delivering ---- */
@@ -223,6 +224,29 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
     atomic_store(&conn->delivering, false);
 }
 
+static bool is_own(uint16_t kind)
+{
+    return kind >= STI_KIND_PING && kind < STI_KIND_FIRST_MESSAGE;
+}
+
+/* What the transport tells the transport. */
+static strads_err take_own(sti_conn *conn, const sti_header *header)
+{
+    switch (header->kind) {
+    case STI_KIND_BYE:
+        return take_bye(conn);
+    case STI_KIND_BYE_ACK:
+        take_bye_ack(conn);
+        return STRADS_OK;
+    case STI_KIND_OFFER:
+        return sti_conn_take_offer(conn, header);
+    case STI_KIND_ANSWER:
+        return sti_conn_take_answer(conn, header);
+    default:
+        return STRADS_OK; /* PING says enough by coming */
+    }
+}
+
 /* A complete frame; takes its reference. */
 static strads_err deliver(sti_conn *conn, sti_frame *frame)
 {
@@ -230,16 +254,10 @@ static strads_err deliver(sti_conn *conn, sti_frame *frame)
     strads_err err = sti_conn_verify(conn, frame);
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
                               memory_order_relaxed);
-    if (err != STRADS_OK || kind == STI_KIND_PING) {
+    if (err != STRADS_OK || is_own(kind)) {
+        const sti_header header = frame->header;
         sti_frame_free(frame);
-        return err;
-    }
-    if (kind == STI_KIND_BYE || kind == STI_KIND_BYE_ACK) {
-        sti_frame_free(frame);
-        if (kind == STI_KIND_BYE)
-            return take_bye(conn);
-        take_bye_ack(conn);
-        return STRADS_OK;
+        return err != STRADS_OK ? err : take_own(conn, &header);
     }
     if (kind == STI_KIND_HELLO)
         introduce(conn);
@@ -268,7 +286,8 @@ static strads_err begin_frame(sti_conn *conn)
         return err;
     conn->ahead_begin += STI_HEADER_BYTES;
     conn->filled = 0;
-    return sti_frame_alloc(&header, &conn->frame);
+    err = sti_frame_alloc(&header, &conn->frame);
+    return err == STRADS_OK && header.shared ? sti_conn_take_shared(conn) : err;
 }
 
 /* Moves what is there into the payload; delivers it when it is complete. */

@@ -12,12 +12,19 @@
 #include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
 
+/* Its sender is told otherwise. NULL is fine. */
+static void queued_forget(sti_queued *q)
+{
+    if (q != NULL)
+        sti_spare_give(q->own, q->own_room);
+    free(q);
+}
+
 static void queued_free(sti_queued *q)
 {
     if (q->sent != NULL)
         q->sent(q->sent_arg);
-    sti_spare_give(q->own, q->own_room);
-    free(q);
+    queued_forget(q);
 }
 
 void sti_queue_free(sti_queued *first)
@@ -76,24 +83,26 @@ static strads_err own(sti_queued *q)
                              (unsigned long long)left);
 }
 
-static strads_err make_queued(const sti_conn *conn, const sti_outgoing *f,
-                              uint64_t size, sti_queued **out)
+/* `header` is all but the checksum; of a payload that is shared, all. */
+static strads_err make_queued(const sti_outgoing *f, sti_header header,
+                              sti_queued **out)
 {
-    bool copy = size <= STI_SEND_COPY_MAX;
-    size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
+    const uint64_t size = header.shared ? 0 : header.size;
+    const bool copy = size <= STI_SEND_COPY_MAX;
+    const size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
     sti_queued *q = malloc(sizeof *q + room);
     if (q == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
                            (unsigned long long)size);
-    *q = (sti_queued){.size = STI_HEADER_BYTES + size, .kind = f->header.kind};
-    sti_header header = f->header;
-    header.size = size;
-    sti_conn_say_near(conn, &header);
-    header.checksum = sti_frame_is_bare(&header)
-                          ? 0
-                          : sti_frame_checksum(f->parts, f->part_count);
+    *q = (sti_queued){.size = STI_HEADER_BYTES + size, .kind = header.kind};
+    if (!header.shared)
+        header.checksum = sti_frame_is_bare(&header)
+                              ? 0
+                              : sti_frame_checksum(f->parts, f->part_count);
     sti_frame_encode_header(&header, q->bytes);
-    if (copy)
+    if (header.shared)
+        fill_copied(q, &(sti_outgoing){0});
+    else if (copy)
         fill_copied(q, f);
     else
         fill_borrowed(q, f);
@@ -296,12 +305,19 @@ void sti_conn_join_writer(sti_conn *conn)
 
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
 {
-    const sti_outgoing frame = {
-        .header = {.kind = kind,
-                   .from = atomic_load(&conn->net->node),
-                   .to = STI_NODE_NONE}};
+    const sti_header header = {.kind = kind};
+    return sti_conn_send_header(conn, &header);
+}
+
+strads_err sti_conn_send_header(sti_conn *conn, const sti_header *header)
+{
+    const sti_outgoing frame = {.header = *header};
+    sti_header said = *header;
+    said.from = atomic_load(&conn->net->node);
+    said.to = STI_NODE_NONE;
+    sti_conn_say_near(conn, &said);
     sti_queued *q = NULL;
-    strads_err err = make_queued(conn, &frame, 0, &q);
+    strads_err err = make_queued(&frame, said, &q);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);
@@ -378,20 +394,23 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
 {
     sti_queued *q = NULL;
     bool start = false;
-    strads_err err = make_queued(conn, frame, size, &q);
-    if (err != STRADS_OK)
-        return err;
-    bool copied = q->sent == NULL;
+    sti_header header = frame->header;
+    header.size = size;
+    sti_conn_say_near(conn, &header);
+    header.shared = sti_conn_share(conn, frame, size, &header.checksum);
+    strads_err err = make_queued(frame, header, &q);
+    const bool copied = q != NULL && q->sent == NULL;
     const bool held = size <= STI_SEND_COPY_MAX && sti_conn_reads(conn);
     pthread_mutex_lock(&conn->lock);
-    if (q->lent && (conn->writing || frame->lazy)) /* it will have to wait */
+    if (!err && q->lent && (conn->writing || frame->lazy)) /* it has to wait */
         err = own(q);
-    if (err == STRADS_OK)
+    if (!err)
         err = enqueue(conn, q, frame, held, &start);
+    if (header.shared)
+        sti_conn_shared(conn);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
-        sti_spare_give(q->own, q->own_room);
-        free(q);
+        queued_forget(q);
         return err;
     }
     if (held && !frame->lazy && !conn->holds) {

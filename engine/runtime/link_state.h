@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 
 #include "engine/runtime/link.h"
+#include "engine/runtime/shared_ring.h"
 
 enum {
     STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
@@ -51,6 +52,14 @@ typedef struct sti_queued {
     size_t own_room;
     unsigned char bytes[]; /* the header, and the payload where it is copied */
 } sti_queued;
+
+/* May a payload be put into the ring of this end? */
+typedef enum sti_sharing {
+    STI_SHARE_NOT_YET, /* none was offered */
+    STI_SHARE_NOT,     /* the peer has not answered, or has not opened it */
+    STI_SHARE_FREE,
+    STI_SHARE_BUSY /* a thread puts, until its frame is queued */
+} sti_sharing;
 
 typedef struct sti_conn {
     sti_net *net;
@@ -92,6 +101,11 @@ typedef struct sti_conn {
     sti_queued **last;
     uint64_t queue_bytes;
 
+    /* Payloads that leave through shared memory, see link_shared.c. */
+    sti_sharing sharing;
+    sti_shared_ring *ring_out;
+    uint64_t ring_mark; /* of the offer that was not answered; 0: none */
+
     /* Of the keeper's clock, see link_keeper.c. */
     uint64_t born_ns;
     _Atomic uint64_t heard_ns, said_ns;
@@ -102,7 +116,9 @@ typedef struct sti_conn {
     uint64_t held_bytes; /* .. and has received so much since */
     sti_frame *frame;    /* the one whose payload is not complete */
     uint64_t filled;
-    sti_berthing berthing; /* where it goes; none: to the frame alone */
+    sti_berthing berthing;    /* where it goes; none: to the frame alone */
+    sti_shared_ring *ring_in; /* the peer's, NULL: none */
+    bool offered;             /* it has offered one */
     size_t ahead_begin, ahead_end;
     unsigned char ahead[STI_AHEAD_BYTES];
 } sti_conn;
@@ -138,6 +154,7 @@ struct sti_net {
     _Atomic uint32_t node;
     _Atomic uint64_t frames_sent, bytes_sent, frames_received, bytes_received;
     _Atomic uint64_t strangers_dropped;
+    _Atomic uint32_t rings; /* of shared memory, that were offered */
 };
 
 /* ---- link.c: connections by number ---- */
@@ -166,6 +183,8 @@ void sti_conn_bury(sti_conn *conn);
 
 /* Queues PING, BYE or BYE_ACK behind all else, whatever the queue's limit. */
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
+/* .. OFFER or ANSWER; from and to are filled in. */
+strads_err sti_conn_send_header(sti_conn *conn, const sti_header *header);
 void sti_queue_free(sti_queued *first);
 void sti_conn_join_writer(sti_conn *conn); /* at its burial */
 
@@ -208,7 +227,33 @@ void sti_conn_say_near(const sti_conn *conn, sti_header *header);
 /* What a header that came says of it. STRADS_EPEER: more than it may. */
 strads_err sti_conn_hear_near(sti_conn *conn, const sti_header *header);
 
+/* ---- link_shared.c ---- */
+
+/* Puts a payload of so many bytes into the ring, if it may go there, there is
+ * one, and nothing is being written; offers a ring to the peer where there is
+ * none yet. True: it lies at *place, and sti_conn_shared comes next. */
+bool sti_conn_share(sti_conn *conn, const sti_outgoing *frame, uint64_t size,
+                    uint64_t *place);
+
+/* The frame of what was put is queued, or will not be: with conn->lock held. */
+void sti_conn_shared(sti_conn *conn);
+
+/* The reader has an offer of the peer's, or its answer. STRADS_EPEER: it may
+ * not come. */
+strads_err sti_conn_take_offer(sti_conn *conn, const sti_header *header);
+strads_err sti_conn_take_answer(sti_conn *conn, const sti_header *header);
+
+void sti_conn_free_rings(sti_conn *conn); /* at its burial */
+
+/* Copies the payload of the reader's frame to where it is wanted.
+ * STRADS_EPEER: it cannot lie where its header says. */
+strads_err sti_conn_take_shared(sti_conn *conn);
+
 /* ---- link_berth.c ---- */
+
+/* So much has come behind the first `skip` bytes that are wanted there. */
+void sti_conn_copy_to_berth(sti_conn *conn, uint64_t skip,
+                            const unsigned char *from, uint64_t size);
 
 /* The first bytes of a large frame are there: asks where the rest is wanted. */
 void sti_conn_look_for_berth(sti_conn *conn);

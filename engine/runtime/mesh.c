@@ -28,12 +28,14 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     (void)sti_steady_init(&mesh->mend);
     mesh->window_ns = 10 * STI_SECOND;
     const char *checksums = getenv("STRADS_CHECKSUMS");
+    const char *memory = getenv("STRADS_SHARED_MEMORY");
     const sti_net_options options = {
         .listen_url = url,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = sti_mesh_limit,
         .checks_all = checksums && strcmp(checksums, "all") == 0,
+        .sockets_alone = memory && strcmp(memory, "no") == 0,
         .gives_up = sti_mesh_gives_up,
         .queue_limit = UINT64_MAX / 2, /* outboxes bound what is sent */
         .events = {.received = sti_mesh_received,

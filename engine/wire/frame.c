@@ -51,7 +51,7 @@ void sti_frame_encode_header(const sti_header *header,
         .flags = header->flags,
         .role = header->role,
         .phase = header->phase,
-        .near = header->near,
+        .near = (uint16_t)(header->shared ? 2 : header->near),
         .from = header->from,
         .to = header->to,
         .index = header->index,
@@ -81,7 +81,7 @@ static strads_err check_header(const wire_header *wire, uint64_t limit)
                            "the peer speaks protocol %u and this node %u: run "
                            "the same strads on all nodes",
                            (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
-    if (wire->check != header_check(*wire) || wire->near > 1)
+    if (wire->check != header_check(*wire) || wire->near > 2)
         return strads_fail(STRADS_EPEER,
                            "a frame's header does not have the checksum that "
                            "it tells: it was damaged on its way");
@@ -110,6 +110,7 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
         .role = wire.role,
         .phase = wire.phase,
         .near = wire.near != 0,
+        .shared = wire.near == 2,
         .index = wire.index,
         .round = wire.round,
         .tag = wire.tag,

@@ -36,6 +36,8 @@ enum {
     STI_KIND_PING = 4,    /* "I live": sent when idle, never handed on */
     STI_KIND_BYE = 5,     /* the sender's last frame but one */
     STI_KIND_BYE_ACK = 6, /* "I have read everything up to your BYE" */
+    STI_KIND_OFFER = 7,   /* "payloads of mine may come through memory" */
+    STI_KIND_ANSWER = 8,  /* "I have opened it", or not */
     STI_KIND_FIRST_MESSAGE = 16
 };
 
@@ -50,11 +52,13 @@ typedef struct sti_header {
     uint16_t role;  /* role and index of the receiver inside the node */
     uint16_t phase; /* free for the kind; usually the program's phase */
     bool near;      /* its link stays in one machine: see sti_frame_is_bare */
+    bool shared;    /* .. and its payload lies in memory that both ends have */
     uint32_t index;
     uint64_t round;    /* round, step or sequence number */
     uint64_t tag;      /* free for the kind: a ticket, a block, a partition */
     uint64_t size;     /* payload bytes */
-    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty or bare one */
+    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty or bare one;
+                          of a shared one its place */
 } sti_header;
 
 /* Does its payload travel without a checksum? A large message does, over a link
