@@ -23,9 +23,9 @@ END {
     exit wrong || n < 10
 }' examples/*/*.c "$page"
 
-# Slots are what the two structs have behind "(*".
-sed -n '/^typedef struct strads_phase {/,/^} strads_program;/p' \
-    include/strads/program.h | sed -n 's/^ *[a-z_]* (\*\([a-z_]*\)).*/\1/p' |
+# Slots are what the structs have behind "(*".
+sed -n 's/^ *[a-z_]* (\*\([a-z_]*\)).*/\1/p' \
+    include/strads/phase.h include/strads/payload.h include/strads/program.h |
     sort -u | while read -r slot; do
     grep -q "^|.*\`$slot\`" "$page" || echo "$page: the table lacks \`$slot\`"
 done | grep . && exit 1

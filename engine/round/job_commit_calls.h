@@ -1,5 +1,5 @@
 /* engine/round/job_commit_calls.h - what the commit's job shares with the calls
- * of strads/program.h that `aggregate` may make. */
+ * of strads/commit.h that `aggregate` may make. */
 #ifndef STI_JOB_COMMIT_CALLS_H
 #define STI_JOB_COMMIT_CALLS_H
 
