@@ -79,21 +79,35 @@ void sti_shared_ring_close_door(sti_shared_ring *ring)
     ring->fd = -1;
 }
 
+static bool has_size(const struct stat *is)
+{
+    return S_ISREG(is->st_mode) && is->st_size == (off_t)FILE_BYTES;
+}
+
 /* Is it a file that stays as long as it is? */
 static bool is_ring(int fd)
 {
     struct stat is;
     const int seals = fcntl(fd, F_GET_SEALS);
     return seals >= 0 && (seals & SEALS) == SEALS && fstat(fd, &is) == 0 &&
-           is.st_size == (off_t)FILE_BYTES;
+           has_size(&is);
+}
+
+/* To open some things is to use them, a device say: looks before. */
+static int open_file(const sti_shared_ring_offer *offer)
+{
+    char path[64];
+    struct stat is;
+    (void)snprintf(path, sizeof path, "/proc/%u/fd/%u", offer->process,
+                   offer->descriptor);
+    return stat(path, &is) == 0 && has_size(&is)
+               ? open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+               : -1;
 }
 
 sti_shared_ring *sti_shared_ring_open(const sti_shared_ring_offer *offer)
 {
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/%u/fd/%u", offer->process,
-                   offer->descriptor);
-    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = open_file(offer);
     if (fd < 0)
         return NULL;
     if (!is_ring(fd)) {
@@ -164,9 +178,9 @@ const unsigned char *sti_shared_ring_look(const sti_shared_ring *ring,
                                           uint64_t place, uint64_t size)
 {
     const uint64_t all = STI_SHARED_RING_BYTES;
-    const bool can_be =
-        size <= all && place >= ring->done && place - ring->done <= 2 * all &&
-        place % STI_PAYLOAD_ALIGN == 0 && place % all + size <= all;
+    const bool can_be = size <= all && place >= ring->done &&
+                        place <= INT64_MAX && place % STI_PAYLOAD_ALIGN == 0 &&
+                        place % all + size <= all;
     return can_be ? ring->bytes + place % all : NULL;
 }
 
