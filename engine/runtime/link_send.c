@@ -4,111 +4,10 @@
  * one at a time moves the queue's head; while it is not, nothing is queued but
  * frames that are lazy, and what the connection's reader holds back. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include "engine/base/spare_memory.h"
 #include "engine/base/steady.h"
 #include "engine/runtime/link_state.h"
-
-/* Its sender is told otherwise. NULL is fine. */
-static void queued_forget(sti_queued *q)
-{
-    if (q != NULL)
-        sti_spare_give(q->own, q->own_room);
-    free(q);
-}
-
-static void queued_free(sti_queued *q)
-{
-    if (q->sent != NULL)
-        q->sent(q->sent_arg);
-    queued_forget(q);
-}
-
-void sti_queue_free(sti_queued *first)
-{
-    while (first != NULL) {
-        sti_queued *next = first->next;
-        queued_free(first);
-        first = next;
-    }
-}
-
-/* Header and payload in one piece, for payloads that are copied. */
-static void fill_copied(sti_queued *q, const sti_outgoing *f)
-{
-    unsigned char *to = q->bytes + STI_HEADER_BYTES;
-    for (unsigned i = 0; i < f->part_count; i++) {
-        if (f->parts[i].size > 0)
-            memcpy(to, f->parts[i].bytes, (size_t)f->parts[i].size);
-        to += f->parts[i].size;
-    }
-    q->iov[0] = (struct iovec){q->bytes, (size_t)(to - q->bytes)};
-    q->iov_count = 1;
-}
-
-static void fill_borrowed(sti_queued *q, const sti_outgoing *f)
-{
-    q->iov[q->iov_count++] = (struct iovec){q->bytes, STI_HEADER_BYTES};
-    for (unsigned i = 0; i < f->part_count; i++)
-        if (f->parts[i].size > 0)
-            q->iov[q->iov_count++] =
-                (struct iovec){(void *)(uintptr_t)f->parts[i].bytes,
-                               (size_t)f->parts[i].size};
-    q->sent = f->sent;
-    q->sent_arg = f->sent_arg;
-    q->lent = f->sent == NULL;
-}
-
-/* Copies what is left of a frame that is lent. */
-static strads_err own(sti_queued *q)
-{
-    size_t left = 0;
-    for (unsigned i = 0; i < q->iov_count; i++)
-        left += q->iov[i].iov_len;
-    unsigned char *to = sti_spare_take(left, &q->own_room);
-    q->own = to;
-    for (unsigned i = 0; to != NULL && i < q->iov_count; i++) {
-        memcpy(to, q->iov[i].iov_base, q->iov[i].iov_len);
-        to += q->iov[i].iov_len;
-    }
-    q->iov[0] = (struct iovec){q->own, q->own ? left : 0};
-    q->iov_count = 1;
-    q->lent = false;
-    return q->own != NULL
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
-                             (unsigned long long)left);
-}
-
-/* `header` is all but the checksum; of a payload that is shared, all. */
-static strads_err make_queued(const sti_outgoing *f, sti_header header,
-                              sti_queued **out)
-{
-    const uint64_t size = header.shared ? 0 : header.size;
-    const bool copy = size <= STI_SEND_COPY_MAX;
-    const size_t room = STI_HEADER_BYTES + (copy ? (size_t)size : 0);
-    sti_queued *q = malloc(sizeof *q + room);
-    if (q == NULL)
-        return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
-                           (unsigned long long)size);
-    *q = (sti_queued){.size = STI_HEADER_BYTES + size, .kind = header.kind};
-    if (!header.shared)
-        header.checksum = sti_frame_is_bare(&header)
-                              ? 0
-                              : sti_frame_checksum(f->parts, f->part_count);
-    sti_frame_encode_header(&header, q->bytes);
-    if (header.shared)
-        fill_copied(q, &(sti_outgoing){0});
-    else if (copy)
-        fill_copied(q, f);
-    else
-        fill_borrowed(q, f);
-    *out = q;
-    return STRADS_OK;
-}
 
 /* Appends; the caller holds conn->lock and, when this returns true, calls
  * write_at_once after having given it back. */
@@ -223,7 +122,7 @@ static strads_err own_what_is_lent(sti_conn *conn)
     pthread_mutex_lock(&conn->lock);
     for (sti_queued *q = conn->first; q != NULL && !err; q = q->next)
         if (q->lent)
-            err = own(q);
+            err = sti_queued_own(q);
     pthread_mutex_unlock(&conn->lock);
     return err;
 }
@@ -317,7 +216,7 @@ strads_err sti_conn_send_header(sti_conn *conn, const sti_header *header)
     said.to = STI_NODE_NONE;
     sti_conn_say_near(conn, &said);
     sti_queued *q = NULL;
-    strads_err err = make_queued(&frame, said, &q);
+    strads_err err = sti_queued_make(&frame, said, &q);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);
@@ -325,7 +224,7 @@ strads_err sti_conn_send_header(sti_conn *conn, const sti_header *header)
     bool start = !dead && append(conn, q, false);
     pthread_mutex_unlock(&conn->lock);
     if (dead)
-        queued_free(q);
+        sti_queued_free(q);
     if (start)
         write_at_once(conn);
     return STRADS_OK;
@@ -398,19 +297,19 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     header.size = size;
     sti_conn_say_near(conn, &header);
     header.shared = sti_conn_share(conn, frame, size, &header.checksum);
-    strads_err err = make_queued(frame, header, &q);
+    strads_err err = sti_queued_make(frame, header, &q);
     const bool copied = q != NULL && q->sent == NULL;
     const bool held = size <= STI_SEND_COPY_MAX && sti_conn_reads(conn);
     pthread_mutex_lock(&conn->lock);
     if (!err && q->lent && (conn->writing || frame->lazy)) /* it has to wait */
-        err = own(q);
+        err = sti_queued_own(q);
     if (!err)
         err = enqueue(conn, q, frame, held, &start);
     if (header.shared)
         sti_conn_shared(conn);
     pthread_mutex_unlock(&conn->lock);
     if (err != STRADS_OK) {
-        queued_forget(q);
+        sti_queued_forget(q);
         return err;
     }
     if (held && !frame->lazy && !conn->holds) {

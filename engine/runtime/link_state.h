@@ -179,13 +179,29 @@ void sti_conn_rest(sti_conn *conn);
 /* Frees a connection that is finished and that nobody holds. */
 void sti_conn_bury(sti_conn *conn);
 
+/* ---- link_queue.c ---- */
+
+/* `header` is all but the checksum; of a payload that is shared, all.
+ * STRADS_ENOMEM. */
+strads_err sti_queued_make(const sti_outgoing *frame, sti_header header,
+                           sti_queued **out);
+
+/* Copies what is left of a frame that is lent. STRADS_ENOMEM. */
+strads_err sti_queued_own(sti_queued *queued);
+
+/* It never leaves, and its sender is told otherwise. NULL is fine. */
+void sti_queued_forget(sti_queued *queued);
+
+/* It has left, or never will: calls `sent`. A list of them. */
+void sti_queued_free(sti_queued *queued);
+void sti_queue_free(sti_queued *first);
+
 /* ---- link_send.c ---- */
 
 /* Queues PING, BYE or BYE_ACK behind all else, whatever the queue's limit. */
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
 /* .. OFFER or ANSWER; from and to are filled in. */
 strads_err sti_conn_send_header(sti_conn *conn, const sti_header *header);
-void sti_queue_free(sti_queued *first);
 void sti_conn_join_writer(sti_conn *conn); /* at its burial */
 
 /* The reader sends what it has held back. */
