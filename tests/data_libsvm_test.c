@@ -122,6 +122,34 @@ Test(data_libsvm, a_model_may_ask_for_more_columns_than_the_file_has)
     oracle_free(&m);
 }
 
+/* What a model has no column for costs nothing, however far out it is. */
+Test(data_libsvm, columns_beyond_the_most_are_as_if_they_were_not_there)
+{
+    const char *plain =
+        oracle_text("far.svm",
+                    "1 1:2 3:4 4:9 4294967294:1\n2 5:1 4000000000:7\n3 2:6\n");
+    const char *market =
+        oracle_text("far.mtx",
+                    "%%MatrixMarket matrix coordinate real general\n"
+                    "3 4000000000 5\n1 1 2\n1 3 4\n1 4 9\n2 4000000000 7\n"
+                    "3 2 6\n");
+    const char *const files[] = {plain, oracle_gzip(plain, 1), market};
+    oracle_entry entries[] = {{0, 0, 2}, {0, 2, 4}, {2, 1, 6}};
+    double labels[] = {1, 2, 3};
+    oracle m = {
+        .rows = 3, .cols = 3, .nnz = 3, .entry = entries, .label = labels};
+    for (int f = 0; f < 3; f++)
+        for (int layout = STRADS_LAYOUT_COLS; layout <= STRADS_LAYOUT_BOTH;
+             layout++) {
+            const strads_data_options o = {.layout = (strads_layout)layout,
+                                           .partitions = 2,
+                                           .min_cols = 3,
+                                           .most_cols = 3,
+                                           .memory_limit = 16 << 20};
+            oracle_expect(&m, files[f], o, f < 2);
+        }
+}
+
 Test(data_libsvm, many_columns_and_few_entries_are_read_by_fewer_threads)
 {
     /* 600,000 columns, each used once or so: too wide for a count of every

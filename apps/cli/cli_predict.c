@@ -36,7 +36,7 @@ static const strads_option predict_table[] = {
 /* A model as it is used: coefficients by column, and room for a row. */
 typedef struct scorer {
     uint32_t width;
-    double *w;    /* [columns x width]; columns that only the data has get 0 */
+    double *w;    /* [columns x width] */
     double *b;    /* [width] */
     double *sum;  /* [width] */
     double *told; /* [width] */
@@ -136,17 +136,20 @@ static strads_err predict_all(void *arg, FILE *out)
     return STRADS_OK;
 }
 
-/* Names are numbered as the model has them. */
+/* Names are numbered as the model has them; columns that it does not have take
+ * no room, however far out they are. */
 static strads_err read_rows(const cli_predict *predict, const char *path,
                             const strads_model *model,
                             const predict_options *options, strads_data **out)
 {
     const cli_labels *labels = cli_predict_labels(predict);
+    const uint64_t columns = model->columns > 0 ? model->columns : 1;
     strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
         .threads = options->workers,
-        .min_cols = model->columns,
+        .min_cols = columns,
+        .most_cols = columns,
         .labels_path = options->labels,
         .named_labels = labels->n > 0,
         .label_names = labels->names,

@@ -221,7 +221,10 @@ static const sti_sink add_sink = {.entries = add_entries};
 strads_err sti_survey_sized(sti_survey *s, sti_pass *pass, uint64_t min_cols)
 {
     s->rows = pass->row_limit;
-    s->cols = pass->col_limit > min_cols ? pass->col_limit : min_cols;
+    s->cols = pass->col_limit;
+    if (pass->keep_cols > 0 && pass->keep_cols < s->cols)
+        s->cols = pass->keep_cols;
+    s->cols = s->cols > min_cols ? s->cols : min_cols;
     strads_err err = make_totals(s, pass->text->path);
     if (err != STRADS_OK)
         return err;

@@ -47,6 +47,13 @@ static strads_err check_options(const strads_data_options *o)
                            "min_cols is %llu, at most %llu columns fit",
                            (unsigned long long)o->min_cols,
                            (unsigned long long)STI_MOST_LINES);
+    if (o->most_cols != 0 &&
+        (o->most_cols < o->min_cols || o->kind != STRADS_KIND_SAMPLES))
+        return strads_fail(STRADS_EINVAL,
+                           "most_cols is %llu, expected 0, or of samples at "
+                           "least min_cols, %llu",
+                           (unsigned long long)o->most_cols,
+                           (unsigned long long)o->min_cols);
     return STRADS_OK;
 }
 

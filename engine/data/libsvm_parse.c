@@ -150,11 +150,13 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
 static void put_entry(sti_feed *f, uint64_t index, double value)
 {
     size_t n = f->batch.n;
+    f->last = index;
+    if (index > f->keep_cols)
+        return;
     f->batch.row[n] = (uint32_t)f->row;
     f->batch.col[n] = (uint32_t)(index - 1);
     f->batch.value[n] = value;
     f->batch.n = n + 1;
-    f->last = index;
     f->row_nnz++;
     if (n + 1 == STI_BATCH)
         sti_feed_flush(f);
@@ -196,7 +198,7 @@ static inline const char *take_entries(sti_feed *f, const char *p,
                                        const char *end, const bool values)
 {
     sti_batch *b = &f->batch;
-    const uint64_t limit = f->col_limit;
+    const uint64_t limit = f->keep_cols;
     const uint32_t row = (uint32_t)f->row;
     uint64_t last = f->last;
     size_t n = b->n;

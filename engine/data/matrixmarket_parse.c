@@ -293,6 +293,8 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
 static void put_one(sti_feed *f, uint64_t row, uint64_t col, double value)
 {
     size_t n = f->batch.n;
+    if (col >= f->keep_cols)
+        return;
     f->batch.row[n] = (uint32_t)row;
     f->batch.col[n] = (uint32_t)col;
     f->batch.value[n] = value;

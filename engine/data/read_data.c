@@ -61,6 +61,7 @@ static strads_err prepare(sti_reading *r)
     pass->value_limit = r->options.values == STRADS_F32 ? FLT_MAX : DBL_MAX;
     pass->row_limit = STI_MOST_LINES;
     pass->col_limit = STI_MOST_LINES;
+    pass->keep_cols = r->options.most_cols;
     pass->naming = &r->naming;
     err = open_label_names(r);
     if (err != STRADS_OK)
@@ -193,7 +194,9 @@ strads_err sti_reading_survey(sti_reading *r)
                                : sti_survey_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain(r, err);
-    if (r->format.by_row)
+    if (r->options.most_cols > 0)
+        r->pass.keep_cols = s->cols;
+    else if (r->format.by_row)
         r->pass.col_limit = s->cols;
     r->pass.row_limit = s->rows;
     err = sti_label_names_end(&r->label_names);

@@ -57,6 +57,8 @@ struct sti_feed {
     uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
     uint64_t row_limit; /* rows and columns beyond these do not fit */
     uint64_t col_limit;
+    uint64_t keep_cols; /* up to col_limit: what stands in columns from this one
+                           on is read, but never put into the batch */
     const struct sti_market *market;     /* MatrixMarket, bag: its header */
     const struct sti_ratings *ratings;   /* ratings: how lines look */
     struct sti_naming *naming;           /* ratings, plain text */

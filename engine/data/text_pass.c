@@ -27,6 +27,9 @@ static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
     f->row = pass->chunks[chunk].first_row;
     f->row_limit = pass->row_limit;
     f->col_limit = pass->col_limit;
+    f->keep_cols = pass->col_limit;
+    if (pass->keep_cols > 0 && pass->keep_cols < pass->col_limit)
+        f->keep_cols = pass->keep_cols;
     f->market = pass->market;
     f->ratings = pass->ratings;
     f->naming = pass->naming;

@@ -33,6 +33,8 @@ typedef struct sti_pass {
     double value_limit;
     uint64_t row_limit;
     uint64_t col_limit;
+    uint64_t keep_cols; /* columns from this one on are passed
+                           over; 0: none are */
     sti_chunk *chunks;
     size_t count;        /* of chunks; 1 when the text is compressed */
     uint64_t text_bytes; /* result: bytes of text, decompressed */

@@ -122,6 +122,9 @@ typedef struct strads_data_options {
     strads_scalar values;    /* STRADS_F64 (default) or STRADS_F32 */
     uint32_t threads;        /* that read; 0 means one per core */
     uint64_t min_cols;       /* at least that many columns (a model's, say) */
+    uint64_t most_cols;      /* samples from a file: what stands in columns from
+                                this one on is left out, and costs nothing; at
+                                least min_cols; 0: nothing is */
     uint64_t memory_limit;   /* bytes that may be used; 0 means what is free */
     const char *labels_path; /* MatrixMarket: a file with one label a line, or
                                 an array-format vector; NULL: none. LIBSVM
