@@ -71,6 +71,26 @@ Test(data_libsvm, takes_crlf_comments_blank_lines_and_a_missing_newline)
     oracle_expect(&m, oracle_gzip(path, 1), (strads_data_options){0}, true);
 }
 
+/* pzstd writes a frame of its own before each that has text. */
+Test(data_libsvm, a_zstd_frame_that_is_passed_over_may_come_first)
+{
+    static const char skipped[] = "\x50\x2a\x4d\x18\x03\0\0\0abc";
+    char text[4096];
+    oracle_entry entries[] = {{0, 0, 2}};
+    double labels[] = {1};
+    oracle m = {
+        .rows = 1, .cols = 1, .nnz = 1, .entry = entries, .label = labels};
+    FILE *from = fopen(oracle_zstd(oracle_text("s.svm", "1 1:2\n"), 1), "r");
+    const char *path = oracle_path("skip.zst");
+    FILE *to = fopen(path, "w");
+    const size_t n = fread(text, 1, sizeof text, from);
+    (void)fwrite(skipped, 1, sizeof skipped - 1, to);
+    (void)fwrite(text, 1, n, to);
+    (void)fclose(from);
+    (void)fclose(to);
+    oracle_expect(&m, path, (strads_data_options){0}, true);
+}
+
 Test(data_libsvm, the_mark_of_utf_8_before_a_text_is_no_part_of_it)
 {
     const char *rows = oracle_text("m.svm", "\xef\xbb\xbf"

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -68,11 +69,19 @@ static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
     }
 }
 
+/* A zstd frame, or one that is passed over: pzstd writes such before others. */
+static bool is_zstd(const char *bytes)
+{
+    return memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0 ||
+           ((bytes[0] & 0xf0) == 0x50 &&
+            memcmp(bytes + 1, "\x2a\x4d\x18", 3) == 0);
+}
+
 static sti_codec find_codec(const sti_text *text)
 {
     if (text->size >= 2 && memcmp(text->bytes, "\x1f\x8b", 2) == 0)
         return STI_CODEC_GZIP;
-    if (text->size >= 4 && memcmp(text->bytes, "\x28\xb5\x2f\xfd", 4) == 0)
+    if (text->size >= 4 && is_zstd(text->bytes))
         return STI_CODEC_ZSTD;
     return STI_CODEC_NONE;
 }
