@@ -69,6 +69,14 @@ cp out wide
 gives 0 lasso predict first.json narrow.svm
 cmp -s out wide || fail "a column that the model does not know counts"
 
+# A model may come down a pipe
+[ ! -e /dev/stdin ] || {
+    "$STRADS_BIN" lasso predict /dev/stdin narrow.svm --quiet <first.json |
+        cmp -s - wide || fail "a model from a file as standard input"
+    cat first.json | "$STRADS_BIN" lasso predict /dev/stdin narrow.svm \
+        --quiet | cmp -s - wide || fail "a model from a pipe"
+}
+
 # The same optimum: other policies, depths, partitions, formats, precision
 like_first() {
     near "$(member "$1.json" objective)" "$objective" "${2:-2e-6}" "$1"

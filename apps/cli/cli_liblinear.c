@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli_labels.h"
 #include "command.h"
@@ -266,9 +267,13 @@ strads_err cli_model_read(const char *path, const char *program,
 {
     static const char first[] = "solver_type ";
     char seen[sizeof first] = "";
-    reader r = {.path = path, .bias = -1, .file = fopen(path, "r")};
+    reader r = {.path = path, .bias = -1};
+    struct stat info;
     strads_err err;
 
+    /* What has been taken out of a pipe to look at it would be missing. */
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
+        r.file = fopen(path, "r");
     const size_t n = r.file ? fread(seen, 1, sizeof first - 1, r.file) : 0;
     if (n < sizeof first - 1 || strcmp(seen, first) != 0) {
         err = strads_model_read(path, program, out);
