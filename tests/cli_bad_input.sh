@@ -150,6 +150,11 @@ if [ -c /dev/full ]; then
         same "$code" 1 "the exit code of $words on a full disk"
         says err "strads: standard output"
     done
+    code=0
+    "$STRADS_BIN" simulate lasso "$year_train" --cost 1 \
+        --max-rounds 1 >/dev/full 2>err || code=$?
+    same "$code" 1 "the exit code of a simulation that nobody reads"
+    says err "strads: standard output"
 fi
 
 # A trace that outgrows its place costs no model. The command inherits that the

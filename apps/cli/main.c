@@ -362,7 +362,8 @@ int main(int argc, char **argv)
     int code = dispatch(argc - 1, argv + 1);
     /* What was printed but never arrived (a full disk) is a failure too. */
     bool broken = ferror(stdout) != 0;
-    if ((fflush(stdout) != 0 || broken) && code == CLI_OK) {
+    const bool judged = code == CLI_FAILED || code == CLI_USAGE;
+    if ((fflush(stdout) != 0 || broken) && !judged) {
         code = cli_complain(strads_fail(STRADS_EIO,
                                         "standard output cannot be written"),
                             CLI_RUNNING);
