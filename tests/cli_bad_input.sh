@@ -128,10 +128,18 @@ refuses 2 'not a plain file' lasso train one.svm --trace /dev/null
 refuses 2 'is no plain file' lasso train one.svm --weights /dev/null --quiet
 
 cp one.svm keep.svm
-refuses 2 'is the data itself' lasso train one.svm --model one.svm
-refuses 2 'is the data itself' lasso train one.svm --log ./one.svm
-refuses 2 'is the data itself' lasso train one.svm --trace "$folder/one.svm"
+cp good.json keep.json
+same_file='is the same file as'
+refuses 2 "$same_file the argument one" lasso train one.svm --model one.svm
+refuses 2 "$same_file" lasso train one.svm --log ./one.svm
+refuses 2 "$same_file" lasso train one.svm --trace "$folder/one.svm"
+refuses 2 "$same_file" lasso path one.svm --svg one.svm
+refuses 2 "$same_file" lasso predict good.json one.svm --output one.svm
+refuses 2 "$same_file" lasso predict good.json one.svm --output good.json
+refuses 2 "$same_file" lasso show good.json --csv good.json
+refuses 2 "$same_file --log" lasso train one.svm --model n.json --log n.json
 cmp -s one.svm keep.svm || fail "the data was overwritten"
+cmp -s good.json keep.json || fail "the model was overwritten"
 
 # What was found good and cannot be written any more has failed while running.
 if [ -c /dev/full ]; then

@@ -245,6 +245,9 @@ static strads_err finish(cli_reader *r, sti_config_strings *strings,
         err = check_args(r);
     }
     if (!err) {
+        err = cli_clash_check(r);
+    }
+    if (!err) {
         memcpy(parsed->arg, r->arg, sizeof r->arg);
     }
     return err;

@@ -37,6 +37,9 @@ typedef struct cli_reader {
 /* Collects options and arguments of words that have been checked. */
 strads_err cli_argp_read(cli_reader *r, int argc, char **argv);
 
+/* Refuses an output that is one of the command's other files. STRADS_EINVAL. */
+strads_err cli_clash_check(const cli_reader *r);
+
 /* Prints the help of the command. */
 strads_err cli_argp_help(const cli_reader *r);
 

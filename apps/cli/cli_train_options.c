@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli_job.h"
@@ -73,32 +72,10 @@ static strads_err set_defaults(cli_job *j)
     return STRADS_OK;
 }
 
-/* An output that is the data itself would destroy what people cannot get
- * again. */
-static strads_err check_output(const cli_job *j, const char *option,
-                               const char *path)
-{
-    struct stat data, output;
-    if (path && stat(j->data_path, &data) == 0 && stat(path, &output) == 0 &&
-        data.st_dev == output.st_dev && data.st_ino == output.st_ino) {
-        return strads_fail(STRADS_EINVAL, "--%s %s: is the data itself", option,
-                           path);
-    }
-    return STRADS_OK;
-}
-
 static strads_err check_outputs(const cli_job *j)
 {
-    strads_err err = check_output(j, "model", j->files.model);
-    if (!err) {
-        err = check_output(j, "log", j->files.log);
-    }
-    if (!err) {
-        err = check_output(j, "trace", j->engine.trace);
-    }
-    if (!err && j->files.model) {
-        err = sti_aside_check(j->files.model);
-    }
+    strads_err err =
+        j->files.model ? sti_aside_check(j->files.model) : STRADS_OK;
     if (!err && j->engine.trace) {
         err = sti_aside_check(j->engine.trace);
     }
