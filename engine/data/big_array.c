@@ -16,6 +16,15 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+/* The size of an array's mapping: whole huge pages where these add an eighth of
+ * it at most, as what is left beyond huge pages is on small ones. */
+static size_t mapped_size(size_t bytes)
+{
+    const size_t wide = round_up(bytes, HUGE_PAGE);
+
+    return wide - bytes <= bytes / 8 ? wide : round_up(bytes, SMALL_PAGE);
+}
+
 /* Maps one huge page more than asked for and gives the ends back. */
 static void *map_aligned(size_t bytes)
 {
@@ -40,7 +49,7 @@ void *sti_big_alloc(size_t bytes)
     if (bytes > SIZE_MAX / 2)
         return NULL;
     if (bytes >= MAPPED_FROM)
-        return map_aligned(round_up(bytes, SMALL_PAGE));
+        return map_aligned(mapped_size(bytes));
     size_t size = bytes == 0 ? 64 : round_up(bytes, 64);
     void *array = aligned_alloc(64, size);
     if (array != NULL)
@@ -53,7 +62,7 @@ void sti_big_free(void *array, size_t bytes)
     if (array == NULL)
         return;
     if (bytes >= MAPPED_FROM)
-        munmap(array, round_up(bytes, SMALL_PAGE));
+        munmap(array, mapped_size(bytes));
     else
         free(array);
 }
@@ -61,8 +70,8 @@ void sti_big_free(void *array, size_t bytes)
 void *sti_big_grow(void *array, size_t old, size_t bytes)
 {
     if (array != NULL && old >= MAPPED_FROM) {
-        void *moved = mremap(array, round_up(old, SMALL_PAGE),
-                             round_up(bytes, SMALL_PAGE), MREMAP_MAYMOVE);
+        void *moved =
+            mremap(array, mapped_size(old), mapped_size(bytes), MREMAP_MAYMOVE);
         return moved == MAP_FAILED ? NULL : moved;
     }
     void *fresh = sti_big_alloc(bytes);
