@@ -9,10 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/runtime/link_state.h"
@@ -69,33 +66,19 @@ Test(link_near, large_messages_of_one_machine_are_bare_and_small_ones_are_not)
     close_two();
 }
 
-/* A process of its own: joins the URL that it reads, and sends a frame. */
-static void be_peer(int url_fd)
+static void send_large(link_node *child, sti_link link)
 {
-    char url[STI_URL_MAX + 1] = "";
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-        read(url_fd, url, sizeof url) <= 0)
-        _exit(1);
-    link_node_open(&dials, 1, "", NULL);
-    const sti_link link = link_node_join_url(&dials, url, 0);
-    const strads_err err = link_node_send(&dials, link, 0, LARGE);
-    _exit(err || link_node_close(&dials));
+    (void)link_node_send(child, link, 0, LARGE);
 }
 
 Test(link_near, two_processes_are_one_machine)
 {
-    int url_fd[2], status;
-    cr_assert_eq(pipe(url_fd), 0);
-    const pid_t peer = fork(); /* while there are no threads */
-    if (peer == 0)
-        be_peer(url_fd[0]);
+    const link_far far = link_node_fork(send_large);
     link_node_open(&listens, 0, NULL, NULL);
-    const char *url = sti_net_url(listens.net);
-    cr_assert_gt(write(url_fd[1], url, strlen(url) + 1), 0);
+    link_node_tell(&far, &listens);
     link_node_wait(&listens, &listens.received, 1);
     cr_expect(sti_frame_is_bare(&listens.last->header));
-    cr_expect_eq(waitpid(peer, &status, 0), peer);
-    cr_expect_eq(status, 0);
+    cr_expect(link_node_ended_well(&far));
     cr_expect_eq(link_node_close(&listens), STRADS_OK);
 }
 
@@ -170,25 +153,6 @@ Test(link_near, the_environment_asks_for_all_checksums_of_a_run)
 
 /* ---- peers that claim what was not agreed on ---- */
 
-static void raw_frame(int fd, const sti_header *header, const void *payload)
-{
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_frame_encode_header(header, bytes);
-    raw_write(fd, bytes, sizeof bytes);
-    raw_write(fd, payload, (size_t)header->size);
-}
-
-/* Says HELLO as node 5 of a machine, and is welcomed. */
-static int raw_join(uint64_t machine)
-{
-    const int fd = raw_connect(sti_net_url(listens.net));
-    sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
-    hello.tag = machine;
-    raw_frame(fd, &hello, NULL);
-    raw_wait_frame(fd);
-    return fd;
-}
-
 static void expect_lost(const link_node *node, const char *word)
 {
     cr_expect_eq(node->why, STRADS_EPEER, "%s", node->text);
@@ -201,7 +165,7 @@ static void expect_refused(uint64_t machine, const sti_header *header,
 {
     static const char zeros[LARGE];
     link_node_open(&listens, 0, NULL, &on_machine);
-    const int fd = raw_join(machine);
+    const int fd = raw_join(sti_net_url(listens.net), machine);
     raw_frame(fd, header, zeros);
     link_node_wait_lost(&listens, 1);
     expect_lost(&listens, word);
@@ -237,7 +201,7 @@ Test(link_near, a_bare_frame_is_bounded_as_any_other)
     const sti_net_options options = {.machine = MACHINE, .frame_limit = LARGE};
     static const char zeros[LARGE];
     link_node_open(&listens, 0, NULL, &options);
-    const int fd = raw_join(MACHINE);
+    const int fd = raw_join(sti_net_url(listens.net), MACHINE);
     sti_header h = raw_header(KIND_DATA, 5, LARGE);
     h.near = true;
     raw_frame(fd, &h, zeros);
@@ -295,7 +259,7 @@ static int ask_and_begin(uint64_t machine, const char *zeros)
     sti_frame_encode_header(&echo, bytes);
     sti_frame_encode_header(&large, bytes + STI_HEADER_BYTES);
     link_node_open(&listens, 0, NULL, &on_machine);
-    const int fd = raw_join(machine);
+    const int fd = raw_join(sti_net_url(listens.net), machine);
     raw_write(fd, bytes, sizeof bytes);
     return fd;
 }

@@ -3,11 +3,14 @@
 #include "link_node.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void must(bool ok, const char *what)
@@ -225,6 +228,45 @@ void link_node_wait_strangers(link_node *node, unsigned wanted)
     wait_unsigned(node, &node->strangers, wanted);
 }
 
+/* ---- a process of its own ---- */
+
+static void be_far(int url_fd, void (*act)(link_node *child, sti_link link))
+{
+    static link_node child;
+    char url[STI_URL_MAX + 1] = "";
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+        read(url_fd, url, sizeof url) <= 0)
+        _exit(1);
+    link_node_open(&child, 1, "", NULL);
+    act(&child, link_node_join_url(&child, url, 0));
+    _exit(link_node_close(&child) != STRADS_OK);
+}
+
+link_far link_node_fork(void (*act)(link_node *child, sti_link link))
+{
+    int url[2];
+    must(pipe(url) == 0, "a pipe");
+    const pid_t process = fork();
+    must(process >= 0, "forking");
+    if (process == 0)
+        be_far(url[0], act);
+    (void)close(url[0]);
+    return (link_far){.process = process, .url = url[1]};
+}
+
+void link_node_tell(const link_far *far, const link_node *node)
+{
+    const char *url = sti_net_url(node->net);
+    must(write(far->url, url, strlen(url) + 1) > 0, "telling a URL");
+    (void)close(far->url);
+}
+
+bool link_node_ended_well(const link_far *far)
+{
+    int status;
+    return waitpid(far->process, &status, 0) == far->process && status == 0;
+}
+
 /* ---- raw sockets ---- */
 
 static int connect_ipc(const char *path)
@@ -270,6 +312,25 @@ void raw_wait_frame(int fd)
         must(got > 0, "reading a frame");
         n += (size_t)got;
     }
+}
+
+void raw_frame(int fd, const sti_header *header, const void *payload)
+{
+    unsigned char bytes[STI_HEADER_BYTES];
+    sti_frame_encode_header(header, bytes);
+    raw_write(fd, bytes, sizeof bytes);
+    if (payload != NULL)
+        raw_write(fd, payload, (size_t)header->size);
+}
+
+int raw_join(const char *url, uint64_t machine)
+{
+    const int fd = raw_connect(url);
+    sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
+    hello.tag = machine;
+    raw_frame(fd, &hello, NULL);
+    raw_wait_frame(fd);
+    return fd;
 }
 
 void raw_wait_closed(int fd)

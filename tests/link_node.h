@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "engine/runtime/link.h"
 
@@ -65,6 +66,21 @@ void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted);
 void link_node_wait_lost(link_node *node, unsigned wanted);
 void link_node_wait_strangers(link_node *node, unsigned wanted);
 
+/* ---- a process of its own ---- */
+
+typedef struct link_far {
+    pid_t process;
+    int url; /* it waits for one here */
+} link_far;
+
+/* Forks, which is to be done while there are no threads: the child joins a
+ * node, sends by `act`, closes and ends. */
+link_far link_node_fork(void (*act)(link_node *child, sti_link link));
+/* The node that it is to join. */
+void link_node_tell(const link_far *far, const link_node *node);
+/* Has it ended in good order? Waits until it has. */
+bool link_node_ended_well(const link_far *far);
+
 /* ---- raw sockets, for those who do not play by the rules ---- */
 
 /* A connected socket to a node's URL, tcp or ipc. */
@@ -72,6 +88,12 @@ int raw_connect(const char *url);
 
 /* Writes all; a closed connection is no error. */
 void raw_write(int fd, const void *bytes, size_t count);
+
+/* Writes a frame, whatever its header says. */
+void raw_frame(int fd, const sti_header *header, const void *payload);
+
+/* Says HELLO to a net as node 5 of a machine, and is welcomed. */
+int raw_join(const char *url, uint64_t machine);
 
 /* Reads one frame that has no payload, such as the WELCOME of a link_node. */
 void raw_wait_frame(int fd);

@@ -2,12 +2,9 @@
  * over a socket, when they do not go that way, and what a peer gains that tells
  * of places without right. */
 #include <criterion/criterion.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "engine/runtime/link_state.h"
@@ -242,38 +239,23 @@ Test(link_shared, a_payload_comes_to_where_it_is_wanted)
 
 /* ---- when they do not go that way -------------------------------------- */
 
-/* A process of its own: joins the URL that it reads, and sends frames until one
- * has gone through memory. */
-static void be_peer(int url_fd)
+static void send_few(link_node *child, sti_link link)
 {
-    char url[STI_URL_MAX + 1] = "";
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-        read(url_fd, url, sizeof url) <= 0)
-        _exit(1);
-    link_node_open(&dials, 1, "", NULL);
-    const sti_link link = link_node_join_url(&dials, url, 0);
     for (uint64_t k = 0; k < FEW; k++) {
-        send_bytes(&dials, link, k, SIZE);
+        send_bytes(child, link, k, SIZE);
         (void)usleep(1000);
     }
-    _exit(link_node_close(&dials) != STRADS_OK);
 }
 
 Test(link_shared, two_processes_share_memory)
 {
-    int url_fd[2], status;
-    cr_assert_eq(pipe(url_fd), 0);
-    const pid_t peer = fork(); /* while there are no threads */
-    if (peer == 0)
-        be_peer(url_fd[0]);
+    const link_far far = link_node_fork(send_few);
     link_node_open(&listens, 0, NULL, NULL);
-    const char *url = sti_net_url(listens.net);
-    cr_assert_gt(write(url_fd[1], url, strlen(url) + 1), 0);
+    link_node_tell(&far, &listens);
     link_node_wait(&listens, &listens.received, FEW);
     cr_expect(listens.last->header.shared);
     expect_bytes(listens.last, SIZE);
-    cr_expect_eq(waitpid(peer, &status, 0), peer);
-    cr_expect_eq(status, 0);
+    cr_expect(link_node_ended_well(&far));
     cr_expect_eq(link_node_close(&listens), STRADS_OK);
 }
 
@@ -311,9 +293,7 @@ static int peer_fd;
 
 static void say(const sti_header *header)
 {
-    unsigned char bytes[STI_HEADER_BYTES];
-    sti_frame_encode_header(header, bytes);
-    raw_write(peer_fd, bytes, sizeof bytes);
+    raw_frame(peer_fd, header, NULL);
 }
 
 static sti_header header_of(uint16_t kind, uint64_t size)
@@ -327,11 +307,7 @@ static sti_header header_of(uint16_t kind, uint64_t size)
 static void peer_joins(uint64_t machine)
 {
     link_node_open(&listens, 0, NULL, &on_machine);
-    peer_fd = raw_connect(sti_net_url(listens.net));
-    sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
-    hello.tag = machine;
-    say(&hello);
-    raw_wait_frame(peer_fd);
+    peer_fd = raw_join(sti_net_url(listens.net), machine);
 }
 
 static void expect_lost(const char *word)

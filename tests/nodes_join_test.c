@@ -238,22 +238,33 @@ Test(nodes_join, a_node_that_joins_twice_is_told_so)
     forger_close(&f[1]);
 }
 
+/* Node 0, for a team of three; a forger is its node 1, which tells `member` for
+ * a URL (NULL: its own), and answers no HELLO. */
+static const char *listen_with(const team *t, keeper *first, forger *f,
+                               const char *member)
+{
+    *first = (keeper){0};
+    cr_assert_eq(team_listen(t, &first->engine), STRADS_OK);
+    const char *url = strads_engine_url(first->engine);
+    cr_assert_eq(pthread_create(&first->thread, NULL, keep_data, first), 0);
+    cr_assert(forger_open(f, url));
+    f->silent = true;
+    sti_hello hello = forger_hello(f);
+    if (member)
+        hello.url = member;
+    forger_say(f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
+    wait_counted(url, hello.url, true);
+    return url;
+}
+
 /* Before that it could not even say why it fails. */
 Test(nodes_join, a_node_has_joined_when_all_have_met_it)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
-    keeper first = {0};
+    keeper first;
     forger f;
     joiner third;
-    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
-    const char *url = strads_engine_url(first.engine);
-    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
-    cr_assert(forger_open(&f, url));
-    f.silent = true;
-    const sti_hello hello = forger_hello(&f);
-    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    wait_counted(url, hello.url, true);
-    start(&third, &t, url);
+    start(&third, &t, listen_with(&t, &first, &f, NULL));
     forger_wait_called(&f);
     (void)usleep(50000);
     cr_expect_not(third.ended, "node 1 has not answered");
@@ -309,18 +320,10 @@ Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
 Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
-    keeper first = {0};
+    keeper first;
     forger f;
     joiner third;
-    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
-    const char *url = strads_engine_url(first.engine);
-    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
-    cr_assert(forger_open(&f, url));
-    sti_hello hello = forger_hello(&f);
-    hello.url = "ipc:///nobody/is/here";
-    forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    wait_counted(url, hello.url, true);
-    start(&third, &t, url);
+    start(&third, &t, listen_with(&t, &first, &f, "ipc:///nobody/is/here"));
     forger_wait_welcome(&f);
     forger_close(&f);
     pthread_join(first.thread, NULL);
