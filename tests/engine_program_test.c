@@ -175,6 +175,15 @@ static strads_err too_many(const void *config, const strads_data *data,
     return STRADS_OK;
 }
 
+static strads_err too_large(const void *config, const strads_data *data,
+                            strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->parameters = UINT64_C(1) << 31;
+    shape->param_bytes = UINT32_C(1) << 31;
+    return STRADS_OK;
+}
+
 static strads_err no_fit(const void *config, const strads_data *data,
                          strads_shape *shape)
 {
@@ -191,6 +200,11 @@ Test(engine_program, an_impossible_shape_is_refused)
     program.shape = too_many;
     expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ELIMIT,
            "1099511627776 parameters");
+    program.begin = never_begins;
+    program.shape = too_large;
+    expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_ENOMEM,
+           "needs about 4611686018427387904 bytes of memory for 2147483648 "
+           "parameters");
     program.shape = no_fit;
     expect(toy_run_it(&(toy_run){.program = &program}, NULL), STRADS_EINVAL,
            "do not fit");

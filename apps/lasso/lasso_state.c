@@ -120,6 +120,8 @@ void lasso_take_shift(lasso_local *local, double shift)
 
 /* ---- the coordinator --------------------------------------------------- */
 
+enum { PARAM_BYTES = 72 }; /* of wide data 77 to 124 were seen */
+
 strads_err lasso_shape(const void *config, const strads_data *data,
                        strads_shape *shape)
 {
@@ -133,6 +135,7 @@ strads_err lasso_shape(const void *config, const strads_data *data,
     if (p > LASSO_GRAM_MAX)
         shape->block_max =
             p > LASSO_PACKED_MAX ? LASSO_PACKED_MAX : (uint32_t)(p - 1);
+    shape->param_bytes = PARAM_BYTES;
     return lasso_options_resolve(config, &resolved);
 }
 

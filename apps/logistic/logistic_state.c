@@ -7,7 +7,10 @@
 #include "logistic_path.h"
 
 /* The working set is one block, if the policy likes. */
-enum { BLOCK_MAX = 1 << 20 };
+enum {
+    BLOCK_MAX = 1 << 20,
+    PARAM_BYTES = 108, /* of wide data 117 to 190 were seen */
+};
 
 /* ---- one partition ----------------------------------------------------- */
 
@@ -183,6 +186,8 @@ strads_err logistic_shape(const void *config, const strads_data *data,
     shape->width = linear_classes_width(classes);
     if (logistic_is_ridge(&resolved, data, shape->width))
         shape->parameters = 2 * (shape->cols + 1);
+    else
+        shape->param_bytes = PARAM_BYTES;
     return err;
 }
 

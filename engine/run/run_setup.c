@@ -3,6 +3,7 @@
 #include "engine/run/run_setup.h"
 
 #include "engine/base/kernel_level.h"
+#include "engine/data/memory_room.h"
 #include "engine/round/block_versions.h"
 #include "engine/round/owned_policy.h"
 #include "engine/round/shared_totals.h"
@@ -235,6 +236,24 @@ static strads_err take_shape(sti_setup *setup)
     return err ? err : check_blocks(setup);
 }
 
+/* Better before the run than by the system's hand in the midst of it: columns
+ * up to the largest number that the data has are parameters, used or not. */
+static strads_err check_room(const sti_run *run, const sti_layout *layout)
+{
+    const strads_shape *shape = &run->shape;
+    const uint64_t bytes = shape->parameters * shape->param_bytes;
+    const uint64_t room = bytes > 0 ? sti_memory_room() : 0;
+    if (layout->first > 0 || bytes <= room)
+        return STRADS_OK;
+    return strads_fail(STRADS_ENOMEM,
+                       "program %s needs about %llu bytes of memory for %llu "
+                       "parameters, %llu may be used: number the columns that "
+                       "the data has without gaps, or use a larger machine",
+                       run->program->name, (unsigned long long)bytes,
+                       (unsigned long long)shape->parameters,
+                       (unsigned long long)room);
+}
+
 /* Some partitions of a finer cut would train, without a word, on a part of the
  * data. */
 static strads_err check_share(const sti_run *run, uint32_t partition)
@@ -382,6 +401,8 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
         err = sti_pools_take(run, layout, setup->options.pools);
     if (!err)
         err = take_shape(setup);
+    if (!err)
+        err = check_room(run, layout);
     if (!err)
         err = take_ranges(run, setup->options.schedulers);
     if (!err)

@@ -40,6 +40,12 @@ typedef struct strads_shape {
     /* RING; told: a plan or the option `blocks` says how many blocks, so
      * `blocks` is not a mere preset. */
     bool blocks_given;
+    /* About how many bytes of memory the coordinator's process has for each
+     * parameter during the run, at the least and without the data: what the
+     * program keeps, and values, weights and priorities. Preset to 0: not
+     * told. A run whose parameters need more than is free is refused with
+     * STRADS_ENOMEM before its first callback. */
+    uint32_t param_bytes;
 } strads_shape;
 
 /* The pool of a partition, and the first partition of a pool; pool == pools
