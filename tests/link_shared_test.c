@@ -287,6 +287,26 @@ Test(link_shared, the_environment_can_forbid_it_to_a_run)
     sti_mesh_close(mesh, false);
 }
 
+/* Nobody can fill a process's memory with rings. */
+Test(link_shared, a_process_has_64_at_most)
+{
+    open_two(NULL, NULL);
+    listens.net->rings = 64;
+    expect_never_shared();
+    cr_expect_eq(dials.net->rings, 1, "its offer was declined");
+    link_node_close(&dials);
+    listens.net->rings = 0;
+    link_node_close(&listens);
+
+    open_two(NULL, NULL);
+    dials.net->rings = 64;
+    expect_never_shared();
+    dials.net->rings = 0;
+    expect_shared_soon(&listens, listens.links[1], &dials);
+    cr_expect_eq(dials.net->rings, 1);
+    close_two();
+}
+
 /* ---- peers that tell what is not so ------------------------------------ */
 
 static int peer_fd;

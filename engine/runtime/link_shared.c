@@ -17,32 +17,57 @@
 enum {
     SHARED_ABOVE = 1 << 14, /* smaller payloads are as soon written */
     FIRST_BYTES = 1 << 14,  /* enough to see where the rest is wanted */
-    RINGS_MAX = 64          /* of a net's own */
+    RINGS_MAX = 64          /* of a net's links, its own and its peers' */
 };
+
+/* ---- how many ---------------------------------------------------------- */
+
+/* A place for one more; what is in it is counted until its link's burial. */
+static bool reserve(sti_net *net)
+{
+    const bool room = atomic_fetch_add(&net->rings, 1) < RINGS_MAX;
+    if (!room)
+        atomic_fetch_sub(&net->rings, 1);
+    return room;
+}
+
+static sti_shared_ring *reserved(sti_net *net, sti_shared_ring *ring)
+{
+    if (ring == NULL)
+        atomic_fetch_sub(&net->rings, 1);
+    return ring;
+}
+
+static void free_one(sti_net *net, sti_shared_ring *ring)
+{
+    if (ring != NULL)
+        atomic_fetch_sub(&net->rings, 1);
+    sti_shared_ring_free(ring);
+}
+
+void sti_conn_free_rings(sti_conn *conn)
+{
+    free_one(conn->net, conn->ring_out);
+    free_one(conn->net, conn->ring_in);
+}
 
 /* ---- the way out ------------------------------------------------------- */
 
 /* With conn->lock held: is a ring to be offered? Once, whatever comes of it. */
 static bool offers(sti_conn *conn)
 {
-    sti_net *net = conn->net;
-    if (conn->sharing != STI_SHARE_NOT_YET)
-        return false;
-    conn->sharing = STI_SHARE_NOT;
-    if (atomic_fetch_add(&net->rings, 1) < RINGS_MAX)
-        return true;
-    atomic_fetch_sub(&net->rings, 1);
-    return false;
+    const bool first = conn->sharing == STI_SHARE_NOT_YET;
+    if (first)
+        conn->sharing = STI_SHARE_NOT;
+    return first && reserve(conn->net);
 }
 
 static void offer(sti_conn *conn)
 {
     sti_shared_ring_offer what;
-    sti_shared_ring *ring = sti_shared_ring_make(&what);
-    if (ring == NULL) {
-        atomic_fetch_sub(&conn->net->rings, 1);
+    sti_shared_ring *ring = reserved(conn->net, sti_shared_ring_make(&what));
+    if (ring == NULL)
         return;
-    }
     pthread_mutex_lock(&conn->lock);
     conn->ring_out = ring;
     conn->ring_mark = what.mark;
@@ -52,14 +77,6 @@ static void offer(sti_conn *conn)
                                .round = what.descriptor,
                                .tag = what.mark};
     (void)sti_conn_send_header(conn, &header); /* or the link has ended */
-}
-
-void sti_conn_free_rings(sti_conn *conn)
-{
-    if (conn->ring_out != NULL)
-        atomic_fetch_sub(&conn->net->rings, 1);
-    sti_shared_ring_free(conn->ring_out);
-    sti_shared_ring_free(conn->ring_in);
 }
 
 /* Takes the ring until the frame is queued; offers one where there is none. */
@@ -136,8 +153,8 @@ strads_err sti_conn_take_offer(sti_conn *conn, const sti_header *header)
                                         .descriptor = (uint32_t)header->round,
                                         .mark = header->tag};
     conn->offered = true;
-    if (!conn->net->options.sockets_alone)
-        conn->ring_in = sti_shared_ring_open(&what);
+    if (!conn->net->options.sockets_alone && reserve(conn->net))
+        conn->ring_in = reserved(conn->net, sti_shared_ring_open(&what));
     const sti_header answer = {.kind = STI_KIND_ANSWER,
                                .tag = conn->ring_in ? what.mark : 0};
     return sti_conn_send_header(conn, &answer);
