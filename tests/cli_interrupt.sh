@@ -22,4 +22,15 @@ kill -INT "$child"
 ends slow "$child" 130
 exec 3>&-
 [ ! -e slow.json ] || fail "a run that never began left a model"
+
+# One Ctrl-C before the first sweep: there is no model yet, and it is said.
+start early mf train slow --model early.json
+exec 3>slow
+kill -INT "$child"
+until_there 'once more ends at once' early.err
+cat "$STRADS_SOURCE/data/unvotes-tiny.txt" >&3
+exec 3>&-
+ends early "$child" 130
+says early.err 'before its first sweep'
+[ ! -e early.json ] || fail "a run without a sweep left a model"
 finish

@@ -175,6 +175,9 @@ int cli_job_conclude(cli_job *j)
     if (err == STRADS_ECANCELED && !*j->engine.stop) {
         code = CLI_BOUND; /* nobody did but a bound */
     }
+    if (err == STRADS_ESTATE && end.code == CLI_INTERRUPTED) {
+        code = CLI_INTERRUPTED; /* it was, before there was a model */
+    }
     err = cli_log_close(&j->log);
     return err ? cli_complain(err, CLI_RUNNING) : code;
 }
