@@ -108,7 +108,9 @@ static uint32_t find_places(const strads_commit *commit, uint32_t *place)
 
 /* A member's priority is what the first pass has gained by it, so that the
  * policy asks for another one over all; on a path, where the next scan is near
- * and sees the few that a block has left alone, it is what the last one has. */
+ * and sees the few that a block has left alone, it is what the last one has.
+ * Neither suits both: by the last pass single fits to 1e-9 took a quarter
+ * longer, by the first one paths took up to a third more rounds. */
 static void tell(strads_commit *commit)
 {
     lasso_state *state = commit->state;
