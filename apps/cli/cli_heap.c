@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { ROOM = 8 << 20, HUGE_PAGE = 2 << 20 };
+enum { ROOM = 16 << 20, HUGE_PAGE = 2 << 20 };
 
 /* What lies before the first huge page, which nobody is to be given. */
 static void *volatile before;
