@@ -323,7 +323,11 @@ strads_err mf_filled(strads_commit *commit);
 /* The items' factors of a rank go to q[0], q[stride], .. ; NULL: nowhere. */
 mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q);
 
-/* mf.c: the clocks of training. */
+/* mf_schedule.c: what is dispatched next; the clocks of training. */
+strads_err mf_schedule(strads_turn *turn);
+/* What a sweep begins with. */
+enum mf_phase mf_sweep_of(const mf_state *s);
+void mf_preparation_ends(mf_state *s);
 void mf_lap_begins(mf_state *s);
 void mf_lap_ends(mf_state *s);
 
