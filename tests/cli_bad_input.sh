@@ -175,7 +175,15 @@ says err "t.json"
 ulimit -S -f 0
 gives 1 simulate lasso one.svm --workers 2 --save-cost cost.json
 ulimit -S -f unlimited
+votes=$STRADS_SOURCE/data/unvotes-tiny.txt
+gives 0 mf train "$votes" --rank 2 --sweeps 1 --model old.json --quiet
+cp old.json.users.npy users.npy
+ulimit -S -f 8 # the users have room, the items have none
+gives 1 mf train "$votes" --rank 2 --sweeps 2 --model old.json --quiet
+ulimit -S -f unlimited
 trap - XFSZ
+cmp -s old.json.users.npy users.npy || fail "half a model was replaced"
+gives 0 mf show old.json
 [ -s traced.json ] || fail "a trace that could not be written cost the model"
 [ ! -e t.json ] || fail "half a trace was left"
 

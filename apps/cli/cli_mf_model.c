@@ -48,24 +48,31 @@ static void npy_header(uint64_t rows, uint32_t width, char out[NPY_HEADER + 1])
     memcpy(out + 10, text, strlen(text));
 }
 
-static strads_err write_array(const char *path, const char *what,
-                              const float *x, uint64_t rows, uint32_t width)
+/* One of a model's arrays. */
+typedef struct array {
+    const char *what; /* its file's name has it */
+    const float *x;   /* [rows x width] */
+    uint64_t rows;
+    uint32_t width;
+} array;
+
+static strads_err write_array(const char *path, const array *a,
+                              sti_aside *aside)
 {
     char name[PATH_SIZE];
     char header[NPY_HEADER + 1];
-    sti_aside aside = {0};
-    strads_err err = beside(path, what, name);
+    strads_err err = beside(path, a->what, name);
     if (!err) {
-        err = sti_aside_open(name, &aside);
+        err = sti_aside_open(name, aside);
     }
     if (err) {
         return err;
     }
-    npy_header(rows, width, header);
-    /* What does not get there is noticed by the commit. */
-    (void)fwrite(header, 1, NPY_HEADER, aside.file);
-    (void)fwrite(x, sizeof *x * width, rows, aside.file);
-    return sti_aside_commit(&aside);
+    npy_header(a->rows, a->width, header);
+    /* What does not get there is noticed when it settles. */
+    (void)fwrite(header, 1, NPY_HEADER, aside->file);
+    (void)fwrite(a->x, sizeof *a->x * a->width, a->rows, aside->file);
+    return sti_aside_settle(aside);
 }
 
 static strads_err read_array(const char *path, const char *what, uint64_t rows,
@@ -161,11 +168,10 @@ static float *item_array(const strads_result *result, uint64_t *items,
 }
 
 static strads_err write_json(const cli_trained *t, const char *path,
-                             const cli_mf_model *m)
+                             const cli_mf_model *m, sti_aside *aside)
 {
     char user_sum[17];
     char item_sum[17];
-    sti_aside aside = {0};
     size_t row = sizeof(float) * (m->rank + 1);
     checksum_text(m->user, row * m->users, user_sum);
     checksum_text(m->item, row * m->items, item_sum);
@@ -185,13 +191,38 @@ static strads_err write_json(const cli_trained *t, const char *path,
                            "%s: a name is no UTF-8 text, which JSON needs",
                            path);
     }
-    strads_err err = sti_aside_open(path, &aside);
+    strads_err err = sti_aside_open(path, aside);
     if (!err) {
-        (void)json_dumpf(json, aside.file, JSON_INDENT(1));
-        (void)fputc('\n', aside.file);
-        err = sti_aside_commit(&aside);
+        (void)json_dumpf(json, aside->file, JSON_INDENT(1));
+        (void)fputc('\n', aside->file);
+        err = sti_aside_settle(aside);
     }
     json_decref(json);
+    return err;
+}
+
+/* All three files or none: an older model is not half replaced when the disk
+ * is full. */
+static strads_err write_files(const cli_trained *t, const char *path,
+                              const cli_mf_model *m)
+{
+    enum { FILES = 3 };
+    sti_aside aside[FILES] = {{0}};
+    const array users = {"users", m->user, m->users, m->rank + 1},
+                items = {"items", m->item, m->items, m->rank + 1};
+    strads_err err = write_array(path, &users, &aside[0]);
+    if (!err) {
+        err = write_array(path, &items, &aside[1]);
+    }
+    if (!err) {
+        err = write_json(t, path, m, &aside[2]);
+    }
+    for (int k = 0; k < FILES && !err; k++) {
+        err = sti_aside_commit(&aside[k]);
+    }
+    for (int k = 0; k < FILES; k++) {
+        sti_aside_abandon(&aside[k]);
+    }
     return err;
 }
 
@@ -213,16 +244,7 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
     m.item = item_array(t->result, &m.items, &width);
     m.rank = width - 1;
     m.user = (float *)(uintptr_t)user;
-    strads_err err = m.item ? STRADS_OK : no_memory();
-    if (!err) {
-        err = write_array(path, "users", user, m.users, width);
-    }
-    if (!err) {
-        err = write_array(path, "items", m.item, m.items, width);
-    }
-    if (!err) {
-        err = write_json(t, path, &m);
-    }
+    strads_err err = m.item ? write_files(t, path, &m) : no_memory();
     free(m.item);
     return err;
 }

@@ -113,7 +113,14 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
-strads_err sti_aside_commit(sti_aside *aside)
+static strads_err give_up(sti_aside *aside, int why)
+{
+    strads_err err = cannot_write(aside->path, strerror(why));
+    sti_aside_abandon(aside);
+    return err;
+}
+
+strads_err sti_aside_settle(sti_aside *aside)
 {
     int bad = ferror(aside->file) | fflush(aside->file);
     bad = bad || fsync(fileno(aside->file)) != 0;
@@ -123,15 +130,16 @@ strads_err sti_aside_commit(sti_aside *aside)
         why = errno;
     }
     aside->file = NULL;
-    if (!bad && rename(aside->beside, aside->path) != 0) {
-        bad = 1;
-        why = errno;
-    }
-    if (bad) {
-        strads_err err = cannot_write(aside->path, strerror(why));
-        sti_aside_abandon(aside);
+    return bad ? give_up(aside, why) : STRADS_OK;
+}
+
+strads_err sti_aside_commit(sti_aside *aside)
+{
+    strads_err err = aside->file ? sti_aside_settle(aside) : STRADS_OK;
+    if (err)
         return err;
-    }
+    if (rename(aside->beside, aside->path) != 0)
+        return give_up(aside, errno);
     sync_folder(aside->path);
     forget(aside);
     return STRADS_OK;

@@ -20,8 +20,14 @@ strads_err sti_aside_check(const char *path);
 /* Opens a new file beside `path`. STRADS_EIO, STRADS_ENOMEM. */
 strads_err sti_aside_open(const char *path, sti_aside *aside);
 
-/* Makes it `path`, on the disk, in one step; the old one is gone then.
- * STRADS_EIO (disk full, say): the old one is as it was. Ends `aside`. */
+/* Brings what was written to the disk and closes the file, so that little can
+ * go wrong in a commit: of files that belong together all are settled before
+ * the first is committed. STRADS_EIO; then `aside` is at its end. */
+strads_err sti_aside_settle(sti_aside *aside);
+
+/* Makes it `path`, on the disk, in one step, settled before or not; the old one
+ * is gone then. STRADS_EIO (disk full, say): the old one is as it was. Ends
+ * `aside`. */
 strads_err sti_aside_commit(sti_aside *aside);
 
 /* Removes what was written; nothing after a commit, or on {0}. */
