@@ -190,20 +190,6 @@ static strads_err receive_weight(strads_task *task)
     return STRADS_OK;
 }
 
-static double dot(const strads_sparse *columns, uint32_t i, uint32_t j)
-{
-    double sum = 0;
-    uint64_t b = columns->start[j];
-    for (uint64_t a = columns->start[i]; a < columns->start[i + 1]; a++) {
-        while (b < columns->start[j + 1] &&
-               columns->index[b] < columns->index[a])
-            b++;
-        if (b < columns->start[j + 1] && columns->index[b] == columns->index[a])
-            sum += columns->f64[a] * columns->f64[b];
-    }
-    return sum;
-}
-
 static strads_err probe(strads_task *task)
 {
     double weight = *(double *)task->local;
@@ -213,9 +199,10 @@ static strads_err probe(strads_task *task)
     for (uint32_t k = 0; k < task->block.n; k++)
         for (uint32_t l = 0; l < m; l++)
             task->partial[k * m + l] =
-                weight * dot(&task->share->by_col,
-                             strads_block_param(&task->block, k),
-                             strads_block_param(&task->against, l));
+                weight *
+                toy_column_product(&task->share->by_col,
+                                   strads_block_param(&task->block, k),
+                                   strads_block_param(&task->against, l));
     return STRADS_OK;
 }
 

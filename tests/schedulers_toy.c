@@ -43,28 +43,15 @@ static strads_err toy_step(strads_task *task)
     return STRADS_OK;
 }
 
-static double product(const strads_sparse *x, uint32_t i, uint32_t j)
-{
-    double sum = 0;
-    uint64_t b = x->start[j];
-    for (uint64_t a = x->start[i]; a < x->start[i + 1]; a++) {
-        while (b < x->start[j + 1] && x->index[b] < x->index[a])
-            b++;
-        if (b < x->start[j + 1] && x->index[b] == x->index[a])
-            sum += x->f64[a] * x->f64[b];
-    }
-    return sum;
-}
-
 static strads_err toy_pairs(strads_task *task)
 {
     uint32_t m = task->against.n;
     for (uint32_t k = 0; k < task->block.n; k++)
         for (uint32_t l = 0; l < m; l++)
             task->partial[k * m + l] =
-                product(&task->share->by_col,
-                        strads_block_param(&task->block, k),
-                        strads_block_param(&task->against, l));
+                toy_column_product(&task->share->by_col,
+                                   strads_block_param(&task->block, k),
+                                   strads_block_param(&task->against, l));
     return STRADS_OK;
 }
 

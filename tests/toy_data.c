@@ -112,3 +112,16 @@ strads_err toy_run_it(const toy_run *run, strads_result **out)
     strads_data_free(data);
     return err;
 }
+
+double toy_column_product(const strads_sparse *x, uint32_t i, uint32_t j)
+{
+    double sum = 0;
+    uint64_t b = x->start[j];
+    for (uint64_t a = x->start[i]; a < x->start[i + 1]; a++) {
+        while (b < x->start[j + 1] && x->index[b] < x->index[a])
+            b++;
+        if (b < x->start[j + 1] && x->index[b] == x->index[a])
+            sum += x->f64[a] * x->f64[b];
+    }
+    return sum;
+}

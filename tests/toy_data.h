@@ -42,4 +42,7 @@ void toy_simulate_from_now_on(void);
                                __LINE__, #condition);                      \
     } while (0)
 
+/* x_i' x_j of columns in f64. */
+double toy_column_product(const strads_sparse *x, uint32_t i, uint32_t j);
+
 #endif

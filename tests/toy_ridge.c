@@ -91,26 +91,14 @@ static size_t scan_partial(const strads_task *task)
     return (size_t)task->block.n + 1;
 }
 
-static double dot(const strads_sparse *x, uint32_t i, uint32_t j)
-{
-    double sum = 0;
-    uint64_t b = x->start[j];
-    for (uint64_t a = x->start[i]; a < x->start[i + 1]; a++) {
-        while (b < x->start[j + 1] && x->index[b] < x->index[a])
-            b++;
-        if (b < x->start[j + 1] && x->index[b] == x->index[a])
-            sum += x->f64[a] * x->f64[b];
-    }
-    return sum;
-}
-
 static strads_err ridge_probe(strads_task *task)
 {
     for (uint32_t k = 0; k < task->block.n; k++)
         for (uint32_t l = 0; l < task->against.n; l++)
             task->partial[k * task->against.n + l] =
-                dot(&task->share->by_col, strads_block_param(&task->block, k),
-                    strads_block_param(&task->against, l));
+                toy_column_product(&task->share->by_col,
+                                   strads_block_param(&task->block, k),
+                                   strads_block_param(&task->against, l));
     return STRADS_OK;
 }
 
