@@ -58,14 +58,15 @@ static bool is_unowned(const sti_aggregate_job *job, const strads_block *block)
            !sti_owned_meets(job->run->owned, block->first, block->n);
 }
 
-/* Of these, those that count: what nobody owns follows from what is owned. */
+/* Of those that changed, those that count: what nobody owns follows from what
+ * is owned. */
 static uint32_t count_updates(const sti_aggregate_job *job,
-                              const strads_commit *commit)
+                              const strads_commit *commit, uint32_t changed)
 {
     const sti_owned *owned = job->run->owned;
     uint32_t n = 0;
     if (!owned)
-        return count_changed(commit);
+        return changed;
     if (is_unowned(job, &commit->block))
         return 0;
     for (uint32_t k = 0; commit->change && k < commit->block.n; k++)
@@ -155,9 +156,9 @@ static strads_err check_finite(const sti_aggregate_job *job,
 }
 
 static strads_err store_change(sti_aggregate_job *job,
-                               const strads_commit *commit)
+                               const strads_commit *commit, uint32_t changed)
 {
-    uint32_t n = count_changed(commit) + job->n_also;
+    const uint32_t n = changed + job->n_also;
     if (n == 0)
         return STRADS_OK;
     sti_news *news;
@@ -187,10 +188,20 @@ static bool has_all_priorities(const strads_commit *commit)
     return true;
 }
 
+/* Did it give any? Looks at all of them at once: a scan's block is large. */
+static bool says_priorities(const strads_commit *commit)
+{
+    bool says = false;
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        says |= commit->priority[k] >= 0;
+    return says;
+}
+
 /* What aggregate said of its block's parameters, or else how much they moved. A
  * CALLED phase need not have tried to move them. */
 static strads_err block_priorities(sti_aggregate_job *job,
-                                   const strads_commit *commit)
+                                   const strads_commit *commit,
+                                   uint32_t changed)
 {
     const strads_block *block = &commit->block;
     if (!commit->priority || is_unowned(job, block))
@@ -199,6 +210,8 @@ static strads_err block_priorities(sti_aggregate_job *job,
         return sti_commit_prioritise(job, block->n, block->param,
                                      commit->priority);
     bool called = job->run->phases[commit->phase].when == STRADS_WHEN_CALLED;
+    if (called && !changed && !says_priorities(commit))
+        return STRADS_OK;
     for (uint32_t k = 0; k < block->n; k++) {
         uint32_t param = strads_block_param(&commit->block, k);
         double priority = commit->priority[k];
@@ -329,16 +342,17 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     }
     if (!err && held && phase->flows)
         take_held_change(job, commit, held); /* whatever aggregate made of it */
+    const uint32_t changed = err ? 0 : count_changed(commit);
     if (!err)
-        err = store_change(job, commit);
+        err = store_change(job, commit, changed);
     if (!err)
-        err = block_priorities(job, commit);
+        err = block_priorities(job, commit, changed);
     if (!err && phase->result == STRADS_RESULT_WORKERS)
         err = tell_result(job, commit);
     if (commit->change && job->by_policy)
         job->updates += commit->block.n;
     else
-        job->updates_other += count_updates(job, commit);
+        job->updates_other += count_updates(job, commit, changed);
     job->updates_other += job->n_also;
     return err;
 }
