@@ -178,12 +178,21 @@ ulimit -S -f unlimited
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
 gives 0 mf train "$votes" --rank 2 --sweeps 1 --model old.json --quiet
 cp old.json.users.npy users.npy
-ulimit -S -f 8 # the users have room, the items have none
+printf '2 0:3 1:2\n1 1:4\n' >few.ldac
+gives 0 lda train few.ldac --topics 400 --sweeps 1 --model words.json --quiet
+cp words.json.npy counts.npy
+ulimit -S -f 8 # the users and the counts have room, items and topics have none
 gives 1 mf train "$votes" --rank 2 --sweeps 2 --model old.json --quiet
+gives 1 lda train few.ldac --topics 400 --sweeps 3 --seed 5 \
+    --model words.json --quiet
 ulimit -S -f unlimited
 trap - XFSZ
 cmp -s old.json.users.npy users.npy || fail "half a model was replaced"
 gives 0 mf show old.json
+cmp -s words.json.npy counts.npy || fail "half a topic model was replaced"
+gives 0 lda topics words.json
+[ ! -e words.json.npy.part ] && [ ! -e words.json.part ] ||
+    fail "half a topic model was left behind"
 [ -s traced.json ] || fail "a trace that could not be written cost the model"
 [ ! -e t.json ] || fail "half a trace was left"
 

@@ -36,27 +36,23 @@ static strads_err cannot(const char *path, const char *verb)
 
 typedef strads_err (*writer)(const void *what, FILE *file);
 
-/* Writes beside the path, then renames. */
-static strads_err write_aside(const char *path, writer write, const void *what)
+/* Brings a file to the disk beside the path; *part is its name. */
+static strads_err write_part(const char *path, writer write, const void *what,
+                             char **part)
 {
-    char *aside = NULL;
-
-    if (asprintf(&aside, "%s.part", path) < 0)
+    if (asprintf(part, "%s.part", path) < 0) {
+        *part = NULL;
         return no_memory();
-    errno = 0;
-    FILE *file = fopen(aside, "we");
-    strads_err err = file ? write(what, file) : cannot(path, "written");
-    if (file) {
-        bool bad =
-            ferror(file) != 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
-        bad = fclose(file) != 0 || bad;
-        if (!err && (bad || rename(aside, path) != 0))
-            err = cannot(path, "written");
-        if (err)
-            (void)unlink(aside);
     }
-    free(aside);
-    return err;
+    errno = 0;
+    FILE *file = fopen(*part, "we");
+    if (!file)
+        return cannot(*part, "written");
+    strads_err err = write(what, file);
+    bool bad =
+        ferror(file) != 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
+    bad = fclose(file) != 0 || bad;
+    return !err && bad ? cannot(path, "written") : err;
 }
 
 /* The head of an NPY file, format 1.0, padded to 128 bytes. */
@@ -154,27 +150,45 @@ static json_t *describe(const strads_lda_model *m, json_t *options)
     return NULL;
 }
 
+/* Both files are on the disk before the first is replaced: a full one leaves
+ * the older model whole. */
+static strads_err write_both(const strads_lda_model *m, const json_t *all,
+                             const char *counts, const char *path)
+{
+    const char *to[2] = {counts, path};
+    char *part[2] = {NULL, NULL};
+    strads_err err = write_part(counts, write_counts, m, &part[0]);
+
+    if (!err)
+        err = write_part(path, write_json, all, &part[1]);
+    for (int k = 0; k < 2 && !err; k++)
+        if (rename(part[k], to[k]) != 0)
+            err = cannot(to[k], "written");
+    for (int k = 0; k < 2; k++) {
+        if (err && part[k])
+            (void)unlink(part[k]);
+        free(part[k]);
+    }
+    return err;
+}
+
 strads_err strads_lda_model_write(const strads_lda_model *m,
                                   const char *options, const char *path)
 {
     json_t *known = json_loads(options ? options : "{}", 0, NULL);
     char *counts = NULL;
-    strads_err err = STRADS_OK;
 
     if (!json_is_object(known)) {
         json_decref(known);
         return strads_fail(STRADS_EINVAL, "the options are no JSON object");
     }
     json_t *all = describe(m, known);
-    if (!all || asprintf(&counts, "%s.npy", path) < 0)
-        err = no_memory();
-    if (!err)
-        err = write_aside(counts, write_counts, m);
-    if (!err)
-        err = write_aside(path, write_json, all);
+    const bool ready = all && asprintf(&counts, "%s.npy", path) >= 0;
+    strads_err err = ready ? write_both(m, all, counts, path) : no_memory();
     json_decref(all);
     json_decref(known);
-    free(counts);
+    if (ready)
+        free(counts);
     return err;
 }
 
