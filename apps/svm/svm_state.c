@@ -143,6 +143,8 @@ void svm_close(void *opened)
 
 /* ---- the coordinator --------------------------------------------------- */
 
+enum { PARAM_BYTES = 40 }; /* of wide data 43 were seen */
+
 strads_err svm_shape(const svm_problem *problem, const strads_data *data,
                      strads_shape *shape)
 {
@@ -158,6 +160,7 @@ strads_err svm_shape(const svm_problem *problem, const strads_data *data,
     shape->totals = SVM_TOTALS;
     shape->parameters = svm_first_sample(shape) + rows;
     shape->block_max = UINT32_MAX;
+    shape->param_bytes = PARAM_BYTES;
     return err;
 }
 
