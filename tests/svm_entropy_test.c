@@ -178,14 +178,28 @@ static void expect_moved(svm_entropy_move *move, uint32_t n, uint32_t draw)
     cr_expect_float_eq(x.dual, dual, 1e-12 * (1 + dual));
 }
 
+/* Those that this processor has, portable ones first; how many. */
+static int all_moves(svm_entropy_move *out[3])
+{
+    int n = 1;
+
+    out[0] = svm_entropy_move_portable;
+    if (svm_entropy_avx2())
+        out[n++] = svm_entropy_avx2();
+    if (svm_entropy_avx512())
+        out[n++] = svm_entropy_avx512();
+    return n;
+}
+
 Test(svm_entropy, rows_that_move_together_come_near_their_best)
 {
+    svm_entropy_move *move[3];
+    const int moves = all_moves(move);
+
     for (uint32_t n = 1; n <= SVM_ENTROPY_ROWS; n++)
-        for (uint32_t draw = 0; draw < 500; draw++) {
-            expect_moved(svm_entropy_move_portable, n, draw);
-            if (svm_entropy_avx512())
-                expect_moved(svm_entropy_avx512(), n, draw);
-        }
+        for (uint32_t draw = 0; draw < 500; draw++)
+            for (int k = 0; k < moves; k++)
+                expect_moved(move[k], n, draw);
 }
 
 /* D of n rows that are all alike, each with `part`. */
@@ -224,11 +238,12 @@ Test(svm_entropy, rows_that_are_all_alike_ascend_together)
 {
     static const double most[] = {1e-3, .3, .5, .85, .999, 1, 1.001, 1.9, 3, 4};
 
-    for (int i = 0; i < 10; i++) {
-        expect_ascent(svm_entropy_move_portable, most[i]);
-        if (svm_entropy_avx512())
-            expect_ascent(svm_entropy_avx512(), most[i]);
-    }
+    svm_entropy_move *move[3];
+    const int moves = all_moves(move);
+
+    for (int i = 0; i < 10; i++)
+        for (int k = 0; k < moves; k++)
+            expect_ascent(move[k], most[i]);
     cr_expect_eq(svm_entropy_together(4.1), 1);
     cr_expect_eq(svm_entropy_together(1), 6);
     cr_expect_eq(svm_entropy_together(0), SVM_ENTROPY_ROWS);

@@ -181,10 +181,12 @@ void linear_scan(const linear_kernels *kernels, const strads_share *share,
 
 const linear_kernels *linear_kernels_choose(uint64_t rows)
 {
-    const linear_kernels *fast = strads_kernels() == STRADS_KERNELS_AVX512
-                                     ? linear_kernels_avx512()
-                                     : NULL;
+    const strads_kernel_level level = strads_kernels();
+    const linear_kernels *fast =
+        level == STRADS_KERNELS_AVX512 ? linear_kernels_avx512()
+        : level == STRADS_KERNELS_AVX2 ? linear_kernels_avx2()
+                                       : NULL;
 
-    /* The vector kernel takes an index for a signed number. */
+    /* A vector kernel takes an index for a signed number. */
     return fast && rows <= INT32_MAX ? fast : &linear_kernels_portable;
 }

@@ -59,7 +59,8 @@ struct linear_kernels {
 };
 
 extern const linear_kernels linear_kernels_portable;
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+const linear_kernels *linear_kernels_avx2(void);
 const linear_kernels *linear_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
 double linear_squares(const linear_column *x, const double *c);

@@ -1,5 +1,5 @@
-/* Eight numbers at once, for files that are compiled for AVX-512: exp and log
- * among others.
+/* As many numbers at once as a register holds, for files that are compiled for
+ * AVX-512 or AVX2: exp and log among others.
  *
  * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
  * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series, where the
@@ -8,14 +8,8 @@
 #ifndef LINEAR_LANES_H
 #define LINEAR_LANES_H
 
-#ifdef __AVX512F__
-
 #include <immintrin.h>
 #include <stdint.h>
-
-enum { LINEAR_LANES = 8 };
-
-typedef __m512d linear_wide;
 
 /* 1 / k! from k = 13 down to 0. */
 static const double linear_exp_series[] = {1.6059043836821613e-10,
@@ -32,6 +26,12 @@ static const double linear_exp_series[] = {1.6059043836821613e-10,
                                            .5,
                                            1,
                                            1};
+
+#ifdef __AVX512F__
+
+enum { LINEAR_LANES = 8 };
+
+typedef __m512d linear_wide;
 
 /* exp(-t) for t >= 0; 0 from some 708 on. */
 static inline linear_wide linear_exp_minus(linear_wide t)
@@ -77,6 +77,79 @@ static inline linear_wide linear_log_1p(linear_wide e)
 static inline __mmask8 linear_lanes(uint64_t left)
 {
     return (__mmask8)(left < LINEAR_LANES ? (1u << left) - 1 : 0xff);
+}
+
+#elif defined(__AVX2__)
+
+enum { LINEAR_LANES = 4 };
+
+typedef __m256d linear_wide;
+
+static inline linear_wide linear_abs(linear_wide x)
+{
+    return _mm256_andnot_pd(_mm256_set1_pd(-0.), x);
+}
+
+/* exp(-t) for t >= 0; 0 from some 708 on. */
+static inline linear_wide linear_exp_minus(linear_wide t)
+{
+    const linear_wide x = _mm256_max_pd(_mm256_sub_pd(_mm256_setzero_pd(), t),
+                                        _mm256_set1_pd(-708));
+    /* Added to 1.5 x 2^52 a number loses what is behind its point, and its last
+     * bits are those of a whole number. */
+    const linear_wide big = _mm256_set1_pd(0x1.8p52);
+    const linear_wide shifted =
+        _mm256_fmadd_pd(x, _mm256_set1_pd(1.4426950408889634), big);
+    const linear_wide k = _mm256_sub_pd(shifted, big);
+    const __m256i exponent = _mm256_add_epi64(_mm256_castpd_si256(shifted),
+                                              _mm256_set1_epi64x(1023));
+    linear_wide g =
+        _mm256_fmadd_pd(k, _mm256_set1_pd(-0x1.62e42fefa0000p-1), x);
+    g = _mm256_fmadd_pd(k, _mm256_set1_pd(-0x1.cf79abc9e3b39p-40), g);
+    linear_wide p = _mm256_set1_pd(linear_exp_series[0]);
+    for (int i = 1; i < 14; i++)
+        p = _mm256_fmadd_pd(p, g, _mm256_set1_pd(linear_exp_series[i]));
+    p = _mm256_mul_pd(p, _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52)));
+    return _mm256_and_pd(p, _mm256_cmp_pd(t, _mm256_set1_pd(708), _CMP_LE_OQ));
+}
+
+/* log(1 + e) for 0 <= e <= 1. */
+static inline linear_wide linear_log_1p(linear_wide e)
+{
+    const linear_wide high =
+        _mm256_cmp_pd(e, _mm256_set1_pd(0.41421356237309503), _CMP_GT_OQ);
+    /* High: log 2 + log(1 + d), d = (e - 1) / 2 in (-.3, 0]. */
+    const linear_wide d =
+        _mm256_blendv_pd(e,
+                         _mm256_mul_pd(_mm256_sub_pd(e, _mm256_set1_pd(1)),
+                                       _mm256_set1_pd(.5)),
+                         high);
+    const linear_wide a = _mm256_div_pd(d, _mm256_add_pd(d, _mm256_set1_pd(2)));
+    const linear_wide a2 = _mm256_mul_pd(a, a);
+    linear_wide p = _mm256_set1_pd(2. / 23);
+    for (int k = 21; k >= 1; k -= 2)
+        p = _mm256_fmadd_pd(p, a2, _mm256_set1_pd(2. / k));
+    return _mm256_fmadd_pd(p, a,
+                           _mm256_and_pd(high,
+                                         _mm256_set1_pd(0.6931471805599453)));
+}
+
+/* The sum of all lanes. */
+static inline double linear_sum(linear_wide s)
+{
+    const __m128d two =
+        _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
+
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
+/* All bits of the first of `left` lanes. */
+static inline __m256i linear_lanes(uint64_t left)
+{
+    const int64_t n = left < LINEAR_LANES ? (int64_t)left : LINEAR_LANES;
+
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n),
+                              _mm256_set_epi64x(3, 2, 1, 0));
 }
 
 #endif

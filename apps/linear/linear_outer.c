@@ -30,9 +30,10 @@ void linear_outer_portable(uint32_t rows, uint32_t n, const double *panel,
 
 linear_outer *linear_outer_choose(void)
 {
-    linear_outer *fast = strads_kernels() == STRADS_KERNELS_AVX512
-                             ? linear_outer_avx512()
-                             : NULL;
+    const strads_kernel_level level = strads_kernels();
+    linear_outer *fast = level == STRADS_KERNELS_AVX512 ? linear_outer_avx512()
+                         : level == STRADS_KERNELS_AVX2 ? linear_outer_avx2()
+                                                        : NULL;
 
     return fast ? fast : linear_outer_portable;
 }

@@ -27,7 +27,8 @@ typedef void linear_outer(uint32_t rows, uint32_t n, const double *panel,
                           double *sum);
 
 linear_outer linear_outer_portable;
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+linear_outer *linear_outer_avx2(void);
 linear_outer *linear_outer_avx512(void);
 linear_outer *linear_outer_choose(void);
 

@@ -80,9 +80,11 @@ const logistic_loops logistic_loops_portable = {.name = "portable",
 
 const logistic_loops *logistic_loops_choose(void)
 {
-    const logistic_loops *fast = strads_kernels() == STRADS_KERNELS_AVX512
-                                     ? logistic_loops_avx512()
-                                     : NULL;
+    const strads_kernel_level level = strads_kernels();
+    const logistic_loops *fast =
+        level == STRADS_KERNELS_AVX512 ? logistic_loops_avx512()
+        : level == STRADS_KERNELS_AVX2 ? logistic_loops_avx2()
+                                       : NULL;
 
     return fast ? fast : &logistic_loops_portable;
 }

@@ -61,7 +61,8 @@ typedef struct logistic_loops {
 
 extern const logistic_loss logistic_loss_itself;
 extern const logistic_loops logistic_loops_portable;
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+const logistic_loops *logistic_loops_avx2(void);
 const logistic_loops *logistic_loops_avx512(void);
 const logistic_loops *logistic_loops_choose(void);
 

@@ -44,12 +44,12 @@ size_t svm_partial_curve(const strads_task *task)
 
 static strads_err reserve(svm_local *local)
 {
-    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
 
     if (local->bend)
         return STRADS_OK;
     local->bend = calloc(stride * stride, sizeof(double));
-    local->panel = calloc(stride * SVM_PANEL_ROWS, sizeof(double));
+    local->panel = calloc(stride * LINEAR_PANEL, sizeof(double));
     local->h = calloc(local->rows + 1, sizeof(double));
     local->held = calloc(local->rows + 1, sizeof(double));
     local->stiff = calloc(local->columns + 1, sizeof(double));
@@ -81,7 +81,7 @@ static void measure_columns(svm_local *local, const strads_share *share,
 static void add_sparse(const svm_local *local, const linear_column *x, double h)
 {
     const uint32_t p = (uint32_t)local->columns;
-    const size_t stride = svm_panel_stride(p + 1);
+    const size_t stride = linear_outer_line(p + 1);
 
     for (uint64_t k = 0; k < x->n; k++) {
         const double v = x->f64 ? x->f64[k] : (double)x->f32[k];
@@ -109,9 +109,9 @@ static void flush(const svm_local *local, uint32_t *n)
     const uint32_t columns = (uint32_t)local->columns + 1;
 
     if (*n)
-        svm_panel_choose()(columns, *n, local->panel, local->bend);
+        linear_outer_choose()(*n, columns, local->panel, local->bend);
     memset(local->panel, 0,
-           svm_panel_stride(columns) * (size_t)*n * sizeof(double));
+           linear_outer_line(columns) * (size_t)*n * sizeof(double));
     *n = 0;
 }
 
@@ -121,7 +121,7 @@ static void add_rows(const strads_task *task, bool less)
 {
     svm_local *local = task->local;
     const strads_share *share = svm_share(local, task->share);
-    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
     uint32_t n = 0;
 
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -136,7 +136,7 @@ static void add_rows(const strads_task *task, bool less)
             continue;
         }
         put_row(local, &x, sqrt(h), local->panel + stride * n);
-        if (++n == SVM_PANEL_ROWS)
+        if (++n == LINEAR_PANEL)
             flush(local, &n);
     }
     flush(local, &n);
@@ -144,7 +144,7 @@ static void add_rows(const strads_task *task, bool less)
 
 static void turn_round(svm_local *local)
 {
-    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
 
     for (size_t k = 0; k < stride * stride; k++)
         local->bend[k] = -local->bend[k];
@@ -156,7 +156,7 @@ static void turn_round(svm_local *local)
 static void bring_up(const strads_task *task)
 {
     svm_local *local = task->local;
-    const size_t stride = svm_panel_stride((uint32_t)local->columns + 1);
+    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
     uint64_t now = 0, changed = 0, fewer = 0;
 
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -180,7 +180,7 @@ static void bring_up(const strads_task *task)
 static void pack(const svm_local *local, double *out)
 {
     const size_t n = local->columns + 1;
-    const size_t stride = svm_panel_stride((uint32_t)n);
+    const size_t stride = linear_outer_line((uint32_t)n);
     const double least = LEAST * largest_h(local);
 
     for (size_t j = 0; j < n; j++)

@@ -29,8 +29,11 @@ void svm_entropy_move_portable(uint32_t n, svm_entropies *x)
 
 svm_entropy_move *svm_entropy_choose(void)
 {
-    svm_entropy_move *fast =
-        strads_kernels() == STRADS_KERNELS_AVX512 ? svm_entropy_avx512() : NULL;
+    const strads_kernel_level level = strads_kernels();
+    svm_entropy_move *fast = level == STRADS_KERNELS_AVX512
+                                 ? svm_entropy_avx512()
+                             : level == STRADS_KERNELS_AVX2 ? svm_entropy_avx2()
+                                                            : NULL;
 
     return fast ? fast : svm_entropy_move_portable;
 }

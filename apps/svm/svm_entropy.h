@@ -190,7 +190,8 @@ static inline uint32_t svm_entropy_together(double most)
 typedef void svm_entropy_move(uint32_t n, svm_entropies *x);
 
 svm_entropy_move svm_entropy_move_portable;
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+svm_entropy_move *svm_entropy_avx2(void);
 svm_entropy_move *svm_entropy_avx512(void);
 svm_entropy_move *svm_entropy_choose(void);
 

@@ -3,7 +3,7 @@
 #ifndef SVM_NEWTON_H
 #define SVM_NEWTON_H
 
-#include "svm_panel.h"
+#include "apps/linear/linear_outer.h"
 #include "svm_parts.h"
 
 /* The square of more columns than this costs more than it brings. */

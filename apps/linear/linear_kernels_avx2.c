@@ -1,0 +1,354 @@
+/* The inner loops for AVX2 and FMA. The build compiles this file for such
+ * processors; it is entered on them alone. Sixteen registers of four numbers:
+ * eight sums hide what an addition takes, and leave room for what is loaded. */
+#include "linear_kernels.h"
+
+#ifndef __AVX2__
+
+const linear_kernels *linear_kernels_avx2(void)
+{
+    return NULL;
+}
+
+#else
+
+#include "linear_lanes.h"
+
+enum { LANES = LINEAR_LANES, SUMS = 8 };
+
+/* Sums in arrays stay in registers only where the loops over them are gone
+ * before the compiler deals registers out. */
+#define UNROLL _Pragma("GCC unroll 16")
+
+static inline __m256d load_f64(const double *from)
+{
+    return _mm256_loadu_pd(from);
+}
+
+static inline __m256d load_f32(const float *from)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(from));
+}
+
+static inline __m128d pair(const uint32_t *index, const double *v)
+{
+    return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
+}
+
+/* v[index[0 .. 3]]: four loads take less than a gather. */
+static inline __m256d gather(const uint32_t *index, const double *v)
+{
+    return _mm256_set_m128d(pair(index + 2, v), pair(index, v));
+}
+
+/* The lanes of four sums, each added up. */
+static inline __m256d add_lanes_of_four(const __m256d s[LANES])
+{
+    const __m256d low = _mm256_hadd_pd(s[0], s[1]);
+    const __m256d high = _mm256_hadd_pd(s[2], s[3]);
+
+    return _mm256_add_pd(_mm256_permute2f128_pd(low, high, 0x20),
+                         _mm256_permute2f128_pd(low, high, 0x31));
+}
+
+#define DEFINE_DOT(name, real, load)                                       \
+    static inline double name(uint64_t n, const uint32_t *index,           \
+                              const real *value, const double *v)          \
+    {                                                                      \
+        __m256d s = _mm256_setzero_pd(), t = s;                            \
+        double rest = 0;                                                   \
+        uint64_t k = 0;                                                    \
+        for (; k + 2 * LANES <= n; k += 2 * LANES) {                       \
+            const uint64_t l = k + LANES;                                  \
+            s = _mm256_fmadd_pd(load(value + k), gather(index + k, v), s); \
+            t = _mm256_fmadd_pd(load(value + l), gather(index + l, v), t); \
+        }                                                                  \
+        if (k + LANES <= n) {                                              \
+            s = _mm256_fmadd_pd(load(value + k), gather(index + k, v), s); \
+            k += LANES;                                                    \
+        }                                                                  \
+        for (; k < n; k++)                                                 \
+            rest = __builtin_fma((double)value[k], v[index[k]], rest);     \
+        return linear_sum(_mm256_add_pd(s, t)) + rest;                     \
+    }
+DEFINE_DOT(dot_f64, double, load_f64)
+DEFINE_DOT(dot_f32, float, load_f32)
+
+#define DEFINE_DOT_FULL(name, real, load)                                     \
+    static inline double name(uint64_t n, const real *value, const double *v) \
+    {                                                                         \
+        __m256d s[LANES];                                                     \
+        double rest = 0;                                                      \
+        uint64_t k = 0;                                                       \
+        UNROLL                                                                \
+        for (int i = 0; i < LANES; i++)                                       \
+            s[i] = _mm256_setzero_pd();                                       \
+        for (; k + LANES * LANES <= n; k += LANES * LANES)                    \
+            UNROLL                                                            \
+        for (uint64_t i = 0; i < LANES; i++)                                  \
+            s[i] = _mm256_fmadd_pd(load(value + k + LANES * i),               \
+                                   load_f64(v + k + LANES * i), s[i]);        \
+        for (; k + LANES <= n; k += LANES)                                    \
+            s[0] = _mm256_fmadd_pd(load(value + k), load_f64(v + k), s[0]);   \
+        for (; k < n; k++)                                                    \
+            rest = __builtin_fma((double)value[k], v[k], rest);               \
+        return linear_sum(_mm256_add_pd(_mm256_add_pd(s[0], s[1]),            \
+                                        _mm256_add_pd(s[2], s[3]))) +         \
+               rest;                                                          \
+    }
+DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
+DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
+
+static double dot(const linear_column *x, const double *v)
+{
+    if (x->f64)
+        return x->index ? dot_f64(x->n, x->index, x->f64, v)
+                        : dot_full_f64(x->n, x->f64, v);
+    return x->index ? dot_f32(x->n, x->index, x->f32, v)
+                    : dot_full_f32(x->n, x->f32, v);
+}
+
+/* The columns x, x + n, ... of n numbers each: v is loaded once for eight of
+ * them. */
+#define DEFINE_DOT_EIGHT(name, real, load)                                  \
+    static inline void name(uint64_t n, const real *x, const double *v,     \
+                            double *products)                               \
+    {                                                                       \
+        __m256d s[SUMS];                                                    \
+        uint64_t k = 0;                                                     \
+        UNROLL                                                              \
+        for (int i = 0; i < SUMS; i++)                                      \
+            s[i] = _mm256_setzero_pd();                                     \
+        for (; k + LANES <= n; k += LANES) {                                \
+            const __m256d at = load_f64(v + k);                             \
+            UNROLL                                                          \
+            for (uint64_t i = 0; i < SUMS; i++)                             \
+                s[i] = _mm256_fmadd_pd(load(x + i * n + k), at, s[i]);      \
+        }                                                                   \
+        _mm256_storeu_pd(products, add_lanes_of_four(s));                   \
+        _mm256_storeu_pd(products + LANES, add_lanes_of_four(s + LANES));   \
+        for (; k < n; k++)                                                  \
+            for (uint64_t i = 0; i < SUMS; i++)                             \
+                products[i] =                                               \
+                    __builtin_fma((double)x[i * n + k], v[k], products[i]); \
+    }
+DEFINE_DOT_EIGHT(dot_eight_f64, double, load_f64)
+DEFINE_DOT_EIGHT(dot_eight_f32, float, load_f32)
+
+/* Eight streams of a few lines each end before the processor has seen where
+ * they lead: short columns come one after the other. */
+enum { SHORT = 512 };
+
+#define DEFINE_DOT_COLUMNS(name, eight, one, real)                           \
+    static void name(uint64_t n, uint64_t m, const real *x, const double *v, \
+                     double *products)                                       \
+    {                                                                        \
+        uint64_t j = 0;                                                      \
+        for (; j + SUMS <= m && n > SHORT; j += SUMS)                        \
+            eight(n, x + j * n, v, products + j);                            \
+        for (; j < m; j++)                                                   \
+            products[j] = one(n, x + j * n, v);                              \
+    }
+DEFINE_DOT_COLUMNS(dot_columns_f64, dot_eight_f64, dot_full_f64, double)
+DEFINE_DOT_COLUMNS(dot_columns_f32, dot_eight_f32, dot_full_f32, float)
+
+static void dot_full(const linear_column *x, uint64_t m, const double *v,
+                     double *products)
+{
+    if (x->f64)
+        dot_columns_f64(x->n, m, x->f64, v, products);
+    else
+        dot_columns_f32(x->n, m, x->f32, v, products);
+}
+
+/* What is a few columns ahead is asked for on the way. */
+static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
+                       const double *v, double *products)
+{
+    enum { AHEAD = 256 };
+
+    for (uint64_t j = begin; j < end; j++) {
+        const uint64_t at = x->start[j], n = x->start[j + 1] - at;
+        __builtin_prefetch(x->index + at + AHEAD);
+        if (x->f64) {
+            __builtin_prefetch(x->f64 + at + AHEAD);
+            products[j - begin] = dot_f64(n, x->index + at, x->f64 + at, v);
+        } else {
+            __builtin_prefetch(x->f32 + at + AHEAD);
+            products[j - begin] = dot_f32(n, x->index + at, x->f32 + at, v);
+        }
+    }
+}
+
+/* Rows of a column differ, so that eight sums need not wait for each other's
+ * stores. */
+#define DEFINE_ADD_SPARSE(name, real)                                        \
+    static void name(uint64_t n, const uint32_t *index, const real *value,   \
+                     double a, double *v)                                    \
+    {                                                                        \
+        uint64_t k = 0;                                                      \
+        for (; k + SUMS <= n; k += SUMS) {                                   \
+            double sum[SUMS];                                                \
+            UNROLL                                                           \
+            for (uint64_t i = 0; i < SUMS; i++)                              \
+                sum[i] =                                                     \
+                    __builtin_fma(a, (double)value[k + i], v[index[k + i]]); \
+            UNROLL                                                           \
+            for (uint64_t i = 0; i < SUMS; i++)                              \
+                v[index[k + i]] = sum[i];                                    \
+        }                                                                    \
+        for (; k < n; k++)                                                   \
+            v[index[k]] = __builtin_fma(a, (double)value[k], v[index[k]]);   \
+    }
+DEFINE_ADD_SPARSE(add_sparse_f64, double)
+DEFINE_ADD_SPARSE(add_sparse_f32, float)
+
+#define DEFINE_ADD_FULL(name, real, load)                                    \
+    static void name(uint64_t n, const real *value, double a, double *v)     \
+    {                                                                        \
+        const __m256d factor = _mm256_set1_pd(a);                            \
+        uint64_t k = 0;                                                      \
+        for (; k + LANES <= n; k += LANES)                                   \
+            _mm256_storeu_pd(v + k, _mm256_fmadd_pd(factor, load(value + k), \
+                                                    load_f64(v + k)));       \
+        for (; k < n; k++)                                                   \
+            v[k] = __builtin_fma(a, (double)value[k], v[k]);                 \
+    }
+DEFINE_ADD_FULL(add_full_f64, double, load_f64)
+DEFINE_ADD_FULL(add_full_f32, float, load_f32)
+
+static void add(const linear_column *x, double a, double *v)
+{
+    if (x->f64 && x->index)
+        add_sparse_f64(x->n, x->index, x->f64, a, v);
+    else if (x->f64)
+        add_full_f64(x->n, x->f64, a, v);
+    else if (x->index)
+        add_sparse_f32(x->n, x->index, x->f32, a, v);
+    else
+        add_full_f32(x->n, x->f32, a, v);
+}
+
+static double dot_dense(uint64_t n, const double *a, const double *b)
+{
+    return dot_full_f64(n, a, b);
+}
+
+static void add_dense(uint64_t n, double a, const double *u, double *v)
+{
+    add_full_f64(n, u, a, v);
+}
+
+/* Two lines of a tile: each number that is loaded takes part in two products
+ * or in four. */
+static inline void dot_half_tile(uint64_t n, const double *const a[2],
+                                 const double *const b[LINEAR_TILE_SIDE],
+                                 double sum[2][LINEAR_TILE_SIDE])
+{
+    __m256d s[2][LINEAR_TILE_SIDE];
+    uint64_t i = 0;
+
+    UNROLL
+    for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+        s[0][l] = s[1][l] = _mm256_setzero_pd();
+    for (; i + LANES <= n; i += LANES) {
+        const __m256d upper = load_f64(a[0] + i), lower = load_f64(a[1] + i);
+        UNROLL
+        for (int l = 0; l < LINEAR_TILE_SIDE; l++) {
+            const __m256d across = load_f64(b[l] + i);
+            s[0][l] = _mm256_fmadd_pd(upper, across, s[0][l]);
+            s[1][l] = _mm256_fmadd_pd(lower, across, s[1][l]);
+        }
+    }
+    for (int k = 0; k < 2; k++)
+        _mm256_storeu_pd(sum[k], add_lanes_of_four(s[k]));
+    for (; i < n; i++)
+        for (int k = 0; k < 2; k++)
+            for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+                sum[k][l] = __builtin_fma(a[k][i], b[l][i], sum[k][l]);
+}
+
+static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
+                     const double *const b[LINEAR_TILE_SIDE],
+                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+{
+    dot_half_tile(n, a, b, sum);
+    dot_half_tile(n, a + 2, b, sum + 2);
+}
+
+/* A line of the strip is two registers; four sums of each hide what an addition
+ * takes. */
+typedef struct strip_sums {
+    __m256d low[LANES], high[LANES];
+} strip_sums;
+
+static inline void add_line(strip_sums *s, int to, double value,
+                            const double *line)
+{
+    const __m256d factor = _mm256_set1_pd(value);
+
+    s->low[to] = _mm256_fmadd_pd(factor, load_f64(line), s->low[to]);
+    s->high[to] = _mm256_fmadd_pd(factor, load_f64(line + LANES), s->high[to]);
+}
+
+static inline const double *line_of(const uint32_t *index, uint64_t k,
+                                    uint64_t from, const double *strip)
+{
+    return strip + ((index ? index[k] : k) - from) * LINEAR_STRIP;
+}
+
+static inline void store_strip(const __m256d s[LANES], double *sum)
+{
+    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_add_pd(s[0], s[1]),
+                                        _mm256_add_pd(s[2], s[3])));
+}
+
+#define DEFINE_DOT_STRIP(name, real)                                           \
+    static void name(uint64_t n, const uint32_t *index, const real *value,     \
+                     uint64_t from, const double *strip, double *sum)          \
+    {                                                                          \
+        strip_sums s = {{load_f64(sum)}, {load_f64(sum + LANES)}};             \
+        uint64_t k = 0;                                                        \
+        UNROLL                                                                 \
+        for (int i = 1; i < LANES; i++)                                        \
+            s.low[i] = s.high[i] = _mm256_setzero_pd();                        \
+        for (; k + LANES <= n; k += LANES)                                     \
+            UNROLL                                                             \
+        for (int i = 0; i < LANES; i++)                                        \
+            add_line(&s, i, (double)value[k + (uint64_t)i],                    \
+                     line_of(index, k + (uint64_t)i, from, strip));            \
+        for (; k < n; k++)                                                     \
+            add_line(&s, 0, (double)value[k], line_of(index, k, from, strip)); \
+        store_strip(s.low, sum);                                               \
+        store_strip(s.high, sum + LANES);                                      \
+    }
+DEFINE_DOT_STRIP(dot_strip_f64, double)
+DEFINE_DOT_STRIP(dot_strip_f32, float)
+
+static void dot_strip(const linear_column *x, uint64_t from,
+                      const double *strip, double sum[LINEAR_STRIP])
+{
+    if (x->f64)
+        dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
+    else
+        dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
+}
+
+static const linear_kernels avx2 = {.name = "avx2",
+                                    .dot = dot,
+                                    .add = add,
+                                    .dot_full = dot_full,
+                                    .dot_sparse = dot_sparse,
+                                    .dot_dense = dot_dense,
+                                    .add_dense = add_dense,
+                                    .dot_tile = dot_tile,
+                                    .dot_strip = dot_strip};
+
+const linear_kernels *linear_kernels_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+               ? &avx2
+               : NULL;
+}
+
+#endif
