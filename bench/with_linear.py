@@ -21,6 +21,9 @@ TARGETS = (1e-3, 1e-6)
 REFERENCE = "1e-12"
 SLOW = 5.0    # seconds: not run again
 HOPELESS = 4  # times the best peer so far, and above a second: let alone
+CLOSE = 1.5   # times the fastest of one run each: run again as well
+ENOUGH = .5   # seconds of fits to run again for, but no more turns than
+TURNS_MAX = 15
 SYNTHETIC = {"mid": [], "big": [], "dense_ar": [],
              "mid-signs": ["--preset", "mid", "--signs"]}
 SHORT = {"lasso": "lasso", "path": "path", "l1-logistic": "l1log",
@@ -193,18 +196,27 @@ class Row:
         return min(peers, key=lambda t: t.seconds, default=None)
 
     def chosen(self):
-        """The fastest setting of each solver for each target, no try twice."""
+        """Of each solver for each target the fastest setting, and those that
+        one run cannot tell from it; no try twice."""
         found = []
         for solver in self.bench.solvers:
             for target in TARGETS:
-                t = self.fastest(solver, target)
-                if t is not None and t not in found:
-                    found.append(t)
+                first = self.fastest(solver, target)
+                found += [t for t in self.reached(target)
+                          if t.solver is solver and t not in found and
+                          t.seconds <= CLOSE * first.seconds]
         return found
+
+    def turns(self, chosen):
+        """How often to run these in turn: short fits more often, as a single
+        one of some milliseconds says little."""
+        once = sum(t.seconds for t in chosen)
+        return self.bench.runs if self.bench.runs == 1 else \
+            min(max(self.bench.runs, round(ENOUGH / once)), TURNS_MAX)
 
     def run_in_turn(self):
         chosen = self.chosen()
-        for _ in range(self.bench.runs):
+        for _ in range(self.turns(chosen)):
             for t in chosen:
                 if t.seconds > SLOW and not t.solver.mine:
                     continue
@@ -406,8 +418,8 @@ def main():
     options = read_options()
     bench = Bench(options)
     lines = []
-    print("Load %.2f on %d cores. Seconds of the fit alone; medians of %d, in "
-          "turn; caps of %d s.\n1 w, 2 w: strads with so many workers, and by "
+    print("Load %.2f on %d cores. Seconds of the fit alone; medians of %d, of "
+          "fits of\nmilliseconds of more, in turn; caps of %d s.\n1 w, 2 w: strads with so many workers, and by "
           "the best peer's time; sh: whole\ncommands, strads by the best peer; "
           "own: 2 w by the programs of --prototypes." %
           (os.getloadavg()[0], os.cpu_count(), bench.runs, bench.cap))

@@ -33,7 +33,7 @@ enum { VISITED, WAITS, TOLD };
 
 /* Shares of the steepest rise that are enough of a fall to rest. */
 #define HASTY .12
-#define PATIENT 1.
+#define PATIENT .5
 
 /* Names the stream of draws that cuts passes into parts. */
 enum { PARTS = 0x70617274 };
