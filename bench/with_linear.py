@@ -228,23 +228,30 @@ class Row:
             if t.again:
                 t.seconds = statistics.median(t.again)
 
+    def wants_more(self, runs):
+        """Of a command that took so many seconds each time."""
+        more = self.bench.runs > 1 and sum(runs) < ENOUGH
+        return more or len(runs) < self.bench.runs and sum(runs) < SLOW
+
     def run_shell(self):
         """{solver's name: seconds} of whole commands, to the last target."""
-        found = {}
-        for solver in self.bench.solvers:
-            t = self.fastest(solver, min(TARGETS))
-            if t is None or solver.name == "strads-1":
-                continue
-            runs = []
-            while len(runs) < self.bench.runs and sum(runs) < SLOW:
-                seconds = solver.shell(self.problem, t.setting, self.out,
-                                       self.bench.cap)
+        runs = {}
+        fits = {solver: self.fastest(solver, min(TARGETS))
+                for solver in self.bench.solvers if solver.name != "strads-1"}
+        fits = {solver: t for solver, t in fits.items() if t is not None}
+        for _ in range(TURNS_MAX):
+            for solver in list(fits):
+                before = runs.setdefault(solver.name, [])
+                if not self.wants_more(before):
+                    continue
+                seconds = solver.shell(self.problem, fits[solver].setting,
+                                       self.out, self.bench.cap)
                 if seconds is None:
-                    break
-                runs.append(seconds)
-            if runs:
-                found[solver.name] = statistics.median(runs)
-        return found
+                    del fits[solver]
+                else:
+                    before.append(seconds)
+        return {name: statistics.median(times)
+                for name, times in runs.items() if times}
 
     def result(self):
         for solver in self.bench.solvers:
@@ -418,11 +425,13 @@ def main():
     options = read_options()
     bench = Bench(options)
     lines = []
-    print("Load %.2f on %d cores. Seconds of the fit alone; medians of %d, of "
-          "fits of\nmilliseconds of more, in turn; caps of %d s.\n1 w, 2 w: strads with so many workers, and by "
-          "the best peer's time; sh: whole\ncommands, strads by the best peer; "
-          "own: 2 w by the programs of --prototypes." %
-          (os.getloadavg()[0], os.cpu_count(), bench.runs, bench.cap))
+    print("Load %.2f on %d cores. Seconds of the fit alone; medians of %d, and "
+          "of up to %d of\nwhat is short, in turn; caps of %d s. 1 w, 2 w: "
+          "strads with so many workers, and\nby the best peer's time; sh: "
+          "whole commands, strads by the best peer; own: 2 w by\nthe programs "
+          "of --prototypes." %
+          (os.getloadavg()[0], os.cpu_count(), bench.runs,
+           TURNS_MAX if bench.runs > 1 else 1, bench.cap))
     print_line(HEADS)
     try:
         for kind, name, at in list_rows():
