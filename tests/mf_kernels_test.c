@@ -155,15 +155,23 @@ Test(mf_kernels, the_portable_loop_does_what_is_written_above_it)
             compare(stride, mf_kernel_portable, plain, lengths[k]);
 }
 
-Test(mf_kernels, avx512_agrees_with_the_portable_loop_at_every_width)
+typedef mf_kernel by_stride(uint32_t stride);
+
+static void compare_widths(by_stride *kernel)
 {
-    if (!mf_kernel_avx512(MF_LANES))
-        cr_skip_test("this processor has no AVX-512");
     for (uint32_t stride = MF_LANES; stride <= 10 * MF_LANES;
          stride += MF_LANES)
         for (size_t k = 0; k < LENGTHS; k++)
-            compare(stride, mf_kernel_avx512(stride), mf_kernel_portable,
-                    lengths[k]);
-    compare(STRIDE_MAX, mf_kernel_avx512(STRIDE_MAX), mf_kernel_portable,
-            RATINGS);
+            compare(stride, kernel(stride), mf_kernel_portable, lengths[k]);
+    compare(STRIDE_MAX, kernel(STRIDE_MAX), mf_kernel_portable, RATINGS);
+}
+
+Test(mf_kernels, vectors_agree_with_the_portable_loop_at_every_width)
+{
+    by_stride *const fast[] = {mf_kernel_avx2, mf_kernel_avx512};
+
+    if (!mf_kernel_avx2(MF_LANES))
+        cr_skip_test("this processor has portable loops alone");
+    for (int k = 0; k < 2 && fast[k](MF_LANES); k++)
+        compare_widths(fast[k]);
 }

@@ -20,7 +20,7 @@ const mf_equations *mf_equations_avx512(void)
                                        .solve = solve,
                                        .solve_nonnegative = solve_nonnegative};
 
-    return &table;
+    return __builtin_cpu_supports("avx512f") ? &table : NULL;
 }
 
 #endif

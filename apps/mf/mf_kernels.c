@@ -77,9 +77,11 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
 
 mf_kernel mf_kernel_choose(uint32_t stride)
 {
-    const mf_kernel fast = strads_kernels() == STRADS_KERNELS_AVX512
-                               ? mf_kernel_avx512(stride)
-                               : NULL;
+    const strads_kernel_level level = strads_kernels();
+    const mf_kernel fast =
+        level == STRADS_KERNELS_AVX512 ? mf_kernel_avx512(stride)
+        : level == STRADS_KERNELS_AVX2 ? mf_kernel_avx2(stride)
+                                       : NULL;
 
     return fast ? fast : mf_kernel_portable;
 }

@@ -64,7 +64,8 @@ static inline float mf_dot(const float *p, const float *q, uint32_t stride)
 
 double mf_kernel_portable(const mf_rating *rating, size_t n,
                           const mf_step *step);
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+mf_kernel mf_kernel_avx2(uint32_t stride);
 mf_kernel mf_kernel_avx512(uint32_t stride);
 /* The fastest that runs here. */
 mf_kernel mf_kernel_choose(uint32_t stride);

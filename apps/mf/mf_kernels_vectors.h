@@ -1,4 +1,5 @@
-/* What the inner loops for AVX-512 share; rows have `vectors` of 16 floats. */
+/* What the inner loops for AVX2 and AVX-512 share; rows have `vectors` of 16
+ * floats. */
 #ifndef MF_KERNELS_VECTORS_H
 #define MF_KERNELS_VECTORS_H
 
@@ -10,9 +11,6 @@
 
 enum { PAIR = 2 };
 
-/* For rows longer than MF_SHORT, on a processor that has AVX-512. */
-mf_kernel mf_kernel_long_avx512(uint32_t vectors);
-
 INLINE float *user_row(const mf_step *s, const mf_rating *x,
                        const uint32_t vectors)
 {
@@ -23,15 +21,6 @@ INLINE float *item_row(const mf_step *s, const mf_rating *x,
                        const uint32_t vectors)
 {
     return s->q + (size_t)x->item * vectors * MF_LANES;
-}
-
-/* Sums over halves of every four lanes: two of a's, then two of b's. */
-INLINE __m512 add_2(__m512 a, __m512 b)
-{
-    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
-
-    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
-                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
 }
 
 /* The item's row, which is in the second cache, is wanted in the first one. */
@@ -67,4 +56,19 @@ INLINE void fetch_ahead(ahead *a)
         _mm_prefetch(a->at, _MM_HINT_T1);
 }
 
+#ifdef __AVX512F__
+
+/* For rows longer than MF_SHORT, on a processor that has AVX-512. */
+mf_kernel mf_kernel_long_avx512(uint32_t vectors);
+
+/* Sums over halves of every four lanes: two of a's, then two of b's. */
+INLINE __m512 add_2(__m512 a, __m512 b)
+{
+    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
+
+#endif
 #endif

@@ -63,7 +63,7 @@ static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
 
 mf_rank_swap mf_rank_swap_avx512(void)
 {
-    return swap;
+    return __builtin_cpu_supports("avx512f") ? swap : NULL;
 }
 
 #endif

@@ -42,9 +42,11 @@ mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
 
 mf_rank_swap mf_rank_swap_choose(void)
 {
-    const mf_rank_swap fast = strads_kernels() == STRADS_KERNELS_AVX512
-                                  ? mf_rank_swap_avx512()
-                                  : NULL;
+    const strads_kernel_level level = strads_kernels();
+    const mf_rank_swap fast =
+        level == STRADS_KERNELS_AVX512 ? mf_rank_swap_avx512()
+        : level == STRADS_KERNELS_AVX2 ? mf_rank_swap_avx2()
+                                       : NULL;
 
     return fast ? fast : mf_rank_swap_portable;
 }

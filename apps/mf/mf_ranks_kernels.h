@@ -26,7 +26,8 @@ typedef mf_rank_sums (*mf_rank_swap)(const mf_rank_line *line,
 
 mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
                                    const float *factor, float was, float now);
-/* NULL where this build or processor has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+mf_rank_swap mf_rank_swap_avx2(void);
 mf_rank_swap mf_rank_swap_avx512(void);
 /* The fastest that runs here. */
 mf_rank_swap mf_rank_swap_choose(void);

@@ -1,0 +1,302 @@
+/* The inner loops for AVX2 and FMA. The build compiles this file for such
+ * processors; it is entered on them alone. A vector of 16 floats is two
+ * registers here. */
+#include "mf_kernels.h"
+
+#ifndef __AVX2__
+
+mf_kernel mf_kernel_avx2(uint32_t stride)
+{
+    (void)stride;
+    return NULL;
+}
+
+#else
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "mf_kernels_vectors.h"
+
+enum {
+    LANES = 8,
+    PER = MF_LANES / LANES, /* registers of a vector */
+    SOON = 8                /* ratings that an item of long rows is asked for
+                               before */
+};
+
+/* ---- short rows -------------------------------------------------------- */
+
+/* The lanes of eight registers, each added up. */
+INLINE __m256 sums_of(const __m256 s[LANES])
+{
+    const __m256 low =
+        _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+    const __m256 high =
+        _mm256_hadd_ps(_mm256_hadd_ps(s[4], s[5]), _mm256_hadd_ps(s[6], s[7]));
+
+    return _mm256_add_ps(_mm256_permute2f128_ps(low, high, 0x20),
+                         _mm256_permute2f128_ps(low, high, 0x31));
+}
+
+/* p_u q_i, lane by lane, of `each` ratings by one user. */
+INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
+                     __m256 *out, const uint32_t vectors)
+{
+    const float *p = user_row(s, x, vectors), *q[PAIR];
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+        out[k] = _mm256_mul_ps(_mm256_load_ps(p), _mm256_load_ps(q[k]));
+    }
+#pragma GCC unroll 8
+    for (uint32_t v = 1; v < vectors * PER; v++) {
+        const __m256 a = _mm256_load_ps(p + (size_t)v * LANES);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++)
+            out[k] =
+                _mm256_fmadd_ps(a, _mm256_load_ps(q[k] + (size_t)v * LANES),
+                                out[k]);
+    }
+}
+
+/* The products of half a batch, in which each user has `each` ratings in
+ * turn. */
+INLINE __m256 products(const mf_step *s, const mf_rating *x,
+                       const uint32_t each, const uint32_t vectors)
+{
+    __m256 a[LANES];
+
+#pragma GCC unroll 8
+    for (uint32_t j = 0; j < LANES; j += each)
+        multiply(s, x + j, each, a + j, vectors);
+    return sums_of(a);
+}
+
+INLINE __m256 values(const mf_rating *x)
+{
+    const float *from = (const float *)(const void *)x;
+    const __m256 mixed = _mm256_shuffle_ps(_mm256_loadu_ps(from),
+                                           _mm256_loadu_ps(from + LANES), 0xDD);
+
+    return _mm256_castpd_ps(
+        _mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
+}
+
+/* Updates of `each` ratings by one user; `decay_all` is decay^each. */
+INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
+                 const uint32_t each, __m256 decay, __m256 decay_all,
+                 const uint32_t vectors)
+{
+    float *p = user_row(s, x, vectors), *q[PAIR];
+    __m256 f[PAIR];
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+        f[k] = _mm256_broadcast_ss(g + k);
+    }
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors * PER; v++) {
+        const size_t at = (size_t)v * LANES;
+        const __m256 a = _mm256_load_ps(p + at);
+        __m256 to = _mm256_mul_ps(a, decay_all);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++) {
+            const __m256 b = _mm256_load_ps(q[k] + at);
+            to = _mm256_fmadd_ps(f[k], b, to);
+            _mm256_store_ps(q[k] + at,
+                            _mm256_fmadd_ps(f[k], a, _mm256_mul_ps(b, decay)));
+        }
+        _mm256_store_ps(p + at, to);
+    }
+}
+
+/* The errors of half a batch; g: their steps. */
+INLINE __m256 errors(const mf_step *s, const mf_rating *x, const uint32_t each,
+                     float g[LANES], const uint32_t vectors)
+{
+    const __m256 e = _mm256_sub_ps(values(x), products(s, x, each, vectors));
+
+    _mm256_store_ps(g, _mm256_mul_ps(e, _mm256_set1_ps(s->size)));
+    return e;
+}
+
+/* A whole batch, of pairs if `each` is 2; `next` is the one after it, whose
+ * items are asked for between this one's updates. Squares of the errors. */
+INLINE __m256 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
+                    const uint32_t each, const uint32_t vectors)
+{
+    const __m256 decay = _mm256_set1_ps(s->decay);
+    const __m256 decay_all = each == 2 ? _mm256_mul_ps(decay, decay) : decay;
+    _Alignas(MF_ALIGN) float g[MF_BATCH];
+    const __m256 e = errors(s, x, each, g, vectors);
+    const __m256 f = errors(s, x + LANES, each, g + LANES, vectors);
+
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < MF_BATCH; k += each) {
+        move(s, x + k, g + k, each, decay, decay_all, vectors);
+#pragma GCC unroll 2
+        for (uint32_t j = 0; j < each; j++)
+            fetch_item(s, next + k + j, vectors);
+    }
+    return _mm256_fmadd_ps(e, e, _mm256_mul_ps(f, f));
+}
+
+INLINE double sum_of(__m256 s)
+{
+    _Alignas(MF_ALIGN) float lane[LANES];
+    double sum = 0;
+
+    _mm256_store_ps(lane, s);
+    for (int k = 0; k < LANES; k++)
+        sum += (double)lane[k];
+    return sum;
+}
+
+/* The last few ratings of a cell, one by one. */
+INLINE double rest(const mf_step *s, const mf_rating *x, size_t n,
+                   const uint32_t vectors)
+{
+    const __m256 decay = _mm256_set1_ps(s->decay);
+    mf_rating last[MF_BATCH] = {{0, 0, 0}};
+    _Alignas(MF_ALIGN) float g[MF_BATCH], e[MF_BATCH];
+    double squares = 0;
+
+    memcpy(last, x, sizeof(*x) * n);
+    for (size_t k = 0; k < MF_BATCH; k += LANES)
+        _mm256_store_ps(e + k, errors(s, last + k, 1, g + k, vectors));
+    for (size_t k = 0; k < n; k++) {
+        squares += (double)e[k] * (double)e[k];
+        move(s, last + k, g + k, 1, decay, decay, vectors);
+    }
+    return squares;
+}
+
+/* Pairs and single ratings have a loop each: with a branch in one loop the
+ * compiler keeps more in memory. */
+INLINE double pass_short(const mf_rating *rating, size_t n,
+                         const mf_step *given, const uint32_t vectors)
+{
+    const mf_step step = *given; /* which no store can be taken to change */
+    ahead a = ahead_of(&step, n);
+    __m256 loss = _mm256_setzero_ps();
+    size_t at = 0;
+
+    for (; at < step.paired; at += MF_BATCH) {
+        const mf_rating *x = rating + at;
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        fetch_ahead(&a);
+        loss = _mm256_add_ps(loss, batch(&step, x, more ? x + MF_BATCH : x, 2,
+                                         vectors));
+    }
+    for (; n - at >= MF_BATCH; at += MF_BATCH) {
+        const mf_rating *x = rating + at;
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        fetch_ahead(&a);
+        loss = _mm256_add_ps(loss, batch(&step, x, more ? x + MF_BATCH : x, 1,
+                                         vectors));
+    }
+    return sum_of(loss) +
+           (at < n ? rest(&step, rating + at, n - at, vectors) : 0);
+}
+
+#define SHORT(vectors)                                           \
+    static double kernel_##vectors(const mf_rating *x, size_t n, \
+                                   const mf_step *s)             \
+    {                                                            \
+        return pass_short(x, n, s, vectors);                     \
+    }
+SHORT(1)
+SHORT(2)
+SHORT(3)
+SHORT(4)
+
+/* ---- long rows --------------------------------------------------------- */
+
+/* The errors of the ratings x[0] and, of a pair, x[1]. */
+INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
+                    float e[PAIR], const uint32_t vectors)
+{
+    const float *p = user_row(s, x, vectors), *q[PAIR];
+    __m256 sum[PAIR][PER];
+    __m256 all[LANES];
+    _Alignas(MF_ALIGN) float product[LANES];
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+        sum[k][0] = sum[k][1] = _mm256_setzero_ps();
+    }
+    for (uint32_t v = 0; v < vectors; v++)
+#pragma GCC unroll 2
+        for (uint32_t h = 0; h < PER; h++) {
+            const size_t at = (size_t)v * MF_LANES + h * LANES;
+            const __m256 a = _mm256_load_ps(p + at);
+#pragma GCC unroll 2
+            for (uint32_t k = 0; k < each; k++)
+                sum[k][h] =
+                    _mm256_fmadd_ps(a, _mm256_load_ps(q[k] + at), sum[k][h]);
+        }
+#pragma GCC unroll 8
+    for (uint32_t k = 0; k < LANES; k++)
+        all[k] = k < each ? _mm256_add_ps(sum[k][0], sum[k][1])
+                          : _mm256_setzero_ps();
+    _mm256_store_ps(product, sums_of(all));
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++)
+        e[k] = x[k].value - product[k];
+}
+
+/* Ratings `at` to `end`, `each` at a time; the squares of their errors. */
+INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
+                        size_t end, size_t n, ahead *a, const uint32_t each,
+                        const uint32_t vectors)
+{
+    const __m256 decay = _mm256_set1_ps(s->decay);
+    const __m256 decay_all = each == 2 ? _mm256_mul_ps(decay, decay) : decay;
+    double squares = 0;
+
+    for (; at < end; at += each) {
+        const mf_rating *x = rating + at;
+        const mf_rating *soon = n - at >= SOON + PAIR ? x + SOON : x;
+        float e[PAIR], g[PAIR];
+        if (at % MF_BATCH == 0)
+            fetch_ahead(a);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++)
+            fetch_item(s, soon + k, vectors);
+        predict(s, x, each, e, vectors);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++) {
+            squares += (double)e[k] * (double)e[k];
+            g[k] = s->size * e[k];
+        }
+        move(s, x, g, each, decay, decay_all, vectors);
+    }
+    return squares;
+}
+
+static double kernel_long(const mf_rating *rating, size_t n,
+                          const mf_step *given)
+{
+    const mf_step step = *given;
+    const uint32_t vectors = step.stride / MF_LANES;
+    ahead a = ahead_of(&step, n);
+    const double pairs =
+        visit_all(&step, rating, 0, step.paired, n, &a, 2, vectors);
+
+    return pairs + visit_all(&step, rating, step.paired, n, n, &a, 1, vectors);
+}
+
+mf_kernel mf_kernel_avx2(uint32_t stride)
+{
+    static const mf_kernel kernel[] = {kernel_1, kernel_2, kernel_3, kernel_4};
+
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        return NULL;
+    return stride <= MF_SHORT ? kernel[stride / MF_LANES - 1] : kernel_long;
+}
+
+#endif
