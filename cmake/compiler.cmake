@@ -35,14 +35,14 @@ function(strads_mark_kernels)
     if(source MATCHES "_avx512\\.c$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
         "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma;-mavx2")
-      # What has to draw as the portable loops do is not to be fused.
-      if(source MATCHES "lda_[a-z]+_avx512\\.c$")
-        set_property(SOURCE ${source} APPEND PROPERTY
-          COMPILE_OPTIONS "-ffp-contract=off")
-      endif()
     elseif(source MATCHES "_avx2\\.c$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
         "-mavx2;-mfma")
+    endif()
+    # What has to draw as the portable loops do is not to be fused.
+    if(source MATCHES "lda_[a-z]+_avx[0-9]+\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY
+        COMPILE_OPTIONS "-ffp-contract=off")
     endif()
   endforeach()
 endfunction()

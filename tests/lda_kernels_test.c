@@ -149,28 +149,48 @@ static void visit_both(corpus *c, uint32_t w, uint32_t beside, uint64_t stream)
 static const uint32_t topics_tried[] = {2, 16, 17, 100, 128, 129, 300, 1000};
 enum { TRIED = sizeof topics_tried / sizeof *topics_tried };
 
-Test(lda_kernels, avx512_draws_what_the_portable_loops_draw)
+/* The table of each kind of processor that this one is, portable loops first;
+ * how many. */
+static int all_tables(const lda_kernels *out[3])
 {
-    if (lda_kernels_choose() == &lda_kernels_portable)
-        cr_skip("this processor has portable loops alone");
-    for (size_t t = 0; t < TRIED; t++) {
-        corpus *a = corpus_new(&lda_kernels_portable, topics_tried[t]);
-        corpus *b = corpus_new(lda_kernels_avx512(), topics_tried[t]);
-        for (uint64_t sweep = 0; sweep < 6; sweep++) {
-            for (uint32_t w = 0; w < WORDS; w++) {
-                visit(a, w, sweep << 32);
-                visit(b, w, sweep << 32);
-                cr_assert_eq(memcmp(a->word[w].topic, b->word[w].topic,
-                                    sizeof a->word[w].topic),
-                             0, "%u topics, sweep %d, word %u", topics_tried[t],
-                             (int)sweep, w);
-            }
+    const lda_kernels *table[] = {&lda_kernels_portable, lda_kernels_avx2(),
+                                  lda_kernels_avx512()};
+    int n = 0;
+
+    for (int k = 0; k < 3; k++)
+        if (table[k])
+            out[n++] = table[k];
+    return n;
+}
+
+static void expect_the_same_draws(const lda_kernels *fast, uint32_t topics)
+{
+    corpus *a = corpus_new(&lda_kernels_portable, topics);
+    corpus *b = corpus_new(fast, topics);
+
+    for (uint64_t sweep = 0; sweep < 6; sweep++)
+        for (uint32_t w = 0; w < WORDS; w++) {
+            visit(a, w, sweep << 32);
+            visit(b, w, sweep << 32);
+            cr_assert_eq(memcmp(a->word[w].topic, b->word[w].topic,
+                                sizeof a->word[w].topic),
+                         0, "%s: %u topics, sweep %d, word %u", fast->name,
+                         topics, (int)sweep, w);
         }
-        cr_assert_gt(a->site.moved, 0);
-        cr_assert_eq(a->site.moved, b->site.moved);
-        corpus_free(a);
-        corpus_free(b);
-    }
+    cr_assert_gt(a->site.moved, 0);
+    cr_assert_eq(a->site.moved, b->site.moved);
+    corpus_free(a);
+    corpus_free(b);
+}
+
+Test(lda_kernels, vectors_draw_what_the_portable_loops_draw)
+{
+    const lda_kernels *table[3];
+    const int tables = all_tables(table);
+
+    for (int k = 1; k < tables; k++)
+        for (size_t t = 0; t < TRIED; t++)
+            expect_the_same_draws(table[k], topics_tried[t]);
 }
 
 /* Words follow q of both: it is that of the counts as they are. */
@@ -181,13 +201,11 @@ static void expect_q_of_counts(const corpus *c, const lda_site *s)
                      ((float)s->word[k] + s->beta) * c->site.inverse[k]);
 }
 
-Test(lda_kernels, avx512_draws_by_turns_what_the_portable_loops_draw)
+static void expect_the_same_by_turns(const lda_kernels *fast)
 {
-    if (lda_kernels_choose() == &lda_kernels_portable)
-        cr_skip("this processor has portable loops alone");
     for (size_t t = 0; topics_tried[t] <= LDA_DENSE_TOPICS; t++) {
         corpus *a = corpus_new(&lda_kernels_portable, topics_tried[t]);
-        corpus *b = corpus_new(lda_kernels_avx512(), topics_tried[t]);
+        corpus *b = corpus_new(fast, topics_tried[t]);
         for (uint64_t sweep = 0; sweep < 6; sweep++) {
             for (uint32_t w = 0; w < WORDS; w++) {
                 const uint32_t beside = (w + 1 + (uint32_t)sweep) % WORDS;
@@ -205,6 +223,15 @@ Test(lda_kernels, avx512_draws_by_turns_what_the_portable_loops_draw)
         corpus_free(a);
         corpus_free(b);
     }
+}
+
+Test(lda_kernels, vectors_draw_by_turns_what_the_portable_loops_draw)
+{
+    const lda_kernels *table[3];
+    const int tables = all_tables(table);
+
+    for (int k = 1; k < tables; k++)
+        expect_the_same_by_turns(table[k]);
 }
 
 static uint32_t count_in_document(const corpus *c, uint32_t d, uint32_t k)
@@ -376,15 +403,13 @@ static void check_frequencies_by_turns(const lda_kernels *kernels,
 Test(lda_kernels, draws_have_the_frequencies_of_the_formula)
 {
     const uint32_t topics[] = {5, 100, 200, 700};
+    const lda_kernels *table[3];
+    const int tables = all_tables(table);
 
-    for (size_t t = 0; t < sizeof topics / sizeof *topics; t++) {
-        check_frequencies(&lda_kernels_portable, topics[t]);
-        if (lda_kernels_choose() != &lda_kernels_portable)
-            check_frequencies(lda_kernels_avx512(), topics[t]);
-        if (topics[t] > LDA_DENSE_TOPICS)
-            continue;
-        check_frequencies_by_turns(&lda_kernels_portable, topics[t]);
-        if (lda_kernels_choose() != &lda_kernels_portable)
-            check_frequencies_by_turns(lda_kernels_avx512(), topics[t]);
-    }
+    for (size_t t = 0; t < sizeof topics / sizeof *topics; t++)
+        for (int k = 0; k < tables; k++) {
+            check_frequencies(table[k], topics[t]);
+            if (topics[t] <= LDA_DENSE_TOPICS)
+                check_frequencies_by_turns(table[k], topics[t]);
+        }
 }

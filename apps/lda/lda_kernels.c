@@ -350,8 +350,11 @@ const lda_kernels lda_kernels_portable = {.name = "portable",
 
 const lda_kernels *lda_kernels_choose(void)
 {
+    const strads_kernel_level level = strads_kernels();
     const lda_kernels *fast =
-        strads_kernels() == STRADS_KERNELS_AVX512 ? lda_kernels_avx512() : NULL;
+        level == STRADS_KERNELS_AVX512 ? lda_kernels_avx512()
+        : level == STRADS_KERNELS_AVX2 ? lda_kernels_avx2()
+                                       : NULL;
 
     return fast ? fast : &lda_kernels_portable;
 }

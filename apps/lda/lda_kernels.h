@@ -83,7 +83,8 @@ typedef struct lda_kernels {
 } lda_kernels;
 
 extern const lda_kernels lda_kernels_portable;
-/* NULL where this build has no AVX-512. */
+/* NULL where this build or processor has not got what they are named for. */
+const lda_kernels *lda_kernels_avx2(void);
 const lda_kernels *lda_kernels_avx512(void);
 /* The fastest that runs here. */
 const lda_kernels *lda_kernels_choose(void);

@@ -59,7 +59,7 @@ const lda_kernels *lda_kernels_avx512(void)
                                       .build = build,
                                       .draw = draw,
                                       .draw_by_turns = lda_draw_rows_by_turns};
-    return &table;
+    return __builtin_cpu_supports("avx512f") ? &table : NULL;
 }
 
 #endif

@@ -5,10 +5,7 @@
 
 #include "lda_vectors.h"
 
-enum {
-    LISTED = 16,   /* lines of a list that are summed up at once */
-    FAR_AHEAD = 20 /* tokens that lists are fetched before */
-};
+enum { LISTED = 16 }; /* lines of a list that are summed up at once */
 
 /* ---- alpha_k q_k --------------------------------------------------------- */
 
@@ -143,41 +140,7 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
     return -1;
 }
 
-INLINE void move_listed(lda_site *s, uint32_t *list, uint32_t *used,
-                        lda_change c)
-{
-    if (c.to_at < 0)
-        c.to_at = place_in(list, *used, c.to);
-    lda_change_list(s, list, used, c);
-    lda_move(s, c.from, c.to);
-}
-
-/* Into the second cache: as many lines as these tokens have would be more than
- * the first one asks for at a time. */
-INLINE void fetch_list(const lda_documents *documents, uint32_t d)
-{
-    const char *list = (const char *)(documents->list +
-                                      (uint64_t)documents->line[d] * LDA_LANES);
-
-    for (uint32_t at = 0; at < documents->used[d]; at += LDA_LANES)
-        _mm_prefetch(list + at * sizeof(uint32_t), _MM_HINT_T1);
-}
-
-/* Tokens of one word in one document stand together: as long as they stay where
- * they are, the next of them that has the same topic sees the same sums. */
-INLINE bool sees_the_same(const lda_tokens *t, uint64_t i)
-{
-    return i + 1 < t->n && t->document[i] == t->document[i + 1] &&
-           t->topic[i] == t->topic[i + 1];
-}
-
-INLINE void fetch_ahead(const lda_documents *documents, const lda_tokens *t,
-                        uint64_t i)
-{
-    const uint64_t next = i + FAR_AHEAD < t->n ? i + FAR_AHEAD : t->n - 1;
-
-    fetch_list(documents, t->document[next]);
-}
+#include "lda_lists_loops.h"
 
 /* Token i, and those after it that see the same. Returns the first that does
  * not. */

@@ -9,8 +9,6 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { AHEAD = 6 }; /* tokens that documents are fetched before */
-
 /* Draw all tokens of a word anew, in documents that are rows, and lists. */
 void lda_draw_rows(lda_site *site, const lda_documents *documents,
                    const lda_tokens *tokens);
