@@ -40,7 +40,7 @@ static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
     for (uint32_t k = 0; k < line->n; k += RANK_LANES) {
         const uint32_t m = line->n - k;
         const __mmask16 mask =
-            m < RANK_LANES ? (__mmask16)((1U << m) - 1) : (__mmask16)0xFFFF;
+            (__mmask16)(m < RANK_LANES ? (1U << m) - 1 : 0xFFFFU);
         const __m512i item = _mm512_maskz_loadu_epi32(mask, line->item + k);
         const __m512 a =
             pairs(_mm512_castsi512_si256(item), (__mmask8)mask, factor);
