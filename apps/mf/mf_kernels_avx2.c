@@ -221,8 +221,7 @@ INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
 {
     const float *p = user_row(s, x, vectors), *q[PAIR];
     __m256 sum[PAIR][PER];
-    __m256 all[LANES];
-    _Alignas(MF_ALIGN) float product[LANES];
+    float product[2 * PAIR];
 
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++) {
@@ -239,11 +238,12 @@ INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
                 sum[k][h] =
                     _mm256_fmadd_ps(a, _mm256_load_ps(q[k] + at), sum[k][h]);
         }
-#pragma GCC unroll 8
-    for (uint32_t k = 0; k < LANES; k++)
-        all[k] = k < each ? _mm256_add_ps(sum[k][0], sum[k][1])
-                          : _mm256_setzero_ps();
-    _mm256_store_ps(product, sums_of(all));
+    const __m256 two =
+        _mm256_hadd_ps(_mm256_add_ps(sum[0][0], sum[0][1]),
+                       _mm256_add_ps(sum[each - 1][0], sum[each - 1][1]));
+    const __m128 halves =
+        _mm_add_ps(_mm256_castps256_ps128(two), _mm256_extractf128_ps(two, 1));
+    _mm_storeu_ps(product, _mm_hadd_ps(halves, halves));
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++)
         e[k] = x[k].value - product[k];
