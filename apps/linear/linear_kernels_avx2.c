@@ -99,15 +99,6 @@ DEFINE_DOT(dot_f32, float, load_f32)
 DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
 DEFINE_DOT_FULL(dot_full_f32, float, load_f32)
 
-static double dot(const linear_column *x, const double *v)
-{
-    if (x->f64)
-        return x->index ? dot_f64(x->n, x->index, x->f64, v)
-                        : dot_full_f64(x->n, x->f64, v);
-    return x->index ? dot_f32(x->n, x->index, x->f32, v)
-                    : dot_full_f32(x->n, x->f32, v);
-}
-
 /* The columns x, x + n, ... of n numbers each: v is loaded once for eight of
  * them. */
 #define DEFINE_DOT_EIGHT(name, real, load)                                  \
@@ -152,15 +143,6 @@ enum { SHORT = 512 };
 DEFINE_DOT_COLUMNS(dot_columns_f64, dot_eight_f64, dot_full_f64, double)
 DEFINE_DOT_COLUMNS(dot_columns_f32, dot_eight_f32, dot_full_f32, float)
 
-static void dot_full(const linear_column *x, uint64_t m, const double *v,
-                     double *products)
-{
-    if (x->f64)
-        dot_columns_f64(x->n, m, x->f64, v, products);
-    else
-        dot_columns_f32(x->n, m, x->f32, v, products);
-}
-
 /* What is a few columns ahead is asked for on the way. */
 static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
                        const double *v, double *products)
@@ -180,29 +162,6 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
     }
 }
 
-/* Rows of a column differ, so that eight sums need not wait for each other's
- * stores. */
-#define DEFINE_ADD_SPARSE(name, real)                                        \
-    static void name(uint64_t n, const uint32_t *index, const real *value,   \
-                     double a, double *v)                                    \
-    {                                                                        \
-        uint64_t k = 0;                                                      \
-        for (; k + SUMS <= n; k += SUMS) {                                   \
-            double sum[SUMS];                                                \
-            UNROLL                                                           \
-            for (uint64_t i = 0; i < SUMS; i++)                              \
-                sum[i] =                                                     \
-                    __builtin_fma(a, (double)value[k + i], v[index[k + i]]); \
-            UNROLL                                                           \
-            for (uint64_t i = 0; i < SUMS; i++)                              \
-                v[index[k + i]] = sum[i];                                    \
-        }                                                                    \
-        for (; k < n; k++)                                                   \
-            v[index[k]] = __builtin_fma(a, (double)value[k], v[index[k]]);   \
-    }
-DEFINE_ADD_SPARSE(add_sparse_f64, double)
-DEFINE_ADD_SPARSE(add_sparse_f32, float)
-
 #define DEFINE_ADD_FULL(name, real, load)                                    \
     static void name(uint64_t n, const real *value, double a, double *v)     \
     {                                                                        \
@@ -216,28 +175,6 @@ DEFINE_ADD_SPARSE(add_sparse_f32, float)
     }
 DEFINE_ADD_FULL(add_full_f64, double, load_f64)
 DEFINE_ADD_FULL(add_full_f32, float, load_f32)
-
-static void add(const linear_column *x, double a, double *v)
-{
-    if (x->f64 && x->index)
-        add_sparse_f64(x->n, x->index, x->f64, a, v);
-    else if (x->f64)
-        add_full_f64(x->n, x->f64, a, v);
-    else if (x->index)
-        add_sparse_f32(x->n, x->index, x->f32, a, v);
-    else
-        add_full_f32(x->n, x->f32, a, v);
-}
-
-static double dot_dense(uint64_t n, const double *a, const double *b)
-{
-    return dot_full_f64(n, a, b);
-}
-
-static void add_dense(uint64_t n, double a, const double *u, double *v)
-{
-    add_full_f64(n, u, a, v);
-}
 
 /* Two lines of a tile: each number that is loaded takes part in two products
  * or in four. */
@@ -325,13 +262,11 @@ static inline void store_strip(const __m256d s[LANES], double *sum)
 DEFINE_DOT_STRIP(dot_strip_f64, double)
 DEFINE_DOT_STRIP(dot_strip_f32, float)
 
-static void dot_strip(const linear_column *x, uint64_t from,
-                      const double *strip, double sum[LINEAR_STRIP])
+#include "linear_kernels_calls.h"
+
+static double dot_dense(uint64_t n, const double *a, const double *b)
 {
-    if (x->f64)
-        dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
-    else
-        dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
+    return dot_full_f64(n, a, b);
 }
 
 static const linear_kernels avx2 = {.name = "avx2",

@@ -114,8 +114,9 @@ INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
 }
 
 /* The errors of half a batch; g: their steps. */
-INLINE __m256 errors(const mf_step *s, const mf_rating *x, const uint32_t each,
-                     float g[LANES], const uint32_t vectors)
+INLINE __m256 half_errors(const mf_step *s, const mf_rating *x,
+                          const uint32_t each, float g[LANES],
+                          const uint32_t vectors)
 {
     const __m256 e = _mm256_sub_ps(values(x), products(s, x, each, vectors));
 
@@ -123,16 +124,20 @@ INLINE __m256 errors(const mf_step *s, const mf_rating *x, const uint32_t each,
     return e;
 }
 
+typedef struct errors {
+    __m256 low, high;
+} errors;
+
 /* A whole batch, of pairs if `each` is 2; `next` is the one after it, whose
- * items are asked for between this one's updates. Squares of the errors. */
-INLINE __m256 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
+ * items are asked for between this one's updates. */
+INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
                     const uint32_t each, const uint32_t vectors)
 {
     const __m256 decay = _mm256_set1_ps(s->decay);
     const __m256 decay_all = each == 2 ? _mm256_mul_ps(decay, decay) : decay;
     _Alignas(MF_ALIGN) float g[MF_BATCH];
-    const __m256 e = errors(s, x, each, g, vectors);
-    const __m256 f = errors(s, x + LANES, each, g + LANES, vectors);
+    const errors e = {half_errors(s, x, each, g, vectors),
+                      half_errors(s, x + LANES, each, g + LANES, vectors)};
 
 #pragma GCC unroll 16
     for (uint32_t k = 0; k < MF_BATCH; k += each) {
@@ -141,77 +146,49 @@ INLINE __m256 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
         for (uint32_t j = 0; j < each; j++)
             fetch_item(s, next + k + j, vectors);
     }
-    return _mm256_fmadd_ps(e, e, _mm256_mul_ps(f, f));
+    return e;
 }
 
-INLINE double sum_of(__m256 s)
-{
-    _Alignas(MF_ALIGN) float lane[LANES];
-    double sum = 0;
-
-    _mm256_store_ps(lane, s);
-    for (int k = 0; k < LANES; k++)
-        sum += (double)lane[k];
-    return sum;
-}
-
-/* The last few ratings of a cell, one by one. */
-INLINE double rest(const mf_step *s, const mf_rating *x, size_t n,
+/* The last few ratings of a cell; errors are 0 in the lanes after them. */
+INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
                    const uint32_t vectors)
 {
     const __m256 decay = _mm256_set1_ps(s->decay);
     mf_rating last[MF_BATCH] = {{0, 0, 0}};
-    _Alignas(MF_ALIGN) float g[MF_BATCH], e[MF_BATCH];
-    double squares = 0;
+    _Alignas(MF_ALIGN) float g[MF_BATCH], e[MF_BATCH] = {0};
+    _Alignas(MF_ALIGN) float all[MF_BATCH];
 
     memcpy(last, x, sizeof(*x) * n);
-    for (size_t k = 0; k < MF_BATCH; k += LANES)
-        _mm256_store_ps(e + k, errors(s, last + k, 1, g + k, vectors));
-    for (size_t k = 0; k < n; k++) {
-        squares += (double)e[k] * (double)e[k];
+    for (uint32_t k = 0; k < MF_BATCH; k += LANES)
+        _mm256_store_ps(all + k, half_errors(s, last + k, 1, g + k, vectors));
+    memcpy(e, all, sizeof(*e) * n);
+    for (uint32_t k = 0; k < n; k++)
         move(s, last + k, g + k, 1, decay, decay, vectors);
-    }
-    return squares;
+    return (errors){_mm256_load_ps(e), _mm256_load_ps(e + LANES)};
 }
 
-/* Pairs and single ratings have a loop each: with a branch in one loop the
- * compiler keeps more in memory. */
-INLINE double pass_short(const mf_rating *rating, size_t n,
-                         const mf_step *given, const uint32_t vectors)
+typedef __m256 squares;
+
+INLINE squares no_squares(void)
 {
-    const mf_step step = *given; /* which no store can be taken to change */
-    ahead a = ahead_of(&step, n);
-    __m256 loss = _mm256_setzero_ps();
-    size_t at = 0;
-
-    for (; at < step.paired; at += MF_BATCH) {
-        const mf_rating *x = rating + at;
-        const bool more = n - at >= 2 * (size_t)MF_BATCH;
-        fetch_ahead(&a);
-        loss = _mm256_add_ps(loss, batch(&step, x, more ? x + MF_BATCH : x, 2,
-                                         vectors));
-    }
-    for (; n - at >= MF_BATCH; at += MF_BATCH) {
-        const mf_rating *x = rating + at;
-        const bool more = n - at >= 2 * (size_t)MF_BATCH;
-        fetch_ahead(&a);
-        loss = _mm256_add_ps(loss, batch(&step, x, more ? x + MF_BATCH : x, 1,
-                                         vectors));
-    }
-    return sum_of(loss) +
-           (at < n ? rest(&step, rating + at, n - at, vectors) : 0);
+    return _mm256_setzero_ps();
 }
 
-#define SHORT(vectors)                                           \
-    static double kernel_##vectors(const mf_rating *x, size_t n, \
-                                   const mf_step *s)             \
-    {                                                            \
-        return pass_short(x, n, s, vectors);                     \
-    }
-SHORT(1)
-SHORT(2)
-SHORT(3)
-SHORT(4)
+INLINE squares add_squares(squares sum, errors e)
+{
+    return _mm256_fmadd_ps(e.low, e.low, _mm256_fmadd_ps(e.high, e.high, sum));
+}
+
+INLINE double sum_of(squares s)
+{
+    const __m128 four =
+        _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    const __m128 two = _mm_hadd_ps(four, four);
+
+    return (double)_mm_cvtss_f32(_mm_hadd_ps(two, two));
+}
+
+#include "mf_short_pass.h"
 
 /* ---- long rows --------------------------------------------------------- */
 
@@ -256,7 +233,7 @@ INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
 {
     const __m256 decay = _mm256_set1_ps(s->decay);
     const __m256 decay_all = each == 2 ? _mm256_mul_ps(decay, decay) : decay;
-    double squares = 0;
+    double loss = 0;
 
     for (; at < end; at += each) {
         const mf_rating *x = rating + at;
@@ -270,12 +247,12 @@ INLINE double visit_all(const mf_step *s, const mf_rating *rating, size_t at,
         predict(s, x, each, e, vectors);
 #pragma GCC unroll 2
         for (uint32_t k = 0; k < each; k++) {
-            squares += (double)e[k] * (double)e[k];
+            loss += (double)e[k] * (double)e[k];
             g[k] = s->size * e[k];
         }
         move(s, x, g, each, decay, decay_all, vectors);
     }
-    return squares;
+    return loss;
 }
 
 static double kernel_long(const mf_rating *rating, size_t n,
@@ -292,11 +269,11 @@ static double kernel_long(const mf_rating *rating, size_t n,
 
 mf_kernel mf_kernel_avx2(uint32_t stride)
 {
-    static const mf_kernel kernel[] = {kernel_1, kernel_2, kernel_3, kernel_4};
 
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return NULL;
-    return stride <= MF_SHORT ? kernel[stride / MF_LANES - 1] : kernel_long;
+    return stride <= MF_SHORT ? kernel_of_short[stride / MF_LANES - 1]
+                              : kernel_long;
 }
 
 #endif

@@ -151,50 +151,27 @@ INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
     return e;
 }
 
-/* Pairs and single ratings have a loop each: with a branch in one loop the
- * compiler keeps more in memory. */
-INLINE double pass_short(const mf_rating *rating, size_t n,
-                         const mf_step *given, const uint32_t vectors)
-{
-    const mf_step step = *given; /* which no store can be taken to change */
-    ahead a = ahead_of(&step, n);
-    __m512 loss = _mm512_setzero_ps();
-    size_t at = 0;
+typedef __m512 squares;
 
-    for (; at < step.paired; at += MF_BATCH) {
-        const mf_rating *x = rating + at;
-        const bool more = n - at >= 2 * (size_t)MF_BATCH;
-        fetch_ahead(&a);
-        const __m512 e = batch(&step, x, more ? x + MF_BATCH : x, 2, vectors);
-        loss = _mm512_fmadd_ps(e, e, loss);
-    }
-    for (; n - at >= MF_BATCH; at += MF_BATCH) {
-        const mf_rating *x = rating + at;
-        const bool more = n - at >= 2 * (size_t)MF_BATCH;
-        fetch_ahead(&a);
-        const __m512 e = batch(&step, x, more ? x + MF_BATCH : x, 1, vectors);
-        loss = _mm512_fmadd_ps(e, e, loss);
-    }
-    if (at < n) {
-        const __m512 e = rest(&step, rating + at, (uint32_t)(n - at), vectors);
-        loss = _mm512_fmadd_ps(e, e, loss);
-    }
-    return (double)_mm512_reduce_add_ps(loss);
+INLINE squares no_squares(void)
+{
+    return _mm512_setzero_ps();
 }
 
-#define SHORT(vectors)                                           \
-    static double kernel_##vectors(const mf_rating *x, size_t n, \
-                                   const mf_step *s)             \
-    {                                                            \
-        return pass_short(x, n, s, vectors);                     \
-    }
-SHORT(1)
-SHORT(2)
-SHORT(3)
-SHORT(4)
+INLINE squares add_squares(squares sum, __m512 e)
+{
+    return _mm512_fmadd_ps(e, e, sum);
+}
+
+INLINE double sum_of(squares s)
+{
+    return (double)_mm512_reduce_add_ps(s);
+}
+
+#include "mf_short_pass.h"
+
 mf_kernel mf_kernel_avx512(uint32_t stride)
 {
-    static const mf_kernel kernel[] = {kernel_1, kernel_2, kernel_3, kernel_4};
     const uint32_t vectors = stride / MF_LANES;
 
     if (!__builtin_cpu_supports("avx512f") ||
@@ -202,7 +179,7 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
         !__builtin_cpu_supports("avx512vl") ||
         !__builtin_cpu_supports("avx512bw"))
         return NULL;
-    return stride <= MF_SHORT ? kernel[vectors - 1]
+    return stride <= MF_SHORT ? kernel_of_short[vectors - 1]
                               : mf_kernel_long_avx512(vectors);
 }
 
