@@ -43,12 +43,9 @@ class Solver:
 def timed(command, cap):
     """Seconds that a command takes; None when too many, or it fails."""
     begun = time.perf_counter()
-    try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-    except OSError:
-        return None
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
     # A wait with a limit looks again and again, with pauses of up to 32 ms
     # that would be part of what a short command takes; this one just waits.
     limit = threading.Timer(cap, child.kill)

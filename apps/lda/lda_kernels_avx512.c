@@ -59,7 +59,12 @@ const lda_kernels *lda_kernels_avx512(void)
                                       .build = build,
                                       .draw = draw,
                                       .draw_by_turns = lda_draw_rows_by_turns};
-    return __builtin_cpu_supports("avx512f") ? &table : NULL;
+    return __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512bw")
+               ? &table
+               : NULL;
 }
 
 #endif

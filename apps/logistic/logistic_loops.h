@@ -20,7 +20,22 @@ typedef struct logistic_sides {
     logistic_side of[2]; /* negative, positive */
 } logistic_sides;
 
-enum { LOGISTIC_SIDES = sizeof(logistic_sides) / sizeof(double) };
+enum {
+    LOGISTIC_SUMS = sizeof(logistic_side) / sizeof(double),
+    LOGISTIC_SIDES = sizeof(logistic_sides) / sizeof(double)
+};
+
+/* Adds sums to those of a class, in the order in which they stand above. */
+static inline void logistic_side_add(logistic_side *side,
+                                     const double sum[LOGISTIC_SUMS])
+{
+    side->loss += sum[0];
+    side->sum += sum[1];
+    side->loss_sum += sum[2];
+    side->margin += sum[3];
+    side->odds += sum[4];
+    side->squares += sum[5];
+}
 
 /* Rows as the loops over them see them, [n] each. */
 typedef struct logistic_rows {

@@ -52,10 +52,9 @@ static inline four read_four(const logistic_rows *rows, uint64_t i,
 
 static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
 {
-    enum { SUMS = 6 };
-    wide sum[2][SUMS];
+    wide sum[2][LOGISTIC_SUMS];
 
-    for (int k = 0; k < SUMS; k++)
+    for (int k = 0; k < LOGISTIC_SUMS; k++)
         sum[0][k] = sum[1][k] = all(0);
     for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
         const __m256i mask = linear_lanes(rows->n - i);
@@ -66,13 +65,13 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
         const wide odds =
             _mm256_blendv_pd(_mm256_div_pd(all(1), v.e), v.e, v.right);
         _mm256_maskstore_pd(r + i, mask, mul(cu, v.y));
-        const wide term[SUMS] = {mul(v.c, v.f),
-                                 cu,
-                                 mul(cu, v.f),
-                                 mul(cu, v.m),
-                                 _mm256_and_pd(used, mul(cu, odds)),
-                                 mul(cu, v.u)};
-        for (int k = 0; k < SUMS; k++) {
+        const wide term[LOGISTIC_SUMS] = {mul(v.c, v.f),
+                                          cu,
+                                          mul(cu, v.f),
+                                          mul(cu, v.m),
+                                          _mm256_and_pd(used, mul(cu, odds)),
+                                          mul(cu, v.u)};
+        for (int k = 0; k < LOGISTIC_SUMS; k++) {
             sum[1][k] =
                 _mm256_add_pd(sum[1][k], _mm256_and_pd(positive, term[k]));
             sum[0][k] =
@@ -80,11 +79,10 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
         }
     }
     for (int s = 0; s < 2; s++) {
-        logistic_side *side = &sums->of[s];
-        double *to[SUMS] = {&side->loss,   &side->sum,  &side->loss_sum,
-                            &side->margin, &side->odds, &side->squares};
-        for (int k = 0; k < SUMS; k++)
-            *to[k] += linear_sum(sum[s][k]);
+        double total[LOGISTIC_SUMS];
+        for (int k = 0; k < LOGISTIC_SUMS; k++)
+            total[k] = linear_sum(sum[s][k]);
+        logistic_side_add(&sums->of[s], total);
     }
 }
 

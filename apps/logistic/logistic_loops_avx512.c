@@ -55,10 +55,9 @@ static inline eight read_eight(const logistic_rows *rows, uint64_t i,
 
 static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
 {
-    enum { SUMS = 6 };
-    wide sum[2][SUMS];
+    wide sum[2][LOGISTIC_SUMS];
 
-    for (int k = 0; k < SUMS; k++)
+    for (int k = 0; k < LOGISTIC_SUMS; k++)
         sum[0][k] = sum[1][k] = all(0);
     for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
         const __mmask8 mask = linear_lanes(rows->n - i);
@@ -70,13 +69,13 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
         const wide odds =
             _mm512_mask_div_pd(v.e, (__mmask8)~right, all(1), v.e);
         _mm512_mask_storeu_pd(r + i, mask, mul(cu, v.y));
-        const wide term[SUMS] = {mul(v.c, v.f),
-                                 cu,
-                                 mul(cu, v.f),
-                                 mul(cu, v.m),
-                                 _mm512_maskz_mul_pd(used, cu, odds),
-                                 mul(cu, v.u)};
-        for (int k = 0; k < SUMS; k++) {
+        const wide term[LOGISTIC_SUMS] = {mul(v.c, v.f),
+                                          cu,
+                                          mul(cu, v.f),
+                                          mul(cu, v.m),
+                                          _mm512_maskz_mul_pd(used, cu, odds),
+                                          mul(cu, v.u)};
+        for (int k = 0; k < LOGISTIC_SUMS; k++) {
             sum[1][k] =
                 _mm512_mask_add_pd(sum[1][k], positive, sum[1][k], term[k]);
             sum[0][k] = _mm512_mask_add_pd(sum[0][k], (__mmask8)~positive,
@@ -84,11 +83,10 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
         }
     }
     for (int s = 0; s < 2; s++) {
-        logistic_side *side = &sums->of[s];
-        double *to[SUMS] = {&side->loss,   &side->sum,  &side->loss_sum,
-                            &side->margin, &side->odds, &side->squares};
-        for (int k = 0; k < SUMS; k++)
-            *to[k] += _mm512_reduce_add_pd(sum[s][k]);
+        double total[LOGISTIC_SUMS];
+        for (int k = 0; k < LOGISTIC_SUMS; k++)
+            total[k] = _mm512_reduce_add_pd(sum[s][k]);
+        logistic_side_add(&sums->of[s], total);
     }
 }
 

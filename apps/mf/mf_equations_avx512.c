@@ -20,7 +20,12 @@ const mf_equations *mf_equations_avx512(void)
                                        .solve = solve,
                                        .solve_nonnegative = solve_nonnegative};
 
-    return __builtin_cpu_supports("avx512f") ? &table : NULL;
+    return __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512bw")
+               ? &table
+               : NULL;
 }
 
 #endif

@@ -269,7 +269,6 @@ static double kernel_long(const mf_rating *rating, size_t n,
 
 mf_kernel mf_kernel_avx2(uint32_t stride)
 {
-
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return NULL;
     return stride <= MF_SHORT ? kernel_of_short[stride / MF_LANES - 1]

@@ -63,7 +63,12 @@ static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
 
 mf_rank_swap mf_rank_swap_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") ? swap : NULL;
+    return __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512bw")
+               ? swap
+               : NULL;
 }
 
 #endif
