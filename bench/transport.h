@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/runtime/link.h"
+#include "engine/net/link.h"
 
 enum { PING_BYTES = 64, PINGS = 2000, WARM_UP = 200 };
 

@@ -5,7 +5,7 @@
 
 #include <criterion/criterion.h>
 
-#include "engine/role/message.h"
+#include "engine/base/role.h"
 
 enum { CLIENT_SENT_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* What a message is expected to cost its worker, from jobs that were noted. */
 #include <criterion/criterion.h>
 
-#include "engine/runtime/job_times.h"
+#include "engine/exec/job_times.h"
 
 enum { TRAIN, SHUFFLE, N_PHASES };
 enum { ENTRIES = 2000000, GUESS_NS = ENTRIES / 2 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "apps/lasso/lasso_parts.h"
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 /* An engine without a cache has nothing to gather from, as one without memory
  * has nowhere to gather to: both answer NULL. */

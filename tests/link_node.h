@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "engine/runtime/link.h"
+#include "engine/net/link.h"
 
 enum { LINK_NODES_MAX = 16, KIND_DATA = STI_KIND_FIRST_MESSAGE, KIND_ECHO };
 

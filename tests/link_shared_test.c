@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/runtime/link_state.h"
-#include "engine/runtime/mesh_state.h"
+#include "engine/net/link_state.h"
+#include "engine/net/mesh_state.h"
 #include "link_node.h"
 
 enum { SIZE = 300000, MACHINE = 77, FEW = 200 };

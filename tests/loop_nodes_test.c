@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/role/loop_message.h"
-#include "engine/role/message_codec.h"
-#include "engine/runtime/mesh_state.h"
+#include "engine/wire/loop_message.h"
+#include "engine/round/message_codec.h"
+#include "engine/net/mesh_state.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"

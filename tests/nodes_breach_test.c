@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/runtime/mesh_state.h"
+#include "engine/net/mesh_state.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
 #include "tests/nodes_toy.h"

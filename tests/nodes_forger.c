@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/runtime/mesh_state.h"
+#include "engine/net/mesh_state.h"
 #include "strads/version.h"
 #include "tests/toy_data.h"
 

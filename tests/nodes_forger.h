@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "engine/runtime/link.h"
+#include "engine/net/link.h"
 #include "strads/program.h"
 
 typedef struct forger {

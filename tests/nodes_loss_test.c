@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "engine/run/welcome_json.h"
-#include "engine/runtime/mesh_state.h"
+#include "engine/net/mesh_state.h"
 #include "tests/link_node.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"

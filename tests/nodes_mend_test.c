@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/runtime/mesh_state.h"
+#include "engine/net/mesh_state.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/role/message_codec.h"
+#include "engine/round/message_codec.h"
 
 /* Two schedulers with four parameters each; no phase probes. */
 static const sti_run run = {.shape = {.parameters = 8, .width = 1},

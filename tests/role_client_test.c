@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/role/message_codec.h"
-#include "engine/shard/store_client.h"
-#include "engine/role/store_message.h"
+#include "engine/round/message_codec.h"
+#include "engine/store/store_client.h"
+#include "engine/store/store_message.h"
 
 enum { SENT = 64, RESEND = 100 };
 

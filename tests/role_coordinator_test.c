@@ -8,7 +8,7 @@
 #include "engine/round/coordinator.h"
 #include "engine/round/scheduler.h"
 #include "engine/round/tree.h"
-#include "engine/shard/shard.h"
+#include "engine/store/shard.h"
 #include "engine/run/run_setup.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
@@ -147,7 +147,7 @@ static void open_hand(hand *h, strads_engine_options options)
     cr_assert_eq(sti_coordinator_new(&h->setup.run, &h->coordinator),
                  STRADS_OK);
     cr_assert_eq(sti_scheduler_new(&h->setup.run, 0, &h->scheduler), STRADS_OK);
-    cr_assert_eq(sti_shard_of_run(&h->setup.run, &h->shard), STRADS_OK);
+    cr_assert_eq(sti_shard_of_run(&h->setup.run.kept, &h->shard), STRADS_OK);
     tell_coordinator(h, &(sti_event){.kind = STI_EVENT_START});
 }
 

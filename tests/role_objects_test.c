@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/role/dispatch.h"
-#include "engine/role/job.h"
-#include "engine/role/message.h"
+#include "engine/round/dispatch.h"
+#include "engine/round/job.h"
+#include "engine/base/role.h"
 #include "engine/round/records.h"
 
 /* ---- buffers ----------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/role/pair_cache.h"
+#include "engine/round/pair_cache.h"
 #include "strads/policy.h"
 
 enum { J = 300 };

@@ -3,7 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/shard/shard.h"
+#include "engine/round/job.h"
+#include "engine/store/shard.h"
 #include "engine/store/follower.h"
 
 enum { PUSHES = 12 };
@@ -39,7 +40,7 @@ static void open_hand(hand *h)
         h->push[k] = sti_store_take(store);
     }
     strads_store_free(store);
-    cr_assert_eq(sti_shard_of_run(&h->run, &h->shard), STRADS_OK);
+    cr_assert_eq(sti_shard_of_run(&h->run.kept, &h->shard), STRADS_OK);
 }
 
 static void close_hand(hand *h)

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/random.h"
-#include "engine/runtime/shared_ring.h"
+#include "engine/net/shared_ring.h"
 
 enum { ALL = STI_SHARED_RING_BYTES };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/run/run_setup.h"
-#include "engine/simulation/sim.h"
+#include "engine/sim/sim.h"
 #include "sim_toy.h"
 
 enum { NODES = 4, PARTITIONS = 6 };

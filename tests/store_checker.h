@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "engine/role/store_message.h"
+#include "engine/store/store_message.h"
 #include "engine/store/kept_rows.h"
 #include "engine/store/pending_rows.h"
 #include "engine/store/push.h"

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/role/store_message.h"
-#include "engine/shard/store_client.h"
+#include "engine/store/store_message.h"
+#include "engine/store/store_client.h"
 #include "strads/store.h"
 #include "tests/client_sent.h"
 

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "engine/base/spare_memory.h"
-#include "engine/shard/shard.h"
-#include "engine/shard/store_client.h"
-#include "engine/role/store_message.h"
+#include "engine/round/job.h"
+#include "engine/store/shard.h"
+#include "engine/store/store_client.h"
+#include "engine/store/store_message.h"
 #include "tests/client_sent.h"
 
 enum { ROWS = 5, FIRST = 8, WORKERS = 2 };

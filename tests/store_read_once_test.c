@@ -3,8 +3,8 @@
  * the clock. */
 #include <criterion/criterion.h>
 
-#include "engine/role/store_message.h"
-#include "engine/shard/store_client.h"
+#include "engine/store/store_message.h"
+#include "engine/store/store_client.h"
 
 enum { ROWS = 5 };
 

@@ -2,7 +2,7 @@
  * for it, by a store whose transport is the test. */
 #include <criterion/criterion.h>
 
-#include "engine/runtime/node_store.h"
+#include "engine/net/node_store.h"
 #include "strads/strads.h"
 #include "tests/expect_failure.h"
 

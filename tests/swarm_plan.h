@@ -2,7 +2,7 @@
 #ifndef TESTS_SWARM_PLAN_H
 #define TESTS_SWARM_PLAN_H
 
-#include "engine/simulation/sim_store.h"
+#include "engine/sim/sim_store.h"
 
 enum { SWARM_TABLES = 3, SWARM_FAULTS = 16 };
 

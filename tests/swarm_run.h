@@ -3,7 +3,7 @@
 #ifndef TESTS_SWARM_RUN_H
 #define TESTS_SWARM_RUN_H
 
-#include "engine/simulation/sim_store.h"
+#include "engine/sim/sim_store.h"
 
 typedef struct swarm_result {
     char breach[512]; /* "": every promise was kept, and everybody ended */

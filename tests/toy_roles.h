@@ -4,7 +4,7 @@
 #ifndef TESTS_TOY_ROLES_H
 #define TESTS_TOY_ROLES_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/worker.h"
 
 enum { TOY_PARTITIONS = 13, TOY_WORKERS = 16, TOY_BAG = 512 };

@@ -9,7 +9,7 @@
 #ifndef STI_BLOCK_VERSIONS_H
 #define STI_BLOCK_VERSIONS_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/records.h"
 
 /* What was committed last, to know what changes: coordinator only. */

@@ -2,7 +2,7 @@
 #ifndef STI_COMMIT_BLOCK_H
 #define STI_COMMIT_BLOCK_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/records.h"
 
 /* Hands *commit, whose partial is merged, to `aggregate`, and takes what comes

@@ -4,7 +4,7 @@
 #ifndef STI_COORDINATOR_H
 #define STI_COORDINATOR_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 typedef struct sti_coordinator sti_coordinator;
 

@@ -9,7 +9,7 @@
 
 #include "engine/round/coordinator.h"
 #include "engine/round/descent.h"
-#include "engine/shard/push_stream.h"
+#include "engine/store/push_stream.h"
 
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/role/message_codec.h"
+#include "engine/round/message_codec.h"
 
 static void send_copy(const sti_msg *msg, sti_address from, sti_address to,
                       sti_effects *out)

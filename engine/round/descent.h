@@ -15,8 +15,8 @@
 #ifndef STI_DESCENT_H
 #define STI_DESCENT_H
 
-#include "engine/role/dispatch.h"
-#include "engine/role/run_context.h"
+#include "engine/round/dispatch.h"
+#include "engine/round/run_context.h"
 #include "engine/round/tree.h"
 
 enum {

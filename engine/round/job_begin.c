@@ -1,7 +1,7 @@
 /* The first job of a run: the store and its tables, the program's coordinator
  * state, the weights, and the start values as the first commit. */
 #include "engine/round/block_versions.h"
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/owned_policy.h"
 #include "engine/round/shared_totals.h"
 #include "engine/store/follower.h"
@@ -111,4 +111,14 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
     if (!err)
         job->push = sti_store_take(run->store);
     return err;
+}
+
+/* ---- SETTLE ------------------------------------------------------------ */
+
+/* Callbacks other than `aggregate` may have added to tables of the program's
+ * own after the last commit. */
+strads_err sti_job_settle(sti_run *run, sti_settle_job *job)
+{
+    job->push = sti_store_take(run->store);
+    return STRADS_OK;
 }

@@ -1,7 +1,7 @@
 /* A scheduler's job: what is new to its policy, then the policy's choice. A
  * policy numbers the parameters of its range from 0 on and knows of no other
  * range; where there are several, numbers and ids are translated here. */
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/owned_policy.h"
 
 #include <float.h>

@@ -1,9 +1,9 @@
 /* engine/round/job_commit_calls.h - what the commit's job shares with the calls
- * of strads/commit.h that `aggregate` may make. */
+ * of strads/program.h that `aggregate` may make. */
 #ifndef STI_JOB_COMMIT_CALLS_H
 #define STI_JOB_COMMIT_CALLS_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 /* Deals n priorities out to the schedulers. A policy indexes by parameter and
  * sums priorities: what it gets is checked here, once for all policies.

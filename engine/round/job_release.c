@@ -3,7 +3,7 @@
  * block leaves before its inner pairs, and those with what is in flight beside
  * it, are known; and what different schedulers chose, of which none knows the
  * other's, is not in flight together when it depends on each other. */
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 /* The first pair of blocks whose pairs must be known and are not. */
 static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,

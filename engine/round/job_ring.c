@@ -2,7 +2,7 @@
  * made ready to leave; after the last hop it is home, its record is kept and it
  * is put to rest. */
 #include "engine/round/block_versions.h"
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/records.h"
 #include "engine/round/shared_totals.h"
 

@@ -1,7 +1,7 @@
 /* The coordinator's choosing: the program's own `schedule`, and the making of
  * a dispatch from what was chosen, with the values that ride along. */
-#include "engine/role/job.h"
-#include "engine/role/ring_route.h"
+#include "engine/round/job.h"
+#include "engine/round/ring_route.h"
 #include "engine/round/descent.h"
 #include "engine/round/shared_totals.h"
 

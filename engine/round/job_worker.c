@@ -1,7 +1,7 @@
 /* A worker's jobs: open and close a partition, tell it the news, update its
  * blocks, merge two partials; a RING block's hop is in job_ring.c. Only the
  * state of the job's partition is written. */
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/round/merge_partials.h"
 #include "engine/round/records.h"
 #include "engine/round/shared_totals.h"

@@ -2,7 +2,7 @@
 #ifndef STI_MERGE_PARTIALS_H
 #define STI_MERGE_PARTIALS_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 /* Whole ones, `from` behind `into`: blocks in their places, records appended.
  * STRADS_EPEER: a size that is not due; STRADS_ENOMEM. */

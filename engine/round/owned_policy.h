@@ -10,7 +10,7 @@
 #ifndef STI_OWNED_POLICY_H
 #define STI_OWNED_POLICY_H
 
-#include "engine/role/run_context.h"
+#include "engine/round/run_context.h"
 
 /* Opens run->policy on each pool's parameters; run->weight is set. *out is
  * to be freed also when this fails. STRADS_EPROGRAM: ranges that overlap or

@@ -3,7 +3,7 @@
 #ifndef STI_SCHEDULER_H
 #define STI_SCHEDULER_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 typedef struct sti_scheduler sti_scheduler;
 

@@ -9,7 +9,7 @@
 #ifndef STI_SHARED_TOTALS_H
 #define STI_SHARED_TOTALS_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 static inline size_t sti_totals_bytes(const sti_run *run)
 {

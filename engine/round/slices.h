@@ -26,8 +26,8 @@
 #ifndef STI_SLICES_H
 #define STI_SLICES_H
 
-#include "engine/role/dispatch.h"
-#include "engine/role/run_context.h"
+#include "engine/round/dispatch.h"
+#include "engine/round/run_context.h"
 #include "engine/round/tree.h"
 
 enum {

@@ -4,7 +4,7 @@
 #ifndef STI_WORKER_H
 #define STI_WORKER_H
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 
 typedef struct sti_worker sti_worker;
 

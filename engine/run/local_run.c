@@ -3,7 +3,7 @@
 #include "engine/run/result.h"
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
-#include "engine/runtime/node.h"
+#include "engine/exec/node.h"
 
 static void tell_progress(void *arg, const strads_progress *progress)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/run/loop_nodes_state.h"
 #include "engine/run/result.h"
 #include "engine/store/session_inside.h"

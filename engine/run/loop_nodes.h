@@ -4,7 +4,7 @@
 #define STI_LOOP_NODES_H
 
 #include "engine/run/run_setup.h"
-#include "engine/runtime/mesh.h"
+#include "engine/net/mesh.h"
 
 typedef struct sti_loop_nodes_setup {
     sti_setup *setup;

@@ -6,7 +6,7 @@
 
 #include "engine/run/loop_nodes.h"
 #include "engine/run/loop_state.h"
-#include "engine/runtime/node_store.h"
+#include "engine/net/node_store.h"
 
 /* Another node, as node 0 knows it. */
 typedef struct sti_other_node {

@@ -13,11 +13,11 @@
 
 #include "engine/base/steady.h"
 #include "engine/base/stop_flag.h"
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
 #include "engine/run/run_trace.h"
-#include "engine/simulation/sim_loop.h"
+#include "engine/sim/sim_loop.h"
 #include "engine/store/session_inside.h"
 
 double sti_loop_now(clockid_t clock)

@@ -6,7 +6,7 @@
 
 #include "engine/run/run_setup.h"
 #include "engine/run/welcome_json.h"
-#include "engine/runtime/mesh.h"
+#include "engine/net/mesh.h"
 
 struct strads_engine {
     sti_mesh *mesh;                /* NULL after a run that failed */

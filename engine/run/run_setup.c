@@ -9,7 +9,7 @@
 #include "engine/round/shared_totals.h"
 #include "engine/run/program_check.h"
 #include "engine/run/run_pools.h"
-#include "engine/shard/push_stream.h"
+#include "engine/store/push_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef STI_RUN_SETUP_H
 #define STI_RUN_SETUP_H
 
-#include "engine/role/ring_route.h"
+#include "engine/round/ring_route.h"
 
 /* The run context and what it borrows; made before the roles, freed after. */
 typedef struct sti_setup {

@@ -4,7 +4,7 @@
 #ifndef STI_SHARD_TICKET_H
 #define STI_SHARD_TICKET_H
 
-#include "engine/runtime/mesh.h"
+#include "engine/net/mesh.h"
 
 /* Makes the directory, if it is not there, so that a place that cannot be
  * written to is found before anybody is told of the node. STRADS_EINVAL. */

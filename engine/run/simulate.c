@@ -6,8 +6,8 @@
 #include "engine/run/run_setup.h"
 #include "engine/run/run_trace.h"
 #include "engine/run/simulate_loop.h"
-#include "engine/simulation/sim.h"
-#include "engine/simulation/sim_cost.h"
+#include "engine/sim/sim.h"
+#include "engine/sim/sim_cost.h"
 
 enum { NODES_MAX = 4096 };
 

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/role/job.h"
+#include "engine/round/job.h"
 #include "engine/run/loop_state.h"
 #include "engine/run/result.h"
-#include "engine/simulation/sim_loop.h"
+#include "engine/sim/sim_loop.h"
 
 static void live(void *arg, uint32_t partition)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/shard/push_stream.h"
+#include "engine/store/push_stream.h"
 
 static json_t *config_json(const sti_run_terms *terms)
 {

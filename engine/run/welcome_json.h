@@ -3,7 +3,7 @@
 #ifndef STI_WELCOME_JSON_H
 #define STI_WELCOME_JSON_H
 
-#include "engine/role/run_context.h"
+#include "engine/round/run_context.h"
 #include "engine/run/config_json.h"
 #include "strads/plan.h"
 #include "strads/program.h"

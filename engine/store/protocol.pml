@@ -1,5 +1,5 @@
 /* The store's protocol, for spin: docs/consistency.md has it in words, and
- * engine/shard/store_client*.c and shard.c in C, with the same names C1..C6,
+ * engine/store/store_client*.c and shard.c in C, with the same names C1..C6,
  * S1..S5. (S6 compares what P4_never_back says of a restart here, where disks
  * do not lie.)
  *

@@ -1,0 +1,58 @@
+/* engine/exec/node.h - one process's threads, and the roles on them.
+ *
+ * A node drives its roles: it turns messages and finished jobs into events,
+ * and effects into messages and jobs. Thread t has worker first_worker + t; on
+ * the coordinating node thread 0 also has coordinator and shard, and the first
+ * threads of the first nodes a scheduler each, whose steps they turn between
+ * their own jobs. Thread 0 is the caller's. Others start, and wake, when there
+ * is work for them that takes longer than that; what is less, one does that is
+ * awake.
+ * What goes to another node is handed to `send`; without other nodes this is
+ * the local runtime, and with one thread it takes no lock. */
+#ifndef STI_NODE_H
+#define STI_NODE_H
+
+#include "engine/base/trace.h"
+#include "engine/round/coordinator.h"
+#include "engine/round/scheduler.h"
+#include "engine/store/shard.h"
+#include "engine/round/worker.h"
+
+typedef struct sti_node sti_node;
+
+typedef struct sti_node_options {
+    sti_run *run;
+    uint32_t node; /* its number */
+    uint32_t first_worker, threads;
+    bool coordinates;
+    sti_trace *trace;          /* or NULL */
+    const volatile bool *stop; /* or NULL: looked at now and then */
+    /* On the coordinating node, on the caller's thread. */
+    void (*report)(void *arg, const strads_progress *progress);
+    /* Hands a message to another node; takes over its reference. An error ends
+     * the run. Any of the node's threads. */
+    strads_err (*send)(void *arg, const sti_msg *msg);
+    void *arg;
+} sti_node_options;
+
+strads_err sti_node_new(const sti_node_options *options, sti_node **out);
+void sti_node_free(sti_node *node);
+
+/* Runs until the run is over or fails; returns its error. Blocks. */
+strads_err sti_node_run(sti_node *node);
+
+/* A message from another node for a role of this one; takes over the
+ * reference. Any thread, before, during and after the run. */
+void sti_node_deliver(sti_node *node, const sti_msg *msg);
+
+/* Ends the run with an error. Any thread. */
+void sti_node_abort(sti_node *node, strads_err err, const char *text);
+
+/* ns since the run began. Any thread, once it has begun. */
+uint64_t sti_node_clock(const sti_node *node);
+
+/* Progress with times; on the coordinating node after the run. */
+void sti_node_progress(const sti_node *node, strads_progress *out);
+strads_end sti_node_end(const sti_node *node);
+
+#endif

@@ -1,0 +1,135 @@
+/* engine/net/mesh.h - the nodes of a run and the links between all of them.
+ *
+ * Coming together: node 0 listens; the others dial it with HELLO, get numbers
+ * in the order in which they came, and with WELCOME hear where everybody
+ * listens; node i then dials 1 .. i - 1. When a node has all its links and its
+ * share of the data, it says READY; when all have, messages may flow, each
+ * straight to the node that hosts the receiver. When a node's roles have ended
+ * it says DONE, and may leave. */
+#ifndef STI_MESH_H
+#define STI_MESH_H
+
+#include "engine/net/link.h"
+#include "engine/exec/node.h"
+#include "strads/version.h"
+
+typedef struct sti_mesh sti_mesh;
+
+/* Opens this process's end and listens (`url` as in sti_net_options). `stop`
+ * (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
+ * sti_net_open. */
+strads_err sti_mesh_open(const char *url, const volatile bool *stop,
+                         sti_mesh **out);
+
+/* Says goodbye to all, waiting until what was sent has been read, and frees;
+ * `failed` tells the others first that the run has failed with the thread's
+ * error text. NULL is fine. */
+void sti_mesh_close(sti_mesh *mesh, bool failed);
+
+/* Before the nodes come together, or when node 0 has told: a link that breaks
+ * may stay so for `window` seconds (10 until told, 0: not at all). Node 0: may
+ * nodes without workers join? */
+void sti_mesh_rules(sti_mesh *mesh, double window, bool takes_shards);
+
+/* The URL that this node listens on, with the real port. */
+const char *sti_mesh_url(const sti_mesh *mesh);
+
+/* Node 0: waits until nodes - 1 others have joined. One that is of another
+ * version, comes twice or too late is told so and not counted; the place of
+ * one that leaves meanwhile goes to the next. From then on nobody may leave. */
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes);
+
+/* Worker threads of a node, as its HELLO said; node 0's are not known here. */
+uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
+
+/* Node 0: welcomes all, with the run's options (JSON). */
+strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed);
+
+/* What node 0 tells in its WELCOME. */
+typedef struct sti_mesh_terms {
+    char *options; /* the caller's to free */
+    uint64_t seed;
+} sti_mesh_terms;
+
+/* Another node: joins the run at `url` with so many workers, and links up with
+ * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what
+ * else the coordinator says; STRADS_EIO: nobody answers for `timeout_ns`. */
+strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
+                         uint64_t timeout_ns, sti_mesh_terms *terms);
+
+/* What a node needs to come back when it was killed. */
+typedef struct sti_mesh_ticket {
+    uint64_t run; /* its number */
+    uint32_t node;
+} sti_mesh_ticket;
+sti_mesh_ticket sti_mesh_ticket_of(const sti_mesh *mesh);
+
+/* Such a node, in a process of its own: is told the terms again by node 0 at
+ * `url`, and gets its links to all, by and by. Errors as sti_mesh_join. */
+strads_err sti_mesh_come_back(sti_mesh *mesh, const char *url,
+                              const sti_mesh_ticket *ticket,
+                              uint64_t timeout_ns, sti_mesh_terms *terms);
+
+/* Node `node` may be killed and come back; its machine's refusal to connect is
+ * no reason to give it up. */
+void sti_mesh_expect_back(sti_mesh *mesh, uint32_t node);
+
+uint32_t sti_mesh_node(const sti_mesh *mesh);
+uint32_t sti_mesh_nodes(const sti_mesh *mesh);
+
+/* What messages of other nodes go to. Any thread, but for `clock`. */
+typedef struct sti_mesh_host {
+    void (*deliver)(void *arg, const sti_msg *msg); /* takes the reference */
+    void (*abort)(void *arg, strads_err err, const char *text);
+    uint64_t (*clock)(const void *arg); /* ns, for the trace */
+    /* The first n bytes of an answer ROWS to `to` have come: where are its rows
+     * to lie? Takes the berth, or says none. May be NULL. */
+    sti_berthing (*berth)(void *arg, sti_address to, const sti_frame *frame,
+                          uint64_t n, sti_berth *berth);
+    /* Node 0: another one was started again and is ready. May be NULL. */
+    void (*again)(void *arg, uint32_t node);
+    void *arg;
+} sti_mesh_host;
+
+/* From now on messages go to `host`, decoded by `run`'s sizes, and transfers
+ * are put on the trace (or NULL). A failure that was told before ends `host`
+ * at once. */
+void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
+                     const sti_mesh_host *host, sti_trace *trace);
+/* And from now on they are dropped: before the host is freed and the trace
+ * closed. Waits for those on their way. */
+void sti_mesh_detach(sti_mesh *mesh);
+
+/* What all nodes must have the same of. */
+typedef struct sti_data_mark {
+    uint64_t rows, cols, nnz, checksum;
+} sti_data_mark;
+
+/* After attach: tells node 0 that this node is ready. An error is what another
+ * node has failed with, when that is known. */
+strads_err sti_mesh_ready(sti_mesh *mesh, const sti_data_mark *mark);
+
+/* Node 0: waits until all are. STRADS_EMISMATCH: one has other data; it is
+ * told, too. */
+strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark);
+
+/* Sends a message to the node that hosts the receiver; takes over its
+ * reference. Any thread. */
+strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
+
+/* Would a message of so many bytes leave without waiting? Half of what is kept
+ * for a node is left to those who may wait. Any thread. */
+bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes);
+
+/* Tells all others at once that the run has failed. Any thread. */
+void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);
+
+/* When this node's part of the run has ended well: tells all others that it
+ * owes them nothing more and may go. Who goes without that has failed the run
+ * for those who are not through. May wait for room in a link's queue. */
+void sti_mesh_say_done(sti_mesh *mesh);
+
+/* What went over the links so far. */
+void sti_mesh_count(const sti_mesh *mesh, uint64_t *sent, uint64_t *received);
+
+#endif

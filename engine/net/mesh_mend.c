@@ -1,0 +1,379 @@
+/* Links that break. Who dialled a link dials it again, for as long as the run
+ * says; HELLO then tells the run and how many frames of the other's it has, and
+ * the other's SEEN tells the same of its own: each goes on behind that. The
+ * side that was dialled only looks, now and then, whether anybody listens there
+ * any more: a port that nobody has is a process that has ended.
+ *
+ * A node that is known to come back may end and be started again. It then has
+ * nothing of this link (STI_SEEN_NEW), and it is the one that dials from then
+ * on; what was sent to the one before is forgotten, which the store's protocol
+ * makes good (S5, C4).
+ *
+ * Invariants: a new link is used only when the loss of the old one has been
+ * told, behind its last frame, so that `received` is final; while a node's
+ * `link` is 0, its outbox keeps what is sent. The mender's thread alone dials
+ * and waits; callbacks of the transport take what comes. */
+#include "engine/net/mesh_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/base/steady.h"
+
+enum {
+    LOOK_NS = 20000000,   /* between two rounds of the mender */
+    PROBE_NS = 200000000, /* between two looks at who is to dial */
+    UNTOLD_FRAMES = 64,   /* received before SEEN says so .. */
+    UNTOLD_BYTES = 1 << 18,
+    LAZY_TELLINGS = 4 /* .. with what is sent next; so many not for longer */
+};
+
+/* ---- SEEN -------------------------------------------------------------- */
+
+static sti_outgoing seen_frame(const sti_mesh *mesh, uint32_t node,
+                               uint64_t received)
+{
+    return (sti_outgoing){.header = {.kind = STI_KIND_SEEN,
+                                     .from = mesh->node,
+                                     .to = node,
+                                     .round = received}};
+}
+
+/* DONE is told at once: who has said it waits for that. */
+void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header)
+{
+    pthread_mutex_lock(&mesh->lock);
+    if (header->from >= mesh->nodes) {
+        pthread_mutex_unlock(&mesh->lock);
+        return;
+    }
+    sti_peer *p = &mesh->peers[header->from];
+    p->received++;
+    p->untold++;
+    p->untold_bytes += header->size;
+    bool due = header->kind == STI_KIND_DONE || p->untold >= UNTOLD_FRAMES ||
+               p->untold_bytes >= UNTOLD_BYTES;
+    if (due) {
+        p->untold = 0;
+        p->untold_bytes = 0;
+        p->tellings++;
+    }
+    sti_outgoing frame = seen_frame(mesh, header->from, p->received);
+    frame.lazy =
+        header->kind != STI_KIND_DONE && p->tellings % LAZY_TELLINGS != 0;
+    pthread_mutex_unlock(&mesh->lock);
+    if (due)
+        (void)sti_net_send(mesh->net, link, &frame);
+}
+
+static void refuse_number(sti_mesh *mesh, sti_link link)
+{
+    sti_net_drop(mesh->net, link,
+                 "it counts frames that were not sent, or forgets some: it "
+                 "runs another version");
+}
+
+/* With the lock held. */
+static void is_mended(sti_peer *p, sti_link link)
+{
+    p->link = link;
+    p->trying = 0;
+    p->anew = false;
+    p->replaced = false;
+    p->broken_ns = 0;
+    p->untold = 0;
+    p->untold_bytes = 0;
+}
+
+void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
+{
+    bool known = false, mended = false;
+    pthread_mutex_lock(&mesh->lock);
+    if (header->from < mesh->nodes) {
+        sti_peer *p = &mesh->peers[header->from];
+        mended = p->trying == link;
+        if (mended)
+            is_mended(p, link);
+        known = p->link == link;
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    if (!known)
+        return;
+    sti_outbox *box = &mesh->outbox[header->from];
+    if (mended ? !sti_outbox_go_on(box, link, header->round, NULL)
+               : !sti_outbox_seen(box, header->round))
+        refuse_number(mesh, link);
+}
+
+/* ---- breaking ---------------------------------------------------------- */
+
+bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
+                      const char *text)
+{
+    sti_peer *p = &mesh->peers[node];
+    if (!mesh->settled || mesh->mender_stops || mesh->window_ns == 0 ||
+        (why != STRADS_EIO && !p->replaced))
+        return false;
+    p->link = 0;
+    p->broken_ns = sti_steady_now();
+    p->probed_ns = 0;
+    (void)snprintf(p->why, sizeof p->why, "%s", text);
+    pthread_cond_signal(&mesh->mend);
+    return true;
+}
+
+void sti_mender_forget(sti_mesh *mesh, sti_link link)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        if (mesh->peers[k].trying == link)
+            mesh->peers[k].trying = 0;
+        if (mesh->peers[k].next == link)
+            mesh->peers[k].next = 0;
+    }
+}
+
+/* ---- the side that was dialled ----------------------------------------- */
+
+/* The link is the node's already; says what has come, and goes on. */
+static void take_back(sti_mesh *mesh, uint32_t node, sti_link link,
+                      uint64_t seen)
+{
+    sti_outbox *box = &mesh->outbox[node];
+    if (sti_net_bind(mesh->net, link, node) != STRADS_OK)
+        return; /* its loss is told, too */
+    if (seen == STI_SEEN_NEW) {
+        sti_outbox_restart(box);
+        seen = 0;
+    }
+    pthread_mutex_lock(&mesh->lock);
+    const sti_outgoing first =
+        seen_frame(mesh, node, mesh->peers[node].received);
+    pthread_mutex_unlock(&mesh->lock);
+    if (!sti_outbox_go_on(box, link, seen, &first))
+        refuse_number(mesh, link);
+}
+
+/* With the lock held, while it has no link. */
+static void adopt(sti_peer *p, sti_link link, uint64_t seen)
+{
+    is_mended(p, link);
+    if (seen != STI_SEEN_NEW)
+        return;
+    p->received = 0;
+    p->restarted = true;
+    p->dialled = false;
+}
+
+void sti_mender_take_next(sti_mesh *mesh, uint32_t node)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    const sti_link next = p->next;
+    const uint64_t seen = p->next_seen;
+    p->next = 0;
+    if (next)
+        adopt(p, next, seen);
+    pthread_mutex_unlock(&mesh->lock);
+    if (next)
+        take_back(mesh, node, next, seen);
+}
+
+/* A node of this run that may dial here: who this node dials may not, unless
+ * it was started again. */
+static bool belongs(sti_mesh *mesh, const sti_hello *hello)
+{
+    const sti_hello mine = sti_mesh_hello(mesh);
+    const uint32_t node = hello->wanted_node;
+    if (!mesh->run_id || hello->run != mesh->run_id || node >= mesh->nodes ||
+        node == mesh->node || sti_hello_check(&mine, hello))
+        return false;
+    pthread_mutex_lock(&mesh->lock);
+    const sti_peer *p = &mesh->peers[node];
+    bool may =
+        !p->gone && (hello->seen >= STI_SEEN_NEW ? p->comes_back : !p->dialled);
+    pthread_mutex_unlock(&mesh->lock);
+    return may;
+}
+
+/* Where it listens now, as seen from here. */
+static void note_url(sti_mesh *mesh, sti_link link, const sti_hello *hello)
+{
+    char url[STI_URL_MAX + 1];
+    if (sti_net_seen_url(mesh->net, link, hello->url, url) != STRADS_OK)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    (void)snprintf(mesh->peers[hello->wanted_node].url, sizeof url, "%s", url);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
+{
+    sti_hello hello;
+    if (sti_hello_decode(frame->payload, frame->header.size, &hello) ||
+        !belongs(mesh, &hello))
+        return false;
+    const uint32_t node = hello.wanted_node;
+    if (hello.seen == STI_SEEN_ASKS) {
+        if (!mesh->options || sti_mesh_say_welcome(mesh, node, link))
+            sti_net_drop(mesh->net, link, "there is nothing to be told");
+        return true;
+    }
+    if (hello.seen == STI_SEEN_NEW)
+        note_url(mesh, link, &hello);
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    const sti_link old = p->link;
+    if (old) {
+        p->next = link;
+        p->next_seen = hello.seen;
+        p->replaced = true;
+    } else {
+        adopt(p, link, hello.seen);
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    if (old)
+        sti_net_drop(mesh->net, old, "its node has dialled again");
+    else
+        take_back(mesh, node, link, hello.seen);
+    return true;
+}
+
+/* ---- the mender's thread ----------------------------------------------- */
+
+static strads_err say_hello(sti_mesh *mesh, uint32_t node, sti_link link,
+                            uint64_t seen)
+{
+    sti_hello hello = sti_mesh_hello(mesh);
+    hello.wanted_node = mesh->node;
+    hello.run = mesh->run_id;
+    hello.seen = seen;
+    sti_writer w = {0};
+    sti_hello_encode(&hello, &w);
+    const sti_header header = {.kind = STI_KIND_HELLO,
+                               .from = mesh->node,
+                               .to = node};
+    strads_err err = sti_net_bind(mesh->net, link, node);
+    if (!err)
+        err = sti_mesh_send_payload(mesh, link, header, &w, 0);
+    sti_writer_free(&w);
+    return err;
+}
+
+static void dial(sti_mesh *mesh, uint32_t node, const char *url)
+{
+    sti_link link;
+    if (sti_net_dial(mesh->net, url, STI_SECOND, &link) != STRADS_OK)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    const bool due = !p->link && !p->gone;
+    const uint64_t seen = p->anew ? STI_SEEN_NEW : p->received;
+    if (due)
+        p->trying = link;
+    pthread_mutex_unlock(&mesh->lock);
+    if (due && say_hello(mesh, node, link, seen) == STRADS_OK)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    sti_mender_forget(mesh, link);
+    pthread_mutex_unlock(&mesh->lock);
+    sti_net_drop(mesh->net, link, "it is not needed any more");
+}
+
+static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
+{
+    char text[1024];
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    const bool due = p->broken_ns && !p->gone;
+    p->broken_ns = 0;
+    if (ended)
+        (void)snprintf(text, sizeof text, "%s", p->why);
+    else
+        (void)snprintf(text, sizeof text, "%s; it did not come back for %.3g s",
+                       p->why, 1e-9 * (double)mesh->window_ns);
+    if (due)
+        sti_mesh_lose(mesh, node, STRADS_EPEER, text);
+    pthread_mutex_unlock(&mesh->lock);
+    if (due)
+        sti_outbox_close(&mesh->outbox[node]);
+}
+
+/* What is to be done for a node whose link is broken. */
+static void look_after(sti_mesh *mesh, uint32_t node)
+{
+    char url[STI_URL_MAX + 1];
+    const uint64_t now = sti_steady_now();
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    const bool broken = p->broken_ns && !p->gone;
+    const bool late = now - p->broken_ns >= mesh->window_ns;
+    const bool dials = p->dialled && !p->trying;
+    const bool looks = dials || (!p->comes_back && !p->dialled &&
+                                 now - p->probed_ns >= PROBE_NS);
+    const bool comes_back = p->comes_back;
+    if (broken && looks)
+        p->probed_ns = now;
+    (void)snprintf(url, sizeof url, "%s", p->url);
+    pthread_mutex_unlock(&mesh->lock);
+    if (!broken)
+        return;
+    if (late) {
+        give_up(mesh, node, false);
+        return;
+    }
+    strads_err err = looks ? sti_net_probe(url) : STRADS_OK;
+    if (err == STRADS_EPEER && !comes_back)
+        give_up(mesh, node, true);
+    else if (!err && dials)
+        dial(mesh, node, url);
+}
+
+/* With the lock held. */
+static bool anything_broken(const sti_mesh *mesh)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++)
+        if (mesh->peers[k].broken_ns && !mesh->peers[k].gone)
+            return true;
+    return false;
+}
+
+static void *mend(void *arg)
+{
+    sti_mesh *mesh = arg;
+    pthread_mutex_lock(&mesh->lock);
+    while (!mesh->mender_stops) {
+        if (!anything_broken(mesh)) {
+            pthread_cond_wait(&mesh->mend, &mesh->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&mesh->lock);
+        for (uint32_t k = 0; k < mesh->nodes; k++)
+            look_after(mesh, k);
+        const uint64_t until = sti_steady_in(LOOK_NS);
+        pthread_mutex_lock(&mesh->lock);
+        if (!mesh->mender_stops)
+            (void)sti_steady_wait(&mesh->mend, &mesh->lock, until);
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    return NULL;
+}
+
+strads_err sti_mender_start(sti_mesh *mesh)
+{
+    int rv = pthread_create(&mesh->mender, NULL, mend, mesh);
+    mesh->has_mender = rv == 0;
+    return rv == 0 ? STRADS_OK
+                   : strads_fail(STRADS_EIO, "no thread for the links: %s",
+                                 strerror(rv));
+}
+
+void sti_mender_stop(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    mesh->mender_stops = true;
+    pthread_cond_signal(&mesh->mend);
+    pthread_mutex_unlock(&mesh->lock);
+    if (mesh->has_mender)
+        pthread_join(mesh->mender, NULL);
+    mesh->has_mender = false;
+}

@@ -1,0 +1,229 @@
+/* engine/net/mesh_state.h - what the files of the mesh share.
+ *
+ * One lock guards the queue of arrivals, the table of peers and the
+ * attachment. Until the nodes are together the transport's threads only put
+ * into the queue, and whoever waits (gather, join) takes from it on the
+ * caller's thread, which alone changes the table. Once `settled` is set the
+ * table stays as it is: who comes is refused, who goes has failed the run, and
+ * messages go to the attached node.
+ *
+ * Who may go. A node whose roles have ended well says DONE to all, behind all
+ * else that it has sent: whoever has read it needs nothing more of that node,
+ * and does not mind how it goes. The others may be far from that: each judges
+ * by its own link alone, so that no two links race. A goodbye without DONE is a
+ * loss that no new link heals.
+ *
+ * What breaks. A settled node's link that breaks without a goodbye is made anew
+ * by whoever made it, for window_ns (mesh_mend.c); meanwhile what is sent stays
+ * in that node's outbox, so nobody above notices. */
+#ifndef STI_MESH_STATE_H
+#define STI_MESH_STATE_H
+
+#include <pthread.h>
+
+#include "engine/net/mesh.h"
+#include "engine/net/outbox.h"
+
+enum {
+    STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
+    STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1, /* "my roles have ended" */
+    STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2, /* "I have that many" */
+    STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
+};
+
+/* The largest payloads; DISPATCH, PARTIAL and HOP have the transport's. */
+enum {
+    STI_SENTENCE_LIMIT = 4096,  /* REJECT, FAIL */
+    STI_NOTE_LIMIT = 128,       /* LOOP, ACK and what is as small */
+    STI_WELCOME_LIMIT = 4 << 20 /* the URLs of STI_NODES_MAX, and options */
+};
+
+/* Transfers to one node that are told apart on a trace. */
+enum { STI_LANES_MAX = 32 };
+
+#define STI_SECOND UINT64_C(1000000000)
+
+/* What came while the nodes are not yet together, and READY. */
+typedef struct sti_arrival {
+    struct sti_arrival *next;
+    sti_link link;
+    sti_frame *frame; /* NULL: the link was lost */
+    strads_err why;
+    char text[512];
+} sti_arrival;
+
+/* A place that nobody has taken, or that was left again, is all zero. */
+typedef struct sti_peer {
+    sti_link link; /* once settled: 0 while it is broken, or gone */
+    char url[STI_URL_MAX + 1];
+    uint32_t workers;
+    bool has_met; /* dialled while the nodes come together, it has answered */
+    bool said_ready; /* its READY has come */
+    bool said_done;  /* its DONE has come: it may go */
+    bool gone;       /* for good */
+
+    /* Frames of its that were received, but for SEEN, over all links; and what
+     * came since it was told so. */
+    uint64_t received;
+    uint32_t untold;
+    uint64_t untold_bytes;
+    uint32_t tellings; /* SEENs so far */
+
+    /* Mending, see mesh_mend.c. */
+    bool dialled;       /* by this node, which dials it again */
+    bool comes_back;    /* killed, it may be started again */
+    bool anew;          /* this node was started again, and it must know */
+    bool restarted;     /* it was started again, and is not ready yet */
+    sti_link trying;    /* dialled, HELLO is said, no answer yet */
+    bool replaced;      /* its link is dropped for another */
+    sti_link next;      /* it has dialled again before the loss showed .. */
+    uint64_t next_seen; /* .. and has so many frames of this node's */
+    uint64_t broken_ns; /* since when; 0: it is not */
+    uint64_t probed_ns; /* when it was last looked for */
+    char why[512];      /* how it broke */
+
+    uint32_t busy;  /* a bit for each lane with a transfer under way */
+    uint32_t lanes; /* lanes that have a track .. */
+    uint32_t lane_track[STI_LANES_MAX]; /* .. of the attachment's trace */
+} sti_peer;
+
+struct sti_mesh {
+    sti_net *net;
+    const volatile bool *stop;
+    bool joins;         /* one of the others: without node 0 there is no run */
+    uint64_t run_id;    /* its number; 0: not known yet */
+    uint64_t window_ns; /* how long a broken link may stay so */
+    bool takes_shards;  /* node 0: nodes without workers may join */
+    sti_outbox *outbox; /* [nodes], own entry unused */
+    sti_berth berth;    /* for rows that a worker here waits for */
+    char *options;      /* node 0: what its WELCOMEs say .. */
+    uint64_t seed;      /* .. to who is started again */
+    sti_data_mark mark; /* node 0: what READY must agree with */
+    bool said_done;     /* to all, by the thread that closes */
+    pthread_t mender;   /* mesh_mend.c */
+    bool has_mender;
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t mend;  /* a link has broken, or the mender is to stop */
+    bool mender_stops;
+    pthread_cond_t arrived;
+    pthread_cond_t delivered; /* `delivering` became 0 */
+    uint32_t node, nodes;
+    sti_peer *peers; /* [nodes], own entry unused */
+    sti_arrival *first, **last;
+    bool settled; /* who takes part is known for good */
+    bool closing; /* node 0 has sent CLOSE: others may be through */
+    bool loops;   /* a data-parallel program was attached, or is to be again */
+    bool asks;    /* a run with several schedulers was */
+    bool leaving;
+    strads_err failure; /* of another node, the first that was heard of */
+    char failure_text[1024];
+    const sti_run *run;
+    sti_mesh_host host; /* while `attached` */
+    bool attached;
+    sti_trace *trace;
+    uint32_t delivering; /* messages on their way to the host */
+};
+
+/* ---- mesh.c ---- */
+
+/* The number of the node at the other end; STI_NODE_NONE. */
+uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link);
+
+/* This node's number, and room for so many peers. */
+strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
+
+/* What this node says of itself, but for data and workers. */
+sti_hello sti_mesh_hello(const sti_mesh *mesh);
+
+/* Sends over the outbox of a node; the payload is taken over, on errors too. */
+strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
+                        sti_writer *payload, uint64_t wait_ns);
+
+/* Settles the mesh if nothing is left to look at: from now on its outboxes use
+ * the links that the table has. */
+bool sti_mesh_settle(sti_mesh *mesh);
+
+/* ---- mesh_arrival.c ---- */
+
+/* The transport's callbacks. */
+void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
+void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
+uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
+sti_berthing sti_mesh_berth(void *mesh, sti_link link, const sti_frame *frame,
+                            uint64_t n);
+
+/* With the lock held: node `node` is gone for good. It may have been free to
+ * go; otherwise the run has failed. */
+void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
+                   const char *text);
+
+/* ---- mesh_await.c ---- */
+
+/* The user has stopped, or another node has failed. */
+bool sti_mesh_gives_up(void *mesh);
+
+/* Waits for an arrival as long as it takes; *out is NULL only on an error.
+ * STRADS_ECANCELED, or how another node has failed. */
+strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out);
+void sti_mesh_free_arrival(sti_arrival *arrival);
+/* Puts one behind all others: with the lock held; put back, without. */
+void sti_mesh_queue(sti_mesh *mesh, sti_arrival *arrival);
+void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
+
+/* With the lock held: another node has failed. The first one counts. */
+void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);
+
+/* How another node has failed, as this thread's error; STRADS_OK. */
+strads_err sti_mesh_failure(sti_mesh *mesh);
+
+/* The error that a REJECT carries, as this thread's. */
+strads_err sti_mesh_rejected(const sti_frame *frame);
+
+/* Answers a HELLO with this thread's error, which stays that; never waits. */
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
+
+/* Tells who says HELLO to a node that takes nobody (any more) why. */
+void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+
+/* ---- mesh_gather.c ---- */
+
+/* Is a READY right? If not, who has sent it is told. */
+strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
+                                const sti_frame *frame);
+
+/* Node 0: WELCOME to node k over a link. */
+strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link);
+
+/* ---- mesh_mend.c ---- */
+
+strads_err sti_mender_start(sti_mesh *mesh);
+void sti_mender_stop(sti_mesh *mesh);
+
+/* With the lock held: a link of the run is lost. False: that is final. */
+bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
+                      const char *text);
+/* Behind it, without the lock: the node may have dialled again already. */
+void sti_mender_take_next(sti_mesh *mesh, uint32_t node);
+
+/* With the lock held: another link is lost; perhaps it was to become one. */
+void sti_mender_forget(sti_mesh *mesh, sti_link link);
+
+/* A HELLO to a settled mesh. False: it is of nobody who belongs here. */
+bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+
+/* SEEN: a node has so many frames; on a new link it is the answer to HELLO,
+ * which says that the link is bound there. */
+void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header);
+
+/* Behind each frame of a node but SEEN: it is told now and then. */
+void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header);
+
+/* ---- mesh_send.c ---- */
+
+/* Sends a payload of the coming together, waiting for room up to `wait_ns`. */
+strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
+                                 sti_header header, const sti_writer *w,
+                                 uint64_t wait_ns);
+
+#endif

@@ -1,0 +1,91 @@
+/* engine/round/dispatch.h - what the coordinator sends to the workers: a phase,
+ * its blocks, and the news since the dispatch before. Immutable once made. */
+#ifndef STI_DISPATCH_H
+#define STI_DISPATCH_H
+
+#include "engine/base/object.h"
+#include "strads/program.h"
+
+/* Phases of the engine's own, beside the program's 0 .. n - 1. */
+#define STI_PHASE_OPEN UINT32_C(0xfffffffe)
+#define STI_PHASE_CLOSE UINT32_C(0xffffffff)
+
+/* Something that every partition is told once, in order: a commit's change
+ * (refresh), or a merged partial (receive). */
+typedef enum sti_news_kind {
+    STI_NEWS_CHANGE = 0,
+    STI_NEWS_RESULT = 1
+} sti_news_kind;
+
+typedef struct sti_news {
+    sti_object head;
+    sti_news_kind kind;
+    strads_change change; /* CHANGE */
+    uint32_t phase;       /* RESULT, and below */
+    strads_block block;
+    sti_buffer *partial;
+} sti_news;
+
+/* A change of n parameters, `width` numbers each; the arrays are the caller's
+ * to fill (through the pointers, before anybody else sees it). */
+strads_err sti_news_change(uint64_t version, uint32_t n, uint32_t width,
+                           sti_news **out);
+
+/* A merged partial of one block; copies the block, keeps the partial. */
+strads_err sti_news_result(uint32_t phase, const strads_block *block,
+                           sti_buffer *partial, sti_news **out);
+
+typedef struct sti_dispatch {
+    sti_object head;
+    uint64_t round; /* its number among all that is committed */
+    uint64_t seq;   /* its number among what workers are sent */
+    uint32_t phase;
+    uint32_t width;   /* numbers a parameter */
+    uint64_t known;   /* version of the last change that news have brought */
+    uint64_t follows; /* RING: 1 + the seq of the lap that each of its blocks
+                         comes home from before it starts; 0: none */
+    bool versions;    /* RING: objects are kept in the store when home */
+    uint64_t settled; /* what dispatches below this seq added is in totals */
+    uint32_t n_blocks;
+    strads_block *blocks;
+    bool has_against; /* PROBE */
+    strads_block against;
+    uint32_t n_in_flight;
+    strads_block *in_flight;
+    double *totals; /* [n_totals] the shared totals, as committed */
+    uint32_t n_totals;
+    double *values;     /* all blocks' values one after the other, or NULL */
+    size_t *value_at;   /* [n_blocks + 1] places in `values` */
+    size_t *partial_at; /* [n_blocks + 1] byte offsets in a partial */
+    uint32_t n_news;
+    sti_news **news; /* a reference of each */
+    void *memory;    /* what blocks and their parameters lie in */
+} sti_dispatch;
+
+/* What a dispatch is made from; everything is copied, news are kept. */
+typedef struct sti_dispatch_parts {
+    uint64_t round, seq;
+    uint32_t phase;
+    uint32_t width;
+    uint64_t known, follows, settled;
+    bool versions;
+    uint32_t n_blocks;
+    const strads_block *blocks;
+    const strads_block *against; /* or NULL */
+    uint32_t n_in_flight;
+    const strads_block *in_flight;
+    uint32_t n_news;
+    sti_news *const *news;
+    size_t n_values; /* room for so many numbers in `values` */
+    uint32_t n_totals;
+} sti_dispatch_parts;
+
+/* STRADS_ENOMEM. value_at and partial_at are zero: sti_job_prepare fills. */
+strads_err sti_dispatch_new(const sti_dispatch_parts *parts,
+                            sti_dispatch **out);
+
+/* Blocks copied into one allocation, to be freed with free(*memory). */
+strads_err sti_blocks_copy(uint32_t n, const strads_block *blocks,
+                           strads_block **out);
+
+#endif

@@ -1,0 +1,447 @@
+/* Each kind has a put and a get that mirror each other. What a peer sent is
+ * checked against the run's sizes before anything is indexed by it. */
+#include "engine/round/message_codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/round/block_codec.h"
+#include "engine/round/choice_codec.h"
+#include "engine/wire/loop_message.h"
+#include "engine/round/ring_route.h"
+#include "engine/store/store_codec.h"
+
+/* ---- news -------------------------------------------------------------- */
+
+static void put_news(sti_writer *w, const sti_news *news, uint32_t width)
+{
+    sti_write_u32(w, news->kind);
+    if (news->kind == STI_NEWS_CHANGE) {
+        sti_write_u64(w, news->change.version);
+        sti_write_u32s(w, news->change.param, news->change.n);
+        sti_write_f64s(w, news->change.change,
+                       (uint64_t)news->change.n * width);
+    } else {
+        sti_write_u32(w, news->phase);
+        sti_put_block(w, &news->block);
+        sti_write_bytes(w, news->partial->bytes, news->partial->size);
+    }
+}
+
+static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint64_t version = sti_read_u64(r);
+    uint64_t n, numbers;
+    const uint32_t *param = sti_read_u32s(r, &n);
+    const double *change = sti_read_f64s(r, &numbers);
+    if (r->err)
+        return r->err;
+    if (n > UINT32_MAX || numbers != n * run->shape.width)
+        return sti_refuse("a change of another size than its parameters");
+    for (uint64_t k = 0; k < n; k++)
+        if (param[k] >= run->shape.parameters)
+            return sti_refuse("a change of a parameter that is not there");
+    strads_err err =
+        sti_news_change(version, (uint32_t)n, run->shape.width, out);
+    if (err)
+        return err;
+    memcpy((void *)(uintptr_t)(*out)->change.param, param, sizeof *param * n);
+    memcpy((void *)(uintptr_t)(*out)->change.change, change,
+           sizeof *change * numbers);
+    return STRADS_OK;
+}
+
+static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint32_t phase = sti_read_u32(r);
+    strads_block block;
+    strads_err err = sti_get_block(run, r, &block);
+    if (err)
+        return err;
+    uint64_t size;
+    const void *bytes = sti_read_bytes(r, &size);
+    if (r->err)
+        return r->err;
+    if (phase >= run->n_phases)
+        return sti_refuse("a result of a phase that is not there");
+    sti_buffer *partial;
+    err = sti_buffer_new(size, &partial);
+    if (err)
+        return err;
+    memcpy(partial->bytes, bytes, size);
+    err = sti_news_result(phase, &block, partial, out);
+    sti_object_drop(partial);
+    return err;
+}
+
+static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
+{
+    uint32_t kind = sti_read_u32(r);
+    if (r->err)
+        return r->err;
+    if (kind == STI_NEWS_CHANGE)
+        return get_change(run, r, out);
+    if (kind == STI_NEWS_RESULT)
+        return get_result(run, r, out);
+    return sti_refuse("news of an unknown kind");
+}
+
+/* ---- DISPATCH ---------------------------------------------------------- */
+
+static void put_dispatch(sti_writer *w, const sti_dispatch *d)
+{
+    sti_write_u64(w, d->round);
+    sti_write_u32(w, d->phase);
+    sti_write_u32(w, d->width);
+    sti_write_u64(w, d->known);
+    sti_write_u64(w, d->follows);
+    sti_write_u64(w, d->settled);
+    sti_write_u32(w, d->versions);
+    sti_write_f64s(w, d->totals, d->n_totals);
+    sti_put_blocks(w, d->n_blocks, d->blocks);
+    sti_put_blocks(w, d->has_against, &d->against);
+    sti_put_blocks(w, d->n_in_flight, d->in_flight);
+    sti_write_f64s(w, d->values, d->values ? d->value_at[d->n_blocks] : 0);
+    uint64_t *at = sti_write_array(w, d->n_blocks + 1, sizeof *at);
+    for (uint32_t k = 0; at && k <= d->n_blocks; k++)
+        at[k] = d->partial_at[k];
+    sti_write_u32(w, d->n_news);
+    for (uint32_t k = 0; k < d->n_news; k++)
+        put_news(w, d->news[k], d->width);
+}
+
+/* The lists of a dispatch while it is read. */
+typedef struct draft {
+    sti_dispatch_parts parts;
+    strads_block *blocks, *against, *in_flight;
+    uint32_t n_against;
+    const double *totals, *values;
+    uint64_t n_totals, n_numbers;
+    const uint64_t *partial_at;
+    sti_news **news;
+} draft;
+
+static void free_draft(draft *t)
+{
+    for (uint32_t k = 0; k < t->parts.n_news; k++)
+        sti_object_drop(t->news[k]);
+    free(t->news);
+    free(t->blocks);
+    free(t->against);
+    free(t->in_flight);
+}
+
+static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
+{
+    uint32_t n = sti_read_u32(r);
+    if (r->err)
+        return r->err;
+    if (n > (r->size - r->at) / sizeof(uint32_t))
+        return sti_refuse("more news than it holds");
+    t->news = malloc(sizeof(sti_news *) * (n + 1));
+    if (!t->news)
+        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's news");
+    strads_err err = STRADS_OK;
+    while (t->parts.n_news < n && !err) {
+        err = get_news(run, r, &t->news[t->parts.n_news]);
+        t->parts.n_news += !err;
+    }
+    return err;
+}
+
+/* What this node itself would set aside for a block's partial. */
+static uint64_t room_due(const sti_run *run, const sti_dispatch_parts *p,
+                         uint32_t k)
+{
+    if (p->phase >= run->n_phases)
+        return 0;
+    size_t bytes =
+        sti_phase_partial_bytes(run, p->phase, &p->blocks[k], p->against);
+    return (bytes + 7) & ~(uint64_t)7;
+}
+
+/* Partials are as large as this node would make them; values are there for all
+ * or none. */
+static strads_err check_places(const sti_run *run, const draft *t,
+                               uint64_t n_places)
+{
+    const sti_dispatch_parts *p = &t->parts;
+    if (n_places != (uint64_t)p->n_blocks + 1 || t->partial_at[0] != 0)
+        return sti_refuse("partials of another number than blocks");
+    uint64_t numbers = 0;
+    for (uint32_t k = 0; k < p->n_blocks; k++) {
+        uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
+        if (size != room_due(run, p, k))
+            return sti_refuse("partials of other sizes than its phase has");
+        numbers += (uint64_t)p->blocks[k].n * run->shape.width;
+    }
+    bool values = sti_phase_takes_values(run, p->phase) && !p->follows;
+    if (t->n_numbers != (values ? numbers : 0))
+        return sti_refuse("values of another number than parameters");
+    return STRADS_OK;
+}
+
+/* A RING's blocks are where the plan has them; a lap follows one before it. */
+static strads_err check_ring(const sti_run *run, draft *t)
+{
+    const sti_dispatch_parts *p = &t->parts;
+    bool ring =
+        p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
+    if (p->follows > p->seq || p->settled > p->seq ||
+        p->seq - p->settled > run->depth || (p->follows && !ring))
+        return sti_refuse("a lap that follows none");
+    if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
+        return sti_refuse("totals of another number than the program's");
+    return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
+               ? sti_refuse("a block that the plan has not")
+               : STRADS_OK;
+}
+
+static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
+{
+    t->parts.round = sti_read_u64(r);
+    t->parts.phase = sti_read_u32(r);
+    uint32_t width = sti_read_u32(r);
+    t->parts.known = sti_read_u64(r);
+    t->parts.follows = sti_read_u64(r);
+    t->parts.settled = sti_read_u64(r);
+    t->parts.versions = sti_read_u32(r) != 0;
+    t->totals = sti_read_f64s(r, &t->n_totals);
+    if (!r->err && width != run->shape.width)
+        return sti_refuse("parameters of another width");
+    bool internal = t->parts.phase >= STI_PHASE_OPEN;
+    if (!r->err && t->parts.phase >= run->n_phases && !internal)
+        return sti_refuse("a phase that is not there");
+    strads_err err = sti_get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
+    t->parts.blocks = t->blocks;
+    if (!err)
+        err = sti_get_blocks(run, r, &t->n_against, &t->against);
+    if (!err)
+        err = sti_get_blocks(run, r, &t->parts.n_in_flight, &t->in_flight);
+    if (err)
+        return err;
+    uint64_t n_places;
+    t->parts.against = t->n_against ? t->against : NULL;
+    t->parts.in_flight = t->in_flight;
+    t->values = sti_read_f64s(r, &t->n_numbers);
+    t->partial_at = sti_read_u64s(r, &n_places);
+    err = r->err ? r->err : check_places(run, t, n_places);
+    if (!err)
+        err = check_ring(run, t);
+    if (!err)
+        err = read_news(run, r, t);
+    t->parts.news = t->news;
+    return err ? err : sti_reader_end(r, "a DISPATCH");
+}
+
+static strads_err make_dispatch(const sti_run *run, const draft *t,
+                                sti_dispatch **out)
+{
+    strads_err err = sti_dispatch_new(&t->parts, out);
+    if (err)
+        return err;
+    sti_dispatch *d = *out;
+    if (t->n_numbers)
+        memcpy(d->values, t->values, sizeof(double) * t->n_numbers);
+    if (t->n_totals)
+        memcpy(d->totals, t->totals, sizeof(double) * t->n_totals);
+    bool values = sti_phase_takes_values(run, d->phase);
+    for (uint32_t k = 0; k < d->n_blocks; k++) {
+        size_t numbers = values ? (size_t)d->blocks[k].n * run->shape.width : 0;
+        d->value_at[k + 1] = d->value_at[k] + numbers;
+        d->partial_at[k + 1] = t->partial_at[k + 1];
+    }
+    return STRADS_OK;
+}
+
+static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
+{
+    draft t = {.parts.seq = msg->round, .parts.width = run->shape.width};
+    sti_dispatch *dispatch = NULL;
+    strads_err err = read_draft(run, r, &t);
+    t.parts.n_values = t.n_numbers;
+    t.parts.n_totals = (uint32_t)t.n_totals;
+    if (!err)
+        err = make_dispatch(run, &t, &dispatch);
+    free_draft(&t);
+    if (!err)
+        msg->object = &dispatch->head;
+    return err;
+}
+
+/* ---- PARTIAL, HOP, FAIL ------------------------------------------------ */
+
+static void put_partial(sti_writer *w, const sti_buffer *partial)
+{
+    sti_write_u32(w, partial != NULL);
+    if (partial)
+        sti_write_bytes(w, partial->bytes, partial->size);
+}
+
+static strads_err get_partial(sti_reader *r, sti_object *backing, sti_msg *msg)
+{
+    if (!sti_read_u32(r))
+        return sti_reader_end(r, "a PARTIAL");
+    uint64_t size;
+    const void *bytes = sti_read_bytes(r, &size);
+    strads_err err = sti_reader_end(r, "a PARTIAL");
+    if (err)
+        return err;
+    sti_buffer *partial;
+    err = sti_buffer_over(backing, (void *)(uintptr_t)bytes, size, &partial);
+    if (!err)
+        msg->object = &partial->head;
+    return err;
+}
+
+static void put_hop(sti_writer *w, const sti_hop *hop)
+{
+    sti_write_u32(w, hop->index);
+    sti_write_u32(w, hop->step);
+    sti_write_bytes(w, hop->partial->bytes, hop->partial->size);
+    sti_write_f64s(w, hop->values, hop->n_values);
+    put_partial(w, hop->packed);
+}
+
+static strads_err fill_hop(sti_hop *hop, const void *partial,
+                           const double *values, const void *packed,
+                           uint64_t n_packed)
+{
+    memcpy(hop->partial->bytes, partial, hop->partial->size);
+    memcpy(hop->values, values, sizeof *values * hop->n_values);
+    if (!packed)
+        return STRADS_OK;
+    strads_err err = sti_buffer_new(n_packed, &hop->packed);
+    if (!err)
+        memcpy(hop->packed->bytes, packed, n_packed);
+    return err;
+}
+
+static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
+{
+    uint32_t index = sti_read_u32(r);
+    uint32_t step = sti_read_u32(r);
+    uint64_t n_partial, n_values, n_packed = 0;
+    const void *partial = sti_read_bytes(r, &n_partial);
+    const double *values = sti_read_f64s(r, &n_values);
+    const void *packed = sti_read_u32(r) ? sti_read_bytes(r, &n_packed) : NULL;
+    strads_err err = sti_reader_end(r, "a HOP");
+    if (err)
+        return err;
+    if (step > run->partitions || (packed && !run->program->payload))
+        return sti_refuse("a ring block that has come too far");
+    sti_hop *hop;
+    err = sti_hop_new(index, n_values, n_partial, &hop);
+    if (err)
+        return err;
+    hop->step = step;
+    err = fill_hop(hop, partial, values, packed, n_packed);
+    if (err)
+        sti_object_drop(hop);
+    else
+        msg->object = &hop->head;
+    return err;
+}
+
+static void put_failure(sti_writer *w, const sti_failure *failure)
+{
+    sti_write_u32(w, failure ? failure->err : STRADS_ENOMEM);
+    sti_write_string(w, failure ? failure->text : "out of memory");
+}
+
+static strads_err get_failure(sti_reader *r, sti_msg *msg)
+{
+    uint32_t code = sti_read_u32(r);
+    const char *text = sti_read_string(r);
+    strads_err err = sti_reader_end(r, "a FAIL");
+    if (err)
+        return err;
+    if (code == STRADS_OK || code > STRADS_ESTATE)
+        code = STRADS_EPEER;
+    msg->object = sti_failure_object((strads_err)code, text);
+    return STRADS_OK;
+}
+
+/* ---- both ways --------------------------------------------------------- */
+
+static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
+{
+    switch (msg->kind) {
+    case STI_MSG_DISPATCH:
+        put_dispatch(w, (const sti_dispatch *)msg->object);
+        return w->err;
+    case STI_MSG_PARTIAL:
+    case STI_MSG_PIECE:
+        put_partial(w, (const sti_buffer *)msg->object);
+        return w->err;
+    case STI_MSG_HOP:
+        put_hop(w, (const sti_hop *)msg->object);
+        return w->err;
+    case STI_MSG_FAIL:
+        put_failure(w, (const sti_failure *)msg->object);
+        return w->err;
+    case STI_MSG_PUSH:
+    case STI_MSG_ACK:
+    case STI_MSG_ASK_ROWS:
+    case STI_MSG_ROWS:
+    case STI_MSG_ATTACH:
+    case STI_MSG_ATTACHED:
+    case STI_MSG_SETTLED:
+        sti_store_encode(msg, w, rest);
+        return w->err;
+    case STI_MSG_LOOP:
+        sti_loop_encode(msg, w);
+        return w->err;
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
+        sti_choice_encode(msg, w);
+        return w->err;
+    }
+    return strads_fail(STRADS_ESTATE, "a message of unknown kind %d",
+                       (int)msg->kind);
+}
+
+strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
+{
+    return encode(msg, w, NULL);
+}
+
+strads_err sti_msg_encode_parts(const sti_msg *msg, sti_writer *w,
+                                sti_part *rest)
+{
+    *rest = (sti_part){0};
+    return encode(msg, w, rest);
+}
+
+strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
+                          sti_object *backing, sti_msg *msg)
+{
+    sti_reader r;
+    sti_reader_init(&r, bytes, size);
+    msg->object = NULL;
+    switch (msg->kind) {
+    case STI_MSG_DISPATCH:
+        return get_dispatch(run, &r, msg);
+    case STI_MSG_PARTIAL:
+    case STI_MSG_PIECE:
+        return get_partial(&r, backing, msg);
+    case STI_MSG_HOP:
+        return get_hop(run, &r, msg);
+    case STI_MSG_FAIL:
+        return get_failure(&r, msg);
+    case STI_MSG_PUSH:
+    case STI_MSG_ACK:
+    case STI_MSG_ASK_ROWS:
+    case STI_MSG_ROWS:
+    case STI_MSG_ATTACH:
+    case STI_MSG_ATTACHED:
+    case STI_MSG_SETTLED:
+        return sti_store_decode(&r, backing, msg);
+    case STI_MSG_LOOP:
+        return sti_loop_decode(&r, msg);
+    case STI_MSG_ASK:
+    case STI_MSG_CHOICE:
+        return sti_choice_decode(run, &r, msg);
+    }
+    return sti_refuse("a kind that is not there");
+}

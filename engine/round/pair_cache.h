@@ -1,0 +1,61 @@
+/* engine/round/pair_cache.h - merged probe values of pairs of parameters.
+ *
+ * A scheduler asks it how strongly parameters depend on each other, the
+ * commit takes a block's Gram entries from it. Probed parameters get slots in
+ * the order of their first probe; values lie in tiles of slots x slots that
+ * are made when first written. Used by one thread at a time. */
+#ifndef STI_PAIR_CACHE_H
+#define STI_PAIR_CACHE_H
+
+#include <stdbool.h>
+
+#include "strads/program.h"
+
+typedef struct sti_pairs sti_pairs;
+
+/* What the caches of one kind hold together. */
+#define STI_PAIRS_BYTES ((size_t)1 << 30)
+
+/* For parameters 0 .. parameters - 1; about `limit` bytes are kept.
+ * STRADS_ENOMEM. */
+strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out);
+void sti_pairs_free(sti_pairs *pairs);
+
+/* Stores value[a->n x b->n], pair by pair, both ways. STRADS_ENOMEM. */
+strads_err sti_pairs_put(sti_pairs *pairs, const strads_block *a,
+                         const strads_block *b, const double *value);
+
+/* The value of a pair; NaN when it was not probed. O(1). */
+double sti_pairs_get(const sti_pairs *pairs, uint32_t i, uint32_t j);
+
+/* |v_ij| / sqrt(v_ii v_jj), at most 1, 0 when a diagonal is 0; NaN when one of
+ * the three is not known. O(1). */
+double sti_pairs_dependency(const sti_pairs *pairs, uint32_t i, uint32_t j);
+
+/* Whether all pairs between two blocks are known; remembered by their ids. */
+bool sti_pairs_known(sti_pairs *pairs, const strads_block *a,
+                     const strads_block *b);
+
+/* The strongest dependency between two blocks whose pairs are all known;
+ * computed once and kept under their ids. */
+double sti_pairs_strongest(sti_pairs *pairs, const strads_block *a,
+                           const strads_block *b);
+
+/* All pairs in a block as [n x n], gathered once and kept under the block's
+ * id; NULL when some are not known, or no memory is left. */
+const double *sti_pairs_square(sti_pairs *pairs, const strads_block *block);
+
+/* Forgets everything when more than the limit is held. Only while no block is
+ * in flight: nobody may rely on what was known. */
+void sti_pairs_trim(sti_pairs *pairs);
+
+/* Forgets everything: what was probed is no longer true. */
+void sti_pairs_forget(sti_pairs *pairs);
+
+/* How often everything was forgotten. */
+uint64_t sti_pairs_epoch(const sti_pairs *pairs);
+
+/* Pairs stored so far, each time that they were. */
+uint64_t sti_pairs_count(const sti_pairs *pairs);
+
+#endif

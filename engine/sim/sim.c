@@ -1,0 +1,465 @@
+/* The simulation. It owns the queue, the roles, their cores and the wire; who
+ * is busy with which job is known to the core alone.
+ *
+ * A core starts a job when it is idle, otherwise keeps it waiting, first come
+ * first served. Its DONE event makes it idle; the role's step comes first, then
+ * the next job starts, as on a node's thread. Time never goes back: whatever is
+ * pushed comes at `now` or later. */
+#include "engine/sim/sim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "engine/base/stop_flag.h"
+#include "engine/round/coordinator.h"
+#include "engine/round/scheduler.h"
+#include "engine/store/shard.h"
+#include "engine/round/worker.h"
+#include "engine/exec/job_names.h"
+#include "engine/exec/job_queue.h"
+#include "engine/sim/sim_queue.h"
+#include "engine/sim/sim_wire.h"
+
+typedef struct core {
+    sti_job *running;
+    sti_job_queue waiting;
+    uint32_t track;
+    uint64_t busy_ns;
+} core;
+
+struct sti_sim {
+    sti_sim_options options;
+    sti_run *run;
+    sti_sim_queue queue;
+    sti_sim_cost cost;
+    sti_sim_wire *wire;
+    sti_job_names *names;
+    sti_coordinator *coordinator;
+    sti_scheduler **schedulers; /* [run->schedulers] */
+    sti_shard *shard;
+    sti_worker **workers; /* [run->workers] */
+    core *cores;          /* [n_cores]: the workers', and the others' */
+    uint32_t n_cores;
+    sti_effects effects;
+    XXH3_state_t *digest;
+    uint64_t now, events, busy_ns, callback_ns;
+    uint64_t dispatched; /* the newest round that was sent */
+    bool told_cancel, ended;
+};
+
+/* ---- making ------------------------------------------------------------ */
+
+static core *core_of(const sti_sim *sim, sti_address role)
+{
+    core *others = sim->cores + sim->run->workers;
+    if (role >= STI_WORKER_0)
+        return &sim->cores[role - STI_WORKER_0];
+    if (role >= STI_SCHEDULER_0)
+        return &others[2 + role - STI_SCHEDULER_0];
+    return role == STI_COORDINATOR ? &others[0] : &others[1];
+}
+
+static strads_err make_roles(sti_sim *sim)
+{
+    sti_run *run = sim->run;
+    sim->workers = calloc(run->workers, sizeof(sti_worker *));
+    sim->n_cores = run->workers + run->schedulers + 2;
+    sim->cores = calloc(sim->n_cores, sizeof *sim->cores);
+    sim->schedulers = calloc(run->schedulers, sizeof(sti_scheduler *));
+    sim->digest = XXH3_createState();
+    if (!sim->workers || !sim->cores || !sim->schedulers || !sim->digest)
+        return strads_fail(STRADS_ENOMEM, "no memory for %u simulated nodes",
+                           run->workers);
+    (void)XXH3_64bits_reset(sim->digest);
+    strads_err err = sti_coordinator_new(run, &sim->coordinator);
+    for (uint32_t s = 0; s < run->schedulers && !err; s++)
+        err = sti_scheduler_new(run, s, &sim->schedulers[s]);
+    if (!err)
+        err = sti_shard_of_run(&run->kept, &sim->shard);
+    for (uint32_t w = 0; w < run->workers && !err; w++)
+        err = sti_worker_new(run, w, &sim->workers[w]);
+    return err;
+}
+
+static void make_tracks(sti_sim *sim)
+{
+    sti_trace *trace = sim->options.trace;
+    uint32_t own = sim->run->workers;
+    core_of(sim, STI_COORDINATOR)->track =
+        sti_trace_track(trace, own, "coordinator");
+    for (uint32_t s = 0; s < sim->run->schedulers; s++) {
+        sti_address role = STI_SCHEDULER_0 + s;
+        char name[32];
+        (void)snprintf(name, sizeof name,
+                       sim->run->schedulers > 1 ? "scheduler %u" : "scheduler",
+                       s);
+        core_of(sim, role)->track =
+            sti_trace_track(trace, sti_sim_node_of(sim->run, role), name);
+    }
+    core_of(sim, STI_SHARD_0)->track = sti_trace_track(trace, own, "shard");
+    for (uint32_t w = 0; w < sim->run->workers; w++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "worker %u", w);
+        sim->cores[w].track = sti_trace_track(trace, w, name);
+    }
+}
+
+strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out)
+{
+    sti_sim *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return strads_fail(STRADS_ENOMEM, "no memory for a simulation");
+    sim->options = *options;
+    sim->run = options->run;
+    sti_sim_cost_init(&sim->cost, sim->run, options->costs);
+    strads_err err = sti_job_names_new(sim->run, &sim->names);
+    if (!err)
+        err = make_roles(sim);
+    if (!err)
+        err =
+            sti_sim_wire_new(sim->run, &sim->cost, options->trace, &sim->wire);
+    if (err) {
+        sti_sim_free(sim);
+        return err;
+    }
+    make_tracks(sim);
+    *out = sim;
+    return STRADS_OK;
+}
+
+static void free_queue(sti_sim *sim)
+{
+    sti_sim_item item;
+    while (sti_sim_queue_pop(&sim->queue, &item)) {
+        if (item.what != STI_SIM_ROLE)
+            sti_sim_wire_lose(sim->wire, item.parcel);
+        else if (item.event.kind == STI_EVENT_MESSAGE)
+            sti_object_drop(item.event.msg.object);
+    }
+    sti_sim_queue_free(&sim->queue);
+}
+
+void sti_sim_free(sti_sim *sim)
+{
+    if (!sim)
+        return;
+    free_queue(sim);
+    sti_effects_free(&sim->effects);
+    for (uint32_t w = 0; sim->workers && w < sim->run->workers; w++)
+        sti_worker_free(sim->workers[w]);
+    for (uint32_t k = 0; sim->cores && k < sim->n_cores; k++)
+        sti_job_queue_free(&sim->cores[k].waiting);
+    free(sim->workers);
+    free(sim->cores);
+    sti_coordinator_free(sim->coordinator);
+    for (uint32_t s = 0; sim->schedulers && s < sim->run->schedulers; s++)
+        sti_scheduler_free(sim->schedulers[s]);
+    free(sim->schedulers);
+    sti_shard_free(sim->shard);
+    sti_sim_wire_free(sim->wire);
+    sti_sim_cost_free(&sim->cost);
+    sti_job_names_free(sim->names);
+    (void)XXH3_freeState(sim->digest);
+    free(sim);
+}
+
+/* ---- jobs -------------------------------------------------------------- */
+
+static strads_err push_role(sti_sim *sim, uint64_t time, sti_address to,
+                            sti_event event)
+{
+    const sti_sim_item item = {.time = time, .to = to, .event = event};
+    return sti_sim_queue_push(&sim->queue, &item);
+}
+
+/* Carries a job out now; its end comes when its time is over. */
+static strads_err start_job(sti_sim *sim, core *on, sti_job *job)
+{
+    strads_err err = sti_sim_cost_job(&sim->cost, job, &job->elapsed_ns);
+    if (err)
+        return err;
+    on->running = job;
+    if (sim->options.meter)
+        sti_sim_meter_run(sim->options.meter, &sim->cost, sim->run, job);
+    else
+        sti_job_run(sim->run, job);
+    uint64_t end = sti_sim_after(sim->now, job->elapsed_ns);
+    on->busy_ns += job->elapsed_ns;
+    sim->busy_ns += job->elapsed_ns;
+    if (sti_job_is_callback(job))
+        sim->callback_ns += job->elapsed_ns;
+    sti_trace_span(sim->options.trace, on->track, sti_job_name(sim->names, job),
+                   sim->now, end, job->round);
+    return push_role(sim, end, job->role,
+                     (sti_event){.kind = STI_EVENT_DONE, .job = job});
+}
+
+static strads_err start_next(sti_sim *sim, core *on)
+{
+    if (on->running || on->waiting.n == 0)
+        return STRADS_OK;
+    return start_job(sim, on, sti_job_queue_take(&on->waiting, 0));
+}
+
+/* ---- messages ---------------------------------------------------------- */
+
+static strads_err send_away(sti_sim *sim, const sti_msg *msg)
+{
+    const sti_sim_options *o = &sim->options;
+    if (o->loses && o->loses(o->arg, msg))
+        return STRADS_OK;
+    sti_parcel *parcel;
+    uint64_t reaches;
+    strads_err err =
+        sti_sim_wire_send(sim->wire, msg, sim->now, &parcel, &reaches);
+    if (err)
+        return err;
+    const sti_sim_item item = {.time = reaches,
+                               .what = STI_SIM_REACHES,
+                               .parcel = parcel};
+    err = sti_sim_queue_push(&sim->queue, &item);
+    if (err)
+        sti_sim_wire_lose(sim->wire, parcel);
+    return err;
+}
+
+/* Takes over the message's reference. */
+static strads_err send(sti_sim *sim, const sti_msg *msg)
+{
+    const sti_run *run = sim->run;
+    const bool down =
+        msg->kind == STI_MSG_DISPATCH || msg->kind == STI_MSG_PIECE;
+    if (down && msg->round > sim->dispatched)
+        sim->dispatched = msg->round;
+    strads_err err;
+    if (sti_sim_node_of(run, msg->from) != sti_sim_node_of(run, msg->to)) {
+        err = send_away(sim, msg);
+        sti_object_drop(msg->object);
+        return err;
+    }
+    err = push_role(sim, sim->now, msg->to, (sti_event){.msg = *msg});
+    if (err)
+        sti_object_drop(msg->object);
+    return err;
+}
+
+static strads_err reach(sti_sim *sim, sti_parcel *parcel)
+{
+    const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, parcel,
+                                                          sim->now),
+                               .what = STI_SIM_RECEIVED,
+                               .parcel = parcel};
+    strads_err err = sti_sim_queue_push(&sim->queue, &item);
+    if (err)
+        sti_sim_wire_lose(sim->wire, parcel);
+    return err;
+}
+
+/* ---- roles ------------------------------------------------------------- */
+
+static strads_err apply_one(sti_sim *sim, sti_address role,
+                            const sti_effect *effect)
+{
+    switch (effect->kind) {
+    case STI_EFFECT_SEND:
+        return send(sim, &effect->msg);
+    case STI_EFFECT_COMPUTE:
+        return sti_job_queue_put(&core_of(sim, role)->waiting, effect->job);
+    case STI_EFFECT_REPORT:
+        if (sim->options.report) {
+            strads_progress progress;
+            sti_sim_progress(sim, &progress);
+            sim->options.report(sim->options.arg, &progress);
+        }
+        return STRADS_OK;
+    case STI_EFFECT_END:
+        sim->ended = sim->ended || role == STI_COORDINATOR;
+        return effect->err;
+    case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+    case STI_EFFECT_WAKE:
+        break;
+    }
+    return STRADS_OK;
+}
+
+/* Carries out what a role asked for, then lets its core go on. After an error
+ * messages that are not yet sent are dropped. */
+static strads_err apply(sti_sim *sim, sti_address role)
+{
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; k < sim->effects.n; k++) {
+        const sti_effect *effect = &sim->effects.at[k];
+        if (!err)
+            err = apply_one(sim, role, effect);
+        else if (effect->kind == STI_EFFECT_SEND)
+            sti_object_drop(effect->msg.object);
+    }
+    sim->effects.n = 0;
+    if (!err && sim->effects.lost)
+        err = strads_fail(STRADS_ENOMEM, "no memory for a role's effects");
+    return err ? err : start_next(sim, core_of(sim, role));
+}
+
+static void note(sti_sim *sim, sti_address to, const sti_event *event)
+{
+    uint64_t words[4] = {sim->now, (uint64_t)to << 32 | event->kind};
+    if (event->kind == STI_EVENT_MESSAGE) {
+        words[2] = event->msg.round;
+        words[3] = (uint64_t)event->msg.partition << 32 |
+                   (uint64_t)event->msg.slice << 16 | event->msg.kind;
+    } else if (event->kind == STI_EVENT_DONE) {
+        const sti_job *job = event->job;
+        words[2] = job->round;
+        words[3] = job->call;
+        if (to >= STI_WORKER_0)
+            words[3] |= (uint64_t)((const sti_worker_job *)job)->partition
+                        << 32;
+    }
+    (void)XXH3_64bits_update(sim->digest, words, sizeof words);
+    sim->events++;
+}
+
+static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
+{
+    event->now = sim->now;
+    note(sim, to, event);
+    if (event->kind == STI_EVENT_DONE)
+        core_of(sim, to)->running = NULL;
+    if (to == STI_COORDINATOR)
+        sti_coordinator_step(sim->coordinator, event, 1, &sim->effects);
+    else if (to >= STI_WORKER_0)
+        sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
+                        &sim->effects);
+    else if (to >= STI_SCHEDULER_0)
+        sti_scheduler_step(sim->schedulers[to - STI_SCHEDULER_0], event, 1,
+                           &sim->effects);
+    else
+        sti_shard_step(sim->shard, event, 1, &sim->effects);
+    return apply(sim, to);
+}
+
+/* A message is there whole: its role steps at once. */
+static strads_err receive(sti_sim *sim, sti_parcel *parcel)
+{
+    sti_event event = {.kind = STI_EVENT_MESSAGE};
+    strads_err err =
+        sti_sim_wire_receive(sim->wire, parcel, sim->now, &event.msg);
+    return err ? err : step(sim, event.msg.to, &event);
+}
+
+/* ---- the run ----------------------------------------------------------- */
+
+static strads_err look_at_stop(sti_sim *sim)
+{
+    if (sim->told_cancel || !sti_stop_is_asked(sim->options.stop))
+        return STRADS_OK;
+    sim->told_cancel = true;
+    return push_role(sim, sim->now, STI_COORDINATOR,
+                     (sti_event){.kind = STI_EVENT_CANCEL});
+}
+
+/* Nothing is left to come, and the coordinator has not said END. */
+static strads_err stuck(const sti_sim *sim)
+{
+    const strads_progress *progress =
+        sti_coordinator_progress(sim->coordinator);
+    return strads_fail(
+        STRADS_ESTATE,
+        "the run is stuck after %.9g virtual seconds and %llu messages: round "
+        "%llu was dispatched last, %llu rounds are committed, and nothing is "
+        "under way any more; a message was lost, or a role waits for one that "
+        "nobody sends",
+        1e-9 * (double)sim->now,
+        (unsigned long long)sti_sim_wire_traffic(sim->wire, 0).messages,
+        (unsigned long long)sim->dispatched,
+        (unsigned long long)progress->round);
+}
+
+static strads_err take(sti_sim *sim, sti_sim_item *item)
+{
+    sim->now = item->time;
+    switch (item->what) {
+    case STI_SIM_ROLE:
+        return step(sim, item->to, &item->event);
+    case STI_SIM_REACHES:
+        return reach(sim, item->parcel);
+    case STI_SIM_RECEIVED:
+        return receive(sim, item->parcel);
+    }
+    return STRADS_OK;
+}
+
+strads_err sti_sim_run(sti_sim *sim)
+{
+    strads_err err = push_role(sim, 0, STI_COORDINATOR,
+                               (sti_event){.kind = STI_EVENT_START});
+    while (!err && !sim->ended) {
+        sti_sim_item item;
+        err = look_at_stop(sim);
+        if (!err && !sti_sim_queue_pop(&sim->queue, &item))
+            err = stuck(sim);
+        if (!err)
+            err = take(sim, &item);
+        if (!err && sim->now > STI_SIM_TIME_MAX)
+            err = strads_fail(STRADS_ELIMIT,
+                              "virtual time ran past 146 years: lower the "
+                              "simulation's costs");
+    }
+    return err;
+}
+
+/* ---- what came of it --------------------------------------------------- */
+
+void sti_sim_progress(const sti_sim *sim, strads_progress *out)
+{
+    *out = *sti_coordinator_progress(sim->coordinator);
+    out->seconds = 1e-9 * (double)sim->now;
+    out->cpu_seconds = 1e-9 * (double)sim->busy_ns;
+    out->callback_seconds = 1e-9 * (double)sim->callback_ns;
+    out->bytes_sent = out->bytes_received =
+        sti_sim_wire_traffic(sim->wire, 0).bytes;
+}
+
+strads_end sti_sim_end(const sti_sim *sim)
+{
+    return sti_coordinator_end(sim->coordinator);
+}
+
+static double busy(const sti_sim *sim, sti_address role)
+{
+    return 1e-9 * (double)core_of(sim, role)->busy_ns;
+}
+
+/* Whole ones and pieces. */
+static strads_sim_traffic dispatches(const sti_sim *sim)
+{
+    strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH);
+    const strads_sim_traffic pieces =
+        sti_sim_wire_traffic(sim->wire, STI_MSG_PIECE);
+    all.messages += pieces.messages;
+    all.bytes += pieces.bytes;
+    return all;
+}
+
+void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
+{
+    strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, 0);
+    *out = (strads_sim_outcome){
+        .makespan = 1e-9 * (double)sim->now,
+        .events = sim->events,
+        .messages = all.messages,
+        .bytes = all.bytes,
+        .digest = XXH3_64bits_digest(sim->digest),
+        .dispatches = dispatches(sim),
+        .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
+        .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_HOP),
+        .workers = sim->run->workers,
+        .coordinator_busy = busy(sim, STI_COORDINATOR),
+        .schedulers = sim->run->schedulers,
+    };
+    for (uint32_t w = 0; w < sim->run->workers; w++)
+        out->workers_busy += busy(sim, STI_WORKER_0 + w);
+    for (uint32_t s = 0; s < sim->run->schedulers; s++)
+        out->schedulers_busy += busy(sim, STI_SCHEDULER_0 + s);
+}

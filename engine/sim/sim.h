@@ -1,0 +1,47 @@
+/* engine/sim/sim.h - a whole run, all its nodes, on one thread in
+ * virtual time.
+ *
+ * Events come from one queue, ordered by virtual time; callbacks really run,
+ * at the moment when their job starts, and seem to take what sim_cost.h says.
+ * Worker w is alone on node w; coordinator, scheduler and shard are on a node
+ * of their own, number `workers`. Every role has a core of its own, on which
+ * its jobs run one after the other. Messages on one node arrive at once, in
+ * order; between nodes they go through sim_wire.h. The same seed and options
+ * give the same run, event for event. */
+#ifndef STI_SIM_H
+#define STI_SIM_H
+
+#include "engine/base/trace.h"
+#include "engine/round/run_context.h"
+#include "engine/sim/sim_meter.h"
+
+typedef struct sti_sim sti_sim;
+
+typedef struct sti_sim_options {
+    sti_run *run; /* with one worker on each node: node_of[w] = w */
+    const strads_sim_options *costs;
+    sti_trace *trace;          /* or NULL */
+    sti_sim_meter *meter;      /* not NULL: jobs take the time that they take */
+    const volatile bool *stop; /* or NULL: looked at before each event */
+    void (*report)(void *arg, const strads_progress *progress);
+    /* Whether a message between nodes gets lost; NULL: none does. */
+    bool (*loses)(void *arg, const sti_msg *msg);
+    void *arg;
+} sti_sim_options;
+
+/* STRADS_ENOMEM. What `options` points to outlives the simulation. */
+strads_err sti_sim_new(const sti_sim_options *options, sti_sim **out);
+void sti_sim_free(sti_sim *sim);
+
+/* Runs until the run is over or fails; returns its error. STRADS_ESTATE when
+ * nothing is left to come before its end; STRADS_ELIMIT when virtual time
+ * overflows. */
+strads_err sti_sim_run(sti_sim *sim);
+
+/* Progress in virtual time: `seconds` since the start, `cpu_seconds` that all
+ * cores were busy, `callback_seconds` of it in callbacks. */
+void sti_sim_progress(const sti_sim *sim, strads_progress *out);
+strads_end sti_sim_end(const sti_sim *sim);
+void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out);
+
+#endif

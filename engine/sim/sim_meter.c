@@ -1,0 +1,123 @@
+/* The one place of the simulation that knows a clock. Prices are lines through
+ * what was seen, ns over entries, by least squares; where all jobs were of one
+ * size, or the line is none that a price could be, through the origin. */
+#include "engine/sim/sim_meter.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+uint64_t sti_sim_meter_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+strads_err sti_sim_meter_init(sti_sim_meter *meter, uint32_t n_phases)
+{
+    *meter = (sti_sim_meter){.n_phases = n_phases};
+    meter->update = calloc(n_phases + (size_t)1, sizeof *meter->update);
+    meter->aggregate = calloc(n_phases + (size_t)1, sizeof *meter->aggregate);
+    return meter->update && meter->aggregate
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "no memory to measure %u phases",
+                             n_phases);
+}
+
+void sti_sim_meter_free(sti_sim_meter *meter)
+{
+    free(meter->update);
+    free(meter->aggregate);
+    *meter = (sti_sim_meter){0};
+}
+
+static void add(sti_sim_sums *sums, double x, double y)
+{
+    if (!sums->any) {
+        sums->any = true;
+        sums->first_x = x;
+        sums->first_y = y;
+        return;
+    }
+    sums->n++;
+    sums->x += x;
+    sums->y += y;
+    sums->xx += x * x;
+    sums->xy += x * y;
+}
+
+static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
+                        const sti_worker_job *job, double ns)
+{
+    const sti_dispatch *d = job->dispatch;
+    double refresh = (double)meter->refresh_ns;
+    bool hop = job->job.call == STI_CALL_HOP;
+    bool ring = cost->run->phases[d->phase].to == STRADS_TO_RING;
+    if (d->n_news && !hop)
+        add(&meter->refresh, sti_sim_cost_news(cost, job), refresh);
+    if (ring == hop && !(hop && job->home))
+        add(&meter->update[d->phase], sti_sim_cost_entries(cost, job),
+            ns - refresh);
+}
+
+void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
+                       sti_run *run, sti_job *job)
+{
+    double merged = job->call == STI_CALL_MERGE
+                        ? (double)((sti_worker_job *)job)->from->size
+                        : 0;
+    meter->refresh_ns = 0;
+    uint64_t begun = sti_sim_meter_now();
+    sti_job_run(run, job);
+    job->elapsed_ns = sti_sim_meter_now() - begun;
+    double ns = (double)job->elapsed_ns;
+    bool known = job->phase < meter->n_phases;
+    if (job->call == STI_CALL_MERGE)
+        add(&meter->merge, merged, ns);
+    else if (job->call == STI_CALL_CHOOSE)
+        add(&meter->choose, 0, ns);
+    else if (job->call == STI_CALL_AGGREGATE && known)
+        add(&meter->aggregate[job->phase], 0, ns);
+    else if ((job->call == STI_CALL_WORK || job->call == STI_CALL_HOP) && known)
+        note_worker(meter, cost, (const sti_worker_job *)job, ns);
+}
+
+/* ---- prices ------------------------------------------------------------ */
+
+/* y = *fixed + *each x, in seconds; each NULL: a mean. */
+static void fit(const sti_sim_sums *s, double *fixed, double *each)
+{
+    double n = s->n > 0 ? s->n : 1, x = s->n > 0 ? s->x : s->first_x,
+           y = s->n > 0 ? s->y : s->first_y;
+    double spread = s->xx - s->x * s->x / n;
+    *fixed = 1e-9 * y / n;
+    if (!each)
+        return;
+    double slope =
+        spread > 1e-6 * s->xx ? (s->xy - s->x * s->y / n) / spread : -1;
+    double rest = y / n - slope * x / n;
+    *each = 0;
+    if (slope > 0 && rest >= 0) {
+        *each = 1e-9 * slope;
+        *fixed = 1e-9 * rest;
+    } else if (x > 0) {
+        *each = 1e-9 * y / x;
+        *fixed = 0;
+    }
+}
+
+void sti_sim_meter_prices(const sti_sim_meter *meter, strads_sim_options *sim,
+                          strads_sim_phase *phases, uint32_t n_phases)
+{
+    double call;
+    for (uint32_t k = 0; k < n_phases && k < meter->n_phases; k++) {
+        fit(&meter->update[k], &phases[k].update_cost, &phases[k].entry_cost);
+        fit(&meter->aggregate[k], &phases[k].aggregate_cost, NULL);
+    }
+    fit(&meter->choose, &sim->choose_cost, NULL);
+    fit(&meter->refresh, &sim->refresh_cost, &sim->refresh_entry_cost);
+    fit(&meter->merge, &call, &sim->merge_cost);
+    sim->phases = phases;
+    sim->n_phases = n_phases;
+    sim->update_cost = sim->entry_cost = sim->aggregate_cost = 0;
+}

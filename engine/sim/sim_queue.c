@@ -1,0 +1,94 @@
+/* A binary heap of keys. Times and sequence numbers order all items, so what
+ * comes out depends on what was put in alone. The first n places of the heap
+ * are in use, and the last room - n of `idle`. */
+#include "engine/sim/sim_queue.h"
+
+#include <stdlib.h>
+
+static bool before(const sti_sim_key *a, const sti_sim_key *b)
+{
+    return a->time != b->time ? a->time < b->time : a->sequence < b->sequence;
+}
+
+static strads_err grow(sti_sim_queue *queue)
+{
+    size_t room = queue->room ? 2 * (size_t)queue->room : 64;
+    sti_sim_key *heap = NULL;
+    sti_sim_item *at = NULL;
+    uint32_t *idle = NULL;
+    if (room <= UINT32_MAX)
+        heap = realloc(queue->heap, sizeof *heap * room);
+    if (heap) {
+        queue->heap = heap;
+        at = realloc(queue->at, sizeof *at * room);
+    }
+    if (at) {
+        queue->at = at;
+        idle = realloc(queue->idle, sizeof *idle * room);
+    }
+    if (!idle)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for a simulation's %zu events", room);
+    queue->idle = idle;
+    for (uint32_t k = queue->room; k < room; k++)
+        idle[k] = k;
+    queue->room = (uint32_t)room;
+    return STRADS_OK;
+}
+
+strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item)
+{
+    strads_err err = queue->n == queue->room ? grow(queue) : STRADS_OK;
+    if (err)
+        return err;
+    uint32_t k = queue->n++;
+    const sti_sim_key fresh = {.time = item->time,
+                               .sequence = queue->pushed++,
+                               .place = queue->idle[k]};
+    queue->at[fresh.place] = *item;
+    while (k > 0 && before(&fresh, &queue->heap[(k - 1) / 2])) {
+        queue->heap[k] = queue->heap[(k - 1) / 2];
+        k = (k - 1) / 2;
+    }
+    queue->heap[k] = fresh;
+    return STRADS_OK;
+}
+
+/* Puts the last key where it belongs, now that the first is gone. */
+static void sift_down(sti_sim_queue *queue)
+{
+    const sti_sim_key last = queue->heap[queue->n];
+    uint32_t k = 0;
+    for (uint32_t child = 1; child < queue->n; child = 2 * k + 1) {
+        if (child + 1 < queue->n &&
+            before(&queue->heap[child + 1], &queue->heap[child]))
+            child++;
+        if (!before(&queue->heap[child], &last))
+            break;
+        queue->heap[k] = queue->heap[child];
+        k = child;
+    }
+    queue->heap[k] = last;
+}
+
+bool sti_sim_queue_pop(sti_sim_queue *queue, sti_sim_item *out)
+{
+    if (queue->n == 0)
+        return false;
+    uint32_t place = queue->heap[0].place;
+    *out = queue->at[place];
+    queue->idle[--queue->n] = place;
+    if (queue->n > 0) {
+        sift_down(queue);
+        __builtin_prefetch(&queue->at[queue->heap[0].place]);
+    }
+    return true;
+}
+
+void sti_sim_queue_free(sti_sim_queue *queue)
+{
+    free(queue->heap);
+    free(queue->at);
+    free(queue->idle);
+    *queue = (sti_sim_queue){0};
+}

@@ -1,0 +1,53 @@
+/* engine/sim/sim_queue.h - what is still to come in a simulated run: a
+ * binary heap by virtual time, and by order of entry among equals. */
+#ifndef STI_SIM_QUEUE_H
+#define STI_SIM_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/base/role.h"
+
+typedef enum sti_sim_what {
+    STI_SIM_ROLE = 0,     /* an event for a role */
+    STI_SIM_REACHES = 1,  /* a parcel's first byte reaches its node's port */
+    STI_SIM_RECEIVED = 2, /* the port has taken it in */
+} sti_sim_what;
+
+struct sti_parcel;
+
+typedef struct sti_sim_item {
+    uint64_t time; /* virtual, ns since the start */
+    sti_sim_what what;
+    sti_address to;            /* ROLE */
+    uint64_t life;             /* ROLE: which of its node's it is for */
+    sti_event event;           /* ROLE; `now` is set when it is its turn */
+    struct sti_parcel *parcel; /* REACHES, RECEIVED */
+} sti_sim_item;
+
+/* What the heap moves about: an item's key, and where it lies. */
+typedef struct sti_sim_key {
+    uint64_t time;
+    uint64_t sequence; /* 0, 1, 2, ... in the order of entry */
+    uint32_t place;
+} sti_sim_key;
+
+/* Zero-initialised it is empty and ready. */
+typedef struct sti_sim_queue {
+    sti_sim_key *heap;
+    sti_sim_item *at;
+    uint32_t *idle; /* places of `at` that hold nothing */
+    uint32_t n, room;
+    uint64_t pushed;
+} sti_sim_queue;
+
+/* STRADS_ENOMEM: the item stays the caller's. */
+strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item);
+
+/* Takes out the earliest; false when there is none. */
+bool sti_sim_queue_pop(sti_sim_queue *queue, sti_sim_item *out);
+
+/* Frees the queue alone: pop first what the items hold. */
+void sti_sim_queue_free(sti_sim_queue *queue);
+
+#endif

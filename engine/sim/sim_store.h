@@ -1,0 +1,156 @@
+/* engine/sim/sim_store.h - a store spread over simulated nodes, in
+ * virtual time, where everything goes wrong that may go wrong.
+ *
+ * Shard s is alone on node s; client c is on node shards + c with its
+ * workers. A worker is a thread that holds the baton (sim_baton.h): it runs a
+ * body as a program's worker does, and its calls return when they are through,
+ * in virtual time. All else is events of one queue, and messages are frames of
+ * a network that loses, doubles, damages and delays (sim_store_net.h). Links
+ * are cut, connections broken, nodes slowed and paused, shards killed and
+ * restarted, as the setup plans it. The same setup gives the same run, event
+ * for event. */
+#ifndef STI_SIM_STORE_H
+#define STI_SIM_STORE_H
+
+#include <stdio.h>
+
+#include "engine/store/store_client.h"
+#include "engine/sim/sim_store_net.h"
+#include "engine/store/kept_rows.h"
+
+typedef struct sti_sim_store sti_sim_store;
+typedef struct sti_sim_worker sti_sim_worker;
+
+typedef enum sti_sim_fault_kind {
+    STI_SIM_KILL = 0,  /* `node` is down for `lasts`. A client loses what its
+                          workers had not pushed, and what was on its way; then
+                          its workers run their bodies once more */
+    STI_SIM_PAUSE = 1, /* `node` does nothing */
+    STI_SIM_SLOW = 2,  /* `node` takes `factor` times as long */
+    STI_SIM_CUT = 3,   /* nothing comes through between `node` and `other` */
+    STI_SIM_ISLE = 4,  /* the same, between `node` and all others */
+    STI_SIM_BREAK = 5, /* as CUT, and what is on its way is lost; then `node`,
+                          a client's, attaches to shard `other` again */
+    STI_SIM_FULL_DISK = 6, /* shard `node` cannot write much more, */
+    STI_SIM_BAD_DISK = 7,  /* or sync: it fails, and restarts when the disk is
+                              mended */
+    STI_SIM_FAULTS, /* so many are survived; and, which ends the run unless
+                       nobody had been told of what is lost: */
+    STI_SIM_LYING_DISK = STI_SIM_FAULTS /* as KILL, of shard `node`, and the
+                          end of its log is gone, synced or not */
+} sti_sim_fault_kind;
+
+typedef struct sti_sim_fault {
+    sti_sim_fault_kind kind;
+    uint32_t node, other, factor;
+    uint64_t at, lasts; /* ns */
+} sti_sim_fault;
+
+enum { STI_SIM_WORKERS_MAX = 64 }; /* of a client */
+
+typedef struct sti_sim_store_setup {
+    uint64_t seed;
+    uint32_t shards, clients, workers_each;
+    const strads_table_spec *tables;
+    uint32_t n_tables;
+    uint64_t cache_bytes, max_bytes, resend_ns; /* as in store_client.h */
+    uint64_t piece_bytes, window_bytes;         /* pieces: in shard.h, too */
+    /* As in pending_rows.h, where 0 is what it has by itself, and shard.h. */
+    uint64_t lend_bytes;
+    uint32_t max_pushes;
+    uint64_t log_room; /* as in journal.h: small, for many checkpoints */
+    uint64_t job_ns;   /* a shard's job takes that, up to twice that */
+    sti_sim_weather weather;
+    const sti_sim_fault *faults;
+    uint32_t n_faults;
+    uint64_t calm_at; /* from then on the network loses nothing */
+    /* The run is stuck when it has not ended by then. */
+    uint64_t limit_ns, limit_events;
+
+    /* A worker's life; it leaves the store before it returns. When its client
+     * was killed it begins once more, at the clock at which it was: its first
+     * push ends that. */
+    void (*body)(void *arg, sti_sim_worker *worker);
+    /* NULL, or: a client is killed. */
+    void (*dies)(void *arg, uint32_t client);
+    /* NULL, or: a shard's disk has lost what was synced. */
+    void (*forgets)(void *arg, uint32_t shard);
+    /* NULL, or: what a role sends, as it does; it may be changed on its way. */
+    void (*sends)(void *arg, sti_msg *msg);
+    void *arg;
+
+    FILE *tell;         /* NULL, or where events are told, a line each, */
+    uint64_t tell_from; /* from this one on */
+} sti_sim_store_setup;
+
+typedef struct sti_sim_store_outcome {
+    uint64_t events, now, digest; /* XXH3-64 of all events in order */
+    uint64_t frames, bytes, lost, doubled, damaged;
+    uint64_t restarts, resent; /* resent: pushes, more than once */
+    uint64_t deaths;           /* of clients */
+    uint64_t early;            /* pushes, before their clock or flush */
+    uint64_t kept_reads;       /* answered by what a worker had kept */
+    uint64_t disk_failures;    /* that a shard found out */
+    uint64_t lies;             /* disks that lost what was synced, */
+    uint64_t forgotten; /* and how many clients had been told of what then was
+                           not there when the shard came up */
+} sti_sim_store_outcome;
+
+/* STRADS_ENOMEM, STRADS_EINVAL. What the setup points to outlives the
+ * simulation. */
+strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
+                             sti_sim_store **out);
+void sti_sim_store_free(sti_sim_store *sim);
+
+/* Runs until all workers have left, all pushes are acknowledged and all shards
+ * are up and know that all have left. Its error
+ * is a role's, or what sti_sim_store_stop was told; STRADS_ELIMIT: stuck. */
+strads_err sti_sim_store_run(sti_sim_store *sim);
+
+/* From a body or `sends`: ends the run with this error, and the sentence that
+ * was recorded last. The first one counts. */
+void sti_sim_store_stop(sti_sim_store *sim, strads_err err);
+
+void sti_sim_store_outcome_of(const sti_sim_store *sim,
+                              sti_sim_store_outcome *out);
+
+/* After a run that ended well: kills all shards and brings them up again. What
+ * they keep then is what was durable. */
+strads_err sti_sim_store_restart(sti_sim_store *sim);
+
+/* What a shard keeps, after a run that ended well. */
+const sti_kept *sti_sim_store_kept(const sti_sim_store *sim, uint32_t shard);
+
+/* A line of the tale, from a body. */
+void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- a worker's calls, from its body ------------------------------------
+ *
+ * Each returns STRADS_ECANCELED when the run has ended meanwhile: then the body
+ * returns at once. */
+
+uint32_t sti_sim_worker_number(const sti_sim_worker *worker);
+uint64_t sti_sim_worker_life(const sti_sim_worker *worker); /* 0, 1, ... */
+uint64_t sti_sim_worker_clock(const sti_sim_worker *worker);
+sti_sim_store *sti_sim_worker_store(const sti_sim_worker *worker);
+
+/* Of this life: for all calls but the two below. It must not be closed. */
+strads_session *sti_sim_worker_session(const sti_sim_worker *worker);
+
+/* What STRADS_STALENESS_ADAPTIVE is in the next read of a table. */
+uint32_t sti_sim_worker_staleness(const sti_sim_worker *worker, uint32_t table);
+
+/* As strads_session_read_row and _read_rows, or an exact read as
+ * sti_client_read_rows does it; worker, pending and now are filled in here. */
+strads_err sti_sim_worker_read(sti_sim_worker *worker,
+                               const sti_client_read *read, void *values,
+                               uint64_t *as_of);
+
+/* What closing its session does. */
+strads_err sti_sim_worker_leave(sti_sim_worker *worker);
+
+/* Time passes, more on a slow node. */
+strads_err sti_sim_worker_compute(sti_sim_worker *worker, uint64_t ns);
+
+#endif

@@ -1,0 +1,170 @@
+/* The cluster's beginning and end: it owns queue, network, roles, workers and
+ * the baton. Invariant: every body has ended when a run has, so that nobody
+ * holds what is freed. */
+#include <stdlib.h>
+
+#include "engine/sim/sim_store_state.h"
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a simulated store");
+}
+
+static strads_err open_workers(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    if (s->workers_each > STI_SIM_WORKERS_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "%u workers of a simulated client: at most %d",
+                           s->workers_each, STI_SIM_WORKERS_MAX);
+    size_t rows = 1;
+    for (uint32_t t = 0; t < s->n_tables; t++)
+        rows += s->tables[t].rows;
+    for (uint32_t v = 0; v < sim->n_workers; v++) {
+        sti_sim_worker *w = &sim->workers[v];
+        *w = (sti_sim_worker){.sim = sim,
+                              .number = v,
+                              .client = v / s->workers_each,
+                              .as_of_rows = calloc(rows, sizeof(uint64_t))};
+        if (!w->as_of_rows)
+            return no_memory();
+    }
+    return STRADS_OK;
+}
+
+static strads_err open_roles(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    for (uint32_t k = 0; k < s->shards && !sim->over; k++)
+        sti_sim_store_shard_up(sim, k);
+    for (uint32_t c = 0; c < s->clients && !sim->over; c++)
+        sti_sim_store_client_up(sim, c);
+    return sim->err;
+}
+
+static strads_err open_arrays(sti_sim_store *sim)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    size_t nodes = (size_t)s->shards + s->clients;
+    sim->n_workers = s->clients * s->workers_each;
+    sim->shards = calloc(s->shards, sizeof *sim->shards);
+    sim->clients = calloc(s->clients, sizeof(sti_client *));
+    sim->workers = calloc(sim->n_workers, sizeof *sim->workers);
+    sim->life = calloc(nodes, sizeof *sim->life);
+    sim->paused_until = calloc(nodes, sizeof *sim->paused_until);
+    sim->slow_until = calloc(nodes, sizeof *sim->slow_until);
+    sim->slowness = calloc(nodes, sizeof *sim->slowness);
+    sim->highest = calloc((size_t)s->clients * s->shards, sizeof *sim->highest);
+    sim->digest = XXH3_createState();
+    bool all = sim->shards && sim->clients && sim->workers && sim->life &&
+               sim->paused_until && sim->slow_until && sim->slowness &&
+               sim->highest && sim->digest;
+    if (!all)
+        return no_memory();
+    (void)XXH3_64bits_reset(sim->digest);
+    return sti_sim_net_open((uint32_t)nodes, s->seed, &s->weather, &sim->net);
+}
+
+strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
+                             sti_sim_store **out)
+{
+    sti_sim_store *sim = calloc(1, sizeof *sim);
+    if (!sim)
+        return no_memory();
+    sim->setup = *setup;
+    sim->random = sti_random_stream(setup->seed, STI_PURPOSE_ENGINE + 201, 0);
+    strads_err err = open_arrays(sim);
+    if (!err)
+        err = open_workers(sim);
+    if (!err)
+        err = open_roles(sim);
+    if (!err)
+        err =
+            sti_baton_new(sim->n_workers, sti_sim_worker_run, sim, &sim->baton);
+    if (err) {
+        sti_sim_store_free(sim);
+        return err;
+    }
+    *out = sim;
+    return STRADS_OK;
+}
+
+/* Those that wait learn that it is over, one after the other. */
+static void end_bodies(sti_sim_store *sim)
+{
+    for (uint32_t v = 0; v < sim->n_workers; v++)
+        if (!sim->workers[v].ended)
+            sti_baton_pass(sim->baton, sim->n_workers, v);
+}
+
+strads_err sti_sim_store_run(sti_sim_store *sim)
+{
+    sti_sim_store_plan(sim);
+    for (uint32_t v = 0; v < sim->n_workers; v++)
+        sti_sim_store_wake(sim, v, 0);
+    uint32_t next = sti_sim_store_next(sim);
+    if (next < sim->n_workers)
+        sti_baton_pass(sim->baton, sim->n_workers, next);
+    end_bodies(sim);
+    return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
+}
+
+void sti_sim_store_free(sti_sim_store *sim)
+{
+    if (!sim)
+        return;
+    sti_sim_item item;
+    sim->over = true;
+    if (sim->baton)
+        end_bodies(sim);
+    sti_baton_free(sim->baton);
+    while (sti_sim_queue_pop(&sim->queue, &item))
+        sti_sim_store_drop(&item);
+    sti_sim_queue_free(&sim->queue);
+    for (uint32_t v = 0; sim->workers && v < sim->n_workers; v++)
+        free(sim->workers[v].as_of_rows);
+    for (uint32_t c = 0; sim->clients && c < sim->setup.clients; c++)
+        sti_client_free(sim->clients[c]);
+    for (uint32_t s = 0; sim->shards && s < sim->setup.shards; s++)
+        sti_sim_shard_free(&sim->shards[s]);
+    sti_sim_net_close(&sim->net);
+    sti_effects_free(&sim->effects);
+    (void)XXH3_freeState(sim->digest);
+    free(sim->shards);
+    free(sim->clients);
+    free(sim->workers);
+    free(sim->life);
+    free(sim->paused_until);
+    free(sim->slow_until);
+    free(sim->slowness);
+    free(sim->highest);
+    free(sim);
+}
+
+void sti_sim_store_outcome_of(const sti_sim_store *sim,
+                              sti_sim_store_outcome *out)
+{
+    *out = sim->outcome;
+    out->now = sim->now;
+    out->frames = sim->net.frames;
+    out->bytes = sim->net.bytes;
+    out->lost = sim->net.lost;
+    out->doubled = sim->net.doubled;
+    out->damaged = sim->net.damaged;
+    out->digest = XXH3_64bits_digest(sim->digest);
+}
+
+strads_err sti_sim_store_restart(sti_sim_store *sim)
+{
+    sim->over = false;
+    for (uint32_t k = 0; k < sim->setup.shards; k++) {
+        sti_sim_shard_kill(&sim->shards[k], &sim->random);
+        sti_sim_store_shard_up(sim, k);
+    }
+    return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
+}
+
+const sti_kept *sti_sim_store_kept(const sti_sim_store *sim, uint32_t shard)
+{
+    return sim->shards[shard].kept;
+}

@@ -1,0 +1,119 @@
+/* A shard and its disk. Invariant: what the role has told anybody is on the
+ * disk and synced, unless the disk lies; what is not synced is lost at a kill,
+ * the last bytes first. */
+#include "engine/sim/sim_store_shard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static strads_err no_sync(sti_journal *journal)
+{
+    (void)journal;
+    return strads_fail(STRADS_EIO, "the disk fails");
+}
+
+static void stop_syncs(sti_sim_shard *shard)
+{
+    if (!shard->journal || shard->journal->ops == &shard->unsynced)
+        return;
+    shard->synced = shard->journal->ops;
+    shard->unsynced = *shard->synced;
+    shard->unsynced.sync = no_sync;
+    shard->journal->ops = &shard->unsynced;
+}
+
+static strads_err open_journal(sti_sim_shard *shard)
+{
+    const sti_journal_options options = {.shard = shard->setup.shard,
+                                         .log_room = shard->log_room};
+    char name[32];
+    (void)snprintf(name, sizeof name, "shard %u", shard->setup.shard);
+    strads_err err = STRADS_OK;
+    if (!shard->disk)
+        err = sti_memory_disk_new(&shard->disk);
+    if (!err)
+        err = sti_journal_open_memory(shard->disk, name, &options,
+                                      &shard->journal);
+    if (!err && shard->disk_fails)
+        stop_syncs(shard);
+    return err ? err : sti_kept_recover(shard->kept, shard->journal);
+}
+
+/* ---- up and down ------------------------------------------------------- */
+
+static void go_down(sti_sim_shard *shard)
+{
+    sti_shard_free(shard->role);
+    sti_kept_free(shard->kept);
+    sti_journal_close(shard->journal);
+    shard->role = NULL;
+    shard->kept = NULL;
+    shard->journal = NULL;
+    shard->job = NULL;
+}
+
+strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
+{
+    shard->setup = *setup;
+    shard->life++;
+    strads_err err = sti_kept_open(setup, &shard->kept);
+    if (!err)
+        err = open_journal(shard);
+    const sti_shard_setup role = {.kept = shard->kept,
+                                  .first_client = STI_CLIENT_0,
+                                  .journal = shard->journal,
+                                  .piece_bytes = shard->piece_bytes,
+                                  .lend_bytes = shard->lend_bytes,
+                                  .retell_ns = shard->retell_ns};
+    return err ? err : sti_shard_new(&role, &shard->role);
+}
+
+void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random)
+{
+    uint64_t how = sti_random_below(random, 3);
+    if (how == 0)
+        stop_syncs(shard);
+    if (shard->job && how < 2)
+        sti_job_run(NULL, shard->job);
+    go_down(shard);
+    uint64_t loose = sti_memory_disk_unsynced(shard->disk);
+    sti_memory_disk_lose(shard->disk, sti_random_below(random, loose + 1));
+}
+
+void sti_sim_shard_forget(sti_sim_shard *shard, sti_random *random)
+{
+    uint64_t log;
+    (void)sti_memory_disk_log(shard->disk, &log);
+    sti_memory_disk_forget(shard->disk, sti_random_below(random, log + 1));
+}
+
+/* ---- disks ------------------------------------------------------------- */
+
+void sti_sim_shard_fill_disk(sti_sim_shard *shard, uint64_t room)
+{
+    uint64_t log, checkpoint;
+    (void)sti_memory_disk_log(shard->disk, &log);
+    (void)sti_memory_disk_checkpoint(shard->disk, &checkpoint);
+    sti_memory_disk_limit(shard->disk, log + checkpoint + room);
+    shard->disk_ill = true;
+}
+
+void sti_sim_shard_break_disk(sti_sim_shard *shard)
+{
+    stop_syncs(shard);
+    shard->disk_fails = shard->disk_ill = true;
+}
+
+void sti_sim_shard_mend_disk(sti_sim_shard *shard)
+{
+    sti_memory_disk_limit(shard->disk, UINT64_MAX);
+    if (shard->journal && shard->disk_fails)
+        shard->journal->ops = shard->synced;
+    shard->disk_fails = shard->disk_ill = false;
+}
+
+void sti_sim_shard_free(sti_sim_shard *shard)
+{
+    go_down(shard);
+    sti_memory_disk_free(shard->disk);
+}

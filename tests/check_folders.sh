@@ -1,0 +1,16 @@
+#!/bin/sh
+# Each folder explains itself: it has a README.md.
+set -eu
+export LC_ALL=C
+cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
+
+missing=$(find . -mindepth 1 \
+    \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o \
+    -type f -print | sed 's|/[^/]*$||' | sort -u |
+    while read -r folder; do
+        [ -f "$folder/README.md" ] || echo "$folder: has no README.md"
+    done)
+[ -z "$missing" ] || {
+    printf '%s\n' "$missing"
+    exit 1
+}
