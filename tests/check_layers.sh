@@ -12,7 +12,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
     sort | xargs awk '
     BEGIN {
         # A layer may include itself and what stands before it.
-        split("base data wire store round exec net sim run", layer)
+        split("base data store round exec net sim run", layer)
         for (i in layer)
             rank["engine/" layer[i]] = i
     }

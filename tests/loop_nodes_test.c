@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/wire/loop_message.h"
+#include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
 #include "engine/net/mesh_state.h"
 #include "tests/loop_tally.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 static const double doubles[3] = {1.5, -0.0, 1e300};
 static const float floats[5] = {0.5f, 1, 2, 3, 4};

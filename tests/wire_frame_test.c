@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 enum { LIMIT = 1 << 20 };
 

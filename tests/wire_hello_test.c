@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/wire/frame.h"
-#include "engine/wire/hello.h"
+#include "engine/net/frame.h"
+#include "engine/net/hello.h"
 
 static sti_hello some_hello(void)
 {

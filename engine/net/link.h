@@ -30,8 +30,8 @@
 #include <stdint.h>
 
 #include "engine/net/berth.h"
-#include "engine/wire/frame.h"
-#include "engine/wire/hello.h"
+#include "engine/net/frame.h"
+#include "engine/net/hello.h"
 #include "strads/error.h"
 
 typedef struct sti_net sti_net;

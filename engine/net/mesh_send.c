@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "engine/round/dispatch.h"
-#include "engine/wire/loop_message.h"
+#include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
 #include "engine/store/store_message.h"
 

@@ -14,7 +14,7 @@
 #include "engine/base/trace.h"
 #include "engine/round/run_context.h"
 #include "engine/net/berth.h"
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 typedef struct sti_node_store sti_node_store;
 

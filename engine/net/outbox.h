@@ -17,7 +17,7 @@
 
 #include "engine/base/object.h"
 #include "engine/net/link.h"
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 enum { STI_OUTBOX_BYTES_MAX = 1 << 28 }; /* kept; a larger frame goes alone */
 

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 enum { STI_SHARED_RING_BYTES = 1 << 21 }; /* the largest payload, too */
 

@@ -4,7 +4,7 @@
 #define STI_BLOCK_CODEC_H
 
 #include "engine/round/run_context.h"
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 void sti_put_block(sti_writer *w, const strads_block *block);
 void sti_put_blocks(sti_writer *w, uint32_t n, const strads_block *blocks);

@@ -4,7 +4,7 @@
 #define STI_CHOICE_CODEC_H
 
 #include "engine/round/job.h"
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 void sti_choice_encode(const sti_msg *msg, sti_writer *w);
 

@@ -7,7 +7,7 @@
 
 #include "engine/round/block_codec.h"
 #include "engine/round/choice_codec.h"
-#include "engine/wire/loop_message.h"
+#include "engine/round/loop_message.h"
 #include "engine/round/ring_route.h"
 #include "engine/store/store_codec.h"
 

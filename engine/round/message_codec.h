@@ -8,8 +8,7 @@
 #define STI_MESSAGE_CODEC_H
 
 #include "engine/round/job.h"
-#include "engine/wire/cursor.h"
-#include "engine/wire/frame.h"
+#include "engine/base/cursor.h"
 
 /* Appends a message's payload; the writer's sticky error tells. kind, to,
  * partition, round and busy_ns of the message are not in it: they ride in the

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "engine/base/trace.h"
-#include "engine/wire/loop_message.h"
+#include "engine/round/loop_message.h"
 #include "engine/run/run_setup.h"
 
 /* One partition's. */

@@ -9,7 +9,7 @@
 
 #include "engine/round/message_codec.h"
 #include "engine/store/store_message.h"
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 enum { KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16, POISON = 0xDB };
 

@@ -12,7 +12,7 @@
 
 #include "engine/base/random.h"
 #include "engine/base/role.h"
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 /* How the network is. Chances are of one frame. */
 typedef struct sti_sim_weather {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/round/message_codec.h"
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 /* Messages of one node under way at once that a trace shows; spans of one
  * track must not cross, so each takes a lane that is free. */

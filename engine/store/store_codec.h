@@ -4,8 +4,7 @@
 #define STI_STORE_CODEC_H
 
 #include "engine/store/store_message.h"
-#include "engine/wire/cursor.h"
-#include "engine/wire/frame.h"
+#include "engine/base/cursor.h"
 
 /* `rest` as in sti_msg_encode_parts; NULL: all goes into the writer. */
 void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest);

@@ -1,4 +1,4 @@
-/* engine/wire/cursor.h - writing and reading the items of a payload.
+/* engine/base/cursor.h - writing and reading the items of a payload.
  *
  * Every item is little-endian and starts at a multiple of its own size: u8
  * anywhere, u32 at 4, u64, i64 and f64 at 8; the gap is zero. An array or a
@@ -14,6 +14,12 @@
 #include <stdint.h>
 
 #include "strads/error.h"
+
+/* Bytes to be sent as part of one payload, in order. */
+typedef struct sti_part {
+    const void *bytes;
+    uint64_t size;
+} sti_part;
 
 /* Appends to a growing, 8-byte aligned buffer. Zero-initialised it is empty
  * and ready. After an error it stays as it was and further calls do nothing. */

@@ -1,7 +1,7 @@
 /* Headers to bytes and back, and the buffers of frames. Owns nothing between
  * calls. A header is believed only after its own checksum; a payload's size is
  * held against the caller's limit before anybody allocates for it. */
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* engine/wire/hello.h - how nodes introduce themselves: the payloads of HELLO,
+/* engine/net/hello.h - how nodes introduce themselves: the payloads of HELLO,
  * WELCOME and REJECT. Strings of a decoded message lie in the payload and live
  * as long as it. Layouts: docs/wire-format.md. */
 #ifndef STI_HELLO_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 #include "strads/error.h"
 
 enum {

@@ -1,11 +1,11 @@
-/* engine/wire/loop_message.h - what the nodes of a data-parallel program tell
+/* engine/round/loop_message.h - what the nodes of a data-parallel program tell
  * node 0, and it them, besides what goes through the store. Those to node 0 go
  * to STI_COORDINATOR, those to node k to STI_CLIENT_0 + k. */
 #ifndef STI_LOOP_MESSAGE_H
 #define STI_LOOP_MESSAGE_H
 
 #include "engine/base/role.h"
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 #include "strads/program.h"
 
 typedef enum sti_loop_word {

@@ -1,4 +1,4 @@
-/* engine/wire/frame.h - the unit that travels between nodes: a header of 64
+/* engine/net/frame.h - the unit that travels between nodes: a header of 64
  * bytes and a payload. This file turns headers into bytes and back, refuses
  * what is not ours, and owns the buffer of a received frame. The layout is
  * docs/wire-format.md; nothing here knows a socket or a thread. */
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/cursor.h"
 #include "strads/error.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -76,12 +77,6 @@ void sti_frame_encode_header(const sti_header *header,
  * allocated on a peer's word. Any thread; does not block. */
 strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
                                    uint64_t limit, sti_header *out);
-
-/* Bytes to be sent as part of one payload, in order. */
-typedef struct sti_part {
-    const void *bytes;
-    uint64_t size;
-} sti_part;
 
 /* The checksum and the size of the payload made of `count` parts. */
 uint64_t sti_frame_checksum(const sti_part *parts, size_t count);

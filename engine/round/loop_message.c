@@ -1,6 +1,6 @@
 /* Notes between the nodes of a data-parallel program, as counted objects and as
  * bytes. */
-#include "engine/wire/loop_message.h"
+#include "engine/round/loop_message.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 /* HELLO, WELCOME and REJECT: payloads to structs and back. Owns nothing but
  * the array of URLs of a decoded WELCOME. */
-#include "engine/wire/hello.h"
+#include "engine/net/hello.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/kernel_level.h"
-#include "engine/wire/frame.h"
+#include "engine/net/frame.h"
 
 static strads_err too_long(const char *what, uint64_t found, uint64_t limit)
 {

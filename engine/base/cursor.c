@@ -1,7 +1,7 @@
 /* Writers own their buffer; readers own nothing. Invariants: a writer has
  * size <= room, and what lies below size is fully written, gaps as zeros; a
  * reader has at <= size, and everything that it hands out lies below size. */
-#include "engine/wire/cursor.h"
+#include "engine/base/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
