@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/run/config_json.h"
+#include "engine/run/run_options.h"
 #include "strads/engine.h"
 
 typedef struct own_options {

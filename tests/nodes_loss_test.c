@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/run/welcome_json.h"
+#include "engine/run/nodes_terms.h"
 #include "engine/net/mesh_state.h"
 #include "tests/link_node.h"
 #include "tests/nodes_forger.h"

@@ -10,7 +10,7 @@
 #include "cli_progress.h"
 #include "cli_start.h"
 #include "cli_train.h"
-#include "engine/run/config_json.h"
+#include "engine/run/run_options.h"
 
 /* The options that name files, and what is printed. */
 typedef struct cli_files {

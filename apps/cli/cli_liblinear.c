@@ -24,7 +24,7 @@
 #include "command.h"
 #include "engine/base/aside.h"
 #include "engine/base/number_text.h"
-#include "engine/run/model_parts.h"
+#include "engine/run/model_file.h"
 
 /* Which of our programs a solver is; the first of those that are alike is the
  * one that is written, of an SVM by its penalty. */

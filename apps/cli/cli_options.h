@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/run/config_json.h"
+#include "engine/run/run_options.h"
 #include "strads/options.h"
 #include "strads/program.h"
 

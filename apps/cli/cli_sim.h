@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "cli_log.h"
-#include "engine/run/config_json.h"
+#include "engine/run/run_options.h"
 #include "strads/strads.h"
 
 enum { CLI_SIM_WORKERS = 4096, CLI_SIM_POINTS = 16 };

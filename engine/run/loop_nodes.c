@@ -6,15 +6,43 @@
  * Invariants: notes are sent by the caller's thread alone, and without a lock;
  * who takes one only notes it. The first failure stays, and ends all that
  * waits here; what failed here is told to the others at once. */
-#include "engine/run/loop_nodes.h"
+#include "engine/run/loops.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "engine/base/steady.h"
+#include "engine/base/stop_flag.h"
+#include "engine/net/node_store.h"
 #include "engine/round/job.h"
-#include "engine/run/loop_nodes_state.h"
-#include "engine/run/result.h"
 #include "engine/store/session_inside.h"
+
+/* Another node, as node 0 knows it. */
+typedef struct sti_other_node {
+    bool reported; /* not told yet: */
+    strads_report report;
+    bool done;
+    sti_loop_times times;
+} sti_other_node;
+
+struct sti_loop_nodes {
+    const sti_loop_nodes_setup *setup;
+    sti_loops all;
+    uint32_t node, n_nodes;
+    sti_node_store *store;
+    /* Guarded by all.lock; `all.moved` when they change. */
+    sti_other_node *others; /* [n_nodes]; node 0's */
+    uint32_t n_others;      /* that have loops */
+    uint32_t n_done;
+    bool went, closed;      /* node 0: GO, CLOSE are said */
+    bool may_go, may_leave; /* another node: GO, CLOSE have come */
+    bool handed_over;       /* its report is with node 0 */
+    strads_err err;         /* the first failure */
+    char text[1024];
+    bool is_own;       /* it was here, and */
+    bool said_failure; /* the others know it */
+};
 
 bool sti_loop_nodes_is_told(const struct sti_loop_nodes *nodes)
 {
@@ -25,6 +53,319 @@ strads_err sti_loop_nodes_session(struct sti_loop_nodes *nodes,
                                   uint32_t partition, strads_session **out)
 {
     return sti_node_store_session(nodes->store, partition, out);
+}
+
+/* ---- failing ----------------------------------------------------------- */
+
+static void record_failure(struct sti_loop_nodes *nodes, strads_err err,
+                           const char *text, bool is_own)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    if (!nodes->err) {
+        nodes->err = err;
+        nodes->is_own = is_own;
+        (void)snprintf(nodes->text, sizeof nodes->text, "%s", text);
+    }
+    nodes->all.failed = true;
+    pthread_cond_broadcast(&nodes->all.moved);
+    pthread_mutex_unlock(&nodes->all.lock);
+    sti_node_store_abort(nodes->store, err, text);
+}
+
+void sti_loop_nodes_fail(struct sti_loop_nodes *nodes, strads_err err,
+                         const char *text)
+{
+    record_failure(nodes, err, text, true);
+}
+
+static strads_err failure(struct sti_loop_nodes *nodes)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    strads_err err =
+        nodes->err ? strads_fail(nodes->err, "%s", nodes->text) : STRADS_OK;
+    pthread_mutex_unlock(&nodes->all.lock);
+    return err;
+}
+
+/* ---- notes ------------------------------------------------------------- */
+
+static strads_err send(void *arg, const sti_msg *msg)
+{
+    const struct sti_loop_nodes *nodes = arg;
+    return sti_mesh_send(nodes->setup->mesh, msg);
+}
+
+static void say(struct sti_loop_nodes *nodes, sti_address to,
+                const sti_loop_note *note)
+{
+    sti_loop_note *copy;
+    strads_err err = sti_loop_note_new(note, &copy);
+    if (!err) {
+        const sti_msg msg = {.kind = STI_MSG_LOOP,
+                             .from = STI_CLIENT_0 + nodes->node,
+                             .to = to,
+                             .object = &copy->head};
+        err = send(nodes, &msg);
+    }
+    if (err)
+        record_failure(nodes, err, strads_error_text(), true);
+}
+
+/* Another node was started again, and has heard nothing. */
+static void say_again(void *arg, uint32_t node)
+{
+    struct sti_loop_nodes *nodes = arg;
+    pthread_mutex_lock(&nodes->all.lock);
+    const bool went = nodes->went, closed = nodes->closed;
+    pthread_mutex_unlock(&nodes->all.lock);
+    if (went)
+        say(nodes, STI_CLIENT_0 + node, &(sti_loop_note){.word = STI_LOOP_GO});
+    if (closed)
+        say(nodes, STI_CLIENT_0 + node,
+            &(sti_loop_note){.word = STI_LOOP_CLOSE});
+}
+
+/* Noted before: who is told again meanwhile is told twice, which is fine. */
+static void say_all(struct sti_loop_nodes *nodes, sti_loop_word word)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    nodes->went = nodes->went || word == STI_LOOP_GO;
+    nodes->closed = nodes->closed || word == STI_LOOP_CLOSE;
+    pthread_mutex_unlock(&nodes->all.lock);
+    for (uint32_t k = 1; k < nodes->n_nodes; k++)
+        say(nodes, STI_CLIENT_0 + k, &(sti_loop_note){.word = word});
+}
+
+/* With the lock held. False: nobody says that now. */
+static bool take_from_other(struct sti_loop_nodes *nodes, uint32_t node,
+                            const sti_loop_note *note)
+{
+    sti_other_node *other = &nodes->others[node];
+    sti_loops *all = &nodes->all;
+    if (node == 0 || other->done || other->reported ||
+        (note->word != STI_LOOP_REPORT && note->word != STI_LOOP_DONE))
+        return false;
+    all->others.computing += note->times.computing - other->times.computing;
+    all->others.waiting += note->times.waiting - other->times.waiting;
+    all->others.network += note->times.network - other->times.network;
+    other->times = note->times;
+    other->reported = note->word == STI_LOOP_REPORT;
+    other->report = note->report;
+    other->done = note->word == STI_LOOP_DONE;
+    nodes->n_done += other->done;
+    all->counted = all->counted || note->counted;
+    return true;
+}
+
+/* With the lock held, on another node. */
+static bool take_from_first(struct sti_loop_nodes *nodes,
+                            const sti_loop_note *note)
+{
+    switch (note->word) {
+    case STI_LOOP_GO:
+        nodes->may_go = true;
+        return true;
+    case STI_LOOP_TOLD:
+        nodes->handed_over = false;
+        return true;
+    case STI_LOOP_END:
+        nodes->all.ends = true;
+        return true;
+    case STI_LOOP_CLOSE:
+        nodes->may_leave = true;
+        return true;
+    case STI_LOOP_REPORT:
+    case STI_LOOP_DONE:
+        break;
+    }
+    return false;
+}
+
+static void deliver(void *arg, const sti_msg *msg)
+{
+    struct sti_loop_nodes *nodes = arg;
+    if (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED) {
+        sti_node_store_deliver(nodes->store, msg);
+        return;
+    }
+    bool good = msg->kind == STI_MSG_LOOP;
+    pthread_mutex_lock(&nodes->all.lock);
+    if (good)
+        good = nodes->node == 0
+                   ? take_from_other(nodes, msg->from - STI_CLIENT_0,
+                                     (const sti_loop_note *)msg->object)
+                   : take_from_first(nodes, (const sti_loop_note *)msg->object);
+    pthread_cond_broadcast(&nodes->all.moved);
+    pthread_mutex_unlock(&nodes->all.lock);
+    sti_object_drop(msg->object);
+    if (!good)
+        record_failure(nodes, STRADS_EPEER,
+                       "a node said what nobody had asked it for: it runs "
+                       "another version",
+                       true);
+}
+
+/* ---- the caller's thread: node 0 tells reports and the end, the others hand
+ * their reports over ------------------------------------------------------ */
+
+/* Sleeps until something has changed, or for a moment: users and clocks are
+ * looked at then. With the lock held. */
+static void wait_locked(struct sti_loop_nodes *nodes)
+{
+    enum { MOMENT_NS = 20000000 };
+    (void)sti_steady_wait(&nodes->all.moved, &nodes->all.lock,
+                          sti_steady_in(MOMENT_NS));
+}
+
+/* Another node cannot end the run with a model: its leaving ends it for all. */
+static void look_at_user(struct sti_loop_nodes *nodes)
+{
+    if (nodes->node && sti_stop_is_asked(nodes->setup->setup->options.stop))
+        record_failure(nodes, STRADS_ECANCELED, "stopped by its user", true);
+}
+
+/* What failed here ends the run everywhere, now: some wait for this node. */
+static void say_failure(struct sti_loop_nodes *nodes)
+{
+    pthread_mutex_lock(&nodes->all.lock);
+    bool due = nodes->err && nodes->is_own && !nodes->said_failure;
+    nodes->said_failure = nodes->said_failure || due;
+    pthread_mutex_unlock(&nodes->all.lock);
+    if (due)
+        sti_mesh_say_failed(nodes->setup->mesh, STRADS_EPEER, nodes->text);
+}
+
+/* Until it is true, or something has failed. */
+static strads_err wait_for(struct sti_loop_nodes *nodes, const bool *flag)
+{
+    sti_loops *all = &nodes->all;
+    pthread_mutex_lock(&all->lock);
+    while (!*flag && !all->failed) {
+        wait_locked(nodes);
+        pthread_mutex_unlock(&all->lock);
+        look_at_user(nodes);
+        pthread_mutex_lock(&all->lock);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return failure(nodes);
+}
+
+/* Node 0, with the lock held: a report to be told, into *progress, and whose it
+ * was. */
+static bool next_report(struct sti_loop_nodes *nodes, uint32_t *node,
+                        strads_progress *progress)
+{
+    sti_loops *all = &nodes->all;
+    *node = 0;
+    while (*node < nodes->n_nodes && !nodes->others[*node].reported)
+        ++*node;
+    if (all->reported)
+        *node = 0;
+    else if (*node < nodes->n_nodes)
+        sti_loops_take_locked(all, &nodes->others[*node].report);
+    else
+        return false;
+    *progress = all->progress;
+    return true;
+}
+
+/* With the lock held; lets it go meanwhile. */
+static void tell_report(struct sti_loop_nodes *nodes, uint32_t node,
+                        const strads_progress *progress)
+{
+    sti_loops *all = &nodes->all;
+    pthread_mutex_unlock(&all->lock);
+    nodes->setup->progress(nodes->setup->arg, progress);
+    pthread_mutex_lock(&all->lock);
+    if (node == 0) {
+        all->reported = false;
+        pthread_cond_broadcast(&all->moved);
+        return;
+    }
+    nodes->others[node].reported = false;
+    pthread_mutex_unlock(&all->lock);
+    say(nodes, STI_CLIENT_0 + node, &(sti_loop_note){.word = STI_LOOP_TOLD});
+    pthread_mutex_lock(&all->lock);
+}
+
+/* Node 0: tells reports and the end until all loops of all nodes are done. */
+static void lead(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    strads_progress progress;
+    uint32_t node;
+    bool told_end = false;
+    pthread_mutex_lock(&all->lock);
+    while (all->running || (!all->failed && (nodes->n_done < nodes->n_others ||
+                                             all->reported))) {
+        sti_loops_look_locked(all);
+        if (all->ends && !told_end && !all->failed) {
+            told_end = true;
+            pthread_mutex_unlock(&all->lock);
+            say_all(nodes, STI_LOOP_END);
+            pthread_mutex_lock(&all->lock);
+        } else if (!all->failed && next_report(nodes, &node, &progress)) {
+            tell_report(nodes, node, &progress);
+        } else {
+            wait_locked(nodes);
+        }
+        pthread_mutex_unlock(&all->lock);
+        say_failure(nodes);
+        pthread_mutex_lock(&all->lock);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void hand_over(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    const sti_loop_note note = {.word = STI_LOOP_REPORT,
+                                .report = all->report,
+                                .times = sti_loops_times_locked(all)};
+    nodes->handed_over = true;
+    all->reported = false;
+    pthread_cond_broadcast(&all->moved);
+    pthread_mutex_unlock(&all->lock);
+    say(nodes, STI_COORDINATOR, &note);
+    pthread_mutex_lock(&all->lock);
+}
+
+/* Another node: hands reports to node 0, one after the other, until all loops
+ * of this node are done. */
+static void follow(struct sti_loop_nodes *nodes)
+{
+    sti_loops *all = &nodes->all;
+    pthread_mutex_lock(&all->lock);
+    while (all->running ||
+           (!all->failed && (all->reported || nodes->handed_over))) {
+        if (all->reported && !nodes->handed_over && !all->failed)
+            hand_over(nodes);
+        else
+            wait_locked(nodes);
+        pthread_mutex_unlock(&all->lock);
+        look_at_user(nodes);
+        say_failure(nodes);
+        pthread_mutex_lock(&all->lock);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static strads_err drive(struct sti_loop_nodes *nodes)
+{
+    uint32_t started = sti_loops_start(&nodes->all);
+    if (started < nodes->all.count)
+        record_failure(nodes, STRADS_EIO,
+                       "cannot start a thread for each partition: use fewer "
+                       "partitions",
+                       true);
+    if (nodes->node == 0)
+        lead(nodes);
+    else
+        follow(nodes);
+    (void)sti_loops_join(&nodes->all, started);
+    say_failure(nodes);
+    strads_err err = failure(nodes);
+    return err ? err : sti_node_store_settle(nodes->store);
 }
 
 /* ---- the model --------------------------------------------------------- */
@@ -76,12 +417,12 @@ static strads_err make_result(struct sti_loop_nodes *nodes, strads_result **out)
 
 static void store_failed(void *arg, strads_err err, const char *text)
 {
-    sti_loop_nodes_note(arg, err, text, true);
+    record_failure(arg, err, text, true);
 }
 
 static void mesh_failed(void *arg, strads_err err, const char *text)
 {
-    sti_loop_nodes_note(arg, err, text, false);
+    record_failure(arg, err, text, false);
 }
 
 static uint64_t trace_clock(const void *arg)
@@ -127,7 +468,7 @@ static strads_err open_store(struct sti_loop_nodes *nodes)
         .zero_ns = nodes->all.zero_ns,
         .journal = nodes->setup->journal,
         .run_id = sti_mesh_ticket_of(nodes->setup->mesh).run,
-        .send = sti_loop_nodes_send,
+        .send = send,
         .has_room = has_room,
         .failed = store_failed,
         .arg = nodes,
@@ -156,13 +497,13 @@ static strads_err run_first(struct sti_loop_nodes *nodes, strads_result **out)
         return err;
     drop_tables(run);
     nodes->all.wall = sti_loop_now(CLOCK_MONOTONIC);
-    sti_loop_nodes_say_all(nodes, STI_LOOP_GO);
-    err = sti_loop_nodes_drive(nodes);
+    say_all(nodes, STI_LOOP_GO);
+    err = drive(nodes);
     if (!err)
         err = make_result(nodes, out);
     if (!err)
-        sti_loop_nodes_say_all(nodes, STI_LOOP_CLOSE);
-    return err ? err : sti_loop_nodes_failure(nodes);
+        say_all(nodes, STI_LOOP_CLOSE);
+    return err ? err : failure(nodes);
 }
 
 /* What it stays for after its loops are done: its shards. */
@@ -171,11 +512,11 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
     drop_tables(&nodes->setup->setup->run);
     strads_err err = sti_mesh_ready(nodes->setup->mesh, &nodes->setup->mark);
     if (!err)
-        err = sti_loop_nodes_wait(nodes, &nodes->may_go);
+        err = wait_for(nodes, &nodes->may_go);
     if (!err && nodes->setup->count == 0)
-        return sti_loop_nodes_wait(nodes, &nodes->may_leave);
+        return wait_for(nodes, &nodes->may_leave);
     if (!err)
-        err = sti_loop_nodes_drive(nodes);
+        err = drive(nodes);
     if (err)
         return err;
     pthread_mutex_lock(&nodes->all.lock);
@@ -185,8 +526,8 @@ static strads_err run_other(struct sti_loop_nodes *nodes)
         .counted = nodes->all.counted,
     };
     pthread_mutex_unlock(&nodes->all.lock);
-    sti_loop_nodes_say(nodes, STI_COORDINATOR, &done);
-    return sti_loop_nodes_wait(nodes, &nodes->may_leave);
+    say(nodes, STI_COORDINATOR, &done);
+    return wait_for(nodes, &nodes->may_leave);
 }
 
 /* While the others can reach this node. */
@@ -194,11 +535,11 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                strads_result **out)
 {
     sti_mesh *mesh = nodes->setup->mesh;
-    const sti_mesh_host host = {.deliver = sti_loop_nodes_deliver,
+    const sti_mesh_host host = {.deliver = deliver,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
                                 .berth = berth,
-                                .again = sti_loop_nodes_say_again,
+                                .again = say_again,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     if (nodes->setup->again)

@@ -8,9 +8,9 @@
 #include "engine/round/owned_policy.h"
 #include "engine/round/shared_totals.h"
 #include "engine/run/program_check.h"
-#include "engine/run/run_pools.h"
 #include "engine/store/push_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -89,11 +89,11 @@ strads_err sti_setup_check_tuning(const strads_engine_options *o)
     return STRADS_OK;
 }
 
-static bool has_ring(const sti_run *run)
+static bool has_ring(const strads_program *program)
 {
     bool ring = false;
-    for (uint32_t k = 0; k < run->n_phases; k++)
-        ring = ring || run->phases[k].to == STRADS_TO_RING;
+    for (uint32_t k = 0; k < program->n_phases; k++)
+        ring = ring || program->phases[k].to == STRADS_TO_RING;
     return ring;
 }
 
@@ -120,7 +120,7 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     run->seed = o->seed;
     run->depth = o->depth;
     run->want = o->blocks ? o->blocks : 1;
-    run->deterministic = o->deterministic || has_ring(run);
+    run->deterministic = o->deterministic || has_ring(run->program);
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
     run->threshold = o->threshold > 0 ? o->threshold : 0.1;
     run->time_limit = o->time_limit;
@@ -149,7 +149,7 @@ static strads_err take_plan(sti_setup *setup)
     const strads_plan *plan = setup->options.plan_given;
     if (!plan)
         return STRADS_OK;
-    if (!has_ring(run))
+    if (!has_ring(run->program))
         return strads_fail(STRADS_EINVAL,
                            "program %s has no RING phase that a plan could "
                            "be for: leave the plan out",
@@ -169,6 +169,80 @@ static strads_err take_plan(sti_setup *setup)
         err = sti_route_new(plan, &setup->route);
     run->route = setup->route;
     return err;
+}
+
+/* ---- pools --------------------------------------------------------------
+ *
+ * Partitions of a pool may work on each other's owned parameters, so a pool is
+ * on one node (program.h, `pooled`). */
+
+static uint32_t node_of(const sti_run *run, const sti_layout *layout,
+                        uint32_t partition)
+{
+    return layout->node_of ? layout->node_of[sti_run_host(run, partition)] : 0;
+}
+
+/* The first partition that is on another node than the pool's first one, or K
+ * when every pool is on one node. */
+static uint32_t find_split(const sti_run *run, const sti_layout *layout,
+                           uint32_t pools)
+{
+    const strads_shape cut = {.partitions = run->partitions, .pools = pools};
+
+    for (uint32_t p = 0; p < run->partitions; p++) {
+        const uint32_t first = strads_pool_first(&cut, strads_pool_of(&cut, p));
+        if (node_of(run, layout, p) != node_of(run, layout, first))
+            return p;
+    }
+    return run->partitions;
+}
+
+static strads_err check_pools(const sti_run *run, const sti_layout *layout,
+                              uint32_t pools)
+{
+    if (!run->program->pooled)
+        return strads_fail(STRADS_EINVAL,
+                           "%u pools for program %s, whose partitions work on "
+                           "their own share alone: leave pools out",
+                           pools, run->program->name);
+    if (pools > run->partitions)
+        return strads_fail(STRADS_EINVAL,
+                           "%u pools for %u partitions: expected 1 to %u",
+                           pools, run->partitions, run->partitions);
+    const uint32_t split = find_split(run, layout, pools);
+    if (split < run->partitions)
+        return strads_fail(STRADS_EINVAL,
+                           "%u pools: partition %u is not on the node of its "
+                           "pool's others; give one pool or more a node",
+                           pools, split);
+    return STRADS_OK;
+}
+
+/* One a node, where partitions are spread evenly enough for it. */
+static uint32_t usual_pools(const sti_run *run, const sti_layout *layout)
+{
+    uint32_t nodes = 1;
+
+    if (!run->program->pooled)
+        return run->partitions;
+    for (uint32_t p = 1; p < run->partitions; p++)
+        nodes += node_of(run, layout, p) != node_of(run, layout, p - 1);
+    return find_split(run, layout, nodes) == run->partitions ? nodes
+                                                             : run->partitions;
+}
+
+static strads_err take_pools(sti_run *run, const sti_layout *layout,
+                             uint32_t asked)
+{
+    const strads_err err = asked ? check_pools(run, layout, asked) : STRADS_OK;
+
+    run->pools = asked ? asked : usual_pools(run, layout);
+    if (err || !run->program->pooled)
+        return err;
+    run->peer = calloc(run->partitions, sizeof *run->peer);
+    return run->peer ? STRADS_OK
+                     : strads_fail(STRADS_ENOMEM, "no memory for %u partitions",
+                                   run->partitions);
 }
 
 /* ---- sizes ------------------------------------------------------------- */
@@ -398,7 +472,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = check_labels(program, run->config, data);
     if (!err)
-        err = sti_pools_take(run, layout, setup->options.pools);
+        err = take_pools(run, layout, setup->options.pools);
     if (!err)
         err = take_shape(setup);
     if (!err)
@@ -408,6 +482,74 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = take_partitions(setup, layout);
     return err;
+}
+
+/* ---- how data is cut ----------------------------------------------------
+ *
+ * When nobody says it: one partition a worker where that pays. A second
+ * partition on one thread makes a round about a tenth longer, and more where
+ * the program does something for each column whatever its entries; another
+ * thread has to be woken or to be waited for. So few entries are one
+ * partition's, and one worker's. Blocks that travel have no rounds to be made
+ * longer: there a program may want several a worker. */
+
+void sti_run_cut_as(const strads_program *program, const void *config,
+                    strads_data_options *cut)
+{
+    cut->split = program->split;
+    cut->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
+    cut->kind = program->kind;
+    cut->named_labels =
+        program->named_labels &&
+        program->named_labels(config ? config : program->defaults);
+    if (program->values)
+        cut->values = program->values;
+}
+
+static uint32_t usual_partitions(const strads_program *program,
+                                 uint32_t workers)
+{
+    const bool several = workers > 1 && has_ring(program);
+    return several && program->partitions_each
+               ? program->partitions_each * workers
+               : workers;
+}
+
+/* 0: neither the options nor their plan say it. */
+static strads_err find_given(const strads_engine_options *options, uint32_t *K)
+{
+    strads_plan *read = NULL;
+    *K = 0;
+    if (!options)
+        return STRADS_OK;
+    *K = options->partitions;
+    if (*K)
+        return STRADS_OK;
+    strads_err err = sti_setup_read_plan(options, &read);
+    const strads_plan *plan = read ? read : options->plan_given;
+    if (!err && plan)
+        *K = plan->partitions;
+    strads_plan_free(read);
+    return err;
+}
+
+strads_err strads_run_cut(const strads_program *program, const void *config,
+                          const strads_engine_options *options,
+                          strads_data_options *cut)
+{
+    uint32_t given;
+    strads_err err = find_given(options, &given);
+    if (err)
+        return err;
+    sti_run_cut_as(program, config, cut);
+    cut->keep_first = cut->keep_count = 0;
+    cut->partitions =
+        given ? given : usual_partitions(program, sti_setup_workers(options));
+    cut->partition_entries = given || has_ring(program) || program->run ? 0
+                             : program->partition_entries
+                                 ? program->partition_entries
+                                 : STRADS_PARTITION_ENTRIES;
+    return STRADS_OK;
 }
 
 /* ---- the end ----------------------------------------------------------- */
@@ -446,4 +588,21 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     sti_kept_free(run->kept);
     free(run->weight);
     free(setup->config);
+}
+
+/* ---- the trace ---------------------------------------------------------- */
+
+strads_err sti_run_trace_open(const strads_engine_options *options,
+                              sti_trace **out)
+{
+    *out = NULL;
+    return options->trace ? sti_trace_open(options->trace, out) : STRADS_OK;
+}
+
+strads_err sti_run_trace_close(sti_trace *trace, strads_err err)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    strads_err closed = sti_trace_close(trace);
+    return err ? strads_fail(err, "%s", text) : closed;
 }

@@ -3,6 +3,7 @@
 #ifndef STI_RUN_SETUP_H
 #define STI_RUN_SETUP_H
 
+#include "engine/base/trace.h"
 #include "engine/round/ring_route.h"
 
 /* The run context and what it borrows; made before the roles, freed after. */
@@ -47,5 +48,27 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
 /* Frees what the run holds; partitions that a failed run left open are closed,
  * and the program's coordinator state ends unless `keep_state`. */
 void sti_setup_free(sti_setup *setup, bool keep_state);
+
+/* Fills in what of the data's reading depends on the program and its options
+ * alone: split, layout, kind, labels, values. */
+void sti_run_cut_as(const strads_program *program, const void *config,
+                    strads_data_options *cut);
+
+/* The trace of a run is opened before its roles are made, and closed before
+ * they are freed, because spans bear the names of jobs. *out is NULL when the
+ * options name no file. STRADS_EIO, STRADS_ENOMEM. */
+strads_err sti_run_trace_open(const strads_engine_options *options,
+                              sti_trace **out);
+
+/* Closes the trace of a run that ended with `err`; returns that, its sentence
+ * kept, or else the trace's own error. */
+strads_err sti_run_trace_close(sti_trace *trace, strads_err err);
+
+/* Copies the committed parameters and takes over the program's coordinator
+ * state (sti_setup_free must then be told to keep it). STRADS_ENOMEM: the
+ * state stays with the setup. */
+strads_err sti_result_new(const sti_setup *setup,
+                          const strads_progress *progress, strads_end end,
+                          strads_result **out);
 
 #endif

@@ -1,9 +1,9 @@
-/* config_json.h - options as one JSON object: {"lambda-ratio": 0.1, ...}.
+/* engine/run/run_options.h - options as one JSON object: {"lambda-ratio": 0.1, ...}.
  *
  * The keys are the options' names. Several structs may share one object: the
  * engine's options and a program's own, say. */
-#ifndef STI_CONFIG_JSON_H
-#define STI_CONFIG_JSON_H
+#ifndef STI_RUN_OPTIONS_H
+#define STI_RUN_OPTIONS_H
 
 #include <stddef.h>
 

@@ -1,6 +1,21 @@
-/* The tables of the options that a run has, of rounds or of loops. Each help
- * fits one line of --help; what fields mean is told in strads/engine.h. */
+/* The options of a run: their tables, of rounds or of loops, and options as
+ * JSON. What fields mean is told in strads/engine.h; each help fits one line of
+ * --help. A JSON value goes through its text to strads_option_set, so that a
+ * file and the command line accept the same and complain alike. */
+#include "engine/run/run_options.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/nearest_name.h"
+#include "engine/base/number_text.h"
 #include "strads/engine.h"
+
+/* ---- the tables of the engine's own options ----------------------------- */
 
 #define FIELD(field) .offset = offsetof(strads_engine_options, field)
 
@@ -201,4 +216,272 @@ const strads_option *strads_engine_option_table(void)
 const strads_option *strads_engine_loop_option_table(void)
 {
     return loops;
+}
+
+/* ---- options as JSON ---------------------------------------------------- */
+
+/* A configuration is a page of text; what is larger is another file. */
+static const size_t LARGEST_FILE = 1 << 20;
+
+void sti_config_strings_free(sti_config_strings *strings)
+{
+    for (size_t i = 0; i < strings->n; i++) {
+        free(strings->string[i]);
+    }
+    free(strings->string);
+    *strings = (sti_config_strings){0};
+}
+
+const char *sti_config_keep(sti_config_strings *strings, const char *text)
+{
+    char **grown =
+        realloc(strings->string, (strings->n + 1) * sizeof *strings->string);
+    if (!grown) {
+        return NULL;
+    }
+    strings->string = grown;
+    char *copy = strdup(text);
+    if (copy) {
+        strings->string[strings->n++] = copy;
+    }
+    return copy;
+}
+
+static strads_err unknown_key(const sti_config *config, const char *source,
+                              const char *key)
+{
+    const char *best = NULL;
+    unsigned best_distance = STI_NAME_FAR;
+    for (size_t i = 0; i < config->n_parts; i++) {
+        const char *name = strads_option_nearest(config->parts[i].table, key);
+        unsigned distance =
+            name ? sti_nearest_distance(key, name) : STI_NAME_FAR;
+        if (distance < best_distance) {
+            best = name;
+            best_distance = distance;
+        }
+    }
+    if (best) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: unknown key \"%s\"; did you mean \"%s\"?",
+                           source, key, best);
+    }
+    return strads_fail(STRADS_EINVAL, "%s: unknown key \"%s\"", source, key);
+}
+
+static const char *kind_name(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+        return "a whole number";
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "true or false";
+    case JSON_NULL:
+        break;
+    }
+    return "null";
+}
+
+static strads_err wrong_kind(const char *source, const strads_option *option,
+                             const json_t *value)
+{
+    static const char *const wanted[] = {
+        [STRADS_OPTION_F64] = "a number",
+        [STRADS_OPTION_U64] = "a whole number",
+        [STRADS_OPTION_U32] = "a whole number",
+        [STRADS_OPTION_BOOL] = "true or false",
+        [STRADS_OPTION_STRING] = "a string",
+    };
+    return strads_fail(STRADS_EINVAL, "%s: \"%s\" is %s, expected %s", source,
+                       option->name, kind_name(value), wanted[option->kind]);
+}
+
+/* The value as the text that the command line would have; NULL: another kind.
+ * `number` holds it where it has no storage of its own. */
+static const char *value_text(const strads_option *option, const json_t *value,
+                              char number[STI_NUMBER_SIZE])
+{
+    switch (option->kind) {
+    case STRADS_OPTION_BOOL:
+        return !json_is_boolean(value) ? NULL
+               : json_is_true(value)   ? "true"
+                                       : "false";
+    case STRADS_OPTION_STRING:
+        return json_string_value(value);
+    case STRADS_OPTION_F64:
+    case STRADS_OPTION_U64:
+    case STRADS_OPTION_U32:
+        break;
+    }
+    if (json_is_integer(value)) {
+        (void)snprintf(number, STI_NUMBER_SIZE, "%lld",
+                       (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        (void)sti_number_format(json_real_value(value), number);
+    } else {
+        return NULL;
+    }
+    return number;
+}
+
+static strads_err set_value(const sti_config *config, const char *source,
+                            const strads_option *option, void *values,
+                            const json_t *value)
+{
+    char number[STI_NUMBER_SIZE];
+    const char *text = value_text(option, value, number);
+    if (!text) {
+        return wrong_kind(source, option, value);
+    }
+    if (option->kind == STRADS_OPTION_STRING) {
+        text = sti_config_keep(config->strings, text);
+        if (!text) {
+            return strads_fail(STRADS_ENOMEM, "%s: no memory left", source);
+        }
+    }
+    strads_err err = strads_option_set(option, values, text);
+    return err ? strads_fail(err, "%s: %s", source, strads_error_text()) : err;
+}
+
+static strads_err set_key(const sti_config *config, const char *source,
+                          const char *key, const json_t *value)
+{
+    for (size_t i = 0; i < config->n_parts; i++) {
+        const sti_config_part *part = &config->parts[i];
+        const strads_option *option = strads_option_find(part->table, key);
+        if (option) {
+            return json_is_null(value)
+                       ? STRADS_OK
+                       : set_value(config, source, option, part->values, value);
+        }
+    }
+    return unknown_key(config, source, key);
+}
+
+strads_err sti_config_parse(const sti_config *config, const char *source,
+                            const char *text, size_t size)
+{
+    json_error_t error;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!root) {
+        return strads_fail(STRADS_EFORMAT, "%s: line %d is not JSON: %s",
+                           source, error.line, error.text);
+    }
+    strads_err err = STRADS_OK;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(root)) {
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: expected one JSON object {\"option\": value, "
+                          "...}, found %s",
+                          source, kind_name(root));
+    }
+    json_object_foreach(root, key, value)
+    {
+        err = set_key(config, source, key, value);
+        if (err) {
+            break;
+        }
+    }
+    json_decref(root);
+    return err;
+}
+
+/* Reads a small file whole; *size bytes of it, the caller's to free. */
+static strads_err read_small(const char *path, char **out, size_t *size)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                           strerror(errno));
+    }
+    strads_err err = STRADS_OK;
+    char *text = malloc(LARGEST_FILE + 1);
+    if (!text) {
+        err = strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+        goto done;
+    }
+    *size = fread(text, 1, LARGEST_FILE + 1, file);
+    if (ferror(file)) {
+        err = strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                          strerror(errno));
+    } else if (*size > LARGEST_FILE) {
+        err = strads_fail(STRADS_ELIMIT,
+                          "%s: a configuration has at most %zu bytes", path,
+                          LARGEST_FILE);
+    }
+done:
+    (void)fclose(file);
+    if (err) {
+        free(text);
+        return err;
+    }
+    *out = text;
+    return STRADS_OK;
+}
+
+strads_err sti_config_load(const sti_config *config, const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    strads_err err = read_small(path, &text, &size);
+    if (!err) {
+        err = sti_config_parse(config, path, text, size);
+        free(text);
+    }
+    return err;
+}
+
+/* False: no memory left. */
+static bool write_option(FILE *out, const strads_option *option,
+                         const void *values)
+{
+    size_t size = strads_option_format(option, values, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (!text) {
+        return false;
+    }
+    (void)strads_option_format(option, values, text, size);
+    (void)fprintf(out, "\"%s\": %s", option->name, text);
+    free(text);
+    return true;
+}
+
+char *sti_config_text(const sti_config_part *parts, size_t n_parts,
+                      unsigned indent)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) {
+        return NULL;
+    }
+    bool whole = true;
+    const char *before = "{\n";
+    for (size_t i = 0; i < n_parts; i++) {
+        for (const strads_option *o = parts[i].table; o && o->name; o++) {
+            (void)fprintf(out, "%s%*s", before, (int)indent + 2, "");
+            whole = write_option(out, o, parts[i].values) && whole;
+            before = ",\n";
+        }
+    }
+    if (*before == '{') {
+        (void)fputs("{}", out);
+    } else {
+        (void)fprintf(out, "\n%*s}", (int)indent, "");
+    }
+    if (fclose(out) != 0 || !whole) {
+        free(text);
+        return NULL;
+    }
+    return text;
 }

@@ -1,14 +1,8 @@
-/* model_parts.h - what the writer and the reader of model files share. */
-#ifndef STI_MODEL_PARTS_H
-#define STI_MODEL_PARTS_H
+/* engine/run/model_file.h - a model with room for what is to be filled in. */
+#ifndef STI_MODEL_FILE_H
+#define STI_MODEL_FILE_H
 
 #include "strads/model.h"
-
-#define STI_MODEL_FORMAT "strads-model"
-#define STI_MODEL_VERSION 1
-
-/* Indices in the file count from 1, as in every format that we read. */
-#define STI_MODEL_BASE 1
 
 /* A model that was made here, and what its reader has allocated: a caller may
  * have set model.intercepts to an array of his own. */

@@ -1,15 +1,289 @@
-/* Reading model files. Strict: what the writer would not have written is
- * refused with the member that is wrong, so that a cut or edited file never
- * becomes a model. */
+/* Models in memory, made of results, and their files. What is written has been
+ * checked before the file is opened. Reading is strict: what the writer would
+ * not have written is refused with the member that is wrong, so that a cut or
+ * edited file never becomes a model. */
+#include "engine/run/model_file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "engine/run/model_parts.h"
-#include "strads/model.h"
+#include "engine/base/aside.h"
+#include "engine/base/number_text.h"
+
+#define MODEL_FORMAT "strads-model"
+#define MODEL_VERSION 1
+
+/* Indices in the file count from 1, as in every format that we read. */
+#define MODEL_BASE 1
+
+void strads_model_free(strads_model *model)
+{
+    if (model) {
+        free((char *)model->program);
+        free((char *)model->options);
+        free((uint32_t *)model->index);
+        free((double *)model->value);
+        free(((sti_model *)model)->intercepts);
+        free(model);
+    }
+}
+
+strads_err sti_model_new(const char *program, const char *options, uint64_t n,
+                         uint32_t width, strads_model **out)
+{
+    sti_model *whole = calloc(1, sizeof *whole);
+    strads_model *model = &whole->model;
+    if (!whole) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for a model");
+    }
+    model->width = width;
+    model->n = n;
+    model->program = strdup(program);
+    model->options = strdup(options ? options : "{}");
+    model->index = calloc(n + 1, sizeof *model->index);
+    model->value = calloc(n * width + 1, sizeof *model->value);
+    if (!model->program || !model->options || !model->index || !model->value) {
+        strads_model_free(model);
+        return strads_fail(STRADS_ENOMEM,
+                           "a model of %" PRIu64 " parameters needs %" PRIu64
+                           " bytes, which are not there",
+                           n, n * (4 + 8 * (uint64_t)width));
+    }
+    *out = model;
+    return STRADS_OK;
+}
+
+/* ---- of a result -------------------------------------------------------- */
+
+static bool is_zero(const double *row, uint32_t width)
+{
+    for (uint32_t k = 0; k < width; k++) {
+        if (row[k] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Counts the rows that are not 0, and copies them where model is not NULL. */
+static uint64_t gather(const double *values, uint64_t parameters,
+                       uint32_t width, strads_model *model)
+{
+    uint64_t n = 0;
+    for (uint64_t j = 0; j < parameters; j++) {
+        const double *row = values + j * width;
+        if (is_zero(row, width)) {
+            continue;
+        }
+        if (model) {
+            ((uint32_t *)model->index)[n] = (uint32_t)j;
+            memcpy((double *)model->value + n * width, row,
+                   width * sizeof *row);
+        }
+        n++;
+    }
+    return n;
+}
+
+strads_err strads_model_from_result(const strads_result *result,
+                                    const char *program, const char *options,
+                                    uint64_t seed, strads_model **out)
+{
+    uint64_t parameters;
+    const uint64_t columns = strads_result_coefficients(result);
+    uint32_t width;
+    strads_model *model;
+    const double *values = strads_result_values(result, &parameters, &width);
+    const strads_progress *progress = strads_result_progress(result);
+    strads_err err =
+        sti_model_new(program, options, gather(values, columns, width, NULL),
+                      width, &model);
+    if (err) {
+        return err;
+    }
+    (void)gather(values, columns, width, model);
+    model->columns = columns;
+    model->fit = (strads_model_fit){
+        .objective = progress->objective,
+        .gap = progress->gap,
+        .rounds = progress->round,
+        .seconds = progress->seconds,
+        .seed = seed,
+        .partitions = strads_result_partitions(result),
+    };
+    *out = model;
+    return STRADS_OK;
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+static uint32_t width_of(const strads_model *model)
+{
+    return model->width ? model->width : 1;
+}
+
+static bool has_finite_intercepts(const strads_model *model)
+{
+    bool finite = isfinite(model->intercept);
+    for (uint32_t k = 0; k < width_of(model) && model->intercepts; k++) {
+        finite = finite && isfinite(model->intercepts[k]);
+    }
+    return finite;
+}
+
+static strads_err check_coefficients(const strads_model *model)
+{
+    uint32_t width = width_of(model);
+    if (!has_finite_intercepts(model)) {
+        return strads_fail(STRADS_EINVAL,
+                           "the model's intercept is not a finite number");
+    }
+    for (uint64_t k = 0; k < model->n; k++) {
+        uint32_t j = model->index[k];
+        if (j >= model->columns || (k > 0 && j <= model->index[k - 1])) {
+            return strads_fail(STRADS_EINVAL,
+                               "the model's index %" PRIu32
+                               " is not ascending or not below its %" PRIu64
+                               " columns",
+                               j, model->columns);
+        }
+        for (uint32_t i = 0; i < width; i++) {
+            if (!isfinite(model->value[k * width + i])) {
+                return strads_fail(STRADS_EINVAL,
+                                   "coefficient %" PRIu64
+                                   " of the model is not a finite number",
+                                   (uint64_t)j + 1);
+            }
+        }
+    }
+    return STRADS_OK;
+}
+
+/* The options go into the file as they were given. */
+static strads_err check_options(const char *text)
+{
+    json_t *options = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    bool good = json_is_object(options);
+    json_decref(options);
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EINVAL,
+                              "the model's options are no JSON object");
+}
+
+/* A program's name as JSON, malloc'ed; NULL: it is not UTF-8. */
+static char *quote(const char *name)
+{
+    json_t *string = json_string(name);
+    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+    json_decref(string);
+    return text;
+}
+
+static void write_number(FILE *file, double value)
+{
+    char text[STI_NUMBER_SIZE];
+    (void)sti_number_format(value, text);
+    (void)fputs(text, file);
+}
+
+static void write_index(FILE *file, const strads_model *model)
+{
+    for (uint64_t k = 0; k < model->n; k++) {
+        (void)fprintf(file, "%s%" PRIu64, k ? ", " : "",
+                      (uint64_t)model->index[k] + MODEL_BASE);
+    }
+}
+
+static void write_intercept(FILE *file, const strads_model *model)
+{
+    if (!model->intercepts) {
+        write_number(file, model->intercept);
+        return;
+    }
+    for (uint32_t k = 0; k < width_of(model); k++) {
+        (void)fputs(k ? ", " : "[", file);
+        write_number(file, model->intercepts[k]);
+    }
+    (void)fputs("]", file);
+}
+
+static void write_values(FILE *file, const strads_model *model)
+{
+    uint64_t n = model->n * (model->width ? model->width : 1);
+    for (uint64_t k = 0; k < n; k++) {
+        if (k > 0) {
+            (void)fputs(", ", file);
+        }
+        write_number(file, model->value[k]);
+    }
+}
+
+static void write_fit(FILE *file, const strads_model_fit *fit)
+{
+    (void)fputs("  \"fit\": {\"objective\": ", file);
+    write_number(file, fit->objective);
+    (void)fputs(", \"gap\": ", file);
+    write_number(file, fit->gap);
+    (void)fprintf(file,
+                  ", \"rounds\": %" PRIu64 ", \"seconds\": ", fit->rounds);
+    write_number(file, fit->seconds);
+    (void)fprintf(file, ", \"seed\": %" PRIu64 ", \"partitions\": %" PRIu32 "}",
+                  fit->seed, fit->partitions);
+}
+
+static void write_model(FILE *file, const strads_model *model,
+                        const char *program, const char *options)
+{
+    (void)fprintf(file,
+                  "{\n  \"format\": \"%s\",\n  \"version\": %d,\n"
+                  "  \"program\": %s,\n  \"columns\": %" PRIu64 ",\n",
+                  MODEL_FORMAT, MODEL_VERSION, program, model->columns);
+    if (model->width > 1) {
+        (void)fprintf(file, "  \"width\": %" PRIu32 ",\n", model->width);
+    }
+    (void)fputs("  \"intercept\": ", file);
+    write_intercept(file, model);
+    (void)fputs(",\n  \"coefficients\": {\n    \"index\": [", file);
+    write_index(file, model);
+    (void)fputs("],\n    \"value\": [", file);
+    write_values(file, model);
+    (void)fprintf(file, "]\n  },\n  \"options\": %s,\n", options);
+    write_fit(file, &model->fit);
+    (void)fputs("\n}\n", file);
+}
+
+strads_err strads_model_write(const strads_model *model, const char *path)
+{
+    sti_aside aside = {0};
+    const char *options = model->options ? model->options : "{}";
+    strads_err err = check_coefficients(model);
+    if (!err) {
+        err = check_options(options);
+    }
+    if (err) {
+        return err;
+    }
+    char *program = quote(model->program);
+    if (!program) {
+        return strads_fail(STRADS_EINVAL,
+                           "the model's program has no name in UTF-8");
+    }
+    err = sti_aside_open(path, &aside);
+    if (!err) {
+        write_model(aside.file, model, program, options);
+        err = sti_aside_commit(&aside);
+    }
+    free(program);
+    return err;
+}
+
+/* ---- reading ------------------------------------------------------------ */
 
 /* The largest number of columns that data may have. */
 static const json_int_t MOST_COLUMNS = UINT32_MAX - 1;
@@ -63,20 +337,20 @@ static strads_err check_head(const char *path, const json_t *root,
     const char *format = json_string_value(json_object_get(root, "format"));
     const json_t *version = json_object_get(root, "version");
     const char *name = json_string_value(json_object_get(root, "program"));
-    if (!format || strcmp(format, STI_MODEL_FORMAT) != 0) {
+    if (!format || strcmp(format, MODEL_FORMAT) != 0) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: is no model file: \"format\" is \"%.40s\", "
-                           "expected \"" STI_MODEL_FORMAT "\"",
+                           "expected \"" MODEL_FORMAT "\"",
                            path, format ? format : "");
     }
     if (!json_is_integer(version)) {
         return wrong_member(path, "version", "a whole number");
     }
-    if (json_integer_value(version) != STI_MODEL_VERSION) {
+    if (json_integer_value(version) != MODEL_VERSION) {
         return strads_fail(
             STRADS_EMISMATCH,
             "%s: is a model of version %lld, this strads reads version %d",
-            path, (long long)json_integer_value(version), STI_MODEL_VERSION);
+            path, (long long)json_integer_value(version), MODEL_VERSION);
     }
     if (!name) {
         return wrong_member(path, "program", "a program's name");
@@ -119,7 +393,7 @@ static strads_err read_index(const char *path, const json_t *index,
     json_int_t before = 0;
     for (size_t k = 0; k < model->n; k++) {
         const json_t *item = json_array_get(index, k);
-        json_int_t j = whole(item, STI_MODEL_BASE, columns);
+        json_int_t j = whole(item, MODEL_BASE, columns);
         if (j < 0) {
             return strads_fail(STRADS_EFORMAT,
                                "%s: entry %zu of \"index\" is wrong: expected "
@@ -133,7 +407,7 @@ static strads_err read_index(const char *path, const json_t *index,
                                path, k + 1, (long long)j, (long long)before);
         }
         before = j;
-        out[k] = (uint32_t)(j - STI_MODEL_BASE);
+        out[k] = (uint32_t)(j - MODEL_BASE);
     }
     return STRADS_OK;
 }

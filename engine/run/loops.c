@@ -3,7 +3,7 @@
  * there are fewer cores. The caller's thread tells progress, nothing else.
  * Invariant: a loop is told the run's end by what it asks, never by force, and
  * once there is an end its reason stays. */
-#include "engine/run/loop_run.h"
+#include "engine/run/loops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +14,6 @@
 #include "engine/base/steady.h"
 #include "engine/base/stop_flag.h"
 #include "engine/round/job.h"
-#include "engine/run/loop_state.h"
-#include "engine/run/result.h"
-#include "engine/run/run_trace.h"
 #include "engine/sim/sim_loop.h"
 #include "engine/store/session_inside.h"
 

@@ -1,14 +1,16 @@
-/* engine/run/loop_state.h - what the files of a data-parallel run share:
- * loop_run.c has the threads and what loops say and ask, loop_nodes.c what
- * nodes tell each other. */
-#ifndef STI_LOOP_STATE_H
-#define STI_LOOP_STATE_H
+/* engine/run/loops.h - a program's `run`: a data-parallel loop on every
+ * partition, each with a thread and a session of the store. loops.c has the
+ * threads and what loops say and ask, loop_nodes.c what nodes tell each other,
+ * simulate.c the loops in virtual time. */
+#ifndef STI_LOOPS_H
+#define STI_LOOPS_H
 
 #include <pthread.h>
 
 #include "engine/base/trace.h"
-#include "engine/round/loop_message.h"
+#include "engine/net/mesh.h"
 #include "engine/run/run_setup.h"
+#include "engine/round/loop_message.h"
 
 /* One partition's. */
 typedef struct sti_loop {
@@ -87,7 +89,32 @@ void sti_loops_sum_locked(sti_loops *all);
 /* A report becomes the progress that is told next, and may end the run. */
 void sti_loops_take_locked(sti_loops *all, const strads_report *report);
 
-/* ---- loop_nodes.c ------------------------------------------------------ */
+/* ---- in one process ----------------------------------------------------- */
+
+/* Runs one thread a partition until all have returned; progress is told on the
+ * caller's. The first error, by partition, is the run's. The result is as that
+ * of any run; with an error it is to be freed all the same. */
+strads_err sti_loop_run(sti_setup *setup, strads_result **out);
+
+/* ---- on several nodes: loop_nodes.c ------------------------------------- */
+
+typedef struct sti_loop_nodes_setup {
+    sti_setup *setup;
+    sti_mesh *mesh;
+    uint32_t first, count; /* the partitions of this node; 0: shards alone */
+    uint32_t with_loops;   /* nodes that have partitions */
+    const char *journal;   /* of this node's shards; NULL: none */
+    bool again;            /* this node was started again */
+    sti_data_mark mark;
+    /* Node 0, on the caller's thread. */
+    void (*progress)(void *arg, const strads_progress *progress);
+    void *arg;
+} sti_loop_nodes_setup;
+
+/* Runs this node's part: one thread a partition. *out is node 0's, and NULL on
+ * the others. The first failure of any node is that of all. */
+strads_err sti_loop_nodes_run(const sti_loop_nodes_setup *setup,
+                              strads_result **out);
 
 /* The session of a partition of this node. */
 strads_err sti_loop_nodes_session(struct sti_loop_nodes *nodes,

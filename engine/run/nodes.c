@@ -1,0 +1,558 @@
+/* strads_engine: a run on several processes. Node 0 listens and knows the
+ * program and its options; the others join and are told. All then do the same:
+ * keep their partitions, get ready, run, part. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/kernel_level.h"
+#include "engine/exec/node.h"
+#include "engine/net/mesh.h"
+#include "engine/run/loops.h"
+#include "engine/run/nodes_terms.h"
+#include "engine/run/program_check.h"
+#include "engine/run/run_setup.h"
+
+struct strads_engine {
+    sti_mesh *mesh;                /* NULL after a run that failed */
+    strads_engine_options options; /* a joined node: what it was told */
+    bool joined;
+    bool together;       /* all nodes have joined */
+    bool ran;            /* once is enough */
+    bool failed;         /* the others are to be told */
+    sti_run_terms terms; /* config: the caller's on node 0 */
+    sti_config_strings strings;
+    uint32_t workers;  /* of all nodes */
+    uint32_t *node_of; /* [workers] */
+    uint32_t *hosts;   /* [n_hosts] nodes without workers */
+    uint32_t n_hosts;
+    const char *journal; /* of this node's shards, or NULL */
+    bool again;          /* this node was started again */
+};
+
+/* ---- node 0, until all others have joined and know the terms ------------- */
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a node");
+}
+
+/* The tables of a program of rounds are in the coordinator's process. */
+static strads_err check_spread(const strads_program *program,
+                               const strads_engine_options *options)
+{
+    uint32_t nodes = options->nodes, shards = options->shards;
+    if (nodes > 1 && program->tables && !program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s keeps tables of its own, which no node "
+                           "but the first would see: run it in one process in "
+                           "this version",
+                           program->name);
+    if (shards > 1 && !program->run)
+        return strads_fail(STRADS_EINVAL,
+                           "program %s runs in rounds, whose one table is on "
+                           "node 0: leave shards out",
+                           program->name);
+    if (options->nodes > 1 && options->schedulers > 1 && options->policy_plugin)
+        return strads_fail(STRADS_EINVAL,
+                           "a policy that is given as a table is not at hand "
+                           "on other nodes: leave schedulers at 1");
+    if (shards > STI_SHARDS_MAX)
+        return strads_fail(STRADS_EINVAL, "%u shards: expected 1 to %d", shards,
+                           STI_SHARDS_MAX);
+    return STRADS_OK;
+}
+
+static strads_err check_listen(const strads_program *program,
+                               const strads_engine_options *options)
+{
+    strads_err err = sti_program_check(program);
+    if (!err)
+        err = sti_kernel_level_check();
+    if (err)
+        return err;
+    if (!options || options->size != sizeof *options || !options->listen ||
+        options->nodes > STI_NODES_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "to listen, options need size, listen and nodes "
+                           "from 1 to %d",
+                           STI_NODES_MAX);
+    err = sti_setup_check_tuning(options);
+    return err ? err : check_spread(program, options);
+}
+
+strads_err strads_engine_listen(const strads_program *program,
+                                const void *config,
+                                const strads_engine_options *options,
+                                strads_engine **out)
+{
+    strads_err err = check_listen(program, options);
+    if (err)
+        return err;
+    strads_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return no_memory();
+    engine->options = *options;
+    engine->terms.program = program;
+    engine->terms.config = (void *)(uintptr_t)config;
+    engine->terms.nodes = options->nodes ? options->nodes : 1;
+    engine->terms.depth = options->depth;
+    engine->terms.shards = options->shards ? options->shards : 1;
+    engine->terms.max_rounds = options->max_rounds;
+    engine->terms.tuning = sti_setup_tuning(options);
+    engine->terms.schedulers = options->schedulers;
+    engine->terms.blocks = options->blocks;
+    engine->terms.pools = options->pools;
+    engine->terms.reconnect = options->reconnect > 0 ? options->reconnect : 10;
+    engine->terms.threshold = options->threshold;
+    if (options->policy)
+        engine->terms.policy = strdup(options->policy);
+    if (options->data_path)
+        engine->terms.data_path = strdup(options->data_path);
+    err = sti_setup_read_plan(options, &engine->terms.plan_read);
+    engine->terms.plan =
+        options->plan_given ? options->plan_given : engine->terms.plan_read;
+    if (!err)
+        err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (!err)
+        sti_mesh_rules(engine->mesh, engine->terms.reconnect,
+                       program->run != NULL);
+    if (err)
+        strads_engine_free(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+/* Nodes without workers have the shards, and may come back. */
+static strads_err find_hosts(strads_engine *engine)
+{
+    engine->hosts = calloc(engine->terms.nodes, sizeof *engine->hosts);
+    if (!engine->hosts)
+        return no_memory();
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        if (engine->terms.workers[n] == 0) {
+            engine->hosts[engine->n_hosts++] = n;
+            sti_mesh_expect_back(engine->mesh, n);
+        }
+    return STRADS_OK;
+}
+
+/* Who has which workers, from the counts of each node. */
+static strads_err spread(strads_engine *engine)
+{
+    engine->workers = 0;
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        engine->workers += engine->terms.workers[n];
+    engine->node_of = calloc(engine->workers, sizeof *engine->node_of);
+    if (!engine->node_of)
+        return no_memory();
+    uint32_t w = 0;
+    for (uint32_t n = 0; n < engine->terms.nodes; n++)
+        for (uint32_t k = 0; k < engine->terms.workers[n]; k++)
+            engine->node_of[w++] = n;
+    strads_err err = find_hosts(engine);
+    if (err)
+        return err;
+    if (!engine->terms.partitions)
+        engine->terms.partitions = engine->workers;
+    if (engine->terms.partitions < engine->workers)
+        return strads_fail(STRADS_EINVAL,
+                           "%u partitions for %u workers on %u nodes: give at "
+                           "least as many partitions as workers",
+                           engine->terms.partitions, engine->workers,
+                           engine->terms.nodes);
+    return STRADS_OK;
+}
+
+/* A default config for a program that was started without one. */
+static strads_err tell_terms(strads_engine *engine)
+{
+    sti_run_terms terms = engine->terms;
+    void *defaults = NULL;
+    if (!terms.config && terms.program->config_size) {
+        defaults = calloc(1, terms.program->config_size);
+        if (!defaults)
+            return no_memory();
+        if (terms.program->defaults)
+            memcpy(defaults, terms.program->defaults,
+                   terms.program->config_size);
+        terms.config = defaults;
+    }
+    char *text = sti_run_terms_write(&terms);
+    free(defaults);
+    if (!text)
+        return no_memory();
+    strads_err err = sti_mesh_welcome(engine->mesh, text, engine->options.seed);
+    free(text);
+    return err;
+}
+
+static strads_err gather(strads_engine *engine)
+{
+    if (engine->together)
+        return STRADS_OK;
+    uint32_t nodes = engine->terms.nodes;
+    strads_err err = sti_mesh_gather(engine->mesh, nodes);
+    if (err)
+        return err;
+    engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
+    if (!engine->terms.workers)
+        return no_memory();
+    engine->terms.workers[0] = sti_setup_workers(&engine->options);
+    for (uint32_t n = 1; n < nodes; n++)
+        engine->terms.workers[n] = sti_mesh_workers(engine->mesh, n);
+    engine->terms.partitions = engine->options.partitions;
+    if (!engine->terms.partitions && engine->terms.plan)
+        engine->terms.partitions = engine->terms.plan->partitions;
+    err = spread(engine);
+    if (!engine->options.shards && engine->n_hosts)
+        engine->terms.shards = engine->n_hosts;
+    if (!err)
+        err = tell_terms(engine);
+    engine->together = !err;
+    return err;
+}
+
+/* ---- a node that joins: takes its place, or the one that it had before it was
+ * killed, and the terms that node 0 tells --------------------------------- */
+
+static strads_err take_terms(strads_engine *engine, const char *text,
+                             const strads_join_options *options)
+{
+    char *name = sti_run_terms_program(text);
+    if (!name)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the coordinator told no program: it runs another "
+                           "version");
+    const strads_program *program = options->find(options->find_arg, name);
+    strads_err err = STRADS_OK;
+    if (!program)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the run is of program %s, which this node does not "
+                          "have: give it the same program file",
+                          name);
+    free(name);
+    if (!err)
+        err = sti_run_terms_read(text, program, sti_mesh_nodes(engine->mesh),
+                                 &engine->strings, &engine->terms);
+    if (!err)
+        err = spread(engine);
+    if (!err)
+        sti_mesh_rules(engine->mesh, engine->terms.reconnect, false);
+    return err;
+}
+
+/* As somebody new; or as who it was, when its journal says so. */
+static strads_err take_place(strads_engine *engine, const char *url,
+                             const strads_join_options *options,
+                             uint64_t timeout_ns, sti_mesh_terms *told)
+{
+    sti_mesh_ticket ticket;
+    strads_err err = STRADS_OK;
+    engine->journal = options->journal;
+    if (engine->journal)
+        err = sti_ticket_place(engine->journal);
+    if (!err && engine->journal)
+        err = sti_ticket_read(engine->journal, &ticket, &engine->again);
+    if (err)
+        return err;
+    if (engine->again)
+        return sti_mesh_come_back(engine->mesh, url, &ticket, timeout_ns, told);
+    err =
+        sti_mesh_join(engine->mesh, url,
+                      options->shard ? 0 : sti_setup_workers(&engine->options),
+                      timeout_ns, told);
+    if (!err && engine->journal) {
+        ticket = sti_mesh_ticket_of(engine->mesh);
+        err = sti_ticket_write(engine->journal, &ticket);
+    }
+    return err;
+}
+
+strads_err strads_engine_join(const char *url,
+                              const strads_join_options *options,
+                              strads_engine **out)
+{
+    if (!options || options->size != sizeof *options || !options->find)
+        return strads_fail(STRADS_EINVAL,
+                           "to join, options need size and find");
+    if (options->journal && !options->shard)
+        return strads_fail(STRADS_EINVAL,
+                           "a node with workers cannot come back when it was "
+                           "killed: a journal takes a node of shards alone");
+    strads_err err = sti_kernel_level_check();
+    if (err)
+        return err;
+    strads_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return no_memory();
+    engine->joined = engine->together = true;
+    engine->options = (strads_engine_options){
+        .size = sizeof engine->options,
+        .workers = options->workers,
+        .trace = options->trace,
+        .stop = options->stop,
+    };
+    sti_mesh_terms told = {0};
+    double timeout = options->timeout > 0 ? options->timeout : 30;
+    err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (!err)
+        err =
+            take_place(engine, url, options, (uint64_t)(timeout * 1e9), &told);
+    if (!err) {
+        engine->options.seed = told.seed;
+        err = take_terms(engine, told.options, options);
+    }
+    engine->failed = err != STRADS_OK;
+    free(told.options);
+    if (err)
+        strads_engine_free(engine);
+    else
+        *out = engine;
+    return err;
+}
+
+/* ---- the run ------------------------------------------------------------ */
+
+const char *strads_engine_url(const strads_engine *engine)
+{
+    return engine->mesh ? sti_mesh_url(engine->mesh) : "";
+}
+
+const char *strads_engine_data_path(const strads_engine *engine)
+{
+    return engine->terms.data_path;
+}
+
+const strads_program *strads_engine_program(const strads_engine *engine)
+{
+    return engine->terms.program;
+}
+
+void strads_engine_free(strads_engine *engine)
+{
+    if (!engine)
+        return;
+    sti_mesh_close(engine->mesh, engine->failed);
+    if (!engine->joined)
+        engine->terms.config = NULL;
+    sti_run_terms_free(&engine->terms);
+    sti_config_strings_free(&engine->strings);
+    free(engine->node_of);
+    free(engine->hosts);
+    free(engine);
+}
+
+static sti_layout own_layout(const strads_engine *engine)
+{
+    sti_layout layout = {.workers = engine->workers,
+                         .node_of = engine->node_of,
+                         .nodes = engine->terms.nodes,
+                         .hosts = engine->hosts,
+                         .n_hosts = engine->n_hosts};
+    uint32_t node = sti_mesh_node(engine->mesh);
+    for (uint32_t n = 0; n < node; n++)
+        layout.first += engine->terms.workers[n];
+    layout.count = engine->terms.workers[node];
+    return layout;
+}
+
+static strads_err check_unspent(const strads_engine *engine)
+{
+    return engine->ran
+               ? strads_fail(STRADS_ESTATE, "this engine has run already: make "
+                                            "another one for another run")
+               : STRADS_OK;
+}
+
+strads_err strads_engine_keep(strads_engine *engine,
+                              strads_data_options *options)
+{
+    strads_err err = check_unspent(engine);
+    if (err)
+        return err;
+    err = gather(engine);
+    if (err) {
+        engine->failed = true;
+        return err;
+    }
+    const sti_layout layout = own_layout(engine);
+    const sti_run run = {.workers = engine->workers,
+                         .partitions = engine->terms.partitions};
+    options->partitions = engine->terms.partitions;
+    options->keep_first = sti_run_first(&run, layout.first);
+    options->keep_count =
+        sti_run_first(&run, layout.first + layout.count) - options->keep_first;
+    if (options->keep_count == 0) /* which would be all from there on */
+        options->keep_first = options->partitions;
+    options->partition_entries = 0; /* each worker has a partition */
+    sti_run_cut_as(engine->terms.program, engine->terms.config, options);
+    return STRADS_OK;
+}
+
+static void tell_progress(void *arg, const strads_progress *progress)
+{
+    const strads_engine *engine = arg;
+    if (!engine->options.progress)
+        return;
+    strads_progress told = *progress;
+    sti_mesh_count(engine->mesh, &told.bytes_sent, &told.bytes_received);
+    engine->options.progress(engine->options.progress_arg, &told);
+}
+
+static strads_err send_message(void *arg, const sti_msg *msg)
+{
+    const strads_engine *engine = arg;
+    return sti_mesh_send(engine->mesh, msg);
+}
+
+static sti_data_mark mark_of(const strads_data *data)
+{
+    return (sti_data_mark){
+        .rows = strads_data_rows(data),
+        .cols = strads_data_cols(data),
+        .nnz = strads_data_nnz(data),
+        .checksum = strads_data_checksum(data),
+    };
+}
+
+static strads_err get_ready(strads_engine *engine, const strads_data *data)
+{
+    const sti_data_mark mark = mark_of(data);
+    return engine->joined ? sti_mesh_ready(engine->mesh, &mark)
+                          : sti_mesh_await_ready(engine->mesh, &mark);
+}
+
+static void deliver(void *node, const sti_msg *msg)
+{
+    sti_node_deliver(node, msg);
+}
+
+static void abort_node(void *node, strads_err err, const char *text)
+{
+    sti_node_abort(node, err, text);
+}
+
+static uint64_t clock_of_node(const void *node)
+{
+    return sti_node_clock(node);
+}
+
+/* Drives the node while the others can reach it. */
+static strads_err run_node(strads_engine *engine, const sti_setup *setup,
+                           const strads_data *data, sti_node *node,
+                           sti_trace *trace)
+{
+    const sti_mesh_host host = {.deliver = deliver,
+                                .abort = abort_node,
+                                .clock = clock_of_node,
+                                .arg = node};
+    sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
+    strads_err err = get_ready(engine, data);
+    if (!err)
+        err = sti_node_run(node);
+    if (!err)
+        sti_mesh_say_done(engine->mesh);
+    sti_mesh_detach(engine->mesh);
+    return err;
+}
+
+static strads_err drive(strads_engine *engine, sti_setup *setup,
+                        const strads_data *data, strads_result **out)
+{
+    sti_trace *trace;
+    strads_err err = sti_run_trace_open(&setup->options, &trace);
+    if (err)
+        return err;
+    const sti_layout layout = own_layout(engine);
+    const sti_node_options options = {
+        .run = &setup->run,
+        .node = sti_mesh_node(engine->mesh),
+        .first_worker = layout.first,
+        .threads = layout.count,
+        .coordinates = !engine->joined,
+        .trace = trace,
+        .stop = engine->options.stop,
+        .report = tell_progress,
+        .send = send_message,
+        .arg = engine,
+    };
+    sti_node *node = NULL;
+    err = sti_node_new(&options, &node);
+    if (!err)
+        err = run_node(engine, setup, data, node, trace);
+    if (!err && !engine->joined) {
+        strads_progress progress;
+        sti_node_progress(node, &progress);
+        sti_mesh_count(engine->mesh, &progress.bytes_sent,
+                       &progress.bytes_received);
+        err = sti_result_new(setup, &progress, sti_node_end(node), out);
+    }
+    err = sti_run_trace_close(trace, err); /* it holds names of the node's */
+    sti_node_free(node);
+    return err;
+}
+
+static strads_err drive_loops(strads_engine *engine, sti_setup *setup,
+                              const strads_data *data, strads_result **out)
+{
+    const sti_layout layout = own_layout(engine);
+    const sti_run *run = &setup->run;
+    const uint32_t first = sti_run_first(run, layout.first);
+    const sti_loop_nodes_setup loops = {
+        .setup = setup,
+        .mesh = engine->mesh,
+        .first = first,
+        .count = sti_run_first(run, layout.first + layout.count) - first,
+        .with_loops = engine->terms.nodes - engine->n_hosts,
+        .journal = engine->journal,
+        .again = engine->again,
+        .mark = mark_of(data),
+        .progress = tell_progress,
+        .arg = engine,
+    };
+    return sti_loop_nodes_run(&loops, out);
+}
+
+strads_err strads_engine_run(strads_engine *engine, const strads_data *data,
+                             strads_result **out)
+{
+    if (!engine->together)
+        return strads_fail(STRADS_ESTATE,
+                           "strads_engine_keep comes before strads_engine_run");
+    strads_err err = check_unspent(engine);
+    if (err)
+        return err;
+    engine->ran = true;
+    const sti_layout layout = own_layout(engine);
+    strads_engine_options options = engine->options;
+    options.partitions = engine->terms.partitions;
+    options.depth = engine->terms.depth;
+    options.shards = engine->terms.shards;
+    options.schedulers = engine->terms.schedulers;
+    options.threshold = engine->terms.threshold;
+    options.policy = engine->terms.policy;
+    options.max_rounds = engine->terms.max_rounds;
+    options.blocks = engine->terms.blocks;
+    options.pools = engine->terms.pools;
+    options.plan_given = engine->terms.plan;
+    sti_setup setup = {0};
+    strads_result *result = NULL;
+    err = sti_setup_make(&setup, engine->terms.program, engine->terms.config,
+                         data, &options, &layout);
+    setup.run.tuning = engine->terms.tuning;
+    if (!err)
+        err = setup.run.program->run
+                  ? drive_loops(engine, &setup, data, &result)
+                  : drive(engine, &setup, data, &result);
+    engine->failed = err != STRADS_OK;
+    if (!err && engine->journal)
+        sti_ticket_remove(engine->journal, engine->terms.shards);
+    if (err) {
+        sti_mesh_close(engine->mesh, true); /* while the sentence is fresh */
+        engine->mesh = NULL;
+    }
+    sti_setup_free(&setup, result != NULL);
+    *out = result;
+    return err;
+}
