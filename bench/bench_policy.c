@@ -1,5 +1,5 @@
 /* What scheduling costs: ns for a draw and an update in the priority policy's
- * urn, and for a whole choice (block in, block out), by number of parameters.
+ * sampler, and for a whole choice (block in, block out), by number of parameters.
  * The uniform and the cyclic policy, which keep nothing, are the floor. Medians
  * of REPEATS runs; no arguments. */
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "bench/ending.h"
 #include "bench/measuring.h"
 #include "engine/base/random.h"
-#include "schedulers/urn.h"
+#include "schedulers/weighted_sampler.h"
 #include "strads/policy.h"
 
 enum { REPEATS = 7, DRAWS = 100000, CHOICES = 4000, BLOCK = 64 };
@@ -19,39 +19,42 @@ static double now_ns(void)
 }
 
 static volatile uint32_t sink;
+static volatile double sum;
 
-static double time_draws(sti_urn *urn, sti_random *random)
+static double time_draws(sti_sampler *sampler, sti_random *random)
 {
     double from = now_ns();
     for (int k = 0; k < DRAWS; k++)
-        sink = sti_urn_draw(urn, 0.005, sti_random_unit(random));
+        sink = sti_sampler_draw(sampler, 0.005, sti_random_unit(random));
     return (now_ns() - from) / DRAWS;
 }
 
-static double time_updates(sti_urn *urn, sti_random *random)
+static double time_updates(sti_sampler *sampler, sti_random *random)
 {
     double from = now_ns();
     for (int k = 0; k < DRAWS; k++) {
-        uint32_t i = (uint32_t)sti_random_below(random, urn->tree.n);
+        uint32_t i = (uint32_t)sti_random_below(random, sampler->n);
         double priority = sti_random_unit(random);
-        sti_urn_set(urn, 1, &i, &priority, false);
+        sti_sampler_set(sampler, 1, &i, &priority, false);
+        sum = sti_sampler_sum(sampler);
     }
     return (now_ns() - from) / DRAWS;
 }
 
-static double time_scan(sti_urn *urn, uint32_t *all, double *priority)
+static double time_scan(sti_sampler *sampler, uint32_t *all, double *priority)
 {
     double from = now_ns();
-    sti_urn_set(urn, urn->tree.n, all, priority, true);
-    return (now_ns() - from) / urn->tree.n;
+    sti_sampler_set(sampler, sampler->n, all, priority, true);
+    sum = sti_sampler_sum(sampler);
+    return (now_ns() - from) / sampler->n;
 }
 
-static void bench_urn(uint32_t n)
+static void bench_sampler(uint32_t n)
 {
-    sti_blockbook book;
-    sti_urn urn;
-    bench_check(sti_blockbook_open(n, &book));
-    bench_check(sti_urn_open(n, &book, &urn));
+    sti_block_table table;
+    sti_sampler sampler;
+    bench_check(sti_block_table_open(n, &table));
+    bench_check(sti_sampler_open(n, &table, &sampler));
     uint32_t *all = malloc(n * sizeof *all);
     double *priority = malloc(n * sizeof *priority);
     sti_random random = sti_random_stream(1, n, 0);
@@ -61,9 +64,9 @@ static void bench_urn(uint32_t n)
     }
     double draw[REPEATS], update[REPEATS], scan[REPEATS];
     for (int r = 0; r < REPEATS; r++) {
-        scan[r] = time_scan(&urn, all, priority);
-        draw[r] = time_draws(&urn, &random);
-        update[r] = time_updates(&urn, &random);
+        scan[r] = time_scan(&sampler, all, priority);
+        draw[r] = time_draws(&sampler, &random);
+        update[r] = time_updates(&sampler, &random);
     }
     printf("%9u parameters: draw %6.1f ns, update %6.1f ns, scan %5.2f ns a "
            "parameter\n",
@@ -71,8 +74,8 @@ static void bench_urn(uint32_t n)
            bench_median(scan, REPEATS));
     free(all);
     free(priority);
-    sti_urn_close(&urn);
-    sti_blockbook_close(&book);
+    sti_sampler_close(&sampler);
+    sti_block_table_close(&table);
 }
 
 /* One block after the other, committed at once: what a round pays for its
@@ -129,7 +132,7 @@ int main(void)
     (void)getloadavg(load, 1);
     printf("load %.2f\n", load[0]);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        bench_urn(sizes[k]);
+        bench_sampler(sizes[k]);
     for (const strads_policy *const *p = strads_policies(); *p; p++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             bench_policy(*p, sizes[k]);

@@ -1,4 +1,4 @@
-/* Drawing. Each draw takes what it hits out of the urn, so the next one hits
+/* Drawing. Each draw takes what it hits out of the sampler, so the next one hits
  * something else; a block comes as a whole. Draws end when as many blocks are
  * gathered as the request wants (OVERSAMPLE times as many when they are to be
  * checked), counting what is loose as the blocks that it will make, or when a
@@ -19,7 +19,7 @@
 
 #include <stdlib.h>
 
-#include "schedulers/builtin.h"
+#include "schedulers/policies.h"
 
 enum {
     OVERSAMPLE = 3,
@@ -49,17 +49,17 @@ strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number)
 static strads_err add_to_pool(sti_batch *b, const sti_batch_source *s,
                               uint32_t i)
 {
-    sti_urn_hide(s->urn, i);
+    sti_sampler_hide(s->sampler, i);
     b->pool_weight += (double)s->setup->weight[i];
     return sti_numbers_push(&b->pool, i);
 }
 
 /* Whether a block that was drawn should be dissolved, for what rests in it. */
-static bool wastes_work(const sti_batch_source *s, sti_blockbook_entry *entry)
+static bool wastes_work(const sti_batch_source *s, sti_block_entry *entry)
 {
-    if (2 * entry->live >= entry->weight)
+    if (2 * entry->active >= entry->weight)
         return false;
-    entry->wasted += entry->weight - entry->live;
+    entry->wasted += entry->weight - entry->active;
     return !s->setup->probes ||
            WASTE * entry->wasted >= entry->weight * entry->block.n;
 }
@@ -69,12 +69,12 @@ static strads_err dissolve(sti_batch *b, const sti_batch_source *s, uint32_t e,
                            bool all)
 {
     strads_err err = STRADS_OK;
-    const sti_blockbook_entry *entry = &s->book->entry[e];
-    sti_urn_part(s->urn, e);
+    const sti_block_entry *entry = &s->table->entry[e];
+    sti_sampler_split(s->sampler, e);
     for (uint32_t k = 0; k < entry->block.n && !err; k++)
-        if (all || s->urn->priority[entry->param[k]] > 0)
+        if (all || s->sampler->priority[entry->param[k]] > 0)
             err = add_to_pool(b, s, entry->param[k]);
-    sti_blockbook_dissolve(s->book, e);
+    sti_block_table_dissolve(s->table, e);
     return err;
 }
 
@@ -96,7 +96,7 @@ static bool is_endless(const sti_batch_source *s, const progress *p)
 
 /* Whether a block is to join others, if there are any. */
 static bool is_light(const sti_batch_source *s, const progress *p,
-                     sti_blockbook_entry *entry)
+                     sti_block_entry *entry)
 {
     if (p->all)
         return true;
@@ -127,8 +127,8 @@ static bool is_enough(const sti_batch_source *s, const progress *p,
 static strads_err take_block(sti_batch *b, const sti_batch_source *s,
                              progress *p, uint32_t e)
 {
-    sti_blockbook_entry *entry = &s->book->entry[e];
-    sti_urn_hide(s->urn, entry->param[0]);
+    sti_block_entry *entry = &s->table->entry[e];
+    sti_sampler_hide(s->sampler, entry->param[0]);
     entry->light = e != s->due && is_light(s, p, entry);
     if (entry->light) {
         p->loose += entry->block.n;
@@ -145,15 +145,15 @@ static strads_err take_block(sti_batch *b, const sti_batch_source *s,
 static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
                        uint32_t i)
 {
-    uint32_t e = s->book->of[i];
+    uint32_t e = s->table->of[i];
     bool first = !b->pool.n && !b->block.n;
-    if (e != STI_BLOCK_NONE && !wastes_work(s, &s->book->entry[e]))
+    if (e != STI_BLOCK_NONE && !wastes_work(s, &s->table->entry[e]))
         return take_block(b, s, p, e);
     b->pool_first = b->pool_first || first;
     uint32_t n = b->pool.n;
     double weight = b->pool_weight;
     /* What the floor has drawn counts, though it rests. */
-    bool alone = e == STI_BLOCK_NONE || !(s->book->entry[e].live > 0);
+    bool alone = e == STI_BLOCK_NONE || !(s->table->entry[e].active > 0);
     strads_err err = STRADS_OK;
     if (e != STI_BLOCK_NONE)
         err = dissolve(b, s, e, false);
@@ -168,14 +168,12 @@ static strads_err take(sti_batch *b, const sti_batch_source *s, progress *p,
 static strads_err take_all(sti_batch *b, const sti_batch_source *s, progress *p)
 {
     strads_err err = STRADS_OK;
-    sti_urn_loosen(s->urn);
-    for (uint32_t k = 0; k < s->urn->n_floor && !err; k++) {
-        uint32_t i = sti_urn_moved(s->urn, k);
-        if (s->urn->priority[i] > 0 &&
-            !sti_sumtree_hidden(&s->urn->tree, sti_urn_item(s->urn, i)))
+    for (uint32_t k = 0; k < s->sampler->n_floor && !err; k++) {
+        uint32_t i = s->sampler->floor[k];
+        if (s->sampler->priority[i] > 0 &&
+            !sti_sampler_is_hidden(s->sampler, sti_sampler_item(s->sampler, i)))
             err = take(b, s, p, i);
     }
-    sti_urn_tighten(s->urn);
     return err;
 }
 
@@ -189,17 +187,15 @@ static strads_err merge_light(sti_batch *b, const sti_batch_source *s,
         return STRADS_OK;
     strads_err err = STRADS_OK;
     uint32_t kept = 0;
-    sti_urn_loosen(s->urn);
     for (uint32_t k = 0; k < b->block.n; k++) {
         uint32_t e = b->block.at[k];
-        if (err || !s->book->entry[e].light) {
+        if (err || !s->table->entry[e].light) {
             b->block.at[kept++] = e;
             continue;
         }
         b->pool_first = b->pool_first || k == 0;
         err = dissolve(b, s, e, true);
     }
-    sti_urn_tighten(s->urn);
     b->block.n = kept;
     return err;
 }
@@ -231,8 +227,8 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     if (s->due != STI_BLOCK_NONE)
         err = take_block(b, s, &p, s->due);
     /* More than one block may hold are drawn, so that none of them starves. */
-    p.all =
-        !check && is_endless(s, &p) && s->urn->positive <= s->setup->block_max;
+    p.all = !check && is_endless(s, &p) &&
+            s->sampler->positive <= s->setup->block_max;
     if (!err && p.all)
         err = take_all(b, s, &p);
     for (uint64_t k = 0; !err && !p.all && !is_enough(s, &p, target); k++) {
@@ -240,10 +236,10 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
             break;
         double unit = strads_random_unit(s->setup->seed, STI_PURPOSE_PRIORITY,
                                          r->draw, k);
-        uint32_t i = sti_urn_draw(s->urn, s->floor, unit);
-        if (i == STI_URN_NONE || (i == STI_URN_AGAIN && ++vain == VAIN))
+        uint32_t i = sti_sampler_draw(s->sampler, s->floor, unit);
+        if (i == STI_DRAW_NONE || (i == STI_DRAW_AGAIN && ++vain == VAIN))
             break;
-        if (i != STI_URN_AGAIN)
+        if (i != STI_DRAW_AGAIN)
             err = take(b, s, &p, i);
     }
     if (!err)
@@ -251,7 +247,7 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
     if (b->pool.n) {
         if (!is_sorted(&b->pool))
             qsort(b->pool.at, b->pool.n, sizeof *b->pool.at, ascending);
-        b->pool_id = sti_blockbook_id(s->book);
+        b->pool_id = sti_block_table_id(s->table);
     }
     return err;
 }
@@ -259,11 +255,11 @@ strads_err sti_batch_draw(sti_batch *b, const sti_batch_source *s,
 void sti_batch_return(sti_batch *b, const sti_batch_source *s)
 {
     for (uint32_t k = 0; k < b->block.n; k++) {
-        const sti_blockbook_entry *entry = &s->book->entry[b->block.at[k]];
-        sti_urn_show(s->urn, entry->param[0]);
+        const sti_block_entry *entry = &s->table->entry[b->block.at[k]];
+        sti_sampler_show(s->sampler, entry->param[0]);
     }
     for (uint32_t k = 0; k < b->pool.n; k++)
-        sti_urn_show(s->urn, b->pool.at[k]);
+        sti_sampler_show(s->sampler, b->pool.at[k]);
     b->block.n = b->pool.n = 0;
     b->pool_weight = 0;
     b->open = false;

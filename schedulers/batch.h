@@ -1,11 +1,11 @@
 /* What the priority policy has drawn and not yet dispatched or put back. It
  * outlives a request that asks for probes. Everything in it is hidden in the
- * urn. */
+ * sampler. */
 #ifndef STI_BATCH_H
 #define STI_BATCH_H
 
-#include "schedulers/blockbook.h"
-#include "schedulers/urn.h"
+#include "schedulers/block_table.h"
+#include "schedulers/weighted_sampler.h"
 #include "strads/policy.h"
 
 /* Numbers of parameters or of blocks. */
@@ -17,7 +17,7 @@ typedef struct sti_numbers {
 strads_err sti_numbers_push(sti_numbers *numbers, uint32_t number);
 
 typedef struct sti_batch {
-    sti_numbers block; /* entries of the book, in the order drawn */
+    sti_numbers block; /* entries of the table, in the order drawn */
     sti_numbers pool;  /* parameters in no block, to be packed into some */
     double pool_weight;
     uint64_t pool_id; /* the id to probe the pool under */
@@ -29,9 +29,9 @@ typedef struct sti_batch {
 /* What a batch is drawn from. */
 typedef struct sti_batch_source {
     const strads_policy_setup *setup;
-    sti_urn *urn;
-    sti_blockbook *book;
-    double floor; /* sti_urn_floor */
+    sti_sampler *sampler;
+    sti_block_table *table;
+    double floor; /* sti_sampler_floor */
     uint32_t due; /* an entry that comes first, undrawn; or none */
     double total; /* weight of all parameters: a block that should have as much
                      work takes all that moves */

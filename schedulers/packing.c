@@ -1,6 +1,6 @@
-/* Two steps. Groups: ties are taken from the strongest to the weakest, and the
- * two groups that a tie joins become one where the bounds allow it (Kruskal's
- * algorithm, bounded). Bins: groups go, from the heaviest to the lightest, to
+/* Two steps. Groups: dependencies above the threshold are edges, taken from the
+ * strongest to the weakest; the two groups that an edge joins become one where
+ * the bounds allow it (Kruskal's algorithm, bounded). Bins: groups go, from the heaviest to the lightest, to
  * the lightest bin that has room (longest processing time first), so that bins
  * of free groups end within one group's weight of each other.
  *
@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRENGTHS = 256 }; /* ties are told apart in so many steps */
+enum { STRENGTHS = 256 }; /* edges are told apart in so many steps */
 
-typedef struct tie {
+typedef struct edge {
     uint32_t a, b;
-} tie;
+} edge;
 
 typedef struct group {
     double weight;
@@ -36,8 +36,8 @@ typedef struct work {
     uint32_t *parent; /* [n] union-find */
     group *group;     /* [n] by root at first, then the list of groups */
     bin_load *load;   /* [n] */
-    tie *ties;        /* [n_ties] strongest first */
-    uint32_t n_ties;
+    edge *edges;      /* [n_edges] strongest first */
+    uint32_t n_edges;
 } work;
 
 static uint32_t find_root(uint32_t *parent, uint32_t i)
@@ -51,29 +51,29 @@ static uint32_t find_root(uint32_t *parent, uint32_t i)
 
 static uint32_t strength(const sti_packing *p, uint32_t a, uint32_t b)
 {
-    double t = fmin((double)p->tie[(size_t)a * p->n + b], 1);
+    double t = fmin((double)p->dependency[(size_t)a * p->n + b], 1);
     return (uint32_t)(t * (STRENGTHS - 1));
 }
 
 static bool binds(const sti_packing *p, uint32_t a, uint32_t b)
 {
-    return (double)p->tie[(size_t)a * p->n + b] > p->threshold;
+    return (double)p->dependency[(size_t)a * p->n + b] > p->threshold;
 }
 
-/* Lists the binding ties, the strongest first, by counting. */
-static strads_err list_ties(const sti_packing *p, work *w)
+/* Lists the edges, the strongest first, by counting. */
+static strads_err list_edges(const sti_packing *p, work *w)
 {
     uint32_t start[STRENGTHS] = {0};
     for (uint32_t a = 0; a < p->n; a++)
         for (uint32_t b = a + 1; b < p->n; b++)
             if (binds(p, a, b)) {
                 start[strength(p, a, b)]++;
-                w->n_ties++;
+                w->n_edges++;
             }
-    if (!w->n_ties)
+    if (!w->n_edges)
         return STRADS_OK;
-    w->ties = malloc(w->n_ties * sizeof *w->ties);
-    if (!w->ties)
+    w->edges = malloc(w->n_edges * sizeof *w->edges);
+    if (!w->edges)
         return strads_fail(STRADS_ENOMEM, "no memory to pack %u parameters",
                            p->n);
     uint32_t at = 0;
@@ -85,15 +85,15 @@ static strads_err list_ties(const sti_packing *p, work *w)
     for (uint32_t a = 0; a < p->n; a++)
         for (uint32_t b = a + 1; b < p->n; b++)
             if (binds(p, a, b))
-                w->ties[start[strength(p, a, b)]++] = (tie){a, b};
+                w->edges[start[strength(p, a, b)]++] = (edge){a, b};
     return STRADS_OK;
 }
 
-static void join_ties(const sti_packing *p, work *w)
+static void join_edges(const sti_packing *p, work *w)
 {
-    for (uint32_t t = 0; t < w->n_ties; t++) {
-        uint32_t a = find_root(w->parent, w->ties[t].a);
-        uint32_t b = find_root(w->parent, w->ties[t].b);
+    for (uint32_t t = 0; t < w->n_edges; t++) {
+        uint32_t a = find_root(w->parent, w->edges[t].a);
+        uint32_t b = find_root(w->parent, w->edges[t].b);
         if (a == b)
             continue;
         group *into = &w->group[a], *from = &w->group[b];
@@ -198,17 +198,17 @@ strads_err sti_packing_run(const sti_packing *p, uint32_t *bin, uint32_t *bins)
                              .root = i,
                              .busy = is_busy(p, i)};
     }
-    if (p->tie) {
-        err = list_ties(p, &w);
+    if (p->dependency) {
+        err = list_edges(p, &w);
         if (err)
             goto done;
-        join_ties(p, &w);
+        join_edges(p, &w);
     }
     *bins = fill_bins(p, &w, bin);
 done:
     free(w.parent);
     free(w.group);
     free(w.load);
-    free(w.ties);
+    free(w.edges);
     return err;
 }

@@ -4,8 +4,8 @@
  * thrown away (Kim et al., EuroSys 2016, sections 3 and 4; there parameters are
  * scheduled one by one, and who depends on another is dropped).
  *
- * A parameter is free, in the batch, or held (in a block in flight). The urn
- * shows the free ones only. Blocks stay in the book until they rest for the
+ * A parameter is free, in the batch, or held (in a block in flight). The sampler
+ * shows the free ones only. Blocks stay in the table until they rest for the
  * most part or have become too small; see batch.c. A choice costs O(log J) for
  * each block and each parameter in no block that it moves between these three,
  * one look-up for each pair of blocks that it compares again, and n^2 for a
@@ -14,20 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedulers/builtin.h"
+#include "schedulers/batch.h"
+#include "schedulers/dependency.h"
 #include "schedulers/packing.h"
-#include "schedulers/ties.h"
+#include "schedulers/policies.h"
 
 enum { SKIPS = 4 };
 
 typedef struct priority {
     strads_policy_setup setup;
     double total; /* weight of all parameters */
-    sti_urn urn;
-    sti_blockbook book;
-    sti_ties ties;
+    sti_sampler sampler;
+    sti_block_table table;
+    sti_dependency dependency;
     sti_batch batch;
-    double mass;      /* sum of all priorities, when a batch was opened last */
+    double remaining; /* sum of all priorities, when a batch was opened last */
     bool stale;       /* all priorities were set since the batch was drawn */
     uint32_t due;     /* an entry that has been passed by too often, or none */
     sti_numbers held; /* entries in flight */
@@ -38,8 +39,8 @@ typedef struct priority {
 
 static sti_batch_source source(priority *p)
 {
-    return (sti_batch_source){&p->setup, &p->urn, &p->book,
-                              0,         p->due,  p->total};
+    return (sti_batch_source){&p->setup, &p->sampler, &p->table,
+                              0,         p->due,      p->total};
 }
 
 static void priority_close(void *state)
@@ -47,9 +48,9 @@ static void priority_close(void *state)
     priority *p = state;
     if (!p)
         return;
-    sti_urn_close(&p->urn);
-    sti_blockbook_close(&p->book);
-    sti_ties_close(&p->ties);
+    sti_sampler_close(&p->sampler);
+    sti_block_table_close(&p->table);
+    sti_dependency_close(&p->dependency);
     sti_batch_free(&p->batch);
     free(p->held.at);
     free(p->chosen.at);
@@ -74,11 +75,11 @@ static strads_err priority_open(const strads_policy_setup *setup, void **state)
     p->setup = *setup;
     p->total = sti_policy_total(setup);
     p->due = STI_BLOCK_NONE;
-    p->ties.threshold = setup->threshold;
+    p->dependency.threshold = setup->threshold;
     uint32_t n = (uint32_t)setup->parameters;
-    strads_err err = sti_blockbook_open(n, &p->book);
+    strads_err err = sti_block_table_open(n, &p->table);
     if (!err)
-        err = sti_urn_open(n, &p->book, &p->urn);
+        err = sti_sampler_open(n, &p->table, &p->sampler);
     if (err) {
         priority_close(p);
         return err;
@@ -94,7 +95,7 @@ static void priority_prioritise(void *state, uint32_t n, const uint32_t *param,
     /* A block of all parameters is a block: only when no block can be that
      * large have all been scanned. */
     bool all = n >= p->setup.parameters && n > p->setup.block_max;
-    sti_urn_set(&p->urn, n, param, value, all);
+    sti_sampler_set(&p->sampler, n, param, value, all);
     p->stale = p->stale || all;
 }
 
@@ -114,12 +115,12 @@ static void release_committed(priority *p, const strads_choice_request *r)
     uint32_t kept = 0;
     for (uint32_t k = 0; k < p->held.n; k++) {
         uint32_t e = p->held.at[k];
-        const sti_blockbook_entry *entry = &p->book.entry[e];
+        const sti_block_entry *entry = &p->table.entry[e];
         if (is_in_flight(r, entry->block.id)) {
             p->held.at[kept++] = e;
             continue;
         }
-        sti_urn_show(&p->urn, entry->param[0]);
+        sti_sampler_show(&p->sampler, entry->param[0]);
     }
     p->held.n = kept;
 }
@@ -127,7 +128,7 @@ static void release_committed(priority *p, const strads_choice_request *r)
 static bool is_held(const priority *p, uint64_t id)
 {
     for (uint32_t k = 0; k < p->held.n; k++)
-        if (p->book.entry[p->held.at[k]].block.id == id)
+        if (p->table.entry[p->held.at[k]].block.id == id)
             return true;
     return false;
 }
@@ -156,11 +157,11 @@ static strads_err make_block(priority *p, const uint32_t *bin, uint32_t which,
     for (uint32_t k = 0; k < b->pool.n; k++)
         if (bin[k] == which)
             member[n++] = b->pool.at[k];
-    uint64_t id = whole ? b->pool_id : sti_blockbook_id(&p->book);
+    uint64_t id = whole ? b->pool_id : sti_block_table_id(&p->table);
     strads_err err =
-        sti_blockbook_add(&p->book, id, n, member, p->setup.weight, &entry);
+        sti_block_table_add(&p->table, id, n, member, p->setup.weight, &entry);
     if (!err) {
-        sti_urn_join(&p->urn, entry);
+        sti_sampler_join(&p->sampler, entry);
         err = sti_numbers_push(&b->block, entry);
     }
     free(member);
@@ -179,10 +180,10 @@ static void move_to_front(sti_numbers *blocks, uint32_t first)
 }
 
 typedef struct pool_work {
-    double *weight; /* [n] of the pool's parameters */
-    float *tie;     /* [n x n], or NULL: not to be checked */
-    float *busy;    /* [n] strongest tie to anything in flight */
-    uint32_t *bin;  /* [n] */
+    double *weight;    /* [n] of the pool's parameters */
+    float *dependency; /* [n x n], or NULL: not to be checked */
+    float *busy;       /* [n] strongest dependency on anything in flight */
+    uint32_t *bin;     /* [n] */
 } pool_work;
 
 /* Packs the pool into bins. Those that depend on something in flight share
@@ -193,13 +194,13 @@ static strads_err pack(priority *p, double work, const pool_work *w,
     sti_packing packing = {
         .n = p->batch.pool.n,
         .weight = w->weight,
-        .tie = w->tie,
+        .dependency = w->dependency,
         .busy = w->busy,
         .threshold = p->setup.threshold,
         .work = work,
         .block_max = p->setup.block_max,
     };
-    if (!w->tie && work >= p->total && packing.n <= packing.block_max) {
+    if (!w->dependency && work >= p->total && packing.n <= packing.block_max) {
         memset(w->bin, 0, packing.n * sizeof *w->bin);
         *bins = 1;
         return STRADS_OK;
@@ -209,13 +210,15 @@ static strads_err pack(priority *p, double work, const pool_work *w,
 
 static strads_err compare_pool(priority *p, const pool_work *w)
 {
-    const strads_choice_request *r = p->ties.request;
+    const strads_choice_request *r = p->dependency.request;
     const sti_batch *b = &p->batch;
     strads_block pool = {.id = b->pool_id, .n = b->pool.n, .param = b->pool.at};
-    strads_err err = sti_ties_within(&p->ties, &pool, w->tie);
+    strads_err err =
+        sti_dependency_within(&p->dependency, &pool, w->dependency);
     for (uint32_t k = 0; k < r->n_in_flight; k++)
-        if (!err && !p->ties.missing)
-            err = sti_ties_across(&p->ties, &pool, &r->in_flight[k], w->busy);
+        if (!err && !p->dependency.missing)
+            err = sti_dependency_across(&p->dependency, &pool, &r->in_flight[k],
+                                        w->busy);
     return err;
 }
 
@@ -245,10 +248,10 @@ static strads_err pack_pool(priority *p)
     pool_work w = {
         .weight = malloc(n * sizeof *w.weight),
         .bin = malloc(n * sizeof *w.bin),
-        .tie = b->checked ? malloc(n * n * sizeof *w.tie) : NULL,
+        .dependency = b->checked ? malloc(n * n * sizeof *w.dependency) : NULL,
         .busy = b->checked ? calloc(n, sizeof *w.busy) : NULL,
     };
-    if (!w.weight || !w.bin || (b->checked && (!w.tie || !w.busy))) {
+    if (!w.weight || !w.bin || (b->checked && (!w.dependency || !w.busy))) {
         err = strads_fail(STRADS_ENOMEM, "no memory to pack %zu parameters", n);
         goto done;
     }
@@ -256,15 +259,15 @@ static strads_err pack_pool(priority *p)
         w.weight[k] = (double)p->setup.weight[b->pool.at[k]];
     if (b->checked)
         err = compare_pool(p, &w);
-    if (err || p->ties.missing)
+    if (err || p->dependency.missing)
         goto done;
-    err = pack(p, p->ties.request->work, &w, &bins);
+    err = pack(p, p->dependency.request->work, &w, &bins);
     if (!err)
         err = blocks_from_bins(p, w.bin, bins);
 done:
     free(w.weight);
     free(w.bin);
-    free(w.tie);
+    free(w.dependency);
     free(w.busy);
     return err;
 }
@@ -280,17 +283,18 @@ static bool needs_check(const priority *p, const strads_choice_request *r)
 /* Whether entry e may leave beside what is in flight and chosen so far. */
 static strads_err is_independent(priority *p, uint32_t e, bool *independent)
 {
-    const strads_choice_request *r = p->ties.request;
-    const strads_block *block = &p->book.entry[e].block;
+    const strads_choice_request *r = p->dependency.request;
+    const strads_block *block = &p->table.entry[e].block;
     uint32_t others = r->n_in_flight + p->chosen.n;
     *independent = true;
     for (uint32_t k = 0; k < others && *independent; k++) {
         const strads_block *other =
             k < r->n_in_flight
                 ? &r->in_flight[k]
-                : &p->book.entry[p->chosen.at[k - r->n_in_flight]].block;
+                : &p->table.entry[p->chosen.at[k - r->n_in_flight]].block;
         bool depend = false;
-        strads_err err = sti_ties_depend(&p->ties, block, other, &depend);
+        strads_err err =
+            sti_dependency_check(&p->dependency, block, other, &depend);
         if (err)
             return err;
         *independent = !depend;
@@ -302,7 +306,7 @@ static strads_err is_independent(priority *p, uint32_t e, bool *independent)
  * might for ever, since they keep something in flight. So at last it is due. */
 static void pass_by(priority *p, uint32_t e)
 {
-    if (++p->book.entry[e].skipped >= SKIPS && p->due == STI_BLOCK_NONE)
+    if (++p->table.entry[e].skipped >= SKIPS && p->due == STI_BLOCK_NONE)
         p->due = e;
 }
 
@@ -314,14 +318,14 @@ static strads_err wait_for_due(priority *p, bool *wait)
     *wait = false;
     if (p->due == STI_BLOCK_NONE)
         return STRADS_OK;
-    uint32_t leader = p->book.entry[p->due].param[0];
-    if (!(sti_urn_weight(&p->urn, leader) > 0)) {
+    uint32_t leader = p->table.entry[p->due].param[0];
+    if (!(sti_sampler_weight(&p->sampler, leader) > 0)) {
         p->due = STI_BLOCK_NONE;
         return STRADS_OK;
     }
     p->chosen.n = 0;
     strads_err err = STRADS_OK;
-    if (needs_check(p, p->ties.request))
+    if (needs_check(p, p->dependency.request))
         err = is_independent(p, p->due, &independent);
     *wait = !independent;
     return err;
@@ -330,7 +334,7 @@ static strads_err wait_for_due(priority *p, bool *wait)
 /* Chooses from the batch's blocks, in their order. */
 static strads_err select_blocks(priority *p)
 {
-    const strads_choice_request *r = p->ties.request;
+    const strads_choice_request *r = p->dependency.request;
     const sti_batch *b = &p->batch;
     bool check = needs_check(p, r);
     p->chosen.n = 0;
@@ -341,7 +345,7 @@ static strads_err select_blocks(priority *p)
             err = is_independent(p, b->block.at[k], &independent);
         if (!err && independent)
             err = sti_numbers_push(&p->chosen, b->block.at[k]);
-        if (err || p->ties.missing)
+        if (err || p->dependency.missing)
             return err;
         if (!independent)
             pass_by(p, b->block.at[k]);
@@ -372,10 +376,10 @@ static strads_err dispatch(priority *p, strads_choice *choice)
         strads_err err = sti_numbers_push(&p->held, e);
         if (err)
             return err;
-        p->book.entry[e].skipped = 0;
+        p->table.entry[e].skipped = 0;
         if (e == p->due)
             p->due = STI_BLOCK_NONE;
-        p->out[c++] = p->book.entry[e].block;
+        p->out[c++] = p->table.entry[e].block;
     }
     *choice = (strads_choice){.kind = STRADS_CHOOSE_BLOCKS,
                               .n = p->chosen.n,
@@ -383,20 +387,21 @@ static strads_err dispatch(priority *p, strads_choice *choice)
     return STRADS_OK;
 }
 
-/* What is in flight weighs, and is hidden in the urn. */
-static double held_weight(const priority *p)
+/* What is in flight weighs, and is hidden in the sampler. */
+static double held_weight(priority *p)
 {
     double sum = 0;
     for (uint32_t k = 0; k < p->held.n; k++)
-        sum += sti_urn_weight(&p->urn, p->book.entry[p->held.at[k]].param[0]);
+        sum += sti_sampler_weight(&p->sampler,
+                                  p->table.entry[p->held.at[k]].param[0]);
     return sum;
 }
 
 static strads_err draw(priority *p, const strads_choice_request *r)
 {
     sti_batch_source from = source(p);
-    from.floor = sti_urn_floor(&p->urn, held_weight(p));
-    sti_ties_forget_asked(&p->ties);
+    from.floor = sti_sampler_floor(&p->sampler, held_weight(p));
+    sti_dependency_forget_asked(&p->dependency);
     p->stale = false;
     return sti_batch_draw(&p->batch, &from, r, needs_check(p, r));
 }
@@ -405,10 +410,10 @@ static strads_err draw(priority *p, const strads_choice_request *r)
 static strads_err open_batch(priority *p, const strads_choice_request *r)
 {
     bool wait = false;
-    if (sti_urn_sum(&p->urn) <= r->rest || !r->want)
+    if (sti_sampler_sum(&p->sampler) <= r->rest || !r->want)
         return STRADS_OK;
     strads_err err = wait_for_due(p, &wait);
-    if (err || wait || p->ties.missing)
+    if (err || wait || p->dependency.missing)
         return err;
     return draw(p, r);
 }
@@ -425,14 +430,14 @@ static strads_err choose_free(priority *p, const strads_choice_request *r,
         err = open_batch(p, r);
     if (!err && p->batch.pool.n)
         err = pack_pool(p);
-    if (!err && p->batch.open && !p->ties.missing)
+    if (!err && p->batch.open && !p->dependency.missing)
         err = select_blocks(p);
     *choice = (strads_choice){.kind = r->n_in_flight ? STRADS_CHOOSE_WAIT
                                                      : STRADS_CHOOSE_REST};
-    if (!err && p->ties.missing) {
+    if (!err && p->dependency.missing) {
         *choice = (strads_choice){.kind = STRADS_CHOOSE_PROBE,
-                                  .block = p->ties.ask,
-                                  .against = p->ties.about};
+                                  .block = p->dependency.ask,
+                                  .against = p->dependency.about};
         return STRADS_OK;
     }
     if (!err && p->chosen.n)
@@ -449,15 +454,15 @@ static strads_err priority_choose(void *state,
     strads_err err = STRADS_OK;
     strads_choice_request request = *asked;
     request.work = sti_policy_work(asked, p->total);
-    sti_ties_begin(&p->ties, &request);
+    sti_dependency_begin(&p->dependency, &request);
     release_committed(p, &request);
     if (!p->batch.open) /* which hides what is in it */
-        p->mass = sti_urn_sum(&p->urn) + held_weight(p);
+        p->remaining = sti_sampler_sum(&p->sampler) + held_weight(p);
     if (foreign_in_flight(p, &request))
         *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
     else
         err = choose_free(p, &request, choice);
-    choice->mass = p->mass;
+    choice->mass = p->remaining;
     return err;
 }
 

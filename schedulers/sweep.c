@@ -1,41 +1,84 @@
-/* Blocks are runs of an order of all parameters: start[b] .. start[b + 1] - 1.
+/* The cyclic and the uniform policy: all parameters are cut into blocks once,
+ * and dispatched whatever they depend on.
+ *
+ * Cyclic takes the blocks in their order. Uniform cuts a random order and draws
+ * blocks at random, each as often as any other: this is what Shotgun does
+ * (Bradley, Kyrola, Bickson, Guestrin, ICML 2011), and what the priority policy
+ * is measured against. Both rest after as many parameters as there are.
+ *
+ * Blocks are runs of an order of all parameters: start[b] .. start[b + 1] - 1.
  * A block has the work that a round asks for, or as many parameters as a block
  * may have. They are cut anew, under new ids, only between two sweeps (nothing
  * is in flight then) and only when the work asked for has changed twofold. */
-#include "schedulers/sweep.h"
-
 #include <stdlib.h>
+#include <string.h>
 
-static strads_err no_memory(const sti_sweep *s)
+#include "schedulers/policies.h"
+
+/* How often uniform may draw a block in vain, for each block wanted. */
+enum { TRIES = 16 };
+
+typedef struct sweep {
+    strads_policy_setup setup;
+    double total;      /* weight */
+    uint32_t *order;   /* [J], or NULL: 0, 1, 2, ... */
+    uint32_t *start;   /* [blocks + 1] where in the order each one begins */
+    uint32_t blocks;   /* 0: not cut yet */
+    uint32_t next;     /* of cyclic: the next block */
+    uint64_t first_id; /* of block 0 */
+    double work;       /* that the cut was made for */
+    uint64_t sent;     /* parameters dispatched since the last rest */
+    strads_block *out; /* [out_size] what was chosen */
+    uint32_t out_size;
+} sweep;
+
+/* 64 random bits to a number in 0 .. n - 1. */
+static uint32_t below(uint64_t bits, uint32_t n)
+{
+    return (uint32_t)((bits >> 32) * n >> 32);
+}
+
+static strads_err no_memory(const sweep *s)
 {
     return strads_fail(STRADS_ENOMEM,
                        "no memory to cut %llu parameters into blocks",
                        (unsigned long long)s->setup.parameters);
 }
 
-static void shuffle_order(sti_sweep *s, uint32_t n)
+static void shuffle_order(sweep *s, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         s->order[i] = i;
     for (uint32_t i = n; i-- > 1;) {
         uint64_t bits =
             strads_random_bits(s->setup.seed, STI_PURPOSE_SHUFFLE, 0, i);
-        uint32_t k = sti_policy_below(bits, i + 1);
+        uint32_t k = below(bits, i + 1);
         uint32_t swap = s->order[i];
         s->order[i] = s->order[k];
         s->order[k] = swap;
     }
 }
 
-strads_err sti_sweep_open(const strads_policy_setup *setup, bool shuffle,
-                          sti_sweep **out)
+static void sweep_close(void *state)
+{
+    sweep *s = state;
+    if (!s)
+        return;
+    free(s->order);
+    free(s->start);
+    free(s->out);
+    free(s);
+}
+
+static strads_err sweep_open(const strads_policy_setup *setup, bool shuffle,
+                             void **state)
 {
     if (setup->parameters >= UINT32_MAX)
         return strads_fail(STRADS_ELIMIT,
                            "%llu parameters are more than one scheduler can "
                            "hold (4294967294): cut them into several",
                            (unsigned long long)setup->parameters);
-    sti_sweep *s = calloc(1, sizeof *s);
+    sweep *s = calloc(1, sizeof *s);
     if (!s)
         return strads_fail(STRADS_ENOMEM, "no memory for a policy");
     s->setup = *setup;
@@ -46,27 +89,17 @@ strads_err sti_sweep_open(const strads_policy_setup *setup, bool shuffle,
         s->order = malloc(n * sizeof *s->order);
         if (!s->order) {
             strads_err err = no_memory(s);
-            sti_sweep_close(s);
+            sweep_close(s);
             return err;
         }
         shuffle_order(s, n);
     }
-    *out = s;
+    *state = s;
     return STRADS_OK;
 }
 
-void sti_sweep_close(sti_sweep *s)
-{
-    if (!s)
-        return;
-    free(s->order);
-    free(s->start);
-    free(s->out);
-    free(s);
-}
-
 /* Lays cuts through the order; with `start` NULL it only counts the blocks. */
-static uint32_t lay_cuts(const sti_sweep *s, double work, uint32_t *start)
+static uint32_t lay_cuts(const sweep *s, double work, uint32_t *start)
 {
     uint32_t n = (uint32_t)s->setup.parameters;
     uint32_t blocks = 0, members = 0;
@@ -86,12 +119,12 @@ static uint32_t lay_cuts(const sti_sweep *s, double work, uint32_t *start)
     return blocks;
 }
 
-static bool still_fits(const sti_sweep *s, double work)
+static bool still_fits(const sweep *s, double work)
 {
     return s->blocks && work < 2 * s->work && s->work < 2 * work;
 }
 
-static strads_err cut(sti_sweep *s, double work)
+static strads_err cut(sweep *s, double work)
 {
     uint32_t blocks = lay_cuts(s, work, NULL);
     uint32_t *start = malloc((blocks + (size_t)1) * sizeof *start);
@@ -117,7 +150,7 @@ static bool foreign_in_flight(const strads_choice_request *request)
     return false;
 }
 
-static strads_err make_room(sti_sweep *s, uint32_t want)
+static strads_err reserve_out(sweep *s, uint32_t want)
 {
     if (want <= s->out_size)
         return STRADS_OK;
@@ -129,8 +162,11 @@ static strads_err make_room(sti_sweep *s, uint32_t want)
     return STRADS_OK;
 }
 
-strads_err sti_sweep_begin(sti_sweep *s, const strads_choice_request *request,
-                           strads_choice *choice)
+/* Gets ready to choose: cuts where needed, makes room in `out`. When a block
+ * may be chosen, choice->kind is STRADS_CHOOSE_BLOCKS with n = 0; otherwise the
+ * answer is complete. */
+static strads_err begin(sweep *s, const strads_choice_request *request,
+                        strads_choice *choice)
 {
     *choice = (strads_choice){.kind = STRADS_CHOOSE_WAIT};
     if (foreign_in_flight(request))
@@ -149,7 +185,7 @@ strads_err sti_sweep_begin(sti_sweep *s, const strads_choice_request *request,
             return err;
     }
     choice->kind = STRADS_CHOOSE_BLOCKS;
-    return make_room(s, request->want);
+    return reserve_out(s, request->want);
 }
 
 static bool has(const strads_block *blocks, uint32_t n, uint64_t id)
@@ -160,8 +196,9 @@ static bool has(const strads_block *blocks, uint32_t n, uint64_t id)
     return false;
 }
 
-bool sti_sweep_add(sti_sweep *s, const strads_choice_request *request,
-                   uint32_t b, strads_choice *choice)
+/* Adds block b to the choice, unless it is in it already or in flight. */
+static bool add_block(sweep *s, const strads_choice_request *request,
+                      uint32_t b, strads_choice *choice)
 {
     uint64_t id = s->first_id + b;
     if (has(s->out, choice->n, id) ||
@@ -178,9 +215,102 @@ bool sti_sweep_add(sti_sweep *s, const strads_choice_request *request,
     return true;
 }
 
-void sti_sweep_end(sti_sweep *s, strads_choice *choice)
+static void finish(sweep *s, strads_choice *choice)
 {
     choice->blocks = s->out;
     if (!choice->n)
         choice->kind = STRADS_CHOOSE_WAIT;
+}
+
+static void ignore_priorities(void *state, uint32_t n, const uint32_t *param,
+                              const double *priority)
+{
+    (void)state, (void)n, (void)param, (void)priority;
+}
+
+static strads_err cyclic_open(const strads_policy_setup *setup, void **state)
+{
+    return sweep_open(setup, false, state);
+}
+
+static strads_err uniform_open(const strads_policy_setup *setup, void **state)
+{
+    return sweep_open(setup, true, state);
+}
+
+static strads_err cyclic_choose(void *state,
+                                const strads_choice_request *request,
+                                strads_choice *choice)
+{
+    sweep *s = state;
+    strads_err err = begin(s, request, choice);
+    if (err || choice->kind != STRADS_CHOOSE_BLOCKS)
+        return err;
+    if (!s->sent)
+        s->next = 0;
+    while (choice->n < request->want && s->next < s->blocks &&
+           add_block(s, request, s->next, choice))
+        s->next++;
+    finish(s, choice);
+    return STRADS_OK;
+}
+
+static strads_err uniform_choose(void *state,
+                                 const strads_choice_request *request,
+                                 strads_choice *choice)
+{
+    sweep *s = state;
+    strads_err err = begin(s, request, choice);
+    if (err || choice->kind != STRADS_CHOOSE_BLOCKS)
+        return err;
+    uint64_t tries = (uint64_t)TRIES * request->want;
+    for (uint64_t k = 0; k < tries && choice->n < request->want; k++) {
+        uint64_t bits = strads_random_bits(s->setup.seed, STI_PURPOSE_UNIFORM,
+                                           request->draw, k);
+        add_block(s, request, below(bits, s->blocks), choice);
+    }
+    finish(s, choice);
+    return STRADS_OK;
+}
+
+static const strads_policy policy_cyclic = {
+    .size = sizeof(strads_policy),
+    .name = "cyclic",
+    .summary = "all parameters in their order, unchecked",
+    .unchecked = true,
+    .open = cyclic_open,
+    .close = sweep_close,
+    .prioritise = ignore_priorities,
+    .choose = cyclic_choose,
+};
+
+static const strads_policy policy_uniform = {
+    .size = sizeof(strads_policy),
+    .name = "uniform",
+    .summary = "random blocks, all equally often, unchecked",
+    .unchecked = true,
+    .open = uniform_open,
+    .close = sweep_close,
+    .prioritise = ignore_priorities,
+    .choose = uniform_choose,
+};
+
+static const strads_policy *const policies[] = {
+    &sti_policy_priority,
+    &policy_uniform,
+    &policy_cyclic,
+    NULL,
+};
+
+const strads_policy *const *strads_policies(void)
+{
+    return policies;
+}
+
+const strads_policy *strads_policy_find(const char *name)
+{
+    for (const strads_policy *const *p = policies; name && *p; p++)
+        if (!strcmp((*p)->name, name))
+            return *p;
+    return NULL;
 }

@@ -28,9 +28,10 @@ static packed pack(const sti_packing *p)
     return out;
 }
 
-static void put_tie(float *tie, uint32_t n, uint32_t i, uint32_t j, float value)
+static void put_dependency(float *dependency, uint32_t n, uint32_t i,
+                           uint32_t j, float value)
 {
-    tie[i * n + j] = tie[j * n + i] = value;
+    dependency[i * n + j] = dependency[j * n + i] = value;
 }
 
 Test(policy_packing, blocks_have_the_work_asked_for_and_are_balanced)
@@ -72,15 +73,15 @@ Test(policy_packing, who_depends_on_each_other_shares_a_block)
 {
     enum { N = 12 };
     double weight[N];
-    float tie[N * N] = {0};
+    float dependency[N * N] = {0};
     for (int i = 0; i < N; i++)
         weight[i] = 1;
-    put_tie(tie, N, 0, 11, 0.5f);
-    put_tie(tie, N, 11, 5, 0.2f);
-    put_tie(tie, N, 2, 3, 0.09f);
+    put_dependency(dependency, N, 0, 11, 0.5f);
+    put_dependency(dependency, N, 11, 5, 0.2f);
+    put_dependency(dependency, N, 2, 3, 0.09f);
     sti_packing p = {.n = N,
                      .weight = weight,
-                     .tie = tie,
+                     .dependency = dependency,
                      .threshold = 0.1,
                      .work = 3,
                      .block_max = 4};
@@ -90,20 +91,20 @@ Test(policy_packing, who_depends_on_each_other_shares_a_block)
     cr_assert_eq(out.bin[0], out.bin[5]);
 }
 
-/* A chain of six, at most three in a block: it breaks at its weakest tie. */
+/* A chain of six, at most three in a block: it breaks at its weakest dependency. */
 Test(policy_packing, too_large_a_group_is_split_where_it_is_weakest)
 {
     enum { N = 6 };
     double weight[N] = {1, 1, 1, 1, 1, 1};
-    float tie[N * N] = {0};
-    put_tie(tie, N, 0, 1, 0.9f);
-    put_tie(tie, N, 1, 2, 0.8f);
-    put_tie(tie, N, 2, 3, 0.2f);
-    put_tie(tie, N, 3, 4, 0.9f);
-    put_tie(tie, N, 4, 5, 0.7f);
+    float dependency[N * N] = {0};
+    put_dependency(dependency, N, 0, 1, 0.9f);
+    put_dependency(dependency, N, 1, 2, 0.8f);
+    put_dependency(dependency, N, 2, 3, 0.2f);
+    put_dependency(dependency, N, 3, 4, 0.9f);
+    put_dependency(dependency, N, 4, 5, 0.7f);
     sti_packing p = {.n = N,
                      .weight = weight,
-                     .tie = tie,
+                     .dependency = dependency,
                      .threshold = 0.1,
                      .work = 3,
                      .block_max = 3};
@@ -117,14 +118,14 @@ Test(policy_packing, a_group_has_at_most_twice_the_work)
 {
     enum { N = 40 };
     double weight[N];
-    float tie[N * N];
+    float dependency[N * N];
     for (int i = 0; i < N; i++)
         weight[i] = 1;
     for (int i = 0; i < N * N; i++)
-        tie[i] = 1;
+        dependency[i] = 1;
     sti_packing p = {.n = N,
                      .weight = weight,
-                     .tie = tie,
+                     .dependency = dependency,
                      .threshold = 0.1,
                      .work = 5,
                      .block_max = 64};
@@ -137,15 +138,15 @@ Test(policy_packing, the_busy_do_not_share_with_the_free)
 {
     enum { N = 30 };
     double weight[N];
-    float tie[N * N] = {0}, busy[N] = {0};
+    float dependency[N * N] = {0}, busy[N] = {0};
     for (int i = 0; i < N; i++) {
         weight[i] = 1;
         busy[i] = i % 5 ? 0.05f : 0.5f;
     }
-    put_tie(tie, N, 0, 1, 0.9f); /* a busy one and a free one */
+    put_dependency(dependency, N, 0, 1, 0.9f); /* a busy one and a free one */
     sti_packing p = {.n = N,
                      .weight = weight,
-                     .tie = tie,
+                     .dependency = dependency,
                      .busy = busy,
                      .threshold = 0.1,
                      .work = 6,
@@ -161,17 +162,17 @@ Test(policy_packing, the_same_input_gives_the_same_blocks)
 {
     enum { N = 100 };
     double weight[N];
-    float tie[N * N];
+    float dependency[N * N];
     sti_random r = sti_random_stream(1, 0, 0);
     for (int i = 0; i < N; i++) {
         weight[i] = 1 + floor(3 * sti_random_unit(&r));
         for (int j = 0; j <= i; j++)
-            put_tie(tie, N, (uint32_t)i, (uint32_t)j,
-                    (float)pow(sti_random_unit(&r), 8));
+            put_dependency(dependency, N, (uint32_t)i, (uint32_t)j,
+                           (float)pow(sti_random_unit(&r), 8));
     }
     sti_packing p = {.n = N,
                      .weight = weight,
-                     .tie = tie,
+                     .dependency = dependency,
                      .threshold = 0.1,
                      .work = 12,
                      .block_max = 10};

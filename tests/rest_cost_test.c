@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schedulers/batch.h"
 #include "strads/lasso.h"
 #include "strads/logistic.h"
 #include "tests/lasso_design.h"
@@ -14,90 +13,6 @@
 #include "tests/sim_toy.h"
 
 enum { MILLION = 1000000 };
-
-/* ---- choosing ------------------------------------------------------------ */
-
-/* One that moves, of so many, in every `apart`. */
-enum { MOVE = 600 };
-
-static void set_those(sti_urn *urn, uint32_t apart, double priority)
-{
-    uint32_t who[MOVE];
-    double what[MOVE];
-    for (uint32_t k = 0; k < MOVE; k++) {
-        who[k] = k * apart;
-        what[k] = priority;
-    }
-    sti_urn_set(urn, MOVE, who, what, false);
-}
-
-/* Everything has been looked at, and most is at rest. */
-static void scan(sti_urn *urn, uint32_t n, uint32_t apart)
-{
-    uint32_t *who = malloc(n * sizeof *who);
-    double *what = calloc(n, sizeof *what);
-    cr_assert(who && what);
-    for (uint32_t j = 0; j < n; j++)
-        who[j] = j;
-    for (uint32_t k = 0; k < MOVE; k++)
-        what[k * apart] = 1;
-    sti_urn_set(urn, n, who, what, true);
-    free(who);
-    free(what);
-}
-
-/* Nodes of the tree and parameters that ten choices look at, each of all that
- * moves and followed by new priorities. */
-static uint64_t steps_of(uint32_t n)
-{
-    const uint32_t apart = n / MOVE;
-    float *weight = malloc(n * sizeof *weight);
-    cr_assert(weight);
-    for (uint32_t j = 0; j < n; j++)
-        weight[j] = 1;
-    sti_blockbook book;
-    sti_urn urn;
-    sti_batch batch = {0};
-    cr_assert_eq(sti_blockbook_open(n, &book), STRADS_OK);
-    cr_assert_eq(sti_urn_open(n, &book, &urn), STRADS_OK);
-    scan(&urn, n, apart);
-    const strads_policy_setup setup = {.parameters = n,
-                                       .weight = weight,
-                                       .block_max = MOVE};
-    const sti_batch_source source = {.setup = &setup,
-                                     .urn = &urn,
-                                     .book = &book,
-                                     .due = STI_BLOCK_NONE,
-                                     .total = n};
-    const uint64_t before = urn.tree.steps;
-    for (uint32_t k = 0; k < 10; k++) {
-        const strads_choice_request request = {.want = 1,
-                                               .work = n,
-                                               .draw = k + 1};
-        cr_assert_eq(sti_batch_draw(&batch, &source, &request, false),
-                     STRADS_OK);
-        cr_expect_eq(batch.pool.n, MOVE);
-        sti_batch_return(&batch, &source);
-        cr_expect_float_eq(sti_urn_sum(&urn), k ? MOVE / (double)k : MOVE,
-                           1e-9 * MOVE);
-        set_those(&urn, apart, 1 / (1.0 + k));
-    }
-    const uint64_t steps = urn.tree.steps - before;
-    sti_batch_free(&batch);
-    sti_urn_close(&urn);
-    sti_blockbook_close(&book);
-    free(weight);
-    return steps;
-}
-
-Test(rest_cost, a_choice_of_all_that_moves_looks_at_nothing_else)
-{
-    const uint64_t few = steps_of(MILLION / 10), many = steps_of(MILLION);
-    cr_log_info("%llu steps with 100,000 parameters, %llu with a million",
-                (unsigned long long)few, (unsigned long long)many);
-    cr_expect_lt(2 * many, 3 * few, "%llu steps, %llu with a tenth",
-                 (unsigned long long)many, (unsigned long long)few);
-}
 
 /* ---- whole runs ---------------------------------------------------------- */
 

@@ -1,13 +1,58 @@
-/* Planners: blocks in groups, one to begin with for each partition, that all
- * move on by one partition in each step. They differ in who is in a group. */
+/* Planners of static runs, and the greedy partition of parameters into blocks.
+ *
+ * A plan has blocks in groups, one to begin with for each partition, that all
+ * move on by one partition in each step. Planners differ in which blocks are in
+ * a group. Everything is settled by weights and numbers alone: each node and
+ * each machine comes to the same. */
 #include "strads/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "schedulers/falling.h"
-
 enum { MOST = 1 << 20 };
+
+/* ---- sorting ------------------------------------------------------------ */
+
+typedef struct item {
+    double weight;
+    uint32_t number;
+} item;
+
+static int heavier_first(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* order[n] becomes 0 .. n - 1 by falling weight, equal ones by number; weight
+ * NULL: all are equal. */
+static strads_err sort_descending(uint32_t n, const double *weight,
+                                  uint32_t *order)
+{
+    item *items = malloc(sizeof *items * ((size_t)n + 1));
+    if (!items)
+        return strads_fail(STRADS_ENOMEM, "no memory to sort %u weights", n);
+    for (uint32_t k = 0; k < n; k++) {
+        items[k] = (item){.weight = weight ? weight[k] : 1, .number = k};
+        if (!(items[k].weight >= 0) || isinf(items[k].weight)) {
+            double wrong = items[k].weight;
+            free(items);
+            return strads_fail(STRADS_EINVAL,
+                               "weight %u is %g: expected a finite number "
+                               "from 0 up",
+                               k, wrong);
+        }
+    }
+    qsort(items, n, sizeof *items, heavier_first);
+    for (uint32_t k = 0; k < n; k++)
+        order[k] = items[k].number;
+    free(items);
+    return STRADS_OK;
+}
+
+/* ---- plans --------------------------------------------------------------- */
 
 static strads_err no_memory(void)
 {
@@ -111,7 +156,7 @@ static strads_err group_by_work(uint32_t K, uint32_t B, const double *weight,
     uint32_t *count = calloc(K, sizeof *count);
     strads_err err = no_memory();
     if (order && load && count)
-        err = sti_falling_order(B, weight, order);
+        err = sort_descending(B, weight, order);
     for (uint32_t k = 0; k < B && !err; k++) {
         uint32_t best = 0;
         for (uint32_t g = 1; g < K; g++)
@@ -148,4 +193,87 @@ strads_err strads_plan_weighted(uint32_t partitions, uint32_t blocks,
         err = rotate(&sizes, group, out);
     free(group);
     return err;
+}
+
+/* ---- cutting parameters into blocks -------------------------------------- */
+
+void strads_cut_free(strads_cut *cut)
+{
+    if (!cut)
+        return;
+    free(cut->block);
+    free(cut->param);
+    free(cut->weight);
+    free(cut);
+}
+
+/* Which block the k-th parameter goes to, back and forth. */
+static uint32_t snake(uint32_t k, uint32_t blocks)
+{
+    uint32_t row = k / blocks, at = k % blocks;
+    return row % 2 ? blocks - 1 - at : at;
+}
+
+/* Sizes first, then every parameter in ascending order into its
+ * block. */
+static void fill(strads_cut *cut, uint32_t n, const uint32_t *block_of,
+                 const double *weight)
+{
+    uint32_t at = 0;
+    for (uint32_t j = 0; j < n; j++)
+        cut->block[block_of[j]].n++;
+    for (uint32_t b = 0; b < cut->blocks; b++) {
+        cut->block[b].param = cut->param + at;
+        at += cut->block[b].n;
+        cut->block[b].n = 0;
+    }
+    for (uint32_t j = 0; j < n; j++) {
+        strads_block *block = &cut->block[block_of[j]];
+        uint32_t *param = cut->param + (block->param - cut->param);
+        param[block->n++] = j;
+        cut->weight[block_of[j]] += weight ? weight[j] : 1;
+    }
+}
+
+strads_err strads_cut_deal(uint32_t n, const double *weight, uint32_t blocks,
+                           uint32_t partitions, strads_cut **out)
+{
+    if (blocks == 0 || partitions == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "%u parameters in %u blocks for %u partitions: "
+                           "expected 1 or more of both",
+                           n, blocks, partitions);
+    strads_err err = STRADS_ENOMEM;
+    uint32_t *order = malloc(sizeof *order * ((size_t)n + 1));
+    uint32_t *block_of = malloc(sizeof *block_of * ((size_t)n + 1));
+    strads_cut *cut = calloc(1, sizeof *cut);
+    if (!order || !block_of || !cut)
+        goto fail;
+    cut->blocks = blocks;
+    cut->block = calloc(blocks, sizeof *cut->block);
+    cut->param = malloc(sizeof *cut->param * ((size_t)n + 1));
+    cut->weight = calloc(blocks, sizeof *cut->weight);
+    if (!cut->block || !cut->param || !cut->weight)
+        goto fail;
+    err = sort_descending(n, weight, order);
+    if (err)
+        goto fail;
+    for (uint32_t k = 0; k < n; k++)
+        block_of[order[k]] = snake(k, blocks);
+    for (uint32_t b = 0; b < blocks; b++)
+        cut->block[b] = (strads_block){.id = b, .owner = b % partitions};
+    fill(cut, n, block_of, weight);
+    free(order);
+    free(block_of);
+    *out = cut;
+    return STRADS_OK;
+fail:
+    free(order);
+    free(block_of);
+    strads_cut_free(cut);
+    return err == STRADS_ENOMEM ? strads_fail(STRADS_ENOMEM,
+                                              "no memory to cut %u parameters "
+                                              "into %u blocks",
+                                              n, blocks)
+                                : err;
 }

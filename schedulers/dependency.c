@@ -1,0 +1,231 @@
+/* Dependencies come from the engine, pair by pair of parameters. A pair that
+ * has not been probed is asked for once, as one of two blocks; if the answer
+ * does not come even then, the pair is taken to depend: that is slow, never
+ * wrong.
+ *
+ * Two blocks are compared once, and their value is kept by their ids until the
+ * engine's epoch changes, in a hash table with open addressing, at most half
+ * full. Ids are never used again, so pairs of blocks that are gone are never
+ * asked for; they stay until the table is full at its largest size. Then
+ * everything goes, and what is asked for again is compared again. */
+#include "schedulers/dependency.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SIZE = 1 << 10, LAST_SIZE = 1 << 21 };
+
+/* ---- the cache ---------------------------------------------------------- */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= UINT64_C(0xd6e8feb86659fd93);
+    x ^= x >> 32;
+    return x;
+}
+
+/* Where the pair a < b is, or the empty place where it belongs. */
+static sti_dependency_pair *place(const sti_dependency *d, uint64_t a,
+                                  uint64_t b)
+{
+    uint32_t mask = d->pairs_size - 1;
+    uint32_t at = (uint32_t)mix(mix(a) + b) & mask;
+    while (d->pair[at].b && (d->pair[at].a != a || d->pair[at].b != b))
+        at = (at + 1) & mask;
+    return &d->pair[at];
+}
+
+static void forget_pairs(sti_dependency *d)
+{
+    free(d->pair);
+    d->pair = NULL;
+    d->pairs_size = d->n_pairs = 0;
+}
+
+static strads_err reserve_pair(sti_dependency *d)
+{
+    if (d->n_pairs < d->pairs_size / 2)
+        return STRADS_OK;
+    if (d->pairs_size == LAST_SIZE) {
+        memset(d->pair, 0, d->pairs_size * sizeof *d->pair);
+        d->n_pairs = 0;
+        return STRADS_OK;
+    }
+    sti_dependency_pair *old = d->pair;
+    uint32_t old_size = d->pairs_size;
+    uint32_t size = old_size ? 2 * old_size : FIRST_SIZE;
+    sti_dependency_pair *pair = calloc(size, sizeof *pair);
+    if (!pair)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to keep how %u pairs of blocks depend "
+                           "on each other",
+                           size / 2);
+    d->pair = pair;
+    d->pairs_size = size;
+    for (uint32_t i = 0; i < old_size; i++)
+        if (old[i].b)
+            *place(d, old[i].a, old[i].b) = old[i];
+    free(old);
+    return STRADS_OK;
+}
+
+/* ---- probes ------------------------------------------------------------- */
+
+void sti_dependency_begin(sti_dependency *d,
+                          const strads_choice_request *request)
+{
+    d->request = request;
+    d->missing = false;
+    if (d->epoch != request->epoch) {
+        forget_pairs(d);
+        d->n_asked = 0;
+        d->epoch = request->epoch;
+    }
+}
+
+void sti_dependency_forget_asked(sti_dependency *d)
+{
+    d->n_asked = 0;
+}
+
+void sti_dependency_close(sti_dependency *d)
+{
+    forget_pairs(d);
+    free(d->asked);
+}
+
+static bool was_asked(const sti_dependency *d, uint64_t a, uint64_t b)
+{
+    for (uint32_t k = 0; k < d->n_asked; k++)
+        if (d->asked[2 * k] == a && d->asked[2 * k + 1] == b)
+            return true;
+    return false;
+}
+
+static strads_err ask(sti_dependency *d, const strads_block *a,
+                      const strads_block *b)
+{
+    if (d->n_asked == d->asked_size) {
+        uint32_t size = d->asked_size ? 2 * d->asked_size : 32;
+        uint64_t *asked = realloc(d->asked, size * 2 * sizeof *asked);
+        if (!asked)
+            return strads_fail(STRADS_ENOMEM, "no memory to ask for a probe");
+        d->asked = asked;
+        d->asked_size = size;
+    }
+    d->asked[2 * d->n_asked] = a->id;
+    d->asked[2 * d->n_asked + 1] = b->id;
+    d->n_asked++;
+    d->missing = true;
+    d->ask = *a;
+    d->about = *b;
+    return STRADS_OK;
+}
+
+static double value_of(const sti_dependency *d, uint32_t i, uint32_t j)
+{
+    return d->request->dependency(d->request->engine, i, j);
+}
+
+/* Whether a block's diagonal is known: no pair is without it. */
+static bool knows_diagonal(const sti_dependency *d, const strads_block *a)
+{
+    for (uint32_t k = 0; k < a->n; k++) {
+        uint32_t i = strads_block_param(a, k);
+        if (isnan(value_of(d, i, i)))
+            return false;
+    }
+    return true;
+}
+
+/* Asks for what two blocks lack, unless it was asked for before. */
+static strads_err ask_for(sti_dependency *d, const strads_block *a,
+                          const strads_block *b)
+{
+    if (!was_asked(d, a->id, a->id) && !knows_diagonal(d, a))
+        return ask(d, a, a);
+    if (!was_asked(d, b->id, b->id) && !knows_diagonal(d, b))
+        return ask(d, b, b);
+    return was_asked(d, a->id, b->id) ? STRADS_OK : ask(d, a, b);
+}
+
+/* ---- comparisons -------------------------------------------------------- */
+
+/* The strongest dependency between two blocks, or the first found above the
+ * threshold; NaN when there is none above and a pair is not known. */
+static double compare(const sti_dependency *d, const strads_block *a,
+                      const strads_block *b)
+{
+    double most = 0;
+    bool unknown = false;
+    for (uint32_t k = 0; k < a->n; k++)
+        for (uint32_t l = 0; l < b->n; l++) {
+            double value =
+                value_of(d, strads_block_param(a, k), strads_block_param(b, l));
+            unknown = unknown || isnan(value);
+            most = value > most ? value : most;
+            if (most > d->threshold)
+                return most;
+        }
+    return unknown ? NAN : most;
+}
+
+strads_err sti_dependency_check(sti_dependency *d, const strads_block *a,
+                                const strads_block *b, bool *depend)
+{
+    uint64_t low = a->id < b->id ? a->id : b->id;
+    uint64_t high = a->id < b->id ? b->id : a->id;
+    strads_err err = reserve_pair(d);
+    if (err)
+        return err;
+    sti_dependency_pair *pair = place(d, low, high);
+    if (!pair->b) {
+        double value = compare(d, a, b);
+        if (isnan(value)) {
+            *depend = true;
+            return ask_for(d, a, b);
+        }
+        *pair = (sti_dependency_pair){.a = low, .b = high, .value = value};
+        d->n_pairs++;
+    }
+    *depend = pair->value > d->threshold;
+    return STRADS_OK;
+}
+
+strads_err sti_dependency_within(sti_dependency *d, const strads_block *pool,
+                                 float *value)
+{
+    bool asked = was_asked(d, pool->id, pool->id);
+    for (uint32_t k = 0; k < pool->n; k++)
+        for (uint32_t l = 0; l <= k; l++) {
+            double found = value_of(d, pool->param[k], pool->param[l]);
+            if (isnan(found) && !asked)
+                return ask(d, pool, pool);
+            float known = isnan(found) ? 1.0f : (float)found;
+            value[(size_t)k * pool->n + l] = known;
+            value[(size_t)l * pool->n + k] = known;
+        }
+    return STRADS_OK;
+}
+
+strads_err sti_dependency_across(sti_dependency *d, const strads_block *pool,
+                                 const strads_block *block, float *value)
+{
+    bool in_vain = false;
+    for (uint32_t k = 0; k < pool->n; k++)
+        for (uint32_t l = 0; l < block->n; l++) {
+            double found =
+                value_of(d, pool->param[k], strads_block_param(block, l));
+            if (isnan(found) && !in_vain) {
+                strads_err err = ask_for(d, pool, block);
+                if (err || d->missing)
+                    return err;
+                in_vain = true;
+            }
+            float known = isnan(found) ? 1.0f : (float)found;
+            value[k] = known > value[k] ? known : value[k];
+        }
+    return STRADS_OK;
+}

@@ -1,0 +1,50 @@
+/* Which blocks depend on each other, and what has to be probed to know. A
+ * comparison that lacks a probe notes it in `ask`; the caller then answers with
+ * STRADS_CHOOSE_PROBE. */
+#ifndef STI_DEPENDENCY_H
+#define STI_DEPENDENCY_H
+
+#include "strads/policy.h"
+
+/* The value of a pair of blocks. */
+typedef struct sti_dependency_pair {
+    uint64_t a, b; /* ids, a < b; both 0 in an empty place */
+    double value;
+} sti_dependency_pair;
+
+typedef struct sti_dependency {
+    const strads_choice_request *request; /* the one being answered */
+    double threshold;
+    sti_dependency_pair *pair; /* [pairs_size] a hash table of known values */
+    uint32_t pairs_size;       /* a power of two, or 0 */
+    uint32_t n_pairs;
+    uint64_t epoch;
+    bool missing;            /* a probe is needed: */
+    strads_block ask, about; /* of these two */
+    uint64_t *asked;         /* [2 x n_asked] ids of probes asked already */
+    uint32_t n_asked, asked_size;
+} sti_dependency;
+
+/* Starts to answer a request. */
+void sti_dependency_begin(sti_dependency *d,
+                          const strads_choice_request *request);
+
+/* Forgets which probes have been asked for: a new batch begins. */
+void sti_dependency_forget_asked(sti_dependency *d);
+void sti_dependency_close(sti_dependency *d);
+
+/* Whether two blocks may not be in flight together. STRADS_ENOMEM. */
+strads_err sti_dependency_check(sti_dependency *d, const strads_block *a,
+                                const strads_block *b, bool *depend);
+
+/* Fills value[n x n] with the dependencies within a pool, diagonal included.
+ * STRADS_ENOMEM. */
+strads_err sti_dependency_within(sti_dependency *d, const strads_block *pool,
+                                 float *value);
+
+/* Raises value[n] to the strongest dependency of each of a pool's parameters
+ * on any of a block. STRADS_ENOMEM. */
+strads_err sti_dependency_across(sti_dependency *d, const strads_block *pool,
+                                 const strads_block *block, float *value);
+
+#endif
