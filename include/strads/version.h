@@ -9,9 +9,9 @@ extern "C" {
 #endif
 
 #define STRADS_VERSION_MAJOR 0
-#define STRADS_VERSION_MINOR 1
+#define STRADS_VERSION_MINOR 2
 #define STRADS_VERSION_PATCH 0
-#define STRADS_VERSION "0.1.0"
+#define STRADS_VERSION "0.2.0"
 
 /* The version that the library was built as; nodes of one run must agree on
  * major and minor. Any thread; the string is static. */
