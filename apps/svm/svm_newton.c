@@ -90,7 +90,7 @@ static void solve(strads_commit *commit, uint32_t n)
 
     for (uint32_t j = 0; j < n; j++)
         d[j] = commit->partial[j] - penalised_at(commit, j);
-    unpack(state, commit->partial + n, commit->partial + 2 * n);
+    unpack(state, commit->partial + n, commit->partial + 2 * (size_t)n);
     linear_factor(kernels, n, state->matrix);
     linear_solve(kernels, n, state->matrix, d);
     state->slope = state->along = state->reach = 0;
@@ -199,7 +199,7 @@ strads_err svm_aggregate_curve(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const uint32_t n = (uint32_t)state->columns + 1;
-    const double *sums = commit->partial + 2 * n + (size_t)n * (n + 1) / 2;
+    const double *sums = commit->partial + 2 * (size_t)n + (size_t)n * (n + 1) / 2;
     const svm_point at = point_of(commit, n);
     strads_err err = reserve(state);
 
