@@ -11,7 +11,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
-add_compile_definitions(_GNU_SOURCE STI_PLANTED_BUG=${STRADS_PLANTED_BUG})
+add_compile_definitions(_GNU_SOURCE)
 if(STRADS_WERROR)
   add_compile_options(-Werror)
 endif()

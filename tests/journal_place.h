@@ -4,7 +4,7 @@
 #ifndef TESTS_JOURNAL_PLACE_H
 #define TESTS_JOURNAL_PLACE_H
 
-#include "engine/store/journal_memory.h"
+#include "tests/swarm/journal_memory.h"
 #include "tests/toy_shard.h"
 
 typedef struct place {

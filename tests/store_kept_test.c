@@ -2,7 +2,7 @@
  * which rows it lends. */
 #include <criterion/criterion.h>
 
-#include "engine/store/journal_memory.h"
+#include "tests/swarm/journal_memory.h"
 #include "engine/store/kept_rows.h"
 
 enum { FAST, SLOW, WORKERS, FURTHEST = 5, SNAPSHOT = 4 };

@@ -254,9 +254,6 @@ static void forget_all(sti_pending *pending)
         pending->lent = false;
         pending->dense = own_cells(pending);
     }
-#if STI_PLANTED_BUG == 6 /* a push that is on its way is written on */
-    return;
-#endif
     if (!pending->block || atomic_load(&pending->block->head.refs) == 1)
         return;
     sti_object_drop(pending->block);

@@ -98,9 +98,6 @@ void sti_stream_stands(sti_push_stream *s, uint64_t n)
 
 void sti_stream_resend(sti_push_stream *s, uint64_t now, sti_effects *out)
 {
-#if STI_PLANTED_BUG == 1 /* a lost acknowledgement is taken for success */
-    (void)sti_stream_settle(s, s->pushed, now);
-#endif
     for (uint64_t n = s->acknowledged + 1; n <= s->pushed; n++)
         send(s, n, out);
     s->moved_at = now;

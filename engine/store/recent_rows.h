@@ -88,9 +88,6 @@ static inline void sti_recent_keep(sti_recent_rows *recent, sti_recent_key key,
 static inline void sti_recent_forget(sti_recent_rows *recent, uint32_t table,
                                      uint64_t row)
 {
-#if STI_PLANTED_BUG == 4 /* an own increment that is not seen */
-    return;
-#endif
     sti_recent_row *at = &recent->at[sti_recent_place(table, row)];
     if (at->key.row == row && at->key.table == table) {
         at->key.row = UINT64_MAX; /* of no table */

@@ -191,10 +191,6 @@ static void accept_push(sti_shard *shard, uint32_t stream, const sti_msg *msg,
     sti_buffer *push = (sti_buffer *)msg->object;
     stream_state *s = &shard->stream[stream];
     bool due = msg->round == s->accepted + 1;
-#if STI_PLANTED_BUG == 3 /* a double commit */
-    due |= s->accepted && msg->round == s->accepted;
-    s->accepted -= s->accepted && msg->round == s->accepted;
-#endif
     if (!push || !due) {
         sti_object_drop(push);
         tell(shard, STI_MSG_ACK, stream, 0, out);

@@ -195,9 +195,6 @@ sti_cached_row *sti_client_fresh(sti_client *client, uint32_t table,
                                  uint32_t row, uint64_t needs)
 {
     sti_cached_row *at = sti_cache_find(&client->cache, table, row);
-#if STI_PLANTED_BUG == 2 /* a stale read */
-    return at;
-#endif
     return at && !at->spent && sti_client_as_of(client, at) >= needs ? at
                                                                      : NULL;
 }

@@ -174,10 +174,7 @@ static strads_err send_draft(sti_client *client, uint32_t worker,
         err = sti_stream_push(&client->streams[s], push, now, out);
     }
     for (uint32_t t = 0; !err && t < client->n_tables; t++)
-#if STI_PLANTED_BUG == 5 /* what has left early leaves again */
-        if (!draft->early)
-#endif
-            sti_pending_forget(&pending[t], draft->n[t], draft->places[t]);
+        sti_pending_forget(&pending[t], draft->n[t], draft->places[t]);
     return err;
 }
 
@@ -262,9 +259,6 @@ static bool is_lent_by(const sti_buffer *push, uint32_t worker)
 void sti_client_reclaim(sti_client *client, uint32_t worker, bool *wait)
 {
     *wait = false;
-#if STI_PLANTED_BUG == 8 /* rows are given back when they have been sent */
-    return;
-#endif
     for (uint32_t s = 0; !*wait && s < client->shards; s++) {
         const sti_push_stream *stream = &client->streams[s];
         for (uint64_t n = stream->acknowledged + 1; n <= stream->pushed; n++)

@@ -1,4 +1,4 @@
-/* engine/sim/sim_store_net.h - a network between simulated nodes that
+/* tests/swarm/sim_store_net.h - a network between simulated nodes that
  * does wrong: frames come late, in another order, twice, damaged or never;
  * links are cut for a while, connections break.
  *

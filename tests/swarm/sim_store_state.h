@@ -1,4 +1,4 @@
-/* engine/sim/sim_store_state.h - what the files of a simulated store
+/* tests/swarm/sim_store_state.h - what the files of a simulated store
  * share: sim_store.c carries out events, sim_store_fault.c is what goes wrong,
  * sim_store_worker.c the workers' threads and calls, sim_store_tell.c the tale.
  */
@@ -9,8 +9,8 @@
 
 #include "engine/sim/sim_baton.h"
 #include "engine/sim/sim_queue.h"
-#include "engine/sim/sim_store.h"
-#include "engine/sim/sim_store_shard.h"
+#include "tests/swarm/sim_store.h"
+#include "tests/swarm/sim_store_shard.h"
 #include "engine/store/session_inside.h"
 
 struct sti_sim_worker {

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tests/swarm_run.h"
+#include "tests/swarm/swarm_run.h"
 
 enum { SEEDS = 60 };
 

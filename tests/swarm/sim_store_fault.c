@@ -4,7 +4,7 @@
  * clocks, over new connections. */
 #include <inttypes.h>
 
-#include "engine/sim/sim_store_state.h"
+#include "tests/swarm/sim_store_state.h"
 
 /* ---- shards ------------------------------------------------------------ */
 

@@ -1,7 +1,7 @@
 /* A shard and its disk. Invariant: what the role has told anybody is on the
  * disk and synced, unless the disk lies; what is not synced is lost at a kill,
  * the last bytes first. */
-#include "engine/sim/sim_store_shard.h"
+#include "tests/swarm/sim_store_shard.h"
 
 #include <stdio.h>
 #include <string.h>

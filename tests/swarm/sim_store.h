@@ -1,4 +1,4 @@
-/* engine/sim/sim_store.h - a store spread over simulated nodes, in
+/* tests/swarm/sim_store.h - a store spread over simulated nodes, in
  * virtual time, where everything goes wrong that may go wrong.
  *
  * Shard s is alone on node s; client c is on node shards + c with its
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "engine/store/store_client.h"
-#include "engine/sim/sim_store_net.h"
+#include "tests/swarm/sim_store_net.h"
 #include "engine/store/kept_rows.h"
 
 typedef struct sti_sim_store sti_sim_store;

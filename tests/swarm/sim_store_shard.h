@@ -1,4 +1,4 @@
-/* engine/sim/sim_store_shard.h - a simulated node with a shard of the
+/* tests/swarm/sim_store_shard.h - a simulated node with a shard of the
  * store, which can be killed at any moment, and comes up again from what its
  * disk kept. */
 #ifndef STI_SIM_STORE_SHARD_H
@@ -6,7 +6,7 @@
 
 #include "engine/base/random.h"
 #include "engine/store/shard.h"
-#include "engine/store/journal_memory.h"
+#include "tests/swarm/journal_memory.h"
 #include "engine/store/kept_rows.h"
 
 typedef struct sti_sim_shard {

@@ -1,7 +1,7 @@
 /* A journal whose files are two buffers. Invariants as in journal_inside.h;
  * that appends and checkpoints are whole or not there is easier here: a file
  * grows, or is replaced, after all that can fail. */
-#include "engine/store/journal_memory.h"
+#include "tests/swarm/journal_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/swarm_plan.h"
-#include "tests/swarm_run.h"
+#include "tests/swarm/swarm_plan.h"
+#include "tests/swarm/swarm_run.h"
 
 /* A seed takes milliseconds; one that is still there after minutes has hung. */
 enum { LAST_EVENTS = 60, PROCESSES = 64, SECONDS_FOR_ONE = 120 };

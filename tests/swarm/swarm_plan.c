@@ -1,7 +1,7 @@
 /* Everything is small, so that what is rare in a real run (an eviction, a full
  * window, a kill between two syncs) happens in most runs. Times are those of a
  * local network: a way of 20 to 120 us, and rarely much more. */
-#include "tests/swarm_plan.h"
+#include "tests/swarm/swarm_plan.h"
 
 #include <inttypes.h>
 

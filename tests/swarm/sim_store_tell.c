@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #include "engine/store/store_message.h"
-#include "engine/sim/sim_store_state.h"
+#include "tests/swarm/sim_store_state.h"
 
 static bool tells(const sti_sim_store *sim)
 {

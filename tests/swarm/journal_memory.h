@@ -1,4 +1,4 @@
-/* engine/store/journal_memory.h - a journal in memory, which outlives the
+/* tests/swarm/journal_memory.h - a journal in memory, which outlives the
  * shard that writes it: for the simulation and for tests. */
 #ifndef STI_STORE_JOURNAL_MEMORY_H
 #define STI_STORE_JOURNAL_MEMORY_H

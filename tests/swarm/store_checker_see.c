@@ -5,7 +5,7 @@
 
 #include "engine/store/kept_inside.h"
 #include "engine/store/row_shard.h"
-#include "tests/store_checker_state.h"
+#include "tests/swarm/store_checker_state.h"
 
 static const char *const type_name[] = {"f64", "f32", "i32", "i64"};
 

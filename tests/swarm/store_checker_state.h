@@ -1,10 +1,10 @@
-/* tests/store_checker_state.h - what the files of the checker share:
+/* tests/swarm/store_checker_state.h - what the files of the checker share:
  * store_checker.c opens it and follows clocks, store_checker_push.c what is
  * added and sent, store_checker_see.c what is read and what is left. */
 #ifndef TESTS_STORE_CHECKER_STATE_H
 #define TESTS_STORE_CHECKER_STATE_H
 
-#include "tests/store_checker.h"
+#include "tests/swarm/store_checker.h"
 
 typedef struct checker_life {
     uint64_t clock;

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "tests/store_checker.h"
-#include "tests/swarm_run.h"
+#include "tests/swarm/store_checker.h"
+#include "tests/swarm/swarm_run.h"
 
 enum { SEEDS = 200, LYING_SEEDS = 60, LOSING_SEEDS = 200 };
 

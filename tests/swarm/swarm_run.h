@@ -1,9 +1,9 @@
-/* tests/swarm_run.h - one seed of the swarm: its plan carried out, every
+/* tests/swarm/swarm_run.h - one seed of the swarm: its plan carried out, every
  * promise of the store checked. */
 #ifndef TESTS_SWARM_RUN_H
 #define TESTS_SWARM_RUN_H
 
-#include "engine/sim/sim_store.h"
+#include "tests/swarm/sim_store.h"
 
 typedef struct swarm_result {
     char breach[512]; /* "": every promise was kept, and everybody ended */

@@ -5,7 +5,7 @@ set -eu
 swarm=$STRADS_BUILD/tests/swarm
 seconds=60
 [ -z "${STRADS_SANITIZE:-}" ] || seconds=15
-sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$STRADS_SOURCE/tests/swarm_seeds.txt" |
+sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$STRADS_SOURCE/tests/swarm/swarm_seeds.txt" |
     while read -r seed; do
         "$swarm" 1 --seed "$seed"
     done

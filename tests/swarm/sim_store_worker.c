@@ -1,7 +1,7 @@
 /* The workers of a simulated store: sessions, as a program's workers have them,
  * over their node's client. A call that has to wait gives the baton to whose
  * turn is next, and is repeated when it is the worker's own. */
-#include "engine/sim/sim_store_state.h"
+#include "tests/swarm/sim_store_state.h"
 
 /* ---- waiting ----------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "engine/store/number_cells.h"
 #include "engine/store/row_shard.h"
-#include "tests/store_checker_state.h"
+#include "tests/swarm/store_checker_state.h"
 
 /* ---- what workers do --------------------------------------------------- */
 

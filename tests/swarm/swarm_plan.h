@@ -1,8 +1,8 @@
-/* tests/swarm_plan.h - a seed's cluster, network, faults and work. */
+/* tests/swarm/swarm_plan.h - a seed's cluster, network, faults and work. */
 #ifndef TESTS_SWARM_PLAN_H
 #define TESTS_SWARM_PLAN_H
 
-#include "engine/sim/sim_store.h"
+#include "tests/swarm/sim_store.h"
 
 enum { SWARM_TABLES = 3, SWARM_FAULTS = 16 };
 

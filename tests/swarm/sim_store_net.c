@@ -2,7 +2,7 @@
  * whoever keeps them until they arrive. What was sent shares no memory with
  * what arrives: a role that touches what it gave away, or reads what it let go,
  * shows as damage that no checksum finds. */
-#include "engine/sim/sim_store_net.h"
+#include "tests/swarm/sim_store_net.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A worker of the swarm: increments and reads as its own stream of random
  * numbers says, whatever the others do. */
-#include "tests/swarm_run.h"
+#include "tests/swarm/swarm_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 
 #include "engine/store/number_cells.h"
 #include "engine/store/session_inside.h"
-#include "tests/store_checker.h"
-#include "tests/swarm_plan.h"
+#include "tests/swarm/store_checker.h"
+#include "tests/swarm/swarm_plan.h"
 
 enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4, LENT_ROWS = 16 };
 

@@ -3,7 +3,7 @@
  * holds what is freed. */
 #include <stdlib.h>
 
-#include "engine/sim/sim_store_state.h"
+#include "tests/swarm/sim_store_state.h"
 
 static strads_err no_memory(void)
 {

@@ -1,4 +1,4 @@
-/* tests/store_checker.h - what the store promises, held against what workers
+/* tests/swarm/store_checker.h - what the store promises, held against what workers
  * did and saw.
  *
  * Column (worker, clock) of a row takes that worker's increments of that clock:

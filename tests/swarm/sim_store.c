@@ -7,7 +7,7 @@
  * shard's former life is dropped. */
 #include <inttypes.h>
 
-#include "engine/sim/sim_store_state.h"
+#include "tests/swarm/sim_store_state.h"
 
 /* ---- ending ------------------------------------------------------------ */
 
@@ -93,33 +93,6 @@ static void leave(sti_sim_store *sim, const sti_msg *msg)
     for (uint32_t k = 0; k < fate.n; k++)
         post_letter(sim, fate.letter[k], fate.there[k]);
 }
-
-#if STI_PLANTED_BUG == 7 /* rows that were lent leave too late */
-/* Keeps an answer of lent rows until its shard says something else. */
-static void leave_late(sti_sim_store *sim, const sti_msg *msg)
-{
-    static _Thread_local sti_msg kept;
-    static _Thread_local uint64_t seed, life;
-    const sti_row_answer *answer = (const sti_row_answer *)msg->object;
-    if (kept.object && (seed != sim->setup.seed ||
-                        life != sim->shards[kept.from - STI_SHARD_0].life)) {
-        sti_object_drop(kept.object);
-        kept.object = NULL;
-    }
-    if (kept.object && kept.from == msg->from) {
-        leave(sim, &kept);
-        kept.object = NULL;
-    }
-    if (kept.object || msg->kind != STI_MSG_ROWS || !answer->lent_bytes) {
-        leave(sim, msg);
-        return;
-    }
-    kept = *msg;
-    seed = sim->setup.seed;
-    life = sim->shards[kept.from - STI_SHARD_0].life;
-}
-#define leave leave_late
-#endif
 
 static void send(sti_sim_store *sim, sti_msg *msg)
 {

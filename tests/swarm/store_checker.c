@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/store/adaptive_staleness.h"
-#include "tests/store_checker_state.h"
+#include "tests/swarm/store_checker_state.h"
 
 /* ---- a breach ---------------------------------------------------------- */
 

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Six bugs on purpose. Each is planted into a copy of the file of engine/store
+# that it is in, linked into a swarm of its own before the library, and has to
+# be found within 300 seeds, as what it is.
+set -eu
+export LC_ALL=C
+cd "$STRADS_SOURCE"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# plant ANCHOR EDIT: a swarm, $dir/swarm, whose store has been edited by the
+# sed command EDIT in the one file with a line that matches ANCHOR.
+plant()
+{
+    file=$(grep -l "$1" engine/store/*.c) || file=
+    if [ "$(echo "$file" | wc -w)" -ne 1 ]; then
+        echo "no place for a bug: '$1' is in ${file:-no file of engine/store}"
+        exit 1
+    fi
+    rm -rf "$dir/engine"
+    mkdir -p "$dir/engine/store"
+    sed "$2" "$file" >"$dir/$file"
+    if cmp -s "$file" "$dir/$file"; then
+        echo "no bug was planted into $file"
+        exit 1
+    fi
+    sanitize=${STRADS_SANITIZE:+-fsanitize=$STRADS_SANITIZE}
+    # shellcheck disable=SC2086 # lists of words
+    $STRADS_CC -std=gnu17 -O1 -D_GNU_SOURCE $sanitize -w "-I$dir" -I. \
+        -Iinclude -o "$dir/swarm" tests/swarm/swarm_main.c "$dir/$file" \
+        "$STRADS_BUILD/tests/libtest-shared.a" "$STRADS_BUILD/libstrads.a" \
+        $(pkg-config --libs jansson libzstd libxxhash zlib gsl) \
+        -lpthread -lm -ldl
+}
+
+# expect WHAT PATTERN: the swarm finds the bug and says PATTERN.
+expect()
+{
+    code=0
+    "$dir/swarm" 300 >"$dir/out" || code=$?
+    said=$(sed -n 's/^seed \([0-9]*\) broke a promise: \(.*\)/\1 \2/p' \
+        "$dir/out")
+    echo "$1: found by seed ${said:-none}"
+    if [ "$code" -ne 1 ] || ! echo "$said" | grep -q "$2"; then
+        cat "$dir/out"
+        exit 1
+    fi
+}
+
+plant '^void sti_stream_resend(' '/^void sti_stream_resend(/,/^{/ {
+    s/^{/{ (void)sti_stream_settle(s, s->pushed, now);/
+}'
+expect 'a lost acknowledgement is taken for success' \
+    'P3 once\|came to no end'
+
+plant '^sti_cached_row \*sti_client_fresh(' '/^sti_cached_row \*sti_client_fresh(/,/^{/ {
+    s/^{/{ return sti_cache_find(\&client->cache, table, row);/
+}'
+expect 'a stale read' 'P1 staleness'
+
+# A push that is twice in the journal also shows when that is read back.
+plant 'bool due = msg->round == s->accepted + 1;' \
+    's/bool due = msg->round == s->accepted + 1;/&\
+    due |= s->accepted \&\& msg->round == s->accepted;\
+    s->accepted -= s->accepted \&\& msg->round == s->accepted;/'
+expect 'a double commit' 'P3 once\|checkpoint of a shard is damaged'
+
+plant 'sti_recent_forget(&session->recent, table, row);' \
+    's/sti_recent_forget(&session->recent, table, row);/;/'
+expect 'an own increment is hidden by a row kept from before' 'P2 own'
+
+plant 'sti_pending_forget(&pending\[t\]' \
+    's/sti_pending_forget(&pending\[t\]/if (!draft->early) &/'
+expect 'a push leaves early, and again' 'P3 once'
+
+plant 'atomic_load(&pending->block->head.refs) == 1)' \
+    's/if (!pending->block || atomic_load(&pending->block->head.refs) == 1)/if (true)/'
+expect 'a push on its way is written on' \
+    'P1 staleness\|P2 own\|P3 once'
