@@ -199,7 +199,8 @@ strads_err svm_aggregate_curve(strads_commit *commit)
 {
     svm_state *state = commit->state;
     const uint32_t n = (uint32_t)state->columns + 1;
-    const double *sums = commit->partial + 2 * (size_t)n + (size_t)n * (n + 1) / 2;
+    const double *sums =
+        commit->partial + 2 * (size_t)n + (size_t)n * (n + 1) / 2;
     const svm_point at = point_of(commit, n);
     strads_err err = reserve(state);
 

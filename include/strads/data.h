@@ -114,9 +114,9 @@ typedef struct strads_data strads_data;
 typedef struct strads_data_options {
     size_t size;             /* sizeof(strads_data_options) */
     uint32_t partitions;     /* K; 0 means 1 */
-    uint32_t keep_first;     /* this process keeps partitions keep_first .. */
-    uint32_t keep_count;     /* .. keep_first + keep_count - 1; 0 means all from
-                                keep_first (none when that is `partitions`) */
+    uint32_t keep_first;     /* the first partition that this process keeps */
+    uint32_t keep_count;     /* how many it keeps from there on; 0 means all
+                                (none when keep_first is `partitions`) */
     strads_split split;      /* default: rows */
     strads_layout layout;    /* 0 means STRADS_LAYOUT_COLS */
     strads_scalar values;    /* STRADS_F64 (default) or STRADS_F32 */
