@@ -40,7 +40,7 @@ function(strads_mark_kernels)
         "-mavx2;-mfma")
     endif()
     # What has to draw as the portable loops do is not to be fused.
-    if(source MATCHES "lda_[a-z]+_avx[0-9]+\\.c$")
+    if(source MATCHES "lda_kernels_avx[0-9]+\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY
         COMPILE_OPTIONS "-ffp-contract=off")
     endif()

@@ -17,12 +17,101 @@
  *
  *     word:      r (n_dt + alpha_t) / (n_ds + alpha_s)
  *     document:  r (n_wt + beta) / (n_ws + beta) */
-#include "lda_alias.h"
 #include "lda_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- alias tables: topics in O(1) (Walker 1977; Vose 1991) --------------- */
+
+/* Each of n places has 1 / n of the sum: some of it is its own topic's and the
+ * rest another one's. */
+/* Draws topic[i] with probability weight_i / sum. */
+typedef struct lda_alias {
+    uint32_t n;
+    double sum;
+    double *weight;  /* [n] as given, then of the first of two topics, 0 .. 1 */
+    uint32_t *topic; /* [n] the first */
+    uint32_t *other; /* [n] the second one's place */
+    uint32_t *heap;  /* [n] places that are yet to be shared out */
+} lda_alias;
+
+/* Uniform in [0, 1), 53 bits, by the site's stream. */
+static double uniform(lda_site *s)
+{
+    const double high = (double)lda_uniform(s);
+
+    return high + (double)lda_uniform(s) / 16777216.0;
+}
+
+/* Room for so many; false: no memory. Start with {0}; free either way. */
+static bool alias_make(lda_alias *t, uint32_t most)
+{
+    t->weight = malloc((most + 1) * sizeof *t->weight);
+    t->topic = malloc((most + 1) * sizeof *t->topic);
+    t->other = malloc((most + 1) * sizeof *t->other);
+    t->heap = malloc((most + 1) * sizeof *t->heap);
+    return t->weight && t->topic && t->other && t->heap;
+}
+
+static void alias_free(lda_alias *t)
+{
+    free(t->weight);
+    free(t->topic);
+    free(t->other);
+    free(t->heap);
+}
+
+/* A table is cleared, filled with weights above 0, and built. */
+static void alias_clear(lda_alias *t)
+{
+    t->n = 0;
+    t->sum = 0;
+}
+
+static void alias_add(lda_alias *t, uint32_t topic, double weight)
+{
+    t->weight[t->n] = weight;
+    t->topic[t->n++] = topic;
+    t->sum += weight;
+}
+
+/* Places with less than the mean are filled up from those with more. */
+static void alias_build(lda_alias *t)
+{
+    uint32_t few = 0, many = t->n; /* stacks from both ends of the heap */
+
+    for (uint32_t i = 0; i < t->n; i++) {
+        t->weight[i] *= t->n / t->sum;
+        t->other[i] = i;
+        t->heap[t->weight[i] < 1 ? few++ : --many] = i;
+    }
+    while (few > 0 && many < t->n) {
+        const uint32_t small = t->heap[--few], large = t->heap[many];
+        t->other[small] = large;
+        t->weight[large] -= 1 - t->weight[small];
+        if (t->weight[large] < 1) {
+            many++;
+            t->heap[few++] = large;
+        }
+    }
+    while (few > 0)
+        t->weight[t->heap[--few]] = 1; /* but for rounding */
+    while (many < t->n)
+        t->weight[t->heap[many++]] = 1;
+}
+
+/* Of a table that is not empty, by the site's stream. */
+static uint32_t alias_draw(const lda_alias *t, lda_site *s)
+{
+    const double u = uniform(s) * t->n;
+    const uint32_t i = (uint32_t)u;
+
+    return t->topic[u - i < t->weight[i] ? i : t->other[i]];
+}
+
+/* ---- state ----------------------------------------------------------------- */
 
 struct lda_mh {
     uint64_t *start; /* [documents + 1] in `topic` */
@@ -60,8 +149,8 @@ void lda_mh_free(lda_mh *mh)
     free(mh->topic);
     free(mh->slot);
     free(mh->own);
-    lda_alias_free(&mh->alpha);
-    lda_alias_free(&mh->others);
+    alias_free(&mh->alpha);
+    alias_free(&mh->others);
     free(mh);
 }
 
@@ -99,9 +188,8 @@ static strads_err mh_make(lda_local *l, const strads_share *share)
     mh->topic = malloc((tokens + 1) * sizeof *mh->topic);
     mh->slot = malloc((tokens + 1) * sizeof *mh->slot);
     mh->own = calloc(topics, sizeof *mh->own);
-    if (!lda_alias_make(&mh->alpha, topics) ||
-        !lda_alias_make(&mh->others, topics) || !mh->start || !mh->topic ||
-        !mh->slot || !mh->own)
+    if (!alias_make(&mh->alpha, topics) || !alias_make(&mh->others, topics) ||
+        !mh->start || !mh->topic || !mh->slot || !mh->own)
         goto fail;
     turn_round(mh, l, share);
     return STRADS_OK;
@@ -162,23 +250,23 @@ static uint32_t propose_by_word(const drawing *g)
     const lda_alias *others = &g->mh->others;
     const double n = (double)g->n;
     const double smooth = s->topics * (double)s->beta;
-    const double u = lda_alias_uniform(s) * (n + others->sum + smooth);
+    const double u = uniform(s) * (n + others->sum + smooth);
 
     if (u < n)
         return g->tokens.topic[(uint64_t)u];
     if (u < n + others->sum)
-        return lda_alias_draw(others, s);
-    return (uint32_t)(lda_alias_uniform(s) * s->topics);
+        return alias_draw(others, s);
+    return (uint32_t)(uniform(s) * s->topics);
 }
 
 static uint32_t propose_by_document(const drawing *g, uint32_t d)
 {
     lda_site *s = g->site;
     const double n = g->length[d];
-    const double u = lda_alias_uniform(s) * (n + g->alpha_sum);
+    const double u = uniform(s) * (n + g->alpha_sum);
 
     return u < n ? g->mh->topic[g->mh->start[d] + (uint64_t)u]
-                 : lda_alias_draw(&g->mh->alpha, s);
+                 : alias_draw(&g->mh->alpha, s);
 }
 
 /* The factors of the ratio that are common to both proposals. */
@@ -232,7 +320,7 @@ static void draw_token(const drawing *g, uint32_t d, uint64_t i)
         const double ratio = ratio_of_totals(s, from, to) *
                              (by_word ? ratio_of_documents(g, d, from, to)
                                       : ratio_of_words(s, from, to));
-        if (ratio >= 1 || lda_alias_uniform(s) < ratio)
+        if (ratio >= 1 || uniform(s) < ratio)
             move(g, d, i, to);
     }
 }
@@ -244,7 +332,7 @@ static void add_other(const drawing *g, uint32_t topic)
     const int32_t others = g->site->word[topic] - g->mh->own[topic];
 
     if (others > 0)
-        lda_alias_add(&g->mh->others, topic, others);
+        alias_add(&g->mh->others, topic, others);
 }
 
 /* What the row has beyond the word's tokens here. */
@@ -252,7 +340,7 @@ static void table_others(const drawing *g, const uint32_t *pair, uint32_t pairs)
 {
     lda_mh *mh = g->mh;
 
-    lda_alias_clear(&mh->others);
+    alias_clear(&mh->others);
     for (uint64_t i = 0; i < g->n; i++)
         mh->own[g->tokens.topic[i]]++;
     for (uint32_t k = 0; pairs == LDA_FULL && k < g->site->topics; k++)
@@ -264,7 +352,7 @@ static void table_others(const drawing *g, const uint32_t *pair, uint32_t pairs)
     }
     for (uint64_t i = 0; i < g->n; i++)
         mh->own[g->tokens.topic[i]] = 0;
-    lda_alias_build(&mh->others);
+    alias_build(&mh->others);
 }
 
 static strads_err draw_word(drawing *g, lda_local *l, const strads_task *task,
@@ -297,11 +385,11 @@ strads_err lda_mh_visit(const strads_task *task, lda_words *words)
                  .documents = &l->documents,
                  .length = l->length,
                  .mh = l->mh};
-    lda_alias_clear(&g.mh->alpha);
+    alias_clear(&g.mh->alpha);
     for (uint32_t k = 0; k < l->site.topics; k++)
-        lda_alias_add(&g.mh->alpha, k, (double)l->site.alpha[k]);
+        alias_add(&g.mh->alpha, k, (double)l->site.alpha[k]);
     g.alpha_sum = g.mh->alpha.sum;
-    lda_alias_build(&g.mh->alpha);
+    alias_build(&g.mh->alpha);
     for (uint32_t k = 0; k < words->n && !err; k++)
         err = draw_word(&g, l, task, words, &words->row[k],
                         strads_block_param(&task->block, k));

@@ -12,7 +12,6 @@
 
 extern const strads_option lda_option_table[];
 extern const strads_lda_options lda_defaults;
-strads_err lda_options_check(const strads_lda_options *options);
 bool lda_fits_alpha(const strads_lda_options *options);
 /* Whether a report follows this sweep, 1 .. sweeps. */
 bool lda_is_evaluated(const strads_lda_options *options, uint64_t sweep);
@@ -32,7 +31,6 @@ void lda_rise_free(lda_rise *rise);
 void lda_rise_set(lda_rise *rise, double a);
 double lda_rise_log(const lda_rise *rise, uint64_t n);
 double lda_rise_psi(const lda_rise *rise, uint64_t n);
-double lda_digamma(double x);
 double lda_log_gamma(double x);
 
 /* alpha and beta, which all partitions and the coordinator have alike. */
@@ -133,14 +131,9 @@ typedef struct lda_local {
 
 strads_err lda_open(const strads_task *task, void **local);
 void lda_close(void *local);
-/* An array on a line's boundary, and, as far as it fills them, on huge pages:
- * a token's document may be anywhere. free() frees it. */
-void *lda_array_new(size_t n, size_t size);
 /* Takes the priors over into the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
 
-/* Makes tokens of the share's entries, none with a topic, and spends these. */
-strads_err lda_tokens_lay(lda_local *l, const strads_share *share);
 lda_tokens lda_tokens_of(const lda_local *l, uint32_t word);
 /* Puts a word's tokens in the order of how long their documents' lists are, so
  * that a kernel seldom has to guess that. */
@@ -155,10 +148,6 @@ strads_err lda_sample(strads_task *task);
 /* Begins the stream of draws of a word's visit. */
 void lda_name_stream(const lda_local *l, lda_site *site,
                      const strads_task *task, uint32_t word);
-/* Draws those of a block's words that have at least so many tokens here, two at
- * a time. Documents' counts are rows. */
-strads_err lda_draw_by_turns(lda_local *l, const strads_task *task,
-                             lda_words *words, uint64_t least);
 strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 
@@ -202,8 +191,6 @@ strads_err lda_gathered(strads_commit *commit);
  * many words, and takes its priors. */
 strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
                          lda_prior *prior, strads_lda_model **out);
-/* Its counts of a block's words, when the block is made. */
-strads_err lda_base_fill(const strads_task *task, lda_words *words);
 /* An aggregate that adds its totals. */
 strads_err lda_base_total(strads_commit *commit);
 /* The part of a report's sum that is its words' alone, by the priors of now. */

@@ -1,0 +1,334 @@
+/* A partition's state: its tokens, word by word, with the document and the
+ * topic of each; the counts of its documents; and what words are drawn with.
+ * Tokens are made of the share's entries, which are given back as far as they
+ * have become tokens: six bytes a token, eight while they are made. */
+#include "lda_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    MOST_TOKENS = 65535, /* of a document */
+    GIVE_BACK = 1 << 18, /* entries at once */
+    CLASSES = 64         /* of lists, by lines; the last one: or more */
+};
+
+/* An array on a line's boundary, and, as far as it fills them, on huge pages:
+ * a token's document may be anywhere. free() frees it. */
+static void *array_new(size_t n, size_t size)
+{
+    enum { LINE = 64, PAGE = 2 << 20 };
+    const size_t bytes = (n * size + LINE - 1) / LINE * LINE + LINE;
+
+    if (bytes < PAGE)
+        return aligned_alloc(LINE, bytes);
+    void *at = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    if (at) /* what is left over a whole page stays on small ones */
+        (void)madvise(at, bytes / PAGE * PAGE, MADV_HUGEPAGE);
+    return at;
+}
+
+static strads_err no_memory_for(uint64_t tokens)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory left for the topics of %" PRIu64 " tokens",
+                       tokens);
+}
+
+static double value_of(const strads_sparse *x, uint64_t e)
+{
+    return x->f64 ? x->f64[e] : (double)x->f32[e];
+}
+
+static strads_err check_count(double value)
+{
+    if (value >= 1 && value <= MOST_TOKENS && value == (uint32_t)value)
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "a word occurs %g times in a document: expected a whole "
+                       "number, 1 to %d",
+                       value, MOST_TOKENS);
+}
+
+static strads_err check_lengths(const lda_local *l, const strads_share *share)
+{
+    for (uint32_t d = 0; d < l->documents.n; d++) {
+        if (l->length[d] > MOST_TOKENS)
+            return strads_fail(STRADS_ELIMIT,
+                               "document %" PRIu64 " has %u tokens, at most %d "
+                               "are possible: split it",
+                               share->rows.begin + d + 1, l->length[d],
+                               MOST_TOKENS);
+    }
+    return STRADS_OK;
+}
+
+/* How many tokens words and documents have. */
+static strads_err count_tokens(lda_local *l, const strads_share *share,
+                               uint64_t *most)
+{
+    const strads_sparse *x = &share->by_col;
+    uint64_t tokens = 0;
+
+    for (uint64_t w = 0; w < x->lines; w++) {
+        for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
+            const double value = value_of(x, e);
+            strads_err err = check_count(value);
+            if (err)
+                return err;
+            l->length[x->index[e]] += (uint32_t)value;
+            tokens += (uint32_t)value;
+        }
+        l->token[w + 1] = tokens;
+        if (tokens - l->token[w] > *most)
+            *most = tokens - l->token[w];
+    }
+    return check_lengths(l, share);
+}
+
+static void fill_documents(lda_local *l, const strads_share *share)
+{
+    const strads_sparse *x = &share->by_col;
+    uint32_t *to = l->document;
+    uint64_t spent = 0;
+
+    for (uint64_t w = 0; w < x->lines; w++) {
+        for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
+            for (uint32_t n = (uint32_t)value_of(x, e); n; n--)
+                *to++ = x->index[e];
+        }
+        if (x->start[w + 1] - x->start[spent] < GIVE_BACK)
+            continue;
+        strads_share_spend_cols(share, spent, w + 1);
+        spent = w + 1;
+    }
+    strads_share_spend_cols(share, spent, x->lines);
+}
+
+/* Makes tokens of the share's entries, none with a topic, and spends these. */
+static strads_err tokens_lay(lda_local *l, const strads_share *share)
+{
+    const uint64_t words = share->by_col.lines;
+    uint64_t most = 0;
+
+    l->documents.n = (uint32_t)(share->rows.end - share->rows.begin);
+    l->token = calloc(words + 1, sizeof *l->token);
+    l->length = calloc((size_t)l->documents.n + 1, sizeof *l->length);
+    if (!l->token || !l->length)
+        return no_memory_for(0);
+    strads_err err = count_tokens(l, share, &most);
+    if (err)
+        return err;
+    const uint64_t tokens = l->token[words];
+    l->document = array_new(tokens + 1, sizeof *l->document);
+    l->topic = array_new(tokens + 1, sizeof *l->topic);
+    l->sorting = malloc((most + 1) * sizeof *l->sorting);
+    if (!l->document || !l->topic || !l->sorting)
+        return no_memory_for(tokens);
+    fill_documents(l, share);
+    memset(l->topic, 0xFF, (tokens + 1) * sizeof *l->topic);
+    return STRADS_OK;
+}
+
+lda_tokens lda_tokens_of(const lda_local *l, uint32_t word)
+{
+    const uint64_t at = l->token[word];
+
+    return (lda_tokens){.n = l->token[word + 1] - at,
+                        .document = l->document + at,
+                        .topic = l->topic + at};
+}
+
+static uint32_t class_of(const lda_documents *documents, uint32_t d)
+{
+    const uint32_t lines = (documents->used[d] + LDA_LANES - 1) / LDA_LANES;
+
+    return lines < CLASSES ? lines : CLASSES - 1;
+}
+
+void lda_tokens_sort(lda_local *l, uint32_t word)
+{
+    const uint64_t at = l->token[word], n = l->token[word + 1] - at;
+    uint32_t *document = l->document + at;
+    uint16_t *topic = l->topic + at;
+    uint64_t place[CLASSES + 1] = {0};
+
+    for (uint64_t i = 0; i < n; i++) {
+        l->sorting[i] = (lda_moving){document[i], topic[i]};
+        place[class_of(&l->documents, document[i]) + 1]++;
+    }
+    for (uint32_t c = 0; c < CLASSES; c++)
+        place[c + 1] += place[c];
+    for (uint64_t i = 0; i < n; i++) {
+        const lda_moving x = l->sorting[i];
+        const uint64_t to = place[class_of(&l->documents, x.document)]++;
+        document[to] = x.document;
+        topic[to] = x.topic;
+    }
+}
+
+/* ---- counts --------------------------------------------------------------- */
+
+/* A partition's state: the counts of its documents, and what words are drawn
+ * with. Its tokens are in lda_tokens.c. */
+
+static uint32_t padded(uint32_t topics)
+{
+    return (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES;
+}
+
+void lda_close(void *local)
+{
+    lda_local *l = local;
+
+    if (!l)
+        return;
+    free(l->site.total);
+    free(l->site.inverse);
+    free(l->site.q);
+    free(l->site.sums);
+    free(l->site.scratch);
+    free(l->documents.row);
+    free(l->documents.list);
+    free(l->documents.line);
+    free(l->documents.used);
+    free(l->length);
+    free(l->token);
+    free(l->document);
+    free(l->topic);
+    free(l->sorting);
+    free(l->empty);
+    free(l->other_empty);
+    free(l->other_q);
+    free(l->alpha);
+    lda_prior_free(&l->prior);
+    lda_rise_free(&l->beta);
+    lda_rise_free(&l->even);
+    free(l->by_document);
+    free(l->by_document_topic);
+    free(l->document_start);
+    strads_lda_model_free(l->base);
+    lda_mh_free(l->mh);
+    free(l);
+}
+
+static void *zeroed(size_t n, size_t size)
+{
+    void *at = array_new(n, size);
+
+    return at ? memset(at, 0, n * size) : NULL;
+}
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory left for counts of topics");
+}
+
+/* ---- documents --------------------------------------------------------- */
+
+/* A list has room for all topics that its document can have, and one more
+ * while a token moves. */
+static strads_err make_lists(lda_local *l)
+{
+    lda_documents *x = &l->documents;
+    const uint32_t topics = l->site.topics;
+    uint64_t lines = 0;
+
+    x->line = calloc((size_t)x->n + 1, sizeof *x->line);
+    x->used = calloc((size_t)x->n + 1, sizeof *x->used);
+    if (!x->line || !x->used)
+        return no_memory();
+    for (uint32_t d = 0; d < x->n; d++) {
+        uint32_t most = l->length[d] < topics ? l->length[d] : topics;
+        x->line[d] = (uint32_t)lines;
+        lines += most / LDA_LANES + 1;
+    }
+    if (lines > UINT32_MAX)
+        return strads_fail(STRADS_ELIMIT, "the documents of a partition need "
+                                          "too many lists: take more "
+                                          "partitions");
+    x->list = zeroed(lines * LDA_LANES, sizeof *x->list);
+    if (!x->list)
+        return no_memory();
+    for (uint64_t i = 0; i < lines * LDA_LANES; i++)
+        x->list[i] = topics;
+    return STRADS_OK;
+}
+
+static strads_err make_documents(lda_local *l)
+{
+    lda_documents *x = &l->documents;
+
+    if (l->site.topics > LDA_DENSE_TOPICS)
+        return make_lists(l);
+    x->row = zeroed((size_t)x->n * l->site.padded, sizeof *x->row);
+    return x->row ? STRADS_OK : no_memory();
+}
+
+/* ---- the site ---------------------------------------------------------- */
+
+static strads_err make_site(lda_local *l, const strads_lda_options *options)
+{
+    lda_site *s = &l->site;
+    const size_t n = (size_t)padded(options->topics) + LDA_LANES;
+
+    s->topics = options->topics;
+    s->padded = padded(options->topics);
+    s->total = zeroed(n, sizeof *s->total);
+    s->inverse = zeroed(n, sizeof *s->inverse);
+    s->q = zeroed(n, sizeof *s->q);
+    s->sums = zeroed(n / LDA_LANES + 2 * LDA_LANES, sizeof *s->sums);
+    s->scratch = zeroed(n + LDA_LANES, sizeof *s->scratch);
+    l->alpha = zeroed(n, sizeof *l->alpha);
+    l->empty = zeroed(n, sizeof *l->empty);
+    l->other_empty = zeroed(n, sizeof *l->other_empty);
+    l->other_q = zeroed(n, sizeof *l->other_q);
+    s->alpha = l->alpha;
+    return s->total && s->inverse && s->q && s->sums && s->scratch &&
+                   l->alpha && l->empty && l->other_empty && l->other_q
+               ? STRADS_OK
+               : no_memory();
+}
+
+void lda_use_prior(lda_local *l, uint64_t words)
+{
+    const lda_prior *prior = &l->prior;
+
+    l->site.beta = (float)prior->beta;
+    l->site.beta_sum = (float)((double)words * prior->beta);
+    for (uint32_t k = 0; k < prior->topics; k++)
+        l->alpha[k] = (float)prior->alpha[k];
+}
+
+strads_err lda_open(const strads_task *task, void **local)
+{
+    const strads_lda_options *options = task->config;
+    lda_local *l = calloc(1, sizeof *l);
+
+    if (!l)
+        return no_memory();
+    l->kernels = lda_kernels_choose();
+    strads_err err = lda_prior_new(&l->prior, options);
+    if (!err)
+        err = lda_rise_new(&l->beta);
+    if (!err)
+        err = lda_rise_new(&l->even);
+    if (!err)
+        err = make_site(l, options);
+    if (!err)
+        err = tokens_lay(l, task->share);
+    if (!err)
+        err = make_documents(l);
+    if (!err)
+        err = lda_base_read(options, task->share->by_col.lines, &l->prior,
+                            &l->base);
+    if (err) {
+        lda_close(l);
+        return err;
+    }
+    lda_use_prior(l, task->share->by_col.lines);
+    *local = l;
+    return STRADS_OK;
+}
