@@ -8,7 +8,6 @@
 #include "engine/round/coordinator.h"
 #include "engine/round/scheduler.h"
 #include "engine/round/tree.h"
-#include "engine/store/shard.h"
 #include "engine/run/run_setup.h"
 #include "tests/toy_data.h"
 #include "tests/toy_policy.h"
@@ -20,12 +19,9 @@ typedef struct hand {
     sti_setup setup;
     sti_coordinator *coordinator;
     sti_scheduler *scheduler;
-    sti_shard *shard;
     sti_effects effects;
     sti_msg out[OUT_MAX]; /* dispatches that nobody has answered */
     uint32_t n_out, most_out, reports;
-    bool holds;   /* what the shard acknowledges does not arrive .. */
-    sti_msg held; /* .. and this came last */
     bool ended;
     strads_err err;
     char text[1024];
@@ -85,8 +81,6 @@ static void tell(hand *h, sti_address to, const sti_event *event)
 {
     if (to == STI_COORDINATOR)
         sti_coordinator_step(h->coordinator, event, 1, &h->effects);
-    else if (to == STI_SHARD_0)
-        sti_shard_step(h->shard, event, 1, &h->effects);
     else
         sti_scheduler_step(h->scheduler, event, 1, &h->effects);
 }
@@ -100,9 +94,7 @@ static void carry_out(hand *h, const sti_effect *effect)
         tell(h, effect->job->role, &done);
     } else if (effect->kind == STI_EFFECT_SEND) {
         const sti_event event = {.msg = effect->msg};
-        if (h->holds && effect->msg.kind == STI_MSG_ACK)
-            h->held = effect->msg;
-        else if (effect->msg.to < STI_WORKER_0)
+        if (effect->msg.to < STI_WORKER_0)
             tell(h, effect->msg.to, &event);
         else
             h->out[h->n_out++] = effect->msg;
@@ -147,7 +139,6 @@ static void open_hand(hand *h, strads_engine_options options)
     cr_assert_eq(sti_coordinator_new(&h->setup.run, &h->coordinator),
                  STRADS_OK);
     cr_assert_eq(sti_scheduler_new(&h->setup.run, 0, &h->scheduler), STRADS_OK);
-    cr_assert_eq(sti_shard_of_run(&h->setup.run.kept, &h->shard), STRADS_OK);
     tell_coordinator(h, &(sti_event){.kind = STI_EVENT_START});
 }
 
@@ -158,7 +149,6 @@ static void close_hand(hand *h)
     sti_effects_free(&h->effects);
     sti_coordinator_free(h->coordinator);
     sti_scheduler_free(h->scheduler);
-    sti_shard_free(h->shard);
     sti_setup_free(&h->setup, false);
     strads_data_free(h->data);
 }
@@ -398,42 +388,15 @@ Test(role_coordinator, a_cancel_lands_what_is_in_flight_and_closes)
     close_hand(&h);
 }
 
-static void let_go(hand *h)
-{
-    h->holds = false;
-    tell_coordinator(h, &(sti_event){.msg = h->held});
-}
-
-Test(role_coordinator, a_shard_that_lags_stops_the_rounds_until_it_answers)
-{
-    hand h;
-    open_hand(&h, (strads_engine_options){.depth = 2});
-    answer(&h, 0);
-    h.holds = true;
-    for (uint32_t k = 0; h.n_out && k < 200; k++)
-        answer(&h, 0);
-    cr_assert_eq(h.n_out, 0);
-    cr_assert_eq(h.held.round, log_of(&h)->n + 1, "tables, then commits");
-    cr_assert_eq(h.held.round, 65); /* 64, after the first that was answered */
-    let_go(&h);
-    cr_assert_gt(h.n_out, 0);
-    cr_assert_gt(log_of(&h)->n, 64);
-    close_hand(&h);
-}
-
-Test(role_coordinator, the_run_ends_when_the_shard_has_the_last_commit)
+Test(role_coordinator, the_store_has_every_commit_when_the_run_ends)
 {
     hand h;
     open_hand(&h, (strads_engine_options){.max_rounds = 10});
-    while (phase_out(&h, 0) != STI_PHASE_CLOSE) {
-        h.holds = log_of(&h)->n == 9;
+    while (phase_out(&h, 0) != STI_PHASE_CLOSE)
         answer(&h, 0);
-    }
     answer(&h, 0);
-    cr_assert_not(h.ended);
-    let_go(&h);
     cr_assert(h.ended && h.err == STRADS_OK);
-    const double *w = strads_store_dense(sti_kept_store(h.setup.run.kept), 0);
+    const double *w = strads_store_dense(h.setup.run.store, 0);
     double moved = 0;
     for (uint32_t j = 0; j < 17; j++)
         moved += w[j];

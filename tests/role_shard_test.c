@@ -5,12 +5,11 @@
 
 #include "engine/round/job.h"
 #include "engine/store/shard.h"
-#include "engine/store/follower.h"
 
 enum { PUSHES = 12 };
 
 typedef struct hand {
-    sti_run run;
+    sti_kept *kept;
     sti_shard *shard;
     sti_effects effects;
     sti_buffer *push[PUSHES + 1]; /* by number; push k adds k to row 0 */
@@ -23,24 +22,30 @@ typedef struct hand {
 static void open_hand(hand *h)
 {
     *h = (hand){0};
-    strads_store *store;
-    uint32_t table;
     const strads_table_spec spec = {.name = "sum",
                                     .type = STRADS_F64,
                                     .rows = 1,
                                     .cols = 1};
-    cr_assert_eq(strads_store_open(0, &store), STRADS_OK);
-    cr_assert_eq(sti_store_follow(store), STRADS_OK);
-    cr_assert_eq(strads_store_create(store, &spec, &table), STRADS_OK);
+    const sti_push_part table = {.kind = STI_PUSH_TABLE, .spec = spec};
     for (uint32_t k = 1; k <= PUSHES; k++) {
         const double delta = k;
-        cr_assert_eq(strads_store_inc(store, 0, 1, &(uint32_t){0}, &delta,
-                                      NULL),
-                     STRADS_OK);
-        h->push[k] = sti_store_take(store);
+        const sti_push_part rows = {.kind = STI_PUSH_ROWS,
+                                    .n = 1,
+                                    .places = &(uint32_t){0},
+                                    .cells = &delta,
+                                    .cell_bytes = sizeof delta};
+        cr_assert_eq(sti_buffer_new(0, &h->push[k]), STRADS_OK);
+        if (k == 1)
+            cr_assert_eq(sti_push_append(h->push[k], &table), STRADS_OK);
+        cr_assert_eq(sti_push_append(h->push[k], &rows), STRADS_OK);
     }
-    strads_store_free(store);
-    cr_assert_eq(sti_shard_of_run(&h->run.kept, &h->shard), STRADS_OK);
+    const sti_kept_setup setup = {.shards = 1, .streams = 1};
+    cr_assert_eq(sti_kept_open(&setup, &h->kept), STRADS_OK);
+    cr_assert_eq(sti_shard_new(&(sti_shard_setup){.kept = h->kept,
+                                                  .first_client =
+                                                      STI_COORDINATOR},
+                               &h->shard),
+                 STRADS_OK);
 }
 
 static void close_hand(hand *h)
@@ -49,7 +54,7 @@ static void close_hand(hand *h)
         sti_object_drop(h->push[k]);
     sti_effects_free(&h->effects);
     sti_shard_free(h->shard);
-    sti_kept_free(h->run.kept);
+    sti_kept_free(h->kept);
 }
 
 static void tell(hand *h, const sti_event *event)
@@ -85,13 +90,13 @@ static void work(hand *h)
 {
     sti_job *job = h->job;
     h->job = NULL;
-    sti_job_run(&h->run, job);
+    sti_job_run(NULL, job);
     tell(h, &(sti_event){.kind = STI_EVENT_DONE, .job = job});
 }
 
 static double sum(const hand *h)
 {
-    return *(const double *)strads_store_dense(sti_kept_store(h->run.kept), 0);
+    return *(const double *)strads_store_dense(sti_kept_store(h->kept), 0);
 }
 
 Test(role_shard, pushes_that_come_while_it_works_are_one_job_and_one_answer)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/store/follower.h"
 #include "engine/store/store_image.h"
 #include "strads/policy.h"
 #include "toy_shard.h"
@@ -173,12 +172,9 @@ Test(store_image, a_store_without_room_says_so_before_it_takes_memory)
 
 Test(store_image, only_an_empty_store_is_filled_and_only_by_this_version)
 {
-    strads_store *store = some_store(), *followed = new_store();
+    strads_store *store = some_store();
     sti_buffer *image = image_of(store);
     cr_assert_eq(read_image(image, store), STRADS_ESTATE);
-    cr_assert_eq(sti_store_follow(followed), STRADS_OK);
-    cr_assert_eq(read_image(image, followed), STRADS_ESTATE);
-    strads_store_free(followed);
     strads_store *other = new_store();
     image->bytes[8]++;
     cr_assert_eq(read_image(image, other), STRADS_EMISMATCH);

@@ -89,7 +89,6 @@ typedef enum sti_call {
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
     STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
-    STI_CALL_SETTLE = 11,   /* coordinator: commits not yet pushed */
     STI_CALL_APPLY = 12,    /* shard: pushes into the log, then into tables */
     STI_CALL_SERVE = 13     /* shard: rows for those who asked */
 } sti_call;

@@ -36,7 +36,7 @@ typedef struct sti_desk {
     atomic_uint_least64_t job_ns; /* of its callbacks any, smoothed */
     pthread_mutex_t held;         /* by who is here: all below */
     struct sti_event_queue events;
-    sti_job_queue urgent; /* the coordinator's, a scheduler's, the shard's */
+    sti_job_queue urgent; /* the coordinator's, a scheduler's */
     sti_worker *worker;
     bool worker_ended;
     sti_msg *taken; /* spare array to swap with the inbox */

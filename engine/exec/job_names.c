@@ -12,8 +12,8 @@ static const char *const verb[CALLS] = {
     [STI_CALL_CLOSE] = "close",         [STI_CALL_BEGIN] = "begin",
     [STI_CALL_SCHEDULE] = "schedule",   [STI_CALL_PREPARE] = "prepare",
     [STI_CALL_AGGREGATE] = "aggregate", [STI_CALL_REPORT] = "objective",
-    [STI_CALL_CHOOSE] = "schedule",     [STI_CALL_SETTLE] = "settle",
-    [STI_CALL_APPLY] = "commit",        [STI_CALL_SERVE] = "serve",
+    [STI_CALL_CHOOSE] = "schedule",     [STI_CALL_APPLY] = "commit",
+    [STI_CALL_SERVE] = "serve",
 };
 
 struct sti_job_names {
@@ -63,6 +63,6 @@ const char *sti_job_name(const sti_job_names *names, const sti_job *job)
 
 bool sti_job_is_callback(const sti_job *job)
 {
-    return job->call != STI_CALL_PREPARE && job->call != STI_CALL_SETTLE &&
-           job->call != STI_CALL_APPLY && job->call != STI_CALL_SERVE;
+    return job->call != STI_CALL_PREPARE && job->call != STI_CALL_APPLY &&
+           job->call != STI_CALL_SERVE;
 }

@@ -72,10 +72,9 @@ static strads_err make_roles(sti_node *node)
         return make_schedulers(node);
     node->coordinator_track = sti_trace_track(o->trace, o->node, "coordinator");
     strads_err err = make_schedulers(node);
-    node->shard_track = sti_trace_track(o->trace, o->node, "shard");
     if (!err)
         err = sti_coordinator_new(o->run, &node->coordinator);
-    return err ? err : sti_shard_of_run(&o->run->kept, &node->shard);
+    return err;
 }
 
 strads_err sti_node_new(const sti_node_options *options, sti_node **out)
@@ -118,7 +117,6 @@ void sti_node_free(sti_node *node)
         sti_scheduler_free(node->schedulers[s]);
     free(node->schedulers);
     free(node->scheduler_track);
-    sti_shard_free(node->shard);
     sti_job_names_free(node->names);
     pthread_mutex_destroy(&node->lock);
     free(node);

@@ -2,7 +2,7 @@
  *
  * A node drives its roles: it turns messages and finished jobs into events,
  * and effects into messages and jobs. Thread t has worker first_worker + t; on
- * the coordinating node thread 0 also has coordinator and shard, and the first
+ * the coordinating node thread 0 also has the coordinator, and the first
  * threads of the first nodes a scheduler each, whose steps they turn between
  * their own jobs. Thread 0 is the caller's. Others start, and wake, when there
  * is work for them that takes longer than that; what is less, one does that is
@@ -15,7 +15,6 @@
 #include "engine/base/trace.h"
 #include "engine/round/coordinator.h"
 #include "engine/round/scheduler.h"
-#include "engine/store/shard.h"
 #include "engine/round/worker.h"
 
 typedef struct sti_node sti_node;

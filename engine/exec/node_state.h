@@ -31,10 +31,9 @@ struct sti_node {
     sti_coordinator *coordinator;
     sti_scheduler **schedulers; /* [run->schedulers]; NULL: another node's */
     uint32_t *scheduler_track;
-    sti_shard *shard;
     bool coordinator_ended;
     sti_job_names *names;
-    uint32_t coordinator_track, shard_track;
+    uint32_t coordinator_track;
     uint32_t spins;
     bool wakes_always; /* STRADS_WAKE=always: whatever comes, for tests */
     uint64_t started_ns, cpu_started_ns;

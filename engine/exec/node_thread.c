@@ -195,8 +195,6 @@ static void step(sti_thread *th, const struct sti_waiting_event *waiting)
     else if (is_scheduler(waiting->to))
         sti_scheduler_step(node->schedulers[waiting->to - STI_SCHEDULER_0],
                            event, 1, &th->effects);
-    else if (waiting->to == STI_SHARD_0)
-        sti_shard_step(node->shard, event, 1, &th->effects);
     else
         sti_worker_step(th->at->worker, event, 1, &th->effects);
     apply(th, waiting->to);
@@ -220,7 +218,7 @@ static uint32_t track_of(const sti_thread *th, sti_address role)
         return th->node->coordinator_track;
     if (is_scheduler(role))
         return th->node->scheduler_track[role - STI_SCHEDULER_0];
-    return role == STI_SHARD_0 ? th->node->shard_track : th->track;
+    return th->track;
 }
 
 static void run(sti_thread *th, sti_job *job)

@@ -30,10 +30,6 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         c->policy_phase++;
     sti_progress_begin(&c->progress);
     c->end = STRADS_END_STOPPED;
-    c->stream = (sti_push_stream){.from = STI_COORDINATOR,
-                                  .to = STI_SHARD_0,
-                                  .max_pushes = STI_PUSHES_MAX,
-                                  .max_bytes = STI_PUSH_BYTES_MAX};
     *out = c;
     return STRADS_OK;
 fail:
@@ -78,15 +74,11 @@ void sti_coordinator_free(sti_coordinator *c)
     free(c->aggregate.total_change);
     free(c->aggregate.also_param);
     free(c->aggregate.also_change);
-    sti_object_drop(c->aggregate.push);
     sti_object_drop(c->begin.start);
-    sti_object_drop(c->begin.push);
-    sti_object_drop(c->settle.push);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->prepare.packed);
     sti_coord_free_choosers(c);
     free(c->prepare.unknown);
-    sti_stream_free(&c->stream);
     free(c->schedule.blocks);
     free(c->plan.blocks);
     free(c->plan.parts);
@@ -176,8 +168,6 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
     c->stage = STI_STAGE_OPENING;
     sti_coord_plan_internal(c, STI_PHASE_OPEN);
-    sti_coord_push(c, c->begin.push, out);
-    c->begin.push = NULL;
     sti_news *start = c->begin.start;
     c->begin.start = NULL;
     if (!start)
@@ -203,13 +193,6 @@ static void take_message(sti_coordinator *c, const sti_msg *msg,
                          sti_effects *out)
 {
     switch (msg->kind) {
-    case STI_MSG_ACK:
-        (void)sti_stream_settle(&c->stream, msg->round, c->now);
-        break;
-    case STI_MSG_ATTACHED:
-        (void)sti_stream_settle(&c->stream, msg->round, c->now);
-        sti_stream_resend(&c->stream, c->now, out);
-        break;
     case STI_MSG_PARTIAL:
         sti_coord_take_partial(c, msg, out);
         break;
@@ -235,10 +218,6 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     case STI_CALL_SCHEDULE:
         sti_coord_scheduled(c, out);
         break;
-    case STI_CALL_SETTLE:
-        sti_coord_push(c, c->settle.push, out);
-        c->settle.push = NULL;
-        break;
     case STI_CALL_PREPARE:
         sti_coord_prepared(c, out);
         break;
@@ -254,16 +233,11 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     }
 }
 
-/* Everything has landed, what a program winds up included, and nothing more is
+/* Everything has landed, what a program finalises included, and nothing more is
  * wanted: a last look when the run was cut short, so that the report describes
- * the model; then CLOSE; and the end, when the shard has all. */
+ * the model; then CLOSE. */
 static bool wind_up(sti_coordinator *c, sti_effects *out)
 {
-    if (c->stage == STI_STAGE_SETTLING) {
-        if (sti_stream_unacknowledged(&c->stream) == 0)
-            sti_coord_end(c, STRADS_OK, out);
-        return false;
-    }
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
         sti_coord_is_asking(c) || sti_coord_winds_up(c))
         return false;
@@ -278,15 +252,9 @@ static bool wind_up(sti_coordinator *c, sti_effects *out)
     return true;
 }
 
-/* Waiting for the shard changes when the next thing is done, never which. */
-static bool shard_lags(const sti_coordinator *c)
-{
-    return !sti_stream_has_room(&c->stream, 0);
-}
-
 static void advance(sti_coordinator *c, sti_effects *out)
 {
-    while (!c->busy && c->stage != STI_STAGE_ENDED && !shard_lags(c)) {
+    while (!c->busy && c->stage != STI_STAGE_ENDED) {
         if (c->plan.set && sti_coord_plan_may_leave(c)) {
             sti_coord_prepare(c, out);
             continue;

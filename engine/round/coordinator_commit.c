@@ -34,25 +34,15 @@ static void land(sti_coordinator *c, sti_flight *f)
     c->waiting = false;
 }
 
-void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out)
-{
-    if (!push)
-        return;
-    strads_err err = sti_stream_push(&c->stream, push, c->now, out);
-    if (err)
-        sti_coord_end(c, err, out);
-}
-
 /* OPEN and CLOSE have nothing to commit: all partitions are through. */
 static void land_internal(sti_coordinator *c, sti_flight *f, sti_effects *out)
 {
     bool closed = f->dispatch->phase == STI_PHASE_CLOSE;
     land(c, f);
     c->progress.round--;
-    c->stage = closed ? STI_STAGE_SETTLING : STI_STAGE_RUNNING;
+    c->stage = STI_STAGE_RUNNING;
     if (closed)
-        sti_coord_start_job(c, &c->settle.job, STI_CALL_SETTLE, c->next_round,
-                            0, out);
+        sti_coord_end(c, STRADS_OK, out);
 }
 
 void sti_coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
@@ -213,8 +203,6 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         sti_coord_fail_job(c, &job->job, out);
         return;
     }
-    sti_coord_push(c, job->push, out);
-    job->push = NULL;
     if (f->by_policy && f != &c->own)
         measure(c, f);
     strads_err err = STRADS_OK;

@@ -9,7 +9,6 @@
 
 #include "engine/round/coordinator.h"
 #include "engine/round/descent.h"
-#include "engine/store/push_stream.h"
 
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
@@ -92,7 +91,6 @@ typedef enum sti_stage {
     STI_STAGE_OPENING,
     STI_STAGE_RUNNING,
     STI_STAGE_CLOSING,
-    STI_STAGE_SETTLING, /* the shard has yet to take in the last commits */
     STI_STAGE_ENDED
 } sti_stage;
 
@@ -149,13 +147,11 @@ struct sti_coordinator {
                            commit that failed are not here */
     size_t n_history;
     uint64_t version;
-    sti_push_stream stream; /* to the shard */
     uint64_t since_report;
     double overhead_ns, entries_per_ns; /* of policy rounds, smoothed */
     strads_progress progress;
     sti_job_text said;
     sti_begin_job begin;
-    sti_settle_job settle;
     sti_schedule_job schedule;
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
@@ -263,8 +259,6 @@ void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
 
 /* ---- coordinator_commit.c ---------------------------------------------- */
 
-/* Sends commits to the shard; takes over the reference. NULL: nothing. */
-void sti_coord_push(sti_coordinator *c, sti_buffer *push, sti_effects *out);
 /* Starts to commit one that has arrived; false when none may be. */
 bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
 void sti_coord_commit(sti_coordinator *c, sti_flight *flight, sti_effects *out);

@@ -53,14 +53,8 @@ typedef struct sti_worker_job {
 
 typedef struct sti_begin_job {
     sti_job job;
-    sti_news *start;  /* out: start values as a change, or NULL */
-    sti_buffer *push; /* out: tables and start values, for the shard */
+    sti_news *start; /* out: start values as a change, or NULL */
 } sti_begin_job;
-
-typedef struct sti_settle_job {
-    sti_job job;
-    sti_buffer *push; /* out; NULL: the shard has been sent everything */
-} sti_settle_job;
 
 typedef enum sti_decision {
     STI_DECIDE_NOTHING = 0,
@@ -135,7 +129,6 @@ typedef struct sti_aggregate_job {
     /* Out. */
     sti_news **news; /* [n_news], references for the taker */
     uint32_t n_news, room_news;
-    sti_buffer *push;  /* the commits, for the shard; NULL: none */
     sti_moved **moved; /* [schedulers] for each of them, or NULL */
     double rest;       /* the level that was told last */
     bool outdated;     /* what probes have found so far is wrong now */
@@ -235,7 +228,6 @@ static inline void sti_progress_begin(strads_progress *progress)
     for (size_t k = 0; k < STRADS_MEASURES; k++)
         progress->measure[k] = (double)NAN;
 }
-strads_err sti_job_settle(sti_run *run, sti_settle_job *job);
 strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
 
 /* Parts of BEGIN: run->store with the table of the parameters, and with the

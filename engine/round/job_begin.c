@@ -4,7 +4,6 @@
 #include "engine/round/job.h"
 #include "engine/round/owned_policy.h"
 #include "engine/round/shared_totals.h"
-#include "engine/store/follower.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@ strads_err sti_job_make_parameters(sti_run *run)
 {
     strads_err err =
         strads_store_open(run->nodes > 1 ? UINT64_MAX : 0, &run->store);
-    if (!err && !run->program->run)
-        err = sti_store_follow(run->store);
     if (err)
         return err;
     const strads_table_spec parameters = {
@@ -108,17 +105,5 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
         err = sti_owned_open(run, &run->owned);
     if (!err)
         err = commit_start(run, job);
-    if (!err)
-        job->push = sti_store_take(run->store);
     return err;
-}
-
-/* ---- SETTLE ------------------------------------------------------------ */
-
-/* Callbacks other than `aggregate` may have added to tables of the program's
- * own after the last commit. */
-strads_err sti_job_settle(sti_run *run, sti_settle_job *job)
-{
-    job->push = sti_store_take(run->store);
-    return STRADS_OK;
 }

@@ -6,7 +6,6 @@
 #include "engine/round/merge_partials.h"
 #include "engine/round/shared_totals.h"
 #include "engine/round/slices.h"
-#include "engine/store/follower.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -257,7 +256,5 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
         sti_pairs_forget(run->pairs);
     if (!err && (phase->reports || job->ask_objective))
         err = sti_job_report(run, job);
-    if (!err)
-        job->push = sti_store_take(run->store);
     return err;
 }

@@ -9,7 +9,7 @@
 
 #include "engine/base/role.h"
 #include "engine/round/pair_cache.h"
-#include "engine/store/kept_rows.h"
+#include "strads/store.h"
 #include "strads/engine.h"
 
 /* A RING block at its home: its payload between laps (NULL while it travels),
@@ -94,12 +94,9 @@ typedef struct sti_run {
     sti_range *range; /* [schedulers] */
 
     /* Coordinator's node: its jobs (begin, schedule, prepare, aggregate) never
-     * run two at once, nor beside those of an only scheduler. `store` is what
-     * callbacks see: own commits are in it at once, and are pushed to the
-     * shard, whose jobs alone touch `kept`: the truth, which the model is made
-     * from. */
+     * run two at once, nor beside those of an only scheduler. `store` is
+     * what callbacks see, and what the model is made from. */
     strads_store *store;
-    sti_kept *kept;
     void *state;
     bool begun;
     sti_pairs *pairs; /* NULL without a PROBE phase */
@@ -163,8 +160,8 @@ static inline uint32_t sti_run_shard_host(const sti_run *run, uint32_t s)
 
 /* Scheduler s is on node s, and so on in turn. Each node has the client of its
  * own number, and node 0 the one behind the last, which is the engine's. Where
- * a loop's shards are, see above; in a run of rounds shard and clients are on
- * node 0. UINT32_MAX: nobody has this address. */
+ * a loop's shards are, see above; a run of rounds has neither. UINT32_MAX:
+ * nobody has this address. */
 static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
 {
     if (a >= STI_WORKER_0)
@@ -183,13 +180,6 @@ static inline uint32_t sti_run_node_of(const sti_run *run, sti_address a)
     return a - STI_SHARD_0 < run->shards
                ? sti_run_shard_host(run, a - STI_SHARD_0)
                : UINT32_MAX;
-}
-
-/* What the model is made from: a data-parallel loop works on the store itself,
- * and has no shard. */
-static inline const strads_store *sti_run_truth(const sti_run *run)
-{
-    return run->kept ? sti_kept_store(run->kept) : run->store;
 }
 
 /* Rounds that may be in flight at once. */

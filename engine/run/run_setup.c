@@ -585,7 +585,6 @@ void sti_setup_free(sti_setup *setup, bool keep_state)
     sti_pairs_free(run->pairs);
     sti_versions_free(run->versions);
     strads_store_free(run->store);
-    sti_kept_free(run->kept);
     free(run->weight);
     free(setup->config);
 }

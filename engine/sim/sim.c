@@ -14,7 +14,6 @@
 #include "engine/base/stop_flag.h"
 #include "engine/round/coordinator.h"
 #include "engine/round/scheduler.h"
-#include "engine/store/shard.h"
 #include "engine/round/worker.h"
 #include "engine/exec/job_names.h"
 #include "engine/exec/job_queue.h"
@@ -37,9 +36,8 @@ struct sti_sim {
     sti_job_names *names;
     sti_coordinator *coordinator;
     sti_scheduler **schedulers; /* [run->schedulers] */
-    sti_shard *shard;
-    sti_worker **workers; /* [run->workers] */
-    core *cores;          /* [n_cores]: the workers', and the others' */
+    sti_worker **workers;       /* [run->workers] */
+    core *cores;                /* [n_cores]: the workers', and the others' */
     uint32_t n_cores;
     sti_effects effects;
     XXH3_state_t *digest;
@@ -56,15 +54,15 @@ static core *core_of(const sti_sim *sim, sti_address role)
     if (role >= STI_WORKER_0)
         return &sim->cores[role - STI_WORKER_0];
     if (role >= STI_SCHEDULER_0)
-        return &others[2 + role - STI_SCHEDULER_0];
-    return role == STI_COORDINATOR ? &others[0] : &others[1];
+        return &others[1 + role - STI_SCHEDULER_0];
+    return &others[0];
 }
 
 static strads_err make_roles(sti_sim *sim)
 {
     sti_run *run = sim->run;
     sim->workers = calloc(run->workers, sizeof(sti_worker *));
-    sim->n_cores = run->workers + run->schedulers + 2;
+    sim->n_cores = run->workers + run->schedulers + 1;
     sim->cores = calloc(sim->n_cores, sizeof *sim->cores);
     sim->schedulers = calloc(run->schedulers, sizeof(sti_scheduler *));
     sim->digest = XXH3_createState();
@@ -75,8 +73,6 @@ static strads_err make_roles(sti_sim *sim)
     strads_err err = sti_coordinator_new(run, &sim->coordinator);
     for (uint32_t s = 0; s < run->schedulers && !err; s++)
         err = sti_scheduler_new(run, s, &sim->schedulers[s]);
-    if (!err)
-        err = sti_shard_of_run(&run->kept, &sim->shard);
     for (uint32_t w = 0; w < run->workers && !err; w++)
         err = sti_worker_new(run, w, &sim->workers[w]);
     return err;
@@ -97,7 +93,6 @@ static void make_tracks(sti_sim *sim)
         core_of(sim, role)->track =
             sti_trace_track(trace, sti_sim_node_of(sim->run, role), name);
     }
-    core_of(sim, STI_SHARD_0)->track = sti_trace_track(trace, own, "shard");
     for (uint32_t w = 0; w < sim->run->workers; w++) {
         char name[32];
         (void)snprintf(name, sizeof name, "worker %u", w);
@@ -156,7 +151,6 @@ void sti_sim_free(sti_sim *sim)
     for (uint32_t s = 0; sim->schedulers && s < sim->run->schedulers; s++)
         sti_scheduler_free(sim->schedulers[s]);
     free(sim->schedulers);
-    sti_shard_free(sim->shard);
     sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
     sti_job_names_free(sim->names);
@@ -331,11 +325,9 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
     else if (to >= STI_WORKER_0)
         sti_worker_step(sim->workers[to - STI_WORKER_0], event, 1,
                         &sim->effects);
-    else if (to >= STI_SCHEDULER_0)
+    else
         sti_scheduler_step(sim->schedulers[to - STI_SCHEDULER_0], event, 1,
                            &sim->effects);
-    else
-        sti_shard_step(sim->shard, event, 1, &sim->effects);
     return apply(sim, to);
 }
 

@@ -2,9 +2,7 @@
  *
  * A push is a buffer of parts, in the order in which they were made: a table
  * that is new, increments of one table's rows, or whose increments follow, and
- * where the clock of that worker is. A store that is followed
- * (store_inside.h) writes down its own parts; another store that carries them
- * out in order holds the same then. What is in one part is one commit. */
+ * where the clock of that worker is. What is in one part is one commit. */
 #ifndef STI_STORE_PUSH_H
 #define STI_STORE_PUSH_H
 

@@ -89,17 +89,6 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for a shard");
 }
 
-strads_err sti_shard_of_run(sti_kept **kept, sti_shard **out)
-{
-    const sti_kept_setup setup = {.shards = 1, .streams = 1};
-    strads_err err = sti_kept_open(&setup, kept);
-    if (err)
-        return err;
-    return sti_shard_new(&(sti_shard_setup){.kept = *kept,
-                                            .first_client = STI_COORDINATOR},
-                         out);
-}
-
 static void drop_pushes(push_list *list)
 {
     for (uint32_t k = 0; k < list->n; k++)

@@ -29,9 +29,6 @@ typedef struct sti_shard_setup {
  * them from now on. */
 strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out);
 
-/* The one shard of a run, whose client is the coordinator: *kept. */
-strads_err sti_shard_of_run(sti_kept **kept, sti_shard **out);
-
 void sti_shard_free(sti_shard *shard);
 
 /* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, ATTACH,

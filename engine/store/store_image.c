@@ -241,7 +241,7 @@ strads_err sti_store_image_read(const void *bytes, size_t size,
 {
     rest from = {.at = bytes, .size = size};
     image_head head;
-    if (store->n_tables || store->follower)
+    if (store->n_tables)
         return strads_fail(STRADS_ESTATE,
                            "a store that is in use cannot be filled from an "
                            "image: open a new one");

@@ -2,7 +2,6 @@
 #ifndef STI_STORE_STORE_INSIDE_H
 #define STI_STORE_STORE_INSIDE_H
 
-#include "engine/store/follower.h"
 #include "engine/store/memory_budget.h"
 #include "engine/store/row_table.h"
 #include "engine/store/session_exact.h"
@@ -12,9 +11,8 @@ struct strads_store {
     sti_budget budget;
     sti_table **tables; /* [n_tables]; fixed while other threads use it */
     uint32_t n_tables;
-    sti_clocks clocks;      /* of its sessions; knows nothing of tables */
-    sti_follower *follower; /* or NULL */
-    sti_exact exact;        /* snapshots for its sessions */
+    sti_clocks clocks; /* of its sessions; knows nothing of tables */
+    sti_exact exact;   /* snapshots for its sessions */
 };
 
 /* Table `number`. STRADS_EINVAL: there is none. */

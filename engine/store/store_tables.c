@@ -29,7 +29,6 @@ void strads_store_free(strads_store *store)
     for (uint32_t t = 0; t < store->n_tables; t++)
         sti_table_free(store->tables[t]);
     free(store->tables);
-    sti_follower_free(store->follower);
     sti_clocks_destroy(&store->clocks);
     free(store);
 }
@@ -61,17 +60,7 @@ strads_err strads_store_create(strads_store *store,
     strads_err err = sti_table_open(spec, &store->budget, &tables[n]);
     if (err)
         return err;
-    const sti_push_part part = {.kind = STI_PUSH_TABLE,
-                                .table = (uint32_t)n,
-                                .spec = tables[n]->spec};
-    size_t before;
-    err = sti_follower_begin(store->follower, &part, &before);
-    if (err) {
-        sti_table_free(tables[n]);
-        return err;
-    }
     *table = store->n_tables++;
-    sti_follower_end(store->follower, STRADS_OK, before);
     return STRADS_OK;
 }
 
@@ -122,21 +111,7 @@ strads_err strads_store_inc(strads_store *store, uint32_t table, uint32_t n,
 {
     sti_table *found = NULL;
     strads_err err = sti_store_table(store, table, &found);
-    if (err)
-        return err;
-    const sti_push_part part = {.kind = STI_PUSH_ROWS,
-                                .table = table,
-                                .n = n,
-                                .places = rows,
-                                .cells = delta,
-                                .cell_bytes = n * found->row_bytes};
-    size_t before;
-    err = sti_follower_begin(store->follower, &part, &before);
-    if (err)
-        return err;
-    err = sti_table_inc(found, n, rows, delta, version);
-    sti_follower_end(store->follower, err, before);
-    return err;
+    return err ? err : sti_table_inc(found, n, rows, delta, version);
 }
 
 strads_err strads_store_inc_sparse(strads_store *store, uint32_t table,
@@ -150,25 +125,12 @@ strads_err strads_store_inc_sparse(strads_store *store, uint32_t table,
         err = sti_spec_check_row(&found->spec, row);
     if (err)
         return err;
-    const sti_push_part part = {.kind = STI_PUSH_COLS,
-                                .table = table,
-                                .n = n,
-                                .row = (uint32_t)row,
-                                .places = cols,
-                                .cells = delta,
-                                .cell_bytes = n * found->cell};
-    size_t before;
-    err = sti_follower_begin(store->follower, &part, &before);
-    if (err)
-        return err;
-    err = sti_table_add(found, 1,
-                        &(sti_row_delta){.row = (uint32_t)row,
-                                         .n = n,
-                                         .cols = cols,
-                                         .cells = delta},
-                        version);
-    sti_follower_end(store->follower, err, before);
-    return err;
+    return sti_table_add(found, 1,
+                         &(sti_row_delta){.row = (uint32_t)row,
+                                          .n = n,
+                                          .cols = cols,
+                                          .cells = delta},
+                         version);
 }
 
 uint64_t strads_store_version(const strads_store *store, uint32_t table)

@@ -9,6 +9,8 @@
 
 #include "tests/swarm/sim_store_state.h"
 
+#include "engine/round/job.h"
+
 /* ---- ending ------------------------------------------------------------ */
 
 void sti_sim_store_stop(sti_sim_store *sim, strads_err err)

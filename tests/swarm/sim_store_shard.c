@@ -3,6 +3,8 @@
  * the last bytes first. */
 #include "tests/swarm/sim_store_shard.h"
 
+#include "engine/round/job.h"
+
 #include <stdio.h>
 #include <string.h>
 
