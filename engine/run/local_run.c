@@ -111,8 +111,7 @@ strads_err sti_result_new(const sti_setup *setup,
     if (!result->values)
         goto fail;
     if (bytes)
-        memcpy(result->values, strads_store_dense(run->store, 0),
-               bytes);
+        memcpy(result->values, strads_store_dense(run->store, 0), bytes);
     result->end = end;
     result->progress = *progress;
     result->partitions = run->partitions;
