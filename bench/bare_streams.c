@@ -17,7 +17,7 @@
 #include <xxh_x86dispatch.h>
 #endif
 
-#include "engine/base/each_level.h"
+#include "engine/base/instruction_set.h"
 
 enum { CHUNK = 65536, PIECE = 262144, KEPT = 4 };
 
@@ -93,7 +93,7 @@ static void move(bare_streams *s, bare_kind kind, char *bytes, size_t n,
 }
 
 /* As fast as the store's addition: for the registers that the processor has. */
-STI_FOR_EACH_LEVEL
+STI_EACH_INSTRUCTION_SET
 static void add(float *restrict to, const float *restrict from, size_t n)
 {
     for (size_t k = 0; k < n; k++)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/base/spare_memory.h"
+#include "engine/base/object.h"
 #include "engine/round/job.h"
 #include "engine/store/shard.h"
 #include "engine/store/store_client.h"
@@ -379,12 +379,12 @@ Test(store_pieces, a_block_that_was_given_back_has_room_and_alignment_again)
 {
     size_t room = 0;
     for (size_t size = 1; size < (8 << 20); size = 3 * size + 1) {
-        void *block = sti_spare_take(size, &room);
+        void *block = sti_buffer_pool_take(size, &room);
         cr_assert(block != NULL);
         cr_assert_geq(room, size);
         cr_assert_eq((uintptr_t)block % 64, 0);
         memset(block, 1, room);
-        sti_spare_give(block, room);
+        sti_buffer_pool_give(block, room);
     }
-    cr_assert_null(sti_spare_take(SIZE_MAX, &room));
+    cr_assert_null(sti_buffer_pool_take(SIZE_MAX, &room));
 }

@@ -1,7 +1,6 @@
 /* Traces are read back with jansson. */
 #include <criterion/criterion.h>
 #include <jansson.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,44 +160,4 @@ Test(trace, what_could_not_be_written_is_an_error_at_the_end,
         sti_trace_span(trace, track, "x", k, k + 1, k);
     cr_assert_eq(sti_trace_close(trace), STRADS_EIO);
     cr_assert_neq(access(path, F_OK), 0, "half a trace was left behind");
-}
-
-enum { THREADS = 4, SPANS = 5000 };
-
-typedef struct recorder {
-    sti_trace *trace;
-    uint32_t shared;
-    uint32_t number;
-} recorder;
-
-static void *record(void *from)
-{
-    recorder *r = from;
-    uint32_t own = sti_trace_track(r->trace, r->number, "own");
-    for (uint64_t k = 0; k < SPANS; k++) {
-        sti_trace_span(r->trace, own, "mine", k, k + 1, k);
-        sti_trace_span(r->trace, r->shared, "ours", k, k + 1, k);
-    }
-    return NULL;
-}
-
-Test(trace, threads_lose_no_span, .init = make_folder, .fini = remove_folder)
-{
-    sti_trace *trace = start();
-    uint32_t shared = sti_trace_track(trace, 9, "shared");
-    pthread_t thread[THREADS];
-    recorder recorders[THREADS];
-    for (uint32_t k = 0; k < THREADS; k++) {
-        recorders[k] = (recorder){trace, shared, k};
-        cr_assert_eq(pthread_create(&thread[k], NULL, record, &recorders[k]),
-                     0);
-    }
-    for (uint32_t k = 0; k < THREADS; k++)
-        pthread_join(thread[k], NULL);
-    json_t *events = finish(trace);
-    size_t spans = 0;
-    for (size_t k = 0; k < json_array_size(events); k++)
-        spans += !strcmp(text_of(json_array_get(events, k), "ph"), "X");
-    cr_assert_eq(spans, 2 * THREADS * SPANS);
-    json_decref(events);
 }

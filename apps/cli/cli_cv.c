@@ -12,7 +12,7 @@
 #include "cli_output.h"
 #include "cli_plot.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 typedef struct cv_job {
     const cli_cv *cv;
@@ -59,9 +59,9 @@ static strads_err check(void *arg, void *config)
 {
     (void)config;
     const cv_job *job = arg;
-    strads_err err = job->table ? sti_aside_check(job->table) : STRADS_OK;
+    strads_err err = job->table ? sti_atomic_file_check(job->table) : STRADS_OK;
     if (!err && job->svg) {
-        err = sti_aside_check(job->svg);
+        err = sti_atomic_file_check(job->svg);
     }
     return err;
 }

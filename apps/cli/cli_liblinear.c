@@ -22,7 +22,7 @@
 
 #include "cli_labels.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 #include "engine/run/model_file.h"
 
@@ -453,15 +453,15 @@ strads_err cli_model_check(const char *path, const char *program,
 strads_err cli_model_write(const strads_model *model, const char *path,
                            bool quiet)
 {
-    sti_aside aside = {0};
+    sti_atomic_file target = {0};
 
     if (!is_liblinear(path))
         return strads_model_write(model, path);
-    strads_err err = sti_aside_open(path, &aside);
+    strads_err err = sti_atomic_file_open(path, &target);
     if (!err)
-        err = write_liblinear(model, aside.file, quiet);
+        err = write_liblinear(model, target.stream, quiet);
     if (!err)
-        err = sti_aside_commit(&aside);
-    sti_aside_abandon(&aside);
+        err = sti_atomic_file_commit(&target);
+    sti_atomic_file_abandon(&target);
     return err;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "strads/mf.h"
 
 #define FORMAT "strads-mf"
@@ -57,22 +57,22 @@ typedef struct array {
 } array;
 
 static strads_err write_array(const char *path, const array *a,
-                              sti_aside *aside)
+                              sti_atomic_file *target)
 {
     char name[PATH_SIZE];
     char header[NPY_HEADER + 1];
     strads_err err = beside(path, a->what, name);
     if (!err) {
-        err = sti_aside_open(name, aside);
+        err = sti_atomic_file_open(name, target);
     }
     if (err) {
         return err;
     }
     npy_header(a->rows, a->width, header);
-    /* What does not get there is noticed when it settles. */
-    (void)fwrite(header, 1, NPY_HEADER, aside->file);
-    (void)fwrite(a->x, sizeof *a->x * a->width, a->rows, aside->file);
-    return sti_aside_settle(aside);
+    /* What does not get there is noticed when it is synced. */
+    (void)fwrite(header, 1, NPY_HEADER, target->stream);
+    (void)fwrite(a->x, sizeof *a->x * a->width, a->rows, target->stream);
+    return sti_atomic_file_sync(target);
 }
 
 static strads_err read_array(const char *path, const char *what, uint64_t rows,
@@ -168,7 +168,7 @@ static float *item_array(const strads_result *result, uint64_t *items,
 }
 
 static strads_err write_json(const cli_trained *t, const char *path,
-                             const cli_mf_model *m, sti_aside *aside)
+                             const cli_mf_model *m, sti_atomic_file *target)
 {
     char user_sum[17];
     char item_sum[17];
@@ -191,11 +191,11 @@ static strads_err write_json(const cli_trained *t, const char *path,
                            "%s: a name is no UTF-8 text, which JSON needs",
                            path);
     }
-    strads_err err = sti_aside_open(path, aside);
+    strads_err err = sti_atomic_file_open(path, target);
     if (!err) {
-        (void)json_dumpf(json, aside->file, JSON_INDENT(1));
-        (void)fputc('\n', aside->file);
-        err = sti_aside_settle(aside);
+        (void)json_dumpf(json, target->stream, JSON_INDENT(1));
+        (void)fputc('\n', target->stream);
+        err = sti_atomic_file_sync(target);
     }
     json_decref(json);
     return err;
@@ -207,21 +207,21 @@ static strads_err write_files(const cli_trained *t, const char *path,
                               const cli_mf_model *m)
 {
     enum { FILES = 3 };
-    sti_aside aside[FILES] = {{0}};
+    sti_atomic_file target[FILES] = {{0}};
     const array users = {"users", m->user, m->users, m->rank + 1},
                 items = {"items", m->item, m->items, m->rank + 1};
-    strads_err err = write_array(path, &users, &aside[0]);
+    strads_err err = write_array(path, &users, &target[0]);
     if (!err) {
-        err = write_array(path, &items, &aside[1]);
+        err = write_array(path, &items, &target[1]);
     }
     if (!err) {
-        err = write_json(t, path, m, &aside[2]);
+        err = write_json(t, path, m, &target[2]);
     }
     for (int k = 0; k < FILES && !err; k++) {
-        err = sti_aside_commit(&aside[k]);
+        err = sti_atomic_file_commit(&target[k]);
     }
     for (int k = 0; k < FILES; k++) {
-        sti_aside_abandon(&aside[k]);
+        sti_atomic_file_abandon(&target[k]);
     }
     return err;
 }

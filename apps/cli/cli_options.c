@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli_reader.h"
-#include "engine/base/nearest_name.h"
+#include "engine/base/option_table.h"
 
 static const strads_option meta_table[] = {
     {.name = "config",

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 strads_err cli_output(const char *path,
                       strads_err (*write)(void *arg, FILE *out), void *arg)
 {
-    sti_aside aside = {0};
+    sti_atomic_file target = {0};
     if (!path) {
         cli_writing();
         strads_err err = write(arg, stdout);
@@ -20,15 +20,15 @@ strads_err cli_output(const char *path,
                    : strads_fail(STRADS_EIO, "standard output: %s",
                                  strerror(errno));
     }
-    strads_err err = sti_aside_open(path, &aside);
+    strads_err err = sti_atomic_file_open(path, &target);
     if (!err) {
         cli_writing();
-        err = write(arg, aside.file);
+        err = write(arg, target.stream);
     }
     if (!err) {
-        return sti_aside_commit(&aside);
+        return sti_atomic_file_commit(&target);
     }
-    sti_aside_abandon(&aside);
+    sti_atomic_file_abandon(&target);
     return err;
 }
 

@@ -11,7 +11,7 @@
 #include "cli_output.h"
 #include "cli_plot.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 /* Lines and names in a diagram: more than that nobody tells apart. */
 enum { LINES_MAX = 40, NOTES_MAX = 8 };
@@ -64,7 +64,7 @@ static strads_err check(void *arg, void *config)
     const char *files[] = {job->table, job->coefficients, job->svg};
     strads_err err = STRADS_OK;
     for (size_t k = 0; !err && k < sizeof files / sizeof *files; k++) {
-        err = files[k] ? sti_aside_check(files[k]) : STRADS_OK;
+        err = files[k] ? sti_atomic_file_check(files[k]) : STRADS_OK;
     }
     return err;
 }

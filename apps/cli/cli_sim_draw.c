@@ -8,7 +8,7 @@
 
 #include "cli_sim.h"
 #include "cli_units.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 #define GRID "fill=\"none\" stroke=\"#ddd\""
 #define AXIS "fill=\"none\" stroke=\"#333\""
@@ -129,23 +129,23 @@ static void draw_busy(panel p, const cli_sim *sim)
 
 strads_err cli_sim_draw(const cli_sim *sim)
 {
-    sti_aside aside = {0};
-    strads_err err = sti_aside_open(sim->words.svg, &aside);
+    sti_atomic_file target = {0};
+    strads_err err = sti_atomic_file_open(sim->words.svg, &target);
     if (err) {
         return err;
     }
     (void)fprintf(
-        aside.file,
+        target.stream,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
         "font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
         LEFT + APART + WIDE + 40, TOP + HIGH + 60);
-    panel p = {.out = aside.file,
+    panel p = {.out = target.stream,
                .x = LEFT,
                .first = sim->workers[0],
                .last = sim->workers[sim->n_points - 1]};
     draw_seconds(p, sim);
     draw_busy(p, sim);
-    (void)fputs("</svg>\n", aside.file);
-    return sti_aside_commit(&aside);
+    (void)fputs("</svg>\n", target.stream);
+    return sti_atomic_file_commit(&target);
 }

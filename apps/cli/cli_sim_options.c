@@ -8,7 +8,7 @@
 #include "cli_plan.h"
 #include "cli_sim.h"
 #include "cli_units.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 /* What few simulations set is RARE in --help. */
 #define RARE(field, name_, metavar_, help_)                            \
@@ -261,9 +261,9 @@ static strads_err check(cli_sim *sim)
                            sim->words.cost);
     }
     strads_err err =
-        sim->words.svg ? sti_aside_check(sim->words.svg) : STRADS_OK;
+        sim->words.svg ? sti_atomic_file_check(sim->words.svg) : STRADS_OK;
     if (!err && sim->words.save_cost) {
-        err = sti_aside_check(sim->words.save_cost);
+        err = sti_atomic_file_check(sim->words.save_cost);
     }
     return err;
 }

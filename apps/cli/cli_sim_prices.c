@@ -8,7 +8,7 @@
 #include "cli_sim.h"
 #include "cli_units.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 
 /* Of a run that is timed: long enough for some hundred rounds. */
@@ -147,24 +147,24 @@ static void put(FILE *out, const char *indent, const key *keys,
 
 static strads_err save(const cli_sim *sim, const char *path)
 {
-    sti_aside aside = {0};
+    sti_atomic_file target = {0};
     cli_writing();
-    strads_err err = sti_aside_open(path, &aside);
+    strads_err err = sti_atomic_file_open(path, &target);
     if (err) {
         return err;
     }
-    (void)fputs("{\n", aside.file);
-    put(aside.file, "  ", other_keys, &sim->net, ",\n");
-    (void)fputs("  \"phases\": {\n", aside.file);
+    (void)fputs("{\n", target.stream);
+    put(target.stream, "  ", other_keys, &sim->net, ",\n");
+    (void)fputs("  \"phases\": {\n", target.stream);
     for (uint32_t k = 0; k < sim->n_phases; k++) {
-        (void)fprintf(aside.file, "    \"%s\": {\n",
+        (void)fprintf(target.stream, "    \"%s\": {\n",
                       cli_sim_phase_name(sim, k));
-        put(aside.file, "      ", phase_keys, &sim->phases[k], "\n");
-        (void)fprintf(aside.file, "    }%s\n",
+        put(target.stream, "      ", phase_keys, &sim->phases[k], "\n");
+        (void)fprintf(target.stream, "    }%s\n",
                       k + 1 < sim->n_phases ? "," : "");
     }
-    (void)fputs("  }\n}\n", aside.file);
-    return sti_aside_commit(&aside);
+    (void)fputs("  }\n}\n", target.stream);
+    return sti_atomic_file_commit(&target);
 }
 
 /* ---- finding ----------------------------------------------------------- */

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 enum { BUFFER = 1 << 20 };
 
 struct cli_text_out {
-    sti_aside aside;
+    sti_atomic_file target;
     const char *path;
     char *buffer; /* [BUFFER] */
     size_t used;
@@ -33,7 +33,7 @@ static void text_free(cli_text_out *text)
     if (!text) {
         return;
     }
-    sti_aside_abandon(&text->aside);
+    sti_atomic_file_abandon(&text->target);
     (void)ZSTD_freeCCtx(text->zstd);
     free(text->packed);
     free(text->buffer);
@@ -61,7 +61,7 @@ strads_err cli_text_open(const char *path, cli_text_out **out)
         err = strads_fail(STRADS_ENOMEM, "%s: no memory to write it", path);
     }
     if (!err) {
-        err = sti_aside_open(path, &text->aside);
+        err = sti_atomic_file_open(path, &text->target);
     }
     if (err) {
         text_free(text);
@@ -74,7 +74,7 @@ strads_err cli_text_open(const char *path, cli_text_out **out)
 static void put(cli_text_out *text, const char *from, size_t n)
 {
     text->bytes += n;
-    if (fwrite(from, 1, n, text->aside.file) != n) {
+    if (fwrite(from, 1, n, text->target.stream) != n) {
         text->broken = true;
     }
 }
@@ -120,7 +120,7 @@ strads_err cli_text_close(cli_text_out *text, uint64_t *bytes)
         text->broken ? strads_fail(STRADS_EIO,
                                    "%s: cannot be written: is the disk full?",
                                    text->path)
-                     : sti_aside_commit(&text->aside);
+                     : sti_atomic_file_commit(&text->target);
     if (!err) {
         *bytes = text->bytes;
     }

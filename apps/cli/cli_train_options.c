@@ -9,7 +9,7 @@
 #include "cli_liblinear.h"
 #include "cli_options.h"
 #include "cli_plan.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 static const strads_option file_table[] = {
     {.name = "model",
@@ -75,9 +75,9 @@ static strads_err set_defaults(cli_job *j)
 static strads_err check_outputs(const cli_job *j)
 {
     strads_err err =
-        j->files.model ? sti_aside_check(j->files.model) : STRADS_OK;
+        j->files.model ? sti_atomic_file_check(j->files.model) : STRADS_OK;
     if (!err && j->engine.trace) {
-        err = sti_aside_check(j->engine.trace);
+        err = sti_atomic_file_check(j->engine.trace);
     }
     return err;
 }

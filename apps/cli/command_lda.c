@@ -6,7 +6,7 @@
 #include "cli_train.h"
 #include "cli_words.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "strads/lda.h"
 
 typedef struct lda_files {
@@ -60,7 +60,7 @@ static strads_err check(void *files, void *config)
         return err;
     }
     options->keep_assignments = true;
-    return sti_aside_check(f->assignments);
+    return sti_atomic_file_check(f->assignments);
 }
 
 static strads_err set_reading(void *files, const char *path,

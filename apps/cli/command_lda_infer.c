@@ -9,7 +9,7 @@
 #include "cli_options.h"
 #include "cli_output.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 typedef struct infer_options {
     uint32_t sweeps, burn_in;
@@ -164,8 +164,9 @@ static strads_err infer(inference *f, const char *model, const char *data)
                            "--sweeps %" PRIu32,
                            f->options.burn_in, f->options.sweeps);
     }
-    strads_err err =
-        f->options.output ? sti_aside_check(f->options.output) : STRADS_OK;
+    strads_err err = f->options.output
+                         ? sti_atomic_file_check(f->options.output)
+                         : STRADS_OK;
     if (!err) {
         err = strads_lda_model_read(model, &f->model);
     }

@@ -8,7 +8,7 @@
 #include "cli_data_kind.h"
 #include "cli_options.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 typedef struct plan_options {
     uint32_t partitions, blocks, workers;
@@ -195,7 +195,7 @@ static strads_err make(const char *path, plan_options *o)
     double *partition = malloc(sizeof *partition * o->partitions);
     strads_plan *plan = NULL;
     strads_err err = block && partition
-                         ? sti_aside_check(path)
+                         ? sti_atomic_file_check(path)
                          : strads_fail(STRADS_ENOMEM, "no memory for a plan");
     if (!err) {
         err = weigh(o, block, partition);

@@ -10,7 +10,7 @@
 #include "cli_signal.h"
 #include "cli_text_out.h"
 #include "command.h"
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 /* What an option is until it is given. */
 #define NOT_GIVEN (-1.)
@@ -277,24 +277,25 @@ static strads_err write_data(synth_job *job)
 
 static strads_err write_truth(const synth_job *job)
 {
-    sti_aside aside = {0};
+    sti_atomic_file target = {0};
     if (!job->options->truth) {
         return STRADS_OK;
     }
-    strads_err err = sti_aside_open(job->options->truth, &aside);
+    strads_err err = sti_atomic_file_open(job->options->truth, &target);
     for (uint32_t k = 0; k < job->spec.support && !err; k++) {
-        (void)fprintf(aside.file, "%" PRIu32 " %.17g\n",
+        (void)fprintf(target.stream, "%" PRIu32 " %.17g\n",
                       cli_design_support(job->design)[k] + 1,
                       cli_design_weights(job->design)[k]);
     }
-    return err ? err : sti_aside_commit(&aside);
+    return err ? err : sti_atomic_file_commit(&target);
 }
 
 static strads_err check_paths(const synth_job *job)
 {
-    strads_err err = sti_aside_check(job->path);
-    return err || !job->options->truth ? err
-                                       : sti_aside_check(job->options->truth);
+    strads_err err = sti_atomic_file_check(job->path);
+    return err || !job->options->truth
+               ? err
+               : sti_atomic_file_check(job->options->truth);
 }
 
 static strads_err synthesize(synth_job *job)

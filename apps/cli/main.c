@@ -4,7 +4,7 @@
 
 #include "cli_heap.h"
 #include "command.h"
-#include "engine/base/nearest_name.h"
+#include "engine/base/option_table.h"
 
 static const cli_command commands[] = {
     {.name = "lasso train",

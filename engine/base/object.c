@@ -1,24 +1,103 @@
-/* Buffers: the counted bytes that messages carry. Owns nothing but what it
- * hands out. */
+/* Buffers, and the pool that their large blocks come from: fresh ones would
+ * cost a page fault every 4 KB, which is dearer than copying what they are
+ * filled with. The pool is a stack: the block given last is still in the
+ * processor's cache. Invariant: pooled_bytes is the sum of the rooms in
+ * `pooled`. */
 #include "engine/base/object.h"
 
-#include <stdbool.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "engine/base/spare_memory.h"
 
 /* Few bytes lie behind their buffer, in the same allocation: most messages
  * are small. It is aligned here: malloc has small pieces at hand, for
  * aligned_alloc the C library looks for some. */
 enum { ALIGN = 64, NEAR_BYTES = 448 };
 
+enum {
+    GRAIN = 1 << 16,   /* sizes are multiples; smaller blocks are not kept */
+    LARGEST = 4 << 20, /* nor larger ones */
+    POOL_BLOCKS = 128,
+    POOL_BYTES = 32 << 20
+};
+
+typedef struct pool_block {
+    void *memory;
+    size_t room;
+} pool_block;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static pool_block pooled[POOL_BLOCKS];
+static unsigned n_pooled;
+static size_t pooled_bytes;
+
+/* A sanitizer is to see what is used after it was given back. */
+static bool is_pooled(size_t room)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    (void)room;
+    return false;
+#else
+    return room >= GRAIN && room <= LARGEST;
+#endif
+}
+
+static size_t rounded(size_t size, size_t to)
+{
+    return (size + to - 1) / to * to;
+}
+
+/* One that fits, and is not much too large. */
+static void *take_pooled(size_t size, size_t *room)
+{
+    void *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (unsigned k = n_pooled; k-- > 0 && !found;) {
+        if (pooled[k].room < size || pooled[k].room > 2 * size)
+            continue;
+        found = pooled[k].memory;
+        *room = pooled[k].room;
+        pooled_bytes -= *room;
+        n_pooled--;
+        for (unsigned i = k; i < n_pooled; i++)
+            pooled[i] = pooled[i + 1];
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void *sti_buffer_pool_take(size_t size, size_t *room)
+{
+    if (size > (size_t)-1 / 2)
+        return NULL;
+    *room = size < GRAIN ? rounded(size ? size : 1, ALIGN)
+                         : rounded(size, size <= LARGEST ? GRAIN : ALIGN);
+    void *found = is_pooled(*room) ? take_pooled(*room, room) : NULL;
+    return found ? found : aligned_alloc(ALIGN, *room);
+}
+
+void sti_buffer_pool_give(void *memory, size_t room)
+{
+    bool kept = false;
+    if (memory && is_pooled(room)) {
+        pthread_mutex_lock(&lock);
+        kept = n_pooled < POOL_BLOCKS && pooled_bytes + room <= POOL_BYTES;
+        if (kept) {
+            pooled[n_pooled++] = (pool_block){memory, room};
+            pooled_bytes += room;
+        }
+        pthread_mutex_unlock(&lock);
+    }
+    if (!kept)
+        free(memory);
+}
+
 static void give_bytes(sti_buffer *buffer)
 {
     if (buffer->backing)
         sti_object_drop(buffer->backing);
     else if (!buffer->near)
-        sti_spare_give(buffer->bytes, buffer->room);
+        sti_buffer_pool_give(buffer->bytes, buffer->room);
 }
 
 static void buffer_destroy(sti_object *object)
@@ -86,7 +165,8 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
 {
     if (size > buffer->room || !buffer->bytes) {
         size_t more = buffer->room + buffer->room / 2, room;
-        unsigned char *bytes = sti_spare_take(size > more ? size : more, &room);
+        unsigned char *bytes =
+            sti_buffer_pool_take(size > more ? size : more, &room);
         if (!bytes)
             return no_memory(size);
         if (buffer->size)

@@ -1,4 +1,5 @@
-/* engine/base/object.h - counted things that messages carry.
+/* engine/base/object.h - counted objects that messages carry, buffers among
+ * them, and the pool of large blocks that buffers are made of.
  *
  * An object belongs to whoever holds a reference; it is immutable once a
  * message with it has been sent. Any thread may keep and drop. */
@@ -77,5 +78,13 @@ strads_err sti_buffer_own(sti_buffer *buffer);
 
 /* A copy, with its rest behind the others. STRADS_ENOMEM. */
 strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out);
+
+/* A block of at least `size` bytes, 64-byte aligned, not initialised; *room is
+ * how many it has. NULL: no memory. Any thread. */
+void *sti_buffer_pool_take(size_t size, size_t *room);
+
+/* Gives a block back: it is kept for the next one, within 32 MB for the
+ * process, or freed. NULL is fine. Any thread. */
+void sti_buffer_pool_give(void *memory, size_t room);
 
 #endif

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 enum { TRACKS_MAX = 65536, TRACK_SPANS = 100, NAME_MAX_ESCAPED = 256 };
 
@@ -34,7 +34,7 @@ typedef struct track {
 
 struct sti_trace {
     pthread_mutex_t lock; /* guards all below but the reading of tracks */
-    sti_aside aside;
+    sti_atomic_file target;
     bool begun; /* an event has been written */
     strads_err dropped;
     uint32_t n_tracks;
@@ -75,7 +75,7 @@ static void write_spans(sti_trace *trace, track *t)
     for (uint32_t k = 0; k < t->n; k++) {
         const span *s = &t->spans[k];
         uint64_t length = s->end > s->begin ? s->end - s->begin : 0;
-        fprintf(trace->aside.file,
+        fprintf(trace->target.stream,
                 "%s{\"ph\":\"X\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
                 ",\"name\":\"%s\",\"ts\":%" PRIu64 ".%03" PRIu64
                 ",\"dur\":%" PRIu64 ".%03" PRIu64
@@ -97,16 +97,16 @@ static void write_names(sti_trace *trace, const track *t, const char *name)
     for (uint32_t k = 0; k < trace->n_tracks && !known; k++)
         known = atomic_load(&trace->tracks[k])->node == t->node;
     if (!known)
-        fprintf(trace->aside.file,
+        fprintf(trace->target.stream,
                 "%s{\"ph\":\"M\",\"pid\":%" PRIu32
                 ",\"name\":\"process_name\",\"args\":{\"name\":\"node %" PRIu32
                 "\"}}",
                 next_event(trace), t->node, t->node);
-    fprintf(trace->aside.file,
+    fprintf(trace->target.stream,
             "%s{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
             ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
             next_event(trace), t->node, t->id, escape(name, escaped));
-    fprintf(trace->aside.file,
+    fprintf(trace->target.stream,
             "%s{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
             ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%" PRIu32
             "}}",
@@ -118,13 +118,14 @@ strads_err sti_trace_open(const char *path, sti_trace **out)
     sti_trace *trace = calloc(1, sizeof *trace);
     if (!trace)
         return strads_fail(STRADS_ENOMEM, "no memory for a trace");
-    strads_err err = sti_aside_open(path, &trace->aside);
+    strads_err err = sti_atomic_file_open(path, &trace->target);
     if (err) {
         free(trace);
         return err;
     }
     pthread_mutex_init(&trace->lock, NULL);
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", trace->aside.file);
+    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[",
+          trace->target.stream);
     *out = trace;
     return STRADS_OK;
 }
@@ -180,8 +181,8 @@ strads_err sti_trace_close(sti_trace *trace)
         pthread_mutex_destroy(&t->lock);
         free(t);
     }
-    fputs("\n]}\n", trace->aside.file);
-    strads_err err = sti_aside_commit(&trace->aside);
+    fputs("\n]}\n", trace->target.stream);
+    strads_err err = sti_atomic_file_commit(&trace->target);
     pthread_mutex_destroy(&trace->lock);
     free(trace);
     if (!err && dropped)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 
 enum {
     /* What waking takes, in ns: as on a machine at rest before it has been
@@ -20,7 +20,7 @@ strads_err sti_inbox_init(sti_inbox *inbox)
 {
     *inbox = (sti_inbox){.wake_ns = WAKE_NS};
     int failed = pthread_mutex_init(&inbox->lock, NULL);
-    if (!failed && !sti_steady_init(&inbox->wake)) {
+    if (!failed && !sti_monotonic_cond_init(&inbox->wake)) {
         pthread_mutex_destroy(&inbox->lock);
         failed = 1;
     }
@@ -57,7 +57,7 @@ static void call(sti_inbox *inbox)
     if (!is(&inbox->asleep) || is(&inbox->called))
         return;
     set(&inbox->called, true);
-    inbox->called_at = sti_steady_now();
+    inbox->called_at = sti_monotonic_now();
     pthread_cond_signal(&inbox->wake);
 }
 
@@ -66,7 +66,7 @@ static void call(sti_inbox *inbox)
  * hand it over. */
 static bool is_worth_a_call(sti_inbox *inbox, uint64_t work_ns)
 {
-    const uint64_t now = sti_steady_now();
+    const uint64_t now = sti_monotonic_now();
     if (now > inbox->missed_end)
         inbox->missed_ns = 0;
     if (work_ns > STI_HANDING_NS)
@@ -185,7 +185,7 @@ bool sti_inbox_spin(const sti_inbox *inbox, uint32_t spins)
 static void wake_up(sti_inbox *inbox)
 {
     if (is(&inbox->called)) {
-        uint64_t took = sti_steady_now() - inbox->called_at;
+        uint64_t took = sti_monotonic_now() - inbox->called_at;
         if (took > WAKE_MOST_NS)
             took = WAKE_MOST_NS;
         inbox->wake_ns = (7 * inbox->wake_ns + took) / 8;
@@ -204,13 +204,13 @@ void sti_inbox_awake(sti_inbox *inbox)
 
 bool sti_inbox_sleep(sti_inbox *inbox, uint64_t sleep_ns)
 {
-    const uint64_t until = sti_steady_in(sleep_ns);
+    const uint64_t until = sti_monotonic_in(sleep_ns);
     pthread_mutex_lock(&inbox->lock);
     bool late = false;
     if (!is(&inbox->stirred)) {
         set(&inbox->asleep, true);
         while (!late && !is(&inbox->called))
-            late = !sti_steady_wait(&inbox->wake, &inbox->lock, until);
+            late = !sti_monotonic_wait(&inbox->wake, &inbox->lock, until);
         wake_up(inbox);
     }
     const bool woken = is(&inbox->stirred);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "engine/base/spare_memory.h"
+#include "engine/base/object.h"
 
 #define XXH_STATIC_LINKING_ONLY /* for XXH3_state_t on the stack */
 #include <xxhash.h>
@@ -154,9 +154,8 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
     sti_frame *frame = NULL;
     size_t room = 0;
     if (header->size <= SIZE_MAX / 2)
-        frame = sti_spare_take((size_t)(head + (header->size + align - 1) /
-                                                   align * align),
-                               &room);
+        frame = sti_buffer_pool_take(
+            (size_t)(head + (header->size + align - 1) / align * align), &room);
     if (frame == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
                            (unsigned long long)header->size);
@@ -204,5 +203,5 @@ void sti_frame_free(sti_frame *frame)
     if (frame == NULL)
         return;
     if (atomic_fetch_sub_explicit(&frame->refs, 1, memory_order_acq_rel) == 1)
-        sti_spare_give(frame, frame->room);
+        sti_buffer_pool_give(frame, frame->room);
 }

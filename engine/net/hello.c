@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/kernel_level.h"
+#include "engine/base/instruction_set.h"
 #include "engine/net/frame.h"
 
 static strads_err too_long(const char *what, uint64_t found, uint64_t limit)
@@ -143,8 +143,8 @@ strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
                            "the node that joins computes with %s kernels where "
                            "this run uses %s: set STRADS_KERNELS to the lower "
                            "of the two on all nodes",
-                           sti_kernel_level_told(theirs->kernel_level),
-                           sti_kernel_level_told(mine->kernel_level));
+                           sti_instruction_set_name(theirs->kernel_level),
+                           sti_instruction_set_name(mine->kernel_level));
     if (theirs->options_hash != mine->options_hash)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins was started with other options "

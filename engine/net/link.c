@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
 
 static const uint64_t second_ns = 1000000000u;
@@ -87,7 +87,7 @@ static strads_err conn_alloc(sti_net *net, int fd, const char *where,
     atomic_init(&conn->heard_ns, conn->born_ns);
     atomic_init(&conn->said_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
-    (void)sti_steady_init(&conn->room);
+    (void)sti_monotonic_cond_init(&conn->room);
     (void)pthread_cond_init(&conn->unstuck, NULL);
     tell_where(conn, where);
     sti_conn_look_near(conn);
@@ -341,8 +341,8 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     net->listener = net->accept_bell = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);
-    (void)sti_steady_init(&net->wake);
-    (void)sti_steady_init(&net->changed);
+    (void)sti_monotonic_cond_init(&net->wake);
+    (void)sti_monotonic_cond_init(&net->changed);
     net->slots = calloc(STI_LINKS_MAX, sizeof *net->slots);
     if (net->slots == NULL)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");

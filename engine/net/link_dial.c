@@ -5,14 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
 
 enum { TRY_MS = 5000, PROBE_MS = 2000, PAUSE_FIRST_MS = 5, PAUSE_MAX_MS = 100 };
 
 static uint64_t now_ms(void)
 {
-    return sti_steady_now() / 1000000u;
+    return sti_monotonic_now() / 1000000u;
 }
 
 static void pause_ms(uint64_t ms)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
 
 enum {
@@ -171,7 +171,7 @@ static bool keeper_sleep(sti_net *net, uint64_t next)
 {
     pthread_mutex_lock(&net->lock);
     if (!net->keeper_stops && !net->keeper_called)
-        (void)sti_steady_wait(&net->wake, &net->lock, next);
+        (void)sti_monotonic_wait(&net->wake, &net->lock, next);
     net->keeper_called = false;
     bool go_on = !net->keeper_stops;
     pthread_mutex_unlock(&net->lock);
@@ -182,9 +182,9 @@ static void *keeper_main(void *arg)
 {
     sti_net *net = arg;
     const uint64_t period = tick_ns(net);
-    uint64_t last = sti_steady_now(), next = last + period;
+    uint64_t last = sti_monotonic_now(), next = last + period;
     while (keeper_sleep(net, next)) {
-        uint64_t now = sti_steady_now();
+        uint64_t now = sti_monotonic_now();
         bury_finished(net);
         resume_accepting(net);
         if (now < next)

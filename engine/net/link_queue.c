@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/spare_memory.h"
+#include "engine/base/object.h"
 #include "engine/net/link_state.h"
 
 void sti_queued_forget(sti_queued *q)
 {
     if (q != NULL)
-        sti_spare_give(q->own, q->own_room);
+        sti_buffer_pool_give(q->own, q->own_room);
     free(q);
 }
 
@@ -61,7 +61,7 @@ strads_err sti_queued_own(sti_queued *q)
     size_t left = 0;
     for (unsigned i = 0; i < q->iov_count; i++)
         left += q->iov[i].iov_len;
-    unsigned char *to = sti_spare_take(left, &q->own_room);
+    unsigned char *to = sti_buffer_pool_take(left, &q->own_room);
     q->own = to;
     for (unsigned i = 0; to != NULL && i < q->iov_count; i++) {
         memcpy(to, q->iov[i].iov_base, q->iov[i].iov_len);

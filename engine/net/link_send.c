@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
 
 /* Appends; the caller holds conn->lock and, when this returns true, calls
@@ -249,10 +249,11 @@ static strads_err enqueue(sti_conn *conn, sti_queued *q,
 {
     const uint64_t wait_ns = frame->wait_ns;
     const uint64_t limit = conn->net->options.queue_limit;
-    const uint64_t until = wait_ns > 0 ? sti_steady_in(wait_ns) : 0;
+    const uint64_t until = wait_ns > 0 ? sti_monotonic_in(wait_ns) : 0;
     while (!conn->dead && !conn->parting && conn->writing &&
            (conn->queue_bytes >= limit || q->size > limit - conn->queue_bytes))
-        if (wait_ns == 0 || !sti_steady_wait(&conn->room, &conn->lock, until))
+        if (wait_ns == 0 ||
+            !sti_monotonic_wait(&conn->room, &conn->lock, until))
             return strads_fail(STRADS_ELIMIT,
                                "%s: %llu bytes wait to be sent already, %llu "
                                "more do not fit",

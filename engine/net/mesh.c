@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/round/message_codec.h"
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -23,9 +23,9 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     mesh->last = &mesh->first;
     pthread_mutex_init(&mesh->lock, NULL);
     sti_berth_init(&mesh->berth);
-    (void)sti_steady_init(&mesh->arrived);
+    (void)sti_monotonic_cond_init(&mesh->arrived);
     pthread_cond_init(&mesh->delivered, NULL);
-    (void)sti_steady_init(&mesh->mend);
+    (void)sti_monotonic_cond_init(&mesh->mend);
     mesh->window_ns = 10 * STI_SECOND;
     const char *checksums = getenv("STRADS_CHECKSUMS");
     const char *memory = getenv("STRADS_SHARED_MEMORY");

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
 
 /* ---- failures of others ------------------------------------------------ */
@@ -67,11 +67,11 @@ void sti_mesh_free_arrival(sti_arrival *a)
 /* The next arrival; NULL after `wait_ns` without one, or after a failure. */
 static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
 {
-    const uint64_t until = sti_steady_in(wait_ns);
+    const uint64_t until = sti_monotonic_in(wait_ns);
     pthread_mutex_lock(&mesh->lock);
     bool late = false;
     while (!mesh->first && !mesh->failure && !late)
-        late = !sti_steady_wait(&mesh->arrived, &mesh->lock, until);
+        late = !sti_monotonic_wait(&mesh->arrived, &mesh->lock, until);
     sti_arrival *a = mesh->failure ? NULL : mesh->first;
     if (a) {
         mesh->first = a->next;

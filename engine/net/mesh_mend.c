@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 
 enum {
     LOOK_NS = 20000000,   /* between two rounds of the mender */
@@ -115,7 +115,7 @@ bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
         (why != STRADS_EIO && !p->replaced))
         return false;
     p->link = 0;
-    p->broken_ns = sti_steady_now();
+    p->broken_ns = sti_monotonic_now();
     p->probed_ns = 0;
     (void)snprintf(p->why, sizeof p->why, "%s", text);
     pthread_cond_signal(&mesh->mend);
@@ -302,7 +302,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
 static void look_after(sti_mesh *mesh, uint32_t node)
 {
     char url[STI_URL_MAX + 1];
-    const uint64_t now = sti_steady_now();
+    const uint64_t now = sti_monotonic_now();
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const bool broken = p->broken_ns && !p->gone;
@@ -349,10 +349,10 @@ static void *mend(void *arg)
         pthread_mutex_unlock(&mesh->lock);
         for (uint32_t k = 0; k < mesh->nodes; k++)
             look_after(mesh, k);
-        const uint64_t until = sti_steady_in(LOOK_NS);
+        const uint64_t until = sti_monotonic_in(LOOK_NS);
         pthread_mutex_lock(&mesh->lock);
         if (!mesh->mender_stops)
-            (void)sti_steady_wait(&mesh->mend, &mesh->lock, until);
+            (void)sti_monotonic_wait(&mesh->mend, &mesh->lock, until);
     }
     pthread_mutex_unlock(&mesh->lock);
     return NULL;

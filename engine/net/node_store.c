@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/net/node_store_inside.h"
 
 /* Between nodes nothing is lost (outbox.h), and a shard that was started again
@@ -21,7 +21,7 @@ static strads_err no_memory(void)
 
 uint64_t sti_node_store_now(const sti_node_store *store)
 {
-    return sti_steady_now() - store->started_ns;
+    return sti_monotonic_now() - store->started_ns;
 }
 
 /* ---- failing ----------------------------------------------------------- */
@@ -164,7 +164,7 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
     if (!store)
         return no_memory();
     store->setup = *setup;
-    store->started_ns = sti_steady_now();
+    store->started_ns = sti_monotonic_now();
     strads_err err = sti_inbox_init(&store->inbox);
     if (err) {
         free(store);
@@ -173,7 +173,7 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
     pthread_mutex_init(&store->fail_lock, NULL);
     pthread_mutex_init(&store->driving, NULL);
     pthread_mutex_init(&store->bell_lock, NULL);
-    (void)sti_steady_init(&store->bell);
+    (void)sti_monotonic_cond_init(&store->bell);
     err = copy_tables(store);
     if (!err)
         err = open_shards(store);

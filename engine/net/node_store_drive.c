@@ -11,7 +11,7 @@
  * is always received. */
 #include <stdlib.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/round/job.h"
 #include "engine/exec/job_names.h"
 #include "engine/net/node_store_inside.h"
@@ -286,11 +286,11 @@ static void drive(sti_node_store *store, bool may_wait)
 /* Takes a call; true: this thread drives now. */
 static bool answer_bell(sti_node_store *store)
 {
-    const uint64_t until = sti_steady_in(SLEEP_NS);
+    const uint64_t until = sti_monotonic_in(SLEEP_NS);
     bool late = false;
     pthread_mutex_lock(&store->bell_lock);
     while (!store->called && !late)
-        late = !sti_steady_wait(&store->bell, &store->bell_lock, until);
+        late = !sti_monotonic_wait(&store->bell, &store->bell_lock, until);
     bool handed = store->handed;
     store->called = store->handed = false;
     pthread_mutex_unlock(&store->bell_lock);

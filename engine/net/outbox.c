@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 
 void sti_outbox_init(sti_outbox *box, sti_net *net)
 {
     *box = (sti_outbox){.net = net};
     box->last = &box->first;
     pthread_mutex_init(&box->lock, NULL);
-    (void)sti_steady_init(&box->moved);
+    (void)sti_monotonic_cond_init(&box->moved);
 }
 
 static void let_go(sti_parcel *parcel)
@@ -98,7 +98,7 @@ static strads_err wait_for_room(sti_outbox *box, uint64_t size,
                                 uint64_t wait_ns)
 {
     const uint64_t limit = STI_OUTBOX_BYTES_MAX;
-    const uint64_t until = sti_steady_in(wait_ns);
+    const uint64_t until = sti_monotonic_in(wait_ns);
     bool late = !wait_ns;
     while (!box->closed && box->first && box->bytes + size > limit) {
         if (late)
@@ -107,7 +107,7 @@ static strads_err wait_for_room(sti_outbox *box, uint64_t size,
                                "already, %llu more do not fit",
                                (unsigned long long)box->bytes,
                                (unsigned long long)size);
-        late = !sti_steady_wait(&box->moved, &box->lock, until);
+        late = !sti_monotonic_wait(&box->moved, &box->lock, until);
     }
     return box->closed ? strads_fail(STRADS_EPEER, "the node is gone")
                        : STRADS_OK;
@@ -202,10 +202,10 @@ void sti_outbox_close(sti_outbox *box)
 
 void sti_outbox_drain(sti_outbox *box, uint64_t wait_ns)
 {
-    const uint64_t until = sti_steady_in(wait_ns);
+    const uint64_t until = sti_monotonic_in(wait_ns);
     bool late = false;
     pthread_mutex_lock(&box->lock);
     while (box->first && !late)
-        late = !sti_steady_wait(&box->moved, &box->lock, until);
+        late = !sti_monotonic_wait(&box->moved, &box->lock, until);
     pthread_mutex_unlock(&box->lock);
 }

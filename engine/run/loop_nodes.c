@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
 #include "engine/net/node_store.h"
 #include "engine/round/job.h"
@@ -213,8 +213,8 @@ static void deliver(void *arg, const sti_msg *msg)
 static void wait_locked(struct sti_loop_nodes *nodes)
 {
     enum { MOMENT_NS = 20000000 };
-    (void)sti_steady_wait(&nodes->all.moved, &nodes->all.lock,
-                          sti_steady_in(MOMENT_NS));
+    (void)sti_monotonic_wait(&nodes->all.moved, &nodes->all.lock,
+                             sti_monotonic_in(MOMENT_NS));
 }
 
 /* Another node cannot end the run with a model: its leaving ends it for all. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine/base/steady.h"
+#include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
 #include "engine/round/job.h"
 #include "engine/sim/sim_loop.h"
@@ -350,7 +350,7 @@ strads_err sti_loops_open(sti_loops *all)
 {
     all->zero_ns = sti_session_clock_ns();
     pthread_mutex_init(&all->lock, NULL);
-    (void)sti_steady_init(&all->moved);
+    (void)sti_monotonic_cond_init(&all->moved);
     all->loop = calloc(all->count + 1, sizeof *all->loop);
     if (!all->loop)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",

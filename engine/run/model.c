@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 
 #define MODEL_FORMAT "strads-model"
@@ -260,7 +260,7 @@ static void write_model(FILE *file, const strads_model *model,
 
 strads_err strads_model_write(const strads_model *model, const char *path)
 {
-    sti_aside aside = {0};
+    sti_atomic_file target = {0};
     const char *options = model->options ? model->options : "{}";
     strads_err err = check_coefficients(model);
     if (!err) {
@@ -274,10 +274,10 @@ strads_err strads_model_write(const strads_model *model, const char *path)
         return strads_fail(STRADS_EINVAL,
                            "the model's program has no name in UTF-8");
     }
-    err = sti_aside_open(path, &aside);
+    err = sti_atomic_file_open(path, &target);
     if (!err) {
-        write_model(aside.file, model, program, options);
-        err = sti_aside_commit(&aside);
+        write_model(target.stream, model, program, options);
+        err = sti_atomic_file_commit(&target);
     }
     free(program);
     return err;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/kernel_level.h"
+#include "engine/base/instruction_set.h"
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
 #include "engine/run/loops.h"
@@ -67,7 +67,7 @@ static strads_err check_listen(const strads_program *program,
 {
     strads_err err = sti_program_check(program);
     if (!err)
-        err = sti_kernel_level_check();
+        err = sti_instruction_set_check();
     if (err)
         return err;
     if (!options || options->size != sizeof *options || !options->listen ||
@@ -280,7 +280,7 @@ strads_err strads_engine_join(const char *url,
         return strads_fail(STRADS_EINVAL,
                            "a node with workers cannot come back when it was "
                            "killed: a journal takes a node of shards alone");
-    strads_err err = sti_kernel_level_check();
+    strads_err err = sti_instruction_set_check();
     if (err)
         return err;
     strads_engine *engine = calloc(1, sizeof *engine);

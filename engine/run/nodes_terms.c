@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "engine/run/plan_json.h"
 #include "engine/store/push_stream.h"
 
@@ -294,17 +294,17 @@ strads_err sti_ticket_write(const char *directory,
                             const sti_mesh_ticket *ticket)
 {
     char path[PATH_ROOM];
-    sti_aside file = {0};
+    sti_atomic_file file = {0};
     strads_err err = path_of(directory, path);
     if (!err)
-        err = sti_aside_open(path, &file);
+        err = sti_atomic_file_open(path, &file);
     if (!err &&
-        fprintf(file.file, "strads run %016" PRIx64 " node %" PRIu32 "\n",
+        fprintf(file.stream, "strads run %016" PRIx64 " node %" PRIu32 "\n",
                 ticket->run, ticket->node) < 0)
         err = failed(path, "written");
     if (!err)
-        err = sti_aside_commit(&file);
-    sti_aside_abandon(&file);
+        err = sti_atomic_file_commit(&file);
+    sti_atomic_file_abandon(&file);
     return err;
 }
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 enum { MOST = 1 << 20 };
 
@@ -70,16 +70,16 @@ strads_err strads_plan_write(const strads_plan *plan, const char *path)
     json_t *json = sti_plan_json(plan);
     if (!json)
         return no_memory();
-    sti_aside aside = {0};
-    strads_err err = sti_aside_open(path, &aside);
-    if (!err &&
-        (json_dumpf(json, aside.file, JSON_COMPACT | JSON_REAL_PRECISION(17)) ||
-         fputc('\n', aside.file) == EOF))
+    sti_atomic_file target = {0};
+    strads_err err = sti_atomic_file_open(path, &target);
+    if (!err && (json_dumpf(json, target.stream,
+                            JSON_COMPACT | JSON_REAL_PRECISION(17)) ||
+                 fputc('\n', target.stream) == EOF))
         err = strads_fail(STRADS_EIO, "%s: cannot be written: %s", path,
                           strerror(errno));
     if (!err)
-        err = sti_aside_commit(&aside);
-    sti_aside_abandon(&aside);
+        err = sti_atomic_file_commit(&target);
+    sti_atomic_file_abandon(&target);
     json_decref(json);
     return err;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/nearest_name.h"
+#include "engine/base/option_table.h"
 #include "engine/base/number_text.h"
 #include "strads/engine.h"
 

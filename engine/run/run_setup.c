@@ -2,7 +2,7 @@
  * config and everything that the coordinator's first job has made. */
 #include "engine/run/run_setup.h"
 
-#include "engine/base/kernel_level.h"
+#include "engine/base/instruction_set.h"
 #include "engine/data/memory_room.h"
 #include "engine/round/block_versions.h"
 #include "engine/round/owned_policy.h"
@@ -435,7 +435,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
 {
     strads_err err = sti_program_check(program);
     if (!err)
-        err = sti_kernel_level_check();
+        err = sti_instruction_set_check();
     if (err)
         return err;
     if (options && options->size != sizeof *options)

@@ -76,13 +76,13 @@ static strads_err lock_folder(sti_files_journal *j)
     int above =
         made ? openat(j->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (above >= 0) {
-        (void)fsync(above); /* as in sti_aside_commit */
+        (void)fsync(above); /* as in sti_atomic_file_commit */
         (void)close(above);
     }
     return STRADS_OK;
 }
 
-/* Removes what a killed process was writing aside (aside.h). */
+/* Removes what a killed process was writing (atomic_file.h). */
 static void remove_leftovers(const sti_files_journal *j)
 {
     DIR *folder = opendir(j->directory);
@@ -121,7 +121,7 @@ static strads_err look(sti_files_journal *j)
     sti_journal_heads heads = {.where = j->directory,
                                .log = log,
                                .checkpoint = checkpoint_head};
-    sti_aside file = {0};
+    sti_atomic_file file = {0};
     int fd = openat(j->folder, "checkpoint", O_RDONLY | O_CLOEXEC);
     strads_err err =
         peek(j->checkpoint_path, fd, checkpoint_head, &heads.checkpoint_size);
@@ -138,7 +138,7 @@ static strads_err look(sti_files_journal *j)
     err = sti_files_prepare_log(j, j->stand.generation, &file);
     if (!err)
         err = sti_files_start_log(j, &file);
-    sti_aside_abandon(&file);
+    sti_atomic_file_abandon(&file);
     return err;
 }
 

@@ -9,7 +9,7 @@
 #ifndef STI_JOURNAL_INSIDE_H
 #define STI_JOURNAL_INSIDE_H
 
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 #include "engine/store/journal_format.h"
 
 typedef struct sti_files_journal {
@@ -38,9 +38,9 @@ strads_err sti_files_checkpoint(sti_journal *journal, sti_journal_state *state,
                                 void *arg);
 /* A log without records, on the disk but not yet in its place. */
 strads_err sti_files_prepare_log(const sti_files_journal *j,
-                                 uint64_t generation, sti_aside *file);
+                                 uint64_t generation, sti_atomic_file *file);
 /* Puts a prepared log into its place, and writes to it from now on. */
-strads_err sti_files_start_log(sti_files_journal *j, sti_aside *file);
+strads_err sti_files_start_log(sti_files_journal *j, sti_atomic_file *file);
 
 /* journal_recover.c: another slot. */
 strads_err sti_files_recover(sti_journal *journal,

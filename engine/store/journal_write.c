@@ -105,13 +105,13 @@ strads_err sti_files_sync(sti_journal *journal)
 
 /* ---- new files --------------------------------------------------------- */
 
-static strads_err write_head(sti_aside *file, const char *path,
+static strads_err write_head(sti_atomic_file *file, const char *path,
                              sti_journal_file kind,
                              const sti_journal_head *head)
 {
     unsigned char bytes[STI_JOURNAL_HEAD];
     sti_journal_head_encode(kind, head, bytes);
-    return fwrite(bytes, sizeof bytes, 1, file->file) == 1
+    return fwrite(bytes, sizeof bytes, 1, file->stream) == 1
                ? STRADS_OK
                : sti_files_failed(path, "written");
 }
@@ -124,13 +124,13 @@ static sti_journal_head head_of(const sti_files_journal *j, uint64_t generation)
 }
 
 strads_err sti_files_prepare_log(const sti_files_journal *j,
-                                 uint64_t generation, sti_aside *file)
+                                 uint64_t generation, sti_atomic_file *file)
 {
     const sti_journal_head head = head_of(j, generation);
-    strads_err err = sti_aside_open(j->log_path, file);
+    strads_err err = sti_atomic_file_open(j->log_path, file);
     if (!err)
         err = write_head(file, j->log_path, STI_JOURNAL_LOG, &head);
-    if (!err && (fflush(file->file) != 0 || fsync(fileno(file->file)) != 0))
+    if (!err && (fflush(file->stream) != 0 || fsync(fileno(file->stream)) != 0))
         err = sti_files_failed(j->log_path, "written");
     return err;
 }
@@ -144,9 +144,9 @@ static strads_err sync_folder(sti_files_journal *j)
     return sti_files_broke(j, j->directory, "synced");
 }
 
-strads_err sti_files_start_log(sti_files_journal *j, sti_aside *file)
+strads_err sti_files_start_log(sti_files_journal *j, sti_atomic_file *file)
 {
-    strads_err err = sti_aside_commit(file);
+    strads_err err = sti_atomic_file_commit(file);
     if (err) {
         j->broken = true;
         return err;
@@ -181,19 +181,20 @@ static strads_err put_bytes(sti_sink *sink, const void *bytes, size_t size)
 }
 
 /* The head tells size and checksum: it is written last. */
-static strads_err write_checkpoint(const sti_files_journal *j, sti_aside *file,
+static strads_err write_checkpoint(const sti_files_journal *j,
+                                   sti_atomic_file *file,
                                    sti_journal_state *state, void *arg,
                                    sti_journal_head *head)
 {
     const char *path = j->checkpoint_path;
-    strads_err err = sti_aside_open(path, file);
+    strads_err err = sti_atomic_file_open(path, file);
     if (err)
         return err;
-    file_sink to = {.sink.put = put_bytes, .file = file->file, .path = path};
+    file_sink to = {.sink.put = put_bytes, .file = file->stream, .path = path};
     err = write_head(file, path, STI_JOURNAL_CHECKPOINT, head);
     if (!err)
         err = sti_journal_put_state(state, arg, &to.sink, head);
-    if (!err && fseek(file->file, 0, SEEK_SET) != 0)
+    if (!err && fseek(file->stream, 0, SEEK_SET) != 0)
         err = sti_files_failed(path, "written");
     return err ? err : write_head(file, path, STI_JOURNAL_CHECKPOINT, head);
 }
@@ -205,7 +206,7 @@ strads_err sti_files_checkpoint(sti_journal *journal, sti_journal_state *state,
 {
     sti_files_journal *j = (sti_files_journal *)journal;
     sti_journal_head head = head_of(j, j->stand.generation + 1);
-    sti_aside log = {0}, file = {0};
+    sti_atomic_file log = {0}, file = {0};
     strads_err err = sti_files_check(j);
     if (err)
         return err;
@@ -213,7 +214,7 @@ strads_err sti_files_checkpoint(sti_journal *journal, sti_journal_state *state,
     if (!err)
         err = write_checkpoint(j, &file, state, arg, &head);
     if (!err)
-        err = sti_aside_commit(&file);
+        err = sti_atomic_file_commit(&file);
     if (!err) {
         j->stand = (sti_journal_stand){.generation = head.generation,
                                        .checkpoint = head};
@@ -222,7 +223,7 @@ strads_err sti_files_checkpoint(sti_journal *journal, sti_journal_state *state,
         if (!err)
             err = sti_files_start_log(j, &log);
     }
-    sti_aside_abandon(&file);
-    sti_aside_abandon(&log);
+    sti_atomic_file_abandon(&file);
+    sti_atomic_file_abandon(&log);
     return err;
 }

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "engine/base/each_level.h"
+#include "engine/base/instruction_set.h"
 
 size_t sti_cell_size(strads_scalar type)
 {
@@ -28,7 +28,7 @@ size_t sti_cell_size(strads_scalar type)
             sum[at] = (type)(sum[at] + add[i]); \
     } while (0)
 
-STI_FOR_EACH_LEVEL
+STI_EACH_INSTRUCTION_SET
 static void add_all(strads_scalar type, void *into, const void *from, size_t n)
 {
     switch (type) {

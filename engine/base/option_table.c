@@ -1,15 +1,15 @@
 /* Options described once: a field is set from text and written as JSON by what
  * its line of the table says. Owns nothing; a field is reached through the
  * line's offset alone. */
-#include "strads/options.h"
+#include "engine/base/option_table.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/base/nearest_name.h"
 #include "engine/base/number_text.h"
+#include "strads/options.h"
 
 /* From here on a bound is no bound: "0 or more". */
 static const double UNBOUNDED = 1e300;
@@ -189,6 +189,64 @@ const strads_option *strads_option_find(const strads_option *table,
         }
     }
     return NULL;
+}
+
+/* Names longer than this are far from everything. */
+enum { LONGEST = 48, FARTHEST = 3 };
+
+static char fold(char letter)
+{
+    return letter == '_' ? '-' : letter;
+}
+
+static bool same(char a, char b)
+{
+    return fold(a) == fold(b);
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Optimal string alignment. */
+static unsigned align(const char *a, size_t n, const char *b, size_t m)
+{
+    unsigned d[LONGEST + 1][LONGEST + 1];
+    for (size_t i = 0; i <= n; i++) {
+        d[i][0] = (unsigned)i;
+    }
+    for (size_t j = 0; j <= m; j++) {
+        d[0][j] = (unsigned)j;
+    }
+    for (size_t i = 1; i <= n; i++) {
+        for (size_t j = 1; j <= m; j++) {
+            unsigned kept = d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]);
+            d[i][j] = least(kept, 1 + least(d[i - 1][j], d[i][j - 1]));
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
+                same(a[i - 2], b[j - 1])) {
+                d[i][j] = least(d[i][j], 1 + d[i - 2][j - 2]);
+            }
+        }
+    }
+    return d[n][m];
+}
+
+unsigned sti_nearest_distance(const char *wrong, const char *right)
+{
+    size_t n = strlen(wrong);
+    size_t m = strlen(right);
+    if (n >= 3 && n < m && strncmp(wrong, right, n) == 0) {
+        return 1;
+    }
+    if (n > LONGEST || m > LONGEST) {
+        return STI_NAME_FAR;
+    }
+    unsigned distance = align(wrong, n, right, m);
+    if (distance > FARTHEST || 2 * (size_t)distance > (n > m ? n : m)) {
+        return STI_NAME_FAR;
+    }
+    return distance;
 }
 
 const char *strads_option_nearest(const strads_option *table, const char *wrong)

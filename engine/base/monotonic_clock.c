@@ -1,24 +1,24 @@
-/* See steady.h. Owns nothing. */
-#include "engine/base/steady.h"
+/* See monotonic_clock.h. Owns nothing. */
+#include "engine/base/monotonic_clock.h"
 
 #include <time.h>
 
 enum { SECOND = 1000000000 };
 
-uint64_t sti_steady_now(void)
+uint64_t sti_monotonic_now(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
 }
 
-uint64_t sti_steady_in(uint64_t ns)
+uint64_t sti_monotonic_in(uint64_t ns)
 {
-    const uint64_t now = sti_steady_now();
+    const uint64_t now = sti_monotonic_now();
     return ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
 }
 
-bool sti_steady_init(pthread_cond_t *cond)
+bool sti_monotonic_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t attr;
     if (pthread_condattr_init(&attr))
@@ -29,8 +29,8 @@ bool sti_steady_init(pthread_cond_t *cond)
     return made;
 }
 
-bool sti_steady_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
-                     uint64_t until)
+bool sti_monotonic_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
+                        uint64_t until)
 {
     const struct timespec at = {.tv_sec = (time_t)(until / SECOND),
                                 .tv_nsec = (long)(until % SECOND)};

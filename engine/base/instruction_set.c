@@ -1,5 +1,6 @@
-/* Which kernels this process uses, found out once. */
-#include "engine/base/kernel_level.h"
+/* What strads/version.h tells: the version that the library was built as, and
+ * the instruction set of this process, found once. */
+#include "engine/base/instruction_set.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static strads_kernel_level of_processor(void)
 #endif
 }
 
-static void find_level(void)
+static void find_set(void)
 {
     level = of_processor();
     const char *wanted = getenv("STRADS_KERNELS");
@@ -47,7 +48,7 @@ static void find_level(void)
 
 strads_kernel_level strads_kernels(void)
 {
-    pthread_once(&once, find_level);
+    pthread_once(&once, find_set);
     return level;
 }
 
@@ -56,7 +57,7 @@ const char *strads_kernel_level_name(strads_kernel_level l)
     return NAME[l];
 }
 
-strads_err sti_kernel_level_check(void)
+strads_err sti_instruction_set_check(void)
 {
     strads_kernel_level best = strads_kernels();
     return unmet ? strads_fail(STRADS_EINVAL,
@@ -67,7 +68,12 @@ strads_err sti_kernel_level_check(void)
                  : STRADS_OK;
 }
 
-const char *sti_kernel_level_told(uint32_t told)
+const char *sti_instruction_set_name(uint32_t told)
 {
     return told < sizeof NAME / sizeof *NAME ? NAME[told] : "unknown";
+}
+
+const char *strads_version(void)
+{
+    return STRADS_VERSION;
 }

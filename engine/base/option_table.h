@@ -1,6 +1,7 @@
-/* nearest_name.h - which name was meant, for "did you mean ...?". */
-#ifndef STI_NEAREST_NAME_H
-#define STI_NEAREST_NAME_H
+/* engine/base/option_table.h - which name was meant, for "did you mean ...?". The
+ * rest of option_table.c is in strads/options.h. */
+#ifndef STI_OPTION_TABLE_H
+#define STI_OPTION_TABLE_H
 
 #include <limits.h>
 

@@ -1,7 +1,7 @@
 /* Files that are whole or not there. A half-written one is called
  * "NAME.PID-N.part" and is removed on every path but a kill; `path` itself is
  * touched by one rename, after the content has reached the disk. */
-#include "engine/base/aside.h"
+#include "engine/base/atomic_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ static char *folder_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-strads_err sti_aside_check(const char *path)
+strads_err sti_atomic_file_check(const char *path)
 {
     struct stat info;
     if (stat(path, &info) == 0) {
@@ -55,7 +55,7 @@ strads_err sti_aside_check(const char *path)
 }
 
 /* "NAME.PID-N.part", malloc'ed. */
-static char *name_beside(const char *path)
+static char *temporary_name(const char *path)
 {
     char *name = NULL;
     unsigned n = atomic_fetch_add(&counter, 1);
@@ -63,39 +63,40 @@ static char *name_beside(const char *path)
     return length < 0 ? NULL : name;
 }
 
-static void forget(sti_aside *aside)
+static void forget(sti_atomic_file *file)
 {
-    free(aside->path);
-    free(aside->beside);
-    *aside = (sti_aside){0};
+    free(file->path);
+    free(file->temporary);
+    *file = (sti_atomic_file){0};
 }
 
-strads_err sti_aside_open(const char *path, sti_aside *aside)
+strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)
 {
-    *aside = (sti_aside){0};
-    strads_err err = sti_aside_check(path);
+    *file = (sti_atomic_file){0};
+    strads_err err = sti_atomic_file_check(path);
     if (err) {
         return err;
     }
     /* A link stays a link: what it names is replaced. */
-    aside->path = realpath(path, NULL);
-    if (!aside->path) {
-        aside->path = strdup(path);
+    file->path = realpath(path, NULL);
+    if (!file->path) {
+        file->path = strdup(path);
     }
-    aside->beside = aside->path ? name_beside(aside->path) : NULL;
-    if (!aside->beside) {
-        forget(aside);
+    file->temporary = file->path ? temporary_name(file->path) : NULL;
+    if (!file->temporary) {
+        forget(file);
         return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
     }
-    int fd = open(aside->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    aside->file = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!aside->file) {
+    int fd =
+        open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file->stream = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file->stream) {
         err = cannot_write(path, strerror(errno));
         if (fd >= 0) {
             (void)close(fd);
-            (void)unlink(aside->beside);
+            (void)unlink(file->temporary);
         }
-        forget(aside);
+        forget(file);
     }
     return err;
 }
@@ -113,45 +114,45 @@ static void sync_folder(const char *path)
     free(folder);
 }
 
-static strads_err give_up(sti_aside *aside, int why)
+static strads_err give_up(sti_atomic_file *file, int why)
 {
-    strads_err err = cannot_write(aside->path, strerror(why));
-    sti_aside_abandon(aside);
+    strads_err err = cannot_write(file->path, strerror(why));
+    sti_atomic_file_abandon(file);
     return err;
 }
 
-strads_err sti_aside_settle(sti_aside *aside)
+strads_err sti_atomic_file_sync(sti_atomic_file *file)
 {
-    int bad = ferror(aside->file) | fflush(aside->file);
-    bad = bad || fsync(fileno(aside->file)) != 0;
+    int bad = ferror(file->stream) | fflush(file->stream);
+    bad = bad || fsync(fileno(file->stream)) != 0;
     int why = errno;
-    if (fclose(aside->file) != 0 && !bad) {
+    if (fclose(file->stream) != 0 && !bad) {
         bad = 1;
         why = errno;
     }
-    aside->file = NULL;
-    return bad ? give_up(aside, why) : STRADS_OK;
+    file->stream = NULL;
+    return bad ? give_up(file, why) : STRADS_OK;
 }
 
-strads_err sti_aside_commit(sti_aside *aside)
+strads_err sti_atomic_file_commit(sti_atomic_file *file)
 {
-    strads_err err = aside->file ? sti_aside_settle(aside) : STRADS_OK;
+    strads_err err = file->stream ? sti_atomic_file_sync(file) : STRADS_OK;
     if (err)
         return err;
-    if (rename(aside->beside, aside->path) != 0)
-        return give_up(aside, errno);
-    sync_folder(aside->path);
-    forget(aside);
+    if (rename(file->temporary, file->path) != 0)
+        return give_up(file, errno);
+    sync_folder(file->path);
+    forget(file);
     return STRADS_OK;
 }
 
-void sti_aside_abandon(sti_aside *aside)
+void sti_atomic_file_abandon(sti_atomic_file *file)
 {
-    if (aside->file) {
-        (void)fclose(aside->file);
+    if (file->stream) {
+        (void)fclose(file->stream);
     }
-    if (aside->beside) {
-        (void)unlink(aside->beside);
+    if (file->temporary) {
+        (void)unlink(file->temporary);
     }
-    forget(aside);
+    forget(file);
 }
