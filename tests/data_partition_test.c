@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "data_oracle.h"
-#include "engine/data/partition_cut.h"
+#include "engine/data/data_build.h"
 
 TestSuite(data_partition, .init = oracle_enter, .fini = oracle_leave);
 

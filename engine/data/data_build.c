@@ -1,17 +1,62 @@
+/* Cuts lines into partitions, the same way in every process: the result depends
+ * on the counts alone. */
+#include "engine/data/data_build.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "engine/data/memory.h"
+#include "engine/data/readers.h"
+
+/* all x p / parts without overflow. */
+static uint64_t fraction(uint64_t all, uint32_t p, uint32_t parts)
+{
+    return (uint64_t)((unsigned __int128)all * p / parts);
+}
+
+static uint64_t sum_of(const uint32_t *nnz, uint64_t lines)
+{
+    uint64_t sum = 0;
+    for (uint64_t k = 0; k < lines; k++)
+        sum += nnz[k];
+    return sum;
+}
+
+void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
+                       uint64_t *bounds)
+{
+    uint64_t all = nnz != NULL ? sum_of(nnz, lines) : 0;
+    bounds[0] = 0;
+    bounds[parts] = lines;
+    if (all == 0) {
+        for (uint32_t p = 1; p < parts; p++)
+            bounds[p] = fraction(lines, p, parts);
+        return;
+    }
+    uint64_t line = 0;
+    uint64_t before = 0; /* entries of the lines before `line` */
+    for (uint32_t p = 1; p < parts; p++) {
+        uint64_t target = fraction(all, p, parts);
+        while (line < lines && before + nnz[line] <= target)
+            before += nnz[line++];
+        /* The target lies within `line`: take it if most of it fits. */
+        uint64_t over = line < lines ? before + nnz[line] - target : 0;
+        if (line < lines && over < target - before)
+            before += nnz[line++];
+        bounds[p] = line;
+    }
+}
+
 /* Decides what a process keeps and drives both sides of a build.
  *
  * A side is cut along its lines when the split follows them (columns under
  * COLS and BOTH, rows under ROWS and BOTH): then it is built as one part over
  * the kept range and split at the end. Otherwise each kept partition is a part
  * of its own with all lines, and what a line holds in each must be counted. */
-#include "engine/data/data_build.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/data/big_array.h"
-#include "engine/data/memory_room.h"
-#include "engine/data/partition_cut.h"
 
 static strads_err no_memory(const sti_build *b)
 {
@@ -395,4 +440,295 @@ void sti_build_free(sti_build *b)
     free(b->row_bounds);
     free(b->col_bounds);
     *b = (sti_build){0};
+}
+
+/* XXH3-64 over canonical keys of 16 bytes; -0 counts as 0, because they are
+ * equal. */
+
+enum { LABEL_SEED = 1, NAME_SEED = 2 };
+
+static inline uint64_t bits_of(double value)
+{
+    double positive_zero = value + 0.0;
+    uint64_t bits;
+    memcpy(&bits, &positive_zero, sizeof bits);
+    return bits;
+}
+
+uint64_t sti_digest_entries(const sti_batch *batch)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < batch->n; i++) {
+        uint64_t key[2] = {(uint64_t)batch->row[i] << 32 | batch->col[i],
+                           bits_of(batch->value[i])};
+        sum += XXH3_64bits(key, sizeof key);
+    }
+    return sum;
+}
+
+uint64_t sti_digest_label(uint64_t row, double label)
+{
+    uint64_t key[2] = {row, bits_of(label)};
+    return XXH3_64bits_withSeed(key, sizeof key, LABEL_SEED);
+}
+
+uint64_t sti_digest_label_names(const strads_names *names)
+{
+    const uint32_t n = names != NULL ? strads_names_count(names) : 0;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const char *name = strads_names_at(names, k);
+        sum += XXH3_64bits_withSeed(name, strlen(name), NAME_SEED + k);
+    }
+    return sum;
+}
+
+uint64_t sti_digest_finish(const sti_digest *d)
+{
+    const uint64_t all[6] = {d->rows,       d->cols,      d->nnz,
+                             d->has_labels, d->entry_sum, d->label_sum};
+    return XXH3_64bits(all, sizeof all);
+}
+
+/* An entry that is there twice is noticed only when its line was put in order,
+ * where nobody knows any more which lines of the file it came from. One more
+ * pass, entry by entry, finds them: only a broken file pays for it. */
+
+typedef struct twin_search {
+    uint64_t row, col;
+    uint64_t line[2];
+    size_t found;
+} twin_search;
+
+static void look_for_twin(sti_feed *f, const sti_batch *b)
+{
+    twin_search *t = f->context;
+    /* The pieces of a plain text do not know their line. */
+    uint64_t first = f->piece.line;
+    if (first == 0)
+        first = f->market != NULL ? f->market->body_line : 1;
+    for (size_t i = 0; i < b->n && t->found < 2; i++)
+        if (b->row[i] == t->row && b->col[i] == t->col)
+            t->line[t->found++] =
+                first + sti_text_count_lines(f->piece.begin, f->at);
+}
+
+static const sti_sink twin_sink = {.entries = look_for_twin};
+
+strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
+{
+    const sti_text *text = given->text;
+    twin_search search = {.row = twice->line, .col = twice->minor};
+    sti_chunk whole = {.begin = text->bytes + given->skip,
+                       .end = text->bytes + text->size};
+    sti_pass pass = *given;
+    pass.sink = &twin_sink;
+    pass.context = &search;
+    pass.values = true;
+    pass.line_by_line = true;
+    pass.chunks = &whole;
+    pass.count = 1;
+    strads_err err = sti_pass_run(&pass);
+    if (err != STRADS_OK)
+        return err;
+    if (search.found < 2)
+        return strads_fail(STRADS_EIO,
+                           "%s: was changed while it was read; read it again "
+                           "when nobody writes to it",
+                           text->path);
+    return strads_fail(
+        STRADS_EFORMAT,
+        "%s: line %llu: found %s %llu, %s %llu again, expected it once "
+        "(it is in line %llu too)",
+        text->path, (unsigned long long)search.line[1], given->parser->row,
+        (unsigned long long)(search.row + given->parser->base),
+        given->parser->col,
+        (unsigned long long)(search.col + given->parser->base),
+        (unsigned long long)search.line[0]);
+}
+
+/* Entries with the same row and column stand beside each other once a line is
+ * in order, but in no order among themselves. Which of them was last in the
+ * file is found by one more pass over it, that looks for those alone: only a
+ * file that has some pays for it. Lines then close up, in place. */
+
+enum { FIRST_REPEATS = 256 };
+
+/* An entry that is there more than once; ordered by key. */
+typedef struct repeat {
+    uint64_t key; /* row and column */
+    double last;
+} repeat;
+
+typedef struct repeats {
+    repeat *at;
+    size_t n, room;
+} repeats;
+
+static uint64_t key_of(uint64_t row, uint64_t col)
+{
+    return row << 32 | col;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const repeat *x = a;
+    const repeat *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static repeat *find(const repeats *r, uint64_t key)
+{
+    repeat wanted = {.key = key};
+    return bsearch(&wanted, r->at, r->n, sizeof *r->at, by_key);
+}
+
+static bool add(repeats *r, uint64_t key)
+{
+    if (r->n > 0 && r->at[r->n - 1].key == key)
+        return true;
+    if (r->n == r->room) {
+        size_t room = r->room == 0 ? FIRST_REPEATS : 2 * r->room;
+        repeat *at = realloc(r->at, room * sizeof *at);
+        if (at == NULL)
+            return false;
+        r->at = at;
+        r->room = room;
+    }
+    r->at[r->n++] = (repeat){.key = key};
+    return true;
+}
+
+static uint64_t key_at(const sti_side *s, const sti_part *p, uint64_t k,
+                       uint64_t i)
+{
+    uint64_t line = p->line.begin + k;
+    uint64_t minor = p->minor.begin + s->index[i];
+    return s->by_col ? key_of(minor, line) : key_of(line, minor);
+}
+
+static bool collect_part(repeats *r, const sti_side *s, const sti_part *p)
+{
+    for (uint64_t k = 0; k < p->line.end - p->line.begin; k++)
+        for (uint64_t i = p->start[k] + 1; i < p->start[k + 1]; i++)
+            if (s->index[i] == s->index[i - 1] && !add(r, key_at(s, p, k, i)))
+                return false;
+    return true;
+}
+
+/* The repeats of both sides, in order, each once. */
+static bool collect_repeats(repeats *r, const strads_data *d)
+{
+    const sti_side *sides[] = {&d->by_row, &d->by_col};
+    for (size_t side = 0; side < 2; side++)
+        for (uint32_t p = 0; p < sides[side]->count; p++)
+            if (!collect_part(r, sides[side], &sides[side]->parts[p]))
+                return false;
+    qsort(r->at, r->n, sizeof *r->at, by_key);
+    size_t n = 0;
+    for (size_t k = 0; k < r->n; k++)
+        if (n == 0 || r->at[n - 1].key != r->at[k].key)
+            r->at[n++] = r->at[k];
+    r->n = n;
+    return true;
+}
+
+static void note_last(sti_feed *f, const sti_batch *b)
+{
+    const repeats *r = f->context;
+    for (size_t i = 0; i < b->n; i++) {
+        repeat *at = find(r, key_of(b->row[i], b->col[i]));
+        if (at != NULL)
+            at->last = b->value[i];
+    }
+}
+
+static const sti_sink last_sink = {.entries = note_last};
+
+static strads_err find_last(repeats *r, const sti_pass *given)
+{
+    sti_chunk whole = {.begin = given->text->bytes + given->skip,
+                       .end = given->text->bytes + given->text->size};
+    sti_pass pass = *given;
+    pass.sink = &last_sink;
+    pass.context = r;
+    pass.values = true;
+    pass.chunks = &whole;
+    pass.count = 1;
+    return sti_pass_run(&pass);
+}
+
+static double value_at(const sti_side *s, uint64_t i)
+{
+    return s->f64 != NULL ? s->f64[i] : (double)s->f32[i];
+}
+
+static void put(sti_side *s, uint64_t to, uint32_t index, double value)
+{
+    s->index[to] = index;
+    if (s->f64 != NULL)
+        s->f64[to] = value;
+    else
+        s->f32[to] = (float)value;
+}
+
+/* Closes up a part, from place `to` on; returns where it ends. `r` is NULL
+ * where repeats are added up. */
+static uint64_t close_part(sti_side *s, sti_part *p, uint64_t to,
+                           const repeats *r)
+{
+    uint64_t lines = p->line.end - p->line.begin;
+    uint64_t from = p->start[0];
+    p->base = to;
+    for (uint64_t k = 0; k < lines; k++) {
+        uint64_t end = p->start[k + 1];
+        p->start[k] = to;
+        while (from < end) {
+            uint64_t i = from++;
+            double value = value_at(s, i);
+            while (from < end && s->index[from] == s->index[i])
+                value += value_at(s, from++);
+            if (r != NULL && from > i + 1)
+                value = find(r, key_at(s, p, k, i))->last;
+            put(s, to++, s->index[i], value);
+        }
+    }
+    p->start[lines] = to;
+    p->nnz = to - p->base;
+    return to;
+}
+
+/* Returns how many entries it took out. */
+static uint64_t close_side(sti_side *s, const repeats *r)
+{
+    uint64_t to = 0;
+    uint64_t before = s->nnz;
+    for (uint32_t p = 0; p < s->count; p++)
+        to = close_part(s, &s->parts[p], to, r);
+    s->nnz = s->count > 0 ? to : before;
+    return before - s->nnz;
+}
+
+strads_err sti_repeats_merge(sti_build *b, const sti_pass *pass,
+                             sti_repeats how)
+{
+    repeats r = {0};
+    strads_data *d = b->data;
+    strads_err err = STRADS_OK;
+    if (how == STI_REPEATS_LAST) {
+        err = collect_repeats(&r, d)
+                  ? find_last(&r, pass)
+                  : strads_fail(STRADS_ENOMEM,
+                                "%s: no memory for what is in it "
+                                "more than once",
+                                b->name);
+    }
+    if (err == STRADS_OK) {
+        const repeats *last = how == STI_REPEATS_LAST ? &r : NULL;
+        uint64_t by_row = close_side(&d->by_row, last);
+        uint64_t by_col = close_side(&d->by_col, last);
+        d->repeated = by_row > by_col ? by_row : by_col;
+    }
+    free(r.at);
+    return err;
 }

@@ -9,9 +9,44 @@
 #ifndef STI_DATA_DATA_BUILD_H
 #define STI_DATA_DATA_BUILD_H
 
-#include "engine/data/content_digest.h"
-#include "engine/data/count_survey.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "engine/data/data_set.h"
+#include "engine/data/readers.h"
+#include "engine/data/sparse_build.h"
+#include "engine/data/survey.h"
+#include "engine/data/text_pass.h"
+#include "strads/names.h"
+
+/* The checksum of a data set.
+ *
+ * The sum, modulo 2^64, of XXH3-64(row, column, value) over all entries, and
+ * likewise of the labels, and of what they are called, hashed once more with
+ * the sizes. A sum does not care in which order, by whom or from which format
+ * entries were read. */
+
+typedef struct sti_digest {
+    uint64_t rows, cols, nnz;
+    uint64_t has_labels;
+    uint64_t entry_sum;
+    uint64_t label_sum;
+} sti_digest;
+
+uint64_t sti_digest_entries(const sti_batch *batch);
+uint64_t sti_digest_label(uint64_t row, double label);
+/* Of what labels are called, to be added to label_sum; of NULL: 0. */
+uint64_t sti_digest_label_names(const strads_names *names);
+uint64_t sti_digest_finish(const sti_digest *digest);
+
+/* Contiguous ranges of about equal weight. */
+
+/* Cuts lines 0 .. lines - 1, line k holding nnz[k] entries (nnz == NULL: one
+ * each), into `parts` ranges: part p is bounds[p] .. bounds[p + 1] - 1. Each
+ * boundary is the one nearest to p / parts of all entries. */
+void sti_partition_cut(const uint32_t *nnz, uint64_t lines, uint32_t parts,
+                       uint64_t *bounds);
 
 typedef struct sti_build {
     const char *name; /* of the source, for sentences */
@@ -56,5 +91,22 @@ strads_err sti_build_finish(sti_build *build, strads_data **out);
 
 /* NULL is not allowed, a build that only was begun is. */
 void sti_build_free(sti_build *build);
+
+/* Naming the two lines of a MatrixMarket entry
+ * that is there twice. */
+
+/* Reads the text of `pass` once more; STRADS_EFORMAT with a sentence that holds
+ * both lines. `twice` has the row in line and the column in minor. */
+strads_err sti_duplicate_fail(const sti_pass *pass, const sti_twice *twice);
+
+/* Entries that may be there twice. */
+
+/* Makes one entry of those with the same row and column, in every part of a
+ * build whose lines are in order: what sti_build_order has found, before
+ * sti_build_finish. ADD: their sum. LAST: the last one in the text of `pass`,
+ * which is read once more for that. STRADS_ENOMEM, and what a pass may end
+ * with. */
+strads_err sti_repeats_merge(sti_build *build, const sti_pass *pass,
+                             sti_repeats repeats);
 
 #endif

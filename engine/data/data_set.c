@@ -6,8 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "engine/data/big_array.h"
-#include "engine/data/memory_room.h"
+#include "engine/data/memory.h"
 #include "engine/data/parallel_tasks.h"
 
 static strads_err check_options(const strads_data_options *o)
@@ -78,7 +77,7 @@ strads_err sti_data_options(const strads_data_options *given,
     if (o.threads == 0)
         o.threads = sti_parallel_cores();
     if (o.memory_limit == 0)
-        o.memory_limit = sti_memory_room();
+        o.memory_limit = sti_memory_available();
     strads_err err = check_options(&o);
     if (err == STRADS_OK)
         *out = o;

@@ -1,7 +1,283 @@
+/* Names behind one another in one run of bytes, each with a zero at its end,
+ * and a table of open addressing over their hashes. A slot holds a number + 1;
+ * 0 is empty. Half of the slots stay empty, so that a search is short. */
 #include "engine/data/naming.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "engine/data/memory.h"
+#include "engine/data/text_pass.h"
+#include "strads/names.h"
+
+enum { FIRST_SLOTS = 64, FIRST_BYTES = 1024 };
+
+struct strads_names {
+    char *bytes;
+    uint32_t *at;   /* [count + 1]: where names begin */
+    uint32_t *slot; /* [slots], a power of two */
+    uint64_t slots, at_room, bytes_room;
+    uint32_t count;
+};
+
+static strads_err no_memory(const strads_names *n)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for more than %u names",
+                       n != NULL ? n->count : 0);
+}
+
+strads_err strads_names_new(strads_names **out)
+{
+    strads_names *n = calloc(1, sizeof *n);
+    if (n == NULL)
+        return no_memory(n);
+    n->slots = FIRST_SLOTS;
+    n->at_room = FIRST_SLOTS / 2;
+    n->bytes_room = FIRST_BYTES;
+    n->slot = calloc(n->slots, sizeof *n->slot);
+    n->at = calloc(n->at_room, sizeof *n->at);
+    n->bytes = malloc(n->bytes_room);
+    if (n->slot == NULL || n->at == NULL || n->bytes == NULL) {
+        strads_names_free(n);
+        return no_memory(NULL);
+    }
+    *out = n;
+    return STRADS_OK;
+}
+
+void strads_names_free(strads_names *n)
+{
+    if (n == NULL)
+        return;
+    free(n->bytes);
+    free(n->at);
+    free(n->slot);
+    free(n);
+}
+
+static size_t size_at(const strads_names *n, uint32_t number)
+{
+    return n->at[number + 1] - n->at[number] - 1;
+}
+
+/* The slot where the name is, or the empty one where it would be. */
+static uint64_t find_slot(const strads_names *n, const char *name, size_t size)
+{
+    uint64_t mask = n->slots - 1;
+    uint64_t s = XXH3_64bits(name, size) & mask;
+    for (; n->slot[s] != 0; s = (s + 1) & mask) {
+        uint32_t k = n->slot[s] - 1;
+        if (size_at(n, k) == size &&
+            memcmp(n->bytes + n->at[k], name, size) == 0)
+            break;
+    }
+    return s;
+}
+
+static bool widen(strads_names *n)
+{
+    uint32_t *slot = calloc(n->slots * 2, sizeof *slot);
+    uint32_t *at = realloc(n->at, n->slots * 2 * sizeof *at);
+    if (at != NULL) {
+        n->at = at;
+        n->at_room = n->slots * 2;
+    }
+    if (slot == NULL || at == NULL) {
+        free(slot);
+        return false;
+    }
+    free(n->slot);
+    n->slot = slot;
+    n->slots *= 2;
+    for (uint32_t k = 0; k < n->count; k++)
+        n->slot[find_slot(n, n->bytes + n->at[k], size_at(n, k))] = k + 1;
+    return true;
+}
+
+static bool make_room(strads_names *n, size_t size)
+{
+    uint64_t wanted = n->at[n->count] + size + 1;
+    uint64_t room = n->bytes_room;
+    while (room < wanted)
+        room *= 2;
+    if (room > n->bytes_room) {
+        char *bytes = realloc(n->bytes, room);
+        if (bytes == NULL)
+            return false;
+        n->bytes = bytes;
+        n->bytes_room = room;
+    }
+    return (n->count + UINT64_C(2)) * 2 <= n->slots || widen(n);
+}
+
+strads_err strads_names_add(strads_names *n, const char *name, size_t size,
+                            uint32_t *number)
+{
+    if (strads_names_find(n, name, size, number))
+        return STRADS_OK;
+    if (n->count >= UINT32_MAX - 2 || size >= UINT32_MAX - n->at[n->count])
+        return strads_fail(STRADS_ELIMIT,
+                           "more names than fit: there are %u already, which "
+                           "take %u bytes",
+                           n->count, n->at[n->count]);
+    if (!make_room(n, size))
+        return no_memory(n);
+    uint32_t k = n->count;
+    char *to = n->bytes + n->at[k];
+    memcpy(to, name, size);
+    to[size] = '\0';
+    n->at[k + 1] = n->at[k] + (uint32_t)size + 1;
+    n->slot[find_slot(n, name, size)] = k + 1;
+    n->count = k + 1;
+    *number = k;
+    return STRADS_OK;
+}
+
+bool strads_names_find(const strads_names *n, const char *name, size_t size,
+                       uint32_t *number)
+{
+    uint32_t k = n->slot[find_slot(n, name, size)];
+    if (k == 0)
+        return false;
+    *number = k - 1;
+    return true;
+}
+
+uint32_t strads_names_count(const strads_names *n)
+{
+    return n->count;
+}
+
+const char *strads_names_at(const strads_names *n, uint32_t number)
+{
+    return n->bytes + n->at[number];
+}
+
+/* strads_names_read: a text of lines into names. Lines may go over the pieces
+ * of a compressed text; what is left of one waits for the next piece. */
+
+typedef struct lines {
+    const char *path;
+    strads_names *names;
+    uint64_t line; /* the one that is being read, from 1 */
+    char *begun;   /* what an earlier piece had of it */
+    size_t begun_size;
+} lines;
+
+static strads_err add_name(lines *l, const char *name, size_t size)
+{
+    uint32_t count = strads_names_count(l->names);
+    uint32_t number;
+    const size_t mark = l->line == 1 ? sti_text_mark(name, name + size) : 0;
+    name += mark;
+    size -= mark;
+    if (size > 0 && name[size - 1] == '\r')
+        size--;
+    if (size == 0)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: line %llu: found an empty line, expected a "
+                           "name in each",
+                           l->path, (unsigned long long)l->line);
+    strads_err err = strads_names_add(l->names, name, size, &number);
+    if (err == STRADS_OK && number < count) {
+        char quoted[200];
+        sti_text_quote(name, name + size, quoted, sizeof quoted);
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: line %llu: found '%s' again, expected each name "
+                          "once (it is in line %u too)",
+                          l->path, (unsigned long long)l->line, quoted,
+                          number + 1);
+    }
+    l->line++;
+    return err;
+}
+
+static strads_err keep_begun(lines *l, const char *begin, const char *end)
+{
+    size_t size = (size_t)(end - begin);
+    char *begun = realloc(l->begun, l->begun_size + size + 1);
+    if (begun == NULL)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory for line %llu",
+                           l->path, (unsigned long long)l->line);
+    memcpy(begun + l->begun_size, begin, size);
+    l->begun = begun;
+    l->begun_size += size;
+    return STRADS_OK;
+}
+
+static strads_err take_begun(lines *l, const char *begin, const char *end)
+{
+    strads_err err = keep_begun(l, begin, end);
+    if (err == STRADS_OK)
+        err = add_name(l, l->begun, l->begun_size);
+    l->begun_size = 0;
+    return err;
+}
+
+static strads_err take_piece(lines *l, const char *p, const char *end)
+{
+    strads_err err = STRADS_OK;
+    while (err == STRADS_OK && p < end) {
+        const char *line_end = memchr(p, '\n', (size_t)(end - p));
+        if (line_end == NULL)
+            return keep_begun(l, p, end);
+        err = l->begun_size > 0 ? take_begun(l, p, line_end)
+                                : add_name(l, p, (size_t)(line_end - p));
+        p = line_end + 1;
+    }
+    return err;
+}
+
+static strads_err take_stream(lines *l, const sti_text *text)
+{
+    sti_stream *stream;
+    strads_err err = sti_stream_open(text, '\n', &stream);
+    if (err != STRADS_OK)
+        return err;
+    sti_piece piece = {0};
+    do {
+        err = sti_stream_next(stream, &piece);
+        if (err == STRADS_OK && piece.begin != NULL)
+            err = take_piece(l, piece.begin, piece.end);
+    } while (err == STRADS_OK && piece.begin != NULL);
+    sti_stream_close(stream);
+    return err;
+}
+
+static strads_err take_lines(lines *l)
+{
+    sti_text text;
+    strads_err err = sti_text_open(&text, l->path, sti_memory_available());
+    if (err != STRADS_OK)
+        return err;
+    err = text.codec == STI_CODEC_NONE
+              ? take_piece(l, text.bytes, text.bytes + text.size)
+              : take_stream(l, &text);
+    if (err == STRADS_OK && l->begun_size > 0)
+        err = add_name(l, l->begun, l->begun_size);
+    sti_text_close(&text);
+    return err;
+}
+
+strads_err strads_names_read(const char *path, strads_names **out)
+{
+    if (path == NULL)
+        return strads_fail(STRADS_EINVAL, "no file of names was given");
+    lines l = {.path = path, .line = 1};
+    strads_err err = strads_names_new(&l.names);
+    if (err == STRADS_OK)
+        err = take_lines(&l);
+    free(l.begun);
+    if (err != STRADS_OK) {
+        strads_names_free(l.names);
+        return err;
+    }
+    *out = l.names;
+    return STRADS_OK;
+}
 
 enum { FIRST_ROOM = 1024 };
 

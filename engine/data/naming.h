@@ -1,4 +1,5 @@
 /* engine/data/naming.h - texts whose rows or columns are named, not numbered.
+ * naming.c also holds strads/names.h: the table of names, and files of them.
  *
  * A pass of its own goes over the text once, in order, and adds every name that
  * it meets; the passes after it look names up and change nothing here. */

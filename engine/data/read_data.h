@@ -3,9 +3,9 @@
 #define STI_DATA_READ_DATA_H
 
 #include "engine/data/data_build.h"
-#include "engine/data/label_names.h"
+#include "engine/data/labels.h"
 #include "engine/data/naming.h"
-#include "engine/data/text_format.h"
+#include "engine/data/readers.h"
 
 typedef struct sti_reading {
     strads_data_options options;

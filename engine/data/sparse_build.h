@@ -3,7 +3,7 @@
 #ifndef STI_DATA_SPARSE_BUILD_H
 #define STI_DATA_SPARSE_BUILD_H
 
-#include "engine/data/text_feed.h"
+#include "engine/data/text_pass.h"
 #include "strads/data.h"
 
 enum { STI_OVERREAD = 16 };

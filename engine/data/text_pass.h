@@ -1,8 +1,148 @@
-/* engine/data/text_pass.h - one pass of a parser over a whole text. */
+/* engine/data/text_pass.h - one pass of a parser over a whole text, and what it
+ * passes on: batches of entries, and what is wrong. */
 #ifndef STI_DATA_TEXT_PASS_H
 #define STI_DATA_TEXT_PASS_H
 
-#include "engine/data/text_feed.h"
+#include "engine/data/text_stream.h"
+
+/* How parsed entries travel from a parser to a sink.
+ *
+ * A pass runs over a text once. The text is cut into chunks, one feed each; a
+ * parser turns a feed's text into batches of entries, a sink takes them. Feeds
+ * share nothing but the sink, and what a sink shares it guards itself. */
+
+enum { STI_BATCH = 512, STI_LABELS_MET = 64 };
+
+/* The largest number of rows or columns: the rest of 32 bits is kept free. */
+#define STI_MOST_LINES UINT64_C(0xFFFFFFFE)
+
+/* The largest count of a corpus: all up to it are exact in f32. */
+#define STI_MOST_COUNT (UINT64_C(1) << 24)
+
+/* Entries, counted from 0. `value` holds nothing in a pass without values. */
+typedef struct sti_batch {
+    size_t n;
+    uint32_t row[STI_BATCH];
+    uint32_t col[STI_BATCH];
+    double value[STI_BATCH];
+} sti_batch;
+
+/* What is wrong with a text, and where. err == STRADS_OK: nothing is. */
+typedef struct sti_trouble {
+    strads_err err;
+    const char *at;  /* the first byte of what was found; NULL: no place */
+    const char *end; /* where the text in memory ends */
+    uint64_t line;
+    char expected[160];
+} sti_trouble;
+
+typedef struct sti_feed sti_feed;
+
+/* Where a pass's entries go; a slot may be NULL. */
+typedef struct sti_sink {
+    /* Takes the feed's batch; the caller empties it. */
+    void (*entries)(sti_feed *feed, const sti_batch *batch);
+    /* LIBSVM: row `row` has this label; and then, ldac too: `nnz` entries. */
+    void (*label)(sti_feed *feed, uint64_t row, double label);
+    void (*row_end)(sti_feed *feed, uint64_t row, uint64_t nnz);
+    /* The feed's text has ended without trouble. */
+    void (*end)(sti_feed *feed);
+} sti_sink;
+
+struct sti_feed {
+    /* Set by who starts the pass. */
+    const struct sti_parser *parser;
+    const sti_sink *sink;
+    void *context; /* the sink's */
+    size_t chunk;
+    bool values;        /* read the values, check everything */
+    double value_limit; /* the largest magnitude that fits */
+    uint64_t row;       /* LIBSVM, ldac: the row that the text starts with */
+    uint64_t row_limit; /* rows and columns beyond these do not fit */
+    uint64_t col_limit;
+    uint64_t keep_cols; /* up to col_limit: what stands in columns from this one
+                           on is read, but never put into the batch */
+    const struct sti_market *market;     /* MatrixMarket, bag: its header */
+    const struct sti_ratings *ratings;   /* ratings: how lines look */
+    struct sti_naming *naming;           /* ratings, plain text */
+    struct sti_label_names *label_names; /* LIBSVM: NULL: labels are numbers */
+    const char *label_form; /* LIBSVM: what a label is, for sentences */
+    bool line_by_line;      /* empty the batch after each entry */
+
+    /* The parser's state between two pieces of text. */
+    bool in_row; /* a label or a part of a line was read */
+    bool in_comment;
+    uint64_t last; /* LIBSVM: the last index of this row, 0 for none; ldac: the
+                      entries that this row says it has */
+    uint64_t row_nnz;
+    uint64_t read;   /* MatrixMarket: entries (array: numbers) read so far */
+    sti_piece piece; /* that is being parsed */
+    const char *at;  /* the entry read last, where they come in any order */
+    sti_trouble trouble;
+
+    uint64_t met[STI_LABELS_MET]; /* see sti_label_names_number */
+
+    uint64_t entry_sum; /* a sink's running sums of this feed */
+    uint64_t label_sum;
+    sti_batch batch;
+};
+
+/* A format's parser. `take` reads text that begins at a token; `finish` (may be
+ * NULL) ends the last line. Both stop at the first trouble and leave it in the
+ * feed. */
+typedef struct sti_parser {
+    const char *name;
+    const char *row, *col; /* what people call them */
+    const char *row_form;  /* formats without a header: how a row looks */
+    uint64_t base;         /* that rows and columns are counted from */
+    bool every_line;       /* a blank line is a row, too */
+    char cut; /* where a stream of text may be cut, see sti_stream_open */
+    void (*take)(sti_feed *feed, const char *begin, const char *end);
+    void (*finish)(sti_feed *feed);
+} sti_parser;
+
+extern const sti_parser sti_libsvm_parser;
+extern const sti_parser sti_ldac_parser;
+extern const sti_parser sti_words_parser;
+extern const sti_parser sti_ratings_parser;
+extern const sti_parser sti_market_parser;
+extern const sti_parser sti_bag_parser;
+
+static inline void sti_feed_flush(sti_feed *feed)
+{
+    if (feed->batch.n > 0 && feed->sink->entries != NULL)
+        feed->sink->entries(feed, &feed->batch);
+    feed->batch.n = 0;
+}
+
+static inline bool sti_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Where the comment at p ends: at its newline, or at `end` (in_comment then
+ * says that the next piece goes on with it). */
+const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
+                                  const char *end);
+
+/* Records the trouble; `expected` ends the sentence "found X, expected ...". */
+void sti_feed_trouble(sti_feed *feed, strads_err err, const char *at,
+                      const char *end, const char *expected, ...)
+    STRADS_PRINTF(5, 6);
+
+/* Records why no number could be read at `at`. */
+void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
+                           const char *end, const char *what);
+
+/* Turns a trouble into the thread's sentence. */
+strads_err sti_trouble_fail(const char *path, const sti_trouble *trouble);
+
+/* Bytes of the mark of UTF-8 that Excel and some editors write before a text:
+ * 3, or 0 where there is none. */
+size_t sti_text_mark(const char *begin, const char *end);
+
+/* Puts what stands at `at`, up to a blank, in quotes: printable, shortened. */
+void sti_text_quote(const char *at, const char *end, char *out, size_t room);
 
 /* A part of a plain text that starts and ends with a line; compressed text is
  * one chunk without begin and end. */

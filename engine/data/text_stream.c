@@ -1,3 +1,181 @@
+/* Opens a file and keeps its bytes until closed. A regular file is mapped on
+ * top of an anonymous reservation that is one page longer: reading past its end
+ * finds zeros, never a fault. A file that shrinks while it is mapped raises
+ * SIGBUS in any program that maps; one that is rewritten is told by its
+ * times. */
+#include "engine/data/text_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "engine/data/memory.h"
+#include "engine/data/parse_number.h"
+
+enum { PAGE = 4096, FIRST_READ = 1 << 20 };
+
+static strads_err refuse(const char *path, int error)
+{
+    return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
+                       strerror(error));
+}
+
+static strads_err map_file(sti_text *text, int fd)
+{
+    text->size = (size_t)text->seen.st_size;
+    text->reserved = (text->size + PAGE - 1) / PAGE * PAGE + PAGE;
+    char *room = mmap(NULL, text->reserved, PROT_READ,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return refuse(text->path, errno);
+    text->bytes = room;
+    if (mmap(room, text->size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) ==
+        MAP_FAILED)
+        return refuse(text->path, errno);
+    (void)madvise(room, text->size, MADV_WILLNEED);
+    return STRADS_OK;
+}
+
+static bool double_room(sti_text *text, uint64_t limit)
+{
+    size_t room = text->reserved == 0 ? FIRST_READ : 2 * text->reserved;
+    void *bytes = (void *)(uintptr_t)text->bytes;
+    bytes = room <= limit ? sti_big_grow(bytes, text->reserved, room) : NULL;
+    if (bytes == NULL)
+        return false;
+    text->bytes = bytes;
+    text->reserved = room;
+    return true;
+}
+
+/* A pipe or a device: everything it has, in an array that doubles. */
+static strads_err read_to_end(sti_text *text, int fd, uint64_t limit)
+{
+    for (;;) {
+        if (text->reserved - text->size <= PAGE && !double_room(text, limit))
+            return strads_fail(STRADS_ENOMEM,
+                               "%s: no memory to hold more than %zu bytes of "
+                               "it; a regular file needs none",
+                               text->path, text->size);
+        char *to = (char *)(uintptr_t)text->bytes + text->size;
+        ssize_t got = read(fd, to, text->reserved - text->size - PAGE);
+        if (got == 0)
+            return STRADS_OK;
+        if (got < 0 && errno != EINTR)
+            return refuse(text->path, errno);
+        text->size += got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* A zstd frame, or one that is passed over: pzstd writes such before others. */
+static bool is_zstd(const char *bytes)
+{
+    return memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0 ||
+           ((bytes[0] & 0xf0) == 0x50 &&
+            memcmp(bytes + 1, "\x2a\x4d\x18", 3) == 0);
+}
+
+static sti_codec find_codec(const sti_text *text)
+{
+    if (text->size >= 2 && memcmp(text->bytes, "\x1f\x8b", 2) == 0)
+        return STI_CODEC_GZIP;
+    if (text->size >= 4 && is_zstd(text->bytes))
+        return STI_CODEC_ZSTD;
+    return STI_CODEC_NONE;
+}
+
+static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
+{
+    if (fstat(fd, &text->seen) != 0)
+        return refuse(text->path, errno);
+    if (S_ISDIR(text->seen.st_mode))
+        return strads_fail(STRADS_EIO, "%s: is a directory, expected a file",
+                           text->path);
+    text->regular = S_ISREG(text->seen.st_mode);
+    strads_err err = STRADS_OK;
+    if (!text->regular)
+        err = read_to_end(text, fd, limit);
+    else if (text->seen.st_size > 0)
+        err = map_file(text, fd);
+    if (err == STRADS_OK && text->size == 0)
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: is empty, expected lines of text", text->path);
+    return err;
+}
+
+strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
+{
+    *text = (sti_text){.path = path};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return refuse(path, errno);
+    strads_err err = take_bytes(text, fd, limit);
+    (void)close(fd);
+    if (err == STRADS_OK)
+        text->codec = find_codec(text);
+    else
+        sti_text_close(text);
+    return err;
+}
+
+void sti_text_close(sti_text *text)
+{
+    if (text->bytes == NULL)
+        return;
+    if (text->regular)
+        (void)munmap((void *)(uintptr_t)text->bytes, text->reserved);
+    else
+        sti_big_free((void *)(uintptr_t)text->bytes, text->reserved);
+    text->bytes = NULL;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+strads_err sti_text_unchanged(const sti_text *text)
+{
+    struct stat now;
+    if (!text->regular || stat(text->path, &now) != 0)
+        return STRADS_OK;
+    /* Another file may have taken the name: ours is then untouched. */
+    if (now.st_ino != text->seen.st_ino || now.st_dev != text->seen.st_dev)
+        return STRADS_OK;
+    if (now.st_size == text->seen.st_size &&
+        same_time(now.st_mtim, text->seen.st_mtim))
+        return STRADS_OK;
+    return strads_fail(STRADS_EIO,
+                       "%s: was changed while it was read; read it again when "
+                       "nobody writes to it",
+                       text->path);
+}
+
+const char *sti_codec_name(sti_codec codec)
+{
+    static const char *const names[] = {"none", "gzip", "zstd"};
+    return names[codec];
+}
+
+uint64_t sti_text_count_lines(const char *begin, const char *end)
+{
+    uint64_t lines = 0;
+    const char *p = begin;
+    while (p < end && (p = memchr(p, '\n', (size_t)(end - p))) != NULL) {
+        lines++;
+        p++;
+    }
+    return lines;
+}
+
 /* Decompressed text in pieces. One thread decompresses into BUFFERS buffers in
  * turn, the caller parses the oldest: at most BUFFERS x PIECE bytes of text
  * exist at a time. What follows the last cut of a buffer moves to the front of
@@ -6,16 +184,6 @@
  * `mutex` guards made, taken, done, stop, failed and sentence; a buffer belongs
  * to the producer until `made` counts it, then to the consumer until `taken`
  * does. */
-#include "engine/data/text_source.h"
-
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "engine/data/big_array.h"
-#include "engine/data/parse_number.h"
-#include "engine/data/text_unpack.h"
 
 enum { BUFFERS = 3, PIECE = 1 << 20, CARRY = 4096 };
 
@@ -201,4 +369,145 @@ void sti_stream_close(sti_stream *s)
     for (size_t i = 0; i < BUFFERS; i++)
         sti_big_free(s->buffers[i].text, PIECE + CARRY + STI_TEXT_SLACK);
     free(s);
+}
+
+/* Decompresses a file's bytes: any number of gzip members or zstd frames one
+ * after the other. A stream that ends inside one is an error, never a short
+ * text. */
+
+/* zlib counts in 32 bits. */
+enum { GZIP_STEP = 1 << 30 };
+
+struct sti_unpacker {
+    const sti_text *text;
+    size_t used;   /* bytes of the file consumed */
+    uint64_t made; /* bytes of text produced */
+    bool between;  /* no member or frame is open */
+    z_stream gzip;
+    bool gzip_ready;
+    ZSTD_DStream *zstd;
+    char trouble[200];
+};
+
+sti_unpacker *sti_unpacker_new(const sti_text *text)
+{
+    sti_unpacker *u = calloc(1, sizeof *u);
+    if (u == NULL)
+        return NULL;
+    u->text = text;
+    if (text->codec == STI_CODEC_GZIP)
+        u->gzip_ready = inflateInit2(&u->gzip, 15 + 16) == Z_OK;
+    else
+        u->zstd = ZSTD_createDStream();
+    if (!u->gzip_ready && u->zstd == NULL) {
+        free(u);
+        return NULL;
+    }
+    return u;
+}
+
+static strads_err damaged(sti_unpacker *u, const char *why)
+{
+    (void)snprintf(u->trouble, sizeof u->trouble,
+                   "the %s stream is damaged near byte %zu (%s); copy or "
+                   "compress the file again",
+                   sti_codec_name(u->text->codec), u->used, why);
+    return STRADS_EFORMAT;
+}
+
+static strads_err cut_short(sti_unpacker *u)
+{
+    (void)snprintf(u->trouble, sizeof u->trouble,
+                   "the %s stream is cut short: the file ends after %zu bytes "
+                   "(%llu bytes of text) and more was expected; copy it again",
+                   sti_codec_name(u->text->codec), u->text->size,
+                   (unsigned long long)u->made);
+    return STRADS_EFORMAT;
+}
+
+/* After a member: another one, padding of zeros, or something foreign. */
+static strads_err next_member(sti_unpacker *u, bool *end)
+{
+    const char *rest = u->text->bytes + u->used;
+    size_t left = u->text->size - u->used;
+    if (left >= 2 && memcmp(rest, "\x1f\x8b", 2) == 0) {
+        u->between = false;
+        return inflateReset(&u->gzip) == Z_OK ? STRADS_OK
+                                              : damaged(u, "no state");
+    }
+    for (size_t i = 0; i < left; i++)
+        if (rest[i] != 0)
+            return damaged(u, "foreign bytes follow its end");
+    *end = true;
+    return STRADS_OK;
+}
+
+static strads_err read_gzip(sti_unpacker *u, char *out, size_t room,
+                            size_t *got, bool *end)
+{
+    if (u->between)
+        return next_member(u, end);
+    size_t left = u->text->size - u->used;
+    uInt given = (uInt)(left < GZIP_STEP ? left : GZIP_STEP);
+    uInt space = (uInt)(room < GZIP_STEP ? room : GZIP_STEP);
+    /* zlib only reads what next_in points to. */
+    u->gzip.next_in = (Bytef *)(uintptr_t)(u->text->bytes + u->used);
+    u->gzip.avail_in = given;
+    u->gzip.next_out = (Bytef *)out;
+    u->gzip.avail_out = space;
+    int status = inflate(&u->gzip, Z_NO_FLUSH);
+    u->used += given - u->gzip.avail_in;
+    *got = space - u->gzip.avail_out;
+    u->made += *got;
+    if (status == Z_STREAM_END) {
+        u->between = true;
+        return STRADS_OK;
+    }
+    if (status != Z_OK && status != Z_BUF_ERROR)
+        return damaged(u, u->gzip.msg != NULL ? u->gzip.msg : "unreadable");
+    return *got == 0 && u->used == u->text->size ? cut_short(u) : STRADS_OK;
+}
+
+static strads_err read_zstd(sti_unpacker *u, char *out, size_t room,
+                            size_t *got, bool *end)
+{
+    if (u->between && u->used == u->text->size) {
+        *end = true;
+        return STRADS_OK;
+    }
+    ZSTD_inBuffer in = {u->text->bytes, u->text->size, u->used};
+    ZSTD_outBuffer filled = {out, room, 0};
+    size_t status = ZSTD_decompressStream(u->zstd, &filled, &in);
+    u->used = in.pos;
+    if (ZSTD_isError(status))
+        return damaged(u, ZSTD_getErrorName(status));
+    u->between = status == 0;
+    *got = filled.pos;
+    u->made += *got;
+    if (!u->between && *got == 0 && u->used == u->text->size)
+        return cut_short(u);
+    return STRADS_OK;
+}
+
+strads_err sti_unpacker_read(sti_unpacker *u, char *out, size_t room,
+                             size_t *got, bool *end)
+{
+    *got = 0;
+    return u->gzip_ready ? read_gzip(u, out, room, got, end)
+                         : read_zstd(u, out, room, got, end);
+}
+
+const char *sti_unpacker_trouble(const sti_unpacker *u)
+{
+    return u->trouble;
+}
+
+void sti_unpacker_free(sti_unpacker *u)
+{
+    if (u == NULL)
+        return;
+    if (u->gzip_ready)
+        (void)inflateEnd(&u->gzip);
+    ZSTD_freeDStream(u->zstd);
+    free(u);
 }

@@ -3,7 +3,7 @@
 #include "engine/run/run_setup.h"
 
 #include "engine/base/instruction_set.h"
-#include "engine/data/memory_room.h"
+#include "engine/data/memory.h"
 #include "engine/round/block_versions.h"
 #include "engine/round/owned_policy.h"
 #include "engine/round/shared_totals.h"
@@ -316,7 +316,7 @@ static strads_err check_room(const sti_run *run, const sti_layout *layout)
 {
     const strads_shape *shape = &run->shape;
     const uint64_t bytes = shape->parameters * shape->param_bytes;
-    const uint64_t room = bytes > 0 ? sti_memory_room() : 0;
+    const uint64_t room = bytes > 0 ? sti_memory_available() : 0;
     if (layout->first > 0 || bytes <= room)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,

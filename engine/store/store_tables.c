@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/data/memory_room.h"
+#include "engine/data/memory.h"
 #include "engine/store/store_inside.h"
 
 strads_err strads_store_open(uint64_t memory_limit, strads_store **out)
@@ -14,7 +14,7 @@ strads_err strads_store_open(uint64_t memory_limit, strads_store **out)
     strads_store *store = calloc(1, sizeof *store);
     if (!store)
         return strads_fail(STRADS_ENOMEM, "no memory for a store");
-    store->budget.limit = memory_limit ? memory_limit : sti_memory_room();
+    store->budget.limit = memory_limit ? memory_limit : sti_memory_available();
     sti_clocks_init(&store->clocks);
     sti_exact_init(&store->exact);
     *out = store;

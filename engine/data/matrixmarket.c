@@ -3,12 +3,11 @@
  * column (array). UCI's bag of words is the same behind another header, three
  * lines of one number each. As for LIBSVM, one template is compiled twice:
  * without values only the indices are read. */
-#include "engine/data/matrixmarket_parse.h"
-
 #include <math.h>
 #include <strings.h>
 
 #include "engine/data/parse_number.h"
+#include "engine/data/readers.h"
 
 static const char banner[] = "%%MatrixMarket";
 

@@ -3,7 +3,7 @@
  * one. Unlike in LIBSVM nothing here is worth a quick lane of its own: a corpus
  * is read once and sampled for long. */
 #include "engine/data/parse_number.h"
-#include "engine/data/text_feed.h"
+#include "engine/data/text_pass.h"
 
 /* The whole number at p, below 10^18, that ends where `ends` or a blank
  * stands; NULL when there is none. */

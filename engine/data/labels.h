@@ -1,16 +1,18 @@
-/* engine/data/label_names.h - labels that are names, not numbers.
+/* engine/data/labels.h - labels that are names, not numbers.
  *
  * The first row tells which they are. The first pass over the text collects the
  * names from all chunks; put in order they are numbered, and every later pass
  * looks them up, so that a sink is told a name's number as the row's label. */
-#ifndef STI_DATA_LABEL_NAMES_H
-#define STI_DATA_LABEL_NAMES_H
+#ifndef STI_DATA_LABELS_H
+#define STI_DATA_LABELS_H
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "engine/data/text_feed.h"
+#include "engine/data/text_pass.h"
 #include "strads/data.h"
+#include "strads/error.h"
 
 typedef struct sti_label_names {
     const strads_names *names; /* in order; NULL: they are being collected */
@@ -43,5 +45,22 @@ strads_err sti_label_names_restart(sti_label_names *names);
 strads_err sti_label_names_end(sti_label_names *names);
 
 void sti_label_names_free(sti_label_names *names);
+
+/* Labels that stand in a file of their own. */
+
+/* How a file of labels is read. */
+typedef struct sti_labels_options {
+    uint64_t rows;             /* that are expected */
+    uint64_t memory;           /* bytes that a pipe's text may take */
+    bool named;                /* they may be names, */
+    const strads_names *given; /* these, or NULL */
+} sti_labels_options;
+
+/* Reads labels[rows] from text with one label a line, or from a MatrixMarket
+ * array of one column or one row; plain or compressed. Where they are names,
+ * `names` is opened. STRADS_EFORMAT also when
+ * the file does not hold exactly `rows` of them. */
+strads_err sti_labels_read(const char *path, const sti_labels_options *options,
+                           sti_label_names *names, double *labels);
 
 #endif

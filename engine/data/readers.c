@@ -1,11 +1,11 @@
 /* Tells formats apart: the kind says which may come. MatrixMarket says so in
  * its first bytes and a bag of words opens with three numbers; the rest is
  * taken for the kind's other format, whose parser says what it misses. */
-#include "engine/data/text_format.h"
+#include "engine/data/readers.h"
 
-#include "engine/data/label_names.h"
-#include "engine/data/memory_room.h"
-#include "engine/data/text_feed.h"
+#include "engine/data/labels.h"
+#include "engine/data/memory.h"
+#include "engine/data/text_pass.h"
 
 static const char *expected(strads_kind kind)
 {
@@ -156,7 +156,7 @@ strads_err strads_data_find_kind(const char *path, strads_kind *found)
     sti_piece piece;
     if (path == NULL)
         return strads_fail(STRADS_EINVAL, "no data file was named");
-    strads_err err = sti_text_open(&text, path, sti_memory_room());
+    strads_err err = sti_text_open(&text, path, sti_memory_available());
     if (err != STRADS_OK)
         return err;
     if (!text.regular)

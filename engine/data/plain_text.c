@@ -4,7 +4,7 @@
  * none. Each is an entry of its own: those of one document are added up
  * later. */
 #include "engine/data/naming.h"
-#include "engine/data/text_feed.h"
+#include "engine/data/text_pass.h"
 
 enum { SHORTEST = 2, LONGEST = 128 };
 

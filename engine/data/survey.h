@@ -1,6 +1,6 @@
-/* engine/data/count_survey.h - the first pass: how large is everything? */
-#ifndef STI_DATA_COUNT_SURVEY_H
-#define STI_DATA_COUNT_SURVEY_H
+/* engine/data/survey.h - the first pass: how large is everything? */
+#ifndef STI_DATA_SURVEY_H
+#define STI_DATA_SURVEY_H
 
 #include "engine/data/text_pass.h"
 

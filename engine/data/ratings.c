@@ -4,14 +4,13 @@
  * A first line without a number in its third field and with no numbers before
  * it is a header; with one, or where the first line's ids are not numbers, ids
  * are names. */
-#include "engine/data/ratings_parse.h"
-
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
 #include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
+#include "engine/data/readers.h"
 
 enum { LONGEST_NAME = 4096 };
 

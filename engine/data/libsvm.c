@@ -6,13 +6,12 @@
  * only what sizes depend on is looked at (rows, indices) and values are
  * skipped: the counting pass need not find errors, the next one will. In both a
  * byte beyond `end` is never taken for text, though it may be read. */
-#include "engine/data/libsvm_parse.h"
-
 #include <math.h>
 
-#include "engine/data/label_names.h"
+#include "engine/data/labels.h"
 #include "engine/data/parse_number.h"
-#include "engine/data/text_feed.h"
+#include "engine/data/readers.h"
+#include "engine/data/text_pass.h"
 
 static void end_row(sti_feed *f)
 {

@@ -1,6 +1,6 @@
-/* engine/data/text_source.h - the bytes of a file, and text in pieces. */
-#ifndef STI_DATA_TEXT_SOURCE_H
-#define STI_DATA_TEXT_SOURCE_H
+/* engine/data/text_stream.h - the bytes of a file, and text in pieces. */
+#ifndef STI_DATA_TEXT_STREAM_H
+#define STI_DATA_TEXT_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +63,19 @@ void sti_stream_close(sti_stream *stream);
 
 /* Newlines in [begin, end). */
 uint64_t sti_text_count_lines(const char *begin, const char *end);
+
+/* Gzip and zstd, one interface. */
+
+typedef struct sti_unpacker sti_unpacker;
+
+/* Reads text->bytes from the start; NULL when memory ran out. */
+sti_unpacker *sti_unpacker_new(const sti_text *text);
+
+/* Puts up to `room` bytes of text into `out`; *end is set with the last ones.
+ * On STRADS_EFORMAT sti_unpacker_trouble says why, without the file's name. */
+strads_err sti_unpacker_read(sti_unpacker *unpacker, char *out, size_t room,
+                             size_t *got, bool *end);
+const char *sti_unpacker_trouble(const sti_unpacker *unpacker);
+void sti_unpacker_free(sti_unpacker *unpacker);
 
 #endif

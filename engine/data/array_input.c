@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "engine/data/big_array.h"
 #include "engine/data/data_build.h"
+#include "engine/data/memory.h"
 
 static strads_err check_column(const strads_columns *c, uint64_t j)
 {

@@ -1,0 +1,30 @@
+/* engine/data/memory.h - zeroed arrays, large ones on huge pages, and how much
+ * memory a process may still take. */
+#ifndef STI_DATA_MEMORY_H
+#define STI_DATA_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "strads/error.h"
+
+/* Zeroed, aligned to 64 bytes; NULL when memory ran out. Zero bytes give a
+ * valid array. Free with the same size. */
+void *sti_big_alloc(size_t bytes);
+void sti_big_free(void *array, size_t bytes);
+
+/* Grows an array of sti_big_alloc (or NULL with old == 0) and zeroes what is
+ * new. On failure NULL, and the old array is still the caller's. */
+void *sti_big_grow(void *array, size_t old, size_t bytes);
+
+/* How much memory a process may still take. */
+
+/* Bytes that can be had without swapping: what the system calls available, or
+ * what is left of the control group's limit, whichever is less. UINT64_MAX when
+ * neither can be told. */
+uint64_t sti_memory_available(void);
+
+/* STRADS_ENOMEM with the numbers when `bytes` are more than `room`. */
+strads_err sti_memory_check(const char *what, uint64_t bytes, uint64_t room);
+
+#endif

@@ -1,0 +1,98 @@
+/* engine/data/readers.h - finding rows in text that has one a line. The
+ * parser itself is sti_libsvm_parser in text_feed.h. */
+#ifndef STI_DATA_READERS_H
+#define STI_DATA_READERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/data/text_pass.h"
+#include "strads/data.h"
+
+/* The start of the line after the first `rows` rows; p starts a line. Blank
+ * lines and comments are none, unless `every_line` is. */
+const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows,
+                                 bool every_line);
+
+/* Headers of formats that tell their sizes
+ * and then list entries in any order: MatrixMarket and UCI bag of words. The
+ * parser of what follows is sti_market_parser or sti_bag_parser in
+ * text_feed.h. */
+
+typedef enum sti_symmetry {
+    STI_SYMMETRY_NONE,
+    STI_SYMMETRY_EVEN, /* a(j, i) = a(i, j), only i >= j is stored */
+    STI_SYMMETRY_SKEW  /* a(j, i) = -a(i, j), only i > j is stored */
+} sti_symmetry;
+
+typedef struct sti_market {
+    bool array;   /* every value, column by column; zeros are left out */
+    bool pattern; /* no values: all are 1 */
+    bool integer;
+    bool counts; /* values are whole numbers from 1 to STI_MOST_COUNT */
+    sti_symmetry symmetry;
+    uint64_t rows, cols;
+    uint64_t entries; /* that the file must hold */
+    size_t body;      /* where they begin */
+    uint64_t body_line;
+} sti_market;
+
+/* Whether the text says that it is MatrixMarket. */
+bool sti_market_is(const char *begin, const char *end);
+
+/* Reads the banner, the comments and the line of sizes. */
+strads_err sti_market_header(const char *path, const char *begin,
+                             const char *end, sti_market *out);
+
+/* Whether the text opens with three lines of one number each, as a bag of
+ * words does, and not all of them 0. */
+bool sti_bag_is(const char *begin, const char *end);
+
+/* Reads these: documents, words, entries. */
+strads_err sti_bag_header(const char *path, const char *begin, const char *end,
+                          sti_market *out);
+
+/* How the lines of a ratings file look. The
+ * parser itself is sti_ratings_parser in text_feed.h. */
+
+typedef struct sti_ratings {
+    char separator;  /* ',' ';' '\t', ':' for "::", ' ' for any blanks */
+    uint32_t fields; /* in every line, the first 2 or 3 of which are read */
+    bool named;      /* users and items are names; otherwise numbers from 0 */
+    size_t body;     /* where the first rating begins */
+} sti_ratings;
+
+/* Looks at the first line. STRADS_EFORMAT: fewer than two fields. */
+strads_err sti_ratings_look(const char *path, const char *begin,
+                            const char *end, sti_ratings *out);
+
+/* Which format a text is in. */
+
+/* What becomes of an entry that is there more than once. */
+typedef enum sti_repeats {
+    STI_REPEATS_REFUSE,
+    STI_REPEATS_ADD, /* they are added up */
+    STI_REPEATS_LAST /* the last one in the file counts */
+} sti_repeats;
+
+typedef struct sti_format {
+    const sti_parser *parser;
+    bool by_row;  /* row after row, otherwise entries in any order */
+    bool header;  /* tells sizes and entries */
+    bool labels;  /* each row has one */
+    bool ordered; /* columns ascend in a row, which the parser checks */
+    bool names_rows, names_cols; /* the text has names and no numbers */
+    bool named_labels;           /* as sti_label_names_are has it */
+    const char *label_form;
+    sti_repeats repeats;
+    size_t skip;         /* bytes before the first row or entry */
+    sti_market market;   /* the header; all zeros where there is none */
+    sti_ratings ratings; /* of ratings */
+} sti_format;
+
+/* Looks at the beginning of the text, decompressed if need be. */
+strads_err sti_format_find(const sti_text *text, strads_kind kind,
+                           sti_format *out);
+
+#endif
