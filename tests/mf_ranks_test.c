@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "apps/mf/mf_ranks_kernels.h"
+#include "apps/mf/mf_kernels.h"
 #include "strads/policy.h"
 #include "tests/mf_planted.h"
 #include "tests/mf_trial.h"

@@ -340,13 +340,8 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
     return -1;
 }
 
+#define KNOWN_LINES(f)
 #include "lda_kernels_loops.h"
-
-static uint64_t token_of(lda_site *s, const lda_documents *documents,
-                         const lda_tokens *t, uint64_t i)
-{
-    return token_in_list(s, documents, t, i, 0);
-}
 
 const lda_kernels *lda_kernels_avx2(void)
 {

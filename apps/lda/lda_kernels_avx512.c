@@ -357,39 +357,10 @@ static int64_t place_in(const uint32_t *list, uint32_t used, uint32_t topic)
     return -1;
 }
 
+#define KNOWN_LINES(f)                                                         \
+    f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11) f(12) f(13) f(14) \
+        f(15) f(16)
 #include "lda_kernels_loops.h"
-
-static uint64_t token_of(lda_site *s, const lda_documents *documents,
-                         const lda_tokens *t, uint64_t i)
-{
-    const uint32_t used = documents->used[t->document[i]];
-
-    switch ((used + LDA_LANES - 1) / LDA_LANES) {
-#define LINES(v) \
-    case v:      \
-        return token_in_list(s, documents, t, i, v)
-    case 0:
-        LINES(1);
-        LINES(2);
-        LINES(3);
-        LINES(4);
-        LINES(5);
-        LINES(6);
-        LINES(7);
-        LINES(8);
-        LINES(9);
-        LINES(10);
-        LINES(11);
-        LINES(12);
-        LINES(13);
-        LINES(14);
-        LINES(15);
-        LINES(16);
-#undef LINES
-    default:
-        return token_in_list(s, documents, t, i, 0);
-    }
-}
 
 const lda_kernels *lda_kernels_avx512(void)
 {

@@ -1,7 +1,7 @@
 /* How tokens go through rows and lists, whatever the registers. Included by
  * the files of AVX2 and AVX-512, which say before what `lanes`, `weighed` and
- * `listed` are and how they are worked on, and after how token_of takes a
- * token of a list. */
+ * `listed` are and how they are worked on, and by KNOWN_LINES(f), f(1) f(2) ..,
+ * which lengths of lists have a loop of their own. */
 #ifndef LDA_KERNELS_LOOPS_H
 #define LDA_KERNELS_LOOPS_H
 
@@ -254,26 +254,34 @@ INLINE uint64_t token_in_list(lda_site *s, const lda_documents *documents,
     return i + 1;
 }
 
-static uint64_t token_of(lda_site *s, const lda_documents *documents,
-                         const lda_tokens *t, uint64_t i);
-
 /* ---- the table -------------------------------------------------------------- */
 
-static void draw(lda_site *s, const lda_documents *documents,
+static void draw(lda_site *site, const lda_documents *documents,
                  const lda_tokens *tokens)
 {
-    lda_site here;
+    lda_site *s = site, here;
 
     if (documents->row) {
         EACH_WIDTH(draw_rows(s, documents, tokens, vectors))
         return;
     }
-    here = *s;
+    here = *site; /* a copy may stay in registers */
+    s = &here;
     for (uint64_t i = 0; i < tokens->n;) {
+        const uint32_t used = documents->used[tokens->document[i]];
         fetch_list_ahead(documents, tokens, i);
-        i = token_of(&here, documents, tokens, i);
+        switch ((used + LDA_LANES - 1) / LDA_LANES) {
+#define LINES(v)                                       \
+    case v:                                            \
+        i = token_in_list(s, documents, tokens, i, v); \
+        break;
+            KNOWN_LINES(LINES)
+#undef LINES
+        default:
+            i = token_in_list(s, documents, tokens, i, 0);
+        }
     }
-    *s = here;
+    *site = here;
 }
 
 static void draw_by_turns(lda_site *s, lda_site *other,

@@ -185,7 +185,7 @@ typedef struct lda_state {
     "assignments cannot be kept in a temporary file: %s: make room in the " \
     "temporary folder, or leave them out"
 strads_err lda_gathered(strads_commit *commit);
-/* ---- going on from a model: lda_base.c --------------------------------- */
+/* ---- going on from a model: lda_rows.c --------------------------------- */
 
 /* Without options->from nothing. Reads that model, which has to fit data of so
  * many words, and takes its priors. */

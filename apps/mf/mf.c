@@ -14,13 +14,325 @@
  *
  * Items are dealt to the blocks by how often they are rated, on every node
  * alike, when the survey is merged. */
+#include "mf_parts.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
-#include "mf_parts.h"
+/* ---- the step-size schedule ------------------------------------------- */
+
+/* Step: linear in the sweep, to 1/50 (a fixed number of sweeps
+ * needs no better rule); lambda: a tenth of the held-out error, which is the
+ * noise that a rating has for this model. */
+static const double LAST_STEP = 1.0 / 50, LAMBDA = .1;
+static const double RISE = 1.05, FIRST_RISE = 1.1; /* of the loss */
+/* Of errors that are next to nothing: all ratings are equal, say. */
+static const double ROUNDING = 1e-6;
+/* The first factors are noise, whose products have a variance of .01: so the
+ * first sweep may be worse than none, on few ratings by chance alone. */
+static const double FIRST_NOISE = .02, FIRST_SD = .1, CHANCE = 3;
+/* One product alone has a square this many times as large, once in 10,000. */
+static const double ONE_SQUARE = 15;
+static const double WORSE = 1.005;    /* held-out error, beyond its noise */
+static const double NO_BETTER = .999; /* where nothing but descent is left */
+enum { UNDO_MAX = 40 };
+
+static void set_lambda(mf_step_schedule *c)
+{
+    const double error = isnan(c->held) ? c->train : c->held;
+
+    c->lambda = c->fixed_lambda > 0 ? c->fixed_lambda
+                                    : c->each * LAMBDA * fmin(1, error);
+}
+
+void mf_step_schedule_begin(mf_step_schedule *c, double n, double train,
+                            double held)
+{
+    const double by_chance = CHANCE * 2 * FIRST_SD * sqrt(train / n) +
+                             ONE_SQUARE * FIRST_SD * FIRST_SD / sqrt(n);
+
+    c->scale = 1;
+    c->train = train;
+    c->held = held;
+    c->best = INFINITY;
+    c->first_bound = FIRST_RISE * train + FIRST_NOISE + by_chance;
+    set_lambda(c);
+}
+
+double mf_step_schedule_step(const mf_step_schedule *c)
+{
+    const double through = (double)c->done / c->sweeps;
+
+    return c->first_step * c->scale * (1 - through * (1 - LAST_STEP));
+}
+
+bool mf_step_schedule_take(mf_step_schedule *c, double train, double held)
+{
+    /* A NaN compares false. */
+    const double bound = c->done ? RISE * c->train + ROUNDING : c->first_bound;
+
+    c->exploded = !(train <= bound) || isinf(held);
+    if (c->exploded) {
+        c->scale /= 2;
+        c->undone++;
+        return false;
+    }
+    mf_step_schedule_follow(c, train, held);
+    return true;
+}
+
+void mf_step_schedule_follow(mf_step_schedule *c, double train, double held)
+{
+    const double error = isnan(held) && c->descends ? train : held;
+    const double bound = c->descends ? NO_BETTER : WORSE;
+
+    c->done++;
+    c->train = train;
+    c->held = held;
+    c->stale = error > bound * c->best ? c->stale + 1 : 0;
+    c->best = fmin(c->best, error);
+    set_lambda(c);
+}
+
+static bool step_schedule_over(const mf_step_schedule *c)
+{
+    return c->done >= c->sweeps || c->undone >= UNDO_MAX ||
+           c->stale >= c->patience;
+}
+
+/* ---- what is dispatched next ---------------------------------------------- */
+
+/* What is dispatched next, and the clocks of training.
+ *
+ * A sweep is one phase or several; `next` says which one is due, and is moved
+ * on by what comes back (mf.c, mf_rows_turns.c). Only one dispatch is in
+ * flight: who asks meanwhile waits. */
+
+/* What a sweep begins with. */
+static enum mf_phase sweep_of(const mf_state *s)
+{
+    if (mf_by_rows(&s->options))
+        return MF_MEET;
+    return mf_by_ranks(&s->options) ? MF_RANK : MF_EPOCH;
+}
+
+static bool sweep_begins(const mf_state *s)
+{
+    return s->next == sweep_of(s) && s->sent == 0 && s->slab == 0;
+}
+
+/* ---- clocks ------------------------------------------------------------ */
+
+static double now(clockid_t clock)
+{
+    struct timespec t;
+
+    (void)clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void preparation_begins(mf_state *s)
+{
+    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static void preparation_ends(mf_state *s)
+{
+    s->preparation = now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+}
+
+void mf_lap_begins(mf_state *s)
+{
+    if (sweep_begins(s))
+        s->sweep_seconds = 0;
+    s->wall_from = now(CLOCK_MONOTONIC);
+    s->cpu_from = now(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+void mf_lap_ends(mf_state *s)
+{
+    const double wall = now(CLOCK_MONOTONIC) - s->wall_from;
+
+    s->sweep_seconds += wall;
+    s->seconds += wall;
+    s->cpu_seconds += now(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_from;
+}
+
+/* ---- what comes next --------------------------------------------------- */
+
+static strads_err dispatch_none(strads_turn *turn, const mf_state *s,
+                                enum mf_phase phase)
+{
+    const strads_block none = {.id = s->blocks};
+
+    return strads_turn_dispatch(turn, phase, 1, &none);
+}
+
+static strads_err dispatch_lap(strads_turn *turn, mf_state *s,
+                               enum mf_phase phase)
+{
+    s->added = 0;
+    memset(s->test, 0, sizeof(s->test));
+    mf_lap_begins(s);
+    return strads_turn_dispatch(turn, phase, s->blocks, s->cut->block);
+}
+
+/* The factors' directions are found in the first sweeps. Partitions that begin
+ * with blocks of their own find different ones, the more of these they see
+ * before they meet each other's, and lose them again: so a partition is sent
+ * one block at a time there. */
+static strads_err dispatch_epoch(strads_turn *turn, mf_state *s)
+{
+    enum { EARLY_SWEEPS = 2 };
+    const uint32_t from = s->sent, left = s->blocks - from;
+    const uint32_t most =
+        s->steps.done < EARLY_SWEEPS ? s->partitions : s->blocks;
+
+    if (from == 0) {
+        s->added = 0;
+        memset(s->sum, 0, sizeof(s->sum[0]) * MF_HELD_N);
+    }
+    mf_lap_begins(s);
+    s->sent += left < most ? left : most;
+    return strads_turn_dispatch(turn, MF_EPOCH, s->sent - from,
+                                s->cut->block + from);
+}
+
+static strads_err dispatch_users(strads_turn *turn, mf_state *s)
+{
+    const strads_block piece = {.id = s->blocks + s->piece++};
+
+    return strads_turn_dispatch(turn, MF_USERS, 1, &piece);
+}
+
+/* mf_schedule.c: what is dispatched next; the clocks of training. */
+static strads_err mf_schedule(strads_turn *turn)
+{
+    mf_state *s = turn->state;
+
+    if (turn->in_flight)
+        return strads_turn_wait(turn);
+    if (turn->ends && sweep_begins(s))
+        s->next = MF_ITEMS;
+    if (turn->ends && s->steps.done == 0)
+        return strads_turn_stop(turn);
+    switch (s->next) {
+    case MF_COUNT:
+        preparation_begins(s);
+        return dispatch_none(turn, s, MF_COUNT);
+    case MF_SURVEY:
+    case MF_BIAS:
+    case MF_BUILD:
+    case MF_REPORT:
+        return dispatch_none(turn, s, s->next);
+    case MF_EPOCH:
+        return dispatch_epoch(turn, s);
+    case MF_RANK:
+        mf_lap_begins(s);
+        return dispatch_none(turn, s, MF_RANK);
+    case MF_TEST:
+    case MF_FILL:
+    case MF_ITEMS:
+        return dispatch_lap(turn, s, s->next);
+    case MF_SPREAD:
+    case MF_SOLVE:
+    case MF_MEET:
+        return mf_rows_dispatch(turn, s);
+    case MF_USERS:
+        break;
+    }
+    return s->piece < s->pieces ? dispatch_users(turn, s)
+                                : strads_turn_stop(turn);
+}
+
+/* ---- reports and results -------------------------------------------------- */
+
+/* What a run tells: progress after each sweep, and its result. */
+
+const char *const mf_measures[] = {"sweep",
+                                   "seconds",
+                                   "cpu_seconds",
+                                   "train_rmse",
+                                   "validation_rmse",
+                                   "test_rmse",
+                                   "ratings_per_second",
+                                   "step",
+                                   "preparation_cpu_seconds",
+                                   NULL};
+
+/* Implicit feedback has no ratings to miss. */
+static double train_rmse(const mf_state *s)
+{
+    return s->options.implicit ? NAN : s->scale.sd * sqrt(s->steps.train);
+}
+
+static strads_err mf_objective(void *state, strads_report *report)
+{
+    const mf_state *s = state;
+    const mf_step_schedule *c = &s->steps;
+    const bool descends = c->descends;
+    const double figure[] = {
+        c->done,
+        s->seconds,
+        s->cpu_seconds,
+        c->exploded ? NAN : train_rmse(s),
+        c->exploded ? NAN : s->scale.sd * sqrt(c->held),
+        c->exploded ? NAN : s->test_rmse,
+        s->scale.n / s->sweep_seconds,
+        descends ? NAN : mf_step_schedule_step(c),
+        s->preparation,
+    };
+
+    memcpy(report->measure, figure, sizeof(figure));
+    report->objective = descends ? s->objective : figure[3];
+    report->gap = NAN;
+    return STRADS_OK;
+}
+
+const float *strads_mf_users(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->users_home == s->users ? s->user : NULL;
+}
+
+double strads_mf_mean(const void *state)
+{
+    return ((const mf_state *)state)->scale.mean;
+}
+
+double strads_mf_penalty(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->scale.sd * s->steps.lambda;
+}
+
+const strads_mf_options *strads_mf_resolved(const void *state)
+{
+    return &((const mf_state *)state)->options;
+}
+
+uint32_t strads_mf_undone(const void *state)
+{
+    return ((const mf_state *)state)->steps.undone;
+}
+
+void strads_mf_errors(const void *state, double *train, double *validation,
+                      double *test)
+{
+    const mf_state *s = state;
+
+    *train = train_rmse(s);
+    *validation = s->scale.sd * sqrt(s->steps.held);
+    *test = s->test_rmse;
+}
+
+/* ---- the program ---------------------------------------------------------- */
 
 /* ---- sizes ------------------------------------------------------------- */
 
@@ -140,13 +452,14 @@ static strads_err mf_built(strads_commit *commit)
 
     s->sum[MF_HELD_N] = held;
     s->test_rmse = NAN;
-    s->course.each = mf_lambda_each(&s->options, &s->scale, s->users, s->items);
-    mf_course_begin(&s->course, s->scale.n,
-                    commit->partial[MF_LOSS] / s->scale.n,
-                    held > 0 ? commit->partial[MF_HELD_LOSS] / held : NAN);
+    s->steps.each = mf_lambda_each(&s->options, &s->scale, s->users, s->items);
+    mf_step_schedule_begin(&s->steps, s->scale.n,
+                           commit->partial[MF_LOSS] / s->scale.n,
+                           held > 0 ? commit->partial[MF_HELD_LOSS] / held
+                                    : NAN);
     s->objective = NAN;
-    mf_preparation_ends(s);
-    s->next = mf_by_rows(&s->options) ? MF_SPREAD : mf_sweep_of(s);
+    preparation_ends(s);
+    s->next = mf_by_rows(&s->options) ? MF_SPREAD : sweep_of(s);
     return STRADS_OK;
 }
 
@@ -162,7 +475,7 @@ static strads_err mf_swept(strads_commit *commit)
     if (s->sent < s->blocks)
         return STRADS_OK;
     s->sent = 0;
-    const bool stands = mf_sweep_judge(&s->course, s->sum, &s->scale);
+    const bool stands = mf_sweep_judge(&s->steps, s->sum, &s->scale);
     s->next = stands && s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;
 }
@@ -186,7 +499,7 @@ static strads_err mf_told(strads_commit *commit)
     mf_state *s = commit->state;
 
     s->added = 0;
-    s->next = mf_course_over(&s->course) ? MF_ITEMS : mf_sweep_of(s);
+    s->next = step_schedule_over(&s->steps) ? MF_ITEMS : sweep_of(s);
     return STRADS_OK;
 }
 

@@ -4,6 +4,7 @@
 #ifndef MF_EQUATIONS_H
 #define MF_EQUATIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,5 +50,43 @@ const mf_equations *mf_equations_choose(void);
 
 /* Copies the tiles below the diagonal to those above. */
 void mf_equations_mirror(uint32_t width, float *matrix);
+
+/* ---- solving for a slab of one row's factors ------------------------------ */
+
+/* For the sweeps of mf_rows.c, and for users that a model has not seen. */
+typedef struct mf_row_solver {
+    const mf_equations *equations;
+    uint32_t slab; /* factors that are solved for at once */
+    float *matrix; /* [slab x slab] */
+    float *side, *right, *step, *slope; /* [slab] */
+} mf_row_solver;
+
+/* What a row's equations have besides its ratings. */
+typedef struct mf_ridge {
+    double penalty;    /* lambda n, or lambda */
+    const float *gram; /* of the other side; NULL: explicit ratings */
+    bool nonnegative;
+    bool whole; /* the slab is all there is, so `side` is of y, not of what
+                   the row leaves of it */
+} mf_ridge;
+
+/* false: no memory; close it all the same. */
+bool mf_row_solver_open(mf_row_solver *solver, uint32_t slab);
+void mf_row_solver_close(mf_row_solver *solver);
+
+/* Matrix and side become 0. */
+void mf_row_solver_clear(mf_row_solver *solver);
+
+/* Moves x[slab] to the minimum of x'Ax - 2b'x + penalty |x|^2 for A = matrix
+ * (and gram) and b = side (where the slab is not whole: of what the old x
+ * leaves); solver->step = d is by how much, from 0 where it is whole. Returns the
+ * change of the sum of squares, d'Ad - 2b'd. Destroys matrix. */
+double mf_settle(mf_row_solver *solver, const mf_ridge *ridge, float *matrix,
+                 const float *side, float *x);
+
+/* gram = sum x x' over n rows of `stride` floats, all tiles; for a solver whose
+ * slab is the stride. */
+void mf_gram(mf_row_solver *solver, const float *rows, uint64_t n,
+             uint32_t stride, float *gram);
 
 #endif

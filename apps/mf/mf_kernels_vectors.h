@@ -58,9 +58,6 @@ INLINE void fetch_ahead(ahead *a)
 
 #ifdef __AVX512F__
 
-/* For rows longer than MF_SHORT, on a processor that has AVX-512. */
-mf_kernel mf_kernel_long_avx512(uint32_t vectors);
-
 /* Sums over halves of every four lanes: two of a's, then two of b's. */
 INLINE __m512 add_2(__m512 a, __m512 b)
 {

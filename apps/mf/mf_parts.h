@@ -12,10 +12,8 @@
 #include <strads/plan.h>
 #include <strads/policy.h>
 
-#include "mf_course.h"
+#include "mf_equations.h"
 #include "mf_kernels.h"
-#include "mf_ranks_kernels.h"
-#include "mf_room.h"
 
 enum mf_phase {
     MF_COUNT,
@@ -47,6 +45,39 @@ enum {
                                                a pair of sums for each item */
 enum { MF_TEST_SQUARES, MF_TEST_N, MF_TESTS }; /* test */
 
+/* ---- the step-size schedule: how a run goes on after a sweep -------------- */
+
+/* One rule that the coordinator and every partition follow on the same merged
+ * sums, so that they need not tell each other. */
+typedef struct mf_step_schedule {
+    double first_step;
+    double fixed_lambda; /* 0: follows the held-out error */
+    double each;         /* lambda counts so many times as much then */
+    uint32_t sweeps, patience;
+    bool descends; /* the objective falls from sweep to sweep */
+
+    uint32_t done, undone; /* sweeps */
+    uint32_t stale;        /* sweeps in a row with a worse held-out error */
+    double scale;          /* of the step: halved when a sweep is undone */
+    double lambda;
+    double train, held; /* mean squared errors, scaled; of the last sweep */
+    double first_bound; /* what the first sweep may leave of train */
+    double best;        /* held-out error so far */
+    bool exploded;      /* the last sweep was undone */
+} mf_step_schedule;
+
+/* Begins with the errors of the biases alone on n ratings; held is NaN when
+ * nothing is held out. */
+void mf_step_schedule_begin(mf_step_schedule *c, double n, double train,
+                            double held);
+double mf_step_schedule_step(const mf_step_schedule *c);
+/* Takes a sweep's errors; false: it is to be undone. */
+bool mf_step_schedule_take(mf_step_schedule *c, double train, double held);
+/* Takes the errors of a sweep that descends: it always stands. */
+void mf_step_schedule_follow(mf_step_schedule *c, double train, double held);
+
+/* ---- state ------------------------------------------------------------------ */
+
 /* What merging the surveys has told: the same on all partitions. */
 typedef struct mf_scale {
     double ratings;     /* of the whole data set, held out or not */
@@ -68,7 +99,7 @@ typedef struct mf_samples {
 
 /* Solving for whole rows, see mf_rows.c. */
 typedef struct mf_rows {
-    mf_room room;
+    mf_row_solver solver;
     /* Ratings trained on, twice: x, or r where feedback is implicit. By item,
      * with this partition's users, and by user, in place of the share's, with
      * items of 16 bits if these are enough: 14 bytes a rating, or 16. */
@@ -104,7 +135,7 @@ typedef struct mf_ranks {
 /* Merged sums of a rank, and what divides them. */
 typedef struct mf_rank_sum {
     const strads_mf_options *options;
-    const mf_course *course;
+    const mf_step_schedule *steps;
     uint32_t items, stride;
     const double *item_n;
     const double *partial;
@@ -123,7 +154,7 @@ typedef struct mf_local {
     uint32_t items, blocks;
     uint32_t held_below; /* a hash below that is held out */
     mf_scale scale;
-    mf_course course;
+    mf_step_schedule steps;
 
     float *item_bias, *user_bias;
     double *item_n; /* ratings trained on */
@@ -169,7 +200,7 @@ typedef struct mf_state {
     uint64_t users;
     uint32_t items, blocks, partitions, pieces;
     mf_scale scale;
-    mf_course course;
+    mf_step_schedule steps;
     strads_cut *cut;
     enum mf_phase next;
     double sum[MF_LOSSES], test[MF_TESTS];
@@ -207,14 +238,14 @@ bool mf_by_rows(const strads_mf_options *o);
 bool mf_by_ranks(const strads_mf_options *o);
 /* What |p|^2 of a row with n ratings counts. */
 static inline double mf_row_penalty(const strads_mf_options *o,
-                                    const mf_course *course, double n)
+                                    const mf_step_schedule *steps, double n)
 {
-    return course->lambda * (o->implicit || o->unweighted ? 1 : n);
+    return steps->lambda * (o->implicit || o->unweighted ? 1 : n);
 }
 /* Factors that are solved for at once. */
 uint32_t mf_slab(const strads_mf_options *o);
 
-/* mf_survey.c: counts, scale, biases. */
+/* mf_ratings.c: counts, scale, biases. */
 size_t mf_partial_count(const strads_task *task);
 strads_err mf_update_count(strads_task *task);
 strads_err mf_receive_count(strads_task *task);
@@ -227,10 +258,6 @@ strads_err mf_receive_bias(strads_task *task);
 /* Scale from the merged sums; STRADS_EFORMAT: there is nothing to train on. */
 strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                          mf_scale *scale);
-float mf_user_bias(const mf_local *l, const strads_share *share, uint64_t seed,
-                   uint64_t row);
-/* Entries of a row, one by one: value, and whether it is held out. */
-uint64_t mf_hold_salt(uint64_t seed, uint64_t user);
 static inline bool mf_is_held(uint64_t salt, uint32_t item, uint32_t below)
 {
     uint64_t x = salt + item * UINT64_C(0x9e3779b97f4a7c15);
@@ -253,13 +280,13 @@ static inline uint64_t mf_next_bits(uint64_t *s)
     return z ^ z >> 31;
 }
 
-/* mf_items.c: what travels; first factors. */
+/* mf_state.c: what travels; first factors. */
 extern const strads_payload mf_payload;
 strads_err mf_items_equations(mf_items *items, uint64_t floats);
 void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
              uint64_t row, float *out);
 
-/* mf_split.c: a user's ratings after the other, those that are held out put
+/* mf_ratings.c: a user's ratings after the other, those that are held out put
  * aside. For each partition: open; count for every user, then counted; take for
  * every user, in order; close, whatever came of it. */
 typedef struct mf_split {
@@ -280,7 +307,7 @@ strads_err mf_split_counted(mf_split *s, mf_local *l);
 uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
                        uint64_t u);
 
-/* mf_cells.c: ratings into cells, users' first factors. */
+/* mf_sgd.c: ratings into cells, users' first factors. */
 strads_err mf_update_build(strads_task *task);
 strads_err mf_receive_build(strads_task *task);
 strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
@@ -289,7 +316,7 @@ strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
 uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to);
 void mf_draw_users(mf_local *l, const strads_task *task);
 
-/* mf_rows_build.c: ratings by item, and room for a row. */
+/* mf_rows.c: ratings by item, and memory for a row. */
 strads_err mf_rows_build(strads_task *task);
 void mf_rows_free(mf_rows *rows);
 
@@ -300,7 +327,7 @@ strads_err mf_update_solve(strads_task *task);
 strads_err mf_receive_solve(strads_task *task);
 strads_err mf_update_meet(strads_task *task);
 
-/* mf_rows_turns.c: what the coordinator does for that. */
+/* mf_rows.c: what the coordinator does for that. */
 strads_err mf_rows_dispatch(strads_turn *turn, mf_state *s);
 strads_err mf_spread_done(strads_commit *commit);
 strads_err mf_solved(strads_commit *commit);
@@ -308,7 +335,7 @@ strads_err mf_met(strads_commit *commit);
 uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
                         uint32_t partitions);
 
-/* mf_ranks_build.c: ratings by user, and what is left of them. */
+/* mf_ranks.c: ratings by user, and what is left of them. */
 strads_err mf_ranks_build(strads_task *task);
 void mf_ranks_free(mf_ranks *ranks);
 
@@ -320,30 +347,23 @@ strads_err mf_ranked(strads_commit *commit);
 strads_err mf_update_fill(strads_task *task);
 strads_err mf_receive_fill(strads_task *task);
 strads_err mf_filled(strads_commit *commit);
-/* The items' factors of a rank go to q[0], q[stride], .. ; NULL: nowhere. */
-mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q);
 
-/* mf_schedule.c: what is dispatched next; the clocks of training. */
-strads_err mf_schedule(strads_turn *turn);
-/* What a sweep begins with. */
-enum mf_phase mf_sweep_of(const mf_state *s);
-void mf_preparation_ends(mf_state *s);
 void mf_lap_begins(mf_state *s);
 void mf_lap_ends(mf_state *s);
 
-/* mf_measure.c: the ratings of --test. */
+/* mf_ratings.c: the ratings of --test. */
 strads_err mf_test_read(mf_local *l, const strads_share *share);
 size_t mf_partial_test(const strads_task *task);
 strads_err mf_update_test(strads_task *task);
 double mf_samples_loss(const mf_local *l, const mf_samples *samples,
                        const strads_task *task);
 
-/* mf_epoch.c: sweeps, and bringing the factors together. */
+/* mf_sgd.c: sweeps, and bringing the factors together. */
 size_t mf_partial_losses(const strads_task *task);
 strads_err mf_update_epoch(strads_task *task);
 strads_err mf_receive_epoch(strads_task *task);
 /* Whether the sweep of these sums stands; 0 / 0 where nothing is held out. */
-bool mf_sweep_judge(mf_course *course, const double *sum,
+bool mf_sweep_judge(mf_step_schedule *steps, const double *sum,
                     const mf_scale *scale);
 size_t mf_partial_none(const strads_task *task);
 strads_err mf_update_items(strads_task *task);
@@ -352,9 +372,8 @@ strads_err mf_update_users(strads_task *task);
 /* Users of a piece, but for the last one. */
 uint64_t mf_piece_users(uint32_t rank);
 
-/* mf_report.c */
+/* mf.c: reports */
 extern const char *const mf_measures[];
-strads_err mf_objective(void *state, strads_report *report);
 
 /* mf_state.c */
 strads_err mf_open(const strads_task *task, void **local);

@@ -14,10 +14,95 @@
  *     fill     RING: the items' factors into their blocks, errors held out
  *
  * so that tests and results are those of the other methods. */
+#include "mf_parts.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "mf_parts.h"
+void mf_ranks_free(mf_ranks *r)
+{
+    free(r->start);
+    free(r->item);
+    free(r->left);
+    free(r->q);
+    free(r->pair);
+    *r = (mf_ranks){0};
+}
+
+static strads_err allocate(mf_local *l, uint64_t ratings)
+{
+    mf_ranks *r = &l->ranks;
+
+    r->swap = mf_rank_swap_choose();
+    r->start = calloc(l->users + 1, sizeof(*r->start));
+    r->item = malloc(sizeof(*r->item) * (ratings + 1));
+    r->left = malloc(sizeof(*r->left) * (ratings + 1));
+    r->q = mf_floats((uint64_t)l->items * l->stride);
+    r->pair = mf_large_floats(2 * (uint64_t)l->items);
+    l->p = mf_floats(l->users * l->stride);
+    return r->start && r->item && r->left && r->q && r->pair && l->p
+               ? STRADS_OK
+               : mf_no_memory("the ratings and all factors",
+                              8 * ratings +
+                                  4 * l->stride * (l->users + l->items));
+}
+
+static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
+{
+    mf_ranks *r = &l->ranks;
+    uint64_t spent = 0;
+
+    for (uint64_t u = 0; u < l->users; u++)
+        (void)mf_split_count(split, l, task, u);
+    const strads_err err = mf_split_counted(split, l);
+    for (uint64_t u = 0; u < l->users && !err; u++) {
+        const uint64_t at = r->start[u], n = mf_split_take(split, l, task, u);
+        memcpy(r->item + at, split->item, n * sizeof(*r->item));
+        memcpy(r->left + at, split->left, n * sizeof(*r->left));
+        r->start[u + 1] = at + n;
+        spent = mf_spend(task->share, spent, u + 1);
+    }
+    return err;
+}
+
+strads_err mf_ranks_build(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_split split = {0};
+    strads_err err = allocate(l, task->share->by_row.nnz);
+
+    if (!err)
+        err = mf_split_open(l, task, &split);
+    if (!err)
+        err = fill(l, task, &split);
+    mf_split_close(&split);
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < l->items; i++)
+        if (l->item_n[i] > 0)
+            mf_draw(&l->options, task->seed, MF_DRAW_ITEM, i,
+                    l->ranks.q + (size_t)i * l->stride);
+    return STRADS_OK;
+}
+
+/* ---- a sweep -------------------------------------------------------------- */
+
+/* CCD++ (Yu, Hsieh, Si and Dhillon, ICDM 2012): one rank after the other. With
+ * R the scaled ratings less the products of all ranks but t, and p, q the
+ * factors of t,
+ *
+ *     p_u = sum_i R_ui q_i / (penalty_u + sum_i q_i^2)
+ *     q_i = sum_u R_ui p_u / (penalty_i + sum_u p_u^2)
+ *
+ * each exact for the other. A partition keeps R of its users. One phase is an
+ * update of a rank, in one pass over R: the rank before is taken out and this
+ * one put back, the user solved for, its part of the items' sums added. The
+ * sums are merged, and each partition divides them for itself: all have all
+ * items' factors, and nothing else travels. At the end of a sweep
+ *
+ *     fill     RING: the items' factors into their blocks, errors held out
+ *
+ * so that tests and results are those of the other methods. */
 
 /* ---- a rank ------------------------------------------------------------ */
 
@@ -65,7 +150,7 @@ strads_err mf_update_rank(strads_task *task)
         const mf_rank_line line = {.item = r->item + first,
                                    .left = r->left + first,
                                    .n = (uint32_t)(r->start[u + 1] - first)};
-        const double penalty = mf_row_penalty(&l->options, &l->course, line.n);
+        const double penalty = mf_row_penalty(&l->options, &l->steps, line.n);
         float *p = l->p + u * l->stride;
         const mf_rank_sums sum = r->swap(&line, r->pair, p[before], p[t]);
         p[t] = settle(l->options.nonnegative, (double)sum.side,
@@ -78,7 +163,7 @@ strads_err mf_update_rank(strads_task *task)
 }
 
 /* sum (R - p q)^2 = sum R^2 - sum_i (2 q sum_u R p - q^2 sum_u p^2) */
-mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q)
+static mf_rank_end rank_settle(const mf_rank_sum *rank, float *q)
 {
     const double *sum = rank->partial + MF_SOLVED;
     mf_rank_end end = {.loss = rank->partial[MF_LOSS],
@@ -87,7 +172,7 @@ mf_rank_end mf_rank_settle(const mf_rank_sum *rank, float *q)
     for (uint32_t i = 0; i < rank->items; i++) {
         const double side = sum[2 * (size_t)i], square = sum[2 * (size_t)i + 1];
         const double penalty =
-            mf_row_penalty(rank->options, rank->course, rank->item_n[i]);
+            mf_row_penalty(rank->options, rank->steps, rank->item_n[i]);
         const float x =
             settle(rank->options->nonnegative, side, square, penalty);
         const double y = (double)x;
@@ -104,13 +189,13 @@ strads_err mf_receive_rank(strads_task *task)
     mf_local *l = task->local;
     mf_ranks *r = &l->ranks;
     const mf_rank_sum rank = {.options = &l->options,
-                              .course = &l->course,
+                              .steps = &l->steps,
                               .items = l->items,
                               .stride = l->stride,
                               .item_n = l->item_n,
                               .partial = task->partial};
 
-    l->sum[MF_LOSS] = mf_rank_settle(&rank, r->q + r->rank).loss;
+    l->sum[MF_LOSS] = rank_settle(&rank, r->q + r->rank).loss;
     r->rank = (r->rank + 1) % l->options.rank;
     return STRADS_OK;
 }
@@ -141,8 +226,8 @@ strads_err mf_receive_fill(strads_task *task)
     l->sum[MF_HELD_LOSS] += task->partial[MF_HELD_LOSS];
     l->told = (l->told + 1) % l->blocks;
     if (l->told == 0)
-        mf_course_follow(&l->course, l->sum[MF_LOSS] / l->scale.n,
-                         l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
+        mf_step_schedule_follow(&l->steps, l->sum[MF_LOSS] / l->scale.n,
+                                l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
     return STRADS_OK;
 }
 
@@ -152,11 +237,11 @@ strads_err mf_ranked(strads_commit *commit)
 {
     mf_state *s = commit->state;
     const mf_rank_sum rank = {.options = &s->options,
-                              .course = &s->course,
+                              .steps = &s->steps,
                               .items = s->items,
                               .item_n = s->item_n,
                               .partial = commit->partial};
-    const mf_rank_end end = mf_rank_settle(&rank, NULL);
+    const mf_rank_end end = rank_settle(&rank, NULL);
 
     mf_lap_ends(s);
     s->penalty = (s->slab ? s->penalty : 0) + end.penalty;
@@ -183,8 +268,8 @@ strads_err mf_filled(strads_commit *commit)
         return STRADS_OK;
     mf_lap_ends(s);
     s->objective = s->scale.sd * s->scale.sd * (s->sum[MF_LOSS] + s->penalty);
-    mf_course_follow(&s->course, s->sum[MF_LOSS] / s->scale.n,
-                     s->sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
+    mf_step_schedule_follow(&s->steps, s->sum[MF_LOSS] / s->scale.n,
+                            s->sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
     s->next = s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;
 }

@@ -1,14 +1,27 @@
-/* Top lists, and users that a model has not seen. */
-#include "mf_recommend.h"
+/* Top lists, users that a model has not seen, and how good the order is. */
+#include "mf_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mf_parts.h"
+#include <strads/recommend.h>
+
+struct strads_recommender {
+    strads_mf_factors model; /* its arrays are not looked at */
+    uint32_t items, stride;
+    float *q;         /* [items x stride] factors */
+    float *bias;      /* [items] */
+    uint32_t *number; /* [items] 0, 1, 2, ... */
+    float *score;     /* [items] */
+    float *gram;      /* [stride x stride]; implicit feedback only */
+    float *p;         /* [stride] */
+    mf_row_solver solver;
+};
 
 /* ---- making one -------------------------------------------------------- */
 
-static bool make_room(strads_recommender *r)
+static bool allocate(strads_recommender *r)
 {
     const size_t square = (size_t)r->stride * r->stride;
 
@@ -20,7 +33,8 @@ static bool make_room(strads_recommender *r)
     if (r->model.implicit)
         r->gram = mf_floats(square);
     return r->q && r->bias && r->score && r->number && r->p &&
-           mf_room_open(&r->room, r->stride) && (r->gram || !r->model.implicit);
+           mf_row_solver_open(&r->solver, r->stride) &&
+           (r->gram || !r->model.implicit);
 }
 
 static void take_items(strads_recommender *r, const strads_mf_factors *model)
@@ -34,7 +48,7 @@ static void take_items(strads_recommender *r, const strads_mf_factors *model)
                sizeof(float) * model->rank);
     }
     if (r->gram)
-        mf_gram(&r->room, r->q, r->items, r->stride, r->gram);
+        mf_gram(&r->solver, r->q, r->items, r->stride, r->gram);
 }
 
 strads_err strads_recommender_new(const strads_mf_factors *model,
@@ -52,7 +66,7 @@ strads_err strads_recommender_new(const strads_mf_factors *model,
         r->items = (uint32_t)model->items;
         r->stride = mf_stride(model->rank);
     }
-    if (!r || !make_room(r)) {
+    if (!r || !allocate(r)) {
         strads_recommender_free(r);
         return mf_no_memory("a recommender's items",
                             4 * model->items * mf_stride(model->rank));
@@ -66,7 +80,7 @@ void strads_recommender_free(strads_recommender *r)
 {
     if (!r)
         return;
-    mf_room_close(&r->room);
+    mf_row_solver_close(&r->solver);
     free(r->q);
     free(r->bias);
     free(r->number);
@@ -143,10 +157,10 @@ static void fold(strads_recommender *r, ratings *x, float *row)
     else
         row[0] = take_out(r, x);
     memset(r->p, 0, sizeof(*r->p) * r->stride);
-    mf_room_clear(&r->room);
-    r->room.equations->gather(&line, 0, r->stride, r->room.matrix,
-                              r->room.side);
-    (void)mf_settle(&r->room, &ridge, r->room.matrix, r->room.side, r->p);
+    mf_row_solver_clear(&r->solver);
+    r->solver.equations->gather(&line, 0, r->stride, r->solver.matrix,
+                                r->solver.side);
+    (void)mf_settle(&r->solver, &ridge, r->solver.matrix, r->solver.side, r->p);
     memcpy(row + 1, r->p, sizeof(*row) * r->model.rank);
 }
 
@@ -197,8 +211,8 @@ static int by_score(const void *a, const void *b)
            is_better(*(const strads_scored *)a, *(const strads_scored *)b);
 }
 
-uint32_t mf_top(const float *score, uint32_t items, uint64_t n_seen,
-                const uint32_t *seen, uint32_t top, strads_scored *out)
+static uint32_t top_of(const float *score, uint32_t items, uint64_t n_seen,
+                       const uint32_t *seen, uint32_t top, strads_scored *out)
 {
     uint32_t n = 0;
     uint64_t at = 0;
@@ -236,8 +250,131 @@ uint32_t strads_recommender_top(strads_recommender *r, const float *row,
     memset(r->p + r->model.rank, 0, sizeof(*row) * (r->stride - r->model.rank));
     for (uint32_t i = 0; i < r->items; i++)
         r->score[i] = -(base + r->bias[i]);
-    r->room.equations->subtract(&all, 0, r->stride, r->p, r->score);
+    r->solver.equations->subtract(&all, 0, r->stride, r->p, r->score);
     for (uint32_t i = 0; i < r->items; i++)
         r->score[i] = -r->score[i];
-    return mf_top(r->score, r->items, n_seen, seen, top, out);
+    return top_of(r->score, r->items, n_seen, seen, top, out);
+}
+
+/* ---- how good the order is ------------------------------------------------ */
+
+/* How good an order of items is: NDCG and recall of the first few (binary
+ * gains: Jarvelin and Kekalainen 2002), beside the order by popularity. */
+
+/* One user's rows of train and test; empty beyond their ends. */
+typedef struct line {
+    uint64_t n;
+    const uint32_t *item;
+    uint64_t first; /* entry in the data */
+} line;
+
+static line line_of(const strads_sparse *x, uint64_t user)
+{
+    if (user >= x->lines)
+        return (line){0};
+    const uint64_t first = x->start[user];
+    return (line){.n = x->start[user + 1] - first,
+                  .item = x->index + first,
+                  .first = first};
+}
+
+/* Marks the user's relevant items; returns how many. Both lines ascend. */
+static uint32_t mark(const strads_sparse *test, line wanted, line seen,
+                     double relevant, uint32_t items, bool *is_relevant)
+{
+    uint32_t n = 0;
+    uint64_t at = 0;
+
+    for (uint64_t k = 0; k < wanted.n; k++) {
+        const uint32_t i = wanted.item[k];
+        while (at < seen.n && seen.item[at] < i)
+            at++;
+        if (i >= items || (at < seen.n && seen.item[at] == i))
+            continue;
+        const uint64_t e = wanted.first + k;
+        const double r = test->f64 ? test->f64[e] : (double)test->f32[e];
+        is_relevant[i] = r >= relevant;
+        n += is_relevant[i];
+    }
+    return n;
+}
+
+static void unmark(line wanted, uint32_t items, bool *is_relevant)
+{
+    for (uint64_t k = 0; k < wanted.n; k++)
+        if (wanted.item[k] < items)
+            is_relevant[wanted.item[k]] = false;
+}
+
+static void add(strads_ranking *r, const strads_scored *list, uint32_t n,
+                uint32_t top, uint32_t relevant, const bool *is_relevant)
+{
+    double gain = 0, best = 0, hits = 0;
+
+    for (uint32_t k = 0; k < n; k++) {
+        if (!is_relevant[list[k].item])
+            continue;
+        gain += 1 / log2(2 + k);
+        hits++;
+    }
+    for (uint32_t k = 0; k < top && k < relevant; k++)
+        best += 1 / log2(2 + k);
+    r->users++;
+    r->ndcg += gain / best;
+    r->recall += hits / relevant;
+}
+
+static void divide(strads_ranking *r)
+{
+    r->ndcg /= (double)r->users;
+    r->recall /= (double)r->users;
+}
+
+strads_err strads_recommender_judge(strads_recommender *r,
+                                    const strads_mf_factors *model,
+                                    const strads_sparse *train,
+                                    const strads_sparse *test, double relevant,
+                                    uint32_t top, strads_ranking *ranking,
+                                    strads_ranking *popular)
+{
+    float *count = calloc(r->items, sizeof(*count));
+    bool *is_relevant = calloc(r->items, sizeof(*is_relevant));
+    strads_scored *list = malloc(sizeof(*list) * (top + (size_t)1));
+    strads_ranking ours = {0}, theirs = {0};
+    strads_err err = STRADS_OK;
+
+    if (top == 0)
+        err = strads_fail(STRADS_EINVAL, "a ranking of the top 0 is none");
+    if (err)
+        goto end;
+    if (!count || !is_relevant || !list) {
+        err = mf_no_memory("items' ranks", 16ULL * r->items);
+        goto end;
+    }
+    for (uint64_t e = 0; e < train->nnz; e++)
+        if (train->index[e] < r->items)
+            count[train->index[e]]++;
+    for (uint64_t u = 0; u < model->users && u < test->lines; u++) {
+        const line wanted = line_of(test, u), seen = line_of(train, u);
+        const uint32_t n =
+            mark(test, wanted, seen, relevant, r->items, is_relevant);
+        if (n > 0) {
+            uint32_t m =
+                strads_recommender_top(r, model->user + u * (model->rank + 1),
+                                       seen.n, seen.item, top, list);
+            add(&ours, list, m, top, n, is_relevant);
+            m = top_of(count, r->items, seen.n, seen.item, top, list);
+            add(&theirs, list, m, top, n, is_relevant);
+        }
+        unmark(wanted, r->items, is_relevant);
+    }
+    divide(&ours);
+    divide(&theirs);
+    *ranking = ours;
+    *popular = theirs;
+end:
+    free(count);
+    free(is_relevant);
+    free(list);
+    return err;
 }

@@ -18,19 +18,197 @@
  *     solve    each partition's users, from that copy
  *
  * Users are solved for last: at the end each one is exact for the items. */
+#include "mf_parts.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "mf_parts.h"
+/* ---- memory -------------------------------------------------------------- */
+
+static bool allocate_factors(mf_local *l)
+{
+    mf_rows *r = &l->rows;
+    const uint64_t square = (uint64_t)l->stride * l->stride;
+
+    l->p = mf_large_floats(l->users * l->stride);
+    r->q = mf_large_floats((uint64_t)l->items * l->stride);
+    if (l->options.implicit) {
+        r->gram = mf_floats(square);
+        r->items_gram = mf_floats(square);
+        if (!r->gram || !r->items_gram)
+            return false;
+    }
+    return l->p && r->q && mf_row_solver_open(&r->solver, mf_slab(&l->options));
+}
+
+/* For the longest row of either side. */
+static bool allocate_row(mf_local *l, uint64_t most)
+{
+    mf_rows *r = &l->rows;
+
+    for (uint32_t i = 0; i < l->items; i++)
+        if (r->item_start[i + 1] - r->item_start[i] > most)
+            most = r->item_start[i + 1] - r->item_start[i];
+    r->index = malloc(sizeof(*r->index) * (most + 1));
+    r->target = mf_floats(most);
+    r->weight = mf_floats(most);
+    r->error = mf_floats(most);
+    return r->index && r->target && r->weight && r->error;
+}
+
+void mf_rows_free(mf_rows *r)
+{
+    free(r->item_start);
+    free(r->item_user);
+    free(r->item_value);
+    free(r->user_start);
+    free(r->user_item);
+    free(r->user_item_wide);
+    free(r->user_value);
+    free(r->q);
+    free(r->gram);
+    free(r->index);
+    free(r->target);
+    free(r->weight);
+    free(r->error);
+    mf_row_solver_close(&r->solver);
+    free(r->items_gram);
+    *r = (mf_rows){0};
+}
+
+/* ---- ratings by item and by user --------------------------------------- */
+
+static void count(mf_local *l, const strads_task *task, const mf_split *split)
+{
+    mf_rows *r = &l->rows;
+
+    for (uint64_t u = 0; u < l->users; u++) {
+        const uint64_t n = mf_split_count(split, l, task, u);
+        r->user_start[u + 1] = r->user_start[u] + n;
+        for (uint64_t k = 0; k < n; k++)
+            r->item_start[split->item[k] + 1]++;
+    }
+    for (uint32_t i = 0; i < l->items; i++)
+        r->item_start[i + 1] += r->item_start[i];
+}
+
+/* Users come in order, so each item's do. */
+static void fill_user(mf_local *l, const strads_task *task, mf_split *split,
+                      uint64_t u, uint64_t *item_at)
+{
+    mf_rows *r = &l->rows;
+    const uint64_t n = mf_split_take(split, l, task, u);
+    const uint64_t first = r->user_start[u];
+
+    for (uint64_t k = 0; k < n; k++) {
+        const uint32_t i = split->item[k];
+        const uint64_t at = item_at[i]++;
+        r->item_user[at] = (uint32_t)u;
+        r->item_value[at] = split->left[k];
+        if (r->user_item)
+            r->user_item[first + k] = (uint16_t)i;
+        else
+            r->user_item_wide[first + k] = i;
+    }
+    memcpy(r->user_value + first, split->left, sizeof(float) * n);
+}
+
+static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)
+{
+    const size_t bytes = sizeof(uint64_t) * (l->items + 1);
+    uint64_t *item_at = malloc(bytes), spent = 0;
+
+    if (!item_at)
+        return mf_no_memory("items", bytes);
+    memcpy(item_at, l->rows.item_start, bytes);
+    for (uint64_t u = 0; u < l->users; u++) {
+        fill_user(l, task, split, u, item_at);
+        spent = mf_spend(task->share, spent, u + 1);
+    }
+    free(item_at);
+    return STRADS_OK;
+}
+
+static bool allocate_ratings(mf_local *l)
+{
+    mf_rows *r = &l->rows;
+    const uint64_t n = r->user_start[l->users];
+
+    r->item_user = malloc(sizeof(*r->item_user) * (n + 1));
+    r->item_value = malloc(sizeof(*r->item_value) * (n + 1));
+    r->user_value = malloc(sizeof(*r->user_value) * (n + 1));
+    if (l->items <= UINT16_MAX + 1)
+        r->user_item = malloc(sizeof(*r->user_item) * (n + 1));
+    else
+        r->user_item_wide = malloc(sizeof(*r->user_item_wide) * (n + 1));
+    return r->item_user && r->item_value && r->user_value &&
+           (r->user_item || r->user_item_wide);
+}
+
+static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
+{
+    mf_rows *r = &l->rows;
+
+    r->item_start = calloc((uint64_t)l->items + 1, sizeof(*r->item_start));
+    r->user_start = calloc(l->users + 1, sizeof(*r->user_start));
+    if (!r->item_start || !r->user_start)
+        return mf_no_memory("users and items", 8 * (l->users + l->items));
+    count(l, task, split);
+    if (!allocate_ratings(l) || !allocate_factors(l) ||
+        !allocate_row(l, split->most))
+        return mf_no_memory("the ratings, twice, and all factors",
+                            16 * r->user_start[l->users] +
+                                4 * l->stride * (l->users + l->items));
+    const strads_err err = mf_split_counted(split, l);
+    return err ? err : fill(l, task, split);
+}
+
+strads_err mf_rows_build(strads_task *task)
+{
+    mf_local *l = task->local;
+    mf_split split = {0};
+    strads_err err = mf_split_open(l, task, &split);
+
+    if (!err)
+        err = lay_out(l, task, &split);
+    mf_split_close(&split);
+    if (err)
+        return err;
+    mf_draw_users(l, task);
+    return STRADS_OK;
+}
+
+/* ---- a sweep -------------------------------------------------------------- */
+
+/* Alternating least squares and descent by row. With y the scaled ratings, n
+ * how many a row has (1 where the penalty is unweighted) and s a slab of the
+ * factors,
+ *
+ *     (sum q_s q_s' + lambda n I) p_s = sum (y - p_r'q_r) q_s
+ *
+ * where r are the factors outside the slab: one row's exact minimum over these.
+ * als takes all factors as one slab (Zhou et al. 2008), cd one tile after the
+ * other (descent on blocks of coordinates). Implicit feedback has all pairs,
+ * 0 where nothing was seen, with confidence 1 and 1 + alpha r (Hu, Koren and
+ * Volinsky 2008):
+ *
+ *     (Q'Q + sum alpha r q q' + lambda I) p = sum (1 + alpha r) q
+ *
+ *     meet     RING: a block's items, their equations summed from partition to
+ *              partition, solved by the last one; a lap for each slab
+ *     spread   RING: to every partition's copy of all items
+ *     solve    each partition's users, from that copy
+ *
+ * Users are solved for last: at the end each one is exact for the items. */
 
 /* ---- one row ------------------------------------------------------------- */
 
 static mf_ridge ridge_of(const mf_local *l, const float *gram, double n)
 {
-    return (mf_ridge){.penalty = mf_row_penalty(&l->options, &l->course, n),
+    return (mf_ridge){.penalty = mf_row_penalty(&l->options, &l->steps, n),
                       .gram = gram,
                       .nonnegative = l->options.nonnegative,
-                      .whole = l->rows.room.slab == l->stride};
+                      .whole = l->rows.solver.slab == l->stride};
 }
 
 /* What a row leaves of its ratings, in r->error. */
@@ -39,7 +217,7 @@ static void find_error(mf_local *l, mf_line *line, const float *row)
     mf_rows *r = &l->rows;
 
     memcpy(r->error, line->target, sizeof(float) * line->n);
-    r->room.equations->subtract(line, 0, l->stride, row, r->error);
+    r->solver.equations->subtract(line, 0, l->stride, row, r->error);
     line->target = r->error;
 }
 
@@ -78,35 +256,36 @@ static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
                       bool last)
 {
     mf_rows *r = &l->rows;
-    const size_t square = (size_t)r->room.slab * r->room.slab;
-    const uint32_t from = items->slab * r->room.slab;
+    const size_t square = (size_t)r->solver.slab * r->solver.slab;
+    const uint32_t from = items->slab * r->solver.slab;
     const mf_ridge ridge = ridge_of(l, r->gram, l->item_n[i]);
     float *q = items->q + (size_t)k * l->stride;
-    float *matrix = r->room.matrix, *side = r->room.side;
+    float *matrix = r->solver.matrix, *side = r->solver.side;
     mf_line line = item_line(l, i);
 
     if (items->system) {
-        matrix = items->system + k * (square + r->room.slab);
+        matrix = items->system + k * (square + r->solver.slab);
         side = matrix + square;
     } else {
-        mf_room_clear(&r->room);
+        mf_row_solver_clear(&r->solver);
     }
     if (!ridge.whole)
         find_error(l, &line, q);
-    r->room.equations->gather(&line, from, r->room.slab, matrix, side);
+    r->solver.equations->gather(&line, from, r->solver.slab, matrix, side);
     if (!last)
         return;
     if (l->item_n[i] > 0)
-        (void)mf_settle(&r->room, &ridge, matrix, side, q + from);
+        (void)mf_settle(&r->solver, &ridge, matrix, side, q + from);
     else
-        memset(q + from, 0, sizeof(float) * r->room.slab);
+        memset(q + from, 0, sizeof(float) * r->solver.slab);
 }
 
 strads_err mf_update_meet(strads_task *task)
 {
     mf_local *l = task->local;
     mf_items *items = task->object;
-    const uint64_t each = (uint64_t)l->rows.room.slab * (l->rows.room.slab + 1);
+    const uint64_t each =
+        (uint64_t)l->rows.solver.slab * (l->rows.solver.slab + 1);
     const bool last = task->step + 1 == task->share->partitions;
 
     if (task->step == 0 && !last) {
@@ -120,7 +299,7 @@ strads_err mf_update_meet(strads_task *task)
         free(items->system);
         items->system = NULL;
         items->system_floats = 0;
-        items->slab = (items->slab + 1) % (l->stride / l->rows.room.slab);
+        items->slab = (items->slab + 1) % (l->stride / l->rows.solver.slab);
     }
     return STRADS_OK;
 }
@@ -178,15 +357,15 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
         const double y = (double)line->target[k];
         left += implicit ? y : y * y;
     }
-    for (uint32_t from = 0; from < l->stride; from += r->room.slab) {
-        mf_room_clear(&r->room);
-        r->room.equations->gather(line, from, r->room.slab, r->room.matrix,
-                                  r->room.side);
-        left +=
-            mf_settle(&r->room, &ridge, r->room.matrix, r->room.side, p + from);
+    for (uint32_t from = 0; from < l->stride; from += r->solver.slab) {
+        mf_row_solver_clear(&r->solver);
+        r->solver.equations->gather(line, from, r->solver.slab,
+                                    r->solver.matrix, r->solver.side);
+        left += mf_settle(&r->solver, &ridge, r->solver.matrix, r->solver.side,
+                          p + from);
         if (!ridge.whole)
-            r->room.equations->subtract(line, from, r->room.slab, r->room.step,
-                                        r->error);
+            r->solver.equations->subtract(line, from, r->solver.slab,
+                                          r->solver.step, r->error);
     }
     if (!ridge.whole)
         left = 0;
@@ -249,7 +428,7 @@ strads_err mf_update_solve(strads_task *task)
     const size_t square = (size_t)l->stride * l->stride;
 
     if (l->options.implicit)
-        mf_gram(&r->room, r->q, l->items, l->stride, r->items_gram);
+        mf_gram(&r->solver, r->q, l->items, l->stride, r->items_gram);
     for (uint64_t u = 0; u < l->users; u++) {
         float *p = l->p + u * l->stride;
         mf_line line = user_line(l, u);
@@ -261,7 +440,7 @@ strads_err mf_update_solve(strads_task *task)
         task->partial[MF_PENALTY] += items_penalty(l);
     task->partial[MF_HELD_LOSS] = held_loss(l);
     if (l->options.implicit) {
-        mf_gram(&r->room, l->p, l->users, l->stride, r->gram);
+        mf_gram(&r->solver, l->p, l->users, l->stride, r->gram);
         for (size_t k = 0; k < square; k++)
             gram[k] = (double)r->gram[k];
     }
@@ -277,8 +456,104 @@ strads_err mf_receive_solve(strads_task *task)
     for (size_t k = 0; k < square && l->options.implicit; k++)
         l->rows.gram[k] = (float)gram[k];
     if (l->rows.began)
-        mf_course_follow(&l->course, task->partial[MF_LOSS] / l->scale.n,
-                         task->partial[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
+        mf_step_schedule_follow(&l->steps, task->partial[MF_LOSS] / l->scale.n,
+                                task->partial[MF_HELD_LOSS] /
+                                    l->sum[MF_HELD_N]);
     l->rows.began = true;
+    return STRADS_OK;
+}
+
+/* ---- the coordinator ------------------------------------------------------ */
+
+/* What the coordinator does while whole rows are solved for: a sweep is a lap
+ * of `meet` for each slab of factors, one of `spread`, and `solve`. Before the
+ * first sweep users are solved for once, from the items' first factors. */
+
+/* Equations of a block of items that travels, and how many such blocks of each
+ * partition are out at once: what a lap may take of memory, beyond factors. */
+enum { EQUATIONS_BYTES = 2 << 20, BLOCKS_OUT = 4 };
+
+uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
+                        uint32_t partitions)
+{
+    const uint64_t slab = mf_slab(o);
+    const uint64_t bytes = items * slab * (slab + 1) * sizeof(float);
+
+    return partitions > 1 ? (bytes + EQUATIONS_BYTES - 1) / EQUATIONS_BYTES : 1;
+}
+
+static strads_err dispatch_meet(strads_turn *turn, mf_state *s)
+{
+    const uint32_t from = s->sent, left = s->blocks - from;
+    const uint32_t most =
+        s->partitions > 1 ? BLOCKS_OUT * s->partitions : s->blocks;
+
+    s->sent += left < most ? left : most;
+    return strads_turn_dispatch(turn, MF_MEET, s->sent - from,
+                                s->cut->block + from);
+}
+
+strads_err mf_rows_dispatch(strads_turn *turn, mf_state *s)
+{
+    const strads_block none = {.id = s->blocks};
+
+    mf_lap_begins(s);
+    switch (s->next) {
+    case MF_MEET:
+        return dispatch_meet(turn, s);
+    case MF_SPREAD:
+        return strads_turn_dispatch(turn, MF_SPREAD, s->blocks, s->cut->block);
+    default:
+        return strads_turn_dispatch(turn, MF_SOLVE, 1, &none);
+    }
+}
+
+strads_err mf_met(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    if (++s->added < s->sent)
+        return STRADS_OK;
+    mf_lap_ends(s);
+    if (s->sent < s->blocks)
+        return STRADS_OK;
+    s->added = s->sent = 0;
+    s->slab =
+        (s->slab + 1) % (mf_stride(s->options.rank) / mf_slab(&s->options));
+    s->next = s->slab ? MF_MEET : MF_SPREAD;
+    return STRADS_OK;
+}
+
+strads_err mf_spread_done(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+
+    if (++s->added < s->blocks)
+        return STRADS_OK;
+    mf_lap_ends(s);
+    s->added = 0;
+    s->next = MF_SOLVE;
+    return STRADS_OK;
+}
+
+strads_err mf_solved(strads_commit *commit)
+{
+    mf_state *s = commit->state;
+    const double *sum = commit->partial;
+
+    mf_lap_ends(s);
+    s->next = MF_MEET;
+    if (!s->began) {
+        s->began = true;
+        return STRADS_OK;
+    }
+    if (!isfinite(sum[MF_LOSS]))
+        return strads_fail(STRADS_ELIMIT,
+                           "the factors' equations have no finite solution: "
+                           "the ratings, or alpha, are too large");
+    s->objective = s->scale.sd * s->scale.sd * (sum[MF_LOSS] + sum[MF_PENALTY]);
+    mf_step_schedule_follow(&s->steps, sum[MF_LOSS] / s->scale.n,
+                            sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
+    s->next = s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;
 }

@@ -1,0 +1,443 @@
+/* What has to be known of all ratings before the first sweep: how many there
+ * are, which are held out, their scale, and the biases:
+ *
+ *     c_i = sum_u (x_ui - b_u) / (n_i + 5)
+ *     b_u = sum_i (x_ui - c_i) / (n_u + 5)
+ *
+ * with x = (r - mean) / sd, twice in turn from b = 0. The 5 damps the means of
+ * those with few ratings. Sums go over the partitions, b_u stays where the user
+ * is. */
+#include "mf_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double HELD_MAX = 100000, DAMPING = 5;
+
+/* ---- counting ---------------------------------------------------------- */
+
+size_t mf_partial_count(const strads_task *task)
+{
+    (void)task;
+    return 1;
+}
+
+strads_err mf_update_count(strads_task *task)
+{
+    task->partial[0] = (double)task->share->by_row.nnz;
+    return STRADS_OK;
+}
+
+strads_err mf_receive_count(strads_task *task)
+{
+    mf_local *l = task->local;
+    const double n = task->partial[0];
+    const double share = l->options.implicit
+                             ? 0 /* there is no error that would tell more */
+                             : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
+
+    l->scale.ratings = n;
+    l->held_below = (uint32_t)(share * 4294967295.0);
+    return STRADS_OK;
+}
+
+/* ---- scale ------------------------------------------------------------- */
+
+/* Entries of a row, one by one: value, and whether it is held out. */
+static uint64_t hold_salt(uint64_t seed, uint64_t user)
+{
+    return strads_random_bits(seed, MF_DRAW_HOLD, user, 0);
+}
+
+size_t mf_partial_survey(const strads_task *task)
+{
+    return MF_SUMS + 2 * (size_t)task->shape->cols;
+}
+
+static strads_err refuse_negative(const strads_task *task, uint64_t user,
+                                  uint32_t item, double rating)
+{
+    const mf_local *l = task->local;
+    const uint64_t row = task->share->rows.begin + user;
+
+    return strads_fail(STRADS_EFORMAT,
+                       "user %llu gives item %u a rating of %g (both counted "
+                       "from 0, as read): %s needs ratings from 0 up",
+                       (unsigned long long)row, item, rating,
+                       l->options.implicit
+                           ? "implicit feedback"
+                           : "a model without negative factors");
+}
+
+strads_err mf_update_survey(strads_task *task)
+{
+    const mf_local *l = task->local;
+    const strads_sparse *x = &task->share->by_row;
+    const bool no_negatives = l->options.implicit || l->options.nonnegative;
+    double *count = task->partial + MF_SUMS, *sum = count + l->items;
+
+    for (uint64_t u = 0; u < x->lines; u++) {
+        const uint64_t salt =
+            hold_salt(task->seed, task->share->rows.begin + u);
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+            const double r = (double)mf_value(x, e);
+            if (mf_is_held(salt, x->index[e], l->held_below))
+                continue;
+            if (no_negatives && !(r >= 0))
+                return refuse_negative(task, u, x->index[e], r);
+            task->partial[MF_N]++;
+            task->partial[MF_SUM] += r;
+            task->partial[MF_SQUARES] += r * r;
+            count[x->index[e]]++;
+            sum[x->index[e]] += r;
+        }
+    }
+    return STRADS_OK;
+}
+
+strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
+                         mf_scale *scale)
+{
+    const double n = sums[MF_N], mean = sums[MF_SUM] / n;
+    const double variance = sums[MF_SQUARES] / n - mean * mean;
+
+    if (!(n > 0))
+        return strads_fail(STRADS_EFORMAT,
+                           "there are no ratings to train on: the data have "
+                           "none, or all are held out");
+    if (!isfinite(variance))
+        return strads_fail(STRADS_ELIMIT,
+                           "the ratings are so large that their squares have "
+                           "no sum: scale them down");
+    *scale = (mf_scale){.ratings = scale->ratings, .n = n, .sd = 1};
+    if (o->implicit)
+        return STRADS_OK;
+    if (o->nonnegative) { /* the mean is for the factors to make */
+        scale->sd = sums[MF_SQUARES] > 0 ? sqrt(sums[MF_SQUARES] / n) : 1;
+        return STRADS_OK;
+    }
+    scale->mean = mean;
+    /* Equal ratings: rounding alone would be blown up. */
+    scale->sd = variance > 1e-12 * mean * mean ? sqrt(variance) : 1;
+    return STRADS_OK;
+}
+
+strads_err mf_receive_survey(strads_task *task)
+{
+    mf_local *l = task->local;
+    const double *count = task->partial + MF_SUMS, *sum = count + l->items;
+    strads_err err = mf_scale_take(&l->options, task->partial, &l->scale);
+
+    if (err)
+        return err;
+    for (uint32_t i = 0; i < l->items; i++) {
+        const double x = (sum[i] - l->scale.mean * count[i]) / l->scale.sd;
+        l->item_n[i] = count[i];
+        if (!l->options.no_biases)
+            l->item_bias[i] = (float)(x / (count[i] + DAMPING));
+    }
+    return strads_cut_deal(l->items, l->item_n, l->blocks,
+                           task->share->partitions, &l->cut);
+}
+
+/* ---- biases ------------------------------------------------------------ */
+
+static float mf_user_bias(const mf_local *l, const strads_share *share,
+                          uint64_t seed, uint64_t row)
+{
+    const strads_sparse *x = &share->by_row;
+    const uint64_t salt = hold_salt(seed, share->rows.begin + row);
+    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    double sum = 0, n = 0;
+
+    if (l->options.no_biases)
+        return 0;
+    for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
+        if (mf_is_held(salt, x->index[e], l->held_below))
+            continue;
+        sum +=
+            (double)((mf_value(x, e) - mean) * per - l->item_bias[x->index[e]]);
+        n++;
+    }
+    return (float)(sum / (n + DAMPING));
+}
+
+size_t mf_partial_bias(const strads_task *task)
+{
+    return (size_t)task->shape->cols;
+}
+
+strads_err mf_update_bias(strads_task *task)
+{
+    const mf_local *l = task->local;
+    const strads_sparse *x = &task->share->by_row;
+    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+
+    for (uint64_t u = 0; u < x->lines; u++) {
+        const float bias = mf_user_bias(l, task->share, task->seed, u);
+        const uint64_t salt =
+            hold_salt(task->seed, task->share->rows.begin + u);
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
+            if (!mf_is_held(salt, x->index[e], l->held_below))
+                task->partial[x->index[e]] +=
+                    (double)((mf_value(x, e) - mean) * per - bias);
+    }
+    return STRADS_OK;
+}
+
+strads_err mf_receive_bias(strads_task *task)
+{
+    const mf_local *l = task->local;
+
+    for (uint32_t i = 0; i < l->items; i++)
+        l->item_bias[i] = (float)(task->partial[i] / (l->item_n[i] + DAMPING));
+    return STRADS_OK;
+}
+
+/* ---- a user's ratings ----------------------------------------------------- */
+
+/* What is trained on and what is held out: a user's ratings after the other,
+ * in two rounds. The first counts, the second takes from each rating what mean
+ * and biases say of it, and puts those held out among the samples; a method
+ * lays out the others as it needs them. */
+
+void mf_split_close(mf_split *s)
+{
+    free(s->held_at);
+    free(s->item);
+    free(s->left);
+    *s = (mf_split){0};
+}
+
+strads_err mf_split_open(mf_local *l, const strads_task *task, mf_split *s)
+{
+    const strads_sparse *x = &task->share->by_row;
+    uint64_t most = 0;
+
+    for (uint64_t u = 0; u < l->users; u++)
+        if (x->start[u + 1] - x->start[u] > most)
+            most = x->start[u + 1] - x->start[u];
+    *s = (mf_split){.most = most};
+    l->held.start = calloc((uint64_t)l->blocks + 1, sizeof(*l->held.start));
+    s->held_at = malloc(sizeof(*s->held_at) * ((size_t)l->blocks + 1));
+    s->item = malloc(sizeof(*s->item) * (most + 1));
+    s->left = malloc(sizeof(*s->left) * (most + 1));
+    if (l->held.start && s->held_at && s->item && s->left)
+        return STRADS_OK;
+    mf_split_close(s);
+    return mf_no_memory("blocks and the longest row",
+                        16ULL * l->blocks + 8 * most);
+}
+
+uint64_t mf_split_count(const mf_split *s, mf_local *l, const strads_task *task,
+                        uint64_t u)
+{
+    const strads_sparse *x = &task->share->by_row;
+    const uint64_t salt = hold_salt(task->seed, task->share->rows.begin + u);
+    uint64_t n = 0;
+
+    for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+        const uint32_t i = x->index[e];
+        if (mf_is_held(salt, i, l->held_below))
+            l->held.start[l->item_block[i] + 1]++;
+        else
+            s->item[n++] = i;
+    }
+    return n;
+}
+
+strads_err mf_split_counted(mf_split *s, mf_local *l)
+{
+    for (uint32_t b = 0; b < l->blocks; b++)
+        l->held.start[b + 1] += l->held.start[b];
+    memcpy(s->held_at, l->held.start,
+           sizeof(*s->held_at) * ((size_t)l->blocks + 1));
+    return mf_samples_alloc(&l->held, l->blocks);
+}
+
+uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
+                       uint64_t u)
+{
+    const strads_sparse *x = &task->share->by_row;
+    const uint64_t salt = hold_salt(task->seed, task->share->rows.begin + u);
+    const float mean = (float)l->scale.mean, per = 1 / (float)l->scale.sd;
+    const float bias = mf_user_bias(l, task->share, task->seed, u);
+    uint64_t n = 0;
+
+    l->user_bias[u] = bias;
+    for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+        const uint32_t i = x->index[e];
+        const float value =
+            (mf_value(x, e) - mean) * per - bias - l->item_bias[i];
+        const double square = (double)value * (double)value;
+        if (mf_is_held(salt, i, l->held_below)) {
+            l->held.sample[s->held_at[l->item_block[i]]++] =
+                (mf_sample){(uint32_t)u, l->item_at[i], value};
+            task->partial[MF_HELD_LOSS] += square;
+            task->partial[MF_HELD_N]++;
+        } else {
+            s->item[n] = i;
+            s->left[n++] = value;
+            task->partial[MF_LOSS] += square;
+        }
+    }
+    return n;
+}
+
+/* ---- ratings that are only measured --------------------------------------- */
+
+/* Ratings that are only measured: those held out, and those of --test, of which
+ * a partition keeps its users'. What is not known of a test rating's user or
+ * item counts nothing in its prediction. */
+
+/* ---- reading ----------------------------------------------------------- */
+
+static strads_err read_file(const mf_local *l, const strads_share *share,
+                            strads_data **out)
+{
+    const strads_data_options wanted = {.size = sizeof(wanted),
+                                        .layout = STRADS_LAYOUT_ROWS,
+                                        .values = STRADS_F32,
+                                        .kind = STRADS_KIND_RATINGS,
+                                        .threads = 1,
+                                        .row_names = share->row_names,
+                                        .col_names = share->col_names};
+    strads_err err = strads_data_read(l->options.test, &wanted, out);
+
+    if (!err && strads_data_row_names(*out) && !share->row_names) {
+        strads_data_free(*out);
+        *out = NULL;
+        err = strads_fail(STRADS_EMISMATCH,
+                          "%s: its users have names, those of the training "
+                          "data are numbers: write both in one way",
+                          l->options.test);
+    }
+    return err;
+}
+
+/* Calls take for each rating of this partition's users; those of users that
+ * nobody has go to the last partition. */
+typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, float rating,
+                      uint64_t *at);
+
+static void go_through(mf_local *l, const strads_share *share,
+                       const strads_data *data, taker take, uint64_t *at)
+{
+    const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+    const bool last = share->partition + 1 == share->partitions;
+
+    for (uint64_t u = share->rows.begin;
+         u < x->lines && (last || u < share->rows.end); u++)
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
+            take(l, u - share->rows.begin, x->index[e], mf_value(x, e), at);
+}
+
+static bool is_known(const mf_local *l, uint64_t user, uint32_t item)
+{
+    return user < l->users && item < l->items;
+}
+
+static void count(mf_local *l, uint64_t user, uint32_t item, float rating,
+                  uint64_t *at)
+{
+    (void)rating;
+    if (is_known(l, user, item))
+        at[l->item_block[item] + 1]++;
+}
+
+static void keep(mf_local *l, uint64_t user, uint32_t item, float rating,
+                 uint64_t *at)
+{
+    /* Implicit feedback says that the user had the item: 1. */
+    if (l->options.implicit)
+        rating = 1;
+    const float scaled = (rating - (float)l->scale.mean) / (float)l->scale.sd -
+                         (user < l->users ? l->user_bias[user] : 0) -
+                         (item < l->items ? l->item_bias[item] : 0);
+
+    if (is_known(l, user, item)) {
+        l->test.sample[at[l->item_block[item]]++] =
+            (mf_sample){(uint32_t)user, l->item_at[item], scaled};
+    } else {
+        l->unknown_squares += (double)scaled * (double)scaled;
+        l->unknown_n++;
+    }
+}
+
+strads_err mf_test_read(mf_local *l, const strads_share *share)
+{
+    strads_data *data = NULL;
+    uint64_t *at = malloc(sizeof(*at) * (l->blocks + 1));
+    strads_err err = read_file(l, share, &data);
+
+    l->test.start = calloc(l->blocks + 1, sizeof(*l->test.start));
+    if (!err && (!at || !l->test.start))
+        err = mf_no_memory("test ratings", 16ULL * l->blocks);
+    if (!err) {
+        go_through(l, share, data, count, l->test.start);
+        for (uint32_t b = 0; b < l->blocks; b++)
+            l->test.start[b + 1] += l->test.start[b];
+        err = mf_samples_alloc(&l->test, l->blocks);
+    }
+    if (!err) {
+        memcpy(at, l->test.start, sizeof(*at) * (l->blocks + 1));
+        go_through(l, share, data, keep, at);
+    }
+    free(at);
+    strads_data_free(data);
+    return err;
+}
+
+/* ---- measuring --------------------------------------------------------- */
+
+/* A user has hardly more than one sample in a block. */
+static void fetch_user(const mf_local *l, const mf_sample *s)
+{
+    const float *p = l->p + (size_t)s->user * l->stride;
+
+    for (uint32_t j = 0; j < l->stride; j += MF_LANES)
+        __builtin_prefetch(p + j);
+}
+
+double mf_samples_loss(const mf_local *l, const mf_samples *samples,
+                       const strads_task *task)
+{
+    enum { AHEAD = 16 };
+    const mf_items *items = task->object;
+    const uint64_t end = samples->start[task->block.id + 1];
+    const uint32_t stride = l->stride;
+    double loss = 0;
+
+    for (uint64_t k = samples->start[task->block.id]; k < end; k++) {
+        const mf_sample *s = &samples->sample[k];
+        if (end - k > AHEAD)
+            fetch_user(l, s + AHEAD);
+        const double e =
+            (double)(s->value - mf_dot(l->p + (size_t)s->user * stride,
+                                       items->q + (size_t)s->item * stride,
+                                       stride));
+        loss += e * e;
+    }
+    return loss;
+}
+
+size_t mf_partial_test(const strads_task *task)
+{
+    (void)task;
+    return MF_TESTS;
+}
+
+strads_err mf_update_test(strads_task *task)
+{
+    const mf_local *l = task->local;
+    const uint64_t b = task->block.id;
+
+    task->partial[MF_TEST_SQUARES] = mf_samples_loss(l, &l->test, task);
+    task->partial[MF_TEST_N] =
+        (double)(l->test.start[b + 1] - l->test.start[b]);
+    if (b == 0) {
+        task->partial[MF_TEST_SQUARES] += l->unknown_squares;
+        task->partial[MF_TEST_N] += l->unknown_n;
+    }
+    return STRADS_OK;
+}
