@@ -5,9 +5,8 @@
  * operations. Or the plain one carries what no store can do without: pieces
  * with a head, kept by who pushes until they are acknowledged, 1 MB of them at
  * most, and pulled to where they are wanted; and no more, by the same one
- * thread at each end. With STRADS_CHECKSUMS=all in the environment, where a
- * store's links hash what they carry, pieces have a checksum, taken and held
- * against it at the ends.
+ * thread at each end. Pieces have a checksum, taken and held against it at the
+ * ends, as a store's frames do.
  *
  * One process serves, another asks; they are told of each other by a connected
  * socket, which is the plain stream. Neither has used nng before a fork. What

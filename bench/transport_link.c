@@ -19,8 +19,7 @@ static void link_send(channel *c, uint16_t kind, const void *bytes,
     const sti_outgoing frame = {.header = {.kind = kind, .tag = count},
                                 .parts = {{bytes, count}},
                                 .part_count = 1,
-                                .sent = keep,
-                                .wait_ns = kind == KIND_BULK ? 60000000000 : 0};
+                                .sent = keep};
     transport_must(sti_net_send(c->net, c->link, &frame) == STRADS_OK,
                    strads_error_text());
 }

@@ -6,10 +6,7 @@
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
  * a bare nng_stream of them (bare_streams.h), for comparison. Neither keeps
  * what it sends until it is acknowledged, as the store does: what that costs
- * alone, over a plain stream, is measured, too (pieces). The store's links pass
- * their payloads through shared memory, as any two processes of one machine do;
- * with STRADS_SHARED_MEMORY=no over their sockets, as all else here. With
- * STRADS_CHECKSUMS=all the store hashes what it sends, and so does that stream.
+ * alone, over a plain stream, is measured, too (pieces).
  * Then what a cached read of one row of two numbers costs: of 64 rows that are
  * read in turn again and again, which their worker keeps, and of 4,096 in turn,
  * which it looks up; what an inc of one value of 64 rows in turn costs; and get
@@ -425,16 +422,6 @@ static void measure_here(double *values_per_s, small_calls *calls)
     free(values);
 }
 
-/* The way of the store's links, see mesh.c. */
-static const char *payloads_go(void)
-{
-    const char *memory = getenv("STRADS_SHARED_MEMORY");
-    const char *checksums = getenv("STRADS_CHECKSUMS");
-    const bool sockets = (memory && strcmp(memory, "no") == 0) ||
-                         (checksums && strcmp(checksums, "all") == 0);
-    return sockets ? "sockets" : "shared memory";
-}
-
 static void print_size(int way, int size)
 {
     const char *name = way_names[way];
@@ -450,15 +437,14 @@ static void print_size(int way, int size)
            nng->cpu, 1e-6 * raw->values, raw->cpu, ratio->values, ratio->cpu,
            pieces->values, pieces->cpu);
     printf("{\"bench\": \"store-net\", \"way\": \"%s\", \"values\": %d, "
-           "\"payloads\": \"%s\", "
            "\"store\": %.4g, \"nng_stream\": %.4g, \"raw\": %.4g, "
            "\"store_cpu_ns\": %.3g, \"nng_stream_cpu_ns\": %.3g, "
            "\"raw_cpu_ns\": %.3g, \"of_raw\": %.3g, "
            "\"of_raw_cpu\": %.3g, \"pieces_of_raw\": %.3g, "
            "\"pieces_of_raw_cpu\": %.3g}\n",
-           name, values, payloads_go(), store->values, nng->values, raw->values,
-           store->cpu, nng->cpu, raw->cpu, ratio->values, ratio->cpu,
-           pieces->values, pieces->cpu);
+           name, values, store->values, nng->values, raw->values, store->cpu,
+           nng->cpu, raw->cpu, ratio->values, ratio->cpu, pieces->values,
+           pieces->cpu);
 }
 
 static void print(void)
@@ -467,10 +453,10 @@ static void print(void)
     small_calls here;
     double load[1] = {0}, wide;
     (void)getloadavg(load, 1);
-    printf("loopback tcp, payloads through %s; one shard, one worker, rows of "
-           "%d\nf32; M values/s, in brackets ns of processor a value, of both "
+    printf("loopback tcp; one shard, one worker, rows of %d\nf32; M values/s, "
+           "in brackets ns of processor a value, of both "
            "ends; load %.1f\n",
-           payloads_go(), COLS, load[0]);
+           COLS, load[0]);
     printf("%-14s %12s %12s %12s %12s %12s\n", "values", "store", "nng_stream",
            "raw", "of raw", "pieces");
     for (int way = 0; way < WAYS; way++)

@@ -128,8 +128,7 @@ void link_node_open(link_node *node, uint32_t id, const char *url,
     o.arg = node;
     o.events = (sti_net_events){.received = on_received,
                                 .lost = on_lost,
-                                .stranger = on_stranger,
-                                .berth = o.events.berth};
+                                .stranger = on_stranger};
     node->id = id;
     pthread_mutex_init(&node->lock, NULL);
     pthread_cond_init(&node->event, NULL);
@@ -175,8 +174,7 @@ strads_err link_node_send(link_node *node, sti_link link, uint64_t round,
                                            .from = node->id,
                                            .round = round},
                                 .parts = {{bytes, size}},
-                                .part_count = 1,
-                                .wait_ns = UINT64_C(60000000000)};
+                                .part_count = 1};
     strads_err err = sti_net_send(node->net, link, &frame);
     free(bytes);
     return err;
@@ -321,16 +319,6 @@ void raw_frame(int fd, const sti_header *header, const void *payload)
     raw_write(fd, bytes, sizeof bytes);
     if (payload != NULL)
         raw_write(fd, payload, (size_t)header->size);
-}
-
-int raw_join(const char *url, uint64_t machine)
-{
-    const int fd = raw_connect(url);
-    sti_header hello = raw_header(STI_KIND_HELLO, 5, 0);
-    hello.tag = machine;
-    raw_frame(fd, &hello, NULL);
-    raw_wait_frame(fd);
-    return fd;
 }
 
 void raw_wait_closed(int fd)

@@ -38,7 +38,7 @@ typedef struct link_node {
 } link_node;
 
 /* Opens a node on `url` (NULL: tcp loopback, any port). `options` may be NULL;
- * its listen_url, arg and events, but for `berth`, are not used. Ends the test
+ * its listen_url, arg and events are not used. Ends the test
  * on failure. */
 void link_node_open(link_node *node, uint32_t id, const char *url,
                     const sti_net_options *options);
@@ -50,7 +50,7 @@ strads_err link_node_close(link_node *node);
 sti_link link_node_join(link_node *node, link_node *other);
 sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer);
 
-/* Sends one KIND_DATA frame of `size` zero bytes, waiting for room. */
+/* Sends one KIND_DATA frame of `size` zero bytes. */
 strads_err link_node_send(link_node *node, sti_link link, uint64_t round,
                           uint64_t size);
 
@@ -91,9 +91,6 @@ void raw_write(int fd, const void *bytes, size_t count);
 
 /* Writes a frame, whatever its header says. */
 void raw_frame(int fd, const sti_header *header, const void *payload);
-
-/* Says HELLO to a net as node 5 of a machine, and is welcomed. */
-int raw_join(const char *url, uint64_t machine);
 
 /* Reads one frame that has no payload, such as the WELCOME of a link_node. */
 void raw_wait_frame(int fd);

@@ -238,8 +238,6 @@ static void run_wide(bool lends)
     strads_result *result;
     uint64_t n;
     uint32_t width;
-    /* What goes past the roads in shared memory is not cut. */
-    (void)setenv("STRADS_SHARED_MEMORY", "no", 1);
     t.listening = build_roads;
     t.arg = &r;
     roads_of_opening = &r;

@@ -10,12 +10,9 @@ enum { LIMIT = 1 << 20 };
 static sti_header some_header(uint64_t size)
 {
     return (sti_header){.kind = STI_KIND_FIRST_MESSAGE + 3,
-                        .flags = 0x8001,
                         .from = 7,
                         .to = 65537,
-                        .role = 2,
                         .phase = 5,
-                        .near = true,
                         .index = 0x01020304,
                         .round = UINT64_C(0x1122334455667788),
                         .tag = UINT64_C(0xfedcba9876543210),
@@ -31,12 +28,9 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
     sti_frame_encode_header(&in, bytes);
     cr_assert_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_OK);
     cr_expect_eq(out.kind, in.kind);
-    cr_expect_eq(out.flags, in.flags);
     cr_expect_eq(out.from, in.from);
     cr_expect_eq(out.to, in.to);
-    cr_expect_eq(out.role, in.role);
     cr_expect_eq(out.phase, in.phase);
-    cr_expect_eq(out.near, in.near);
     cr_expect_eq(out.index, in.index);
     cr_expect_eq(out.round, in.round);
     cr_expect_eq(out.tag, in.tag);
@@ -48,8 +42,8 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
 Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {
-        'S',  'T',  'R',  'D',  0x09, 0x00, 0x13, 0x00, 0x01, 0x80, 0x02,
-        0x00, 0x05, 0x00, 0x01, 0x00, 0x07, 0x00, 0x00, 0x00, 0x01, 0x00,
+        'S',  'T',  'R',  'D',  0x0a, 0x00, 0x13, 0x00, 0x00, 0x00, 0x00,
+        0x00, 0x05, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x01, 0x00,
         0x01, 0x00, 0x04, 0x03, 0x02, 0x01, 0,    0,    0,    0,    0x88,
         0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x10, 0x32, 0x54, 0x76,
         0x98, 0xba, 0xdc, 0xfe, 0xe8, 0x03, 0,    0,    0,    0,    0,
@@ -139,50 +133,6 @@ Test(wire_frame, a_checksum_does_not_depend_on_how_the_payload_is_cut)
         cr_expect_eq(sti_frame_checksum(parts, 3), wanted);
     }
     cr_expect_eq(sti_frame_checksum(NULL, 0), 0);
-}
-
-Test(wire_frame, a_header_says_whether_its_payload_is_in_shared_memory)
-{
-    for (uint16_t near = 0; near < 3; near++) {
-        sti_header in = some_header(1000), out;
-        unsigned char bytes[STI_HEADER_BYTES];
-        in.near = near > 0;
-        in.shared = near == 2;
-        sti_frame_encode_header(&in, bytes);
-        cr_expect_eq(bytes[14], near);
-        cr_assert_eq(sti_frame_decode_header(bytes, 1000, &out), STRADS_OK);
-        cr_expect_eq(out.near, in.near);
-        cr_expect_eq(out.shared, in.shared);
-    }
-}
-
-Test(wire_frame, large_messages_of_near_links_alone_are_bare)
-{
-    sti_header header = some_header(STI_BARE_ABOVE + 1);
-    cr_expect(sti_frame_is_bare(&header));
-    header.near = false;
-    cr_expect_not(sti_frame_is_bare(&header), "of another link");
-    header.near = true;
-    header.kind = STI_KIND_WELCOME;
-    cr_expect_not(sti_frame_is_bare(&header), "of the transport's own");
-    header = some_header(STI_BARE_ABOVE);
-    cr_expect_not(sti_frame_is_bare(&header), "a small one");
-}
-
-Test(wire_frame, a_bare_payload_is_taken_as_it_is_and_has_no_checksum)
-{
-    sti_frame *frame = NULL;
-    sti_header header = some_header(STI_BARE_ABOVE + 1);
-    header.checksum = 0;
-    cr_assert_eq(sti_frame_alloc(&header, &frame), STRADS_OK);
-    memset(frame->payload, 0x5a, (size_t)header.size);
-    cr_expect_eq(sti_frame_verify(frame), STRADS_OK);
-    frame->header.checksum = 1;
-    cr_expect_eq(sti_frame_verify(frame), STRADS_EPEER);
-    frame->header.checksum = 0;
-    frame->header.near = false;
-    cr_expect_eq(sti_frame_verify(frame), STRADS_EPEER);
-    sti_frame_free(frame);
 }
 
 Test(wire_frame, a_payload_is_aligned_and_every_flipped_bit_of_it_is_noticed)

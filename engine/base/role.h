@@ -56,8 +56,6 @@ typedef struct sti_msg {
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */
-    bool followed;      /* on its way: another one for that node comes next, and
-                           the two may leave as one */
     sti_object *object; /* PARTIAL, PIECE, PUSH: sti_buffer */
 } sti_msg;
 

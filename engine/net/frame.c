@@ -21,10 +21,9 @@ typedef struct wire_header {
     unsigned char magic[4];
     uint16_t protocol;
     uint16_t kind;
-    uint16_t flags;
-    uint16_t role;
+    uint32_t zero;
     uint16_t phase;
-    uint16_t near;
+    uint16_t zero_too;
     uint32_t from;
     uint32_t to;
     uint32_t index;
@@ -48,10 +47,7 @@ void sti_frame_encode_header(const sti_header *header,
     wire_header wire = {
         .protocol = STI_PROTOCOL,
         .kind = header->kind,
-        .flags = header->flags,
-        .role = header->role,
         .phase = header->phase,
-        .near = (uint16_t)(header->shared ? 2 : header->near),
         .from = header->from,
         .to = header->to,
         .index = header->index,
@@ -81,7 +77,7 @@ static strads_err check_header(const wire_header *wire, uint64_t limit)
                            "the peer speaks protocol %u and this node %u: run "
                            "the same strads on all nodes",
                            (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
-    if (wire->check != header_check(*wire) || wire->near > 2)
+    if (wire->check != header_check(*wire))
         return strads_fail(STRADS_EPEER,
                            "a frame's header does not have the checksum that "
                            "it tells: it was damaged on its way");
@@ -104,13 +100,9 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
         return err;
     *out = (sti_header){
         .kind = wire.kind,
-        .flags = wire.flags,
         .from = wire.from,
         .to = wire.to,
-        .role = wire.role,
         .phase = wire.phase,
-        .near = wire.near != 0,
-        .shared = wire.near == 2,
         .index = wire.index,
         .round = wire.round,
         .tag = wire.tag,
@@ -118,12 +110,6 @@ strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
         .checksum = wire.checksum,
     };
     return STRADS_OK;
-}
-
-bool sti_frame_is_bare(const sti_header *header)
-{
-    return header->near && header->kind >= STI_KIND_FIRST_MESSAGE &&
-           header->size > STI_BARE_ABOVE;
 }
 
 uint64_t sti_frame_size(const sti_part *parts, size_t count)
@@ -160,8 +146,6 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
         return strads_fail(STRADS_ENOMEM, "no memory for a frame of %llu bytes",
                            (unsigned long long)header->size);
     frame->header = *header;
-    frame->here = header->size;
-    frame->lost = false;
     frame->room = room;
     frame->payload = (unsigned char *)frame + head;
     memset(frame->payload + header->size, 0,
@@ -174,14 +158,7 @@ strads_err sti_frame_alloc(const sti_header *header, sti_frame **out)
 strads_err sti_frame_verify(const sti_frame *frame)
 {
     const sti_part all = {frame->payload, frame->header.size};
-    return sti_frame_verify_parts(frame, &all, 1);
-}
-
-strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
-                                  size_t count)
-{
-    const bool is_bare = sti_frame_is_bare(&frame->header);
-    const uint64_t found = is_bare ? 0 : sti_frame_checksum(parts, count);
+    const uint64_t found = sti_frame_checksum(&all, 1);
     if (found != frame->header.checksum)
         return strads_fail(STRADS_EPEER,
                            "the payload of a frame (kind %u, %llu bytes) does "

@@ -18,10 +18,9 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 9,       /* raised whenever old and new nodes cannot talk */
+    STI_PROTOCOL = 10,      /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
-    STI_BARE_ABOVE = 4096,  /* payload bytes that are checked on any link */
     STI_HELLO_LIMIT = 1 << 16 /* payload bytes that a stranger may announce */
 };
 
@@ -37,34 +36,22 @@ enum {
     STI_KIND_PING = 4,    /* "I live": sent when idle, never handed on */
     STI_KIND_BYE = 5,     /* the sender's last frame but one */
     STI_KIND_BYE_ACK = 6, /* "I have read everything up to your BYE" */
-    STI_KIND_OFFER = 7,   /* "payloads of mine may come through memory" */
-    STI_KIND_ANSWER = 8,  /* "I have opened it", or not */
     STI_KIND_FIRST_MESSAGE = 16
 };
 
-/* A header as the program sees it. The sender fills in all but `near`, `size`
- * and `checksum`; the transport reads kind, from, near and size only, and the
- * tag of a HELLO is its own. */
+/* A header as the program sees it. The sender fills in all but `size` and
+ * `checksum`; the transport reads kind, from and size only. */
 typedef struct sti_header {
     uint16_t kind;
-    uint16_t flags; /* free for the kind */
-    uint32_t from;  /* node; STI_NODE_NONE before one was given */
-    uint32_t to;    /* node */
-    uint16_t role;  /* role and index of the receiver inside the node */
-    uint16_t phase; /* free for the kind; usually the program's phase */
-    bool near;      /* its link stays in one machine: see sti_frame_is_bare */
-    bool shared;    /* .. and its payload lies in memory that both ends have */
-    uint32_t index;
+    uint16_t phase;    /* free for the kind */
+    uint32_t from;     /* node; STI_NODE_NONE before one was given */
+    uint32_t to;       /* node */
+    uint32_t index;    /* of the receiver inside its node */
     uint64_t round;    /* round, step or sequence number */
     uint64_t tag;      /* free for the kind: a ticket, a block, a partition */
     uint64_t size;     /* payload bytes */
-    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty or bare one;
-                          of a shared one its place */
+    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty one */
 } sti_header;
-
-/* Does its payload travel without a checksum? A large message does, over a link
- * that no wire is part of. */
-bool sti_frame_is_bare(const sti_header *header);
 
 /* Writes the 64 bytes of a header, with magic, protocol and the checksum of
  * the header itself. Any thread; does not block; cannot fail. */
@@ -88,8 +75,6 @@ uint64_t sti_frame_size(const sti_part *parts, size_t count);
 typedef struct sti_frame {
     sti_header header;
     unsigned char *payload;
-    uint64_t here;    /* of the payload; the rest is where it was wanted */
-    bool lost;        /* .. and not any more: there is none of it */
     size_t room;      /* of all of it in memory */
     atomic_uint refs; /* only sti_frame_keep and sti_frame_free touch it */
 } sti_frame;
@@ -98,11 +83,8 @@ typedef struct sti_frame {
  * reference. STRADS_ENOMEM. Any thread. */
 strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
 
-/* STRADS_EPEER unless the payload, all of it here or made of `count` parts, has
- * the checksum that the header tells, or is bare. */
+/* STRADS_EPEER unless the payload has the checksum that the header tells. */
 strads_err sti_frame_verify(const sti_frame *frame);
-strads_err sti_frame_verify_parts(const sti_frame *frame, const sti_part *parts,
-                                  size_t count);
 
 /* One more reference; returns `frame`. Any thread. */
 sti_frame *sti_frame_keep(sti_frame *frame);

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "engine/base/cursor.h"
+#include "engine/net/socket.h"
 #include "strads/error.h"
 
 enum {
     STI_TOKEN_MAX = 64,   /* bytes of a token */
     STI_NAME_MAX = 255,   /* bytes of a program's name */
-    STI_URL_MAX = 255,    /* bytes of a URL */
     STI_NODES_MAX = 4096, /* nodes of one run */
 };
 

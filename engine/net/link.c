@@ -1,23 +1,39 @@
-/* Nets and their connections: birth, lookup, end, burial. Owns the table of
- * links. Invariants: a link's number is serial x STI_LINKS_MAX + slot with a
- * serial that only grows; a connection leaves the table only when both its
- * activities have ended, `lost` was reported and no call holds it. */
+/* Nets and their connections: lookup, dialling, accepting, heartbeats, the end.
+ * Owns the table of links. Invariants: a link's number is serial x
+ * STI_LINKS_MAX + slot with a serial that only grows; a connection leaves the
+ * table, and is freed, only when both its threads have ended, `lost` was
+ * reported and no call holds it. */
 #include "engine/net/link.h"
 
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
 
+enum {
+    TRY_MS = 5000,
+    PROBE_MS = 2000,
+    PAUSE_FIRST_MS = 5,
+    PAUSE_MAX_MS = 100,
+    TICKS_PER_HEARTBEAT = 4,
+    TICK_MIN_NS = 1000000,
+    TICK_MAX_NS = 100000000
+};
+
 static const uint64_t second_ns = 1000000000u;
 
-/* ---- connections by number ---- */
+/* ---- connections by number --------------------------------------------- */
 
-sti_conn *sti_conn_acquire_slot(sti_net *net, uint32_t slot)
+static sti_conn *acquire_slot(sti_net *net, uint32_t slot)
 {
     sti_conn *conn = NULL;
     pthread_mutex_lock(&net->lock);
@@ -31,8 +47,7 @@ sti_conn *sti_conn_acquire_slot(sti_net *net, uint32_t slot)
 
 sti_conn *sti_conn_acquire(sti_net *net, sti_link link)
 {
-    sti_conn *conn =
-        sti_conn_acquire_slot(net, (uint32_t)(link % STI_LINKS_MAX));
+    sti_conn *conn = acquire_slot(net, (uint32_t)(link % STI_LINKS_MAX));
     if (conn == NULL || conn->id == link)
         return conn;
     sti_conn_release(conn);
@@ -43,60 +58,13 @@ void sti_conn_release(sti_conn *conn)
 {
     sti_net *net = conn->net;
     pthread_mutex_lock(&net->lock);
-    conn->users--;
-    if (conn->users == 0 && conn->finished)
-        sti_keeper_call(net);
+    const bool rings = --conn->users == 0 && conn->finished;
     pthread_mutex_unlock(&net->lock);
+    if (rings)
+        sti_net_ring(net);
 }
 
-/* ---- birth ---- */
-
-static void tell_where(sti_conn *conn, const char *url)
-{
-    unsigned port = 0;
-    const int process = sti_socket_process(conn->fd);
-    sti_socket_peer(conn->fd, conn->host, &port);
-    if (url != NULL)
-        (void)snprintf(conn->where, sizeof conn->where, "the node at %s", url);
-    else if (conn->host[0] != 0)
-        (void)snprintf(conn->where, sizeof conn->where,
-                       "the connection from %s:%u", conn->host, port);
-    else if (process != 0)
-        (void)snprintf(conn->where, sizeof conn->where,
-                       "the connection from process %d", process);
-    else
-        (void)snprintf(conn->where, sizeof conn->where, "a connection");
-}
-
-static strads_err conn_alloc(sti_net *net, int fd, const char *where,
-                             sti_conn **out)
-{
-    sti_conn *conn = calloc(1, sizeof *conn);
-    if (conn == NULL) {
-        (void)close(fd);
-        return strads_fail(STRADS_ENOMEM, "no memory for a connection");
-    }
-    conn->net = net;
-    conn->fd = fd;
-    conn->dialled = where != NULL;
-    conn->node = STI_NODE_NONE;
-    conn->last = &conn->first;
-    conn->part_by = UINT64_MAX;
-    conn->reading = true;
-    conn->born_ns = atomic_load(&net->clock_ns);
-    atomic_init(&conn->heard_ns, conn->born_ns);
-    atomic_init(&conn->said_ns, conn->born_ns);
-    (void)pthread_mutex_init(&conn->lock, NULL);
-    (void)sti_monotonic_cond_init(&conn->room);
-    (void)pthread_cond_init(&conn->unstuck, NULL);
-    tell_where(conn, where);
-    sti_conn_look_near(conn);
-    sti_socket_no_delay(fd);
-    if (sti_socket_is_local(fd))
-        sti_socket_no_pacing(fd);
-    *out = conn;
-    return STRADS_OK;
-}
+/* ---- birth ------------------------------------------------------------- */
 
 /* Gives the connection a slot and a number, unless the net is closing. */
 static strads_err enlist(sti_net *net, sti_conn *conn)
@@ -124,25 +92,73 @@ static strads_err enlist(sti_net *net, sti_conn *conn)
     return err;
 }
 
-strads_err sti_conn_start(sti_net *net, int fd, const char *where,
-                          sti_link *out)
+static void conn_free(sti_conn *conn)
 {
-    sti_conn *conn = NULL;
-    strads_err err = conn_alloc(net, fd, where, &conn);
-    if (err != STRADS_OK)
+    if (conn->has_reader)
+        (void)pthread_join(conn->reader, NULL);
+    (void)close(conn->fd);
+    sti_frame_free(conn->frame);
+    (void)pthread_cond_destroy(&conn->to_writer);
+    (void)pthread_mutex_destroy(&conn->lock);
+    free(conn);
+}
+
+/* Makes a connection of a socket, which it owns from now on, also on failure,
+ * and starts to read. `url` is NULL for an accepted one. */
+static strads_err start_conn(sti_net *net, int fd, const char *url,
+                             sti_link *out)
+{
+    unsigned port = 0;
+    sti_conn *conn = calloc(1, sizeof *conn);
+    if (conn == NULL) {
+        (void)close(fd);
+        return strads_fail(STRADS_ENOMEM, "no memory for a connection");
+    }
+    conn->net = net;
+    conn->fd = fd;
+    conn->dialled = url != NULL;
+    conn->node = STI_NODE_NONE;
+    conn->last = &conn->first;
+    conn->part_by = UINT64_MAX;
+    conn->born_ns = atomic_load(&net->clock_ns);
+    atomic_init(&conn->heard_ns, conn->born_ns);
+    atomic_init(&conn->said_ns, conn->born_ns);
+    (void)pthread_mutex_init(&conn->lock, NULL);
+    (void)pthread_cond_init(&conn->to_writer, NULL);
+    sti_socket_peer(fd, conn->host, &port);
+    sti_socket_tune(fd);
+    if (url != NULL)
+        (void)snprintf(conn->where, sizeof conn->where, "the node at %s", url);
+    else
+        (void)snprintf(conn->where, sizeof conn->where,
+                       conn->host[0] ? "the connection from %s:%u"
+                                     : "a connection%s over ipc",
+                       conn->host, port);
+    strads_err err = STRADS_OK;
+    if (pthread_create(&conn->writer, NULL, sti_conn_write_stuck, conn) != 0) {
+        err = strads_fail(STRADS_ENOMEM, "no thread for %s", conn->where);
+        conn_free(conn);
         return err;
+    }
     err = enlist(net, conn);
     if (err != STRADS_OK) {
-        sti_conn_bury(conn);
+        sti_conn_end(conn, err, "it was not taken in");
+        (void)pthread_join(conn->writer, NULL);
+        conn_free(conn);
         return err;
     }
     *out = conn->id;
-    sti_conn_start_reading(conn);
+    conn->has_reader =
+        pthread_create(&conn->reader, NULL, sti_conn_read_all, conn) == 0;
+    if (!conn->has_reader) {
+        sti_conn_end(conn, STRADS_ENOMEM, "no thread to receive what comes");
+        sti_conn_finish(conn);
+    }
     sti_conn_release(conn);
     return STRADS_OK;
 }
 
-/* ---- end ---- */
+/* ---- the end of a connection ------------------------------------------- */
 
 void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
 {
@@ -158,7 +174,7 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
             (void)snprintf(conn->text, sizeof conn->text, "%s: %s", conn->where,
                            text);
     }
-    pthread_cond_broadcast(&conn->room);
+    pthread_cond_signal(&conn->to_writer);
     pthread_mutex_unlock(&conn->lock);
     if (first)
         (void)shutdown(conn->fd, SHUT_RDWR);
@@ -172,18 +188,7 @@ bool sti_conn_is_dead(sti_conn *conn)
     return dead;
 }
 
-/* What the reading saw as an end of the stream was a goodbye when all of ours
- * was written by then; only now is that certain. */
-static void settle(sti_conn *conn)
-{
-    if (!conn->left || (!conn->bye_written && !conn->bye_acked))
-        return;
-    conn->why = STRADS_OK;
-    (void)snprintf(conn->text, sizeof conn->text,
-                   "%s: both sides have said goodbye", conn->where);
-}
-
-static void report(sti_conn *conn)
+static void report(const sti_conn *conn)
 {
     const sti_net_options *o = &conn->net->options;
     if (conn->dialled || conn->introduced) {
@@ -196,9 +201,20 @@ static void report(sti_conn *conn)
         o->events.stranger(o->arg, conn->text);
 }
 
-static void retire(sti_conn *conn)
+void sti_conn_finish(sti_conn *conn)
 {
     sti_net *net = conn->net;
+    (void)pthread_join(conn->writer, NULL);
+    /* What the reader saw as an end of the stream was a goodbye when all of
+     * ours was written by then; only now is that certain. */
+    if (conn->left && (conn->bye_written || conn->bye_acked)) {
+        conn->why = STRADS_OK;
+        (void)snprintf(conn->text, sizeof conn->text,
+                       "%s: both sides have said goodbye", conn->where);
+    }
+    sti_queue_free(conn->first);
+    conn->first = NULL;
+    report(conn);
     pthread_mutex_lock(&net->lock);
     if (!conn->dialled && !conn->introduced)
         net->strangers--;
@@ -209,42 +225,11 @@ static void retire(sti_conn *conn)
                        conn->text);
     }
     conn->finished = true;
-    sti_keeper_call(net);
+    sti_net_ring(net);
     pthread_mutex_unlock(&net->lock);
 }
 
-void sti_conn_rest(sti_conn *conn)
-{
-    pthread_mutex_lock(&conn->lock);
-    bool last =
-        conn->dead && !conn->reading && !conn->writing && !conn->reported;
-    conn->reported = conn->reported || last;
-    if (last)
-        settle(conn);
-    pthread_mutex_unlock(&conn->lock);
-    if (!last)
-        return;
-    sti_queue_free(conn->first);
-    conn->first = NULL;
-    report(conn);
-    retire(conn);
-}
-
-void sti_conn_bury(sti_conn *conn)
-{
-    if (conn->has_reader)
-        (void)pthread_join(conn->reader, NULL);
-    sti_conn_join_writer(conn);
-    (void)close(conn->fd);
-    sti_frame_free(conn->frame);
-    sti_conn_free_rings(conn);
-    (void)pthread_cond_destroy(&conn->room);
-    (void)pthread_cond_destroy(&conn->unstuck);
-    (void)pthread_mutex_destroy(&conn->lock);
-    free(conn);
-}
-
-/* ---- what the owner does with a link ---- */
+/* ---- what the owner does with a link ----------------------------------- */
 
 strads_err sti_net_bind(sti_net *net, sti_link link, uint32_t node)
 {
@@ -277,14 +262,319 @@ void sti_net_drop(sti_net *net, sti_link link, const char *text)
     sti_conn_release(conn);
 }
 
-/* ---- the net ---- */
+strads_err sti_net_seen_url(sti_net *net, sti_link link, const char *url,
+                            char *out)
+{
+    sti_url parsed;
+    strads_err err = sti_url_parse(url, &parsed);
+    if (err != STRADS_OK)
+        return err;
+    sti_conn *conn = sti_conn_acquire(net, link);
+    if (conn == NULL)
+        return strads_fail(STRADS_EPEER, "the link to %s is gone", url);
+    if (sti_url_is_wildcard(&parsed) && conn->host[0] != 0)
+        (void)snprintf(parsed.host, sizeof parsed.host, "%s", conn->host);
+    sti_conn_release(conn);
+    sti_url_write(&parsed, out);
+    return STRADS_OK;
+}
+
+strads_err sti_net_own_host(sti_net *net, sti_link link, char *host)
+{
+    sti_conn *conn = sti_conn_acquire(net, link);
+    if (conn == NULL)
+        return strads_fail(STRADS_EPEER, "the link is gone");
+    sti_socket_own_host(conn->fd, host);
+    sti_conn_release(conn);
+    return STRADS_OK;
+}
+
+/* ---- dialling ---------------------------------------------------------- */
+
+static uint64_t now_ms(void)
+{
+    return sti_monotonic_now() / 1000000u;
+}
+
+/* What may be different in a moment, when the other side has started. */
+static bool worth_another_try(int e)
+{
+    return e == ECONNREFUSED || e == ENOENT || e == ETIMEDOUT ||
+           e == ECONNRESET || e == EHOSTUNREACH || e == ENETUNREACH ||
+           e == ECONNABORTED || e == EAGAIN || e == EAI_AGAIN;
+}
+
+static strads_err connect_to(const sti_net_options *o, const sti_url *to,
+                             const char *url, uint64_t timeout_ns, int *out)
+{
+    const uint64_t limit = timeout_ns / 1000000u;
+    const uint64_t start = now_ms();
+    uint64_t pause = PAUSE_FIRST_MS, spent = 0;
+    for (;;) {
+        const uint64_t left = limit - spent + 1;
+        const int e =
+            sti_socket_dial(to, (unsigned)(left < TRY_MS ? left : TRY_MS), out);
+        if (e == 0)
+            return STRADS_OK;
+        spent = now_ms() - start;
+        if (!worth_another_try(e) || spent + pause > limit)
+            return strads_fail(
+                STRADS_EIO, "cannot connect to %s: %s%s", url,
+                sti_socket_text(e),
+                worth_another_try(e)
+                    ? " until the time was over: is a node listening there?"
+                    : ": check the host's name");
+        if (o->gives_up && o->gives_up(o->arg))
+            return strads_fail(STRADS_ECANCELED,
+                               "stopped while connecting to %s: %s", url,
+                               sti_socket_text(e));
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)pause * 1000000},
+                        NULL);
+        pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
+        spent = now_ms() - start;
+        spent = spent < limit ? spent : limit;
+    }
+}
+
+strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
+                        sti_link *out)
+{
+    sti_url parsed;
+    char written[STI_URL_MAX + 1];
+    int fd = -1;
+    strads_err err = sti_url_parse(url, &parsed);
+    if (err == STRADS_OK && parsed.tcp && parsed.port == 0)
+        err =
+            strads_fail(STRADS_EINVAL,
+                        "%s: port 0 can be listened on, not connected to", url);
+    if (err != STRADS_OK)
+        return err;
+    sti_url_write(&parsed, written);
+    err = connect_to(&net->options, &parsed, written, timeout_ns, &fd);
+    return err ? err : start_conn(net, fd, written, out);
+}
+
+strads_err sti_net_probe(const char *url)
+{
+    sti_url parsed;
+    int fd = -1;
+    strads_err err = sti_url_parse(url, &parsed);
+    if (err != STRADS_OK)
+        return err;
+    int e = sti_socket_dial(&parsed, PROBE_MS, &fd);
+    if (e == 0) {
+        (void)close(fd);
+        return STRADS_OK;
+    }
+    return strads_fail(e == ECONNREFUSED || e == ENOENT ? STRADS_EPEER
+                                                        : STRADS_EIO,
+                       "nobody answers at %s: %s", url, sti_socket_text(e));
+}
+
+/* ---- housekeeping: heartbeats and deadlines ---------------------------- */
+
+typedef enum verdict { FINE, PING, SILENT, NO_HELLO, NO_BYE } verdict;
+
+/* How long nothing has moved in either direction since parting began. The
+ * caller holds conn->lock. */
+static uint64_t stillness(const sti_conn *conn, uint64_t now)
+{
+    uint64_t heard = atomic_load(&conn->heard_ns);
+    uint64_t said = atomic_load(&conn->said_ns);
+    uint64_t last = heard > said ? heard : said;
+    return now - (last > conn->parted_ns ? last : conn->parted_ns);
+}
+
+static verdict judge(sti_conn *conn, uint64_t now)
+{
+    const sti_net_options *o = &conn->net->options;
+    /* In this order: a delivery that ends in between has renewed heard_ns. */
+    const bool mute = atomic_load(&conn->delivering);
+    const uint64_t silent = now - atomic_load(&conn->heard_ns);
+    verdict v = FINE;
+    pthread_mutex_lock(&conn->lock);
+    if (conn->dead)
+        v = FINE;
+    else if (!conn->dialled && !conn->introduced)
+        v = now - conn->born_ns >= o->hello_ns ? NO_HELLO : FINE;
+    else if (conn->parting && (now >= conn->part_by ||
+                               (!mute && stillness(conn, now) >= o->hello_ns)))
+        v = NO_BYE;
+    else if (!mute && !conn->bye_received && silent >= o->dead_ns)
+        v = SILENT;
+    else if (conn->introduced && !conn->parting && conn->first == NULL &&
+             now - atomic_load(&conn->said_ns) >= o->heartbeat_ns)
+        v = PING;
+    pthread_mutex_unlock(&conn->lock);
+    return v;
+}
+
+static void look_after(sti_conn *conn, uint64_t now)
+{
+    char text[STI_TEXT_MAX];
+    switch (judge(conn, now)) {
+    case FINE:
+        break;
+    case PING:
+        (void)sti_conn_send_control(conn, STI_KIND_PING);
+        break;
+    case SILENT:
+        (void)snprintf(text, sizeof text,
+                       "nothing was heard for %.3g s: the peer is stopped, its "
+                       "machine is down, or the network between is cut",
+                       1e-9 * (double)conn->net->options.dead_ns);
+        sti_conn_end(conn, STRADS_EIO, text);
+        break;
+    case NO_HELLO:
+        sti_conn_end(conn, STRADS_EPEER,
+                     "no complete HELLO came in time: not a strads node, or "
+                     "one that hangs");
+        break;
+    case NO_BYE:
+        sti_conn_end(conn, STRADS_EPEER,
+                     "the goodbye was not answered in time: what was sent "
+                     "last may be lost");
+        break;
+    }
+}
+
+static uint32_t count_slots(sti_net *net)
+{
+    pthread_mutex_lock(&net->lock);
+    const uint32_t n = net->slots_used;
+    pthread_mutex_unlock(&net->lock);
+    return n;
+}
+
+static void tick(sti_net *net, uint64_t now)
+{
+    const uint32_t slots = count_slots(net);
+    for (uint32_t i = 0; i < slots; i++) {
+        sti_conn *conn = acquire_slot(net, i);
+        if (conn == NULL)
+            continue;
+        look_after(conn, now);
+        sti_conn_release(conn);
+    }
+}
+
+static uint64_t tick_ns(const sti_net_options *o)
+{
+    const uint64_t shortest =
+        o->heartbeat_ns < o->hello_ns ? o->heartbeat_ns : o->hello_ns;
+    const uint64_t ns = shortest / TICKS_PER_HEARTBEAT;
+    return ns < TICK_MIN_NS ? TICK_MIN_NS : ns > TICK_MAX_NS ? TICK_MAX_NS : ns;
+}
+
+/* ---- housekeeping: reaping and accepting ------------------------------- */
+
+static sti_conn *unlink_finished(sti_net *net)
+{
+    sti_conn *found = NULL;
+    pthread_mutex_lock(&net->lock);
+    for (uint32_t i = 0; i < net->slots_used && found == NULL; i++) {
+        sti_conn *conn = net->slots[i];
+        if (conn != NULL && conn->finished && conn->users == 0) {
+            found = conn;
+            net->slots[i] = NULL;
+        }
+    }
+    while (net->slots_used > 0 && net->slots[net->slots_used - 1] == NULL)
+        net->slots_used--;
+    pthread_mutex_unlock(&net->lock);
+    return found;
+}
+
+static void reap(sti_net *net)
+{
+    for (sti_conn *conn; (conn = unlink_finished(net)) != NULL;) {
+        conn_free(conn);
+        pthread_mutex_lock(&net->lock);
+        net->conns--;
+        pthread_cond_broadcast(&net->reaped);
+        pthread_mutex_unlock(&net->lock);
+    }
+}
+
+/* False: an error such as too many open files, to be tried again later. */
+static bool accept_one(sti_net *net, int listener)
+{
+    sti_link link;
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return errno == EINTR || errno == ECONNABORTED;
+    (void)start_conn(net, fd, NULL, &link);
+    return true;
+}
+
+/* From now on nobody is accepted, and who is refused knows it. */
+static void stop_listening(sti_net *net)
+{
+    if (net->listener >= 0) {
+        (void)close(net->listener);
+        if (!net->listens_at.tcp)
+            (void)unlink(net->listens_at.host);
+    }
+    net->listener = -1;
+}
+
+/* Waits for the bell, somebody to accept, or `until`. True: somebody came. */
+static bool wait_for_work(sti_net *net, int listener, uint64_t until)
+{
+    const uint64_t now = sti_monotonic_now();
+    const uint64_t ms = until > now ? (until - now) / 1000000 + 1 : 0;
+    uint64_t rings;
+    struct pollfd at[2] = {{.fd = net->bell, .events = POLLIN},
+                           {.fd = listener, .events = POLLIN}};
+    (void)poll(at, 2, (int)ms); /* a descriptor of -1 is passed over */
+    if (at[0].revents && read(net->bell, &rings, sizeof rings) < 0)
+        return false;
+    return listener >= 0 && at[1].revents;
+}
+
+static void *keep_house(void *arg)
+{
+    sti_net *net = arg;
+    const uint64_t period = tick_ns(&net->options);
+    uint64_t last = sti_monotonic_now(), next = last + period;
+    bool accepts = true, stops = false;
+    while (!stops) {
+        pthread_mutex_lock(&net->lock);
+        if (net->closing)
+            stop_listening(net);
+        const int listener =
+            accepts && net->strangers < STI_STRANGERS_MAX ? net->listener : -1;
+        stops = net->stops;
+        pthread_mutex_unlock(&net->lock);
+        if (!stops && wait_for_work(net, listener, next))
+            accepts = accept_one(net, listener);
+        reap(net);
+        const uint64_t now = sti_monotonic_now();
+        if (now < next)
+            continue;
+        const uint64_t passed =
+            now - last < 2 * period ? now - last : 2 * period;
+        last = now;
+        next = now + period;
+        accepts = true;
+        tick(net, atomic_fetch_add(&net->clock_ns, passed) + passed);
+    }
+    return NULL;
+}
+
+void sti_net_ring(sti_net *net)
+{
+    const uint64_t one = 1;
+    if (write(net->bell, &one, sizeof one) != (ssize_t)sizeof one)
+        return; /* it has been rung so often that it will look */
+}
+
+/* ---- the net ----------------------------------------------------------- */
 
 static void fill_defaults(sti_net_options *o)
 {
     if (o->frame_limit == 0)
         o->frame_limit = UINT64_C(1) << 30;
-    if (o->queue_limit == 0)
-        o->queue_limit = UINT64_C(1) << 28;
     if (o->heartbeat_ns == 0)
         o->heartbeat_ns = second_ns;
     if (o->dead_ns == 0)
@@ -310,16 +600,47 @@ static strads_err check_options(const sti_net_options *o)
     return STRADS_OK;
 }
 
-/* The keeper goes first: it may be about to accept again. */
 static void net_free(sti_net *net)
 {
-    sti_keeper_stop(net);
-    sti_net_stop_listening(net);
-    (void)pthread_cond_destroy(&net->wake);
-    (void)pthread_cond_destroy(&net->changed);
+    pthread_mutex_lock(&net->lock);
+    net->stops = true;
+    pthread_mutex_unlock(&net->lock);
+    if (net->has_housekeeper) {
+        sti_net_ring(net);
+        (void)pthread_join(net->housekeeper, NULL);
+    }
+    stop_listening(net);
+    if (net->bell >= 0)
+        (void)close(net->bell);
+    (void)pthread_cond_destroy(&net->reaped);
     (void)pthread_mutex_destroy(&net->lock);
     free(net->slots);
     free(net);
+}
+
+strads_err sti_net_listen(sti_net *net, const char *url)
+{
+    char text[STI_URL_MAX + 1];
+    sti_url at;
+    int fd = -1;
+    strads_err err = sti_url_parse(url, &at);
+    if (err != STRADS_OK)
+        return err;
+    sti_url_write(&at, text);
+    int e = sti_socket_listen(&at, &fd);
+    if (e)
+        return strads_fail(
+            STRADS_EIO, "cannot listen on %s: %s%s", text, sti_socket_text(e),
+            e == EADDRINUSE ? ": another process has it; choose another port, "
+                              "or port 0 for a free one"
+                            : "");
+    pthread_mutex_lock(&net->lock);
+    net->listens_at = at;
+    net->listener = fd;
+    sti_url_write(&at, net->url);
+    pthread_mutex_unlock(&net->lock);
+    sti_net_ring(net);
+    return STRADS_OK;
 }
 
 strads_err sti_net_open(const sti_net_options *options, sti_net **out)
@@ -334,28 +655,27 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     if (net == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a net");
     net->options = o;
-    if (o.checks_all)
-        net->options.machine = 0;
-    else if (o.machine == 0)
-        net->options.machine = sti_near_machine();
-    net->listener = net->accept_bell = -1;
+    net->listener = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);
-    (void)sti_monotonic_cond_init(&net->wake);
-    (void)sti_monotonic_cond_init(&net->changed);
+    (void)pthread_cond_init(&net->reaped, NULL);
     net->slots = calloc(STI_LINKS_MAX, sizeof *net->slots);
-    if (net->slots == NULL)
+    net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (net->slots == NULL || net->bell < 0)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");
-    if (err == STRADS_OK)
-        err = sti_keeper_start(net);
+    if (err == STRADS_OK) {
+        int rv = pthread_create(&net->housekeeper, NULL, keep_house, net);
+        net->has_housekeeper = rv == 0;
+        if (rv != 0)
+            err = strads_fail(STRADS_ENOMEM, "no thread for the network: %s",
+                              strerror(rv));
+    }
     if (err == STRADS_OK && (url == NULL || url[0] != 0))
         err = sti_net_listen(net, url == NULL ? "tcp://127.0.0.1:0" : url);
     if (err != STRADS_OK)
-        goto fail;
-    *out = net;
-    return STRADS_OK;
-fail:
-    net_free(net);
+        net_free(net);
+    else
+        *out = net;
     return err;
 }
 
@@ -380,18 +700,16 @@ void sti_net_count(const sti_net *net, sti_net_counts *out)
     };
 }
 
-/* The keeper's clock ticks on while this waits, and ends what lasts too long:
- * the wait itself needs no limit. */
+/* The net's clock ticks on while this waits, and ends what lasts too long: the
+ * wait itself needs no limit. */
 static void part_with_all(sti_net *net, uint64_t timeout_ns)
 {
     const uint64_t now = atomic_load(&net->clock_ns);
     const uint64_t by =
         timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
-    pthread_mutex_lock(&net->lock);
-    uint32_t slots = net->slots_used;
-    pthread_mutex_unlock(&net->lock);
+    const uint32_t slots = count_slots(net);
     for (uint32_t i = 0; i < slots; i++) {
-        sti_conn *conn = sti_conn_acquire_slot(net, i);
+        sti_conn *conn = acquire_slot(net, i);
         if (conn == NULL)
             continue;
         sti_conn_part(conn, by);
@@ -399,7 +717,7 @@ static void part_with_all(sti_net *net, uint64_t timeout_ns)
     }
     pthread_mutex_lock(&net->lock);
     while (net->conns > 0)
-        (void)pthread_cond_wait(&net->changed, &net->lock);
+        (void)pthread_cond_wait(&net->reaped, &net->lock);
     pthread_mutex_unlock(&net->lock);
 }
 
@@ -409,9 +727,9 @@ strads_err sti_net_close(sti_net *net, uint64_t timeout_ns)
     if (net == NULL)
         return STRADS_OK;
     pthread_mutex_lock(&net->lock);
-    net->closing = true;
+    net->closing = true; /* from here on no connection is added */
     pthread_mutex_unlock(&net->lock);
-    sti_net_close_door(net);
+    sti_net_ring(net);
     part_with_all(net, timeout_ns);
     if (net->unclean)
         err = strads_fail(STRADS_EPEER, "while shutting down: %s",

@@ -1,24 +1,20 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
  * A net listens on one URL and holds any number of links, each one connection
- * over which frames travel both ways, in order. tcp://host:port (port 0 takes
- * a free one) and ipc:///path; other schemes are refused. Whoever dials sends
- * HELLO as its first frame; whoever accepts drops a stranger that sends
- * anything else, or nothing in time. Idle links carry PINGs; a link on which
- * nothing arrives for dead_ns, or whose connection closes, is lost. No byte
- * that a peer sends ends the process, and none makes it allocate more than
- * the frame limit (STI_HELLO_LIMIT for a stranger).
+ * over which frames travel both ways, in order. Whoever dials sends HELLO as
+ * its first frame; whoever accepts drops a stranger that sends anything else,
+ * or nothing in time. Idle links carry PINGs; a link on which nothing arrives
+ * for dead_ns, or whose connection closes, is lost. No byte that a peer sends
+ * ends the process, and none makes it allocate more than the frame limit
+ * (STI_HELLO_LIMIT for a stranger).
  *
  * Threads. Every function may be called from any thread, also from the
- * callbacks, except sti_net_close, sti_net_dial, sti_net_probe and a waiting
- * sti_net_send, which block and must not be called from a callback. Callbacks
- * run on threads of the transport, `received` on the link's own: for one link
- * never two at once and in the order of events, for different links
- * concurrently. While `received` runs nothing more is read from that link,
- * which is how a slow receiver holds a fast sender back: it may work, but wait
- * for nothing that depends on what else comes. What it sends on that link in
- * small frames leaves when nothing more has come yet (within one machine: but
- * for the rest of a frame that has begun to), 512 KB later at most.
+ * callbacks, except sti_net_close, sti_net_dial and sti_net_probe, which block
+ * and must not be called from a callback. Callbacks run on threads of the
+ * transport: for one link never two at once and in the order of events, for
+ * different links concurrently. While `received` runs nothing more is read from
+ * that link, which is how a slow receiver holds a fast sender back: it may
+ * work, but must not wait for anything that other frames bring.
  *
  * A link is named by a number that is never used twice; a call on one that is
  * gone returns STRADS_EPEER, so that no caller has to win a race. */
@@ -29,9 +25,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/net/berth.h"
 #include "engine/net/frame.h"
 #include "engine/net/hello.h"
+#include "engine/net/socket.h"
 #include "strads/error.h"
 
 typedef struct sti_net sti_net;
@@ -50,13 +46,6 @@ typedef struct sti_net_events {
      * after it the owner binds, or parts with, the link. */
     void (*received)(void *arg, sti_link link, sti_frame *frame);
 
-    /* The first n bytes of a large frame's payload have arrived: where does
-     * somebody want what comes behind some of them? A berth that was taken for
-     * it, whose memory has room for all of that, or none. It must outlive the
-     * net. The frame is received then with the others `here`, or `lost`. */
-    sti_berthing (*berth)(void *arg, sti_link link, const sti_frame *frame,
-                          uint64_t n);
-
     /* A link that the owner knows (dialled, or its HELLO was received) is
      * gone, whoever ended it; called once, after its last `received`. `why` is
      * STRADS_OK when both sides said BYE (everything sent was read), otherwise
@@ -71,26 +60,16 @@ typedef struct sti_net_events {
 } sti_net_events;
 
 typedef struct sti_net_options {
-    const char *listen_url; /* NULL: tcp://127.0.0.1:0; "" : do not listen.
-                               tcp without a host is loopback, too */
+    const char *listen_url; /* NULL: tcp://127.0.0.1:0; "": do not listen yet */
     uint64_t frame_limit;   /* payload bytes; 0: 1 GiB */
     /* Of one kind; less than frame_limit counts. NULL: frame_limit for all. */
     uint64_t (*limit_of)(void *arg, uint16_t kind);
-    uint64_t queue_limit;  /* bytes waiting on one link; 0: 256 MiB. A frame
-                               always fits into an empty queue */
     uint64_t heartbeat_ns; /* a PING after so much silence; 0: 1 s */
     uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
-                               2 x heartbeat */
+                              2 x heartbeat */
     uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 5 s */
-    uint64_t machine;      /* told in HELLO: which one this is; 0: the kernel's
-                              mark of this boot */
-    bool checks_all;       /* payloads have checksums on every link; otherwise
-                              large ones have none between two processes of one
-                              machine, over loopback or ipc */
-    bool sockets_alone;    /* no payload through memory; otherwise those of 16
-                              KB to 2 MB that need no checksum may go so */
     uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
-                               will tell (sti_net_set_node) */
+                              will tell (sti_net_set_node) */
     /* Asked between two tries to dial whether to stop trying. NULL: never. */
     bool (*gives_up)(void *arg);
     void *arg;
@@ -103,6 +82,9 @@ typedef struct sti_net_options {
  * for one because the port is in use. STRADS_ENOMEM. Does not block, but for
  * resolving a host name. */
 strads_err sti_net_open(const sti_net_options *options, sti_net **out);
+
+/* Starts to listen, once, where the net does not yet. Errors as above. */
+strads_err sti_net_listen(sti_net *net, const char *url);
 
 /* The URL that it really listens on (the port filled in); "" when it does not.
  * Valid until sti_net_close. */
@@ -130,28 +112,24 @@ strads_err sti_net_probe(const char *url);
  * STRADS_EPEER: the link is gone. */
 strads_err sti_net_bind(sti_net *net, sti_link link, uint32_t node);
 
-/* A frame to be sent. Payloads up to STI_SEND_COPY_MAX bytes are copied; of
- * larger ones the parts must stay as they are until `sent` has been called
- * with `sent_arg` (once, on any thread, also when the link is lost, also
- * before sti_net_send returns; never when it fails). Where `sent` is NULL they
- * are the caller's again when sti_net_send returns: what the kernel has not
- * taken by then is copied. header.size and header.checksum are filled in. */
+/* A frame to be sent. Where `sent` is NULL, and up to STI_SEND_COPY_MAX bytes,
+ * the payload is copied; otherwise its parts must stay as they are until `sent`
+ * has been called with `sent_arg`. It is called once, on any thread, also when
+ * the link is lost, also before sti_net_send returns; never when that fails.
+ * header.size and header.checksum are filled in. */
 typedef struct sti_outgoing {
     sti_header header;
     sti_part parts[STI_PARTS_MAX];
     unsigned part_count;
     void (*sent)(void *sent_arg);
     void *sent_arg;
-    uint64_t wait_ns; /* for room in a full queue; 0: do not wait */
-    bool lazy; /* it may wait for the link's next frame, which it goes before:
-                  one call of the kernel, and one of the peer's, for both */
 } sti_outgoing;
 
-/* Queues a frame. Frames that one thread sends on a link arrive in order.
- * STRADS_ELIMIT: the queue is full (and stayed so for wait_ns), or the payload
- * is over the frame limit. STRADS_EPEER: the link is gone or leaving.
- * STRADS_EINVAL: too many parts or a kind that the transport keeps.
- * STRADS_ENOMEM. Does not block unless wait_ns says so. */
+/* Queues a frame. Frames that one thread sends on a link arrive in order. The
+ * queue has no limit: the owner bounds what it sends.
+ * STRADS_ELIMIT: the payload is over the frame limit. STRADS_EPEER: the link is
+ * gone or parting. STRADS_EINVAL: too many parts or a kind that the transport
+ * keeps. STRADS_ENOMEM. Does not block. */
 strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame);
 
 /* Ends a link in good order: what is queued is sent, then BYE, and the peer's
@@ -168,6 +146,10 @@ void sti_net_drop(sti_net *net, sti_link link, const char *text);
  * STI_URL_MAX + 1 bytes. STRADS_EPEER: the link is gone. STRADS_EINVAL. */
 strads_err sti_net_seen_url(sti_net *net, sti_link link, const char *url,
                             char *out);
+
+/* The address of this machine that the link goes out from, "" over ipc. `host`
+ * has STI_HOST_MAX + 1 bytes. STRADS_EPEER: the link is gone. */
+strads_err sti_net_own_host(sti_net *net, sti_link link, char *host);
 
 /* What went over all links so far, headers and PINGs included. */
 typedef struct sti_net_counts {

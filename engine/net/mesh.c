@@ -22,25 +22,17 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     mesh->stop = stop;
     mesh->last = &mesh->first;
     pthread_mutex_init(&mesh->lock, NULL);
-    sti_berth_init(&mesh->berth);
     (void)sti_monotonic_cond_init(&mesh->arrived);
     pthread_cond_init(&mesh->delivered, NULL);
     (void)sti_monotonic_cond_init(&mesh->mend);
     mesh->window_ns = 10 * STI_SECOND;
-    const char *checksums = getenv("STRADS_CHECKSUMS");
-    const char *memory = getenv("STRADS_SHARED_MEMORY");
     const sti_net_options options = {
         .listen_url = url,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = sti_mesh_limit,
-        .checks_all = checksums && strcmp(checksums, "all") == 0,
-        .sockets_alone = memory && strcmp(memory, "no") == 0,
         .gives_up = sti_mesh_gives_up,
-        .queue_limit = UINT64_MAX / 2, /* outboxes bound what is sent */
-        .events = {.received = sti_mesh_received,
-                   .berth = sti_mesh_berth,
-                   .lost = sti_mesh_lost},
+        .events = {.received = sti_mesh_received, .lost = sti_mesh_lost},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
     if (!err)
@@ -99,7 +91,7 @@ static void drain(sti_mesh *mesh)
         bool waits = k != mesh->node && !mesh->peers[k].said_done;
         pthread_mutex_unlock(&mesh->lock);
         if (waits)
-            sti_outbox_drain(&mesh->outbox[k], mesh->window_ns);
+            sti_retransmit_drain(&mesh->retransmit[k], mesh->window_ns);
     }
 }
 
@@ -110,16 +102,15 @@ static void mesh_free(sti_mesh *mesh)
         mesh->first = a->next;
         sti_mesh_free_arrival(a);
     }
-    for (uint32_t k = 0; mesh->outbox && k < mesh->nodes; k++)
-        sti_outbox_destroy(&mesh->outbox[k]);
-    free(mesh->outbox);
+    for (uint32_t k = 0; mesh->retransmit && k < mesh->nodes; k++)
+        sti_retransmit_destroy(&mesh->retransmit[k]);
+    free(mesh->retransmit);
     free(mesh->peers);
     free(mesh->options);
     pthread_cond_destroy(&mesh->mend);
     pthread_cond_destroy(&mesh->delivered);
     pthread_cond_destroy(&mesh->arrived);
     pthread_mutex_destroy(&mesh->lock);
-    sti_berth_destroy(&mesh->berth);
     free(mesh);
 }
 
@@ -204,23 +195,23 @@ uint32_t sti_mesh_node_of(const sti_mesh *mesh, sti_link link)
     return STI_NODE_NONE;
 }
 
-/* Once: outboxes stay where they are. */
+/* Once: retransmit queues stay where they are. */
 strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
 {
     sti_peer *peers = calloc(nodes, sizeof *peers);
-    sti_outbox *outbox = calloc(nodes, sizeof *outbox);
-    if (!peers || !outbox) {
+    sti_retransmit *retransmit = calloc(nodes, sizeof *retransmit);
+    if (!peers || !retransmit) {
         free(peers);
-        free(outbox);
+        free(retransmit);
         return strads_fail(STRADS_ENOMEM, "no memory for %u nodes", nodes);
     }
     for (uint32_t k = 0; k < nodes; k++) {
-        sti_outbox_init(&outbox[k], mesh->net);
+        sti_retransmit_init(&retransmit[k], mesh->net);
         peers[k].dialled = k < node;
     }
     pthread_mutex_lock(&mesh->lock);
     mesh->peers = peers;
-    mesh->outbox = outbox;
+    mesh->retransmit = retransmit;
     mesh->node = node;
     mesh->nodes = nodes;
     pthread_mutex_unlock(&mesh->lock);
@@ -228,13 +219,13 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes)
     return STRADS_OK;
 }
 
-/* What is lost while the outboxes are told shows as an arrival. */
+/* What is lost while the retransmit queues are told shows as an arrival. */
 bool sti_mesh_settle(sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++)
         if (mesh->peers[k].link)
-            (void)sti_outbox_go_on(&mesh->outbox[k], mesh->peers[k].link, 0,
-                                   NULL);
+            (void)sti_retransmit_go_on(&mesh->retransmit[k],
+                                       mesh->peers[k].link, 0, NULL);
     pthread_mutex_lock(&mesh->lock);
     mesh->settled = !mesh->first;
     pthread_mutex_unlock(&mesh->lock);
@@ -244,18 +235,18 @@ bool sti_mesh_settle(sti_mesh *mesh)
 strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
                         sti_writer *payload, uint64_t wait_ns)
 {
-    sti_parcel *parcel = calloc(1, sizeof *parcel);
-    if (!parcel || payload->err) {
+    sti_retained *retained = calloc(1, sizeof *retained);
+    if (!retained || payload->err) {
         strads_err err = payload->err;
         sti_writer_free(payload);
-        free(parcel);
+        free(retained);
         return err ? err
                    : strads_fail(STRADS_ENOMEM, "no memory for a message");
     }
-    parcel->header = header;
-    parcel->payload = *payload;
+    retained->header = header;
+    retained->payload = *payload;
     *payload = (sti_writer){0};
-    return sti_outbox_put(&mesh->outbox[node], parcel, wait_ns);
+    return sti_retransmit_put(&mesh->retransmit[node], retained, wait_ns);
 }
 
 sti_hello sti_mesh_hello(const sti_mesh *mesh)

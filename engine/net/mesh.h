@@ -82,10 +82,6 @@ typedef struct sti_mesh_host {
     void (*deliver)(void *arg, const sti_msg *msg); /* takes the reference */
     void (*abort)(void *arg, strads_err err, const char *text);
     uint64_t (*clock)(const void *arg); /* ns, for the trace */
-    /* The first n bytes of an answer ROWS to `to` have come: where are its rows
-     * to lie? Takes the berth, or says none. May be NULL. */
-    sti_berthing (*berth)(void *arg, sti_address to, const sti_frame *frame,
-                          uint64_t n, sti_berth *berth);
     /* Node 0: another one was started again and is ready. May be NULL. */
     void (*again)(void *arg, uint32_t node);
     void *arg;

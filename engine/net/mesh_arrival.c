@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "engine/round/message_codec.h"
-#include "engine/store/store_message.h"
 
 /* Messages of the store; a run without loops keeps them on node 0. */
 static uint64_t limit_of_store(sti_mesh *mesh, uint16_t kind)
@@ -97,8 +96,6 @@ static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
     };
     strads_err err = sti_msg_decode(run, frame->payload, frame->header.size,
                                     &holder->head, msg);
-    if (!err && frame->here < frame->header.size) /* none but ROWS is */
-        ((sti_row_answer *)msg->object)->in_place = true;
     sti_object_drop(holder);
     return err;
 }
@@ -205,27 +202,6 @@ static void take_message(sti_mesh *mesh, sti_frame *frame)
     }
     deliver(mesh, run, &host, frame);
     end_delivery(mesh);
-}
-
-sti_berthing sti_mesh_berth(void *arg, sti_link link, const sti_frame *frame,
-                            uint64_t n)
-{
-    sti_mesh *mesh = arg;
-    sti_berthing none = {0};
-    (void)link;
-    if (frame->header.kind != STI_KIND_ROLE + STI_MSG_ROWS)
-        return none;
-    pthread_mutex_lock(&mesh->lock);
-    const sti_mesh_host host = mesh->host;
-    const bool attached = mesh->attached && host.berth;
-    mesh->delivering += attached;
-    pthread_mutex_unlock(&mesh->lock);
-    if (!attached)
-        return none;
-    const sti_berthing b =
-        host.berth(host.arg, frame->header.index, frame, n, &mesh->berth);
-    end_delivery(mesh);
-    return b;
 }
 
 /* ---- what belongs to the coming together, and to the parting ----------- */
@@ -363,10 +339,7 @@ void sti_mesh_received(void *arg, sti_link link, sti_frame *frame)
     }
     if (header.kind >= STI_KIND_FIRST_MESSAGE && !counts)
         sti_mender_count(mesh, link, &header);
-    if (frame->lost)
-        sti_frame_free(frame);
-    else
-        take_frame(mesh, link, frame);
+    take_frame(mesh, link, frame);
 }
 
 /* A node that has failed says so before it goes: that is then the failure that
@@ -423,5 +396,5 @@ void sti_mesh_lost(void *arg, sti_link link, strads_err why, const char *text)
     if (mends)
         sti_mender_take_next(mesh, node);
     else if (settled && node != STI_NODE_NONE)
-        sti_outbox_close(&mesh->outbox[node]);
+        sti_retransmit_close(&mesh->retransmit[node]);
 }

@@ -116,7 +116,7 @@ void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
     const sti_header header = {.kind = STI_KIND_REJECT,
                                .from = mesh->node,
                                .to = STI_NODE_NONE};
-    (void)sti_mesh_send_payload(mesh, link, header, &w, 0);
+    (void)sti_mesh_send_payload(mesh, link, header, &w);
     sti_writer_free(&w);
     sti_net_part(mesh->net, link);
     (void)strads_fail(code, "%s", text);

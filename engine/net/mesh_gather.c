@@ -134,7 +134,7 @@ strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link)
     sti_writer w = {0};
     sti_welcome_encode(&welcome, &w);
     const sti_header header = {.kind = STI_KIND_WELCOME, .from = 0, .to = k};
-    strads_err err = sti_mesh_send_payload(mesh, link, header, &w, 0);
+    strads_err err = sti_mesh_send_payload(mesh, link, header, &w);
     sti_writer_free(&w);
     free(urls);
     return err;

@@ -13,8 +13,7 @@ static strads_err say_hello(sti_mesh *mesh, sti_link link,
     sti_writer w = {0};
     sti_hello_encode(hello, &w);
     const sti_header header = {.kind = STI_KIND_HELLO, .from = mesh->node};
-    strads_err err =
-        sti_mesh_send_payload(mesh, link, header, &w, 60 * STI_SECOND);
+    strads_err err = sti_mesh_send_payload(mesh, link, header, &w);
     sti_writer_free(&w);
     return err;
 }

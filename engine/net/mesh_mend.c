@@ -11,7 +11,7 @@
  *
  * Invariants: a new link is used only when the loss of the old one has been
  * told, behind its last frame, so that `received` is final; while a node's
- * `link` is 0, its outbox keeps what is sent. The mender's thread alone dials
+ * `link` is 0, its retransmit keeps what is sent. The mender's thread alone dials
  * and waits; callbacks of the transport take what comes. */
 #include "engine/net/mesh_state.h"
 
@@ -24,8 +24,7 @@ enum {
     LOOK_NS = 20000000,   /* between two rounds of the mender */
     PROBE_NS = 200000000, /* between two looks at who is to dial */
     UNTOLD_FRAMES = 64,   /* received before SEEN says so .. */
-    UNTOLD_BYTES = 1 << 18,
-    LAZY_TELLINGS = 4 /* .. with what is sent next; so many not for longer */
+    UNTOLD_BYTES = 1 << 20
 };
 
 /* ---- SEEN -------------------------------------------------------------- */
@@ -56,11 +55,8 @@ void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header)
     if (due) {
         p->untold = 0;
         p->untold_bytes = 0;
-        p->tellings++;
     }
-    sti_outgoing frame = seen_frame(mesh, header->from, p->received);
-    frame.lazy =
-        header->kind != STI_KIND_DONE && p->tellings % LAZY_TELLINGS != 0;
+    const sti_outgoing frame = seen_frame(mesh, header->from, p->received);
     pthread_mutex_unlock(&mesh->lock);
     if (due)
         (void)sti_net_send(mesh->net, link, &frame);
@@ -99,9 +95,9 @@ void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
     pthread_mutex_unlock(&mesh->lock);
     if (!known)
         return;
-    sti_outbox *box = &mesh->outbox[header->from];
-    if (mended ? !sti_outbox_go_on(box, link, header->round, NULL)
-               : !sti_outbox_seen(box, header->round))
+    sti_retransmit *box = &mesh->retransmit[header->from];
+    if (mended ? !sti_retransmit_go_on(box, link, header->round, NULL)
+               : !sti_retransmit_seen(box, header->round))
         refuse_number(mesh, link);
 }
 
@@ -138,18 +134,18 @@ void sti_mender_forget(sti_mesh *mesh, sti_link link)
 static void take_back(sti_mesh *mesh, uint32_t node, sti_link link,
                       uint64_t seen)
 {
-    sti_outbox *box = &mesh->outbox[node];
+    sti_retransmit *box = &mesh->retransmit[node];
     if (sti_net_bind(mesh->net, link, node) != STRADS_OK)
         return; /* its loss is told, too */
     if (seen == STI_SEEN_NEW) {
-        sti_outbox_restart(box);
+        sti_retransmit_restart(box);
         seen = 0;
     }
     pthread_mutex_lock(&mesh->lock);
     const sti_outgoing first =
         seen_frame(mesh, node, mesh->peers[node].received);
     pthread_mutex_unlock(&mesh->lock);
-    if (!sti_outbox_go_on(box, link, seen, &first))
+    if (!sti_retransmit_go_on(box, link, seen, &first))
         refuse_number(mesh, link);
 }
 
@@ -254,7 +250,7 @@ static strads_err say_hello(sti_mesh *mesh, uint32_t node, sti_link link,
                                .to = node};
     strads_err err = sti_net_bind(mesh->net, link, node);
     if (!err)
-        err = sti_mesh_send_payload(mesh, link, header, &w, 0);
+        err = sti_mesh_send_payload(mesh, link, header, &w);
     sti_writer_free(&w);
     return err;
 }
@@ -295,7 +291,7 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
         sti_mesh_lose(mesh, node, STRADS_EPEER, text);
     pthread_mutex_unlock(&mesh->lock);
     if (due)
-        sti_outbox_close(&mesh->outbox[node]);
+        sti_retransmit_close(&mesh->retransmit[node]);
 }
 
 /* What is to be done for a node whose link is broken. */

@@ -1,5 +1,5 @@
 /* The way to other nodes. A message is encoded once, rows of the store not at
- * all: these are sent from where they lie. Its receiver's outbox keeps all of
+ * all: these are sent from where they lie. Its receiver's retransmit keeps all of
  * it; its span on the trace, a lane of the link's tracks, ends when the
  * transport has first done with it. */
 #include "engine/net/mesh_state.h"
@@ -13,8 +13,7 @@
 #include "engine/store/store_message.h"
 
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
-                                 sti_header header, const sti_writer *w,
-                                 uint64_t wait_ns)
+                                 sti_header header, const sti_writer *w)
 {
     if (w->err)
         return w->err;
@@ -22,14 +21,13 @@ strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
         .header = header,
         .parts = {{w->bytes, w->size}},
         .part_count = 1,
-        .wait_ns = wait_ns,
     };
     return sti_net_send(mesh->net, link, &frame);
 }
 
 /* A message on its way. */
 typedef struct transfer {
-    sti_parcel parcel;
+    sti_retained retained;
     sti_mesh *mesh;
     unsigned lane; /* STI_LANES_MAX: none, it is not traced (any more) */
     uint64_t begin_ns;
@@ -64,23 +62,23 @@ static void begin_transfer(transfer *t)
         return;
     pthread_mutex_lock(&mesh->lock);
     t->begin_ns = mesh->host.clock(mesh->host.arg);
-    t->lane = take_lane(mesh, t->parcel.header.to);
+    t->lane = take_lane(mesh, t->retained.header.to);
     pthread_mutex_unlock(&mesh->lock);
 }
 
 /* The last transfers of a run end after its trace, which goes without them. */
-static void end_transfer(sti_parcel *parcel)
+static void end_transfer(sti_retained *retained)
 {
-    transfer *t = (transfer *)parcel;
+    transfer *t = (transfer *)retained;
     sti_mesh *mesh = t->mesh;
     pthread_mutex_lock(&mesh->lock);
     if (t->lane < STI_LANES_MAX) {
-        sti_peer *p = &mesh->peers[parcel->header.to];
+        sti_peer *p = &mesh->peers[retained->header.to];
         p->busy &= ~(UINT32_C(1) << t->lane);
         if (mesh->trace)
             sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
                            t->begin_ns, mesh->host.clock(mesh->host.arg),
-                           parcel->header.round);
+                           retained->header.round);
     }
     t->lane = STI_LANES_MAX;
     pthread_mutex_unlock(&mesh->lock);
@@ -91,15 +89,21 @@ static uint16_t kind_of(const sti_msg *msg)
     return (uint16_t)(STI_KIND_ROLE + msg->kind);
 }
 
-/* Rows that are lent cannot be sent a second time. */
-static strads_err encode_instead(const sti_msg *msg, sti_parcel *parcel)
+/* Rows that are lent are there for this call alone: the message gets copies. */
+static strads_err own_rows(sti_msg *msg)
 {
-    sti_row_answer again;
-    sti_msg instead;
-    if (!sti_store_instead(msg, &again, &instead))
+    const sti_buffer *push = (const sti_buffer *)msg->object;
+    if (msg->kind == STI_MSG_ROWS)
+        return sti_row_answer_own((sti_row_answer *)msg->object);
+    if (msg->kind != STI_MSG_PUSH || !push->rest_bytes)
         return STRADS_OK;
-    parcel->instead_kind = kind_of(&instead);
-    return sti_msg_encode(&instead, &parcel->instead);
+    sti_buffer *whole;
+    strads_err err = sti_buffer_copy(push, &whole);
+    if (!err) {
+        sti_object_drop(msg->object);
+        msg->object = &whole->head;
+    }
+    return err;
 }
 
 static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
@@ -107,18 +111,14 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
     sti_mesh *mesh = t->mesh;
     const uint64_t busy_us = msg->busy_ns / 1000;
     strads_err err =
-        sti_msg_encode_parts(msg, &t->parcel.payload, &t->parcel.rest);
-    if (!err)
-        err = encode_instead(msg, &t->parcel);
+        sti_msg_encode_parts(msg, &t->retained.payload, &t->retained.rest);
     if (err) {
-        sti_writer_free(&t->parcel.payload);
-        sti_writer_free(&t->parcel.instead);
+        sti_writer_free(&t->retained.payload);
         free(t);
         return err;
     }
-    t->parcel.object = sti_object_keep(msg->object);
-    t->parcel.followed = msg->followed;
-    t->parcel.header = (sti_header){
+    t->retained.object = sti_object_keep(msg->object);
+    t->retained.header = (sti_header){
         .kind = kind_of(msg),
         .from = mesh->node,
         .to = to,
@@ -130,9 +130,9 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
     };
     begin_transfer(t);
     if (t->lane < STI_LANES_MAX)
-        t->parcel.written = end_transfer;
-    return sti_outbox_put(&mesh->outbox[to], &t->parcel,
-                          60 * STI_SECOND + mesh->window_ns);
+        t->retained.written = end_transfer;
+    return sti_retransmit_put(&mesh->retransmit[to], &t->retained,
+                              60 * STI_SECOND + mesh->window_ns);
 }
 
 static bool has_done(sti_mesh *mesh, uint32_t node)
@@ -175,28 +175,29 @@ static void note_closing(sti_mesh *mesh, const sti_msg *msg)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg)
+strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *given)
 {
-    uint32_t to = sti_run_node_of(mesh->run, msg->to);
-    transfer *t = calloc(1, sizeof *t);
-    strads_err err = STRADS_OK;
-    note_closing(mesh, msg);
+    sti_msg msg = *given;
+    uint32_t to = sti_run_node_of(mesh->run, msg.to);
+    note_closing(mesh, &msg);
+    strads_err err = own_rows(&msg);
+    transfer *t = err ? NULL : calloc(1, sizeof *t);
     if (t) {
         t->mesh = mesh;
-        err = put_transfer(t, msg, to);
+        err = put_transfer(t, &msg, to);
         if (err == STRADS_EPEER)
             err = say_loss(mesh, to);
-    } else {
+    } else if (!err) {
         err = strads_fail(STRADS_ENOMEM, "no memory for a message");
     }
-    sti_object_drop(msg->object);
+    sti_object_drop(msg.object);
     return err;
 }
 
 bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes)
 {
-    sti_outbox *box = &mesh->outbox[sti_run_node_of(mesh->run, to)];
-    return sti_outbox_bytes(box) + bytes < STI_OUTBOX_BYTES_MAX / 2;
+    sti_retransmit *box = &mesh->retransmit[sti_run_node_of(mesh->run, to)];
+    return sti_retransmit_bytes(box) + bytes < STI_RETRANSMIT_BYTES_MAX / 2;
 }
 
 /* Whom it does not reach has gone, or will take this node's going for a loss,

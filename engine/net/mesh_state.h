@@ -15,14 +15,14 @@
  *
  * What breaks. A settled node's link that breaks without a goodbye is made anew
  * by whoever made it, for window_ns (mesh_mend.c); meanwhile what is sent stays
- * in that node's outbox, so nobody above notices. */
+ * in that node's retransmit, so nobody above notices. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
 
 #include <pthread.h>
 
 #include "engine/net/mesh.h"
-#include "engine/net/outbox.h"
+#include "engine/net/retransmit.h"
 
 enum {
     STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
@@ -67,7 +67,6 @@ typedef struct sti_peer {
     uint64_t received;
     uint32_t untold;
     uint64_t untold_bytes;
-    uint32_t tellings; /* SEENs so far */
 
     /* Mending, see mesh_mend.c. */
     bool dialled;       /* by this node, which dials it again */
@@ -94,13 +93,12 @@ struct sti_mesh {
     uint64_t run_id;    /* its number; 0: not known yet */
     uint64_t window_ns; /* how long a broken link may stay so */
     bool takes_shards;  /* node 0: nodes without workers may join */
-    sti_outbox *outbox; /* [nodes], own entry unused */
-    sti_berth berth;    /* for rows that a worker here waits for */
-    char *options;      /* node 0: what its WELCOMEs say .. */
-    uint64_t seed;      /* .. to who is started again */
-    sti_data_mark mark; /* node 0: what READY must agree with */
-    bool said_done;     /* to all, by the thread that closes */
-    pthread_t mender;   /* mesh_mend.c */
+    sti_retransmit *retransmit; /* [nodes], own entry unused */
+    char *options;              /* node 0: what its WELCOMEs say .. */
+    uint64_t seed;              /* .. to who is started again */
+    sti_data_mark mark;         /* node 0: what READY must agree with */
+    bool said_done;             /* to all, by the thread that closes */
+    pthread_t mender;           /* mesh_mend.c */
     bool has_mender;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -136,11 +134,11 @@ strads_err sti_mesh_number(sti_mesh *mesh, uint32_t node, uint32_t nodes);
 /* What this node says of itself, but for data and workers. */
 sti_hello sti_mesh_hello(const sti_mesh *mesh);
 
-/* Sends over the outbox of a node; the payload is taken over, on errors too. */
+/* Sends over the retransmit of a node; the payload is taken over, on errors too. */
 strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
                         sti_writer *payload, uint64_t wait_ns);
 
-/* Settles the mesh if nothing is left to look at: from now on its outboxes use
+/* Settles the mesh if nothing is left to look at: from now on its retransmit queues use
  * the links that the table has. */
 bool sti_mesh_settle(sti_mesh *mesh);
 
@@ -150,8 +148,6 @@ bool sti_mesh_settle(sti_mesh *mesh);
 void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
 void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
 uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
-sti_berthing sti_mesh_berth(void *mesh, sti_link link, const sti_frame *frame,
-                            uint64_t n);
 
 /* With the lock held: node `node` is gone for good. It may have been free to
  * go; otherwise the run has failed. */
@@ -221,9 +217,8 @@ void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header);
 
 /* ---- mesh_send.c ---- */
 
-/* Sends a payload of the coming together, waiting for room up to `wait_ns`. */
+/* Sends a payload of the coming together. */
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
-                                 sti_header header, const sti_writer *w,
-                                 uint64_t wait_ns);
+                                 sti_header header, const sti_writer *w);
 
 #endif

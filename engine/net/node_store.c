@@ -11,8 +11,8 @@
  * says so (S5): what seems lost is only late. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
-/* Fewer are copied before anybody could have noticed it. */
-static const uint64_t lend_bytes = 32768;
+/* Rows are copied: a link keeps them until they have arrived. */
+static const uint64_t lend_bytes = UINT64_MAX;
 
 static strads_err no_memory(void)
 {

@@ -13,7 +13,6 @@
 
 #include "engine/base/trace.h"
 #include "engine/round/run_context.h"
-#include "engine/net/berth.h"
 #include "engine/net/frame.h"
 
 typedef struct sti_node_store sti_node_store;
@@ -59,12 +58,6 @@ void sti_node_store_close(sti_node_store *store);
 /* A message from another node, for a shard or a client of this one; takes over
  * the reference. Any thread; does not block. */
 void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg);
-
-/* The first n bytes of an answer to client `to` have come: takes the berth if
- * a worker waits for its rows. Any thread; does not block. */
-sti_berthing sti_node_store_berth(sti_node_store *store, sti_address to,
-                                  const sti_frame *frame, uint64_t n,
-                                  sti_berth *berth);
 
 /* Ends every call that waits, and those to come, with this error. Any thread;
  * does not block. */

@@ -145,26 +145,12 @@ static void send(sti_store_end *end, const sti_msg *msg, bool may_wait)
         leave(end, *msg);
 }
 
-/* Does another message for the same node leave at once, too? */
-static bool is_followed(const sti_store_end *end, size_t k)
-{
-    const sti_effects *effects = &end->effects;
-    const sti_run *run = end->store->setup.run;
-    const uint32_t node = sti_run_node_of(run, effects->at[k].msg.to);
-    bool followed = false;
-    for (size_t j = k + 1; !followed && j < effects->n; j++)
-        followed = effects->at[j].kind == STI_EFFECT_SEND &&
-                   sti_run_node_of(run, effects->at[j].msg.to) == node;
-    return followed;
-}
-
 void sti_store_end_carry_out(sti_store_end *end, bool may_wait)
 {
     for (size_t k = 0; k < end->effects.n; k++) {
         sti_effect *effect = &end->effects.at[k];
         switch (effect->kind) {
         case STI_EFFECT_SEND:
-            effect->msg.followed = is_followed(end, k);
             send(end, &effect->msg, may_wait);
             break;
         case STI_EFFECT_TIMER:

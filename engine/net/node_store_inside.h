@@ -38,8 +38,7 @@ typedef struct sti_store_end {
     size_t room_taken;
     sti_store_waiter *due[STI_DUE_MAX];
     uint32_t n_due;
-    bool settles;          /* `settled` is due */
-    sti_berthing berthing; /* the last one of a call's rows; or none */
+    bool settles; /* `settled` is due */
 
     pthread_mutex_t sleep_lock; /* taken last; guards what follows */
     pthread_cond_t acknowledged;
@@ -143,9 +142,6 @@ void sti_store_end_carry_out(sti_store_end *end, bool may_wait);
 /* With the lock held, which it gives back meanwhile: until the worker is woken,
  * or the store is aborted. */
 void sti_store_end_sleep(sti_store_end *end, sti_store_waiter *waiter);
-
-/* With the lock held: the call ends, and its memory is its caller's again. */
-void sti_store_end_leave_berth(sti_store_end *end);
 
 /* Until the shards have all that was pushed, or the store is aborted. */
 void sti_store_end_settle(sti_store_end *end);

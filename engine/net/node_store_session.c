@@ -111,7 +111,6 @@ static strads_err try_to_read(waiting *w, strads_session *session,
     }
     if (err)
         sti_client_forget(w->end->client, session->worker);
-    sti_store_end_leave_berth(w->end);
     return err;
 }
 

@@ -437,13 +437,6 @@ static bool has_room(void *arg, sti_address to, uint64_t bytes)
     return sti_mesh_has_room(nodes->setup->mesh, to, bytes);
 }
 
-static sti_berthing berth(void *arg, sti_address to, const sti_frame *frame,
-                          uint64_t n, sti_berth *berth_)
-{
-    const struct sti_loop_nodes *nodes = arg;
-    return sti_node_store_berth(nodes->store, to, frame, n, berth_);
-}
-
 /* The tables' specs are all that is needed of them here, and on node 0 what
  * they start with. */
 static strads_err open_store(struct sti_loop_nodes *nodes)
@@ -538,7 +531,6 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
     const sti_mesh_host host = {.deliver = deliver,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
-                                .berth = berth,
                                 .again = say_again,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);

@@ -1,44 +1,43 @@
-/* Owns the parcels between `seen` and `put`, in the order of their numbers; of
+/* Owns the frames between `seen` and `put`, in the order of their numbers; of
  * these the transport borrows the ones that it is sending. */
-#include "engine/net/outbox.h"
+#include "engine/net/retransmit.h"
 
 #include <stdlib.h>
 
 #include "engine/base/monotonic_clock.h"
 
-void sti_outbox_init(sti_outbox *box, sti_net *net)
+void sti_retransmit_init(sti_retransmit *box, sti_net *net)
 {
-    *box = (sti_outbox){.net = net};
+    *box = (sti_retransmit){.net = net};
     box->last = &box->first;
     pthread_mutex_init(&box->lock, NULL);
     (void)sti_monotonic_cond_init(&box->moved);
 }
 
-static void let_go(sti_parcel *parcel)
+static void let_go(sti_retained *retained)
 {
-    if (atomic_fetch_sub(&parcel->holders, 1) != 1)
+    if (atomic_fetch_sub(&retained->holders, 1) != 1)
         return;
-    sti_writer_free(&parcel->payload);
-    sti_writer_free(&parcel->instead);
-    sti_object_drop(parcel->object);
-    free(parcel);
+    sti_writer_free(&retained->payload);
+    sti_object_drop(retained->object);
+    free(retained);
 }
 
 /* With the lock held: the first `n` of those that are kept. */
-static void forget(sti_outbox *box, uint64_t n)
+static void forget(sti_retransmit *box, uint64_t n)
 {
     for (; n; n--) {
-        sti_parcel *parcel = box->first;
-        box->first = parcel->next;
-        box->bytes -= parcel->size;
-        let_go(parcel);
+        sti_retained *retained = box->first;
+        box->first = retained->next;
+        box->bytes -= retained->size;
+        let_go(retained);
     }
     if (!box->first)
         box->last = &box->first;
     pthread_cond_broadcast(&box->moved);
 }
 
-void sti_outbox_destroy(sti_outbox *box)
+void sti_retransmit_destroy(sti_retransmit *box)
 {
     forget(box, box->put - box->seen);
     pthread_cond_destroy(&box->moved);
@@ -49,55 +48,37 @@ void sti_outbox_destroy(sti_outbox *box)
 
 static void was_written(void *arg)
 {
-    sti_parcel *parcel = arg;
-    if (parcel->written)
-        parcel->written(parcel);
-    let_go(parcel);
+    sti_retained *retained = arg;
+    if (retained->written)
+        retained->written(retained);
+    let_go(retained);
 }
 
 /* With the lock held. A link that is lost is no error: the next one comes. */
-static strads_err send(sti_outbox *box, sti_parcel *parcel)
+static strads_err send(sti_retransmit *box, sti_retained *retained)
 {
-    const bool lent = parcel->instead.size > 0;
     const sti_outgoing frame = {
-        .header = parcel->header,
-        .parts = {{parcel->payload.bytes, parcel->payload.size}, parcel->rest},
+        .header = retained->header,
+        .parts = {{retained->payload.bytes, retained->payload.size},
+                  retained->rest},
         .part_count = 2,
-        .sent = lent ? NULL : was_written,
-        .sent_arg = parcel,
-        .lazy = parcel->followed && parcel->size <= STI_SEND_COPY_MAX,
+        .sent = was_written,
+        .sent_arg = retained,
     };
     if (!box->link)
         return STRADS_OK;
-    if (!lent)
-        atomic_fetch_add(&parcel->holders, 1);
+    atomic_fetch_add(&retained->holders, 1);
     strads_err err = sti_net_send(box->net, box->link, &frame);
-    if (err && !lent)
-        let_go(parcel);
-    else if (!err && lent && parcel->written)
-        parcel->written(parcel);
+    if (err)
+        let_go(retained);
     return err == STRADS_EPEER ? STRADS_OK : err;
 }
 
-/* With the lock held: nothing refers to what was lent any more. */
-static void give_back(sti_parcel *parcel)
-{
-    if (!parcel->instead.size)
-        return;
-    sti_writer_free(&parcel->payload);
-    sti_object_drop(parcel->object);
-    parcel->payload = parcel->instead;
-    parcel->header.kind = parcel->instead_kind;
-    parcel->instead = (sti_writer){0};
-    parcel->rest = (sti_part){0};
-    parcel->object = NULL;
-}
-
 /* With the lock held, which is let go meanwhile. */
-static strads_err wait_for_room(sti_outbox *box, uint64_t size,
+static strads_err wait_for_room(sti_retransmit *box, uint64_t size,
                                 uint64_t wait_ns)
 {
-    const uint64_t limit = STI_OUTBOX_BYTES_MAX;
+    const uint64_t limit = STI_RETRANSMIT_BYTES_MAX;
     const uint64_t until = sti_monotonic_in(wait_ns);
     bool late = !wait_ns;
     while (!box->closed && box->first && box->bytes + size > limit) {
@@ -113,31 +94,31 @@ static strads_err wait_for_room(sti_outbox *box, uint64_t size,
                        : STRADS_OK;
 }
 
-strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel, uint64_t wait_ns)
+strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
+                              uint64_t wait_ns)
 {
     const uint64_t size =
-        STI_HEADER_BYTES + parcel->payload.size + parcel->rest.size;
-    parcel->size = size;
-    atomic_init(&parcel->holders, 1);
-    parcel->next = NULL;
+        STI_HEADER_BYTES + retained->payload.size + retained->rest.size;
+    retained->size = size;
+    atomic_init(&retained->holders, 1);
+    retained->next = NULL;
     pthread_mutex_lock(&box->lock);
     strads_err err = wait_for_room(box, size, wait_ns);
     if (err) {
         pthread_mutex_unlock(&box->lock);
-        let_go(parcel);
+        let_go(retained);
         return err;
     }
-    *box->last = parcel;
-    box->last = &parcel->next;
+    *box->last = retained;
+    box->last = &retained->next;
     box->bytes += size;
     box->put++;
-    err = send(box, parcel);
-    give_back(parcel);
+    err = send(box, retained);
     pthread_mutex_unlock(&box->lock);
     return err;
 }
 
-uint64_t sti_outbox_bytes(sti_outbox *box)
+uint64_t sti_retransmit_bytes(sti_retransmit *box)
 {
     pthread_mutex_lock(&box->lock);
     uint64_t bytes = box->bytes;
@@ -148,7 +129,7 @@ uint64_t sti_outbox_bytes(sti_outbox *box)
 /* ---- what the receiver has --------------------------------------------- */
 
 /* With the lock held. */
-static bool settle(sti_outbox *box, uint64_t seen)
+static bool settle(sti_retransmit *box, uint64_t seen)
 {
     if (seen < box->seen || seen > box->put)
         return false;
@@ -157,7 +138,7 @@ static bool settle(sti_outbox *box, uint64_t seen)
     return true;
 }
 
-bool sti_outbox_seen(sti_outbox *box, uint64_t seen)
+bool sti_retransmit_seen(sti_retransmit *box, uint64_t seen)
 {
     pthread_mutex_lock(&box->lock);
     bool can_be = settle(box, seen);
@@ -165,8 +146,8 @@ bool sti_outbox_seen(sti_outbox *box, uint64_t seen)
     return can_be;
 }
 
-bool sti_outbox_go_on(sti_outbox *box, sti_link link, uint64_t seen,
-                      const sti_outgoing *first)
+bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
+                          const sti_outgoing *first)
 {
     pthread_mutex_lock(&box->lock);
     bool newer = link > box->link; /* numbers of links only grow */
@@ -175,7 +156,7 @@ bool sti_outbox_go_on(sti_outbox *box, sti_link link, uint64_t seen,
         box->link = link;
         strads_err err =
             first ? sti_net_send(box->net, link, first) : STRADS_OK;
-        for (sti_parcel *p = box->first; p && !err; p = p->next)
+        for (sti_retained *p = box->first; p && !err; p = p->next)
             err = send(box, p);
         can_be = !err || err == STRADS_EPEER;
     }
@@ -183,7 +164,7 @@ bool sti_outbox_go_on(sti_outbox *box, sti_link link, uint64_t seen,
     return can_be;
 }
 
-void sti_outbox_restart(sti_outbox *box)
+void sti_retransmit_restart(sti_retransmit *box)
 {
     pthread_mutex_lock(&box->lock);
     forget(box, box->put - box->seen);
@@ -191,7 +172,7 @@ void sti_outbox_restart(sti_outbox *box)
     pthread_mutex_unlock(&box->lock);
 }
 
-void sti_outbox_close(sti_outbox *box)
+void sti_retransmit_close(sti_retransmit *box)
 {
     pthread_mutex_lock(&box->lock);
     forget(box, box->put - box->seen);
@@ -200,7 +181,7 @@ void sti_outbox_close(sti_outbox *box)
     pthread_mutex_unlock(&box->lock);
 }
 
-void sti_outbox_drain(sti_outbox *box, uint64_t wait_ns)
+void sti_retransmit_drain(sti_retransmit *box, uint64_t wait_ns)
 {
     const uint64_t until = sti_monotonic_in(wait_ns);
     bool late = false;

@@ -1,5 +1,6 @@
-/* Sockets of both kinds, made and named. Owns nothing beyond a call but the
- * sockets that it hands out: blocking ones, closed on exec. */
+/* URLs taken apart and put together; sockets of both kinds, made and named. */
+#include "engine/net/socket.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,15 +8,104 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "engine/net/link_state.h"
-
 enum { BACKLOG = 128 };
+
+/* ---- URLs -------------------------------------------------------------- */
+
+static strads_err parse_ipc(const char *url, const char *path, sti_url *out)
+{
+    const size_t most = sizeof((struct sockaddr_un *)NULL)->sun_path - 1;
+    if (path[0] != '/' || path[1] == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: after ipc:// an absolute path is expected, "
+                           "such as ipc:///run/strads.sock",
+                           url);
+    if (strlen(path) > most)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: the path has %zu bytes, a socket's may have "
+                           "%zu: choose a shorter one",
+                           url, strlen(path), most);
+    (void)snprintf(out->host, sizeof out->host, "%s", path);
+    return STRADS_OK;
+}
+
+static strads_err parse_tcp(const char *url, const char *rest, sti_url *out)
+{
+    const char *colon = strrchr(rest, ':');
+    char *end = NULL;
+    unsigned long port = 0;
+    if (colon != NULL && colon[1] >= '0' && colon[1] <= '9')
+        port = strtoul(colon + 1, &end, 10);
+    if (end == NULL || *end != 0 || port > 65535)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: a port from 0 to 65535 is expected at the "
+                           "end, such as tcp://127.0.0.1:7000",
+                           url);
+    size_t length = (size_t)(colon - rest);
+    if (length == 0)
+        (void)snprintf(out->host, sizeof out->host, "127.0.0.1");
+    else if (length == 1 && *rest == '*')
+        (void)snprintf(out->host, sizeof out->host, "0.0.0.0");
+    else
+        (void)snprintf(out->host, sizeof out->host, "%.*s", (int)length, rest);
+    if (strpbrk(out->host, "/@?#% ") != NULL)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: tcp:// takes a host and a port, nothing else",
+                           url);
+    out->tcp = true;
+    out->port = (unsigned)port;
+    return STRADS_OK;
+}
+
+strads_err sti_url_parse(const char *url, sti_url *out)
+{
+    sti_url parsed = {0};
+    strads_err err = STRADS_OK;
+    if (url == NULL || strlen(url) > STI_URL_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a URL of at most %d bytes is expected",
+                           STI_URL_MAX);
+    if (strncmp(url, "tcp://", 6) == 0)
+        err = parse_tcp(url, url + 6, &parsed);
+    else if (strncmp(url, "ipc://", 6) == 0)
+        err = parse_ipc(url, url + 6, &parsed);
+    else if (strncmp(url, "tls+tcp://", 10) == 0)
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: this strads has no tls+tcp:// yet: use tcp:// "
+                          "in a network that you trust, or through a tunnel",
+                          url);
+    else
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: not a URL that nodes use: tcp://host:port or "
+                          "ipc:///path is expected",
+                          url);
+    if (err == STRADS_OK)
+        *out = parsed;
+    return err;
+}
+
+void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1])
+{
+    const int most = STI_URL_MAX - 16; /* what surrounds a host */
+    if (url->tcp)
+        (void)snprintf(out, STI_URL_MAX + 1, "tcp://%.*s:%u", most, url->host,
+                       url->port);
+    else
+        (void)snprintf(out, STI_URL_MAX + 1, "ipc://%.*s", most, url->host);
+}
+
+bool sti_url_is_wildcard(const sti_url *url)
+{
+    return url->tcp && (strcmp(url->host, "0.0.0.0") == 0 ||
+                        strcmp(url->host, "[::]") == 0);
+}
 
 /* EAI_* are negative, errno is not. */
 const char *sti_socket_text(int error)
@@ -183,81 +273,56 @@ int sti_socket_listen(sti_url *url, int *out)
     return 0;
 }
 
-/* ---- connected ones ---------------------------------------------------- */
+/* ---- connected sockets ------------------------------------------------- */
 
-/* Refused by ipc, which does not need it. Without it a frame waits up to 40 ms
- * for the acknowledgement of the one before. */
-void sti_socket_no_delay(int fd)
-{
-    const int on = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-/* No network is between the ends, and none to be spared: reno, which every
- * kernel has, sends as fast as the peer takes it, where bbr would measure first
- * and then wait for timers. Refused by ipc. */
-void sti_socket_no_pacing(int fd)
-{
-    static const char reno[] = "reno";
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
-}
-
-void sti_socket_await(int fd, int bytes, int ms)
-{
-    const int any = 1;
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
-    (void)poll(&ready, 1, ms);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &any, sizeof any);
-}
-
-void sti_socket_peer(int fd, char host[64], unsigned *port)
-{
-    struct sockaddr_storage at = {0};
-    socklen_t size = sizeof at;
-    char text[INET6_ADDRSTRLEN] = "";
-    host[0] = 0;
-    *port = 0;
-    if (getpeername(fd, (void *)&at, &size) != 0)
-        return;
-    *port = port_of(&at);
-    if (at.ss_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)&at)->sin_addr,
-                        host, 64);
-    } else if (at.ss_family == AF_INET6) {
-        (void)inet_ntop(AF_INET6,
-                        &((struct sockaddr_in6 *)(void *)&at)->sin6_addr, text,
-                        sizeof text);
-        (void)snprintf(host, 64, "[%s]", text);
-    }
-}
-
-static bool is_loopback(const struct sockaddr_storage *at)
+static void name_address(const struct sockaddr_storage *at,
+                         char host[STI_HOST_MAX + 1])
 {
     const void *p = at;
+    char text[INET6_ADDRSTRLEN] = "";
+    host[0] = 0;
     if (at->ss_family == AF_INET) {
         const struct sockaddr_in *in = p;
-        return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+        (void)inet_ntop(AF_INET, &in->sin_addr, host, STI_HOST_MAX + 1);
+    } else if (at->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = p;
+        (void)inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text);
+        (void)snprintf(host, STI_HOST_MAX + 1, "[%s]", text);
     }
-    const struct in6_addr *a = &((const struct sockaddr_in6 *)p)->sin6_addr;
-    return IN6_IS_ADDR_LOOPBACK(a) ||
-           (IN6_IS_ADDR_V4MAPPED(a) && a->s6_addr[12] == IN_LOOPBACKNET);
 }
 
-bool sti_socket_is_local(int fd)
+void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port)
 {
     struct sockaddr_storage at = {0};
     socklen_t size = sizeof at;
     if (getpeername(fd, (void *)&at, &size) != 0)
-        return false;
-    return at.ss_family == AF_UNIX || is_loopback(&at);
+        at = (struct sockaddr_storage){0};
+    *port = port_of(&at);
+    name_address(&at, host);
 }
 
-int sti_socket_process(int fd)
+void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1])
 {
-    struct ucred peer = {0};
-    socklen_t size = sizeof peer;
-    const bool known =
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-    return known ? (int)peer.pid : 0;
+    struct sockaddr_storage at = {0};
+    socklen_t size = sizeof at;
+    if (getsockname(fd, (void *)&at, &size) != 0)
+        at = (struct sockaddr_storage){0};
+    name_address(&at, host);
+}
+
+/* Without TCP_NODELAY a frame waits up to 40 ms for the acknowledgement of the
+ * one before. Over loopback there is no network to be spared: reno sends as
+ * fast as the peer takes it, where bbr measures first and then waits for
+ * timers. ipc refuses both, and needs neither. */
+void sti_socket_tune(int fd)
+{
+    static const char reno[] = "reno";
+    const int on = 1;
+    char host[STI_HOST_MAX + 1];
+    unsigned port;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    sti_socket_peer(fd, host, &port);
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno,
+                         sizeof reno - 1);
 }

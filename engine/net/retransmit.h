@@ -1,4 +1,4 @@
-/* engine/net/outbox.h - the frames for one other node, each kept until that
+/* engine/net/retransmit.h - the frames for one other node, each kept until that
  * node has said that it has it: so a link may break, and the next one goes on
  * where the receiver is, with nothing lost and nothing twice.
  *
@@ -9,8 +9,8 @@
  * Any thread, also in the transport's callbacks but for what waits. Its lock is
  * taken before the mesh's, and held while a frame is handed to the transport,
  * so that frames leave in the order of their numbers. */
-#ifndef STI_OUTBOX_H
-#define STI_OUTBOX_H
+#ifndef STI_RETRANSMIT_H
+#define STI_RETRANSMIT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,71 +19,68 @@
 #include "engine/net/link.h"
 #include "engine/base/cursor.h"
 
-enum { STI_OUTBOX_BYTES_MAX = 1 << 28 }; /* kept; a larger frame goes alone */
+enum {
+    STI_RETRANSMIT_BYTES_MAX = 1 << 28
+}; /* kept; a larger frame goes alone */
 
 /* A frame. Allocated with malloc, perhaps as the head of something larger;
  * freed with its payload by whoever lets go of it last. */
-typedef struct sti_parcel {
-    struct sti_parcel *next;
-    atomic_uint holders; /* the outbox, and each sending under way */
+typedef struct sti_retained {
+    struct sti_retained *next;
+    atomic_uint holders; /* the retransmit, and each sending under way */
     sti_header header;
     sti_writer payload; /* first this .. */
     sti_part rest;      /* .. then that, which lies .. */
     sti_object *object; /* .. in here; NULL: there is none */
-    /* Of one whose rest is lent: it is there as long as sti_outbox_put runs,
-     * and over a later link this goes instead of all of it. Otherwise empty. */
-    sti_writer instead;
-    uint16_t instead_kind; /* .. with that in its header */
-    bool followed; /* it need not leave before the next one, which comes soon */
-    uint64_t size; /* set by the outbox: header and payload, as it came */
+    uint64_t size; /* set by the retransmit: header and payload, as it came */
     /* The transport has done with it: written, or its link was lost. Once for
      * each time that it was sent. May be NULL. */
-    void (*written)(struct sti_parcel *parcel);
-} sti_parcel;
+    void (*written)(struct sti_retained *retained);
+} sti_retained;
 
-typedef struct sti_outbox {
+typedef struct sti_retransmit {
     sti_net *net;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t moved; /* there is more room, or none any more */
     sti_link link;        /* 0: none yet; it may be one that is lost */
     bool closed;          /* the node is gone for good */
-    sti_parcel *first, **last;
+    sti_retained *first, **last;
     uint64_t bytes; /* of those */
     uint64_t put;   /* the number of the last one */
     uint64_t seen;  /* the receiver has those up to this one */
-} sti_outbox;
+} sti_retransmit;
 
-void sti_outbox_init(sti_outbox *box, sti_net *net);
+void sti_retransmit_init(sti_retransmit *box, sti_net *net);
 /* When nothing is sent any more, and the net is closed. */
-void sti_outbox_destroy(sti_outbox *box);
+void sti_retransmit_destroy(sti_retransmit *box);
 
-/* Takes over a parcel, whose holders it sets, and sends it, now or over the
+/* Takes over a retained, whose holders it sets, and sends it, now or over the
  * next link. Waits for room up to `wait_ns`. STRADS_EPEER: the node is gone for
  * good. STRADS_ELIMIT: no room. Or what the transport says of a frame that it
  * does not take. */
-strads_err sti_outbox_put(sti_outbox *box, sti_parcel *parcel,
-                          uint64_t wait_ns);
+strads_err sti_retransmit_put(sti_retransmit *box, sti_retained *retained,
+                              uint64_t wait_ns);
 
 /* What is kept now. */
-uint64_t sti_outbox_bytes(sti_outbox *box);
+uint64_t sti_retransmit_bytes(sti_retransmit *box);
 
 /* The receiver has all up to `seen`. False: that cannot be. */
-bool sti_outbox_seen(sti_outbox *box, uint64_t seen);
+bool sti_retransmit_seen(sti_retransmit *box, uint64_t seen);
 
 /* Goes on over a link, behind frame number `seen`; `first`, unless it is NULL,
  * is sent before. False: that cannot be. A link older than the one that is used
  * is left alone. */
-bool sti_outbox_go_on(sti_outbox *box, sti_link link, uint64_t seen,
-                      const sti_outgoing *first);
+bool sti_retransmit_go_on(sti_retransmit *box, sti_link link, uint64_t seen,
+                          const sti_outgoing *first);
 
 /* The receiver begins anew: it is sent nothing of what was put so far, and what
  * comes next is number 1. */
-void sti_outbox_restart(sti_outbox *box);
+void sti_retransmit_restart(sti_retransmit *box);
 
 /* Nothing is sent any more, and nobody waits. */
-void sti_outbox_close(sti_outbox *box);
+void sti_retransmit_close(sti_retransmit *box);
 
 /* Waits until the receiver has everything, or is gone, or so long. */
-void sti_outbox_drain(sti_outbox *box, uint64_t wait_ns);
+void sti_retransmit_drain(sti_retransmit *box, uint64_t wait_ns);
 
 #endif

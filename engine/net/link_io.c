@@ -1,0 +1,598 @@
+/* Frames out and frames in: what moves bytes over a connection, and what a peer
+ * may say when.
+ *
+ * Out: a queue for each connection; `writing` is set exactly while a thread
+ * writes, or is about to, so only one at a time moves the queue's head; while
+ * it is not, the queue is empty.
+ *
+ * In: all that is read lands either in the payload of `frame` or behind it in
+ * `ahead`; memory is taken only for a header that has been checked, and within
+ * the limit of whoever sent it; what breaks a rule ends the connection and
+ * nothing else. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "engine/net/link_state.h"
+
+enum { PIECES_MAX = 16 /* written in one go */ };
+
+/* ---- the queue --------------------------------------------------------- */
+
+void sti_queue_free(sti_queued *first)
+{
+    while (first != NULL) {
+        sti_queued *next = first->next;
+        if (first->sent != NULL)
+            first->sent(first->sent_arg);
+        free(first);
+        first = next;
+    }
+}
+
+/* The header, and the payload where it is copied, in one piece; a large payload
+ * is sent from where it lies. `header` is all but the checksum. */
+static strads_err make_queued(const sti_outgoing *f, sti_header header,
+                              sti_queued **out)
+{
+    const bool copy = f->sent == NULL || header.size <= STI_SEND_COPY_MAX;
+    const size_t room = STI_HEADER_BYTES + (copy ? (size_t)header.size : 0);
+    sti_queued *q = malloc(sizeof *q + room);
+    if (q == NULL)
+        return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
+                           (unsigned long long)header.size);
+    *q = (sti_queued){.kind = header.kind, .iov_count = 1};
+    q->iov[0] = (struct iovec){q->bytes, room};
+    unsigned char *to = q->bytes + STI_HEADER_BYTES;
+    for (unsigned i = 0; i < f->part_count; i++) {
+        const size_t size = (size_t)f->parts[i].size;
+        if (size > 0 && copy)
+            memcpy(to, f->parts[i].bytes, size);
+        else if (size > 0)
+            q->iov[q->iov_count++] =
+                (struct iovec){(void *)(uintptr_t)f->parts[i].bytes, size};
+        to += copy ? size : 0;
+    }
+    if (!copy) {
+        q->sent = f->sent;
+        q->sent_arg = f->sent_arg;
+    }
+    header.checksum = sti_frame_checksum(f->parts, f->part_count);
+    sti_frame_encode_header(&header, q->bytes);
+    *out = q;
+    return STRADS_OK;
+}
+
+/* Appends; the caller holds conn->lock and, when this returns true, calls
+ * write_at_once after having given it back. */
+static bool append(sti_conn *conn, sti_queued *q)
+{
+    const bool start = !conn->writing;
+    *conn->last = q;
+    conn->last = &q->next;
+    conn->writing = true;
+    conn->introduced = conn->introduced || conn->dialled;
+    return start;
+}
+
+/* Takes `count` written bytes off the queue and returns the frames that are
+ * complete. The caller holds conn->lock. */
+static sti_queued *take_written(sti_conn *conn, size_t count)
+{
+    sti_queued *done = NULL, **last = &done;
+    while (conn->first != NULL) {
+        sti_queued *q = conn->first;
+        unsigned i = 0;
+        for (; i < q->iov_count; i++) {
+            size_t n = count < q->iov[i].iov_len ? count : q->iov[i].iov_len;
+            q->iov[i].iov_base = (char *)q->iov[i].iov_base + n;
+            q->iov[i].iov_len -= n;
+            count -= n;
+            if (q->iov[i].iov_len > 0)
+                break;
+        }
+        if (i < q->iov_count)
+            break;
+        conn->first = q->next;
+        conn->bye_written |= q->kind == STI_KIND_BYE;
+        conn->ack_written |= q->kind == STI_KIND_BYE_ACK;
+        q->next = NULL;
+        *last = q;
+        last = &q->next;
+    }
+    if (conn->first == NULL)
+        conn->last = &conn->first;
+    return done;
+}
+
+static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
+{
+    uint64_t frames = 0;
+    for (; done != NULL; done = done->next)
+        frames++;
+    atomic_fetch_add_explicit(&net->frames_sent, frames, memory_order_relaxed);
+    atomic_fetch_add_explicit(&net->bytes_sent, bytes, memory_order_relaxed);
+}
+
+/* What the head of the queue has left, in one go. */
+static ssize_t write_some(sti_conn *conn, bool may_wait)
+{
+    struct iovec iov[PIECES_MAX];
+    struct msghdr pieces = {.msg_iov = iov};
+    ssize_t n;
+    pthread_mutex_lock(&conn->lock);
+    for (sti_queued *q = conn->first; q != NULL; q = q->next)
+        for (unsigned i = 0; i < q->iov_count && pieces.msg_iovlen < PIECES_MAX;
+             i++)
+            if (q->iov[i].iov_len > 0)
+                iov[pieces.msg_iovlen++] = q->iov[i];
+    pthread_mutex_unlock(&conn->lock);
+    do
+        n = sendmsg(conn->fd, &pieces,
+                    MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+typedef enum progress { MORE, EMPTY, ENDED } progress;
+
+/* `n` bytes have gone, or none as the connection is broken. Unless the queue is
+ * EMPTY the caller still writes. */
+static progress note_written(sti_conn *conn, ssize_t n)
+{
+    const size_t count = n > 0 ? (size_t)n : 0;
+    if (n < 0)
+        sti_conn_end(conn, STRADS_EIO,
+                     "the connection was closed while it was written to");
+    else
+        atomic_store_explicit(&conn->said_ns, atomic_load(&conn->net->clock_ns),
+                              memory_order_relaxed);
+    pthread_mutex_lock(&conn->lock);
+    sti_queued *done = take_written(conn, count);
+    const progress p = conn->dead ? ENDED : conn->first != NULL ? MORE : EMPTY;
+    conn->writing = p != EMPTY;
+    pthread_mutex_unlock(&conn->lock);
+    count_sent(conn->net, done, count);
+    sti_queue_free(done);
+    return p;
+}
+
+static void part_if_done(sti_conn *conn);
+
+/* Writes as much of the queue as the kernel takes at once; the caller has set
+ * `writing`. It may hold locks of the owner: so the rest, and the end of the
+ * connection, is the writer's. */
+static void write_at_once(sti_conn *conn)
+{
+    progress p = MORE;
+    while (p == MORE) {
+        ssize_t n = write_some(conn, false);
+        p = n < 0 ? ENDED : note_written(conn, n);
+    }
+    if (p == EMPTY) {
+        part_if_done(conn);
+        return;
+    }
+    pthread_mutex_lock(&conn->lock);
+    conn->stuck = true;
+    pthread_cond_signal(&conn->to_writer);
+    pthread_mutex_unlock(&conn->lock);
+}
+
+/* Waits until there is something to write, or no more; false: no more. */
+static bool await_stuck(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    while (!conn->stuck && !(conn->dead && !conn->writing))
+        (void)pthread_cond_wait(&conn->to_writer, &conn->lock);
+    const bool stuck = conn->stuck;
+    conn->stuck = false;
+    pthread_mutex_unlock(&conn->lock);
+    return stuck;
+}
+
+void *sti_conn_write_stuck(void *arg)
+{
+    sti_conn *conn = arg;
+    while (await_stuck(conn)) {
+        progress p = MORE;
+        while (p == MORE)
+            p = note_written(conn, write_some(conn, true));
+        if (p == ENDED)
+            return NULL;
+        part_if_done(conn);
+    }
+    return NULL;
+}
+
+/* ---- sending ----------------------------------------------------------- */
+
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
+{
+    const sti_outgoing frame = {
+        .header = {.kind = kind,
+                   .from = atomic_load(&conn->net->node),
+                   .to = STI_NODE_NONE}};
+    sti_queued *q = NULL;
+    strads_err err = make_queued(&frame, frame.header, &q);
+    if (err != STRADS_OK)
+        return err;
+    pthread_mutex_lock(&conn->lock);
+    const bool dead = conn->dead;
+    const bool start = !dead && append(conn, q);
+    pthread_mutex_unlock(&conn->lock);
+    if (dead)
+        sti_queue_free(q);
+    if (start)
+        write_at_once(conn);
+    return STRADS_OK;
+}
+
+static strads_err check_outgoing(const sti_net *net, const sti_outgoing *f,
+                                 uint64_t size)
+{
+    const uint16_t kind = f->header.kind;
+    if (kind == 0 || (kind > STI_KIND_REJECT && kind < STI_KIND_FIRST_MESSAGE))
+        return strads_fail(STRADS_EINVAL,
+                           "frames of kind %u are the transport's own",
+                           (unsigned)kind);
+    if (size > net->options.frame_limit)
+        return strads_fail(STRADS_ELIMIT,
+                           "a payload of %llu bytes where a frame takes %llu",
+                           (unsigned long long)size,
+                           (unsigned long long)net->options.frame_limit);
+    return STRADS_OK;
+}
+
+static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
+                          uint64_t size)
+{
+    sti_queued *q = NULL;
+    bool start = false;
+    sti_header header = frame->header;
+    header.size = size;
+    strads_err err = make_queued(frame, header, &q);
+    if (err != STRADS_OK)
+        return err;
+    const bool copied = q->sent == NULL;
+    pthread_mutex_lock(&conn->lock);
+    if (conn->dead)
+        err = strads_fail(STRADS_EPEER, "%s", conn->text);
+    else if (conn->parting)
+        err = strads_fail(STRADS_EPEER, "%s: the link is being closed",
+                          conn->where);
+    else
+        start = append(conn, q);
+    pthread_mutex_unlock(&conn->lock);
+    if (err != STRADS_OK) {
+        free(q);
+        return err;
+    }
+    if (start)
+        write_at_once(conn);
+    if (copied && frame->sent != NULL)
+        frame->sent(frame->sent_arg);
+    return STRADS_OK;
+}
+
+strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame)
+{
+    if (frame->part_count > STI_PARTS_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "a frame of %u parts, where %d is the most",
+                           frame->part_count, STI_PARTS_MAX);
+    const uint64_t size = sti_frame_size(frame->parts, frame->part_count);
+    strads_err err = check_outgoing(net, frame, size);
+    if (err != STRADS_OK)
+        return err;
+    sti_conn *conn = sti_conn_acquire(net, link);
+    if (conn == NULL)
+        return strads_fail(STRADS_EPEER, "the link is gone");
+    err = send_on(conn, frame, size);
+    sti_conn_release(conn);
+    return err;
+}
+
+/* ---- parting ----------------------------------------------------------- */
+
+void sti_conn_part(sti_conn *conn, uint64_t by)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool first = !conn->parting && !conn->dead;
+    bool introduced = conn->introduced;
+    conn->parting = conn->parting || introduced;
+    if (first)
+        conn->parted_ns = atomic_load(&conn->net->clock_ns);
+    if (!conn->dead && by < conn->part_by)
+        conn->part_by = by;
+    pthread_mutex_unlock(&conn->lock);
+    if (!introduced)
+        sti_conn_end(conn, STRADS_ECANCELED,
+                     "closed here before anything was said");
+    else if (first && sti_conn_send_control(conn, STI_KIND_BYE) != STRADS_OK)
+        sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
+}
+
+/* Both sides have said and heard BYE. */
+static void part_if_done(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool done = conn->bye_received && conn->bye_acked && conn->ack_written;
+    pthread_mutex_unlock(&conn->lock);
+    if (done)
+        sti_conn_end(conn, STRADS_OK, "both sides have said goodbye");
+}
+
+/* ---- what a peer may say, and when ------------------------------------- */
+
+static uint64_t payload_limit(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    bool known = conn->dialled || conn->bound;
+    pthread_mutex_unlock(&conn->lock);
+    return known ? conn->net->options.frame_limit : STI_HELLO_LIMIT;
+}
+
+static strads_err breach(const sti_header *header, const char *what)
+{
+    return strads_fail(STRADS_EPEER, "the peer sent a frame of kind %u %s",
+                       (unsigned)header->kind, what);
+}
+
+static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
+{
+    if (h->size != 0)
+        return breach(h, "with a payload, which this kind does not have");
+    if (h->kind == STI_KIND_BYE_ACK && !conn->parting)
+        return breach(h, "though this node has not said BYE");
+    return STRADS_OK;
+}
+
+static strads_err check_size(const sti_conn *conn, const sti_header *h)
+{
+    const sti_net_options *o = &conn->net->options;
+    return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
+               ? breach(h, "that is larger than this kind may be")
+               : STRADS_OK;
+}
+
+/* The caller holds conn->lock. */
+static strads_err check_rules(const sti_conn *conn, const sti_header *h)
+{
+    if (!conn->dialled && !conn->introduced && h->kind != STI_KIND_HELLO)
+        return breach(h, "before its HELLO");
+    if (conn->bye_received && h->kind != STI_KIND_BYE_ACK)
+        return breach(h, "after its BYE");
+    if (conn->bound && h->kind >= STI_KIND_FIRST_MESSAGE &&
+        h->from != conn->node)
+        return strads_fail(STRADS_EPEER,
+                           "the peer is node %u and sent a frame in the name "
+                           "of node %u",
+                           conn->node, h->from);
+    switch (h->kind) {
+    case STI_KIND_HELLO:
+        return conn->dialled || conn->introduced
+                   ? breach(h, "where no HELLO is expected")
+                   : STRADS_OK;
+    case STI_KIND_WELCOME:
+    case STI_KIND_REJECT:
+        return conn->dialled ? STRADS_OK
+                             : breach(h, "though it is the one that joins");
+    case STI_KIND_PING:
+    case STI_KIND_BYE:
+    case STI_KIND_BYE_ACK:
+        return check_own_kind(conn, h);
+    default:
+        break;
+    }
+    if (h->kind < STI_KIND_FIRST_MESSAGE)
+        return breach(h, "that this protocol does not know");
+    if (!conn->dialled && !conn->bound)
+        return breach(h, "before it was welcomed");
+    return STRADS_OK;
+}
+
+/* ---- delivering -------------------------------------------------------- */
+
+static void introduce(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->introduced = true;
+    pthread_mutex_unlock(&conn->lock);
+    pthread_mutex_lock(&conn->net->lock);
+    conn->net->strangers--;
+    pthread_mutex_unlock(&conn->net->lock);
+    sti_net_ring(conn->net); /* it may accept another one */
+}
+
+static strads_err take_bye(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->bye_received = true;
+    pthread_mutex_unlock(&conn->lock);
+    strads_err err = sti_conn_send_control(conn, STI_KIND_BYE_ACK);
+    if (err == STRADS_OK)
+        sti_conn_part(conn, UINT64_MAX);
+    return err;
+}
+
+static void take_bye_ack(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->bye_acked = true;
+    pthread_mutex_unlock(&conn->lock);
+    part_if_done(conn);
+}
+
+static void hand_over(sti_conn *conn, sti_frame *frame)
+{
+    sti_net *net = conn->net;
+    atomic_store(&conn->delivering, true);
+    net->options.events.received(net->options.arg, conn->id, frame);
+    atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+    atomic_store(&conn->delivering, false);
+}
+
+/* What the transport tells the transport. */
+static strads_err take_control(sti_conn *conn, uint16_t kind)
+{
+    if (kind == STI_KIND_BYE)
+        return take_bye(conn);
+    if (kind == STI_KIND_BYE_ACK)
+        take_bye_ack(conn);
+    return STRADS_OK; /* PING says enough by coming */
+}
+
+/* A complete frame; takes its reference. */
+static strads_err deliver(sti_conn *conn, sti_frame *frame)
+{
+    const uint16_t kind = frame->header.kind;
+    strads_err err = sti_frame_verify(frame);
+    atomic_fetch_add_explicit(&conn->net->frames_received, 1,
+                              memory_order_relaxed);
+    if (err == STRADS_OK &&
+        (kind < STI_KIND_PING || kind >= STI_KIND_FIRST_MESSAGE)) {
+        if (kind == STI_KIND_HELLO)
+            introduce(conn);
+        hand_over(conn, frame);
+        return STRADS_OK;
+    }
+    sti_frame_free(frame);
+    return err ? err : take_control(conn, kind);
+}
+
+/* ---- bytes to frames --------------------------------------------------- */
+
+/* Begins a frame with the header that lies at ahead_begin. */
+static strads_err begin_frame(sti_conn *conn)
+{
+    sti_header header;
+    strads_err err = sti_frame_decode_header(conn->ahead + conn->ahead_begin,
+                                             payload_limit(conn), &header);
+    if (err != STRADS_OK)
+        return err;
+    pthread_mutex_lock(&conn->lock);
+    err = check_rules(conn, &header);
+    pthread_mutex_unlock(&conn->lock);
+    if (err == STRADS_OK)
+        err = check_size(conn, &header);
+    if (err != STRADS_OK)
+        return err;
+    conn->ahead_begin += STI_HEADER_BYTES;
+    conn->filled = 0;
+    return sti_frame_alloc(&header, &conn->frame);
+}
+
+/* Moves what is there into the payload; delivers it when it is complete. */
+static strads_err fill_frame(sti_conn *conn)
+{
+    sti_frame *frame = conn->frame;
+    uint64_t want = frame->header.size - conn->filled;
+    size_t have = conn->ahead_end - conn->ahead_begin;
+    size_t n = want < have ? (size_t)want : have;
+    memcpy(frame->payload + conn->filled, conn->ahead + conn->ahead_begin, n);
+    conn->filled += n;
+    conn->ahead_begin += n;
+    if (conn->filled < frame->header.size)
+        return STRADS_OK;
+    conn->frame = NULL;
+    return deliver(conn, frame);
+}
+
+/* `count` fresh bytes, as `receive` has asked for them. */
+static strads_err take_bytes(sti_conn *conn, size_t count)
+{
+    strads_err err = STRADS_OK;
+    if (conn->frame != NULL) {
+        uint64_t want = conn->frame->header.size - conn->filled;
+        size_t n = want < count ? (size_t)want : count;
+        conn->filled += n;
+        count -= n;
+        conn->ahead_end += count;
+        err = fill_frame(conn);
+    } else {
+        conn->ahead_end += count;
+    }
+    while (err == STRADS_OK && !sti_conn_is_dead(conn) && conn->frame == NULL &&
+           conn->ahead_end - conn->ahead_begin >= STI_HEADER_BYTES) {
+        err = begin_frame(conn);
+        if (err == STRADS_OK)
+            err = fill_frame(conn);
+    }
+    size_t left = conn->ahead_end - conn->ahead_begin;
+    memmove(conn->ahead, conn->ahead + conn->ahead_begin, left);
+    conn->ahead_begin = 0;
+    conn->ahead_end = left;
+    return err;
+}
+
+/* Into the frame that is under way, then ahead; how many bytes, as recvmsg says
+ * it. */
+static ssize_t receive(sti_conn *conn)
+{
+    struct iovec iov[2];
+    struct msghdr room = {.msg_iov = iov};
+    ssize_t n;
+    if (conn->frame != NULL)
+        iov[room.msg_iovlen++] =
+            (struct iovec){conn->frame->payload + conn->filled,
+                           (size_t)(conn->frame->header.size - conn->filled)};
+    iov[room.msg_iovlen++] =
+        (struct iovec){conn->ahead + conn->ahead_end,
+                       sizeof conn->ahead - conn->ahead_end};
+    do
+        n = recvmsg(conn->fd, &room, 0);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* `e`: errno, or 0 when it was closed. */
+static void end_of_stream(sti_conn *conn, int e)
+{
+    char text[STI_TEXT_MAX];
+    pthread_mutex_lock(&conn->lock);
+    conn->left = conn->bye_received && !conn->dead;
+    pthread_mutex_unlock(&conn->lock);
+    if (conn->frame != NULL || conn->ahead_end != 0)
+        sti_conn_end(conn, STRADS_EIO,
+                     "the connection was closed in the middle of a frame: the "
+                     "peer has crashed, was killed, or is not a strads node");
+    else if (e == 0 || e == ECONNRESET || e == EPIPE)
+        sti_conn_end(conn, STRADS_EIO,
+                     "the connection was closed without a goodbye: the peer "
+                     "has crashed, was killed, or gave up");
+    else {
+        (void)snprintf(text, sizeof text, "reading failed: %s",
+                       sti_socket_text(e));
+        sti_conn_end(conn, STRADS_EIO, text);
+    }
+}
+
+/* What a receive has brought; true: there may be more. */
+static bool take_what_came(sti_conn *conn, ssize_t n)
+{
+    sti_net *net = conn->net;
+    if (n > 0) {
+        const size_t count = (size_t)n;
+        atomic_fetch_add_explicit(&net->bytes_received, count,
+                                  memory_order_relaxed);
+        atomic_store(&conn->heard_ns, atomic_load(&net->clock_ns));
+        strads_err err = take_bytes(conn, count);
+        if (err != STRADS_OK)
+            sti_conn_end(conn, err, strads_error_text());
+    } else {
+        end_of_stream(conn, n < 0 ? errno : 0);
+    }
+    return n > 0 && !sti_conn_is_dead(conn);
+}
+
+void *sti_conn_read_all(void *arg)
+{
+    sti_conn *conn = arg;
+    while (take_what_came(conn, receive(conn)))
+        continue;
+    sti_conn_finish(conn);
+    return NULL;
+}
