@@ -3,13 +3,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli_job.h"
 #include "cli_liblinear.h"
 #include "cli_options.h"
 #include "cli_plan.h"
 #include "engine/base/atomic_file.h"
+#include "engine/base/cores.h"
 
 static const strads_option file_table[] = {
     {.name = "model",
@@ -43,8 +43,8 @@ static const strads_option file_table[] = {
 
 static uint32_t cores(void)
 {
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 1024 ? 1024 : (uint32_t)n;
+    const uint32_t n = sti_cores();
+    return n > 1024 ? 1024 : n;
 }
 
 /* The defaults in figures, so that --print-config shows what will be. */

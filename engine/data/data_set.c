@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "engine/base/cores.h"
 #include "engine/data/memory.h"
 #include "engine/data/parallel_tasks.h"
 
@@ -75,7 +76,7 @@ strads_err sti_data_options(const strads_data_options *given,
     if (o.layout == 0)
         o.layout = STRADS_LAYOUT_COLS;
     if (o.threads == 0)
-        o.threads = sti_parallel_cores();
+        o.threads = sti_cores();
     if (o.memory_limit == 0)
         o.memory_limit = sti_memory_available();
     strads_err err = check_options(&o);

@@ -3,7 +3,6 @@
 #include "engine/data/parallel_tasks.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 enum { MOST_THREADS = 256 };
@@ -41,13 +40,4 @@ void sti_parallel(uint32_t threads, size_t tasks, sti_task task, void *context)
     (void)work(&c);
     for (size_t i = 0; i < started; i++)
         (void)pthread_join(helper[i], NULL);
-}
-
-uint32_t sti_parallel_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0)
-        return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? (uint32_t)count : 1;
 }

@@ -12,7 +12,4 @@ typedef void (*sti_task)(void *context, size_t task);
  * refuses a thread the others do its work. */
 void sti_parallel(uint32_t threads, size_t tasks, sti_task task, void *context);
 
-/* Processors that this process may use, at least 1. */
-uint32_t sti_parallel_cores(void);
-
 #endif

@@ -1,100 +1,138 @@
-/* Jobs of one partition wait in order, so the first of them in the queue is
- * its next; `busy` keeps it there while the one before is under way. */
+/* A partition's first job is ready while none of its jobs is under way; all
+ * others wait behind it. In a queue the first n places from `first` on, around
+ * the end, are in use. */
 #include "engine/exec/job_pool.h"
 
 #include <stdlib.h>
 
-strads_err sti_job_pool_init(sti_job_pool *pool, uint32_t first, uint32_t n,
-                             bool shared)
+/* What a job of a kind that has not been seen yet is expected to take: so much
+ * that other threads are woken for it. */
+enum { CALLS = STI_CALL_SERVE + 1, UNKNOWN_NS = 1000 * 1000 };
+
+/* ---- a queue ------------------------------------------------------------- */
+
+static sti_job **place(const sti_job_queue *queue, size_t k)
 {
-    *pool = (sti_job_pool){.first = first, .n = n};
-    pool->busy = calloc(n + (size_t)1, sizeof *pool->busy);
-    if (!pool->busy || (shared && pthread_mutex_init(&pool->lock, NULL))) {
-        free(pool->busy);
-        pool->busy = NULL;
-        return strads_fail(STRADS_ENOMEM, "no memory for a worker's jobs");
+    return &queue->at[(queue->first + k) & (queue->room - 1)];
+}
+
+strads_err sti_job_queue_put(sti_job_queue *queue, sti_job *job)
+{
+    if (queue->n == queue->room) {
+        size_t room = queue->room ? 2 * queue->room : 8;
+        sti_job **at = malloc(sizeof(sti_job *) * room);
+        if (!at)
+            return strads_fail(STRADS_ENOMEM, "no memory for waiting jobs");
+        for (size_t k = 0; k < queue->n; k++)
+            at[k] = *place(queue, k);
+        free(queue->at);
+        *queue = (sti_job_queue){.at = at, .n = queue->n, .room = room};
     }
-    pool->shared = shared;
+    *place(queue, queue->n++) = job;
+    return STRADS_OK;
+}
+
+sti_job *sti_job_queue_take(sti_job_queue *queue)
+{
+    if (!queue->n)
+        return NULL;
+    sti_job *job = *place(queue, 0);
+    queue->first = (queue->first + 1) & (queue->room - 1);
+    queue->n--;
+    return job;
+}
+
+void sti_job_queue_free(sti_job_queue *queue)
+{
+    free(queue->at);
+    *queue = (sti_job_queue){0};
+}
+
+/* ---- the pool ------------------------------------------------------------ */
+
+strads_err sti_job_pool_init(sti_job_pool *pool, const sti_run *run,
+                             uint32_t first_worker, uint32_t n_workers)
+{
+    const uint32_t first = sti_run_first(run, first_worker);
+    const uint32_t n = sti_run_first(run, first_worker + n_workers) - first;
+    const size_t kinds = CALLS * ((size_t)run->n_phases + 1);
+    *pool = (sti_job_pool){.first = first,
+                           .n_partitions = n,
+                           .n_workers = n_workers,
+                           .n_phases = run->n_phases};
+    pool->partitions = calloc(n + (size_t)1, sizeof *pool->partitions);
+    pool->ready = calloc(n_workers, sizeof *pool->ready);
+    pool->usual_ns = malloc(kinds * sizeof *pool->usual_ns);
+    if (!pool->partitions || !pool->ready || !pool->usual_ns) {
+        sti_job_pool_free(pool);
+        return strads_fail(STRADS_ENOMEM, "no memory for a node's jobs");
+    }
+    for (uint32_t w = 0; w < n_workers; w++)
+        for (uint32_t p = sti_run_first(run, first_worker + w);
+             p < sti_run_first(run, first_worker + w + 1); p++)
+            pool->partitions[p - first].worker = w;
+    for (size_t k = 0; k < kinds; k++)
+        pool->usual_ns[k] = UNKNOWN_NS;
     return STRADS_OK;
 }
 
 void sti_job_pool_free(sti_job_pool *pool)
 {
-    if (pool->shared)
-        pthread_mutex_destroy(&pool->lock);
-    sti_job_queue_free(&pool->waiting);
-    sti_job_queue_free(&pool->relieved);
-    free(pool->busy);
+    for (uint32_t p = 0; pool->partitions && p < pool->n_partitions; p++)
+        sti_job_queue_free(&pool->partitions[p].waiting);
+    for (uint32_t w = 0; pool->ready && w < pool->n_workers; w++)
+        sti_job_queue_free(&pool->ready[w]);
+    free(pool->partitions);
+    free(pool->ready);
+    free(pool->usual_ns);
+    *pool = (sti_job_pool){0};
 }
 
-static void enter(sti_job_pool *pool)
+static uint64_t *usual_ns(const sti_job_pool *pool, const sti_job *job)
 {
-    if (pool->shared)
-        pthread_mutex_lock(&pool->lock);
+    const uint32_t phase =
+        job->phase < pool->n_phases ? job->phase : pool->n_phases;
+    return &pool->usual_ns[job->call * (pool->n_phases + (size_t)1) + phase];
 }
 
-static void leave(sti_job_pool *pool)
+static strads_err make_ready(sti_job_pool *pool, sti_job *job, uint32_t worker)
 {
-    atomic_store_explicit(&pool->n_waiting, (unsigned)pool->waiting.n,
-                          memory_order_relaxed);
-    atomic_store_explicit(&pool->n_relieved, (unsigned)pool->relieved.n,
-                          memory_order_relaxed);
-    if (pool->shared)
-        pthread_mutex_unlock(&pool->lock);
+    job->elapsed_ns = *usual_ns(pool, job);
+    strads_err err = sti_job_queue_put(&pool->ready[worker], job);
+    if (err)
+        return err;
+    pool->n_ready++;
+    pool->ready_ns += job->elapsed_ns;
+    return STRADS_OK;
 }
 
 strads_err sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job)
 {
-    enter(pool);
-    strads_err err = sti_job_queue_put(&pool->waiting, &job->job);
-    leave(pool);
-    return err;
+    sti_partition_jobs *p = &pool->partitions[job->partition - pool->first];
+    if (p->active)
+        return sti_job_queue_put(&p->waiting, &job->job);
+    p->active = true;
+    return make_ready(pool, &job->job, p->worker);
 }
 
-sti_worker_job *sti_job_pool_take(sti_job_pool *pool)
+sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker)
 {
-    if (!atomic_load_explicit(&pool->n_waiting, memory_order_relaxed))
+    sti_job *job = NULL;
+    for (uint32_t k = 0; k < pool->n_workers && pool->n_ready && !job; k++)
+        job = sti_job_queue_take(&pool->ready[(worker + k) % pool->n_workers]);
+    if (!job)
         return NULL;
-    sti_worker_job *job = NULL;
-    enter(pool);
-    for (size_t k = 0; k < pool->waiting.n && !job; k++) {
-        job = (sti_worker_job *)sti_job_queue_look(&pool->waiting, k);
-        if (pool->busy[job->partition - pool->first]) {
-            job = NULL;
-            continue;
-        }
-        (void)sti_job_queue_take(&pool->waiting, k);
-        pool->busy[job->partition - pool->first] = true;
-    }
-    leave(pool);
-    return job;
+    pool->n_ready--;
+    pool->ready_ns -= job->elapsed_ns;
+    return (sti_worker_job *)job;
 }
 
-void sti_job_pool_end(sti_job_pool *pool, const sti_worker_job *job)
+strads_err sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job)
 {
-    enter(pool);
-    pool->busy[job->partition - pool->first] = false;
-    leave(pool);
-}
-
-strads_err sti_job_pool_give_back(sti_job_pool *pool, sti_worker_job *job)
-{
-    enter(pool);
-    strads_err err = sti_job_queue_put(&pool->relieved, &job->job);
-    leave(pool);
-    return err;
-}
-
-sti_worker_job *sti_job_pool_take_relieved(sti_job_pool *pool)
-{
-    if (!atomic_load_explicit(&pool->n_relieved, memory_order_relaxed))
-        return NULL;
-    sti_worker_job *job = NULL;
-    enter(pool);
-    if (pool->relieved.n) {
-        job = (sti_worker_job *)sti_job_queue_take(&pool->relieved, 0);
-        pool->busy[job->partition - pool->first] = false;
-    }
-    leave(pool);
-    return job;
+    sti_partition_jobs *p = &pool->partitions[job->partition - pool->first];
+    uint64_t *usual = usual_ns(pool, &job->job);
+    *usual = (7 * *usual + job->job.elapsed_ns) / 8;
+    sti_job *next = sti_job_queue_take(&p->waiting);
+    p->active = next != NULL;
+    return next ? make_ready(pool, next, p->worker) : STRADS_OK;
 }

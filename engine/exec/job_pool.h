@@ -1,49 +1,58 @@
-/* engine/exec/job_pool.h - a worker's jobs that wait for a thread: its own,
- * or one that has nothing to do.
+/* engine/exec/job_pool.h - a node's jobs that wait for a thread.
  *
- * A worker may host several partitions. While its thread is slow, or its share
- * is the larger one, others of the same process take waiting jobs off its
- * hands: a slow worker is relieved. What a partition does stays in order and
- * one at a time, so it makes no difference to any bit who carried it out. */
+ * Jobs of one partition are carried out in order and one at a time, so it makes
+ * no difference to any bit which thread does it. A thread takes jobs of its own
+ * worker's partitions first, then anybody's. The pool has no lock of its own. */
 #ifndef STI_JOB_POOL_H
 #define STI_JOB_POOL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
+#include "engine/round/job.h"
 
-#include "engine/exec/job_queue.h"
+/* First come, first served: a ring that grows. It owns none of the jobs.
+ * Zero-initialised it is empty and ready. */
+typedef struct sti_job_queue {
+    sti_job **at;
+    size_t first, n, room; /* room is a power of two */
+} sti_job_queue;
+
+/* STRADS_ENOMEM. */
+strads_err sti_job_queue_put(sti_job_queue *queue, sti_job *job);
+/* The first that waits; NULL: none. */
+sti_job *sti_job_queue_take(sti_job_queue *queue);
+void sti_job_queue_free(sti_job_queue *queue);
+
+typedef struct sti_partition_jobs {
+    uint32_t worker;       /* counted from the pool's first */
+    bool active;           /* one of its jobs is ready or under way */
+    sti_job_queue waiting; /* those behind it */
+} sti_partition_jobs;
 
 typedef struct sti_job_pool {
-    bool shared;            /* other threads look in */
-    uint32_t first, n;      /* partitions of the worker */
-    pthread_mutex_t lock;   /* where shared: all below */
-    sti_job_queue waiting;  /* in the order in which they were asked for */
-    sti_job_queue relieved; /* carried out by others */
-    bool *busy;             /* [partitions of the worker] a job is out */
-    atomic_uint n_waiting, n_relieved; /* to look at without the lock */
+    uint32_t first, n_partitions, n_workers, n_phases;
+    sti_partition_jobs *partitions; /* [n_partitions] */
+    sti_job_queue *ready;           /* [n_workers] jobs that may be taken */
+    uint32_t n_ready;
+    uint64_t ready_ns;  /* what those are expected to take */
+    uint64_t *usual_ns; /* [calls x n_phases] what jobs have taken lately */
 } sti_job_pool;
 
-/* Of the partitions first .. first + n - 1. STRADS_ENOMEM. */
-strads_err sti_job_pool_init(sti_job_pool *pool, uint32_t first, uint32_t n,
-                             bool shared);
+/* For workers first_worker .. first_worker + n_workers - 1 of a run.
+ * STRADS_ENOMEM. */
+strads_err sti_job_pool_init(sti_job_pool *pool, const sti_run *run,
+                             uint32_t first_worker, uint32_t n_workers);
 /* One that is all zero is fine. */
 void sti_job_pool_free(sti_job_pool *pool);
 
-/* Owner. STRADS_ENOMEM. */
+/* STRADS_ENOMEM. */
 strads_err sti_job_pool_put(sti_job_pool *pool, sti_worker_job *job);
 
-/* The first job whose partition has none under way; NULL: there is none. Any
- * thread. The owner tells sti_job_pool_end when the role is about to hear of
- * it, another thread calls sti_job_pool_give_back. */
-sti_worker_job *sti_job_pool_take(sti_job_pool *pool);
+/* A job that is ready, of this worker's (counted from the pool's first) or
+ * otherwise of another's; NULL: none. Its elapsed_ns says how long it is
+ * expected to take. */
+sti_worker_job *sti_job_pool_take(sti_job_pool *pool, uint32_t worker);
 
-/* Owner: the partition's next job may be taken. */
-void sti_job_pool_end(sti_job_pool *pool, const sti_worker_job *job);
-
-/* Another thread: the job has been carried out. STRADS_ENOMEM. */
-strads_err sti_job_pool_give_back(sti_job_pool *pool, sti_worker_job *job);
-
-/* Owner: a job that another thread has carried out, ended; NULL: none. */
-sti_worker_job *sti_job_pool_take_relieved(sti_job_pool *pool);
+/* A job has been carried out in elapsed_ns: its partition's next may be taken.
+ * STRADS_ENOMEM. */
+strads_err sti_job_pool_finish(sti_job_pool *pool, const sti_worker_job *job);
 
 #endif

@@ -1,15 +1,96 @@
-/* A node: its threads and roles, made, run and freed, and what others tell it.
+/* A node: one thread for each worker, and the roles that they drive.
+ *
+ * One lock guards the roles, their events and the jobs that wait. A thread that
+ * has nothing to do enters, steps roles until no event is left, takes a job and
+ * carries it out without the lock. So a role's answer waits for no computation,
+ * and where jobs are short one thread does them all and hands nothing over. The
+ * roles that are not workers, and their jobs, are the caller's thread's alone.
+ * Messages to other nodes leave without the lock, in order. With one thread and
+ * one node nothing is locked.
+ *
+ * A thread that finds nothing spins a little, where there are as many cores as
+ * threads, and then sleeps. It is woken when what is ready takes longer than
+ * waking.
+ *
  * The first error wins and makes every thread leave after its current job. */
+#include "engine/exec/node.h"
+
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "engine/exec/node_state.h"
+#include "engine/base/cores.h"
+#include "engine/base/monotonic_clock.h"
+#include "engine/base/stop_flag.h"
+#include "engine/exec/job_names.h"
+#include "engine/exec/job_pool.h"
 
-enum { SPINS = 4000 }; /* looks before sleeping, some 50 us */
+enum {
+    SPINS = 4000,            /* looks before sleeping, some 50 us */
+    SLEEP_NS = 20 * 1000000, /* then the stop flag is looked at again */
+    TAKE_NS = 10 * 1000,     /* a thread that is awake comes for such jobs, */
+    WAKE_NS = 40 * 1000      /* one that sleeps is woken for these */
+};
+
+typedef struct waiting_event {
+    sti_address to;
+    sti_event event;
+} waiting_event;
+
+/* A ring that grows. */
+typedef struct event_queue {
+    waiting_event *at;
+    size_t first, n, room; /* room is a power of two */
+} event_queue;
+
+typedef struct worker_context {
+    sti_node *node;
+    uint32_t index;
+    bool started; /* to be joined */
+    pthread_t handle;
+    sti_effects effects;
+    uint64_t now;             /* its last reading, since the start */
+    uint64_t round, round_ns; /* so long it has computed for this round */
+    uint32_t track;
+    atomic_uint_least64_t callback_ns;
+} worker_context;
+
+struct sti_node {
+    sti_node_options options;
+    worker_context *contexts; /* [options.threads]; 0: the caller's */
+    sti_job_names *names;
+    uint32_t coordinator_track;
+    uint32_t *scheduler_track;
+    uint32_t spins;
+    uint64_t started_ns, cpu_started_ns;
+    bool told_cancel;
+    atomic_bool aborted;
+    pthread_mutex_t error_lock;
+    strads_err err;  /* error_lock; the first one */
+    char text[1024]; /* error_lock */
+
+    bool shared;          /* other threads come here: there is a lock */
+    pthread_mutex_t lock; /* guards all below */
+    sti_coordinator *coordinator;
+    sti_scheduler **schedulers; /* [run->schedulers]; NULL: another node's */
+    sti_worker **workers;       /* [options.threads] */
+    uint32_t n_workers_ended;
+    uint64_t now; /* the latest that a role has been told */
+    bool coordinator_ended;
+    event_queue caller_events, worker_events;
+    sti_job_queue caller_jobs;
+    sti_job_pool pool;
+    sti_msg *out; /* to other nodes */
+    size_t n_out, room_out;
+    bool sending; /* a thread is at it */
+    bool caller_sleeps;
+    uint32_t n_sleep; /* of the others */
+    pthread_cond_t wake_caller, wake_other;
+    /* Written at the end of each visit, read without the lock. */
+    atomic_bool work_for_caller, work_for_all;
+};
 
 static uint64_t clock_ns(clockid_t clock)
 {
@@ -18,30 +99,92 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Records the first error; threads leave when they see it. */
+static void fail(sti_node *node, strads_err err, const char *text)
+{
+    pthread_mutex_lock(&node->error_lock);
+    if (!node->err) {
+        node->err = err;
+        (void)snprintf(node->text, sizeof node->text, "%s", text);
+    }
+    pthread_mutex_unlock(&node->error_lock);
+    atomic_store(&node->aborted, true);
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+static bool make_room(event_queue *q)
+{
+    if (q->n < q->room)
+        return true;
+    size_t room = q->room ? 2 * q->room : 64;
+    waiting_event *at = malloc(sizeof *at * room);
+    if (!at)
+        return false;
+    for (size_t k = 0; k < q->n; k++)
+        at[k] = q->at[(q->first + k) & (q->room - 1)];
+    free(q->at);
+    *q = (event_queue){.at = at, .n = q->n, .room = room};
+    return true;
+}
+
+/* An event for a role of this node. Without memory it is dropped, with the
+ * reference of its message, and ends the run. */
+static void push(sti_node *node, sti_address to, const sti_event *event)
+{
+    event_queue *q =
+        to < STI_WORKER_0 ? &node->caller_events : &node->worker_events;
+    if (make_room(q)) {
+        q->at[(q->first + q->n++) & (q->room - 1)] =
+            (waiting_event){to, *event};
+        return;
+    }
+    if (event->kind == STI_EVENT_MESSAGE)
+        sti_object_drop(event->msg.object);
+    fail(node, STRADS_ENOMEM, "no memory for a node's queues");
+}
+
+static bool pop(event_queue *q, waiting_event *out)
+{
+    if (q->n == 0)
+        return false;
+    *out = q->at[q->first];
+    q->first = (q->first + 1) & (q->room - 1);
+    q->n--;
+    return true;
+}
+
+static void free_events(event_queue *q)
+{
+    waiting_event left;
+    while (pop(q, &left))
+        if (left.event.kind == STI_EVENT_MESSAGE)
+            sti_object_drop(left.event.msg.object);
+    free(q->at);
+}
+
 /* ---- making ------------------------------------------------------------ */
 
-static strads_err make_threads(sti_node *node)
+static strads_err make_workers(sti_node *node)
 {
     const sti_node_options *o = &node->options;
-    node->threads = calloc(o->threads, sizeof *node->threads);
-    node->desks = calloc(o->threads, sizeof *node->desks);
-    if (!node->threads || !node->desks)
+    node->contexts = calloc(o->threads, sizeof *node->contexts);
+    node->workers = calloc(o->threads, sizeof(sti_worker *));
+    if (!node->contexts || !node->workers)
         return strads_fail(STRADS_ENOMEM, "no memory for %u threads",
                            o->threads);
-    for (uint32_t t = 0; t < o->threads; t++) {
-        sti_thread *th = &node->threads[t];
-        th->node = node;
-        th->index = t;
-        th->own = th->at = &node->desks[t];
-        strads_err err =
-            sti_desk_init(th->own, o->run, t, o->threads, o->first_worker + t);
-        if (err)
-            return err;
+    strads_err err = STRADS_OK;
+    for (uint32_t t = 0; t < o->threads && !err; t++) {
         char name[32];
         (void)snprintf(name, sizeof name, "worker %u", o->first_worker + t);
-        th->track = sti_trace_track(o->trace, o->node, name);
+        node->contexts[t].node = node;
+        node->contexts[t].index = t;
+        node->contexts[t].track = sti_trace_track(o->trace, o->node, name);
+        err = sti_worker_new(o->run, o->first_worker + t, &node->workers[t]);
     }
-    return STRADS_OK;
+    return err ? err
+               : sti_job_pool_init(&node->pool, o->run, o->first_worker,
+                                   o->threads);
 }
 
 static strads_err make_schedulers(sti_node *node)
@@ -83,16 +226,18 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
     if (!node)
         return strads_fail(STRADS_ENOMEM, "no memory for a node");
     node->options = *options;
+    node->shared = options->threads > 1 || options->run->nodes > 1;
+    node->spins = options->threads <= sti_cores() ? SPINS : 0;
+    pthread_mutex_init(&node->error_lock, NULL);
     pthread_mutex_init(&node->lock, NULL);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const char *wake = getenv("STRADS_WAKE");
-    node->spins = (long)options->threads <= cores ? SPINS : 0;
-    node->wakes_always = wake && strcmp(wake, "always") == 0;
-    strads_err err = sti_job_names_new(options->run, &node->names);
+    strads_err err = sti_monotonic_cond_init(&node->wake_caller) &&
+                             sti_monotonic_cond_init(&node->wake_other)
+                         ? sti_job_names_new(options->run, &node->names)
+                         : strads_fail(STRADS_ENOMEM, "no memory for a node");
     if (!err)
         err = make_roles(node);
     if (!err)
-        err = make_threads(node);
+        err = make_workers(node);
     if (err) {
         sti_node_free(node);
         return err;
@@ -105,12 +250,19 @@ void sti_node_free(sti_node *node)
 {
     if (!node)
         return;
-    for (uint32_t t = 0; node->threads && t < node->options.threads; t++)
-        sti_effects_free(&node->threads[t].effects);
-    for (uint32_t t = 0; node->desks && t < node->options.threads; t++)
-        sti_desk_free(&node->desks[t]);
-    free(node->threads);
-    free(node->desks);
+    for (uint32_t t = 0; node->contexts && t < node->options.threads; t++)
+        sti_effects_free(&node->contexts[t].effects);
+    for (uint32_t t = 0; node->workers && t < node->options.threads; t++)
+        sti_worker_free(node->workers[t]);
+    free(node->contexts);
+    free(node->workers);
+    free_events(&node->caller_events);
+    free_events(&node->worker_events);
+    sti_job_queue_free(&node->caller_jobs);
+    sti_job_pool_free(&node->pool);
+    for (size_t k = 0; k < node->n_out; k++)
+        sti_object_drop(node->out[k].object);
+    free(node->out);
     sti_coordinator_free(node->coordinator);
     for (uint32_t s = 0; node->schedulers && s < node->options.run->schedulers;
          s++)
@@ -118,38 +270,133 @@ void sti_node_free(sti_node *node)
     free(node->schedulers);
     free(node->scheduler_track);
     sti_job_names_free(node->names);
+    pthread_cond_destroy(&node->wake_caller);
+    pthread_cond_destroy(&node->wake_other);
+    pthread_mutex_destroy(&node->error_lock);
     pthread_mutex_destroy(&node->lock);
     free(node);
 }
 
-/* ---- ending ------------------------------------------------------------ */
+/* ---- the lock, and who is woken ----------------------------------------- */
+
+static void enter(sti_node *node)
+{
+    if (node->shared)
+        pthread_mutex_lock(&node->lock);
+}
+
+/* `own_ns`: what the job takes that this thread leaves for. */
+static void leave(sti_node *node, uint64_t own_ns)
+{
+    if (!node->shared)
+        return;
+    const bool caller = node->caller_events.n || node->caller_jobs.n;
+    const bool any = node->worker_events.n || (node->n_out && !node->sending);
+    const sti_job_pool *pool = &node->pool;
+    const uint64_t ns = pool->n_ready ? pool->ready_ns + own_ns : 0;
+    atomic_store_explicit(&node->work_for_caller, caller, memory_order_release);
+    atomic_store_explicit(&node->work_for_all, any || ns >= TAKE_NS,
+                          memory_order_release);
+    if (node->caller_sleeps && (caller || any || pool->n_ready))
+        pthread_cond_signal(&node->wake_caller);
+    else if (node->n_sleep && (any || ns >= WAKE_NS))
+        pthread_cond_signal(&node->wake_other);
+    pthread_mutex_unlock(&node->lock);
+}
+
+static bool is_over(const sti_node *node)
+{
+    if (atomic_load_explicit(&node->aborted, memory_order_relaxed))
+        return true;
+    return node->n_workers_ended == node->options.threads &&
+           (!node->coordinator || node->coordinator_ended);
+}
+
+static void wake_all(sti_node *node)
+{
+    if (!node->shared)
+        return;
+    pthread_cond_broadcast(&node->wake_caller);
+    pthread_cond_broadcast(&node->wake_other);
+}
+
+static inline void pause_cpu(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static bool may_find_work(const worker_context *c)
+{
+    const sti_node *node = c->node;
+    return atomic_load_explicit(&node->work_for_all, memory_order_acquire) ||
+           atomic_load_explicit(&node->aborted, memory_order_relaxed) ||
+           (c->index == 0 &&
+            atomic_load_explicit(&node->work_for_caller, memory_order_acquire));
+}
+
+/* Waits until there may be something to do, in the lock before and after. */
+static void wait_for_work(worker_context *c)
+{
+    sti_node *node = c->node;
+    leave(node, 0);
+    for (uint32_t k = 0; k < node->spins && !may_find_work(c); k++)
+        pause_cpu();
+    enter(node);
+    if (!node->shared || may_find_work(c) || is_over(node))
+        return;
+    const uint64_t until = sti_monotonic_in(SLEEP_NS);
+    if (c->index == 0) {
+        node->caller_sleeps = true;
+        (void)sti_monotonic_wait(&node->wake_caller, &node->lock, until);
+        node->caller_sleeps = false;
+    } else {
+        node->n_sleep++;
+        (void)sti_monotonic_wait(&node->wake_other, &node->lock, until);
+        node->n_sleep--;
+    }
+}
+
+/* ---- what others say, and ask ------------------------------------------- */
 
 void sti_node_abort(sti_node *node, strads_err err, const char *text)
 {
-    pthread_mutex_lock(&node->lock);
-    if (!node->err) {
-        node->err = err;
-        (void)snprintf(node->text, sizeof node->text, "%s", text);
-    }
-    pthread_mutex_unlock(&node->lock);
-    atomic_store(&node->aborted, true);
-    for (uint32_t t = 0; t < node->options.threads; t++)
-        sti_inbox_stir(&node->desks[t].inbox);
+    fail(node, err, text);
+    enter(node);
+    wake_all(node);
+    leave(node, 0);
 }
 
-/* ---- what others say, and ask --------------------------------------- */
+static bool is_scheduler(sti_address role)
+{
+    return role >= STI_SCHEDULER_0 && role < STI_CLIENT_0;
+}
+
+static bool is_here(const sti_node *node, sti_address role)
+{
+    const sti_node_options *o = &node->options;
+    if (is_scheduler(role))
+        return sti_run_node_of(o->run, role) == o->node;
+    if (role < STI_WORKER_0)
+        return node->coordinator != NULL;
+    return role - STI_WORKER_0 >= o->first_worker &&
+           role - STI_WORKER_0 < o->first_worker + o->threads;
+}
 
 void sti_node_deliver(sti_node *node, const sti_msg *msg)
 {
-    sti_desk *to = sti_desk_of(node, msg->to);
-    if (!to) {
+    if (!is_here(node, msg->to)) {
         sti_object_drop(msg->object);
         sti_node_abort(node, STRADS_EPEER,
                        "a node sent a message for a role of another node");
         return;
     }
-    if (sti_inbox_put(&to->inbox, msg))
-        sti_node_abort(node, STRADS_ENOMEM, strads_error_text());
+    enter(node);
+    push(node, msg->to, &(sti_event){.msg = *msg});
+    leave(node, 0);
 }
 
 uint64_t sti_node_clock(const sti_node *node)
@@ -165,7 +412,7 @@ void sti_node_progress(const sti_node *node, strads_progress *out)
                                        node->cpu_started_ns);
     uint64_t ns = 0;
     for (uint32_t t = 0; t < node->options.threads; t++)
-        ns += atomic_load_explicit(&node->threads[t].callback_ns,
+        ns += atomic_load_explicit(&node->contexts[t].callback_ns,
                                    memory_order_relaxed);
     out->callback_seconds = 1e-9 * (double)ns;
 }
@@ -175,73 +422,271 @@ strads_end sti_node_end(const sti_node *node)
     return sti_coordinator_end(node->coordinator);
 }
 
-/* ---- running ----------------------------------------------------------- */
+/* ---- messages to other nodes -------------------------------------------- */
 
-static strads_err start_thread(sti_node *node, uint32_t index)
+static void keep_to_send(sti_node *node, const sti_msg *msg)
 {
-    sti_thread *th = &node->threads[index];
-    int failed = 0;
-    pthread_mutex_lock(&node->lock);
-    if (!atomic_load(&th->started) && !node->closed) {
-        failed = pthread_create(&th->handle, NULL, sti_thread_drive, th);
-        atomic_store(&th->started, !failed);
+    if (node->n_out == node->room_out) {
+        size_t room = node->room_out ? 2 * node->room_out : 64;
+        sti_msg *grown = realloc(node->out, room * sizeof *grown);
+        if (!grown) {
+            sti_object_drop(msg->object);
+            fail(node, STRADS_ENOMEM, "no memory for a node's messages");
+            return;
+        }
+        node->out = grown;
+        node->room_out = room;
     }
-    pthread_mutex_unlock(&node->lock);
-    return failed ? strads_fail(STRADS_EIO,
-                                "cannot start thread %u of %u: use fewer "
-                                "workers",
-                                index + 1, node->options.threads)
-                  : STRADS_OK;
+    node->out[node->n_out++] = *msg;
 }
 
-void sti_node_attend(sti_node *node, const sti_desk *desk)
+/* Sends what has gathered, without the lock: one thread at a time, so that the
+ * order is kept. False: there was nothing, or another is at it. */
+static bool send_out(sti_node *node)
 {
-    if (desk->index == 0 || !sti_inbox_is_called(&desk->inbox) ||
-        atomic_load_explicit(&node->threads[desk->index].started,
-                             memory_order_relaxed))
+    if (!node->n_out || node->sending)
+        return false;
+    sti_msg *messages = node->out;
+    const size_t n = node->n_out;
+    node->out = NULL;
+    node->n_out = node->room_out = 0;
+    node->sending = true;
+    leave(node, 0);
+    for (size_t k = 0; k < n; k++) {
+        strads_err err = node->options.send(node->options.arg, &messages[k]);
+        if (err)
+            fail(node, err, strads_error_text());
+    }
+    free(messages);
+    enter(node);
+    node->sending = false;
+    return true;
+}
+
+/* ---- roles -------------------------------------------------------------- */
+
+/* On the caller's thread, without the lock. */
+static void report(sti_node *node)
+{
+    if (!node->options.report)
         return;
-    strads_err err = start_thread(node, desk->index);
+    strads_progress progress;
+    sti_node_progress(node, &progress);
+    leave(node, 0);
+    node->options.report(node->options.arg, &progress);
+    enter(node);
+}
+
+static void send(sti_node *node, const sti_msg *msg)
+{
+    if (is_here(node, msg->to))
+        push(node, msg->to, &(sti_event){.msg = *msg});
+    else
+        keep_to_send(node, msg);
+}
+
+static void keep_job(sti_node *node, sti_address role, sti_job *job)
+{
+    strads_err err = role < STI_WORKER_0
+                         ? sti_job_queue_put(&node->caller_jobs, job)
+                         : sti_job_pool_put(&node->pool, (sti_worker_job *)job);
     if (err)
-        sti_node_abort(node, err, strads_error_text());
+        fail(node, err, strads_error_text());
 }
 
-/* Threads start when they are called, so that little work is one thread's from
- * beginning to end; but at once where messages come from other nodes, which
- * may do so when none of this one's is awake. */
-static strads_err begin(sti_node *node)
+static void end_role(sti_node *node, sti_address role, strads_err err)
 {
-    strads_err err = STRADS_OK;
+    if (role != STI_COORDINATOR) {
+        node->n_workers_ended++;
+        return;
+    }
+    node->coordinator_ended = true;
+    if (err)
+        fail(node, err, strads_error_text());
+}
+
+/* Carries out what a role asked for. The array may grow meanwhile only by the
+ * next step, so it is read by place. */
+static void apply(worker_context *c, sti_address role)
+{
+    for (size_t k = 0; k < c->effects.n; k++) {
+        const sti_effect effect = c->effects.at[k];
+        switch (effect.kind) {
+        case STI_EFFECT_SEND:
+            send(c->node, &effect.msg);
+            break;
+        case STI_EFFECT_COMPUTE:
+            keep_job(c->node, role, effect.job);
+            break;
+        case STI_EFFECT_REPORT:
+            report(c->node);
+            break;
+        case STI_EFFECT_END:
+            end_role(c->node, role, effect.err);
+            break;
+        case STI_EFFECT_TIMER: /* a store's clients are no roles of a run */
+        case STI_EFFECT_WAKE:
+            break;
+        }
+    }
+    c->effects.n = 0;
+    if (c->effects.lost)
+        fail(c->node, STRADS_ENOMEM, "no memory for a role's effects");
+}
+
+static void step(worker_context *c, waiting_event *waiting)
+{
+    sti_node *node = c->node;
+    const sti_address to = waiting->to;
+    const sti_event *event = &waiting->event;
+    if (c->now > node->now)
+        node->now = c->now;
+    waiting->event.now = node->now;
+    if (to == STI_COORDINATOR)
+        sti_coordinator_step(node->coordinator, event, 1, &c->effects);
+    else if (is_scheduler(to))
+        sti_scheduler_step(node->schedulers[to - STI_SCHEDULER_0], event, 1,
+                           &c->effects);
+    else
+        sti_worker_step(
+            node->workers[to - STI_WORKER_0 - node->options.first_worker],
+            event, 1, &c->effects);
+    apply(c, to);
+}
+
+static bool step_next(worker_context *c)
+{
+    waiting_event waiting;
+    if (!(c->index == 0 && pop(&c->node->caller_events, &waiting)) &&
+        !pop(&c->node->worker_events, &waiting))
+        return false;
+    step(c, &waiting);
+    return true;
+}
+
+/* ---- jobs -------------------------------------------------------------- */
+
+static uint32_t track_of(const worker_context *c, sti_address role)
+{
+    if (role == STI_COORDINATOR)
+        return c->node->coordinator_track;
+    if (is_scheduler(role))
+        return c->node->scheduler_track[role - STI_SCHEDULER_0];
+    return c->track;
+}
+
+static void run(worker_context *c, sti_job *job)
+{
+    sti_node *node = c->node;
+    uint64_t begin = sti_node_clock(node);
+    sti_job_run(node->options.run, job);
+    uint64_t end = sti_node_clock(node);
+    job->elapsed_ns = end - begin;
+    if (sti_job_is_callback(job))
+        atomic_fetch_add_explicit(&c->callback_ns, end - begin,
+                                  memory_order_relaxed);
+    c->now = end;
+    sti_trace_span(node->options.trace, track_of(c, job->role),
+                   sti_job_name(node->names, job), begin, end, job->round);
+}
+
+/* What other workers wait for goes before this one's own share. */
+static bool run_next_job(worker_context *c)
+{
+    sti_node *node = c->node;
+    sti_job *job = c->index ? NULL : sti_job_queue_take(&node->caller_jobs);
+    sti_worker_job *of_worker =
+        job ? NULL : sti_job_pool_take(&node->pool, c->index);
+    if (of_worker) {
+        job = &of_worker->job;
+        if (c->round != job->round) {
+            c->round = job->round;
+            c->round_ns = 0;
+        }
+        of_worker->behind_ns = c->round_ns;
+    }
+    if (!job)
+        return false;
+    leave(node, of_worker ? job->elapsed_ns : 0);
+    run(c, job);
+    enter(node);
+    if (of_worker) {
+        c->round_ns += job->elapsed_ns;
+        if (sti_job_pool_finish(&node->pool, of_worker))
+            fail(node, STRADS_ENOMEM, strads_error_text());
+    }
+    push(node, job->role, &(sti_event){.kind = STI_EVENT_DONE, .job = job});
+    return true;
+}
+
+/* ---- the loop ---------------------------------------------------------- */
+
+/* The user wants to stop: the coordinator ends the run with the model so far;
+ * another node cannot, and its leaving ends the run for all. */
+static void look_at_stop(worker_context *c)
+{
+    sti_node *node = c->node;
+    if (c->index || node->told_cancel || !sti_stop_is_asked(node->options.stop))
+        return;
+    node->told_cancel = true;
     if (node->coordinator)
-        err = sti_desk_push(&node->desks[0], STI_COORDINATOR,
-                            &(sti_event){.kind = STI_EVENT_START});
-    if (node->options.run->nodes > 1)
-        for (uint32_t t = 1; t < node->options.threads && !err; t++)
-            err = start_thread(node, t);
-    return err;
+        push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_CANCEL});
+    else
+        fail(node, STRADS_ECANCELED, "stopped by its user");
 }
 
-static void join_threads(sti_node *node)
+/* What a thread does until all roles have ended or the run has failed. */
+static void *drive(void *context)
 {
-    pthread_mutex_lock(&node->lock);
-    node->closed = true;
-    pthread_mutex_unlock(&node->lock);
-    for (uint32_t t = 1; t < node->options.threads; t++)
-        if (atomic_load(&node->threads[t].started))
-            pthread_join(node->threads[t].handle, NULL);
+    worker_context *c = context;
+    sti_node *node = c->node;
+    enter(node);
+    while (!is_over(node)) {
+        look_at_stop(c);
+        if (step_next(c) || send_out(node) || run_next_job(c))
+            continue;
+        wait_for_work(c);
+        c->now = sti_node_clock(node);
+    }
+    while (send_out(node))
+        ;
+    wake_all(node);
+    leave(node, 0);
+    return NULL;
+}
+
+static strads_err start_threads(sti_node *node)
+{
+    const uint32_t n = node->options.threads;
+    for (uint32_t t = 1; t < n; t++) {
+        worker_context *c = &node->contexts[t];
+        c->started = !pthread_create(&c->handle, NULL, drive, c);
+        if (!c->started)
+            return strads_fail(STRADS_EIO,
+                               "cannot start thread %u of %u: use fewer "
+                               "workers",
+                               t + 1, n);
+    }
+    return STRADS_OK;
 }
 
 strads_err sti_node_run(sti_node *node)
 {
     node->started_ns = clock_ns(CLOCK_MONOTONIC);
     node->cpu_started_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    strads_err err = begin(node);
+    if (node->coordinator)
+        push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_START});
+    strads_err err = start_threads(node);
     if (err)
         sti_node_abort(node, err, strads_error_text());
-    sti_thread_drive(&node->threads[0]);
-    join_threads(node);
-    pthread_mutex_lock(&node->lock); /* others may still say that they fail */
+    (void)drive(&node->contexts[0]);
+    for (uint32_t t = 1; t < node->options.threads; t++)
+        if (node->contexts[t].started)
+            pthread_join(node->contexts[t].handle, NULL);
+    pthread_mutex_lock(
+        &node->error_lock); /* others may still say that they fail */
     strads_err failed =
         node->err ? strads_fail(node->err, "%s", node->text) : STRADS_OK;
-    pthread_mutex_unlock(&node->lock);
+    pthread_mutex_unlock(&node->error_lock);
     return failed;
 }

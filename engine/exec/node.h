@@ -1,12 +1,10 @@
 /* engine/exec/node.h - one process's threads, and the roles on them.
  *
  * A node drives its roles: it turns messages and finished jobs into events,
- * and effects into messages and jobs. Thread t has worker first_worker + t; on
- * the coordinating node thread 0 also has the coordinator, and the first
- * threads of the first nodes a scheduler each, whose steps they turn between
- * their own jobs. Thread 0 is the caller's. Others start, and wake, when there
- * is work for them that takes longer than that; what is less, one does that is
- * awake.
+ * and effects into messages and jobs. It has a thread for each of its workers;
+ * thread 0 is the caller's, and only there coordinator and schedulers take their
+ * steps and have their jobs carried out. A thread takes jobs of its
+ * own worker first, then of any.
  * What goes to another node is handed to `send`; without other nodes this is
  * the local runtime, and with one thread it takes no lock. */
 #ifndef STI_NODE_H
@@ -29,7 +27,7 @@ typedef struct sti_node_options {
     /* On the coordinating node, on the caller's thread. */
     void (*report)(void *arg, const strads_progress *progress);
     /* Hands a message to another node; takes over its reference. An error ends
-     * the run. Any of the node's threads. */
+     * the run. Any of the node's threads, one at a time. */
     strads_err (*send)(void *arg, const sti_msg *msg);
     void *arg;
 } sti_node_options;

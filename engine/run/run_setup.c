@@ -2,6 +2,7 @@
  * config and everything that the coordinator's first job has made. */
 #include "engine/run/run_setup.h"
 
+#include "engine/base/cores.h"
 #include "engine/base/instruction_set.h"
 #include "engine/data/memory.h"
 #include "engine/round/block_versions.h"
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 16, WORKERS_MAX = 4096, PARTITIONS_MAX = 1 << 20 };
 
@@ -21,8 +21,7 @@ uint32_t sti_setup_workers(const strads_engine_options *options)
 {
     if (options && options->workers)
         return options->workers;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? (uint32_t)cores : 1;
+    return sti_cores();
 }
 
 /* ---- phases ------------------------------------------------------------ */

@@ -16,7 +16,7 @@
 #include "engine/round/scheduler.h"
 #include "engine/round/worker.h"
 #include "engine/exec/job_names.h"
-#include "engine/exec/job_queue.h"
+#include "engine/exec/job_pool.h"
 #include "engine/sim/sim_queue.h"
 #include "engine/sim/sim_wire.h"
 
@@ -193,7 +193,7 @@ static strads_err start_next(sti_sim *sim, core *on)
 {
     if (on->running || on->waiting.n == 0)
         return STRADS_OK;
-    return start_job(sim, on, sti_job_queue_take(&on->waiting, 0));
+    return start_job(sim, on, sti_job_queue_take(&on->waiting));
 }
 
 /* ---- messages ---------------------------------------------------------- */

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/base/cores.h"
 #include "tests/swarm/swarm_plan.h"
 #include "tests/swarm/swarm_run.h"
 
@@ -209,16 +210,12 @@ static int run_many(uint64_t from, uint64_t n, double time_limit)
 {
     board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
     if (b == MAP_FAILED)
         return 2;
     atomic_store(&b->next, from);
     atomic_store(&b->failing, UINT64_MAX);
     double began = seconds();
-    start(b,
-          (uint32_t)(cores < 1           ? 1
-                     : cores > PROCESSES ? PROCESSES
-                                         : cores),
+    start(b, sti_cores() > PROCESSES ? PROCESSES : sti_cores(),
           from + n < from ? UINT64_MAX : from + n, began + time_limit);
     print_board(b, seconds() - began);
     uint64_t failing = atomic_load(&b->failing);
