@@ -1,16 +1,22 @@
-/* cli_job.h - one training, as its parts hand it on: options (read in
- * cli_train_options.c), input and run (cli_train.c, cli_start.c), the outcome
- * (cli_outcome.c). */
+/* cli_job.h - one training, as its parts hand it on: command line, run and
+ * outcome (cli_train.c), and the model that it starts from (cli_start.c). */
 #ifndef CLI_JOB_H
 #define CLI_JOB_H
 
 #include <stdbool.h>
 
 #include "cli_log.h"
-#include "cli_progress.h"
-#include "cli_start.h"
+#include "cli_terminal.h"
 #include "cli_train.h"
 #include "engine/run/run_options.h"
+
+/* The model that --start names, brought into what the run is: its columns, its
+ * classes, its intercept. */
+typedef struct cli_start {
+    strads_model *model;
+    char *classes;  /* its labels; NULL: it is of numbers */
+    double *turned; /* its values, where --classes has another order */
+} cli_start;
 
 /* The options that name files, and what is printed. */
 typedef struct cli_files {
@@ -20,7 +26,7 @@ typedef struct cli_files {
 
 /* Everything that a training needs, in the order of need. Start with {0} and
  * `train`; freed as a whole. */
-struct cli_job {
+typedef struct cli_job {
     const cli_train *train;
     const char *data_path;
     char *full_path;   /* told to nodes in other folders */
@@ -37,16 +43,28 @@ struct cli_job {
     strads_result *result;
     cli_log log;
     cli_progress line;
-};
-
-/* Reads and checks the command line; *done: it asked for help or options, and
- * has been answered. */
-strads_err cli_job_options(cli_job *job, int argc, char **argv, bool *done);
+    uint32_t
+        sweep; /* the measure that counts the goal's units; STRADS_MEASURES:
+                       rounds do */
+} cli_job;
 
 /* Writes the options of program and engine into config_text, anew. */
 strads_err cli_job_keep_options(cli_job *job);
 
-/* Tells the result of a run, writes model and log; an exit code. */
-int cli_job_conclude(cli_job *job);
+/* Reads the model and gives it to the engine, before data are read: an engine
+ * that listens takes it from there, whole. Classes are those of the start, in
+ * its order, unless --classes has another one of the same. STRADS_EINVAL: of
+ * others. */
+strads_err cli_start_read(cli_job *job);
+
+/* With the data: STRADS_EINVAL where their labels are not the start's, as far
+ * as the rows that this process keeps tell. */
+strads_err cli_start_check(const cli_job *job);
+
+/* Leaves out what the run has no parameters for. STRADS_EMISMATCH: it has
+ * another number of values for each. */
+strads_err cli_start_cut(cli_job *job, const strads_shape *shape);
+
+void cli_start_free(cli_start *start);
 
 #endif

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 #include "cli_labels.h"
-#include "command.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 #include "engine/run/model_file.h"

@@ -3,13 +3,11 @@
 #include "cli_log.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "engine/base/number_text.h"
+enum { SCHEMA = 1, LINE_MAX_BYTES = 1 << 16 };
 
 strads_err cli_log_open(const char *path, cli_log *log)
 {
@@ -20,6 +18,7 @@ strads_err cli_log_open(const char *path, cli_log *log)
             return strads_fail(STRADS_EIO, "%s: cannot be written: %s", path,
                                strerror(errno));
         }
+        (void)setvbuf(log->file, NULL, _IOFBF, LINE_MAX_BYTES);
     }
     return STRADS_OK;
 }
@@ -36,49 +35,32 @@ static bool is_measured(const cli_log *log, const char *name)
     return false;
 }
 
-static void put_number(cli_log *log, const char *name, double value)
+static cli_json begin_line(const cli_log *log, const char *event)
 {
-    char text[STI_NUMBER_SIZE];
-    (void)sti_number_format(value, text);
-    (void)fprintf(log->file, ", \"%s\": %s", name, text);
+    cli_json j = {.out = log->file};
+    cli_json_open(&j, NULL, '{');
+    cli_json_string(&j, "event", event);
+    return j;
 }
 
-static void put_count(cli_log *log, const char *name, uint64_t value)
+/* Who wrote the line and when: UTC, to the millisecond. */
+static void end_line(cli_log *log, cli_json *j)
 {
-    (void)fprintf(log->file, ", \"%s\": %" PRIu64, name, value);
-}
-
-static void put_string(cli_log *log, const char *name, const char *value)
-{
-    json_t *string = json_string(value);
-    char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-    (void)fprintf(log->file, ", \"%s\": %s", name, text ? text : "null");
-    free(text);
-    json_decref(string);
-}
-
-/* The options in one line: a log has a line an event. */
-static void put_options(cli_log *log, const char *options)
-{
-    (void)fputs(", \"options\": ", log->file);
-    for (const char *c = options; *c; c++) {
-        bool indent = c > options && c[-1] == '\n';
-        if (*c == '\n') {
-            if (c > options && c[-1] == ',') {
-                (void)fputc(' ', log->file);
-            }
-            while (c[1] == ' ') {
-                c++;
-            }
-        } else if (!indent) {
-            (void)fputc(*c, log->file);
-        }
-    }
-}
-
-static void end_line(cli_log *log)
-{
-    (void)fputs("}\n", log->file);
+    struct timespec now;
+    struct tm utc;
+    char seconds[32], stamp[48], host[256] = "";
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)strftime(seconds, sizeof seconds, "%Y-%m-%dT%H:%M:%S",
+                   gmtime_r(&now.tv_sec, &utc));
+    (void)snprintf(stamp, sizeof stamp, "%s.%03ldZ", seconds,
+                   now.tv_nsec / 1000000);
+    (void)gethostname(host, sizeof host - 1);
+    cli_json_count(j, "schema", SCHEMA);
+    cli_json_string(j, "time", stamp);
+    cli_json_string(j, "host", host);
+    cli_json_count(j, "pid", (uint64_t)getpid());
+    cli_json_close(j, '}');
+    (void)fputc('\n', log->file);
     (void)fflush(log->file);
 }
 
@@ -88,73 +70,68 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
         return;
     }
     log->measures = start->measures;
-    (void)fputs("{\"event\": \"start\"", log->file);
-    put_string(log, "version", strads_version());
-    put_string(log, "program", start->program);
-    put_string(log, "data", start->data_path);
-    put_count(log, "rows", strads_data_rows(start->data));
-    put_count(log, "columns", strads_data_cols(start->data));
-    put_count(log, "entries", strads_data_nnz(start->data));
-    put_count(log, "seed", start->seed);
-    put_count(log, "workers", start->workers);
-    put_count(log, "partitions", start->partitions);
-    put_count(log, "nodes", start->nodes);
-    put_options(log, start->options);
-    end_line(log);
+    cli_json j = begin_line(log, "start");
+    cli_json_string(&j, "version", strads_version());
+    cli_json_string(&j, "program", start->program);
+    cli_json_string(&j, "data", start->data_path);
+    cli_json_count(&j, "rows", strads_data_rows(start->data));
+    cli_json_count(&j, "columns", strads_data_cols(start->data));
+    cli_json_count(&j, "entries", strads_data_nnz(start->data));
+    cli_json_count(&j, "seed", start->seed);
+    cli_json_count(&j, "workers", start->workers);
+    cli_json_count(&j, "partitions", start->partitions);
+    cli_json_count(&j, "nodes", start->nodes);
+    cli_json_raw(&j, "options", start->options);
+    end_line(log, &j);
 }
 
-static void put_measures(cli_log *log, const strads_progress *p)
+static void put_progress(const cli_log *log, cli_json *j,
+                         const strads_progress *p)
 {
-    for (size_t k = 0; log->measures && log->measures[k]; k++) {
-        put_number(log, log->measures[k], p->measure[k]);
-    }
-}
-
-static void put_progress(cli_log *log, const strads_progress *p)
-{
-    put_count(log, "round", p->round);
+    cli_json_count(j, "round", p->round);
     if (!is_measured(log, "seconds")) {
-        put_number(log, "seconds", p->seconds);
+        cli_json_number(j, "seconds", p->seconds);
     }
     if (!is_measured(log, "cpu_seconds")) {
-        put_number(log, "cpu_seconds", p->cpu_seconds);
+        cli_json_number(j, "cpu_seconds", p->cpu_seconds);
     }
-    put_number(log, "callback_seconds", p->callback_seconds);
-    put_number(log, "waiting_seconds", p->waiting_seconds);
-    put_number(log, "network_seconds", p->network_seconds);
-    put_number(log, "objective", p->objective);
-    put_number(log, "gap", p->gap);
-    put_count(log, "nonzeros", p->nonzeros);
-    put_measures(log, p);
-    put_count(log, "blocks", p->blocks);
-    put_count(log, "updates_policy", p->updates_policy);
-    put_count(log, "updates_other", p->updates_other);
-    put_count(log, "probes", p->probes);
-    put_count(log, "bytes_sent", p->bytes_sent);
-    put_count(log, "bytes_received", p->bytes_received);
+    cli_json_number(j, "callback_seconds", p->callback_seconds);
+    cli_json_number(j, "waiting_seconds", p->waiting_seconds);
+    cli_json_number(j, "network_seconds", p->network_seconds);
+    cli_json_number(j, "objective", p->objective);
+    cli_json_number(j, "gap", p->gap);
+    cli_json_count(j, "nonzeros", p->nonzeros);
+    for (size_t k = 0; log->measures && log->measures[k]; k++) {
+        cli_json_number(j, log->measures[k], p->measure[k]);
+    }
+    cli_json_count(j, "blocks", p->blocks);
+    cli_json_count(j, "updates_policy", p->updates_policy);
+    cli_json_count(j, "updates_other", p->updates_other);
+    cli_json_count(j, "probes", p->probes);
+    cli_json_count(j, "bytes_sent", p->bytes_sent);
+    cli_json_count(j, "bytes_received", p->bytes_received);
 }
 
 void cli_log_round(cli_log *log, const strads_progress *progress)
 {
     if (log->file) {
-        (void)fputs("{\"event\": \"round\"", log->file);
-        put_progress(log, progress);
-        end_line(log);
+        cli_json j = begin_line(log, "round");
+        put_progress(log, &j, progress);
+        end_line(log, &j);
     }
 }
 
 void cli_log_end(cli_log *log, const char *reason,
                  const strads_progress *progress)
 {
-    if (!log->file) {
-        return;
+    if (log->file) {
+        cli_json j = begin_line(log, "end");
+        cli_json_string(&j, "reason", reason);
+        if (progress) {
+            put_progress(log, &j, progress);
+        }
+        end_line(log, &j);
     }
-    (void)fputs("{\"event\": \"end\"", log->file);
-    put_string(log, "reason", reason);
-    if (progress) {
-        put_progress(log, progress);
-    }
-    end_line(log);
 }
 
 strads_err cli_log_close(cli_log *log)

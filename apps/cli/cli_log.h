@@ -1,14 +1,13 @@
 /* cli_log.h - the run's log: JSON lines, each one flushed.
  *
  * The first line has "event": "start", then comes one with "event": "round" per
- * report of the program's objective, and "event": "end" is the last. What is
+ * report of the program's objective, and "event": "end" is the last. Each ends with
+ * "schema", "time" (ISO 8601, UTC), "host" and "pid". What is
  * not known is null. docs/command.md lists the members. */
 #ifndef CLI_LOG_H
 #define CLI_LOG_H
 
-#include <stdio.h>
-
-#include "strads/strads.h"
+#include "cli_output.h"
 
 typedef struct cli_log {
     FILE *file; /* NULL: there is no log */

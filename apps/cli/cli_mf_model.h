@@ -34,4 +34,25 @@ strads_mf_factors cli_mf_model_factors(const cli_mf_model *model);
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
                             uint64_t item);
 
+/* ---- ratings that meet a model ------------------------------------------ */
+
+typedef struct cli_mf_reading {
+    uint32_t workers; /* threads that read; 0: one per core */
+    bool quiet;
+    strads_scalar values; /* F64 or F32 */
+    bool new_users; /* rows are not the model's users, and have numbers or names
+                       of their own */
+} cli_mf_reading;
+
+/* Reads ratings by row; items, and users unless they are new, have the model's
+ * numbers; with names what it does not know is left out, which is said.
+ * Errors as strads_data_read; STRADS_EMISMATCH: names against numbers. */
+strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
+                               const cli_mf_reading *reading,
+                               strads_data **out);
+
+/* The other way round. STRADS_EINVAL: no such user among `count`. */
+strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
+                            uint64_t *user);
+
 #endif

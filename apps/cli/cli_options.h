@@ -7,7 +7,7 @@
 
 #include "engine/run/run_options.h"
 #include "strads/options.h"
-#include "strads/program.h"
+#include "strads/strads.h"
 
 enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 4 };
 
@@ -41,13 +41,12 @@ bool cli_option_suits(const strads_program *program, const char *name);
 /* STRADS_EINVAL, with the reason, where it cannot. */
 strads_err cli_option_refuse(const strads_program *program, const char *name);
 
-/* Rows that many tables have; `at` is the field's place. */
-#define CLI_OPTION_OUTPUT(at)                                               \
-    {                                                                       \
-        .name = "output", .kind = STRADS_OPTION_STRING, .offset = (at),     \
-        .metavar = "FILE", .help = "write there (default: standard output)" \
-    }
+/* What `--kind` of a data file says: samples, corpus, text, documents or
+ * ratings; NULL leaves *kind as it is. STRADS_EINVAL. */
+strads_err cli_data_kind(const char *name, strads_kind *kind);
 
+/* Rows that many tables have; `at` is the field's place. An option without help
+ * is an old name that goes on working: --help, manual and completion hide it. */
 #define CLI_OPTION_READERS(at)                                               \
     {                                                                        \
         .name = "workers", .kind = STRADS_OPTION_U32, .offset = (at),        \
@@ -73,5 +72,10 @@ strads_err cli_option_refuse(const strads_program *program, const char *name);
  * holds what fields point to. STRADS_EINVAL, STRADS_EFORMAT, STRADS_EIO. */
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
                      sti_config_strings *strings, cli_parsed *parsed);
+
+/* A command that reads, then writes: the line is read, `work` does it with the
+ * arguments, what went wrong is told. An exit code. */
+int cli_run(const cli_syntax *syntax, int argc, char **argv,
+            strads_err (*work)(void *arg, const char *const *args), void *arg);
 
 #endif

@@ -1,12 +1,16 @@
-/* Files that are whole or not there, and the head of numpy's. */
+/* The one place that knows formats. Files are written beside and renamed, and
+ * a table's cells are streamed: nothing is kept. */
 #include "cli_output.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
 #include <string.h>
 
-#include "command.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
+#include "engine/base/number_text.h"
 
 strads_err cli_output(const char *path,
                       strads_err (*write)(void *arg, FILE *out), void *arg)
@@ -32,14 +36,293 @@ strads_err cli_output(const char *path,
     return err;
 }
 
-/* Version 1.0 of numpy's format. */
-void cli_npy_header(FILE *out, const char *type, uint64_t rows, uint64_t cols)
+cli_format cli_format_of(const cli_out *out)
 {
-    char text[128];
+    static const char *const names[] = {"text", "csv", "json", "npy"};
+    cli_format format = CLI_FORMAT_TEXT;
+    while (!out->json && strcmp(names[format], out->format) != 0) {
+        format++;
+    }
+    return out->json ? CLI_FORMAT_JSON : format;
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+static uint32_t cells_of(const cli_column *column)
+{
+    return column->width ? column->width : 1;
+}
+
+/* A numpy array [rows x cols] of f64, or [rows]: its header has 128 bytes. */
+static strads_err put_npy_header(const cli_table *t)
+{
+    char text[118], shape[48];
+    uint64_t cols = 0;
+    bool vector = true;
+    for (uint32_t c = 0; c < t->n; c++) {
+        if (t->column[c].type != CLI_STRING) {
+            vector = cols == 0 && t->column[c].width == 0;
+            cols += cells_of(&t->column[c]);
+        }
+    }
+    if (cols == 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "--format npy: an array holds numbers, and these "
+                           "are names; choose text, csv or json");
+    }
+    (void)snprintf(shape, sizeof shape,
+                   vector ? "%" PRIu64 "," : "%" PRIu64 ", %" PRIu64, t->rows,
+                   cols);
     (void)snprintf(text, sizeof text,
-                   "{'descr': '%s', 'fortran_order': False, 'shape': (%" PRIu64
-                   ", %" PRIu64 "), }",
-                   type, rows, cols);
-    (void)fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, out);
-    (void)fprintf(out, "%-117s\n", text);
+                   "{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }",
+                   shape);
+    (void)fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, t->out);
+    (void)fprintf(t->out, "%-117s\n", text);
+    return STRADS_OK;
+}
+
+static void put_csv_header(const cli_table *t)
+{
+    for (uint32_t c = 0; c < t->n; c++) {
+        for (uint32_t k = 0; k < cells_of(&t->column[c]); k++) {
+            (void)fputs(c || k ? "," : "", t->out);
+            cli_csv_text(t->out, t->column[c].name);
+            if (t->column[c].width) {
+                (void)fprintf(t->out, "_%" PRIu32, k);
+            }
+        }
+    }
+    (void)fputc('\n', t->out);
+}
+
+strads_err cli_table_begin(cli_table *t)
+{
+    t->cell = t->part = 0;
+    if (t->format == CLI_FORMAT_CSV && !t->bare) {
+        put_csv_header(t);
+    }
+    return t->format == CLI_FORMAT_NPY ? put_npy_header(t) : STRADS_OK;
+}
+
+/* What stands before a cell. */
+static void begin_cell(const cli_table *t)
+{
+    const bool first = t->cell == 0 && t->part == 0;
+    if (t->format == CLI_FORMAT_JSON) {
+        if (t->part == 0) {
+            cli_json j = {.out = t->out, .follows = !first};
+            (void)fputs(first ? "{" : "", t->out);
+            cli_json_raw(&j, t->column[t->cell].name, "");
+        }
+        (void)fputs(t->part                        ? ", "
+                    : t->column[t->cell].width > 0 ? "["
+                                                   : "",
+                    t->out);
+    } else if (t->format != CLI_FORMAT_NPY && !first) {
+        (void)fputs(t->format == CLI_FORMAT_CSV ? ","
+                    : t->gap                    ? t->gap
+                                                : " ",
+                    t->out);
+    }
+}
+
+static void end_cell(cli_table *t)
+{
+    const bool json = t->format == CLI_FORMAT_JSON;
+    if (++t->part < cells_of(&t->column[t->cell])) {
+        return;
+    }
+    (void)fputs(json && t->column[t->cell].width ? "]" : "", t->out);
+    t->part = 0;
+    if (++t->cell == t->n) {
+        t->cell = 0;
+        (void)fputs(json                          ? "}\n"
+                    : t->format == CLI_FORMAT_NPY ? ""
+                                                  : "\n",
+                    t->out);
+    }
+}
+
+void cli_table_number(cli_table *t, double value)
+{
+    begin_cell(t);
+    if (t->format == CLI_FORMAT_NPY) {
+        (void)fwrite(&value, sizeof value, 1, t->out);
+    } else if (t->digits && isfinite(value)) {
+        (void)fprintf(t->out, "%.*g", t->digits, value);
+    } else {
+        cli_csv_number(t->out, value);
+    }
+    end_cell(t);
+}
+
+void cli_table_count(cli_table *t, uint64_t value)
+{
+    if (t->format == CLI_FORMAT_NPY) {
+        cli_table_number(t, (double)value);
+        return;
+    }
+    begin_cell(t);
+    (void)fprintf(t->out, "%" PRIu64, value);
+    end_cell(t);
+}
+
+void cli_table_text(cli_table *t, const char *text)
+{
+    begin_cell(t);
+    if (t->format == CLI_FORMAT_JSON) {
+        cli_json j = {.out = t->out};
+        cli_json_string(&j, NULL, text);
+    } else if (t->format == CLI_FORMAT_CSV) {
+        cli_csv_text(t->out, text);
+    } else if (t->format == CLI_FORMAT_TEXT) {
+        (void)fputs(text, t->out);
+    }
+    end_cell(t);
+}
+
+strads_err cli_measures_write(FILE *out, cli_format format,
+                              const cli_measure *measure, uint32_t n)
+{
+    static const cli_column columns[] = {{"measure", CLI_STRING, 0},
+                                         {"part", CLI_STRING, 0},
+                                         {"value", CLI_NUMBER, 0},
+                                         {"low", CLI_NUMBER, 0},
+                                         {"high", CLI_NUMBER, 0}};
+    cli_table t = {.out = out,
+                   .format = format,
+                   .column = columns,
+                   .n = 5,
+                   .rows = n,
+                   .gap = "\t"};
+    strads_err err = cli_table_begin(&t);
+    for (uint32_t k = 0; k < n && !err; k++) {
+        cli_table_text(&t, measure[k].name);
+        cli_table_text(&t, measure[k].part ? measure[k].part : "");
+        cli_table_number(&t, measure[k].value);
+        cli_table_number(&t, measure[k].low);
+        cli_table_number(&t, measure[k].high);
+    }
+    return err;
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+/* A string, or null where it is no UTF-8. */
+static void put_string(FILE *out, const char *text)
+{
+    json_t *string = text ? json_string(text) : NULL;
+    if (string) {
+        (void)json_dumpf(string, out, JSON_ENCODE_ANY);
+    } else {
+        (void)fputs("null", out);
+    }
+    json_decref(string);
+}
+
+static void put_key(cli_json *j, const char *key)
+{
+    (void)fputs(j->follows ? ", " : "", j->out);
+    j->follows = true;
+    if (key) {
+        put_string(j->out, key);
+        (void)fputs(": ", j->out);
+    }
+}
+
+void cli_json_open(cli_json *j, const char *key, char bracket)
+{
+    put_key(j, key);
+    (void)fputc(bracket, j->out);
+    j->follows = false;
+}
+
+void cli_json_close(cli_json *j, char bracket)
+{
+    (void)fputc(bracket, j->out);
+    j->follows = true;
+}
+
+void cli_json_number(cli_json *j, const char *key, double value)
+{
+    put_key(j, key);
+    cli_csv_number(j->out, value);
+}
+
+void cli_json_count(cli_json *j, const char *key, uint64_t value)
+{
+    put_key(j, key);
+    (void)fprintf(j->out, "%" PRIu64, value);
+}
+
+void cli_json_string(cli_json *j, const char *key, const char *text)
+{
+    put_key(j, key);
+    put_string(j->out, text);
+}
+
+void cli_json_raw(cli_json *j, const char *key, const char *text)
+{
+    put_key(j, key);
+    for (const char *c = text; *c; c++) {
+        if (*c != '\n') {
+            (void)fputc(*c, j->out);
+            continue;
+        }
+        (void)fputs(c > text && c[-1] == ',' ? " " : "", j->out);
+        while (c[1] == ' ') {
+            c++;
+        }
+    }
+}
+
+/* ---- names and CSV ------------------------------------------------------- */
+
+strads_err cli_names_read(const char *path, uint64_t columns,
+                          strads_names **out)
+{
+    *out = NULL;
+    strads_err err = path ? strads_names_read(path, out) : STRADS_OK;
+    if (!err && *out && strads_names_count(*out) < columns) {
+        err = strads_fail(STRADS_EINVAL,
+                          "--names %s: has %" PRIu32 " names for %" PRIu64
+                          " columns; expected one a line, one a column",
+                          path, strads_names_count(*out), columns);
+        strads_names_free(*out);
+        *out = NULL;
+    }
+    return err;
+}
+
+const char *cli_name(const strads_names *names, uint64_t index, uint64_t base,
+                     char room[CLI_NAME_SIZE])
+{
+    if (names && index < strads_names_count(names)) {
+        return strads_names_at(names, (uint32_t)index);
+    }
+    (void)snprintf(room, CLI_NAME_SIZE, "%" PRIu64, index + base);
+    return room;
+}
+
+void cli_csv_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        (void)fputs(text, out);
+        return;
+    }
+    (void)fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (*c == '"') {
+            (void)fputc('"', out);
+        }
+        (void)fputc(*c, out);
+    }
+    (void)fputc('"', out);
+}
+
+void cli_csv_number(FILE *out, double value)
+{
+    char text[STI_NUMBER_SIZE];
+    (void)sti_number_format(value, text);
+    (void)fputs(text, out);
 }

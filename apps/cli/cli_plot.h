@@ -4,34 +4,57 @@
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
-/* One diagram: where it goes, and what its edges mean. x is log10 of what the
- * labels say; of y there are five levels. */
+/* An axis, in the values' own numbers. first: left or bottom; last: right or
+ * top, which may be the smaller one. */
+typedef struct cli_axis {
+    const char *name;
+    double first, last;
+    bool logarithmic;     /* both are above 0 */
+    bool seconds;         /* ticks are told with ms, us, ... */
+    const uint32_t *tick; /* [n_ticks] where ticks are; NULL: round numbers */
+    uint32_t n_ticks;
+} cli_axis;
+
+enum { CLI_PLOT_NOTES = 8, CLI_PLOT_NOTE_SIZE = 24 };
+
 typedef struct cli_plot {
     FILE *out;
     unsigned place; /* 0: leftmost */
-    const char *title, *across;
-    double x_first, x_last; /* left and right edge, x_first may be larger */
-    double low, high;       /* of y */
+    const char *title;
+    cli_axis x, y;
+    struct cli_plot_note {
+        double at; /* pixels from the top */
+        char text[CLI_PLOT_NOTE_SIZE];
+        unsigned shade;
+    } note[CLI_PLOT_NOTES]; /* waiting for cli_plot_finish */
+    unsigned n_notes, n_marks;
+    double last_mark;
 } cli_plot;
 
-void cli_plot_begin(FILE *out, unsigned diagrams);
+void cli_plot_begin(FILE *out, unsigned diagrams, const char *title);
 void cli_plot_end(FILE *out);
 
-/* Axes, title and labels. Widens low and high where they are one. */
+/* Axes with their names, ticks on round numbers, the title. A linear y axis is
+ * widened to its outer ticks. */
 void cli_plot_frame(cli_plot *plot);
+/* Writes the notes beside the diagram, moved apart where they would collide. */
+void cli_plot_finish(cli_plot *plot);
+
+enum { CLI_PLOT_DOTS = 1, CLI_PLOT_DASHED = 2 };
 /* A line through n points; `shade` is a colour from a round of eight. */
 void cli_plot_line(const cli_plot *plot, size_t n, const double *x,
-                   const double *y, unsigned shade);
+                   const double *y, unsigned shade, unsigned style);
 /* A point with a bar from low to high. */
 void cli_plot_bar(const cli_plot *plot, double x, double y, double low,
                   double high);
-/* A dashed line from top to bottom, with words on it. */
-void cli_plot_mark(const cli_plot *plot, double x, const char *words);
-/* Words right of the diagram, at y. */
-void cli_plot_note(const cli_plot *plot, double y, const char *words,
-                   unsigned shade);
+/* A dashed line from top to bottom, with a word on it. */
+void cli_plot_mark(cli_plot *plot, double x, const char *word);
+/* Words right of the diagram, at the height of y, in the colour of a line. */
+void cli_plot_note(cli_plot *plot, double y, const char *words, unsigned shade);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "cli_sim.h"
-#include "cli_units.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 
 #define GRID "fill=\"none\" stroke=\"#ddd\""

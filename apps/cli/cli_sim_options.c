@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli_options.h"
-#include "cli_plan.h"
+#include "cli_train.h"
 #include "cli_sim.h"
-#include "cli_units.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 
 /* What few simulations set is RARE in --help. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli_sim.h"
-#include "cli_units.h"
-#include "command.h"
+#include "cli.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "cli_sim.h"
-#include "cli_units.h"
-#include "command.h"
+#include "cli.h"
+#include "cli.h"
 #include "engine/base/number_text.h"
 
 double cli_sim_busy(const cli_sim_point *p)

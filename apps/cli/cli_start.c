@@ -1,17 +1,16 @@
 /* A start is but a start: parameters that the run has not are left out. But a
  * class's values are that class's: a start has the run's labels, or it would
  * begin with an answer to another question. */
-#include "cli_start.h"
+#include "cli_job.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_job.h"
 #include "cli_labels.h"
 #include "cli_liblinear.h"
-#include "command.h"
+#include "cli.h"
 
 void cli_start_free(cli_start *start)
 {

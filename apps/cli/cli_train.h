@@ -58,6 +58,8 @@ typedef struct cli_train {
     strads_err (*look)(void *arg, const strads_data *data);
     void (*note)(void *arg, const strads_progress *progress);
     strads_err (*finish)(void *arg, const cli_trained *trained);
+    /* After the model: so a reader that closes standard output costs none. */
+    strads_err (*print)(void *arg);
 } cli_train;
 
 /* The program that its models name. */
@@ -76,6 +78,12 @@ static inline void cli_train_intercepts(const double *b, strads_model *model)
         model->intercept = b[0];
     }
 }
+
+/* Reads engine->plan, if it is set, into *plan, for the caller to free, and
+ * gives it to the engine: it also says how many partitions there are, unless
+ * that is set. STRADS_EINVAL: `program` takes none. */
+strads_err cli_plan_take(const strads_program *program,
+                         strads_engine_options *engine, strads_plan **plan);
 
 /* Reads the command line, trains, writes model and log; an exit code. */
 int cli_train_main(const cli_train *train, int argc, char **argv);

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_data_kind.h"
 #include "cli_options.h"
-#include "command.h"
+#include "cli.h"
 
 typedef struct info_options {
     const char *kind, *labels;
@@ -147,7 +146,7 @@ static strads_err show(const char *path, const info_options *options)
         .labels_path = options->labels,
         .named_labels = true,
     };
-    strads_err err = cli_data_kind_find(options->kind, &wanted.kind);
+    strads_err err = cli_data_kind(options->kind, &wanted.kind);
     if (!err) {
         err = strads_data_summarize(path, &wanted, &summary);
     }

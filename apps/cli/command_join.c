@@ -3,13 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli_cost.h"
+#include "cli_terminal.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
-#include "cli_programs.h"
-#include "cli_signal.h"
-#include "cli_words.h"
-#include "command.h"
+#include "cli_terminal.h"
+#include "cli_documents.h"
+#include "cli.h"
 
 typedef struct join_options {
     const char *data, *program, *labels;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "cli_train.h"
-#include "cli_words.h"
-#include "command.h"
+#include "cli_documents.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 #include "strads/lda.h"
 

@@ -1,15 +1,18 @@
-/* strads mf train, strads mf predict. */
+/* strads mf: train a factorisation of ratings; predict, evaluate, recommend and
+ * show by it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "cli_mf_ratings.h"
+#include "cli.h"
+#include "cli_mf_model.h"
 #include "cli_options.h"
 #include "cli_output.h"
 #include "cli_train.h"
-#include "command.h"
-#include "engine/base/number_text.h"
 #include "strads/mf.h"
+#include "strads/recommend.h"
 
 /* ---- train ------------------------------------------------------------- */
 
@@ -65,76 +68,650 @@ int cli_mf_train(int argc, char **argv)
 
 /* ---- predict ----------------------------------------------------------- */
 
-typedef struct predict_options {
-    const char *output;
+typedef struct prediction {
+    cli_out out;
     uint32_t workers;
     bool quiet;
-} predict_options;
+    cli_mf_model model;
+    strads_data *data;
+} prediction;
 
 static const strads_option predict_table[] = {
-    CLI_OPTION_OUTPUT(offsetof(predict_options, output)),
-    CLI_OPTION_READERS(offsetof(predict_options, workers)),
-    CLI_OPTION_RESULT_ONLY(offsetof(predict_options, quiet)),
+    CLI_OPTIONS_OUT(prediction, out, "text"),
+    CLI_OPTION_READERS(offsetof(prediction, workers)),
+    CLI_OPTION_RESULT_ONLY(offsetof(prediction, quiet)),
     {.name = NULL},
 };
 
-typedef struct predictions {
-    const cli_mf_model *model;
-    const strads_sparse *rows;
-} predictions;
+/* A column of users or items: names, or numbers. */
+static cli_column id_column(const char *name, const strads_names *names)
+{
+    return (cli_column){name, names ? CLI_STRING : CLI_COUNT, 0};
+}
+
+static void put_id(cli_table *t, const strads_names *names, uint64_t id,
+                   uint64_t base)
+{
+    if (names) {
+        cli_table_text(t, strads_names_at(names, (uint32_t)id));
+    } else {
+        cli_table_count(t, id + base);
+    }
+}
 
 static strads_err put_predictions(void *arg, FILE *out)
 {
-    const predictions *p = arg;
-    const cli_mf_model *m = p->model;
-    const strads_sparse *rows = p->rows;
-    char user[CLI_MF_ID_SIZE];
-    char item[CLI_MF_ID_SIZE];
-    char text[STI_NUMBER_SIZE];
-    for (uint64_t u = 0; u < rows->lines; u++) {
+    const prediction *p = arg;
+    const cli_mf_model *m = &p->model;
+    const strads_sparse *rows = &strads_data_share(p->data, 0)->by_row;
+    const cli_column columns[] = {id_column("user", m->user_names),
+                                  id_column("item", m->item_names),
+                                  {"rating", CLI_NUMBER, 0}};
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&p->out),
+                   .column = columns,
+                   .n = 3,
+                   .rows = rows->nnz,
+                   .gap = "\t"};
+    strads_err err = cli_table_begin(&t);
+    for (uint64_t u = 0; u < rows->lines && !err; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             const uint32_t i = rows->index[e];
-            double value = cli_mf_model_predict(m, u, i);
-            (void)sti_number_format((double)(float)value, text);
-            (void)fprintf(out, "%s\t%s\t%s\n",
-                          cli_mf_id(m->user_names, u, m->index_base, user),
-                          cli_mf_id(m->item_names, i, m->index_base, item),
-                          text);
+            put_id(&t, m->user_names, u, m->index_base);
+            put_id(&t, m->item_names, i, m->index_base);
+            cli_table_number(&t, (double)(float)cli_mf_model_predict(m, u, i));
         }
     }
-    return STRADS_OK;
+    return err;
+}
+
+static strads_err predict(void *arg, const char *const *path)
+{
+    prediction *p = arg;
+    const cli_mf_reading reading = {.workers = p->workers, .quiet = p->quiet};
+    strads_err err = cli_mf_model_read(path[0], &p->model);
+    if (!err) {
+        err = cli_mf_ratings_read(path[1], &p->model, &reading, &p->data);
+    }
+    return err ? err : cli_output(p->out.path, put_predictions, p);
 }
 
 int cli_mf_predict(int argc, char **argv)
 {
-    predict_options options = {0};
+    prediction p = {.out.format = "text"};
     const cli_syntax syntax = {
         .name = "mf predict",
         .args = "MODEL DATA",
         .summary = "Writes `user item rating`, tabs between, for each pair of "
                    "user and item in the data, users in order.",
-        .groups = {{NULL, predict_table, &options}},
+        .groups = {{NULL, predict_table, &p}},
     };
-    cli_mf_model model = {0};
-    strads_data *data = NULL;
-    cli_parsed parsed;
-    sti_config_strings strings = {0};
-    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    bool go = !err && !parsed.done;
-    if (go) {
-        err = cli_mf_model_read(parsed.arg[0], &model);
+    const int code = cli_run(&syntax, argc, argv, predict, &p);
+    strads_data_free(p.data);
+    cli_mf_model_free(&p.model);
+    return code;
+}
+
+/* ---- evaluate ---------------------------------------------------------- */
+
+/* A model's errors on ratings, and how good the order of its recommendations
+ * is, beside the order by popularity. */
+typedef struct evaluation {
+    const char *train_path;
+    cli_out out;
+    double relevant;
+    uint32_t top, workers;
+    bool quiet;
+    cli_mf_model model;
+    strads_data *test, *train;
+    strads_ranking ours, popular;
+} evaluation;
+
+static const strads_option evaluate_table[] = {
+    {.name = "train",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(evaluation, train_path),
+     .metavar = "RATINGS",
+     .help = "what it was trained on: errors there, and ranking (none)"},
+    {.name = "top",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(evaluation, top),
+     .metavar = "K",
+     .help = "places of a ranking that count (default 10)",
+     .min = 1,
+     .max = 1e6},
+    {.name = "relevant",
+     .kind = STRADS_OPTION_F64,
+     .offset = offsetof(evaluation, relevant),
+     .metavar = "R",
+     .help = "ratings from R up are to be found (default: the model's mean)"},
+    CLI_OPTIONS_OUT(evaluation, out, "json"),
+    CLI_OPTION_READERS(offsetof(evaluation, workers)),
+    CLI_OPTION_RESULT_ONLY(offsetof(evaluation, quiet)),
+    {.name = NULL},
+};
+
+/* The mean of n numbers from their sum and the sum of their squares, with its
+ * 95 % interval by the normal distribution: not known of one number. Errors are
+ * not below 0. */
+static cli_measure estimate(const char *name, const char *part, double n,
+                            double sum, double squares)
+{
+    const double mean = sum / n;
+    const double variance = fmax(squares - sum * mean, 0) / (n - 1);
+    const double half = n > 1 ? 1.959964 * sqrt(variance / n) : NAN;
+    return (cli_measure){name, part, mean,
+                         isnan(half) ? NAN : fmax(mean - half, 0), mean + half};
+}
+
+enum { PART_FIGURES = 3, RANK_FIGURES = 7 };
+
+static void measure_errors(const cli_mf_model *model, const strads_data *data,
+                           const char *part, cli_measure out[PART_FIGURES])
+{
+    const strads_sparse *rows = &strads_data_share(data, 0)->by_row;
+    const double n = (double)rows->nnz;
+    double absolute = 0, squares = 0, fourths = 0;
+    for (uint64_t u = 0; u < rows->lines; u++) {
+        for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
+            double error =
+                rows->f64[e] - cli_mf_model_predict(model, u, rows->index[e]);
+            absolute += fabs(error);
+            squares += error * error;
+            fourths += error * error * error * error;
+        }
     }
-    if (go && !err) {
-        const cli_mf_reading reading = {.workers = options.workers,
-                                        .quiet = options.quiet};
-        err = cli_mf_ratings_read(parsed.arg[1], &model, &reading, &data);
+    cli_measure mse = estimate("rmse", part, n, squares, fourths);
+    out[0] = (cli_measure){"ratings", part, n, NAN, NAN};
+    out[1] = (cli_measure){"rmse", part, sqrt(mse.value), sqrt(mse.low),
+                           sqrt(mse.high)};
+    out[2] = estimate("mae", part, n, absolute, squares);
+}
+
+static uint32_t measure_all(const evaluation *e, cli_measure *out)
+{
+    const strads_ranking *ours = &e->ours, *popular = &e->popular;
+    const cli_measure ranking[RANK_FIGURES] = {
+        {"top", "ranking", (double)e->top, NAN, NAN},
+        {"users", "ranking", (double)ours->users, NAN, NAN},
+        {"relevant", "ranking", e->relevant, NAN, NAN},
+        {"ndcg", "ranking", ours->ndcg, NAN, NAN},
+        {"recall", "ranking", ours->recall, NAN, NAN},
+        {"popularity_ndcg", "ranking", popular->ndcg, NAN, NAN},
+        {"popularity_recall", "ranking", popular->recall, NAN, NAN}};
+    measure_errors(&e->model, e->test, NULL, out);
+    if (!e->train) {
+        return PART_FIGURES;
     }
-    if (go && !err) {
-        predictions p = {&model, &strads_data_share(data, 0)->by_row};
-        err = cli_output(options.output, put_predictions, &p);
+    measure_errors(&e->model, e->train, "train", out + PART_FIGURES);
+    memcpy(out + 2 * PART_FIGURES, ranking, sizeof ranking);
+    return 2 * PART_FIGURES + RANK_FIGURES;
+}
+
+/* Parts are objects of their own. */
+static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
+{
+    cli_json j = {.out = out};
+    cli_json_open(&j, NULL, '{');
+    for (uint32_t k = 0; k < n; k++) {
+        const char *before = k ? m[k - 1].part : NULL;
+        char interval[32];
+        if (m[k].part != before) {
+            if (before) {
+                cli_json_close(&j, '}');
+            }
+            cli_json_open(&j, m[k].part, '{');
+        }
+        cli_json_number(&j, m[k].name, m[k].value);
+        if (strcmp(m[k].name, "rmse") == 0 || strcmp(m[k].name, "mae") == 0) {
+            (void)snprintf(interval, sizeof interval, "%s_95", m[k].name);
+            cli_json_open(&j, interval, '[');
+            cli_json_number(&j, NULL, m[k].low);
+            cli_json_number(&j, NULL, m[k].high);
+            cli_json_close(&j, ']');
+        }
     }
-    strads_data_free(data);
-    cli_mf_model_free(&model);
-    sti_config_strings_free(&strings);
-    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
+    if (m[n - 1].part) {
+        cli_json_close(&j, '}');
+    }
+    cli_json_close(&j, '}');
+    (void)fputc('\n', out);
+}
+
+static strads_err put_evaluation(void *arg, FILE *out)
+{
+    const evaluation *e = arg;
+    cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
+    const uint32_t n = measure_all(e, measure);
+    const cli_format format = cli_format_of(&e->out);
+    if (format != CLI_FORMAT_JSON) {
+        return cli_measures_write(out, format, measure, n);
+    }
+    put_json_measures(measure, n, out);
+    return STRADS_OK;
+}
+
+static strads_err rank(evaluation *e)
+{
+    const strads_mf_factors factors = cli_mf_model_factors(&e->model);
+    strads_recommender *recommender = NULL;
+    strads_err err = strads_recommender_new(&factors, &recommender);
+    if (!err) {
+        err = strads_recommender_judge(recommender, &factors,
+                                       &strads_data_share(e->train, 0)->by_row,
+                                       &strads_data_share(e->test, 0)->by_row,
+                                       e->relevant, e->top, &e->ours,
+                                       &e->popular);
+    }
+    strads_recommender_free(recommender);
+    return err;
+}
+
+static strads_err evaluate(void *arg, const char *const *path)
+{
+    evaluation *e = arg;
+    const cli_mf_reading reading = {.workers = e->workers, .quiet = e->quiet};
+    strads_err err = cli_mf_model_read(path[0], &e->model);
+    if (!err) {
+        err = cli_mf_ratings_read(path[1], &e->model, &reading, &e->test);
+    }
+    if (!err && e->train_path) {
+        err =
+            cli_mf_ratings_read(e->train_path, &e->model, &reading, &e->train);
+    }
+    if (isnan(e->relevant)) {
+        e->relevant = e->model.mean;
+    }
+    if (!err && e->train) {
+        err = rank(e);
+    }
+    return err ? err : cli_output(e->out.path, put_evaluation, e);
+}
+
+int cli_mf_evaluate(int argc, char **argv)
+{
+    evaluation e = {.top = 10, .relevant = NAN, .out.format = "json"};
+    const cli_syntax syntax = {
+        .name = "mf evaluate",
+        .args = "MODEL DATA",
+        .summary = "Writes, as JSON, root mean squared error and mean absolute "
+                   "error of a model on ratings, each with its 95 % interval; "
+                   "with --train there, too, and how well it ranks.",
+        .groups = {{NULL, evaluate_table, &e}},
+    };
+    const int code = cli_run(&syntax, argc, argv, evaluate, &e);
+    strads_data_free(e.test);
+    strads_data_free(e.train);
+    cli_mf_model_free(&e.model);
+    return code;
+}
+
+/* ---- recommend --------------------------------------------------------- */
+
+/* The items of highest predicted rating for users of the model, or for new ones
+ * that are folded in from their ratings. */
+typedef struct recommend_options {
+    const char *user, *users, *exclude, *fold_in;
+    cli_out out;
+    uint32_t top, workers;
+    bool quiet;
+} recommend_options;
+
+#define FIELD(name) offsetof(recommend_options, name)
+
+static const strads_option recommend_table[] = {
+    {.name = "user",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(user),
+     .metavar = "ID",
+     .help = "for this user (default: all)"},
+    {.name = "users",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(users),
+     .metavar = "FILE",
+     .help = "for these users, one a line"},
+    {.name = "top",
+     .kind = STRADS_OPTION_U32,
+     .offset = FIELD(top),
+     .metavar = "N",
+     .help = "items a user (default 10)",
+     .min = 1,
+     .max = 1e6},
+    {.name = "exclude",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(exclude),
+     .metavar = "RATINGS",
+     .help = "leave out what a user rated there (default: nothing)"},
+    {.name = "fold-in",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(fold_in),
+     .metavar = "RATINGS",
+     .help = "for the users of that file, new ones, without what they rated"},
+    CLI_OPTIONS_OUT(recommend_options, out, "text"),
+    CLI_OPTION_READERS(FIELD(workers)),
+    CLI_OPTION_RESULT_ONLY(FIELD(quiet)),
+    {.name = NULL},
+};
+
+typedef struct recommendation {
+    recommend_options o;
+    cli_mf_model model;
+    strads_data *seen;   /* --exclude; NULL: none */
+    strads_data *folded; /* --fold-in; NULL: users are the model's */
+    strads_names *list;  /* --users; NULL: not given */
+    strads_recommender *recommender;
+    float *row; /* of a user that is folded in */
+    strads_scored *scored;
+    cli_table table;
+    FILE *out;
+} recommendation;
+
+typedef struct id_source {
+    const strads_names *users;
+    uint64_t base; /* of users without names */
+} id_source;
+
+/* In JSON a line a user. */
+static void put_json_user(const recommendation *r, const char *user, uint32_t n)
+{
+    char room[CLI_NAME_SIZE];
+    cli_json j = {.out = r->out};
+    cli_json_open(&j, NULL, '{');
+    cli_json_string(&j, "user", user);
+    cli_json_open(&j, "items", '[');
+    for (uint32_t k = 0; k < n; k++) {
+        cli_json_open(&j, NULL, '{');
+        cli_json_string(&j, "item",
+                        cli_name(r->model.item_names, r->scored[k].item,
+                                 r->model.index_base, room));
+        cli_json_number(&j, "score", (double)r->scored[k].score);
+        cli_json_close(&j, '}');
+    }
+    cli_json_close(&j, ']');
+    cli_json_close(&j, '}');
+    (void)fputc('\n', r->out);
+}
+
+/* text: user item score; csv: user,rank,item,score. */
+static void put_lines(recommendation *r, const char *user, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        cli_table_text(&r->table, user);
+        if (r->table.n == 4) {
+            cli_table_count(&r->table, k + 1);
+        }
+        put_id(&r->table, r->model.item_names, r->scored[k].item,
+               r->model.index_base);
+        cli_table_number(&r->table, (double)r->scored[k].score);
+    }
+}
+
+static void put_user(recommendation *r, const id_source *ids, uint64_t user,
+                     const float *row, const strads_data *seen)
+{
+    char room[CLI_NAME_SIZE];
+    const strads_sparse *x =
+        seen ? &strads_data_share(seen, 0)->by_row : &(strads_sparse){0};
+    const bool known = user < x->lines;
+    const uint64_t from = known ? x->start[user] : 0;
+    const uint64_t to = known ? x->start[user + 1] : 0;
+    uint32_t n = strads_recommender_top(r->recommender, row, to - from,
+                                        known ? x->index + from : NULL,
+                                        r->o.top, r->scored);
+    const char *name = cli_name(ids->users, user, ids->base, room);
+    if (r->table.format == CLI_FORMAT_JSON) {
+        put_json_user(r, name, n);
+    } else {
+        put_lines(r, name, n);
+    }
+}
+
+/* ---- users ------------------------------------------------------------- */
+
+static void put_known(recommendation *r, uint64_t user)
+{
+    const id_source ids = {r->model.user_names, r->model.index_base};
+    put_user(r, &ids, user, r->model.user + user * (r->model.rank + 1),
+             r->seen);
+}
+
+static strads_err put_folded(recommendation *r)
+{
+    const strads_sparse *x = &strads_data_share(r->folded, 0)->by_row;
+    const id_source ids = {strads_data_row_names(r->folded),
+                           strads_data_index_base(r->folded)};
+    strads_err err = STRADS_OK;
+    for (uint64_t u = 0; u < x->lines && !err; u++) {
+        const uint64_t from = x->start[u];
+        const uint32_t n = (uint32_t)(x->start[u + 1] - from);
+        if (n == 0) {
+            continue; /* a number that nobody has */
+        }
+        err = strads_recommender_fold(r->recommender, n, x->index + from,
+                                      x->f32 + from, r->row);
+        if (!err) {
+            put_user(r, &ids, u, r->row, r->folded);
+        }
+    }
+    return err;
+}
+
+static strads_err put_recommendations(void *arg, FILE *out)
+{
+    recommendation *r = arg;
+    const uint32_t listed = r->list ? strads_names_count(r->list) : 0;
+    uint64_t user = 0;
+    const cli_format format = cli_format_of(&r->o.out);
+    const cli_column ranked[] = {{"user", CLI_STRING, 0},
+                                 {"rank", CLI_COUNT, 0},
+                                 id_column("item", r->model.item_names),
+                                 {"score", CLI_NUMBER, 0}};
+    const cli_column bare[] = {ranked[0], ranked[2], ranked[3]};
+    const bool text = format == CLI_FORMAT_TEXT;
+    r->out = out;
+    r->table = (cli_table){.out = out,
+                           .format = format,
+                           .column = text ? bare : ranked,
+                           .n = text ? 3 : 4,
+                           .gap = "\t"};
+    if (format != CLI_FORMAT_JSON) {
+        (void)cli_table_begin(&r->table);
+    }
+    if (r->folded) {
+        return put_folded(r);
+    }
+    for (uint32_t k = 0; k < listed; k++) {
+        (void)cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
+        put_known(r, user);
+    }
+    if (r->o.user) {
+        (void)cli_mf_find_user(&r->model, r->o.user, &user);
+        put_known(r, user);
+    }
+    for (user = 0; user < r->model.users && !r->o.user && !r->list; user++) {
+        put_known(r, user);
+    }
+    return STRADS_OK;
+}
+
+/* ---- input ------------------------------------------------------------- */
+
+/* Before anything is written. */
+static strads_err check_users(const recommendation *r)
+{
+    uint64_t user = 0;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; r->list && k < strads_names_count(r->list) && !err;
+         k++) {
+        err = cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
+    }
+    if (!err && r->o.user) {
+        err = cli_mf_find_user(&r->model, r->o.user, &user);
+    }
+    return err;
+}
+
+static strads_err check_options(const recommend_options *o)
+{
+    const int ways =
+        (o->user != NULL) + (o->users != NULL) + (o->fold_in != NULL);
+    if (ways > 1) {
+        return strads_fail(STRADS_EINVAL,
+                           "give one of --user, --users and --fold-in");
+    }
+    if (cli_format_of(&o->out) == CLI_FORMAT_NPY) {
+        return strads_fail(STRADS_EINVAL,
+                           "--format npy: lists of items are of unequal "
+                           "length; choose text, csv or json");
+    }
+    if (o->fold_in && o->exclude) {
+        return strads_fail(STRADS_EINVAL,
+                           "--exclude is for the model's users; those of "
+                           "--fold-in are not offered what they rated anyway");
+    }
+    return STRADS_OK;
+}
+
+static strads_err read_input(recommendation *r, const char *path)
+{
+    cli_mf_reading reading = {.workers = r->o.workers,
+                              .quiet = r->o.quiet,
+                              .values = STRADS_F32};
+    strads_err err = cli_mf_model_read(path, &r->model);
+    if (!err && r->o.users) {
+        err = strads_names_read(r->o.users, &r->list);
+    }
+    if (!err) {
+        err = check_users(r);
+    }
+    if (!err && r->o.exclude) {
+        err = cli_mf_ratings_read(r->o.exclude, &r->model, &reading, &r->seen);
+    }
+    reading.new_users = true;
+    if (!err && r->o.fold_in) {
+        err =
+            cli_mf_ratings_read(r->o.fold_in, &r->model, &reading, &r->folded);
+    }
+    const strads_mf_factors factors = cli_mf_model_factors(&r->model);
+    if (!err) {
+        err = strads_recommender_new(&factors, &r->recommender);
+    }
+    if (!err && r->o.top > r->model.items) {
+        r->o.top = (uint32_t)r->model.items;
+    }
+    r->row = calloc(r->model.rank + 1, sizeof *r->row);
+    r->scored = calloc((size_t)r->o.top + 1, sizeof *r->scored);
+    return err || (r->row && r->scored)
+               ? err
+               : strads_fail(STRADS_ENOMEM, "no memory left for the items");
+}
+
+static strads_err recommend(void *arg, const char *const *path)
+{
+    recommendation *r = arg;
+    strads_err err = check_options(&r->o);
+    if (!err) {
+        err = read_input(r, path[0]);
+    }
+    return err ? err : cli_output(r->o.out.path, put_recommendations, r);
+}
+
+int cli_mf_recommend(int argc, char **argv)
+{
+    recommendation r = {.o = {.top = 10, .out.format = "text"}};
+    const cli_syntax syntax = {
+        .name = "mf recommend",
+        .args = "MODEL",
+        .summary = "Writes, for each user, the items of highest predicted "
+                   "rating, best first: `user item score`, tabs between.",
+        .groups = {{NULL, recommend_table, &r.o}},
+    };
+    const int code = cli_run(&syntax, argc, argv, recommend, &r);
+    strads_recommender_free(r.recommender);
+    strads_data_free(r.seen);
+    strads_data_free(r.folded);
+    strads_names_free(r.list);
+    cli_mf_model_free(&r.model);
+    free(r.row);
+    free(r.scored);
+    return code;
+}
+
+/* ---- show -------------------------------------------------------------- */
+
+typedef struct shown {
+    const char *of;
+    cli_out out;
+    cli_mf_model model;
+} shown;
+
+static const strads_option show_table[] = {
+    {.name = "of",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(shown, of),
+     .metavar = "WHOM",
+     .help = "users or items (default: items)",
+     .choices = "users|items"},
+    CLI_OPTIONS_OUT(shown, out, "csv"),
+    {.name = NULL},
+};
+
+static strads_err put_factors(void *arg, FILE *out)
+{
+    const shown *s = arg;
+    const cli_mf_model *m = &s->model;
+    const bool users = strcmp(s->of, "users") == 0;
+    const strads_names *names = users ? m->user_names : m->item_names;
+    const float *x = users ? m->user : m->item;
+    const uint64_t n = users ? m->users : m->items;
+    cli_column *column = calloc(m->rank + 2, sizeof *column);
+    char(*name)[24] = calloc(m->rank + 1, sizeof *name);
+    if (!column || !name) {
+        free(column);
+        free(name);
+        return strads_fail(STRADS_ENOMEM, "no memory left for a table");
+    }
+    column[0] = id_column(users ? "user" : "item", names);
+    column[1] = (cli_column){"bias", CLI_NUMBER, 0};
+    for (uint32_t k = 1; k <= m->rank; k++) {
+        (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
+        column[k + 1] = (cli_column){name[k], CLI_NUMBER, 0};
+    }
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&s->out),
+                   .column = column,
+                   .n = m->rank + 2,
+                   .rows = n};
+    strads_err err = cli_table_begin(&t);
+    for (uint64_t row = 0; row < n && !err; row++) {
+        put_id(&t, names, row, m->index_base);
+        for (uint32_t k = 0; k <= m->rank; k++) {
+            cli_table_number(&t, (double)*x++);
+        }
+    }
+    free(column);
+    free(name);
+    return err;
+}
+
+static strads_err show(void *arg, const char *const *path)
+{
+    shown *s = arg;
+    strads_err err = cli_mf_model_read(path[0], &s->model);
+    return err ? err : cli_output(s->out.path, put_factors, s);
+}
+
+int cli_mf_show(int argc, char **argv)
+{
+    shown s = {.of = "items", .out.format = "csv"};
+    const cli_syntax syntax = {
+        .name = "mf show",
+        .args = "MODEL",
+        .summary = "Writes a model's biases and factors as CSV with a header, "
+                   "a line an item or a user.",
+        .groups = {{NULL, show_table, &s}},
+    };
+    const int code = cli_run(&syntax, argc, argv, show, &s);
+    cli_mf_model_free(&s.model);
+    return code;
 }

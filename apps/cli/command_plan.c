@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_data_kind.h"
 #include "cli_options.h"
-#include "command.h"
+#include "cli.h"
 #include "engine/base/atomic_file.h"
 
 typedef struct plan_options {
@@ -140,7 +139,7 @@ static strads_err weigh(const plan_options *o, double *block, double *partition)
                                    .named_labels = true,
                                    .threads = o->workers};
     strads_data *data = NULL;
-    strads_err err = cli_data_kind_find(o->kind, &options.kind);
+    strads_err err = cli_data_kind(o->kind, &options.kind);
     if (!err) {
         err = strads_data_read(o->data, &options, &data);
     }

@@ -5,7 +5,7 @@
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_train.h"
-#include "command.h"
+#include "cli.h"
 
 static const char summary[] =
     "Trains by a program from a shared object, which comes first: its options "

@@ -7,10 +7,9 @@
 
 #include "cli_options.h"
 #include "cli_plugin.h"
-#include "cli_programs.h"
-#include "cli_signal.h"
+#include "cli_terminal.h"
 #include "cli_sim.h"
-#include "command.h"
+#include "cli.h"
 
 strads_err cli_sim_read(const cli_sim *sim, uint32_t partitions,
                         strads_data **out)

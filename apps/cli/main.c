@@ -1,9 +1,12 @@
 /* The `strads` command: a table of commands, and which one is meant. */
 #include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#include "cli_heap.h"
-#include "command.h"
+#include "cli.h"
+#include "cli_linear.h"
 #include "engine/base/option_table.h"
 
 static const cli_command commands[] = {
@@ -14,7 +17,7 @@ static const cli_command commands[] = {
     {.name = "lasso predict",
      .args = "MODEL DATA",
      .summary = "a model's predictions, one a line",
-     .run = cli_lasso_predict},
+     .of = cli_linear_predict},
     {.name = "lasso path",
      .args = "DATA",
      .summary = "a Lasso at one lambda after the other",
@@ -26,11 +29,11 @@ static const cli_command commands[] = {
     {.name = "lasso evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .run = cli_lasso_evaluate},
+     .of = cli_linear_evaluate},
     {.name = "lasso show",
      .args = "MODEL",
      .summary = "its largest weights, by name",
-     .run = cli_lasso_show},
+     .of = cli_linear_show},
     {.name = "logistic train",
      .args = "DATA",
      .summary = "train a logistic regression",
@@ -38,7 +41,7 @@ static const cli_command commands[] = {
     {.name = "logistic predict",
      .args = "MODEL DATA",
      .summary = "its probabilities, one a line",
-     .run = cli_logistic_predict},
+     .of = cli_linear_predict},
     {.name = "logistic path",
      .args = "DATA",
      .summary = "the same at one lambda after the other",
@@ -50,11 +53,11 @@ static const cli_command commands[] = {
     {.name = "logistic evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .run = cli_logistic_evaluate},
+     .of = cli_linear_evaluate},
     {.name = "logistic show",
      .args = "MODEL",
      .summary = "its largest weights, by name",
-     .run = cli_logistic_show},
+     .of = cli_linear_show},
     {.name = "sgd-logistic train",
      .args = "DATA",
      .summary = "the same by stochastic gradients",
@@ -62,15 +65,15 @@ static const cli_command commands[] = {
     {.name = "sgd-logistic predict",
      .args = "MODEL DATA",
      .summary = "its probabilities, one a line",
-     .run = cli_sgd_logistic_predict},
+     .of = cli_linear_predict},
     {.name = "sgd-logistic evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .run = cli_sgd_logistic_evaluate},
+     .of = cli_linear_evaluate},
     {.name = "sgd-logistic show",
      .args = "MODEL",
      .summary = "its largest weights, by name",
-     .run = cli_sgd_logistic_show},
+     .of = cli_linear_show},
     {.name = "svm train",
      .args = "DATA",
      .summary = "train a linear support vector machine",
@@ -78,15 +81,15 @@ static const cli_command commands[] = {
     {.name = "svm predict",
      .args = "MODEL DATA",
      .summary = "its labels or decision values, one a line",
-     .run = cli_svm_predict},
+     .of = cli_linear_predict},
     {.name = "svm evaluate",
      .args = "MODEL DATA",
      .summary = "how good its predictions are",
-     .run = cli_svm_evaluate},
+     .of = cli_linear_evaluate},
     {.name = "svm show",
      .args = "MODEL",
      .summary = "its largest weights, by name",
-     .run = cli_svm_show},
+     .of = cli_linear_show},
     {.name = "lda train",
      .args = "DATA",
      .summary = "find the topics of documents",
@@ -309,6 +312,18 @@ static int unknown_command(int argc, char **argv)
     return cli_complain(refuse_command(argc, argv), CLI_BEFORE);
 }
 
+/* Some commands are the same for several programs. */
+static int start(const cli_command *command, int argc, char **argv)
+{
+    char program[32];
+    if (!command->of) {
+        return command->run(argc, argv);
+    }
+    (void)snprintf(program, sizeof program, "%.*s",
+                   (int)strcspn(command->name, " "), command->name);
+    return command->of(program, command->name, argc, argv);
+}
+
 static int run_command(int argc, char **argv)
 {
     int words = 0;
@@ -317,7 +332,7 @@ static int run_command(int argc, char **argv)
         show_half(argc - 1, argv)) {
         return CLI_OK;
     }
-    return command ? command->run(argc - words, argv + words)
+    return command ? start(command, argc - words, argv + words)
                    : unknown_command(argc, argv);
 }
 
@@ -334,7 +349,7 @@ static int help(int argc, char **argv)
     if (!command && show_half(argc, argv)) {
         return CLI_OK;
     }
-    return command ? command->run(1, words) : unknown_command(argc, argv);
+    return command ? start(command, 1, words) : unknown_command(argc, argv);
 }
 
 static int dispatch(int argc, char **argv)
@@ -356,9 +371,37 @@ static int dispatch(int argc, char **argv)
     return run_command(argc, argv);
 }
 
+/* ---- the heap -------------------------------------------------------------- */
+
+/* A fit of a few milliseconds spends a fifth of them on new pages of 4 KB: its
+ * vectors are small, and each is new. On huge pages the heap's first megabytes
+ * cost a few faults. glibc takes such advice from the environment alone, so
+ * the heap's end is moved once, and the kernel is told of what is there. What
+ * follows begins on a huge page: what lies before the first is small ones. */
+
+enum { ROOM = 16 << 20, HUGE_PAGE = 2 << 20 };
+
+/* What lies before the first huge page, which nobody is to be given. */
+static void *volatile before;
+
+static void widen_heap(void)
+{
+    /* Freeing a mapping tells malloc to take as much from the heap from now on
+     * (mallopt(3), M_MMAP_THRESHOLD), and to keep twice that at its end. */
+    void *volatile mapping = malloc(ROOM + HUGE_PAGE);
+    free(mapping);
+    char *volatile room = malloc(ROOM + HUGE_PAGE);
+    if (!room)
+        return;
+    const size_t part = HUGE_PAGE - (uintptr_t)room % HUGE_PAGE;
+    (void)madvise(room + part, ROOM, MADV_HUGEPAGE);
+    free(room);
+    before = malloc(part - sizeof(size_t));
+}
+
 int main(int argc, char **argv)
 {
-    cli_heap_widen();
+    widen_heap();
     int code = dispatch(argc - 1, argv + 1);
     /* What was printed but never arrived (a full disk) is a failure too. */
     bool broken = ferror(stdout) != 0;

@@ -1,7 +1,7 @@
-/* command.h - what the command's parts have in common: the table of commands,
- * exit codes, and how an error is told. */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+/* cli.h - what the command's parts have in common: the table of commands,
+ * exit codes, how an error is told, and quantities with their units. */
+#ifndef CLI_H
+#define CLI_H
 
 #include <stdbool.h>
 
@@ -22,28 +22,18 @@ typedef struct cli_command {
     const char *summary;
     /* argv[0] is the first word after the name; returns an exit code. */
     int (*run)(int argc, char **argv);
+    /* Instead of `run`: of that program ("lasso"), the name's first word. */
+    int (*of)(const char *program, const char *name, int argc, char **argv);
 } cli_command;
 
 int cli_lasso_train(int argc, char **argv);
 int cli_lasso_cv(int argc, char **argv);
-int cli_lasso_show(int argc, char **argv);
-int cli_logistic_show(int argc, char **argv);
-int cli_svm_show(int argc, char **argv);
-int cli_lasso_evaluate(int argc, char **argv);
-int cli_logistic_evaluate(int argc, char **argv);
-int cli_svm_evaluate(int argc, char **argv);
 int cli_lasso_path(int argc, char **argv);
-int cli_lasso_predict(int argc, char **argv);
 int cli_logistic_train(int argc, char **argv);
-int cli_logistic_predict(int argc, char **argv);
 int cli_logistic_path(int argc, char **argv);
 int cli_logistic_cv(int argc, char **argv);
 int cli_sgd_logistic_train(int argc, char **argv);
-int cli_sgd_logistic_predict(int argc, char **argv);
-int cli_sgd_logistic_evaluate(int argc, char **argv);
-int cli_sgd_logistic_show(int argc, char **argv);
 int cli_svm_train(int argc, char **argv);
-int cli_svm_predict(int argc, char **argv);
 int cli_lda_train(int argc, char **argv);
 int cli_lda_topics(int argc, char **argv);
 int cli_lda_infer(int argc, char **argv);
@@ -76,8 +66,29 @@ int cli_complain(strads_err err, cli_stage stage);
 /* One line for people on standard error, unless `quiet`. */
 void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
 
+/* The built-in program of that name, or NULL. */
+const strads_program *cli_built_in(const char *name);
+
+/* ---- quantities with their unit ---------------------------------------- */
+
 /* Bytes for people: "640 bytes", "1.5 MB". */
 #define CLI_BYTES_SIZE 32
 const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE]);
+
+/* A time for people: "12.3 us". */
+#define CLI_TIME_SIZE 32
+const char *cli_time(double seconds, char out[CLI_TIME_SIZE]);
+
+/* "50us": a number with ns, us, ms or s. `option` is named when it is wrong:
+ * STRADS_EINVAL. */
+strads_err cli_seconds(const char *option, const char *text, double *out);
+
+/* "10Gbit": with bit, Kbit, Mbit, Gbit, or B, KB, MB, GB, and "/s" or not; in
+ * bytes a second. STRADS_EINVAL. */
+strads_err cli_rate(const char *option, const char *text, double *out);
+
+/* "A:B", two numbers from 0 up; *end is behind them. STRADS_EINVAL. */
+strads_err cli_pair(const char *option, const char *text, double *a, double *b,
+                    const char **end);
 
 #endif

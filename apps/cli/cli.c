@@ -1,12 +1,96 @@
-/* A number and a unit: one table for each quantity. */
-#include "cli_units.h"
+/* How the command speaks: one line on standard error and an exit code; and how
+ * it reads and writes quantities with a unit. */
+#include "cli.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "engine/base/number_text.h"
+#include "strads/lasso.h"
+#include "strads/lda.h"
+#include "strads/logistic.h"
+#include "strads/mf.h"
+#include "strads/sgd_logistic.h"
+#include "strads/svm.h"
+
+static int code_before(strads_err err)
+{
+    switch (err) {
+    case STRADS_OK:
+        return CLI_OK;
+    case STRADS_ECANCELED:
+        return CLI_INTERRUPTED;
+    case STRADS_ENOMEM:
+    case STRADS_EPEER:
+    case STRADS_EPROGRAM:
+    case STRADS_ESTATE:
+        return CLI_FAILED;
+    case STRADS_EINVAL:
+    case STRADS_EIO:
+    case STRADS_EFORMAT:
+    case STRADS_EMISMATCH:
+    case STRADS_ELIMIT:
+        break;
+    }
+    return CLI_USAGE;
+}
+
+static bool writing;
+
+void cli_writing(void)
+{
+    writing = true;
+}
+
+int cli_complain(strads_err err, cli_stage stage)
+{
+    const char *text = strads_error_text();
+    /* A sentence stays on its line whatever a file's name is made of. */
+    (void)fputs("strads: ", stderr);
+    for (const char *c = *text ? text : strads_error_name(err); *c; c++) {
+        (void)fputc((unsigned char)*c < 0x20 ? '?' : *c, stderr);
+    }
+    (void)fputc('\n', stderr);
+    if (err == STRADS_EIO && (stage == CLI_RUNNING || writing)) {
+        return CLI_FAILED;
+    }
+    return code_before(err);
+}
+
+void cli_say(bool quiet, const char *format, ...)
+{
+    if (quiet) {
+        return;
+    }
+    va_list args;
+    va_start(args, format);
+    (void)fputs("strads: ", stderr);
+    (void)vfprintf(stderr, format, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+}
+
+const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])
+{
+    static const char *const unit[] = {"KB", "MB", "GB", "TB"};
+    double value = (double)bytes / 1000;
+    size_t k = 0;
+    if (bytes < 1000) {
+        (void)snprintf(out, CLI_BYTES_SIZE, "%d bytes", (int)bytes);
+        return out;
+    }
+    /* What would be shown as 1000.0 is 1.0 of the next unit. */
+    while (value >= 999.95 && k < 3) {
+        value /= 1000;
+        k++;
+    }
+    (void)snprintf(out, CLI_BYTES_SIZE, "%.1f %s", value, unit[k]);
+    return out;
+}
+
+/* ---- quantities with their unit ---------------------------------------- */
 
 typedef struct unit {
     const char *name;
@@ -113,4 +197,27 @@ const char *cli_time(double seconds, char out[CLI_TIME_SIZE])
     (void)snprintf(out, CLI_TIME_SIZE, "%.4g %s", seconds / units[k].value,
                    units[k].name);
     return out;
+}
+
+/* ---- programs --------------------------------------------------------------- */
+
+const strads_program *cli_built_in(const char *name)
+{
+    static const strads_program *const built_in[] = {
+        &strads_program_lasso,
+        &strads_program_lasso_path,
+        &strads_program_lda,
+        &strads_program_logistic,
+        &strads_program_logistic_dual,
+        &strads_program_logistic_path,
+        &strads_program_mf,
+        &strads_program_sgd_logistic,
+        &strads_program_svm,
+        &strads_program_svm_l1};
+    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++) {
+        if (strcmp(built_in[k]->name, name) == 0) {
+            return built_in[k];
+        }
+    }
+    return NULL;
 }

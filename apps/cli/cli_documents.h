@@ -1,12 +1,15 @@
-/* cli_words.h - what makes the words of documents that a topic model is
- * trained on: options of `lda train` and of `join`. */
-#ifndef CLI_WORDS_H
-#define CLI_WORDS_H
+/* cli_documents.h - documents: the words that a topic model is trained on, and
+ * documents that a model is asked about, whose words are brought to its numbers,
+ * by name where there are names. */
+#ifndef CLI_DOCUMENTS_H
+#define CLI_DOCUMENTS_H
 
 #include <stddef.h>
 
 #include "strads/lda.h"
 #include "strads/strads.h"
+
+/* ---- to train on --------------------------------------------------------- */
 
 typedef struct cli_words {
     const char *kind, *vocab, *stop;
@@ -59,5 +62,37 @@ strads_err cli_words_extend(cli_words *words, const strads_lda_model *old,
  * keep. STRADS_EMISMATCH: words without a name behind the old ones. */
 strads_err cli_words_names(const strads_data *data, const char *path,
                            const strads_lda_model *old, strads_names **out);
+
+/* ---- to be asked about --------------------------------------------------- */
+
+/* The options of commands that read such documents; a group's table. */
+typedef struct cli_corpus_options {
+    const char *kind, *vocab;
+} cli_corpus_options;
+extern const strads_option cli_corpus_table[];
+
+typedef struct cli_corpus {
+    strads_data *data;        /* by row, a column for each word of the model */
+    uint64_t tokens, longest; /* longest: different words of a document */
+    uint64_t unknown;         /* tokens of words that the model does not have */
+} cli_corpus;
+
+/* Reads `path`. Text needs a model with names; counts go by their numbers, or
+ * with `vocab`, a name for each of their words, by name. Start with {0}, free
+ * after an error too. STRADS_EINVAL, and as strads_data_read. */
+strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
+                           const cli_corpus_options *options, cli_corpus *out);
+void cli_corpus_free(cli_corpus *corpus);
+
+/* Document d; word and count have room for `longest`. */
+strads_lda_words cli_corpus_words(const cli_corpus *corpus, uint64_t d,
+                                  uint32_t *word, uint32_t *count);
+
+/* Says for people how many tokens are unknown, if any. */
+void cli_corpus_tell(const cli_corpus *corpus, bool quiet);
+
+/* The kind of that name: documents (NULL, too), corpus or text.
+ * STRADS_EINVAL. */
+strads_err cli_corpus_kind(const char *name, strads_kind *kind);
 
 #endif

@@ -1,0 +1,937 @@
+/* A linear model says one number of a row for each of its outputs: the sum of
+ * its intercept and of coefficient times entry. What the sums mean is what the
+ * programs differ in: a number (lasso, svm on numbers), or classes, with
+ * probabilities (logistic, sgd-logistic) or without (svm). */
+#include "cli_linear.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apps/linear/linear_evaluate.h"
+#include "cli.h"
+#include "cli_labels.h"
+#include "cli_liblinear.h"
+#include "cli_options.h"
+#include "cli_output.h"
+#include "cli_terminal.h"
+
+/* What a row's sums become. */
+typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
+
+/* What is known of rows that have labels. */
+typedef struct tally {
+    uint64_t rows, right;
+    uint64_t unknown;     /* rows whose label is none of the model's */
+    double loss, squares; /* sums of the rows' losses, and of their squares */
+} tally;
+
+/* A model as it is used, and the rows that it meets. */
+typedef struct linear {
+    const char *program;
+    cli_out out;
+    const char *write, *labels_path;
+    uint32_t workers;
+    bool quiet;
+    strads_model *model;
+    cli_labels of; /* of two the negative one first; n is 0: numbers */
+    bool probabilities, softmax;
+    strads_data *data;
+    const strads_share *share;
+    double *w;         /* [columns x width] */
+    double *b;         /* [width] intercepts */
+    double *sum, *say; /* [width] of a row; what it becomes */
+    tally tally;
+} linear;
+
+static void linear_free(linear *l)
+{
+    strads_model_free(l->model);
+    strads_data_free(l->data);
+    cli_labels_free(&l->of);
+    free(l->w);
+    free(l->b);
+}
+
+static bool classifies(const char *program)
+{
+    return strcmp(program, "lasso") != 0;
+}
+
+/* ---- the model and the rows ------------------------------------------------ */
+
+/* The labels stand among the model's options. */
+static strads_err read_labels(linear *l, const char *path)
+{
+    json_t *options = json_loads(l->model->options, 0, NULL);
+    const char *loss = json_string_value(json_object_get(options, "loss"));
+    const char *all = json_string_value(json_object_get(options, "classes"));
+    const char *multi =
+        json_string_value(json_object_get(options, "multiclass"));
+    const bool svm = strcmp(l->program, "svm") == 0;
+    const bool classes =
+        classifies(l->program) && (!svm || (loss && strstr(loss, "hinge")));
+    l->probabilities = classes && !svm;
+    l->softmax = multi && strcmp(multi, "softmax") == 0;
+    const bool good = (!svm || loss) &&
+                      (!classes || (all && cli_labels_read(all, &l->of))) &&
+                      l->model->width == cli_labels_sums(&l->of);
+    json_decref(options);
+    if (!good && !classifies(l->program)) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: has %" PRIu32
+                           " values for each coefficient, a %s model has one",
+                           path, l->model->width, l->program);
+    }
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EFORMAT,
+                              "%s: its options do not name %sthe labels, "
+                              "\"classes\", as many as the model has",
+                              path, svm ? "the loss, \"loss\", and " : "");
+}
+
+static strads_err make_vectors(linear *l)
+{
+    const strads_model *m = l->model;
+    const size_t width = m->width;
+    const uint64_t columns = strads_data_cols(l->data);
+    l->w = calloc((columns + 1) * width, sizeof *l->w);
+    l->b = calloc(3 * width, sizeof *l->b);
+    if (!l->w || !l->b) {
+        return strads_fail(STRADS_ENOMEM,
+                           "%" PRIu64 " coefficients need %" PRIu64
+                           " bytes, which are not there",
+                           columns * width,
+                           columns * width * (uint64_t)sizeof *l->w);
+    }
+    l->sum = l->b + width;
+    l->say = l->sum + width;
+    for (uint64_t k = 0; k < m->n; k++) {
+        memcpy(l->w + m->index[k] * width, m->value + k * width,
+               width * sizeof *l->w);
+    }
+    for (size_t c = 0; c < width; c++) {
+        l->b[c] = m->intercepts ? m->intercepts[c] : m->intercept;
+    }
+    return STRADS_OK;
+}
+
+/* Names are numbered as the model has them; columns that it does not have take
+ * no room, however far out they are. */
+static strads_err read_both(linear *l, const char *const *path)
+{
+    strads_err err = cli_model_read(path[0], l->program, &l->model);
+    if (!err) {
+        err = read_labels(l, path[0]);
+    }
+    if (err) {
+        return err;
+    }
+    const uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
+    const strads_data_options wanted = {
+        .size = sizeof wanted,
+        .layout = STRADS_LAYOUT_ROWS,
+        .threads = l->workers,
+        .min_cols = columns,
+        .most_cols = columns,
+        .labels_path = l->labels_path,
+        .named_labels = l->of.n > 0,
+        .label_names = l->of.names,
+    };
+    cli_cost_tell(l->quiet, path[1], &wanted);
+    err = strads_data_read(path[1], &wanted, &l->data);
+    if (!err) {
+        l->share = strads_data_share(l->data, 0);
+        err = make_vectors(l);
+    }
+    return err;
+}
+
+static void add_up_row(linear *l, uint64_t i)
+{
+    const strads_sparse *rows = &l->share->by_row;
+    const uint32_t width = l->model->width;
+    memcpy(l->sum, l->b, width * sizeof *l->sum);
+    for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
+        const double *w = l->w + (size_t)rows->index[e] * width;
+        for (uint32_t c = 0; c < width; c++) {
+            l->sum[c] += rows->f64[e] * w[c];
+        }
+    }
+}
+
+/* Names and numbers have no label in common: then it is none of the model's. */
+static double label_of(const linear *l, uint64_t i)
+{
+    const bool named = l->of.names != NULL;
+    return named == (l->share->label_names != NULL) ? l->share->label[i] : NAN;
+}
+
+/* ---- what sums mean ---------------------------------------------------------- */
+
+/* log(1 / (1 + exp(-sum))), however small that is. */
+static double log_sigmoid(double sum)
+{
+    return sum < 0 ? sum - log1p(exp(sum)) : -log1p(exp(-sum));
+}
+
+/* Of more than two classes: the logarithms of their probabilities, those of
+ * each against the rest brought to a sum of 1. */
+static void find_logs(const linear *l, const double *sum, double *out)
+{
+    double most = -INFINITY, all = 0;
+    for (uint32_t k = 0; k < l->of.n; k++) {
+        out[k] = l->softmax ? sum[k] : log_sigmoid(sum[k]);
+        most = fmax(most, out[k]);
+    }
+    for (uint32_t k = 0; k < l->of.n; k++) {
+        all += exp(out[k] - most);
+    }
+    for (uint32_t k = 0; k < l->of.n; k++) {
+        out[k] -= most + log(all);
+    }
+}
+
+/* Fills `say` with probabilities: of two classes that of the positive one. */
+static void find_probabilities(linear *l)
+{
+    if (l->of.n == 2) {
+        l->say[0] = 1 / (1 + exp(-l->sum[0]));
+        return;
+    }
+    find_logs(l, l->sum, l->say);
+    for (uint32_t k = 0; k < l->of.n; k++) {
+        l->say[k] = exp(l->say[k]);
+    }
+}
+
+/* Minus the logarithm of what a row's own label was given. */
+static double log_loss(const linear *l, double label)
+{
+    double log_of[CLI_LABELS_MAX];
+    const uint32_t k = cli_labels_find(&l->of, label);
+    if (k == l->of.n) {
+        return -log(DBL_MIN); /* a label that the model has never seen */
+    }
+    if (l->of.n == 2) {
+        return -log_sigmoid(k == 1 ? l->sum[0] : -l->sum[0]);
+    }
+    find_logs(l, l->sum, log_of);
+    return -log_of[k];
+}
+
+/* Holds the row at hand against its label. */
+static void judge(linear *l, double label)
+{
+    double loss = (l->sum[0] - label) * (l->sum[0] - label);
+    if (l->of.n) {
+        const uint32_t best = cli_labels_best(&l->of, l->sum);
+        l->tally.right += l->of.label[best] == label;
+        l->tally.unknown += cli_labels_find(&l->of, label) == l->of.n;
+        loss = l->probabilities ? log_loss(l, label) : 0;
+    }
+    l->tally.rows++;
+    l->tally.loss += loss;
+    l->tally.squares += loss * loss;
+}
+
+/* ---- predict ------------------------------------------------------------------ */
+
+static what find_what(const linear *l)
+{
+    static const char *const names[] = {[PROBABILITY] = "probability",
+                                        [LABEL] = "label",
+                                        [DECISION] = "decision"};
+    if (l->write) {
+        for (what w = PROBABILITY; w <= DECISION; w++) {
+            if (strcmp(names[w], l->write) == 0) {
+                return l->of.n || w == DECISION ? w : NUMBER;
+            }
+        }
+    }
+    return l->probabilities ? PROBABILITY : l->of.n ? LABEL : NUMBER;
+}
+
+/* Columns of a table of predictions, by label where there are several. */
+typedef struct heading {
+    cli_column column[CLI_LABELS_MAX];
+    char name[CLI_LABELS_MAX][STRADS_LABEL_NAME_MAX + 16];
+} heading;
+
+static uint32_t make_heading(const linear *l, what w, heading *h)
+{
+    static const char *const words[] = {[NUMBER] = "prediction",
+                                        [PROBABILITY] = "probability",
+                                        [LABEL] = "label",
+                                        [DECISION] = "decision"};
+    const uint32_t n = w == NUMBER || w == LABEL ? 1 : l->model->width;
+    for (uint32_t k = 0; k < n; k++) {
+        const char *label = cli_labels_name(&l->of, k);
+        if (n == 1) {
+            (void)snprintf(h->name[k], sizeof h->name[k], "%s", words[w]);
+        } else if (label) {
+            (void)snprintf(h->name[k], sizeof h->name[k], "%s_%s", words[w],
+                           label);
+        } else {
+            (void)snprintf(h->name[k], sizeof h->name[k], "%s_%g", words[w],
+                           l->of.label[k]);
+        }
+        h->column[k] =
+            (cli_column){h->name[k],
+                         w == LABEL && l->of.names ? CLI_STRING : CLI_NUMBER,
+                         0};
+    }
+    return n;
+}
+
+static void put_row(linear *l, what w, cli_table *t)
+{
+    const double *say = w == PROBABILITY ? l->say : l->sum;
+    if (w == LABEL) {
+        const uint32_t best = cli_labels_best(&l->of, l->sum);
+        if (l->of.names) {
+            cli_table_text(t, cli_labels_name(&l->of, best));
+        } else {
+            cli_table_number(t, l->of.label[best]);
+        }
+        return;
+    }
+    if (w == PROBABILITY) {
+        find_probabilities(l);
+    }
+    for (uint32_t k = 0; k < t->n; k++) {
+        cli_table_number(t, say[k]);
+    }
+}
+
+static strads_err put_predictions(void *arg, FILE *out)
+{
+    linear *l = arg;
+    const what w = find_what(l);
+    heading *h = calloc(1, sizeof *h);
+    if (!h) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for a table");
+    }
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&l->out),
+                   .column = h->column,
+                   .n = make_heading(l, w, h),
+                   .rows = l->share->by_row.lines};
+    strads_err err = cli_table_begin(&t);
+    for (uint64_t i = 0; i < l->share->by_row.lines && !err; i++) {
+        add_up_row(l, i);
+        put_row(l, w, &t);
+        if (l->share->label) {
+            judge(l, label_of(l, i));
+        }
+    }
+    free(h);
+    return err;
+}
+
+static void tell_tally(const linear *l)
+{
+    const tally *t = &l->tally;
+    const double rows = (double)t->rows;
+    char loss[48] = "";
+    if (l->of.n == 0) {
+        cli_say(l->quiet, "%" PRIu64 " rows, root mean squared error %.6g",
+                t->rows, sqrt(t->loss / rows));
+        return;
+    }
+    if (l->probabilities) {
+        (void)snprintf(loss, sizeof loss, ", log loss %.6g", t->loss / rows);
+    }
+    cli_say(l->quiet, "%" PRIu64 " rows, %.2f %% of labels right%s", t->rows,
+            100 * (double)t->right / rows, loss);
+    if (t->unknown > 0) {
+        cli_say(l->quiet,
+                "%" PRIu64 " of them have labels that the model does not know, "
+                "and count as wrong",
+                t->unknown);
+    }
+}
+
+static strads_err predict(void *arg, const char *const *path)
+{
+    linear *l = arg;
+    strads_err err = read_both(l, path);
+    if (!err) {
+        err = cli_output(l->out.path, put_predictions, l);
+    }
+    if (!err && l->tally.rows > 0) {
+        tell_tally(l);
+    }
+    return err;
+}
+
+#define LABELS_OPTION                                               \
+    {                                                               \
+        .name = "labels", .kind = STRADS_OPTION_STRING,             \
+        .offset = offsetof(linear, labels_path), .metavar = "FILE", \
+        .help = "labels of MatrixMarket data, one a line"           \
+    }
+#define WRITE_OPTION(help_, choices_)       \
+    {                                       \
+        {.name = "write",                   \
+         .kind = STRADS_OPTION_STRING,      \
+         .offset = offsetof(linear, write), \
+         .metavar = "WHAT",                 \
+         .help = help_,                     \
+         .choices = choices_},              \
+        {                                   \
+            .name = NULL                    \
+        }                                   \
+    }
+
+static const strads_option predict_table[] = {
+    CLI_OPTIONS_OUT(linear, out, "text"),
+    LABELS_OPTION,
+    CLI_OPTION_READERS(offsetof(linear, workers)),
+    CLI_OPTION_RESULT_ONLY(offsetof(linear, quiet)),
+    {.name = NULL},
+};
+static const strads_option logistic_write[] =
+    WRITE_OPTION("probability, label or decision (default probability)",
+                 "probability|label|decision");
+static const strads_option svm_write[] =
+    WRITE_OPTION("label or decision (default label)", "label|decision");
+
+int cli_linear_predict(const char *program, const char *name, int argc,
+                       char **argv)
+{
+    linear l = {.program = program, .out.format = "text"};
+    const bool svm = strcmp(program, "svm") == 0;
+    const cli_syntax syntax = {
+        .name = name,
+        .args = "MODEL DATA",
+        .summary =
+            !classifies(program)
+                ? "Writes a model's prediction for each row of the data, one "
+                  "a line. Columns that the model does not know count nothing."
+            : svm ? "Writes a label for each row of the data, one a line; for "
+                    "numbers, the number. Columns that the model does not know "
+                    "count nothing."
+                  : "Writes for each row of the data the probability of the "
+                    "positive label, or of each of several, one line a row. "
+                    "Columns that the model does not know count nothing.",
+        .groups = {{NULL, predict_table, &l},
+                   {NULL,
+                    !classifies(program) ? NULL
+                    : svm                ? svm_write
+                                         : logistic_write,
+                    &l}},
+    };
+    const int code = cli_run(&syntax, argc, argv, predict, &l);
+    linear_free(&l);
+    return code;
+}
+
+/* ---- evaluate ------------------------------------------------------------------- */
+
+/* A class by itself: how many rows have it, were given it, and both. */
+typedef struct class_tally {
+    uint64_t rows, given, both;
+} class_tally;
+
+/* What is told: figures of all rows, then those of each class. */
+enum { FIGURES = 3, CLASS_FIGURES = 4 };
+
+typedef struct evaluation {
+    linear l;
+    double *sums;  /* [rows x width] */
+    double *label; /* [rows] */
+    class_tally *tally;
+    double *score;
+    unsigned char *is_class;
+    cli_measure measure[FIGURES + CLI_LABELS_MAX * CLASS_FIGURES];
+    uint32_t n_all, n; /* of all rows; in all */
+    char names[CLI_LABELS_MAX][STRADS_LABEL_NAME_MAX + 1];
+} evaluation;
+
+static void add_measure(evaluation *e, const char *name, const char *part,
+                        linear_interval v)
+{
+    const bool whole = isfinite(v.low) && isfinite(v.high);
+    e->measure[e->n++] = (cli_measure){name, part, v.value, whole ? v.low : NAN,
+                                       whole ? v.high : NAN};
+}
+
+static linear_interval alone(double value)
+{
+    return (linear_interval){value, NAN, NAN};
+}
+
+static strads_err take_sums(evaluation *e, const char *data)
+{
+    linear *l = &e->l;
+    const uint64_t rows = l->share->label ? l->share->by_row.lines : 0;
+    const size_t width = l->model->width;
+    if (rows == 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: has no rows with labels to judge the model by",
+                           data);
+    }
+    e->sums = calloc(rows * width, sizeof *e->sums);
+    e->label = calloc(rows, sizeof *e->label);
+    e->tally = calloc((size_t)l->of.n + 1, sizeof *e->tally);
+    e->score = calloc(rows, sizeof *e->score);
+    e->is_class = calloc(rows, 1);
+    if (!e->sums || !e->label || !e->tally || !e->score || !e->is_class) {
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory left for the sums of %" PRIu64 " rows",
+                           rows);
+    }
+    for (uint64_t i = 0; i < rows; i++) {
+        add_up_row(l, i);
+        memcpy(e->sums + i * width, l->sum, width * sizeof *l->sum);
+        e->label[i] = label_of(l, i);
+        judge(l, e->label[i]);
+    }
+    return STRADS_OK;
+}
+
+/* Of two classes that of the second; of more the mean, each against the rest,
+ * of those that rows have, with the mean of their intervals, which is no
+ * narrower than its own. */
+static linear_interval find_auc(evaluation *e)
+{
+    const cli_labels *of = &e->l.of;
+    const uint64_t rows = e->l.tally.rows;
+    linear_interval sum = {0};
+    double n = 0;
+    for (uint32_t c = of->n == 2; c < of->n; c++) {
+        for (uint64_t i = 0; i < rows; i++) {
+            e->score[i] = e->sums[i * e->l.model->width + (of->n == 2 ? 0 : c)];
+            e->is_class[i] = e->label[i] == of->label[c];
+        }
+        linear_interval auc = linear_evaluate_auc(rows, e->score, e->is_class);
+        if (isfinite(auc.value)) {
+            sum.value += auc.value;
+            sum.low += auc.low;
+            sum.high += auc.high;
+            n++;
+        }
+    }
+    return (linear_interval){sum.value / n, sum.low / n, sum.high / n};
+}
+
+static double share(uint64_t part, uint64_t all)
+{
+    return all > 0 ? (double)part / (double)all : 0;
+}
+
+static void measure_class(evaluation *e, uint32_t c)
+{
+    const class_tally *t = &e->tally[c];
+    const char *name = cli_labels_name(&e->l.of, c);
+    if (name) {
+        (void)snprintf(e->names[c], sizeof e->names[c], "%s", name);
+    } else {
+        (void)snprintf(e->names[c], sizeof e->names[c], "%g", e->l.of.label[c]);
+    }
+    name = e->names[c];
+    add_measure(e, "rows", name, alone((double)t->rows));
+    add_measure(e, "precision", name, alone(share(t->both, t->given)));
+    add_measure(e, "recall", name, alone(share(t->both, t->rows)));
+    add_measure(e, "f1", name, linear_evaluate_f1(t->both, t->given, t->rows));
+}
+
+static void measure_classes(evaluation *e)
+{
+    const linear *l = &e->l;
+    const cli_labels *of = &l->of;
+    for (uint64_t i = 0; i < l->tally.rows; i++) {
+        uint32_t given = cli_labels_best(of, e->sums + i * l->model->width);
+        for (uint32_t c = 0; c < of->n; c++) {
+            e->tally[c].rows += e->label[i] == of->label[c];
+        }
+        e->tally[given].given++;
+        e->tally[given].both += e->label[i] == of->label[given];
+    }
+    add_measure(e, "accuracy", NULL,
+                linear_evaluate_share(l->tally.right, l->tally.rows));
+    add_measure(e, "auc", NULL, find_auc(e));
+    if (l->probabilities) {
+        add_measure(e, "log_loss", NULL,
+                    linear_evaluate_mean(l->tally.rows, l->tally.loss,
+                                         l->tally.squares));
+    }
+    e->n_all = e->n;
+    for (uint32_t c = 0; c < of->n; c++) {
+        measure_class(e, c);
+    }
+}
+
+static void measure_numbers(evaluation *e)
+{
+    linear_errors errors =
+        linear_evaluate_numbers(e->l.tally.rows, e->sums, e->label);
+    add_measure(e, "r2", NULL, errors.r2);
+    add_measure(e, "rmse", NULL, errors.rmse);
+    add_measure(e, "mae", NULL, alone(errors.absolute));
+    e->n_all = e->n;
+}
+
+/* What these rows do not tell is null; one row tells no interval. */
+static void put_json_measure(cli_json *j, const cli_measure *m)
+{
+    if (!isfinite(m->value) || strcmp(m->name, "mae") == 0 ||
+        (m->part && strcmp(m->name, "f1") != 0)) {
+        cli_json_number(j, m->name, m->value);
+        return;
+    }
+    cli_json_open(j, m->name, '[');
+    cli_json_number(j, NULL, m->value);
+    cli_json_number(j, NULL, m->low);
+    cli_json_number(j, NULL, m->high);
+    cli_json_close(j, ']');
+}
+
+static void put_json(const evaluation *e, FILE *out)
+{
+    const linear *l = &e->l;
+    cli_json j = {.out = out};
+    cli_json_open(&j, NULL, '{');
+    cli_json_count(&j, "rows", l->tally.rows);
+    if (l->tally.unknown > 0) {
+        cli_json_count(&j, "unknown_labels", l->tally.unknown);
+    }
+    for (uint32_t k = 0; k < e->n_all; k++) {
+        put_json_measure(&j, &e->measure[k]);
+    }
+    if (l->of.n > 0) {
+        cli_json_open(&j, "classes", '[');
+        for (uint32_t k = e->n_all; k < e->n; k++) {
+            if ((k - e->n_all) % CLASS_FIGURES == 0) {
+                const uint32_t c = (k - e->n_all) / CLASS_FIGURES;
+                cli_json_open(&j, NULL, '{');
+                if (l->of.names) {
+                    cli_json_string(&j, "label", e->names[c]);
+                } else {
+                    cli_json_number(&j, "label", l->of.label[c]);
+                }
+            }
+            put_json_measure(&j, &e->measure[k]);
+            if ((k - e->n_all) % CLASS_FIGURES == CLASS_FIGURES - 1) {
+                cli_json_close(&j, '}');
+            }
+        }
+        cli_json_close(&j, ']');
+    }
+    cli_json_close(&j, '}');
+    (void)fputc('\n', out);
+}
+
+/* The figures of all rows by the names that people know. */
+static void put_text(const evaluation *e, FILE *out)
+{
+    static const char *const words[][2] = {{"r2", "R2"},
+                                           {"rmse", "RMSE"},
+                                           {"mae", "mean |error|"},
+                                           {"auc", "AUC"},
+                                           {"log_loss", "log loss"}};
+    const linear *l = &e->l;
+    (void)fprintf(out, "rows         %" PRIu64, l->tally.rows);
+    if (l->tally.unknown > 0) {
+        (void)fprintf(out,
+                      ", %" PRIu64 " of labels that the model does not know: "
+                      "they count as wrong",
+                      l->tally.unknown);
+    }
+    (void)fputc('\n', out);
+    for (uint32_t k = 0; k < e->n_all; k++) {
+        const cli_measure *m = &e->measure[k];
+        const char *name = m->name;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            name = strcmp(words[w][0], m->name) == 0 ? words[w][1] : name;
+        }
+        if (!isfinite(m->value)) {
+            (void)fprintf(out, "%-12s not to be had from these rows\n", name);
+        } else if (isfinite(m->low)) {
+            (void)fprintf(out, "%-12s %.6g (95 %%: %.6g to %.6g)\n", name,
+                          m->value, m->low, m->high);
+        } else {
+            (void)fprintf(out, "%-12s %.6g\n", name, m->value);
+        }
+    }
+    for (uint32_t c = 0; c < l->of.n; c++) {
+        const cli_measure *m = &e->measure[e->n_all + c * CLASS_FIGURES];
+        (void)fprintf(out, "class %-6s %.0f rows, precision %.4g, recall %.4g",
+                      e->names[c], m[0].value, m[1].value, m[2].value);
+        if (isfinite(m[3].value)) {
+            (void)fprintf(out, ", F1 %.4g (95 %%: %.4g to %.4g)", m[3].value,
+                          m[3].low, m[3].high);
+        }
+        (void)fputc('\n', out);
+    }
+}
+
+static strads_err put_evaluation(void *arg, FILE *out)
+{
+    const evaluation *e = arg;
+    const cli_format format = cli_format_of(&e->l.out);
+    if (format == CLI_FORMAT_TEXT) {
+        put_text(e, out);
+    } else if (format == CLI_FORMAT_JSON) {
+        put_json(e, out);
+    } else {
+        return cli_measures_write(out, format, e->measure, e->n);
+    }
+    return STRADS_OK;
+}
+
+static strads_err evaluate(void *arg, const char *const *path)
+{
+    evaluation *e = arg;
+    e->l.quiet = true;
+    strads_err err = read_both(&e->l, path);
+    if (!err) {
+        err = take_sums(e, path[1]);
+    }
+    if (!err) {
+        (e->l.of.n > 0 ? measure_classes : measure_numbers)(e);
+        err = cli_output(e->l.out.path, put_evaluation, e);
+    }
+    return err;
+}
+
+static const strads_option evaluate_table[] = {
+    CLI_OPTIONS_OUT(linear, out, "text"),
+    LABELS_OPTION,
+    CLI_OPTION_READERS(offsetof(linear, workers)),
+    {.name = NULL},
+};
+
+int cli_linear_evaluate(const char *program, const char *name, int argc,
+                        char **argv)
+{
+    evaluation *e = calloc(1, sizeof *e);
+    if (!e) {
+        return cli_complain(strads_fail(STRADS_ENOMEM, "no memory left"),
+                            CLI_BEFORE);
+    }
+    e->l.program = program;
+    e->l.out.format = "text";
+    const cli_syntax syntax = {
+        .name = name,
+        .args = "MODEL DATA",
+        .summary = "Tells how good a model's predictions are on rows with "
+                   "labels.",
+        .groups = {{NULL, evaluate_table, &e->l}},
+    };
+    const int code = cli_run(&syntax, argc, argv, evaluate, e);
+    linear_free(&e->l);
+    free(e->sums);
+    free(e->label);
+    free(e->tally);
+    free(e->score);
+    free(e->is_class);
+    free(e);
+    return code;
+}
+
+/* ---- show ------------------------------------------------------------------------ */
+
+/* One number of the model: of column `index`, for sum `output`. */
+typedef struct weight {
+    uint32_t index, output;
+    double value;
+} weight;
+
+typedef struct shown {
+    const char *program, *names_path, *csv;
+    cli_out out;
+    uint32_t top;
+    strads_model *model;
+    strads_names *names;
+    cli_labels of; /* n is 0: the model has one sum */
+    weight *weight;
+    uint64_t n;
+    cli_format format; /* of the file at hand */
+} shown;
+
+static const strads_option show_table[] = {
+    {.name = "top",
+     .kind = STRADS_OPTION_U32,
+     .offset = offsetof(shown, top),
+     .metavar = "N",
+     .help = "text: show the N largest (default 20); other formats have all",
+     .max = UINT32_MAX},
+    {.name = "names",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(shown, names_path),
+     .metavar = "FILE",
+     .help = "the columns' names, one a line (default: numbers)"},
+    CLI_OPTIONS_OUT(shown, out, "text"),
+    {.name = "csv",
+     .kind = STRADS_OPTION_STRING,
+     .offset = offsetof(shown, csv)},
+    {.name = NULL},
+};
+
+static int larger(const void *a, const void *b)
+{
+    const weight *u = a, *v = b;
+    double x = fabs(u->value), y = fabs(v->value);
+    if (x != y) {
+        return x < y ? 1 : -1;
+    }
+    return u->index < v->index ? -1 : u->index > v->index;
+}
+
+static double intercept_of(const strads_model *model, uint32_t output)
+{
+    return model->intercepts ? model->intercepts[output] : model->intercept;
+}
+
+static const char *output_name(const shown *s, uint32_t output, char room[32])
+{
+    const char *name = cli_labels_name(&s->of, output);
+    (void)snprintf(room, 32, "%g", s->of.label[output]);
+    return name ? name : room;
+}
+
+static void put_weight(const shown *s, FILE *out, double value,
+                       const char *name, uint32_t output)
+{
+    char room[32];
+    (void)fprintf(out, "%14.6g  %s", value, name);
+    if (s->of.n > 0) {
+        (void)fprintf(out, "  of label %s", output_name(s, output, room));
+    }
+    (void)fputc('\n', out);
+}
+
+static void put_top(const shown *s, FILE *out)
+{
+    char room[CLI_NAME_SIZE];
+    (void)fprintf(out, "%s, %" PRIu64 " columns, %" PRIu64 " with weights\n",
+                  s->model->program, s->model->columns, s->model->n);
+    for (uint32_t c = 0; c < s->model->width; c++) {
+        put_weight(s, out, intercept_of(s->model, c), "(intercept)", c);
+    }
+    for (uint64_t k = 0; k < s->n && k < s->top; k++) {
+        const weight *w = &s->weight[k];
+        put_weight(s, out, w->value, cli_name(s->names, w->index, 1, room),
+                   w->output);
+    }
+}
+
+static void put_coefficient(const shown *s, cli_table *t, uint64_t column,
+                            const char *name, uint32_t output, double value)
+{
+    char room[32];
+    cli_table_count(t, column);
+    cli_table_text(t, name);
+    if (s->of.n > 0) {
+        cli_table_text(t, output_name(s, output, room));
+    }
+    cli_table_number(t, value);
+}
+
+static strads_err put_shown(void *arg, FILE *out)
+{
+    static const cli_column with_label[] = {{"column", CLI_COUNT, 0},
+                                            {"name", CLI_STRING, 0},
+                                            {"label", CLI_STRING, 0},
+                                            {"value", CLI_NUMBER, 0}};
+    static const cli_column alone_[] = {{"column", CLI_COUNT, 0},
+                                        {"name", CLI_STRING, 0},
+                                        {"value", CLI_NUMBER, 0}};
+    const shown *s = arg;
+    const strads_model *m = s->model;
+    char room[CLI_NAME_SIZE];
+    cli_table t = {.out = out,
+                   .format = s->format,
+                   .column = s->of.n ? with_label : alone_,
+                   .n = s->of.n ? 4 : 3,
+                   .rows = (m->n + 1) * m->width};
+    if (s->format == CLI_FORMAT_TEXT) {
+        put_top(s, out);
+        return STRADS_OK;
+    }
+    strads_err err = cli_table_begin(&t);
+    for (uint32_t c = 0; c < m->width && !err; c++) {
+        put_coefficient(s, &t, 0, "(intercept)", c, intercept_of(m, c));
+    }
+    for (uint64_t k = 0; k < m->n && !err; k++) {
+        const char *name = cli_name(s->names, m->index[k], 1, room);
+        for (uint32_t c = 0; c < m->width; c++) {
+            put_coefficient(s, &t, (uint64_t)m->index[k] + 1, name, c,
+                            m->value[k * m->width + c]);
+        }
+    }
+    return err;
+}
+
+static strads_err sort_weights(shown *s)
+{
+    const strads_model *m = s->model;
+    s->weight = calloc(m->n * m->width + 1, sizeof *s->weight);
+    if (!s->weight) {
+        return strads_fail(STRADS_ENOMEM, "no memory left to sort weights");
+    }
+    for (uint64_t k = 0; k < m->n; k++) {
+        for (uint32_t c = 0; c < m->width; c++) {
+            const double value = m->value[k * m->width + c];
+            if (value != 0) {
+                s->weight[s->n++] = (weight){m->index[k], c, value};
+            }
+        }
+    }
+    qsort(s->weight, s->n, sizeof *s->weight, larger);
+    return STRADS_OK;
+}
+
+static strads_err show(void *arg, const char *const *path)
+{
+    shown *s = arg;
+    strads_err err = cli_model_read(path[0], s->program, &s->model);
+    if (!err && s->model->width > 1) {
+        json_t *options = json_loads(s->model->options, 0, NULL);
+        const char *all =
+            json_string_value(json_object_get(options, "classes"));
+        if (!all || !cli_labels_read(all, &s->of) ||
+            s->of.n != s->model->width) {
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s: its options do not name the labels, "
+                              "\"classes\", as many as the model has",
+                              path[0]);
+        }
+        json_decref(options);
+    }
+    if (!err) {
+        err = cli_names_read(s->names_path, s->model->columns, &s->names);
+    }
+    if (!err) {
+        err = sort_weights(s);
+    }
+    if (!err && s->csv) {
+        s->format = CLI_FORMAT_CSV;
+        err = cli_output(s->csv, put_shown, s);
+    }
+    s->format = cli_format_of(&s->out);
+    return err ? err : cli_output(s->out.path, put_shown, s);
+}
+
+int cli_linear_show(const char *program, const char *name, int argc,
+                    char **argv)
+{
+    shown s = {.program = program, .top = 20, .out.format = "text"};
+    const cli_syntax syntax = {
+        .name = name,
+        .args = "MODEL",
+        .summary = "Shows the intercept and the largest weights of a model.",
+        .groups = {{NULL, show_table, &s}},
+    };
+    const int code = cli_run(&syntax, argc, argv, show, &s);
+    free(s.weight);
+    cli_labels_free(&s.of);
+    strads_names_free(s.names);
+    strads_model_free(s.model);
+    return code;
+}

@@ -1,0 +1,256 @@
+/* Owns the process's one stop flag, and whether a line of progress is open: a
+ * signal's sentence begins on a clean line. */
+#include "cli_terminal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static volatile bool stop;
+static atomic_bool line_open;
+
+/* ---- progress ------------------------------------------------------------ */
+
+static const double SECONDS_APART = 0.2;
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* "1 min 20 s": seconds that people can read. */
+static void put_seconds(char *out, size_t size, double s)
+{
+    if (s < 100) {
+        (void)snprintf(out, size, "%.*f s", s < 10 ? 1 : 0, s);
+    } else if (s < 6000) {
+        (void)snprintf(out, size, "%.0f min %.0f s", floor(s / 60),
+                       floor(fmod(s, 60)));
+    } else {
+        (void)snprintf(out, size, "%.0f h %.0f min", floor(s / 3600),
+                       floor(fmod(s, 3600) / 60));
+    }
+}
+
+/* What is left by what it took so far; below 0: nobody knows. */
+static double seconds_left(const cli_progress *line, double elapsed)
+{
+    double left = INFINITY;
+    if (line->goal.total > 0 && line->done > 0) {
+        left = elapsed * fmax(line->goal.total / line->done - 1, 0);
+    }
+    if (line->goal.seconds > 0) {
+        left = fmin(left, fmax(line->goal.seconds - elapsed, 0));
+    }
+    return isfinite(left) ? left : -1;
+}
+
+/* A terminal's line has 80 columns: a longer one could not be rewritten. */
+static void draw(const cli_progress *line)
+{
+    char text[160], elapsed[24], left[24], total[24] = "";
+    const double seconds = now() - line->begun;
+    const double rest = seconds_left(line, seconds);
+    put_seconds(elapsed, sizeof elapsed, seconds);
+    put_seconds(left, sizeof left, rest);
+    if (line->goal.total > 0) {
+        (void)snprintf(total, sizeof total, " of %.0f", line->goal.total);
+    }
+    (void)snprintf(text, sizeof text, "%s %.0f%s  %s%s%s%s  %s",
+                   line->goal.unit, line->done, total, elapsed,
+                   rest < 0 ? "" : ", ", rest < 0 ? "" : left,
+                   rest < 0 ? "" : " left", line->figures);
+    text[79] = '\0';
+    atomic_store(&line_open, true);
+    (void)fprintf(stderr, "\r%s\033[K", text);
+    (void)fflush(stderr);
+}
+
+static void *redraw(void *arg)
+{
+    cli_progress *line = arg;
+    (void)pthread_mutex_lock(&line->lock);
+    while (!line->ending) {
+        struct timespec due;
+        (void)clock_gettime(CLOCK_REALTIME, &due);
+        due.tv_nsec += (long)(1e9 * SECONDS_APART);
+        due.tv_sec += due.tv_nsec / 1000000000;
+        due.tv_nsec %= 1000000000;
+        (void)pthread_cond_timedwait(&line->ended, &line->lock, &due);
+        if (!line->ending) {
+            draw(line);
+        }
+    }
+    (void)pthread_mutex_unlock(&line->lock);
+    return NULL;
+}
+
+void cli_progress_begin(cli_progress *line, bool quiet, cli_goal goal)
+{
+    *line = (cli_progress){.goal = goal, .begun = now()};
+    if (!quiet && isatty(STDERR_FILENO)) {
+        (void)pthread_mutex_init(&line->lock, NULL);
+        (void)pthread_cond_init(&line->ended, NULL);
+        line->shown = pthread_create(&line->thread, NULL, redraw, line) == 0;
+    }
+}
+
+void cli_progress_at(cli_progress *line, double done, const char *figures)
+{
+    if (line->shown) {
+        (void)pthread_mutex_lock(&line->lock);
+        line->done = done;
+        (void)snprintf(line->figures, sizeof line->figures, "%.47s",
+                       figures ? figures : "");
+        (void)pthread_mutex_unlock(&line->lock);
+    }
+}
+
+void cli_progress_show(cli_progress *line, double done,
+                       const strads_progress *progress)
+{
+    char objective[24] = "", gap[20] = "", nonzeros[32] = "", all[80];
+    if (!line->shown) {
+        return;
+    }
+    if (!isnan(progress->objective)) {
+        (void)snprintf(objective, sizeof objective, "objective %.6g",
+                       progress->objective);
+    }
+    if (!isnan(progress->gap)) {
+        (void)snprintf(gap, sizeof gap, "  gap %.1e", progress->gap);
+    }
+    /* A model that is no list of weights counts none. */
+    if (!isnan(progress->gap) || progress->nonzeros > 0) {
+        (void)snprintf(nonzeros, sizeof nonzeros, "  nonzeros %" PRIu64,
+                       progress->nonzeros);
+    }
+    (void)snprintf(all, sizeof all, "%s%s%s", objective, gap, nonzeros);
+    cli_progress_at(line, done, all);
+}
+
+void cli_progress_end(cli_progress *line)
+{
+    if (!line->shown) {
+        return;
+    }
+    (void)pthread_mutex_lock(&line->lock);
+    line->ending = true;
+    (void)pthread_cond_signal(&line->ended);
+    (void)pthread_mutex_unlock(&line->lock);
+    (void)pthread_join(line->thread, NULL);
+    (void)pthread_mutex_destroy(&line->lock);
+    (void)pthread_cond_destroy(&line->ended);
+    line->shown = false;
+    if (atomic_exchange(&line_open, false)) {
+        (void)fputs("\r\033[K", stderr);
+        (void)fflush(stderr);
+    }
+}
+
+/* ---- Ctrl-C --------------------------------------------------------------- */
+
+/* Only what a signal handler may call. */
+static void on_signal(int number)
+{
+    static const char told[] =
+        "\r\033[Kstrads: stopping at the next commit; once more ends at once\n";
+    enum { TO_CLEAN_LINE = 4 }; /* "\r\033[K" */
+    (void)number;
+    if (stop) {
+        _exit(CLI_INTERRUPTED);
+    }
+    stop = true;
+    const size_t skip = atomic_load(&line_open) ? 0 : TO_CLEAN_LINE;
+    ssize_t written = write(STDERR_FILENO, told + skip, sizeof told - 1 - skip);
+    (void)written;
+}
+
+const volatile bool *cli_signal_catch(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    return &stop;
+}
+
+/* ---- what loading will cost ------------------------------------------------ */
+
+static const double WORTH_TELLING = 64e6; /* bytes of a file */
+
+/* A guess from the first bytes of a file: entries per byte of text, times its
+ * size. Packed files say nothing about their text, so only their size is told.
+ */
+
+enum { SAMPLE = 1 << 16 };
+
+/* Entries in the text: LIBSVM has a colon for each, MatrixMarket a line. */
+static double count_entries(const char *text, size_t size)
+{
+    bool market = size > 2 && memcmp(text, "%%", 2) == 0;
+    double entries = 0;
+    for (size_t k = 0; k < size; k++) {
+        entries += text[k] == (market ? '\n' : ':');
+    }
+    return entries;
+}
+
+/* Entries in a byte of the file; 0: not known. */
+static double density(const char *path)
+{
+    static char text[SAMPLE];
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return 0;
+    }
+    size_t size = fread(text, 1, sizeof text, file);
+    (void)fclose(file);
+    if (size < sizeof text || memchr(text, '\0', size)) {
+        return 0;
+    }
+    return count_entries(text, size) / (double)size;
+}
+
+static double kept_share(const strads_data_options *options)
+{
+    return options->keep_count && options->partitions
+               ? (double)options->keep_count / options->partitions
+               : 1;
+}
+
+void cli_cost_tell(bool quiet, const char *path,
+                   const strads_data_options *options)
+{
+    struct stat info;
+    char size[CLI_BYTES_SIZE];
+    char memory[CLI_BYTES_SIZE];
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
+        (double)info.st_size < WORTH_TELLING) {
+        return;
+    }
+    double value = options->values == STRADS_F32 ? 4 : 8;
+    double both = options->layout == STRADS_LAYOUT_BOTH ? 2 : 1;
+    double bytes = density(path) * (double)info.st_size * both * (value + 4) *
+                   kept_share(options);
+    (void)cli_bytes((uint64_t)info.st_size, size);
+    if (bytes > 0) {
+        cli_say(quiet, "reading %s, %s; it will take about %s of memory", path,
+                size, cli_bytes((uint64_t)bytes, memory));
+    } else {
+        cli_say(quiet, "reading %s, %s", path, size);
+    }
+}

@@ -1,0 +1,485 @@
+/* Training of the linear programs: lasso, logistic, sgd-logistic, svm; paths and
+ * cross-validation. Each is a table: what differs from other programs. What a
+ * model holds is what its options came to mean, not how they were found. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli.h"
+#include "cli_path.h"
+#include "cli_train.h"
+#include "strads/lasso.h"
+#include "strads/logistic.h"
+#include "strads/sgd_logistic.h"
+#include "strads/svm.h"
+
+/* ---- lasso -------------------------------------------------------------------- */
+
+/* A model tells its lambda, not how it was found. */
+static void lasso_resolve(const void *state, void *config)
+{
+    strads_lasso_options *options = config;
+    options->lambda = strads_lasso_lambda(state);
+    options->lambda_ratio = 0;
+}
+
+static void lasso_complete(const void *state, strads_model *model)
+{
+    model->intercept = strads_lasso_intercept(state);
+}
+
+static void lasso_describe(const void *state)
+{
+    double lambda = strads_lasso_lambda(state);
+    double lambda_max = strads_lasso_lambda_max(state);
+    if (lambda_max > 0) {
+        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
+                lambda / lambda_max, lambda_max);
+    } else {
+        cli_say(false, "lambda %.6g; no column says anything about the labels",
+                lambda);
+    }
+}
+
+int cli_lasso_train(int argc, char **argv)
+{
+    static const cli_train train = {
+        .program = &strads_program_lasso,
+        .name = "lasso train",
+        .summary = "Trains a Lasso or an elastic net on LIBSVM or "
+                   "MatrixMarket data.",
+        .options = "Lasso:",
+        .resolve = lasso_resolve,
+        .complete = lasso_complete,
+        .describe = lasso_describe,
+    };
+    return cli_train_main(&train, argc, argv);
+}
+
+static void lasso_path_describe(const void *state)
+{
+    uint32_t n;
+    const strads_path_point *point = strads_lasso_path(state, &n);
+    cli_path_describe(point, n);
+}
+
+static void lasso_path_complete(const void *state, strads_model *model)
+{
+    model->intercept = strads_lasso_intercept(state);
+}
+
+int cli_lasso_path(int argc, char **argv)
+{
+    static const cli_path path = {
+        .train = {.program = &strads_program_lasso_path,
+                  .model = "lasso",
+                  .name = "lasso path",
+                  .summary = "Fits a Lasso at one lambda after the other; "
+                             "--model keeps the last.",
+                  .complete = lasso_path_complete,
+                  .describe = lasso_path_describe},
+        .points = strads_lasso_path,
+    };
+    return cli_path_main(&path, argc, argv);
+}
+
+static uint32_t lasso_path_wanted(const void *config)
+{
+    return ((const strads_lasso_path_options *)config)->points;
+}
+
+static strads_err lasso_path_validate(const cli_trained *trained,
+                                      uint32_t folds, double first,
+                                      strads_cv_point *error, uint32_t *best,
+                                      uint32_t *simplest)
+{
+    const strads_lasso_path_options *path = trained->config;
+    strads_lasso_cv_options options = {.path = *path,
+                                       .folds = folds,
+                                       .threads = trained->engine->workers,
+                                       .seed = trained->seed,
+                                       .tolerance = trained->engine->tolerance,
+                                       .stop = trained->engine->stop,
+                                       .time_limit = cli_cv_time_left(trained)};
+    options.path.first = first;
+    return strads_lasso_cv(trained->data, &options, error, best, simplest);
+}
+
+int cli_lasso_cv(int argc, char **argv)
+{
+    static const cli_cv cv = {
+        .program = &strads_program_lasso_path,
+        .model = "lasso",
+        .name = "lasso cv",
+        .summary = "Chooses a Lasso's lambda by its error on rows left out.",
+        .title = "squared error on rows left out",
+        .wanted = lasso_path_wanted,
+        .points = strads_lasso_path,
+        .run = lasso_path_validate,
+    };
+    return cli_cv_main(&cv, argc, argv);
+}
+
+/* ---- logistic ------------------------------------------------------------------ */
+
+/* A model tells its labels, and its lambda, not how it was found. */
+static void logistic_resolve(const void *state, void *config)
+{
+    *(strads_logistic_options *)config = *strads_logistic_resolved(state);
+}
+
+static void logistic_complete(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_logistic_intercepts(state), model);
+}
+
+/* The dual program and a softmax have a use for them; others find their own. */
+static bool logistic_start(void *config, const double *intercepts)
+{
+    strads_logistic_options *o = config;
+    o->start_intercept = intercepts;
+    return true;
+}
+
+static bool names_two(const char *classes)
+{
+    const char *comma = classes ? strchr(classes, ',') : NULL;
+    return comma && !strchr(comma + 1, ',');
+}
+
+static void describe_labels(const char *classes, const char *multiclass)
+{
+    bool softmax = multiclass && strcmp(multiclass, "softmax") == 0;
+    const char *many =
+        softmax ? ": all at once, by softmax" : ": each against the rest";
+    cli_say(false, "labels %s%s", classes,
+            names_two(classes) ? ": the second is positive" : many);
+}
+
+static void logistic_describe(const void *state)
+{
+    const strads_logistic_options *o = strads_logistic_resolved(state);
+    double lambda_max = strads_logistic_lambda_max(state);
+    describe_labels(o->classes, o->multiclass);
+    if (lambda_max > 0) {
+        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
+                o->lambda, o->lambda / lambda_max, lambda_max);
+    } else {
+        cli_say(false, "lambda %.6g; no column says anything about the labels",
+                o->lambda);
+    }
+}
+
+/* ---- an L2 penalty alone ----------------------------------------------- */
+
+static void logistic_resolve_dual(const void *state, void *config)
+{
+    *(strads_logistic_options *)config = strads_logistic_dual_resolved(state);
+}
+
+static void logistic_complete_dual(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_svm_intercepts(state), model);
+}
+
+static void logistic_describe_dual(const void *state)
+{
+    const strads_logistic_options o = strads_logistic_dual_resolved(state);
+    describe_labels(o.classes, NULL);
+    cli_say(false, "lambda %.6g, an L2 penalty alone, solved in the dual",
+            o.lambda);
+}
+
+static const char logistic_summary[] =
+    "Trains a logistic regression with an L1 or L2 penalty or both on LIBSVM "
+    "or MatrixMarket data.";
+
+static const cli_train logistic_dual = {
+    .program = &strads_program_logistic_dual,
+    .model = "logistic",
+    .name = "logistic train",
+    .summary = logistic_summary,
+    .options = "Logistic regression:",
+    .start = logistic_start,
+    .resolve = logistic_resolve_dual,
+    .complete = logistic_complete_dual,
+    .describe = logistic_describe_dual,
+};
+
+/* Several processes must be told the labels: so they are with either program,
+ * where there are more than two. */
+static const cli_train *logistic_instead(const void *config,
+                                         const strads_engine_options *engine,
+                                         const strads_data *data)
+{
+    const strads_logistic_options *o = config;
+    bool known = o->classes || engine->nodes < 2;
+    return known && strads_logistic_suits_dual(o, data) ? &logistic_dual : NULL;
+}
+
+int cli_logistic_train(int argc, char **argv)
+{
+    static const cli_train train = {
+        .program = &strads_program_logistic,
+        .name = "logistic train",
+        .summary = logistic_summary,
+        .options = "Logistic regression:",
+        .start = logistic_start,
+        .resolve = logistic_resolve,
+        .complete = logistic_complete,
+        .describe = logistic_describe,
+        .instead = logistic_instead,
+    };
+    return cli_train_main(&train, argc, argv);
+}
+
+static void logistic_path_describe(const void *state)
+{
+    uint32_t n;
+    const strads_path_point *point = strads_logistic_path(state, &n);
+    cli_path_describe(point, n);
+}
+
+/* A model tells its labels. */
+static void logistic_path_resolve(const void *state, void *config)
+{
+    ((strads_logistic_path_options *)config)->fit.classes =
+        strads_logistic_resolved(state)->classes;
+}
+
+static void logistic_path_complete(const void *state, strads_model *model)
+{
+    model->intercept = strads_logistic_intercepts(state)[0];
+}
+
+int cli_logistic_path(int argc, char **argv)
+{
+    static const cli_path path = {
+        .train = {.program = &strads_program_logistic_path,
+                  .model = "logistic",
+                  .name = "logistic path",
+                  .summary = "Fits a logistic regression at one lambda after "
+                             "the other; --model keeps the last.",
+                  .resolve = logistic_path_resolve,
+                  .complete = logistic_path_complete,
+                  .describe = logistic_path_describe},
+        .points = strads_logistic_path,
+    };
+    return cli_path_main(&path, argc, argv);
+}
+
+static uint32_t logistic_path_wanted(const void *config)
+{
+    return ((const strads_logistic_path_options *)config)->points;
+}
+
+static strads_err logistic_path_validate(const cli_trained *trained,
+                                         uint32_t folds, double first,
+                                         strads_cv_point *error, uint32_t *best,
+                                         uint32_t *simplest)
+{
+    const strads_logistic_path_options *path = trained->config;
+    strads_logistic_cv_options options = {.path = *path,
+                                          .folds = folds,
+                                          .threads = trained->engine->workers,
+                                          .seed = trained->seed,
+                                          .tolerance =
+                                              trained->engine->tolerance,
+                                          .stop = trained->engine->stop,
+                                          .time_limit =
+                                              cli_cv_time_left(trained)};
+    options.path.first = first;
+    return strads_logistic_cv(trained->data, &options, error, best, simplest);
+}
+
+int cli_logistic_cv(int argc, char **argv)
+{
+    static const cli_cv cv = {
+        .program = &strads_program_logistic_path,
+        .model = "logistic",
+        .name = "logistic cv",
+        .summary = "Chooses a logistic regression's lambda by its deviance on "
+                   "rows left out.",
+        .title = "deviance on rows left out",
+        .classifies = true,
+        .resolve = logistic_path_resolve,
+        .wanted = logistic_path_wanted,
+        .points = strads_logistic_path,
+        .run = logistic_path_validate,
+    };
+    return cli_cv_main(&cv, argc, argv);
+}
+
+/* ---- sgd-logistic -------------------------------------------------------------- */
+
+/* A model tells its labels, and the F and L that steps came from. */
+static void sgd_resolve(const void *state, void *config)
+{
+    *(strads_sgd_logistic_options *)config =
+        *strads_sgd_logistic_resolved(state);
+}
+
+static void sgd_complete(const void *state, strads_model *model)
+{
+    model->intercept = strads_sgd_logistic_intercept(state);
+}
+
+static bool sgd_start(void *config, const double *intercepts)
+{
+    strads_sgd_logistic_options *o = config;
+    o->start_intercept = intercepts;
+    return o->intercept;
+}
+
+static void sgd_describe(const void *state)
+{
+    const strads_sgd_logistic_options *o = strads_sgd_logistic_resolved(state);
+    cli_say(false, "labels %s: the second is positive; staleness %s",
+            o->classes, o->staleness);
+    if (strcmp(o->step, "theorem") == 0) {
+        cli_say(false, "steps by the theorem with F %.6g and L %.6g",
+                o->diameter, o->lipschitz);
+    }
+}
+
+int cli_sgd_logistic_train(int argc, char **argv)
+{
+    static const cli_train train = {
+        .program = &strads_program_sgd_logistic,
+        .name = "sgd-logistic train",
+        .summary = "Trains an L2-regularised logistic regression on LIBSVM or "
+                   "MatrixMarket data, by data-parallel stochastic gradients.",
+        .options = "Logistic regression:",
+        .start = sgd_start,
+        .resolve = sgd_resolve,
+        .complete = sgd_complete,
+        .describe = sgd_describe,
+    };
+    return cli_train_main(&train, argc, argv);
+}
+
+/* ---- svm ------------------------------------------------------------------------ */
+
+/* A model tells its labels. */
+static void svm_resolve(const void *state, void *config)
+{
+    *(strads_svm_options *)config = *strads_svm_resolved(state);
+}
+
+static void svm_complete(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_svm_intercepts(state), model);
+}
+
+static bool svm_start(void *config, const double *intercepts)
+{
+    strads_svm_options *o = config;
+    o->start_intercept = intercepts;
+    return o->intercept || o->bias > 0;
+}
+
+static void svm_describe(const void *state)
+{
+    const strads_svm_options *o = strads_svm_resolved(state);
+    if (o->classes) {
+        cli_say(false, "%s at C = %g, %" PRIu64 " support vectors; labels %s%s",
+                o->loss, o->c, strads_svm_supports(state), o->classes,
+                names_two(o->classes) ? ": the second is positive"
+                                      : ": each against the rest");
+    } else {
+        cli_say(false, "%s %g at C = %g, %" PRIu64 " support vectors", o->loss,
+                o->epsilon, o->c, strads_svm_supports(state));
+    }
+}
+
+/* ---- train with an L1 penalty, or of several labels -------------------- */
+
+static void svm_resolve_l1(const void *state, void *config)
+{
+    ((strads_svm_l1_options *)config)->fit.classes =
+        strads_logistic_resolved(state)->classes;
+}
+
+static void svm_complete_l1(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_logistic_intercepts(state), model);
+}
+
+static void svm_describe_l1(const void *state)
+{
+    const strads_logistic_options *o = strads_logistic_resolved(state);
+    cli_say(false, "squared-hinge, l1-ratio %g; labels %s%s", o->l1_ratio,
+            o->classes,
+            names_two(o->classes) ? ": the second is positive"
+                                  : ": each against the rest");
+}
+
+/* What comes behind an option's name in words k and k + 1; NULL: word k is not
+ * that option. */
+static const char *value_of(int argc, char **argv, int k, const char *name)
+{
+    const size_t n = strlen(name);
+    if (strncmp(argv[k], name, n) != 0) {
+        return NULL;
+    }
+    if (argv[k][n] == '\0') {
+        return k + 1 < argc ? argv[k + 1] : "";
+    }
+    return argv[k][n] == '=' ? argv[k] + n + 1 : NULL;
+}
+
+/* What is wrong with the file is told when it is read as options. */
+static bool file_has_l1_ratio(const char *path)
+{
+    json_t *options = json_load_file(path, 0, NULL);
+    const json_t *ratio = json_object_get(options, "l1-ratio");
+    const bool has = ratio && !json_is_null(ratio);
+    json_decref(options);
+    return has;
+}
+
+/* Whether the command line, or its file of options, asks for a program by
+ * columns: that decides which options there are. */
+static bool has_l1_ratio(int argc, char **argv)
+{
+    for (int k = 0; k < argc; k++) {
+        const char *config = value_of(argc, argv, k, "--config");
+        if (value_of(argc, argv, k, "--l1-ratio") ||
+            (config && file_has_l1_ratio(config))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int cli_svm_train(int argc, char **argv)
+{
+    static const cli_train train = {
+        .program = &strads_program_svm,
+        .name = "svm train",
+        .summary = "Trains a linear support vector machine, for classes or for "
+                   "numbers, on LIBSVM or MatrixMarket data. With --l1-ratio A "
+                   "(then --help is about that): L1 penalties, an intercept "
+                   "that is not penalised.",
+        .options = "Support vector machine:",
+        .start = svm_start,
+        .resolve = svm_resolve,
+        .complete = svm_complete,
+        .describe = svm_describe,
+    };
+    static const cli_train train_l1 = {
+        .program = &strads_program_svm_l1,
+        .model = "svm",
+        .name = "svm train",
+        .summary = "Trains a linear support vector machine with an L1 or L2 "
+                   "penalty or both, for two classes or for several, each "
+                   "against the rest, on LIBSVM or MatrixMarket data.",
+        .options = "Support vector machine:",
+        .resolve = svm_resolve_l1,
+        .complete = svm_complete_l1,
+        .describe = svm_describe_l1,
+    };
+    return cli_train_main(has_l1_ratio(argc, argv) ? &train_l1 : &train, argc,
+                          argv);
+}
