@@ -86,13 +86,41 @@ Test(engine_program, a_phase_that_contradicts_itself_is_refused)
 Test(engine_program, a_program_that_contradicts_itself_is_refused)
 {
     const strads_phase phase = {.name = "a", .update = never};
+    const strads_phase called = {
+        .name = "a", .update = never, .when = STRADS_WHEN_CALLED};
+    const strads_payload payload = {0};
+    const strads_option wide[] = {
+        {.name = "wide", .kind = STRADS_OPTION_F64}, {.name = NULL}};
     const strads_phase probes[2] = {
         {.name = "a", .update = never, .when = STRADS_WHEN_PROBE},
         {.name = "b", .update = never, .when = STRADS_WHEN_PROBE}};
     refuse_program((strads_program){.name = "p"}, "no update");
-    refuse_program((strads_program){.name = "p", .size = 8, .update = never},
-                   "8 bytes");
-    refuse_program((strads_program){.update = never}, "program table");
+    refuse_program((strads_program){.name = "p", .size = 8}, "no name");
+    refuse_program((strads_program){.name = "p", .size = 1}, "1 bytes");
+    refuse_program((strads_program){.update = never}, "no name");
+    refuse_program((strads_program){.name = "p", .update = never},
+                   "no aggregate that would change a parameter");
+    refuse_program((strads_program){.name = "p",
+                                    .phases = &called,
+                                    .n_phases = 1},
+                   "only a schedule could call");
+    refuse_program((strads_program){.name = "p",
+                                    .update = never,
+                                    .aggregate = never_commits,
+                                    .pooled = true},
+                   "owns nothing");
+    refuse_program((strads_program){.name = "p",
+                                    .update = never,
+                                    .aggregate = never_commits,
+                                    .payload = &payload},
+                   "no RING phase");
+    refuse_program((strads_program){.name = "p",
+                                    .options = wide,
+                                    .config_size = 4,
+                                    .update = never,
+                                    .aggregate = never_commits},
+                   "option wide of program p lies outside its config_size of "
+                   "4 bytes");
     refuse_program((strads_program){.name = "p",
                                     .update = never,
                                     .phases = &phase,
@@ -113,7 +141,8 @@ Test(engine_program, a_program_that_contradicts_itself_is_refused)
 static const strads_program simple = {.size = sizeof(strads_program),
                                       .name = "simple",
                                       .begin = never_begins,
-                                      .update = never};
+                                      .update = never,
+                                      .aggregate = never_commits};
 
 static void refuse_options(strads_engine_options options, const char *says)
 {
@@ -131,7 +160,7 @@ Test(engine_program, options_out_of_range_are_refused)
     refuse_options((strads_engine_options){.policy = "best"}, "best");
     refuse_options((strads_engine_options){.policy_plugin = &no_choose},
                    "choose");
-    refuse_options((strads_engine_options){.policy_plugin = &old}, "8 bytes");
+    refuse_options((strads_engine_options){.policy_plugin = &old}, "name");
     refuse_options((strads_engine_options){.tolerance = -1}, "tolerance");
     refuse_options((strads_engine_options){.threshold = 0.0 / 0.0},
                    "threshold");

@@ -8,12 +8,6 @@
 #include <string.h>
 
 #include "engine/base/number_text.h"
-#include "strads/lasso.h"
-#include "strads/lda.h"
-#include "strads/logistic.h"
-#include "strads/mf.h"
-#include "strads/sgd_logistic.h"
-#include "strads/svm.h"
 
 static int code_before(strads_err err)
 {
@@ -197,27 +191,4 @@ const char *cli_time(double seconds, char out[CLI_TIME_SIZE])
     (void)snprintf(out, CLI_TIME_SIZE, "%.4g %s", seconds / units[k].value,
                    units[k].name);
     return out;
-}
-
-/* ---- programs --------------------------------------------------------------- */
-
-const strads_program *cli_built_in(const char *name)
-{
-    static const strads_program *const built_in[] = {
-        &strads_program_lasso,
-        &strads_program_lasso_path,
-        &strads_program_lda,
-        &strads_program_logistic,
-        &strads_program_logistic_dual,
-        &strads_program_logistic_path,
-        &strads_program_mf,
-        &strads_program_sgd_logistic,
-        &strads_program_svm,
-        &strads_program_svm_l1};
-    for (size_t k = 0; k < sizeof built_in / sizeof *built_in; k++) {
-        if (strcmp(built_in[k]->name, name) == 0) {
-            return built_in[k];
-        }
-    }
-    return NULL;
 }

@@ -66,9 +66,6 @@ int cli_complain(strads_err err, cli_stage stage);
 /* One line for people on standard error, unless `quiet`. */
 void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
 
-/* The built-in program of that name, or NULL. */
-const strads_program *cli_built_in(const char *name);
-
 /* ---- quantities with their unit ---------------------------------------- */
 
 /* Bytes for people: "640 bytes", "1.5 MB". */

@@ -81,7 +81,7 @@ static const strads_program *find_program(void *arg, const char *name)
     if (plugin->handle && strcmp(plugin->program.name, name) == 0) {
         return &plugin->program;
     }
-    return cli_built_in(name);
+    return strads_program_find(name);
 }
 
 static strads_err read_share(strads_engine *engine, join_options *options,

@@ -179,7 +179,7 @@ int cli_simulate(int argc, char **argv)
     if (argc == 0 || argv[0][0] == '-') {
         return without_program(argc, argv);
     }
-    const strads_program *program = cli_built_in(argv[0]);
+    const strads_program *program = strads_program_find(argv[0]);
     if (program) {
         return simulate_program(program, argv[0], argc - 1, argv + 1);
     }

@@ -58,10 +58,10 @@ static strads_err drive(sti_setup *setup, strads_result **out)
 static uint32_t useful_workers(const strads_engine_options *options,
                                const strads_data *data)
 {
-    uint32_t workers = sti_setup_workers(options);
-    uint32_t partitions = options && options->partitions
-                              ? options->partitions
-                              : strads_data_partitions(data);
+    const uint32_t workers = sti_setup_workers(options);
+    const uint32_t partitions = options->partitions
+                                    ? options->partitions
+                                    : strads_data_partitions(data);
     return partitions < workers ? partitions : workers;
 }
 
@@ -69,15 +69,18 @@ strads_err strads_run(const strads_program *program, const void *config,
                       const strads_data *data,
                       const strads_engine_options *options, strads_result **out)
 {
-    uint32_t workers = useful_workers(options, data);
+    strads_engine_options full;
+    strads_err err = sti_setup_take_options(options, &full);
+    if (err)
+        return err;
+    const uint32_t workers = useful_workers(&full, data);
     const sti_layout layout = {.workers = workers, .count = workers};
     sti_setup setup = {0};
     strads_result *result = NULL;
-    strads_err err =
-        sti_setup_make(&setup, program, config, data, options, &layout);
+    err = sti_setup_make(&setup, program, config, data, &full, &layout);
     if (!err)
-        err = program->run ? sti_loop_run(&setup, &result)
-                           : drive(&setup, &result);
+        err = setup.program.run ? sti_loop_run(&setup, &result)
+                                : drive(&setup, &result);
     sti_setup_free(&setup, result != NULL);
     if (result)
         *out = result;
@@ -94,8 +97,8 @@ struct strads_result {
     uint64_t coefficients;
     uint32_t width;
     double *values;
-    const strads_program *program;
-    void *state;
+    void *state; /* the program's, and how that ends */
+    void (*state_end)(void *state);
 };
 
 strads_err sti_result_new(const sti_setup *setup,
@@ -119,7 +122,7 @@ strads_err sti_result_new(const sti_setup *setup,
     result->coefficients = run->shape.coefficients ? run->shape.coefficients
                                                    : run->shape.parameters;
     result->width = run->shape.width;
-    result->program = run->program;
+    result->state_end = run->program->end;
     result->state = run->state;
     *out = result;
     return STRADS_OK;
@@ -133,8 +136,8 @@ void strads_result_free(strads_result *result)
 {
     if (!result)
         return;
-    if (result->program->end)
-        result->program->end(result->state);
+    if (result->state_end)
+        result->state_end(result->state);
     free(result->values);
     free(result);
 }

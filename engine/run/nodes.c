@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/base/instruction_set.h"
+#include "engine/base/sized.h"
 #include "engine/exec/node.h"
 #include "engine/net/mesh.h"
 #include "engine/run/loops.h"
@@ -15,6 +16,7 @@
 struct strads_engine {
     sti_mesh *mesh;                /* NULL after a run that failed */
     strads_engine_options options; /* a joined node: what it was told */
+    strads_program program;        /* terms.program: a completed copy */
     bool joined;
     bool together;       /* all nodes have joined */
     bool ran;            /* once is enough */
@@ -65,16 +67,13 @@ static strads_err check_spread(const strads_program *program,
 static strads_err check_listen(const strads_program *program,
                                const strads_engine_options *options)
 {
-    strads_err err = sti_program_check(program);
-    if (!err)
-        err = sti_instruction_set_check();
+    strads_err err = sti_instruction_set_check();
     if (err)
         return err;
-    if (!options || options->size != sizeof *options || !options->listen ||
-        options->nodes > STI_NODES_MAX)
+    if (!options->listen || options->nodes > STI_NODES_MAX)
         return strads_fail(STRADS_EINVAL,
-                           "to listen, options need size, listen and nodes "
-                           "from 1 to %d",
+                           "to listen, options need listen, and nodes from 1 "
+                           "to %d",
                            STI_NODES_MAX);
     err = sti_setup_check_tuning(options);
     return err ? err : check_spread(program, options);
@@ -82,17 +81,23 @@ static strads_err check_listen(const strads_program *program,
 
 strads_err strads_engine_listen(const strads_program *program,
                                 const void *config,
-                                const strads_engine_options *options,
+                                const strads_engine_options *given,
                                 strads_engine **out)
 {
-    strads_err err = check_listen(program, options);
-    if (err)
-        return err;
     strads_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return no_memory();
-    engine->options = *options;
-    engine->terms.program = program;
+    const strads_engine_options *options = &engine->options;
+    strads_err err = sti_program_take(program, &engine->program);
+    if (!err)
+        err = sti_setup_take_options(given, &engine->options);
+    if (!err)
+        err = check_listen(&engine->program, options);
+    if (err) {
+        free(engine);
+        return err;
+    }
+    engine->terms.program = &engine->program;
     engine->terms.config = (void *)(uintptr_t)config;
     engine->terms.nodes = options->nodes ? options->nodes : 1;
     engine->terms.depth = options->depth;
@@ -115,7 +120,7 @@ strads_err strads_engine_listen(const strads_program *program,
         err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
     if (!err)
         sti_mesh_rules(engine->mesh, engine->terms.reconnect,
-                       program->run != NULL);
+                       engine->program.run != NULL);
     if (err)
         strads_engine_free(engine);
     else
@@ -233,8 +238,11 @@ static strads_err take_terms(strads_engine *engine, const char *text,
                           name);
     free(name);
     if (!err)
-        err = sti_run_terms_read(text, program, sti_mesh_nodes(engine->mesh),
-                                 &engine->strings, &engine->terms);
+        err = sti_program_take(program, &engine->program);
+    if (!err)
+        err = sti_run_terms_read(text, &engine->program,
+                                 sti_mesh_nodes(engine->mesh), &engine->strings,
+                                 &engine->terms);
     if (!err)
         err = spread(engine);
     if (!err)
@@ -269,18 +277,21 @@ static strads_err take_place(strads_engine *engine, const char *url,
     return err;
 }
 
-strads_err strads_engine_join(const char *url,
-                              const strads_join_options *options,
+strads_err strads_engine_join(const char *url, const strads_join_options *given,
                               strads_engine **out)
 {
-    if (!options || options->size != sizeof *options || !options->find)
-        return strads_fail(STRADS_EINVAL,
-                           "to join, options need size and find");
+    strads_join_options full, *options = &full;
+    strads_err err =
+        sti_sized_copy(&full, sizeof full, given, "the options to join");
+    if (err)
+        return err;
+    if (!options->find)
+        return strads_fail(STRADS_EINVAL, "to join, options need find");
     if (options->journal && !options->shard)
         return strads_fail(STRADS_EINVAL,
                            "a node with workers cannot come back when it was "
                            "killed: a journal takes a node of shards alone");
-    strads_err err = sti_instruction_set_check();
+    err = sti_instruction_set_check();
     if (err)
         return err;
     strads_engine *engine = calloc(1, sizeof *engine);
@@ -365,10 +376,12 @@ static strads_err check_unspent(const strads_engine *engine)
                : STRADS_OK;
 }
 
-strads_err strads_engine_keep(strads_engine *engine,
-                              strads_data_options *options)
+strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
 {
+    strads_data_options full, *options = &full;
     strads_err err = check_unspent(engine);
+    if (!err)
+        err = sti_sized_copy(&full, sizeof full, given, "the data's options");
     if (err)
         return err;
     err = gather(engine);
@@ -386,7 +399,8 @@ strads_err strads_engine_keep(strads_engine *engine,
     if (options->keep_count == 0) /* which would be all from there on */
         options->keep_first = options->partitions;
     options->partition_entries = 0; /* each worker has a partition */
-    sti_run_cut_as(engine->terms.program, engine->terms.config, options);
+    sti_run_cut_as(&engine->program, engine->terms.config, options);
+    sti_sized_return(given, options);
     return STRADS_OK;
 }
 

@@ -2,6 +2,11 @@
  * made, in one sentence. */
 #include "engine/run/program_check.h"
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/base/sized.h"
+
 /* A value that is none of its kind comes from a struct that was not zeroed, or
  * from newer headers. */
 static bool knows_kinds(const strads_phase *phase)
@@ -51,9 +56,6 @@ static strads_err check_phase(const strads_program *program,
 static strads_err check_phases(const strads_program *program)
 {
     uint32_t probes = 0;
-    if (program->n_phases && !program->phases)
-        return strads_fail(STRADS_EINVAL, "program %s has %u phases at NULL",
-                           program->name, program->n_phases);
     for (uint32_t k = 0; k < program->n_phases; k++) {
         strads_err err = check_phase(program, &program->phases[k]);
         if (err)
@@ -72,33 +74,104 @@ static strads_err check_phases(const strads_program *program)
     return STRADS_OK;
 }
 
-strads_err sti_program_check(const strads_program *program)
+/* ---- the table ---------------------------------------------------------- */
+
+static size_t field_size(strads_option_kind kind)
 {
-    if (program->size != sizeof *program || !program->name)
+    switch (kind) {
+    case STRADS_OPTION_F64:
+    case STRADS_OPTION_U64:
+        return 8;
+    case STRADS_OPTION_U32:
+        return 4;
+    case STRADS_OPTION_BOOL:
+        return sizeof(bool);
+    case STRADS_OPTION_STRING:
+        return sizeof(char *);
+    }
+    return SIZE_MAX / 2; /* unknown: never fits */
+}
+
+static strads_err check_options(const strads_program *program)
+{
+    for (const strads_option *o = program->options; o && o->name; o++)
+        if (o->offset + field_size(o->kind) > program->config_size)
+            return strads_fail(STRADS_EINVAL,
+                               "option %s of program %s lies outside its "
+                               "config_size of %zu bytes: set config_size to "
+                               "sizeof of the options' struct",
+                               o->name, program->name, program->config_size);
+    return STRADS_OK;
+}
+
+/* Whether there is anything that the engine dispatches by itself. */
+static bool dispatches(const strads_program *program)
+{
+    bool any = program->schedule || program->n_phases == 0;
+    for (uint32_t k = 0; k < program->n_phases; k++)
+        any = any || (program->phases[k].when != STRADS_WHEN_CALLED &&
+                      program->phases[k].when != STRADS_WHEN_PROBE);
+    return any;
+}
+
+static bool has_ring(const strads_program *program)
+{
+    bool ring = false;
+    for (uint32_t k = 0; k < program->n_phases; k++)
+        ring = ring || program->phases[k].to == STRADS_TO_RING;
+    return ring;
+}
+
+/* What is surely wrong with the slots, or NULL. */
+static const char *contradiction(const strads_program *p)
+{
+    const bool simple = p->update || p->partial || p->aggregate;
+    if (p->run && (p->n_phases || simple || p->schedule || p->objective ||
+                   p->refresh || p->payload))
+        return "has both run and phases, or slots of programs of rounds: a "
+               "loop reads its tables and reports by strads_loop_report; leave "
+               "either run or the others out";
+    if (p->run)
+        return NULL;
+    if (p->n_phases && simple)
+        return "has both phases and an update, partial or aggregate of its "
+               "own: leave one of them out";
+    if (p->n_phases && !p->phases)
+        return "has n_phases, but phases is NULL: give both or none";
+    if (!p->n_phases && !p->update)
+        return "has no update: give update and aggregate, or phases, or run";
+    if (!p->n_phases && !p->aggregate)
+        return "has an update, but no aggregate that would change a "
+               "parameter: add aggregate, which fills commit->change";
+    if (!dispatches(p))
+        return "has phases that only a schedule could call, and none: add "
+               "schedule, or give a phase another `when`";
+    if (p->winds_up && !p->schedule)
+        return "winds up, but has no schedule that could: leave winds_up out";
+    if (p->pooled && !p->owned)
+        return "is pooled, but owns nothing that a pool could share: add "
+               "owned, or leave pooled out";
+    if (p->payload && !has_ring(p))
+        return "has a payload, but no RING phase that it could travel in: "
+               "leave payload out";
+    if (!p->pack != !p->unpack)
+        return "has one of pack and unpack: give both or none";
+    return NULL;
+}
+
+strads_err sti_program_take(const strads_program *program, strads_program *out)
+{
+    strads_err err =
+        sti_sized_copy(out, sizeof *out, program, "a program's slots");
+    if (err)
+        return err;
+    if (!out->name || !*out->name)
         return strads_fail(STRADS_EINVAL,
-                           "a program table of %zu bytes, expected %zu: build "
-                           "it against the headers of this library",
-                           program->size, sizeof *program);
-    if (program->run)
-        return program->n_phases || program->update || program->schedule
-                   ? strads_fail(STRADS_EINVAL,
-                                 "program %s has both run and phases: leave "
-                                 "one of them out",
-                                 program->name)
-                   : STRADS_OK;
-    if (!program->n_phases && !program->update)
-        return strads_fail(STRADS_EINVAL, "program %s has no update",
-                           program->name);
-    if (program->n_phases &&
-        (program->update || program->partial || program->aggregate))
-        return strads_fail(STRADS_EINVAL,
-                           "program %s has both phases and an update, partial "
-                           "or aggregate of its own: leave one of them out",
-                           program->name);
-    if (program->winds_up && !program->schedule)
-        return strads_fail(STRADS_EINVAL,
-                           "program %s winds up, but has no schedule that "
-                           "could: leave winds_up out",
-                           program->name);
-    return check_phases(program);
+                           "a program's table has no name: give it one, which "
+                           "models and logs bear");
+    const char *why = contradiction(out);
+    if (why)
+        return strads_fail(STRADS_EINVAL, "program %s %s", out->name, why);
+    err = check_options(out);
+    return err ? err : check_phases(out);
 }

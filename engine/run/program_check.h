@@ -2,10 +2,12 @@
 #ifndef STI_PROGRAM_CHECK_H
 #define STI_PROGRAM_CHECK_H
 
-#include <strads/program.h>
+#include "strads/program.h"
 
-/* STRADS_EINVAL: a program that contradicts itself, has nothing to run, or was
- * built against other headers. Looks at the table alone and calls nothing. */
-strads_err sti_program_check(const strads_program *program);
+/* Copies a program's table into *out, completed when it was built against older
+ * headers, and checks it. Looks at the table alone and calls nothing.
+ * STRADS_EINVAL: a program that contradicts itself, lacks a slot or has nothing
+ * to run; the sentence says what to do. */
+strads_err sti_program_take(const strads_program *program, strads_program *out);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "engine/base/cores.h"
 #include "engine/base/instruction_set.h"
+#include "engine/base/sized.h"
 #include "engine/data/memory.h"
 #include "engine/round/block_versions.h"
 #include "engine/round/owned_policy.h"
@@ -17,9 +18,18 @@
 
 enum { DEPTH_MAX = 16, WORKERS_MAX = 4096, PARTITIONS_MAX = 1 << 20 };
 
+strads_err sti_setup_take_options(const strads_engine_options *options,
+                                  strads_engine_options *out)
+{
+    *out = (strads_engine_options){.size = sizeof *out};
+    return options ? sti_sized_copy(out, sizeof *out, options,
+                                    "the engine's options")
+                   : STRADS_OK;
+}
+
 uint32_t sti_setup_workers(const strads_engine_options *options)
 {
-    if (options && options->workers)
+    if (options->workers)
         return options->workers;
     return sti_cores();
 }
@@ -49,24 +59,26 @@ static void take_phases(sti_run *run)
 
 /* ---- options ----------------------------------------------------------- */
 
-static strads_err find_policy(sti_run *run, const strads_engine_options *o)
+static strads_err find_policy(sti_setup *setup)
 {
+    const strads_engine_options *o = &setup->options;
     const char *name = o->policy ? o->policy : "priority";
-    run->policy =
+    const strads_policy *found =
         o->policy_plugin ? o->policy_plugin : strads_policy_find(name);
-    if (!run->policy)
+    strads_policy *p = &setup->policy;
+    if (!found)
         return strads_fail(STRADS_EINVAL,
                            "there is no policy '%s'; known are priority, "
                            "uniform and cyclic",
                            name);
-    const strads_policy *p = run->policy;
-    if (p->size != sizeof *p || !p->name || !p->open || !p->close ||
-        !p->prioritise || !p->choose)
-        return strads_fail(STRADS_EINVAL,
-                           "a policy table of %zu bytes, expected %zu and a "
-                           "name, open, close, prioritise and choose",
-                           p->size, sizeof *p);
-    return STRADS_OK;
+    strads_err err = sti_sized_copy(p, sizeof *p, found, "a policy's slots");
+    if (!err &&
+        (!p->name || !p->open || !p->close || !p->prioritise || !p->choose))
+        err = strads_fail(STRADS_EINVAL,
+                          "a policy needs a name, open, close, prioritise and "
+                          "choose");
+    setup->run.policy = p;
+    return err;
 }
 
 sti_tuning sti_setup_tuning(const strads_engine_options *o)
@@ -96,8 +108,10 @@ static bool has_ring(const strads_program *program)
     return ring;
 }
 
-static strads_err take_options(sti_run *run, const strads_engine_options *o)
+static strads_err take_options(sti_setup *setup)
 {
+    sti_run *run = &setup->run;
+    const strads_engine_options *o = &setup->options;
     if (o->depth > DEPTH_MAX)
         return strads_fail(STRADS_EINVAL, "depth %u: expected 0 to %d",
                            o->depth, DEPTH_MAX);
@@ -129,7 +143,7 @@ static strads_err take_options(sti_run *run, const strads_engine_options *o)
     run->n_start = o->n_start;
     run->start_param = o->start_param;
     run->start_value = o->start_value;
-    return find_policy(run, o);
+    return find_policy(setup);
 }
 
 /* ---- the plan ---------------------------------------------------------- */
@@ -432,25 +446,20 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
                           const strads_engine_options *options,
                           const sti_layout *layout)
 {
-    strads_err err = sti_program_check(program);
+    strads_err err = sti_program_take(program, &setup->program);
     if (!err)
         err = sti_instruction_set_check();
+    if (!err)
+        err = sti_setup_take_options(options, &setup->options);
     if (err)
         return err;
-    if (options && options->size != sizeof *options)
-        return strads_fail(STRADS_EINVAL,
-                           "engine options of %zu bytes, expected %zu: set "
-                           "size, and build against this library's headers",
-                           options->size, sizeof *options);
-    if (options)
-        setup->options = *options;
     sti_run *run = &setup->run;
     err = sti_setup_read_plan(&setup->options, &setup->plan);
     if (err)
         return err;
     if (setup->plan)
         setup->options.plan_given = setup->plan;
-    run->program = program;
+    run->program = program = &setup->program;
     run->data = data;
     run->workers = layout->workers;
     run->nodes = layout->nodes ? layout->nodes : 1;
@@ -463,7 +472,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
                       : layout->node_of ? layout->workers
                                         : strads_data_partitions(data);
     take_phases(run);
-    err = take_options(run, &setup->options);
+    err = take_options(setup);
     if (!err)
         err = take_plan(setup);
     if (!err)
@@ -518,9 +527,6 @@ static uint32_t usual_partitions(const strads_program *program,
 static strads_err find_given(const strads_engine_options *options, uint32_t *K)
 {
     strads_plan *read = NULL;
-    *K = 0;
-    if (!options)
-        return STRADS_OK;
     *K = options->partitions;
     if (*K)
         return STRADS_OK;
@@ -536,18 +542,26 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
                           const strads_engine_options *options,
                           strads_data_options *cut)
 {
-    uint32_t given;
-    strads_err err = find_given(options, &given);
+    uint32_t given = 0;
+    strads_program p;
+    strads_engine_options o;
+    strads_data_options c;
+    strads_err err = sti_program_take(program, &p);
+    if (!err)
+        err = sti_setup_take_options(options, &o);
+    if (!err)
+        err = sti_sized_copy(&c, sizeof c, cut, "the data's options");
+    if (!err)
+        err = find_given(&o, &given);
     if (err)
         return err;
-    sti_run_cut_as(program, config, cut);
-    cut->keep_first = cut->keep_count = 0;
-    cut->partitions =
-        given ? given : usual_partitions(program, sti_setup_workers(options));
-    cut->partition_entries = given || has_ring(program) || program->run ? 0
-                             : program->partition_entries
-                                 ? program->partition_entries
-                                 : STRADS_PARTITION_ENTRIES;
+    sti_run_cut_as(&p, config, &c);
+    c.keep_first = c.keep_count = 0;
+    c.partitions = given ? given : usual_partitions(&p, sti_setup_workers(&o));
+    c.partition_entries = given || has_ring(&p) || p.run ? 0
+                          : p.partition_entries          ? p.partition_entries
+                                                : STRADS_PARTITION_ENTRIES;
+    sti_sized_return(cut, &c);
     return STRADS_OK;
 }
 

@@ -9,12 +9,18 @@
 /* The run context and what it borrows; made before the roles, freed after. */
 typedef struct sti_setup {
     sti_run run;
-    strads_engine_options options; /* with defaults filled in */
+    strads_program program; /* completed copies of what the caller gave */
+    strads_policy policy;
+    strads_engine_options options;
     uint32_t *node_of;
     strads_plan *plan; /* read from options.plan, or NULL */
     sti_route *route;
     void *config; /* a copy of the program's defaults, when none was given */
 } sti_setup;
+
+/* A completed copy of the caller's options; NULL: defaults. STRADS_EINVAL. */
+strads_err sti_setup_take_options(const strads_engine_options *options,
+                                  strads_engine_options *out);
 
 /* Workers of this process that the options ask for: one per core when 0. */
 uint32_t sti_setup_workers(const strads_engine_options *options);

@@ -3,8 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/base/sized.h"
 #include "engine/round/job.h"
 #include "engine/run/loops.h"
+#include "engine/run/program_check.h"
 #include "engine/run/run_setup.h"
 #include "engine/sim/sim.h"
 #include "engine/sim/sim_cost.h"
@@ -168,18 +170,16 @@ static strads_err simulate_loop(sti_setup *setup,
 
 /* ---- both --------------------------------------------------------------- */
 
-static strads_err check_costs(const strads_sim_options *sim)
+static strads_err take_costs(const strads_sim_options *given,
+                             strads_sim_options *sim)
 {
-    if (!sim || sim->size != sizeof *sim)
-        return strads_fail(STRADS_EINVAL,
-                           "simulation options of %zu bytes, expected %zu: set "
-                           "size, and build against this library's headers",
-                           sim ? sim->size : 0, sizeof *sim);
-    if (sim->nodes == 0 || sim->nodes > NODES_MAX)
-        return strads_fail(STRADS_EINVAL,
-                           "a simulation of %u nodes: expected 1 to %d",
-                           sim->nodes, NODES_MAX);
-    return sti_sim_cost_check(sim);
+    strads_err err =
+        sti_sized_copy(sim, sizeof *sim, given, "the simulation's options");
+    if (!err && (sim->nodes == 0 || sim->nodes > NODES_MAX))
+        err = strads_fail(STRADS_EINVAL,
+                          "a simulation of %u nodes: expected 1 to %d",
+                          sim->nodes, NODES_MAX);
+    return err ? err : sti_sim_cost_check(sim);
 }
 
 /* Worker w is on node w. Nodes without a partition would have nothing to do. */
@@ -188,7 +188,7 @@ static strads_err lay_out(const strads_engine_options *options,
                           sti_layout *layout, uint32_t **node_of)
 {
     uint32_t workers = sim->nodes;
-    if (options && options->partitions && options->partitions < workers)
+    if (options->partitions && options->partitions < workers)
         workers = options->partitions;
     *node_of = malloc(sizeof **node_of * workers);
     if (!*node_of)
@@ -203,27 +203,41 @@ static strads_err lay_out(const strads_engine_options *options,
     return STRADS_OK;
 }
 
+/* What a simulation is given, in completed copies. */
+typedef struct given {
+    strads_program program;
+    strads_engine_options options;
+    strads_sim_options sim;
+} given;
+
+static strads_err take(given *g, const strads_program *program,
+                       const strads_engine_options *options,
+                       const strads_sim_options *sim)
+{
+    strads_err err = sti_program_take(program, &g->program);
+    if (!err)
+        err = sti_setup_take_options(options, &g->options);
+    return err ? err : take_costs(sim, &g->sim);
+}
+
 /* A run, metered unless `meter` is NULL; a loop: `spent`. */
-static strads_err simulate(const strads_program *program, const void *config,
-                           const strads_data *data,
-                           const strads_engine_options *options,
-                           const strads_sim_options *sim, sti_sim_meter *meter,
+static strads_err simulate(const given *g, const void *config,
+                           const strads_data *data, sti_sim_meter *meter,
                            double *spent, strads_result **out,
                            strads_sim_outcome *outcome)
 {
     sti_layout layout;
     uint32_t *node_of = NULL;
-    strads_err err = check_costs(sim);
-    if (!err)
-        err = lay_out(options, sim, program->run != NULL, &layout, &node_of);
+    const bool loop = g->program.run != NULL;
+    strads_err err = lay_out(&g->options, &g->sim, loop, &layout, &node_of);
     if (err)
         return err;
     sti_setup setup = {0};
-    err = sti_setup_make(&setup, program, config, data, options, &layout);
-    if (!err && program->run)
-        err = simulate_loop(&setup, sim, spent, out, outcome);
-    else if (!err)
-        err = drive(&setup, sim, meter, out, outcome);
+    err =
+        sti_setup_make(&setup, &g->program, config, data, &g->options, &layout);
+    if (!err)
+        err = loop ? simulate_loop(&setup, &g->sim, spent, out, outcome)
+                   : drive(&setup, &g->sim, meter, out, outcome);
     sti_setup_free(&setup, *out != NULL);
     free(node_of);
     return err;
@@ -235,10 +249,12 @@ strads_err strads_simulate(const strads_program *program, const void *config,
                            const strads_sim_options *sim, strads_result **out,
                            strads_sim_outcome *outcome)
 {
+    given g;
     strads_sim_outcome came = {0};
     strads_result *result = NULL;
-    strads_err err = simulate(program, config, data, options, sim, NULL, NULL,
-                              &result, &came);
+    strads_err err = take(&g, program, options, sim);
+    if (!err)
+        err = simulate(&g, config, data, NULL, NULL, &result, &came);
     if (result)
         *out = result;
     if (result && outcome)
@@ -267,17 +283,16 @@ static strads_err refresh_timed(strads_task *task, const strads_change *changes,
 }
 
 /* A loop's clocks cost alike: no more can be told from outside. */
-static strads_err measure_loop(const strads_program *program,
-                               const void *config, const strads_data *data,
-                               const strads_engine_options *options,
-                               double seconds, strads_sim_options *sim,
+static strads_err measure_loop(given *g, const void *config,
+                               const strads_data *data, double seconds,
+                               strads_sim_options *sim,
                                strads_sim_phase *phases, uint32_t n_phases)
 {
     strads_result *result = NULL;
     strads_sim_outcome outcome;
-    const strads_sim_options alone = {.size = sizeof alone, .nodes = 1};
-    strads_err err = simulate(program, config, data, options, &alone, NULL,
-                              &seconds, &result, &outcome);
+    g->options.time_limit = 0;
+    strads_err err =
+        simulate(g, config, data, NULL, &seconds, &result, &outcome);
     strads_result_free(result);
     if (err)
         return err;
@@ -289,40 +304,53 @@ static strads_err measure_loop(const strads_program *program,
     return STRADS_OK;
 }
 
+static strads_err measure_rounds(given *g, const void *config,
+                                 const strads_data *data,
+                                 strads_sim_options *sim,
+                                 strads_sim_phase *phases, uint32_t n_phases)
+{
+    const strads_program users = g->program;
+    sti_sim_meter meter = {0};
+    strads_result *result = NULL;
+    strads_sim_outcome outcome;
+    strads_err err =
+        sti_sim_meter_init(&meter, users.n_phases ? users.n_phases : 1);
+    timed = (timed_refresh){&users, &meter};
+    if (users.refresh)
+        g->program.refresh = refresh_timed;
+    if (!err)
+        err = simulate(g, config, data, &meter, NULL, &result, &outcome);
+    if (!err)
+        sti_sim_meter_prices(&meter, sim, phases, n_phases);
+    strads_result_free(result);
+    sti_sim_meter_free(&meter);
+    return err;
+}
+
 strads_err strads_sim_measure(const strads_program *program, const void *config,
                               const strads_data *data,
                               const strads_engine_options *options,
                               double seconds, strads_sim_options *sim,
                               strads_sim_phase *phases, uint32_t n_phases)
 {
-    sti_sim_meter meter = {0};
-    strads_result *result = NULL;
-    strads_sim_outcome outcome;
+    given g;
+    strads_sim_options found;
     const strads_sim_options alone = {.size = sizeof alone, .nodes = 1};
-    strads_program copy = *program;
-    strads_engine_options bounded = {.size = sizeof bounded};
-    if (options)
-        bounded = *options;
-    if (!(bounded.time_limit > 0 && bounded.time_limit < seconds))
-        bounded.time_limit = seconds;
-    bounded.trace = NULL;
-    bounded.progress = NULL;
-    if (program->run) {
-        bounded.time_limit = 0;
-        return measure_loop(program, config, data, &bounded, seconds, sim,
-                            phases, n_phases);
-    }
-    if (program->refresh)
-        copy.refresh = refresh_timed;
-    strads_err err =
-        sti_sim_meter_init(&meter, program->n_phases ? program->n_phases : 1);
-    timed = (timed_refresh){program, &meter};
+    strads_err err = take(&g, program, options, &alone);
     if (!err)
-        err = simulate(&copy, config, data, &bounded, &alone, &meter, NULL,
-                       &result, &outcome);
+        err = sti_sized_copy(&found, sizeof found, sim,
+                             "the simulation's options");
+    if (err)
+        return err;
+    if (!(g.options.time_limit > 0 && g.options.time_limit < seconds))
+        g.options.time_limit = seconds;
+    g.options.trace = NULL;
+    g.options.progress = NULL;
+    err =
+        g.program.run
+            ? measure_loop(&g, config, data, seconds, &found, phases, n_phases)
+            : measure_rounds(&g, config, data, &found, phases, n_phases);
     if (!err)
-        sti_sim_meter_prices(&meter, sim, phases, n_phases);
-    strads_result_free(result);
-    sti_sim_meter_free(&meter);
+        sti_sized_return(sim, &found);
     return err;
 }

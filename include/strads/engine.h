@@ -166,6 +166,22 @@ STRADS_API strads_err strads_run(const strads_program *program,
                                  const strads_engine_options *options,
                                  strads_result **out);
 
+/* Tries a program on the data at `path`, to find what is wrong with it; for
+ * whoever writes one. Runs go on with one partition and with three, on one
+ * worker and on two, and simulated: their results must agree. Callbacks write
+ * between guard zones; every number of commit->change must be set in some
+ * commit; the objective may not end worse than it began, and must come out the
+ * same when a run starts anew from the parameters. All this goes on in a child
+ * process, so that a crash becomes a sentence, too. `config` as for strads_run;
+ * `how`: labels and the like, NULL: as the program says. Blocks, up to half a
+ * minute on small data. One thread at a time. STRADS_EPROGRAM: the sentence
+ * says which callback, phase, block and partition, and what to do.
+ * STRADS_EINVAL: a table that contradicts itself, as every run refuses. Any
+ * error of the program, and of strads_data_read. */
+STRADS_API strads_err strads_program_check(const strads_program *program,
+                                           const void *config, const char *path,
+                                           const strads_data_options *how);
+
 /* ---- several nodes ----------------------------------------------------- */
 
 /* Opens options->listen for options->nodes - 1 others and returns at once: the

@@ -601,6 +601,10 @@ typedef struct strads_program {
         return abi == STRADS_PROGRAM_ABI ? &(program) : NULL;     \
     }
 
+/* The built-in program of that name ("lasso", "svm", ...), or NULL: none. It
+ * is static. Any thread; does not block. */
+STRADS_API const strads_program *strads_program_find(const char *name);
+
 #ifdef __cplusplus
 }
 #endif
