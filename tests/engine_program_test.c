@@ -86,12 +86,14 @@ Test(engine_program, a_phase_that_contradicts_itself_is_refused)
 Test(engine_program, a_program_that_contradicts_itself_is_refused)
 {
     const strads_phase phase = {.name = "a", .update = never};
-    const strads_phase called = {
-        .name = "a", .update = never, .when = STRADS_WHEN_CALLED};
+    const strads_phase called = {.name = "a",
+                                 .update = never,
+                                 .when = STRADS_WHEN_CALLED};
     const strads_payload payload = {0};
-    const strads_option wide[] = {
-        {.name = "wide", .kind = STRADS_OPTION_F64}, {.name = NULL}};
-    const strads_phase probes[2] = {
+    const strads_option wide[] = {{.name = "wide", .kind = STRADS_OPTION_F64},
+                                  {.name = NULL}};
+    const strads_phase probes[3] = {
+        phase,
         {.name = "a", .update = never, .when = STRADS_WHEN_PROBE},
         {.name = "b", .update = never, .when = STRADS_WHEN_PROBE}};
     refuse_program((strads_program){.name = "p"}, "no update");
@@ -134,7 +136,7 @@ Test(engine_program, a_program_that_contradicts_itself_is_refused)
     refuse_program((strads_program){.name = "p", .n_phases = 2}, "NULL");
     refuse_program((strads_program){.name = "p",
                                     .phases = probes,
-                                    .n_phases = 2},
+                                    .n_phases = 3},
                    "2 PROBE phases");
 }
 
@@ -165,6 +167,61 @@ Test(engine_program, options_out_of_range_are_refused)
     refuse_options((strads_engine_options){.threshold = 0.0 / 0.0},
                    "threshold");
     refuse_options((strads_engine_options){.time_limit = -1}, "time limit");
+}
+
+static strads_err adds_one(strads_commit *commit)
+{
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        commit->change[k] = 1;
+    return STRADS_OK;
+}
+
+static strads_err does_nothing(strads_task *task)
+{
+    (void)task;
+    return STRADS_OK;
+}
+
+/* Tables of older headers are shorter: what they lack is at its default. Those
+ * of newer ones may be longer by zeros. */
+Test(engine_program, tables_of_other_headers_are_completed)
+{
+    struct {
+        strads_program known;
+        uint64_t unknown;
+    } newer = {.known = {.size = sizeof newer,
+                         .name = "p",
+                         .update = does_nothing,
+                         .aggregate = adds_one}};
+    struct {
+        strads_engine_options known;
+        uint64_t unknown;
+    } options = {.known = {.size = offsetof(strads_engine_options, stop),
+                           .workers = 1,
+                           .max_rounds = 3,
+                           .stop = (const volatile bool *)1}};
+    const size_t last = offsetof(strads_program, partition_entries);
+    const size_t program_sizes[] = {last, sizeof newer.known, sizeof newer};
+    strads_data *data = toy_data(&newer.known, 9, 5, 1);
+    for (size_t k = 0; k < 3; k++) {
+        strads_result *result = NULL;
+        newer.known.size = program_sizes[k];
+        cr_assert_eq(strads_run(&newer.known, NULL, data, &options.known,
+                                &result),
+                     STRADS_OK, "%s", strads_error_text());
+        strads_result_free(result);
+    }
+    strads_result *result = NULL;
+    newer.unknown = 1;
+    expect(strads_run(&newer.known, NULL, data, &options.known, &result),
+           STRADS_EINVAL, "cannot do");
+    newer.unknown = 0;
+    options.known.stop = NULL;
+    options.known.size = sizeof options;
+    options.unknown = 1;
+    expect(strads_run(&newer.known, NULL, data, &options.known, &result),
+           STRADS_EINVAL, "the engine's options");
+    strads_data_free(data);
 }
 
 static strads_err run_on(const strads_data *data, const strads_program *program,

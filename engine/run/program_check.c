@@ -53,6 +53,16 @@ static strads_err check_phase(const strads_program *program,
     return STRADS_OK;
 }
 
+/* Whether there is anything that the engine dispatches by itself. */
+static bool dispatches(const strads_program *program)
+{
+    bool any = program->schedule || program->n_phases == 0;
+    for (uint32_t k = 0; k < program->n_phases; k++)
+        any = any || (program->phases[k].when != STRADS_WHEN_CALLED &&
+                      program->phases[k].when != STRADS_WHEN_PROBE);
+    return any;
+}
+
 static strads_err check_phases(const strads_program *program)
 {
     uint32_t probes = 0;
@@ -71,6 +81,12 @@ static strads_err check_phases(const strads_program *program)
         return strads_fail(STRADS_EINVAL,
                            "program %s has %u PROBE phases, expected one",
                            program->name, probes);
+    if (!dispatches(program))
+        return strads_fail(STRADS_EINVAL,
+                           "program %s has phases that only a schedule could "
+                           "call, and none: add schedule, or give a phase "
+                           "another `when`",
+                           program->name);
     return STRADS_OK;
 }
 
@@ -104,16 +120,6 @@ static strads_err check_options(const strads_program *program)
     return STRADS_OK;
 }
 
-/* Whether there is anything that the engine dispatches by itself. */
-static bool dispatches(const strads_program *program)
-{
-    bool any = program->schedule || program->n_phases == 0;
-    for (uint32_t k = 0; k < program->n_phases; k++)
-        any = any || (program->phases[k].when != STRADS_WHEN_CALLED &&
-                      program->phases[k].when != STRADS_WHEN_PROBE);
-    return any;
-}
-
 static bool has_ring(const strads_program *program)
 {
     bool ring = false;
@@ -143,9 +149,6 @@ static const char *contradiction(const strads_program *p)
     if (!p->n_phases && !p->aggregate)
         return "has an update, but no aggregate that would change a "
                "parameter: add aggregate, which fills commit->change";
-    if (!dispatches(p))
-        return "has phases that only a schedule could call, and none: add "
-               "schedule, or give a phase another `when`";
     if (p->winds_up && !p->schedule)
         return "winds up, but has no schedule that could: leave winds_up out";
     if (p->pooled && !p->owned)

@@ -1,0 +1,56 @@
+#!/bin/sh
+# strads run --check: small wrong programs, each of which used to "converge" to a
+# wrong answer, or to crash without a word, are told what is wrong. All are
+# examples/ridge with one mistake.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+
+ridge=$STRADS_SOURCE/examples/ridge/ridge.c
+
+# wrong NAME SED SENTENCE: ridge, edited, is refused with that sentence.
+wrong() {
+    sed "$2" "$ridge" >"$1.c"
+    cmp -s "$1.c" "$ridge" && fail "$1 has no mistake"
+    "${STRADS_CC:-cc}" -std=gnu17 -w -O1 -shared -fPIC \
+        -I"$STRADS_SOURCE/include" "$1.c" -o "$1.so"
+    rm -f model.json
+    refuses "${4:-1}" "$3" run --check "$1.so" "$year_train" --model model.json
+    [ ! -e model.json ] || fail "$1 left a model"
+}
+
+wrong no_refresh '/^    \.refresh = /d' \
+    'which is worse: it has no refresh, so what its workers keep'
+wrong no_shape '/^    \.shape = /d' \
+    'of the first parameter of a block alone, and blocks have up to 64'
+wrong no_partial '/^    \.partial = /d' \
+    'update, block of parameter 0, partition 0: it writes beyond the 1 numbers'
+wrong short_partial 's/return 3;/return 2;/' \
+    'it writes beyond the 2 numbers of its partial: `partial` says how many'
+wrong no_change '/commit->change\[0\] = d;/d' \
+    'sets commit->change in no aggregate: fill in change'
+wrong wide_change 's/commit->change\[0\] = d;/&commit->change[1] = d;/' \
+    'aggregate, block of parameter 0: it writes beyond the 1 numbers of commit'
+wrong own_rows 's/task->partial\[1\] += x->f64\[e\] \* x->f64\[e\];/&\
+    task->partial[1] += 1000;/' 'another end with three partitions than with one'
+wrong static_state 's/    double \*r = task->local;/    static double seen;\
+    double *r = task->local; r[0] += 1e-9 * ++seen;/' \
+    'other numbers'
+wrong crash 's/    const double \*r = task->local;/&\
+    if (j == 7) *(volatile int *)8 = 1;/' \
+    'crashes (Segmentation fault) in update, block of parameter 7, partition 0'
+wrong gives_up 's/    ridge_state \*s = state;/&\
+    abort();/' 'crashes (Aborted) in objective'
+wrong leaves 's/    const double \*r = task->local;/&\
+    if (j == 7) exit(0);/' 'ends the process with exit code 0'
+# Without --check, too
+sed '/^    \.aggregate = /d' "$ridge" >contradicts.c
+"${STRADS_CC:-cc}" -std=gnu17 -w -O1 -shared -fPIC \
+    -I"$STRADS_SOURCE/include" contradicts.c -o contradicts.so
+refuses 2 'an update, but no aggregate that would change a parameter' \
+    run contradicts.so "$year_train"
+
+# What is right passes, and trains
+"${STRADS_CC:-cc}" -std=gnu17 -O1 -shared -fPIC -I"$STRADS_SOURCE/include" \
+    "$ridge" -o ridge.so
+gives 0 run ridge.so "$year_train" --check --model right.json
+says err 'checked ridge on ' 'nothing wrong was found' 'converged'
+finish
