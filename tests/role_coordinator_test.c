@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/coordinator.h"
-#include "engine/round/scheduler.h"
+#include "engine/round/roles.h"
 #include "engine/round/tree.h"
 #include "engine/run/run_setup.h"
 #include "tests/toy_data.h"

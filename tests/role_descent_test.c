@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/round/descent.h"
+#include "engine/round/tree.h"
 
 enum { HOPS = 4, WORKERS_MAX = 1111 };
 static const uint32_t sizes[] = {1,   2,    7,    8,    9,          13,  16,

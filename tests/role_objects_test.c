@@ -7,7 +7,7 @@
 #include "engine/round/dispatch.h"
 #include "engine/round/job.h"
 #include "engine/base/role.h"
-#include "engine/round/records.h"
+#include "engine/round/partials.h"
 
 /* ---- buffers ----------------------------------------------------------- */
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/slices.h"
 #include "engine/round/tree.h"
 #include "strads/policy.h"
 

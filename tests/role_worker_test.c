@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/records.h"
+#include "engine/round/partials.h"
 #include "tests/toy_data.h"
 #include "tests/toy_roles.h"
 

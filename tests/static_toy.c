@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/round/block_versions.h"
+#include "engine/round/partials.h"
 #include "tests/toy_data.h"
 
 /* ---- what a partition and a block do to each other --------------------- */

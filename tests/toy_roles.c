@@ -1,7 +1,7 @@
 /* The bag and its draws. */
 #include "tests/toy_roles.h"
 
-#include "engine/round/descent.h"
+#include "engine/round/tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #define TESTS_TOY_ROLES_H
 
 #include "engine/round/job.h"
-#include "engine/round/worker.h"
+#include "engine/round/roles.h"
 
 enum { TOY_PARTITIONS = 13, TOY_WORKERS = 16, TOY_BAG = 512 };
 

@@ -43,7 +43,7 @@ typedef enum sti_msg_kind {
     STI_MSG_LOOP = 14,     /* between the nodes of a data-parallel program:
                               sti_loop_note */
     STI_MSG_PIECE = 15     /* as a DISPATCH: part of one, packed, see
-                              descent.h */
+                              tree.h */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */
@@ -52,7 +52,7 @@ typedef struct sti_msg {
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom; CHOICE: number of the
                            scheduler; PIECE: how many there are */
-    uint16_t slice;     /* PARTIAL: which part of it, see slices.h; PIECE */
+    uint16_t slice;     /* PARTIAL: which part of it, see tree.h; PIECE */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */

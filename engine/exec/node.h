@@ -11,9 +11,7 @@
 #define STI_NODE_H
 
 #include "engine/base/trace.h"
-#include "engine/round/coordinator.h"
-#include "engine/round/scheduler.h"
-#include "engine/round/worker.h"
+#include "engine/round/roles.h"
 
 typedef struct sti_node sti_node;
 

@@ -1,14 +1,12 @@
 /* engine/round/coordinator_state.h - what the files of the coordinator share:
- * coordinator.c turns events into calls, coordinator_decide.c decides what is
- * next, coordinator_turn.c asks the schedulers, coordinator_shares.c says whose
- * turn it is, coordinator_join.c makes one block of what they choose,
- * coordinator_send.c makes dispatches, coordinator_arrive.c takes in what comes
- * back, coordinator_commit.c commits it. */
+ * coordinator.c turns events into calls and decides what is next,
+ * coordinator_choose.c asks the schedulers, coordinator_commit.c sends
+ * dispatches, takes in what comes back and commits it. */
 #ifndef STI_COORDINATOR_STATE_H
 #define STI_COORDINATOR_STATE_H
 
-#include "engine/round/coordinator.h"
-#include "engine/round/descent.h"
+#include "engine/round/roles.h"
+#include "engine/round/tree.h"
 
 /* A dispatch that is not yet committed. */
 typedef struct sti_flight {
@@ -174,22 +172,11 @@ strads_err sti_coord_no_memory(void);
 strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news);
 void sti_coord_drop_news(sti_news **news, size_t n);
 
-/* ---- coordinator_decide.c ---------------------------------------------- */
-
 /* A dispatch of the engine's own: OPEN or CLOSE. */
-void sti_coord_plan_internal(sti_coordinator *c, uint32_t phase);
-bool sti_coord_may_decide(sti_coordinator *c);
-/* The run is to end, and its program has yet to bring the model together. */
-bool sti_coord_winds_up(const sti_coordinator *c);
-/* Starts to choose the next dispatch; false when nothing can be chosen now. */
-bool sti_coord_decide(sti_coordinator *c, sti_effects *out);
-/* All REST phases are due; of a simple program, its objective. */
-void sti_coord_look_at_all(sti_coordinator *c, sti_effects *out);
 /* All policies are at rest. */
 void sti_coord_rest(sti_coordinator *c, sti_effects *out);
-void sti_coord_scheduled(sti_coordinator *c, sti_effects *out);
 
-/* ---- coordinator_turn.c ------------------------------------------------ */
+/* ---- coordinator_choose.c ------------------------------------------------ */
 
 /* The next choice, of whose turn it is, and of those who join it: a plan, a
  * question, or nothing as long as all of them wait or rest. False: nothing can
@@ -218,50 +205,25 @@ void sti_coord_forget_probes(sti_coordinator *c);
 strads_err sti_coord_make_choosers(sti_coordinator *c);
 void sti_coord_free_choosers(sti_coordinator *c);
 
-/* ---- coordinator_shares.c ---------------------------------------------- */
-
-/* Whether scheduler s may have something to choose. */
-bool sti_coord_may_choose(const sti_coordinator *c, uint32_t s);
-/* Passes the turn on, by shares; STI_CHOOSER_NONE: nobody may choose. */
-void sti_coord_pass_turn(sti_coordinator *c);
-
-/* ---- coordinator_join.c ------------------------------------------------ */
-
-/* Begins a block with scheduler s's choice, which it takes, where others may
- * join it; `wanted`: the work that it should have. False: it stays as it is. */
-bool sti_coord_join_begins(sti_coordinator *c, uint32_t s, sti_choice *choice,
-                           double wanted);
-/* Whether the next scheduler is to be looked at. */
-bool sti_coord_join_lacks(const sti_coordinator *c);
-/* Takes scheduler s's answer into the block, if it fits. */
-void sti_coord_join_take(sti_coordinator *c, uint32_t s);
 /* The block, and its parts if there are several; the caller's to free. False:
  * no memory. */
-bool sti_coord_join_ends(sti_coordinator *c, strads_block **block,
-                         strads_block **parts, uint32_t *n_parts);
 void sti_coord_join_drop(sti_coordinator *c);
 
-/* ---- coordinator_send.c ------------------------------------------------ */
+/* ---- coordinator_commit.c ------------------------------------------------ */
 
 /* Blocks in flight, probes apart, into c->flying; `chooser`: its own and the
  * program's, or all of them by STI_CHOOSER_NONE. SIZE_MAX: no memory. */
 size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser);
-bool sti_coord_runs_alone(const sti_run *run, uint32_t phase);
 bool sti_coord_plan_may_leave(sti_coordinator *c);
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
 void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
-
-/* ---- coordinator_arrive.c ---------------------------------------------- */
 
 /* A PARTIAL; a flight takes over its reference. */
 void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
                             sti_effects *out);
 
-/* ---- coordinator_commit.c ---------------------------------------------- */
-
 /* Starts to commit one that has arrived; false when none may be. */
 bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out);
-void sti_coord_commit(sti_coordinator *c, sti_flight *flight, sti_effects *out);
 void sti_coord_committed(sti_coordinator *c, sti_effects *out);
 void sti_coord_take_report(sti_coordinator *c, sti_effects *out);
 

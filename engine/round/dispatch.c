@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/round/job.h"
+
 static strads_err no_memory(const char *what)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for %s", what);
@@ -170,4 +172,241 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
         d->news[i] = sti_object_keep(parts->news[i]);
     *out = d;
     return STRADS_OK;
+}
+
+/* The counted things that jobs make and messages carry: hops of a RING,
+ * priorities, questions and choices, wishes for a probe. */
+
+static void hop_destroy(sti_object *object)
+{
+    sti_hop *hop = (sti_hop *)object;
+    if (hop->object && hop->payload && hop->payload->close)
+        hop->payload->close(hop->object);
+    sti_object_drop(hop->partial);
+    sti_object_drop(hop->packed);
+    free(hop);
+}
+
+strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
+                       sti_hop **out)
+{
+    sti_hop *hop = malloc(sizeof *hop + sizeof(double) * n_values);
+    if (!hop)
+        return strads_fail(STRADS_ENOMEM, "no memory for a travelling block");
+    *hop = (sti_hop){.index = index, .n_values = n_values};
+    sti_object_init(&hop->head, hop_destroy);
+    hop->values = (double *)(hop + 1);
+    strads_err err = sti_buffer_new(partial_bytes, &hop->partial);
+    if (err) {
+        sti_object_drop(hop);
+        return err;
+    }
+    memset(hop->partial->bytes, 0, partial_bytes);
+    *out = hop;
+    return STRADS_OK;
+}
+
+static void moved_destroy(sti_object *object)
+{
+    sti_moved *moved = (sti_moved *)object;
+    free(moved->param);
+    free(moved->priority);
+    free(moved);
+}
+
+strads_err sti_moved_new(sti_moved **out)
+{
+    sti_moved *moved = calloc(1, sizeof *moved);
+    if (!moved)
+        return strads_fail(STRADS_ENOMEM, "no memory for priorities");
+    sti_object_init(&moved->head, moved_destroy);
+    moved->rest = -1;
+    *out = moved;
+    return STRADS_OK;
+}
+
+static strads_err moved_grow(sti_moved *moved, size_t need)
+{
+    size_t room = moved->room + moved->room / 2;
+    if (room < need)
+        room = need;
+    uint32_t *param = realloc(moved->param, sizeof *param * room);
+    if (param)
+        moved->param = param;
+    double *priority = realloc(moved->priority, sizeof *priority * room);
+    if (priority)
+        moved->priority = priority;
+    if (!param || !priority)
+        return strads_fail(STRADS_ENOMEM, "no memory for %zu priorities", room);
+    moved->room = room;
+    return STRADS_OK;
+}
+
+strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
+                         const double *priority)
+{
+    if (n == 0) /* param may be NULL then */
+        return STRADS_OK;
+    if (moved->n + n > moved->room) {
+        strads_err err = moved_grow(moved, moved->n + n);
+        if (err)
+            return err;
+    }
+    memcpy(moved->param + moved->n, param, sizeof *param * n);
+    memcpy(moved->priority + moved->n, priority, sizeof *priority * n);
+    moved->n += n;
+    return STRADS_OK;
+}
+
+/* The list for scheduler s, made when there is something for it. */
+static strads_err moved_for(sti_moved **moved, uint32_t s)
+{
+    return moved[s] ? STRADS_OK : sti_moved_new(&moved[s]);
+}
+
+/* Within its range a scheduler numbers parameters from 0 on: the last n. */
+static void number_from(sti_moved *moved, uint32_t n, uint32_t first)
+{
+    for (size_t k = moved->n - n; k < moved->n; k++)
+        moved->param[k] -= first;
+}
+
+strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
+                          const uint32_t *param, const double *priority)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t from = 0, to; from < n && !err; from = to) {
+        uint32_t s = 0;
+        to = n;
+        if (run->schedulers > 1) {
+            s = sti_run_scheduler(run, param[from]);
+            uint32_t first = sti_run_range(run, s);
+            uint32_t end = sti_run_range(run, s + 1);
+            for (to = from + 1; to < n; to++)
+                if (param[to] < first || param[to] >= end)
+                    break;
+        }
+        err = moved_for(moved, s);
+        if (!err)
+            err = sti_moved_add(moved[s], to - from, param + from,
+                                priority + from);
+        if (!err && s)
+            number_from(moved[s], to - from, sti_run_range(run, s));
+    }
+    return err;
+}
+
+strads_err sti_moved_rest(const sti_run *run, sti_moved **moved, double rest)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t s = 0; s < run->schedulers && !err; s++) {
+        err = moved_for(moved, s);
+        if (!err)
+            moved[s]->rest = rest;
+    }
+    return err;
+}
+
+void sti_wishes_free(sti_wish *first)
+{
+    while (first) {
+        sti_wish *wish = first;
+        first = wish->next;
+        free(wish->pair);
+        free(wish);
+    }
+}
+
+static void choice_destroy(sti_object *object)
+{
+    sti_choice *choice = (sti_choice *)object;
+    free(choice->blocks);
+    free(choice);
+}
+
+strads_err sti_choice_new(sti_choice **out)
+{
+    sti_choice *choice = calloc(1, sizeof *choice);
+    if (!choice)
+        return strads_fail(STRADS_ENOMEM, "no memory for a choice");
+    sti_object_init(&choice->head, choice_destroy);
+    *out = choice;
+    return STRADS_OK;
+}
+
+static void found_free(sti_found *found)
+{
+    while (found) {
+        sti_found *next = found->next;
+        sti_object_drop(found->values);
+        free(found->pair);
+        free(found);
+        found = next;
+    }
+}
+
+static void ask_destroy(sti_object *object)
+{
+    sti_ask *ask = (sti_ask *)object;
+    for (uint32_t k = 0; k < ask->n_moved; k++)
+        sti_object_drop(ask->moved[k]);
+    found_free(ask->found);
+    free(ask->moved);
+    free(ask->in_flight);
+    free(ask);
+}
+
+strads_err sti_ask_new(sti_ask **out)
+{
+    sti_ask *ask = calloc(1, sizeof *ask);
+    if (!ask)
+        return strads_fail(STRADS_ENOMEM, "no memory for a question");
+    sti_object_init(&ask->head, ask_destroy);
+    *out = ask;
+    return STRADS_OK;
+}
+
+strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved)
+{
+    if (!moved)
+        return STRADS_OK;
+    if (ask->n_moved == ask->room_moved) {
+        uint32_t room = ask->room_moved ? 2 * ask->room_moved : 4;
+        sti_moved **list = realloc(ask->moved, sizeof(sti_moved *) * room);
+        if (!list) {
+            sti_object_drop(moved);
+            return strads_fail(STRADS_ENOMEM, "no memory for priorities");
+        }
+        ask->moved = list;
+        ask->room_moved = room;
+    }
+    ask->moved[ask->n_moved++] = moved;
+    return STRADS_OK;
+}
+
+strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
+                             sti_buffer *values, const double *value)
+{
+    sti_found **last = &ask->found;
+    while (*last)
+        last = &(*last)->next;
+    sti_found *found = calloc(1, sizeof *found);
+    strads_err err =
+        found ? sti_blocks_copy(2, pair, &found->pair)
+              : strads_fail(STRADS_ENOMEM, "no memory for a probe's values");
+    if (err) {
+        free(found);
+        sti_object_drop(values);
+        return err;
+    }
+    found->values = values;
+    found->value = value;
+    *last = found;
+    return STRADS_OK;
+}
+
+void sti_ask_forget_found(sti_ask *ask)
+{
+    found_free(ask->found);
+    ask->found = NULL;
 }

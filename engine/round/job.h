@@ -212,12 +212,10 @@ void sti_job_run(sti_run *run, sti_job *job);
 /* The parts of sti_job_run, one for each role; a worker's job begins with
  * `job` as all do. */
 strads_err sti_job_worker(sti_run *run, sti_worker_job *job);
-strads_err sti_job_hop(sti_run *run, sti_worker_job *job);
 strads_err sti_job_begin(sti_run *run, sti_begin_job *job);
 strads_err sti_job_schedule(sti_run *run, sti_schedule_job *job);
 strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job);
 /* The first half of PREPARE: whether what a policy chose may leave now. */
-strads_err sti_job_release(sti_run *run, sti_prepare_job *job, bool *may);
 strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job);
 strads_err sti_job_report(sti_run *run, sti_aggregate_job *job);
 
@@ -258,7 +256,7 @@ static inline bool sti_phase_takes_values(const sti_run *run, uint32_t phase)
 strads_err sti_job_weigh(const sti_run *run, uint32_t first, uint32_t n,
                          float **out);
 
-/* Whether a dispatch's partials are records (records.h) instead of numbers
+/* Whether a dispatch's partials are records (partials.h) instead of numbers
  * that are merged place by place. */
 static inline bool sti_phase_keeps_records(const strads_phase *phase)
 {

@@ -22,11 +22,6 @@ void sti_owned_free(sti_owned *owned);
  * `want` and `work` count for each partition. A pool's blocks are dealt out
  * among its first `hands` partitions, 0: among all. All are at rest when the
  * priorities left in each sum to at most its share of `rest`. */
-void sti_owned_prioritise(sti_owned *owned, uint32_t n, const uint32_t *param,
-                          const double *priority);
-strads_err sti_owned_choose(sti_owned *owned,
-                            const strads_choice_request *request,
-                            uint32_t hands, strads_choice *choice);
 
 /* Whether some partition owns parameter j. */
 bool sti_owned_has(const sti_owned *owned, uint32_t j);

@@ -1,7 +1,7 @@
 /* A scheduler. Counts its draws; what its policy knows is in run->range.
  * At most one question is open: the coordinator asks again only after the
  * answer. */
-#include "engine/round/scheduler.h"
+#include "engine/round/roles.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * the run is the same whenever they arrive; what it waits for is the next one
  * alone. A block that comes home is taken in between, when nothing is under
  * way: that changes no one's state but its own. */
-#include "engine/round/ring_route.h"
+#include "engine/round/ring_plan.h"
 #include "engine/round/worker_state.h"
 
 #include <stdlib.h>

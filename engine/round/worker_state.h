@@ -1,13 +1,10 @@
 /* engine/round/worker_state.h - what the files of the worker share: worker.c
- * takes dispatches up, worker_climb.c merges partials, worker_ring.c moves
- * blocks. */
+ * takes dispatches up and merges partials, worker_ring.c moves blocks. */
 #ifndef STI_WORKER_STATE_H
 #define STI_WORKER_STATE_H
 
-#include "engine/round/descent.h"
-#include "engine/round/slices.h"
 #include "engine/round/tree.h"
-#include "engine/round/worker.h"
+#include "engine/round/roles.h"
 
 /* A slice of a partition's partial on its way up. */
 struct sti_climb {
@@ -94,18 +91,9 @@ static inline bool sti_worker_is_internal(const sti_dispatch *d)
     return d->phase == STI_PHASE_OPEN || d->phase == STI_PHASE_CLOSE;
 }
 
-/* ---- worker_climb.c ---------------------------------------------------- */
+/* ---- worker.c ---------------------------------------------------- */
 
 /* A slot's dispatch is taken up: how it climbs. False: it has failed. */
-bool sti_worker_make_climbs(sti_worker *w, struct sti_slot *s,
-                            sti_effects *out);
-void sti_worker_drop_climbs(struct sti_seat *seat, uint32_t n_slices);
-void sti_worker_take_partial(sti_worker *w, const sti_msg *msg,
-                             sti_effects *out);
-/* Partials that came before their dispatch find their seats. */
-void sti_worker_seat_ahead(sti_worker *w, struct sti_slot *s, sti_effects *out);
-/* A MERGE job has been carried out. */
-void sti_worker_merged(struct sti_seat *seat);
 /* Takes in what has come, of each slice child after child, and sends slices on
  * that are complete. */
 void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,

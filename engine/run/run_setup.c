@@ -6,9 +6,9 @@
 #include "engine/base/instruction_set.h"
 #include "engine/base/sized.h"
 #include "engine/data/memory.h"
-#include "engine/round/block_versions.h"
+#include "engine/round/partials.h"
+#include "engine/data/memory_room.h"
 #include "engine/round/owned_policy.h"
-#include "engine/round/shared_totals.h"
 #include "engine/run/program_check.h"
 #include "engine/store/push_stream.h"
 

@@ -4,7 +4,7 @@
 #define STI_RUN_SETUP_H
 
 #include "engine/base/trace.h"
-#include "engine/round/ring_route.h"
+#include "engine/round/ring_plan.h"
 
 /* The run context and what it borrows; made before the roles, freed after. */
 typedef struct sti_setup {

@@ -12,9 +12,7 @@
 #include <xxhash.h>
 
 #include "engine/base/stop_flag.h"
-#include "engine/round/coordinator.h"
-#include "engine/round/scheduler.h"
-#include "engine/round/worker.h"
+#include "engine/round/roles.h"
 #include "engine/exec/job_names.h"
 #include "engine/exec/job_pool.h"
 #include "engine/sim/sim_queue.h"

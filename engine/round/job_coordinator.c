@@ -1,12 +1,186 @@
-/* The coordinator's choosing: the program's own `schedule`, and the making of
- * a dispatch from what was chosen, with the values that ride along. */
+/* The first job of a run: the store and its tables, the program's coordinator
+ * state, the weights, and the start values as the first commit. */
 #include "engine/round/job.h"
-#include "engine/round/ring_route.h"
-#include "engine/round/descent.h"
-#include "engine/round/shared_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/round/partials.h"
+#include "engine/round/tree.h"
+#include "engine/round/owned_policy.h"
+#include "engine/round/ring_plan.h"
+
+/* A loop's tables on several nodes are in no one's memory: what is made here is
+ * their description, and pages that nobody touches. */
+strads_err sti_job_make_parameters(sti_run *run)
+{
+    strads_err err =
+        strads_store_open(run->nodes > 1 ? UINT64_MAX : 0, &run->store);
+    if (err)
+        return err;
+    const strads_table_spec parameters = {
+        .name = "parameters",
+        .type = STRADS_F64,
+        .rows = run->shape.parameters,
+        .cols = run->shape.width,
+    };
+    uint32_t table;
+    return strads_store_create(run->store, &parameters, &table);
+}
+
+strads_err sti_job_make_tables(sti_run *run)
+{
+    strads_err err = sti_job_make_parameters(run);
+    if (!err && run->program->tables)
+        err = run->program->tables(run->config, &run->shape, run->store);
+    if (!err)
+        err = sti_totals_create(run);
+    return err ? err : sti_versions_create(run);
+}
+
+/* At least 1, so that a block of empty columns ends, too. */
+strads_err sti_job_weigh(const sti_run *run, uint32_t first, uint32_t n,
+                         float **out)
+{
+    float *all = malloc(sizeof *all * (n ? n : 1));
+    if (!all)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the weights of %u parameters", n);
+    bool columns = run->shape.parameters == strads_data_cols(run->data);
+    for (uint32_t k = 0; k < n; k++) {
+        double weight = 1;
+        if (run->program->weight)
+            weight = run->program->weight(run->config, run->data, first + k);
+        else if (columns)
+            weight = strads_data_col_nnz(run->data, first + k);
+        all[k] = weight > 1 ? (float)weight : 1;
+    }
+    *out = all;
+    return STRADS_OK;
+}
+
+static strads_err commit_start(sti_run *run, sti_begin_job *job)
+{
+    if (run->n_start == 0)
+        return STRADS_OK;
+    uint32_t n = (uint32_t)run->n_start;
+    uint32_t width = run->shape.width;
+    for (uint32_t k = 0; k < n; k++)
+        if (run->start_param[k] >= run->shape.parameters)
+            return strads_fail(STRADS_EINVAL,
+                               "a start value is given for parameter %u, but "
+                               "there are only %llu",
+                               run->start_param[k],
+                               (unsigned long long)run->shape.parameters);
+    sti_news *news;
+    strads_err err = sti_news_change(0, n, width, &news);
+    if (err)
+        return err;
+    memcpy((void *)(uintptr_t)news->change.param, run->start_param,
+           sizeof *run->start_param * n);
+    memcpy((void *)(uintptr_t)news->change.change, run->start_value,
+           sizeof *run->start_value * n * width);
+    err = strads_store_inc(run->store, 0, n, news->change.param,
+                           news->change.change, &news->change.version);
+    if (err)
+        sti_object_drop(news);
+    else
+        job->start = news;
+    return err;
+}
+
+strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
+{
+    strads_err err = sti_job_make_tables(run);
+    if (!err && run->probe_phase < run->n_phases)
+        err =
+            sti_pairs_new(run->shape.parameters, STI_PAIRS_BYTES, &run->pairs);
+    if (!err && run->program->begin) {
+        err = run->program->begin(run->config, run->data, &run->shape,
+                                  &run->state);
+    }
+    run->begun = !err;
+    if (!err)
+        err = sti_job_weigh(run, 0, (uint32_t)run->shape.parameters,
+                            &run->weight);
+    if (!err && run->program->owned)
+        err = sti_owned_open(run, &run->owned);
+    if (!err)
+        err = commit_start(run, job);
+    return err;
+}
+
+/* The engine's own check of what a policy chose, at the moment when it is to
+ * leave. Two promises are kept here for every policy: with a PROBE phase no
+ * block leaves before its inner pairs, and those with what is in flight beside
+ * it, are known; and what different schedulers chose, of which none knows the
+ * other's, is not in flight together when it depends on each other. */
+
+/* The first pair of blocks whose pairs must be known and are not. */
+static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,
+                          const strads_block **a, const strads_block **b)
+{
+    for (uint32_t k = 0; k < parts->n_blocks; k++) {
+        *a = &parts->blocks[k];
+        for (uint32_t l = 0; l <= k; l++) {
+            *b = &parts->blocks[l];
+            if (!sti_pairs_known(pairs, *a, *b))
+                return true;
+        }
+        for (uint32_t l = 0; l < parts->n_in_flight; l++) {
+            *b = &parts->in_flight[l];
+            if (!sti_pairs_known(pairs, *a, *b))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a block may not leave beside one in flight. A block of the program's
+ * may hold any parameter; an only scheduler's policy has seen it. Of two joint
+ * blocks nobody has seen both. */
+static bool conflict(const sti_run *run, bool compare, const strads_block *a,
+                     const strads_block *b)
+{
+    uint32_t chooser = sti_run_chooser(run, b->id);
+    if (chooser == UINT32_MAX)
+        return b->n > 0;
+    bool seen =
+        chooser < run->schedulers && chooser == sti_run_chooser(run, a->id);
+    return compare && !seen &&
+           sti_pairs_strongest(run->pairs, a, b) > run->threshold;
+}
+
+static bool conflicts(const sti_run *run, bool compare,
+                      const sti_dispatch_parts *parts)
+{
+    for (uint32_t k = 0; k < parts->n_blocks; k++)
+        for (uint32_t l = 0; l < parts->n_in_flight; l++)
+            if (conflict(run, compare, &parts->blocks[k], &parts->in_flight[l]))
+                return true;
+    return false;
+}
+
+/* The first half of PREPARE: whether what a policy chose may leave now. */
+static strads_err job_release(sti_run *run, sti_prepare_job *job, bool *may)
+{
+    const sti_dispatch_parts *parts = &job->parts;
+    bool pairs = run->pairs && run->phases[parts->phase].to != STRADS_TO_NOBODY;
+    bool several = run->schedulers > 1;
+    const strads_block *a, *b;
+    if (several && pairs && parts->n_in_flight == 0 && !job->again)
+        sti_pairs_trim(run->pairs);
+    *may = false;
+    if (pairs && first_unknown(run->pairs, parts, &a, &b)) {
+        const strads_block pair[2] = {*a, *b};
+        return sti_blocks_copy(2, pair, &job->unknown);
+    }
+    *may = !several || !conflicts(run, pairs && !run->policy->unchecked, parts);
+    return STRADS_OK;
+}
+
+/* The coordinator's choosing: the program's own `schedule`, and the making of
+ * a dispatch from what was chosen, with the values that ride along. */
 
 /* ---- what schedule may call -------------------------------------------- */
 
@@ -210,7 +384,7 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
     bool may = true;
     strads_err err = check_owners(run, parts);
     if (!err && job->check)
-        err = sti_job_release(run, job, &may);
+        err = job_release(run, job, &may);
     if (err || !may)
         return err;
     bool values = sti_phase_takes_values(run, parts->phase);

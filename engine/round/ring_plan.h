@@ -1,11 +1,13 @@
-/* engine/round/ring_route.h - where the blocks of a RING go: by the run's plan,
- * or without one round and round from their owners. */
-#ifndef STI_RING_ROUTE_H
-#define STI_RING_ROUTE_H
+/* engine/round/ring_plan.h - the plan of a RING: where each block goes next. */
+#ifndef STI_RING_PLAN_H
+#define STI_RING_PLAN_H
 
 #include "engine/round/dispatch.h"
 #include "engine/round/run_context.h"
 #include "strads/plan.h"
+
+/* where the blocks of a RING go: by the run's plan,
+ * or without one round and round from their owners. */
 
 /* A plan read the other way round. K partitions, B blocks. */
 typedef struct sti_route {

@@ -1,6 +1,6 @@
 /* Asking the schedulers, in turn. Whose turn it is gives the next choice; who
  * is at rest, or waits for what is in flight, is passed by. Where it is a light
- * block, others join it (coordinator_join.c). A scheduler that
+ * block, others join it. A scheduler that
  * has nothing in flight is asked ahead of its turn, so that it chooses while
  * the rounds of others are under way; at its turn it is asked at the latest. An
  * only scheduler's turn it always is: it is asked when a choice is wanted, and
@@ -10,6 +10,265 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Whose turn it is. Schedulers get turns in proportion to what their ranges
+ * have left (`mass`), an eighth of an even share at least: so the one who has
+ * next to nothing left does not have as many rounds as the one who has nearly
+ * all. Each passing gives everybody his share of a turn, and the turn goes to
+ * who is owed most and pays for it; with even shares they take turns in their
+ * order.
+ *
+ * A mass is as old as the scheduler's last answer that was looked at, whenever
+ * that came: so a run can be repeated. */
+
+static const double LEAST = 1.0 / 8;
+
+/* Whether scheduler s may have something to choose. */
+static bool coord_may_choose(const sti_coordinator *c, uint32_t s)
+{
+    const sti_chooser *chooser = &c->choosers[s];
+    if (chooser->state == STI_CHOOSER_RESTS)
+        return chooser->ask->n_moved > 0;
+    return chooser->state != STI_CHOOSER_WAITS;
+}
+
+/* Who is at rest and has been told of something since has an even share. */
+static double known_mass(const sti_chooser *chooser)
+{
+    return chooser->state == STI_CHOOSER_RESTS ? 0 : chooser->mass;
+}
+
+/* Of those that are known; 1 where none is. No sum overflows. */
+static double mean_mass(const sti_coordinator *c)
+{
+    double sum = 0;
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < c->run->schedulers; s++)
+        if (coord_may_choose(c, s) && known_mass(&c->choosers[s]) > 0) {
+            sum += known_mass(&c->choosers[s]) / c->run->schedulers;
+            n++;
+        }
+    return n ? sum / n * c->run->schedulers : 1;
+}
+
+/* Passes the turn on, by shares; STI_CHOOSER_NONE: nobody may choose. */
+static void coord_pass_turn(sti_coordinator *c)
+{
+    const double mean = mean_mass(c);
+    double total = 0;
+    c->turn = STI_CHOOSER_NONE;
+    for (uint32_t s = 0; s < c->run->schedulers; s++) {
+        if (!coord_may_choose(c, s))
+            continue;
+        sti_chooser *chooser = &c->choosers[s];
+        const double mass = known_mass(chooser);
+        const double share = mass > 0 ? fmax(mass / mean, LEAST) : 1;
+        total += share;
+        chooser->credit += share;
+        if (c->turn == STI_CHOOSER_NONE ||
+            chooser->credit > c->choosers[c->turn].credit)
+            c->turn = s;
+    }
+    if (c->turn != STI_CHOOSER_NONE)
+        c->choosers[c->turn].credit -= total;
+}
+
+/* One block of what several schedulers choose. A scheduler has a range of the
+ * parameters, so what it may put into a block is a part of what ought to be
+ * solved together; where that is light beside the work that a block should
+ * have, the other schedulers' choices join it, until it has its work or
+ * everybody has been looked at. So a block is as large however many schedulers
+ * there are. Members of one block need not be independent of each other.
+ *
+ * The parts keep their schedulers' ids for the questions to them. The joint
+ * block has an id of the range behind the last scheduler's, which it keeps as
+ * long as its parts are the same. */
+
+static double weight_of(const sti_run *run, const strads_block *block)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < block->n; k++)
+        sum += (double)run->weight[strads_block_param(block, k)];
+    return sum;
+}
+
+/* What policies call light, too: it does not pay for its round, and there is
+ * room for as many members again. Where a block should have all the work there
+ * is, whatever finds room joins. */
+static bool is_light(const sti_coordinator *c, uint32_t n, double weight)
+{
+    uint32_t most = c->run->shape.block_max;
+    if (isinf(c->joint.wanted))
+        return n < most;
+    return 2 * (uint64_t)n < most && 2 * weight < c->joint.wanted;
+}
+
+/* Whether blocks of this phase have no holder, who could be one's alone. */
+static bool joins_blocks(const sti_run *run, uint32_t phase)
+{
+    return run->schedulers > 1 && (run->phases[phase].to == STRADS_TO_ALL ||
+                                   run->phases[phase].to == STRADS_TO_NOBODY);
+}
+
+static bool fits(const sti_coordinator *c, const sti_choice *choice)
+{
+    const strads_block *block = choice->blocks;
+    return choice->kind == STRADS_CHOOSE_BLOCKS && choice->n == 1 &&
+           (uint64_t)c->joint.n + block->n <= c->run->shape.block_max &&
+           is_light(c, block->n, weight_of(c->run, block));
+}
+
+static void add(sti_coordinator *c, uint32_t s, sti_choice *choice)
+{
+    sti_joint *joint = &c->joint;
+    joint->part[s] = choice->blocks;
+    choice->blocks = NULL;
+    joint->n_parts++;
+    joint->n += joint->part[s]->n;
+    joint->weight += weight_of(c->run, joint->part[s]);
+}
+
+/* Begins a block with scheduler s's choice, which it takes, where others may
+ * join it; `wanted`: the work that it should have. False: it stays as it is. */
+static bool coord_join_begins(sti_coordinator *c, uint32_t s,
+                              sti_choice *choice, double wanted)
+{
+    sti_joint *joint = &c->joint;
+    joint->wanted = wanted;
+    joint->n = joint->n_parts = 0;
+    joint->weight = 0;
+    if (!joins_blocks(c->run, c->choice_phase) || !fits(c, choice))
+        return false;
+    add(c, s, choice);
+    joint->open = true;
+    joint->looked = 0;
+    return true;
+}
+
+/* Whether the next scheduler is to be looked at. */
+static bool coord_join_lacks(const sti_coordinator *c)
+{
+    const sti_joint *joint = &c->joint;
+    return joint->looked < c->run->schedulers &&
+           is_light(c, joint->n, joint->weight);
+}
+
+/* Takes scheduler s's answer into the block, if it fits. */
+static void coord_join_take(sti_coordinator *c, uint32_t s)
+{
+    sti_chooser *chooser = &c->choosers[s];
+    if (!fits(c, chooser->choice))
+        return;
+    add(c, s, chooser->choice);
+    chooser->mass = chooser->choice->mass;
+    chooser->state = STI_CHOOSER_IDLE;
+    sti_object_drop(chooser->choice);
+    chooser->choice = NULL;
+}
+
+/* ---- ids --------------------------------------------------------------- */
+
+static bool is_of(const sti_joint_id *known, uint32_t n,
+                  const strads_block *parts)
+{
+    bool same = known->n == n;
+    for (uint32_t k = 0; same && k < n; k++)
+        same = known->part[k] == parts[k].id;
+    return same;
+}
+
+/* The id of a block of these parts; 0: no memory. Of the blocks made last the
+ * parts are remembered. */
+static uint64_t id_of(sti_coordinator *c, uint32_t n, const strads_block *parts)
+{
+    for (uint32_t k = 0; k < STI_JOINT_IDS; k++)
+        if (is_of(&c->joint_id[k], n, parts))
+            return c->joint_id[k].id;
+    sti_joint_id *known = &c->joint_id[c->joints % STI_JOINT_IDS];
+    uint64_t *part = realloc(known->part, n * sizeof *part);
+    if (!part)
+        return 0;
+    for (uint32_t k = 0; k < n; k++)
+        part[k] = parts[k].id;
+    *known = (sti_joint_id){
+        .id = STRADS_POLICY_BLOCK_IDS + c->run->schedulers * STI_RANGE_IDS +
+              c->joints++,
+        .n = n,
+        .part = part,
+    };
+    return known->id;
+}
+
+/* ---- the plan ---------------------------------------------------------- */
+
+/* The parts in the order of schedulers, so of parameters; drops them. */
+static strads_err gather_parts(sti_coordinator *c, strads_block **parts)
+{
+    sti_joint *joint = &c->joint;
+    strads_block *list = malloc(joint->n_parts * sizeof *list);
+    uint32_t n = 0;
+    for (uint32_t s = 0; list && s < c->run->schedulers; s++)
+        if (joint->part[s])
+            list[n++] = *joint->part[s];
+    strads_err err = list ? sti_blocks_copy(n, list, parts) : STRADS_ENOMEM;
+    free(list);
+    sti_coord_join_drop(c);
+    return err;
+}
+
+static strads_err make_block(sti_coordinator *c, const strads_block *parts,
+                             strads_block **out)
+{
+    const sti_joint *joint = &c->joint;
+    uint32_t *param = malloc(joint->n * sizeof *param);
+    uint32_t n = 0;
+    for (uint32_t k = 0; param && k < joint->n_parts; k++)
+        for (uint32_t l = 0; l < parts[k].n; l++)
+            param[n++] = strads_block_param(&parts[k], l);
+    const strads_block block = {
+        .id = param ? id_of(c, joint->n_parts, parts) : 0,
+        .n = n,
+        .param = param,
+    };
+    strads_err err = block.id ? sti_blocks_copy(1, &block, out) : STRADS_ENOMEM;
+    free(param);
+    return err;
+}
+
+/* The block, and its parts if there are several; the caller's to free. False:
+ * no memory. */
+static bool coord_join_ends(sti_coordinator *c, strads_block **blocks,
+                            strads_block **parts, uint32_t *n_parts)
+{
+    *parts = NULL;
+    *n_parts = 0;
+    c->joint.open = false;
+    if (c->joint.n_parts == 1) {
+        for (uint32_t s = 0; s < c->run->schedulers; s++)
+            if (c->joint.part[s])
+                *blocks = c->joint.part[s];
+        memset(c->joint.part, 0, c->run->schedulers * sizeof *c->joint.part);
+        return true;
+    }
+    strads_block *list = NULL;
+    if (gather_parts(c, &list) || make_block(c, list, blocks)) {
+        free(list);
+        return false;
+    }
+    *parts = list;
+    *n_parts = c->joint.n_parts;
+    return true;
+}
+
+void sti_coord_join_drop(sti_coordinator *c)
+{
+    for (uint32_t s = 0; c->joint.part && s < c->run->schedulers; s++) {
+        free(c->joint.part[s]);
+        c->joint.part[s] = NULL;
+    }
+}
+
+/* ---- asking, in turn */
 
 static double wanted_work(const sti_coordinator *c)
 {
@@ -103,7 +362,7 @@ void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
 static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
 {
     c->choosers[s].probed[0] = 0;
-    if (sti_coord_join_begins(c, s, choice, wanted_work(c))) {
+    if (coord_join_begins(c, s, choice, wanted_work(c))) {
         c->joint.from = s;
         return;
     }
@@ -191,7 +450,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
                      .phase = c->choice_phase,
                      .n_blocks = 1,
                      .chooser = c->joint.from};
-    if (!sti_coord_join_ends(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
+    if (!coord_join_ends(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
     }
@@ -205,7 +464,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
 static void join_on(sti_coordinator *c, sti_effects *out)
 {
     sti_joint *joint = &c->joint;
-    while (sti_coord_join_lacks(c)) {
+    while (coord_join_lacks(c)) {
         uint32_t s = (joint->from + joint->looked) % c->run->schedulers;
         sti_chooser *chooser = &c->choosers[s];
         if (joint->part[s] || chooser->in_flight) {
@@ -217,7 +476,7 @@ static void join_on(sti_coordinator *c, sti_effects *out)
         if (chooser->state == STI_CHOOSER_ASKED) {
             strads_choice_kind kind = chooser->choice->kind;
             if (kind == STRADS_CHOOSE_BLOCKS)
-                sti_coord_join_take(c, s);
+                coord_join_take(c, s);
             else if (kind != STRADS_CHOOSE_PROBE && !take_turn(c, s, out) &&
                      is_due(chooser))
                 continue; /* what it answered is no longer so */
@@ -253,8 +512,8 @@ bool sti_coord_choose(sti_coordinator *c, sti_effects *out)
         return true;
     }
     for (;;) {
-        if (c->turn == STI_CHOOSER_NONE || !sti_coord_may_choose(c, c->turn))
-            sti_coord_pass_turn(c);
+        if (c->turn == STI_CHOOSER_NONE || !coord_may_choose(c, c->turn))
+            coord_pass_turn(c);
         uint32_t s = c->turn;
         if (s == STI_CHOOSER_NONE)
             return nobody_chooses(c, out);
@@ -262,7 +521,7 @@ bool sti_coord_choose(sti_coordinator *c, sti_effects *out)
             return true;
         bool taken = take_turn(c, s, out);
         if (taken)
-            sti_coord_pass_turn(c);
+            coord_pass_turn(c);
         if (taken || c->stage == STI_STAGE_ENDED)
             return true;
     }

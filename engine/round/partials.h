@@ -1,0 +1,121 @@
+/* engine/round/partials.h - what workers send back: partials that are added up
+ * or kept apart as records, the shared totals in front of them, versions of
+ * blocks behind them. */
+#ifndef STI_PARTIALS_H
+#define STI_PARTIALS_H
+
+#include <stdbool.h>
+
+#include "engine/base/object.h"
+#include "engine/round/job.h"
+
+/* partials that are kept apart instead of added up:
+ * CONCAT, OWNER and RING. A buffer of records, one for each block and
+ * partition that computed it; merging is appending. */
+
+typedef struct sti_record {
+    uint32_t block;         /* place in the dispatch */
+    uint32_t n_values;      /* numbers at `values` */
+    uint64_t partial_bytes; /* in use; the room was rounded up to 8 */
+    double *partial;        /* 8-byte aligned */
+    double *values;
+} sti_record;
+
+/* Appends a record with zeroed room for a partial and for values, to be filled
+ * through *out until the buffer grows again. STRADS_ENOMEM. */
+strads_err sti_records_append(sti_buffer *buffer, uint32_t block,
+                              size_t partial_bytes, uint32_t n_values,
+                              sti_record *out);
+
+/* Lowers the partial of the record appended last, which has no values. */
+void sti_records_shrink(sti_buffer *buffer, const sti_record *last,
+                        size_t partial_bytes);
+
+/* Reads the record at *at and moves on; false at the end. A record that does
+ * not fit its buffer (a peer's) is STRADS_EPEER in *err, and false. */
+bool sti_records_next(const sti_buffer *buffer, size_t *at, sti_record *out,
+                      strads_err *err);
+
+/* what all tasks share and no block owns.
+ *
+ *   view_p(s) = totals(settled) + sum over settled <= q < s of added_p(q)
+ *
+ * Partition p sees in dispatch s what is committed of all dispatches below
+ * `settled`, and what it added itself since then. What it adds in s is
+ * the difference that its updates make to the view; it leads the partial, and
+ * is summed up in the order of the tree. */
+
+static inline size_t sti_totals_bytes(const sti_run *run)
+{
+    return sizeof(double) * run->shape.totals;
+}
+
+/* Room for a partition's view. STRADS_ENOMEM. */
+strads_err sti_totals_open(const sti_run *run, sti_partition *part);
+void sti_totals_close(sti_partition *part);
+
+/* A dispatch begins: what the partition sees from now on. */
+void sti_totals_look(const sti_run *run, const sti_worker_job *job);
+/* It ends: what was added goes to the head of the partial. */
+void sti_totals_tell(const sti_run *run, const sti_worker_job *job);
+
+/* A buffer of records with nothing but zeroed totals. STRADS_ENOMEM. */
+strads_err sti_totals_begin_records(const sti_run *run, sti_buffer *partial);
+
+/* Coordinator: the table, made after the program's own. */
+strads_err sti_totals_create(sti_run *run);
+const double *sti_totals_now(const sti_run *run);
+/* Commits what a dispatch added, at the head of its partial. STRADS_EPEER;
+ * STRADS_EPROGRAM: a number that is not finite. */
+strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial);
+/* Commits what an aggregate adds. */
+strads_err sti_totals_add(sti_run *run, const double *change);
+
+/* two partials of one dispatch become one. */
+
+/* Whole ones, `from` behind `into`: blocks in their places, records appended.
+ * STRADS_EPEER: a size that is not due; STRADS_ENOMEM. */
+strads_err sti_merge_partials(const sti_run *run, const sti_dispatch *dispatch,
+                              sti_buffer *into, const sti_buffer *from);
+
+/* A slice, into its place in `into`. The same errors. */
+strads_err sti_merge_slice(const sti_run *run, const sti_dispatch *dispatch,
+                           uint32_t slice, sti_buffer *into,
+                           const sti_buffer *from);
+
+/* What came of the heads of trees, in their order, as one; n > 0. The same
+ * errors. */
+strads_err sti_merge_heads(const sti_run *run, const sti_dispatch *dispatch,
+                           uint32_t n, sti_buffer *const *heads,
+                           sti_buffer **out);
+
+/* what blocks of a RING carry, kept in the
+ * store as of the end of a lap.
+ *
+ * Table "block versions": i64, sparse, a row for each block id below
+ * shape.blocks. Column 0 holds the round of the lap, column 1 the size of the
+ * packed object in bytes, and from column 2 on its bytes, eight a number, as
+ * they lie in memory on a little-endian machine, the last filled up with 0. A
+ * row is changed by one commit; columns beyond the size are 0. */
+
+/* What was committed last, to know what changes: coordinator only. */
+typedef struct sti_versions sti_versions;
+
+/* The table, when the run keeps versions and its blocks carry objects. */
+strads_err sti_versions_create(sti_run *run);
+void sti_versions_free(sti_versions *versions);
+
+/* Holder: packs an object into a record behind those of the blocks. */
+strads_err sti_versions_pack(const sti_hop *hop, uint32_t n_blocks,
+                             sti_buffer *records);
+
+/* Coordinator: takes such a record in. STRADS_EPEER: nobody asked for it. */
+strads_err sti_versions_commit(sti_run *run, const sti_dispatch *dispatch,
+                               const sti_record *record);
+
+/* A block's version: its round, and the bytes, to be dropped. STRADS_EINVAL:
+ * there is none. */
+strads_err sti_versions_read(const strads_store *store, uint32_t block,
+                             uint64_t *round, sti_buffer **out);
+
+#endif
