@@ -7,7 +7,6 @@
 #include "engine/base/sized.h"
 #include "engine/data/memory.h"
 #include "engine/round/partials.h"
-#include "engine/data/memory_room.h"
 #include "engine/round/owned_policy.h"
 #include "engine/run/program_check.h"
 #include "engine/store/push_stream.h"
