@@ -34,7 +34,7 @@ static void expect_breach(void (*say)(forger *f), const char *word)
 
 static void long_failure(forger *f)
 {
-    forger_send(f, STI_KIND_ROLE + STI_MSG_FAIL, 1, STI_SENTENCE_LIMIT + 1);
+    forger_send(f, STI_KIND_ROLE + STI_MSG_FAIL, 1, 4096 + 1);
 }
 
 static void unknown_message(forger *f)
@@ -44,7 +44,7 @@ static void unknown_message(forger *f)
 
 static void unknown_kind(forger *f)
 {
-    forger_send(f, STI_KIND_SEEN + 1, 1, 0);
+    forger_send(f, STI_KIND_ACCEPT + 1, 1, 0);
 }
 
 static void choice(forger *f)

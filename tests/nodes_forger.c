@@ -24,6 +24,14 @@ static void take_call(forger *f, sti_link link)
         forger_answer(f);
 }
 
+/* It has every program. */
+static void answer_program(forger *f, uint32_t number)
+{
+    const sti_outgoing accept = {
+        .header = {.kind = STI_KIND_ACCEPT, .from = number}};
+    (void)sti_net_send(f->net, f->link, &accept);
+}
+
 static void on_received(void *arg, sti_link link, sti_frame *frame)
 {
     forger *f = arg;
@@ -31,6 +39,8 @@ static void on_received(void *arg, sti_link link, sti_frame *frame)
     pthread_mutex_lock(&f->lock);
     if (frame->header.kind == STI_KIND_HELLO)
         take_call(f, link);
+    if (frame->header.kind == STI_KIND_PROGRAM)
+        answer_program(f, frame->header.to);
     f->welcomed |= frame->header.kind == STI_KIND_WELCOME;
     f->dispatched |= frame->header.kind == STI_KIND_ROLE + STI_MSG_DISPATCH ||
                      frame->header.kind == STI_KIND_ROLE + STI_MSG_LOOP;

@@ -1,10 +1,12 @@
 /* Coming together when something is wrong: who may take part is told so at
  * once, the others are told why not, and a run that cannot be says why. */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tests/nodes_forger.h"
@@ -314,6 +316,67 @@ Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
     strads_engine_free(first);
     forger_close(&f);
     cr_expect_eq(rmdir(folder), 0);
+}
+
+Test(nodes_join, a_node_without_the_program_is_told_so_and_ends_nothing)
+{
+    strads_program other = nodes_toy;
+    other.name = "another";
+    const team t = {.program = &nodes_toy, .nodes = 2};
+    const team wrong = {.program = &other, .nodes = 2};
+    keeper first = {0};
+    joiner second, third;
+    cr_assert_eq(team_listen(&t, &first.engine), STRADS_OK);
+    const char *url = strads_engine_url(first.engine);
+    cr_assert_eq(pthread_create(&first.thread, NULL, keep_data, &first), 0);
+    start(&second, &wrong, url);
+    pthread_join(second.thread, NULL);
+    expect_end(&second.end, STRADS_EMISMATCH, "give it the same program file");
+    start(&third, &t, url);
+    pthread_join(third.thread, NULL);
+    cr_expect_eq(third.end.err, STRADS_OK, "%s", third.end.text);
+    pthread_join(first.thread, NULL);
+    cr_expect_eq(first.err, STRADS_OK, "%s", first.text);
+    strads_engine_free(third.engine);
+    strads_engine_free(first.engine);
+}
+
+/* An address of a network of this machine; false: it has none. */
+static bool find_address(char host[INET_ADDRSTRLEN])
+{
+    struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_in at = {0};
+    socklen_t size = sizeof at;
+    (void)inet_pton(AF_INET, "192.0.2.1", &far.sin_addr); /* nothing is sent */
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    const bool found = connect(fd, (void *)&far, sizeof far) == 0 &&
+                       getsockname(fd, (void *)&at, &size) == 0;
+    (void)close(fd);
+    (void)inet_ntop(AF_INET, &at.sin_addr, host, INET_ADDRSTRLEN);
+    return found && ntohl(at.sin_addr.s_addr) >> 24 != IN_LOOPBACKNET;
+}
+
+static void expect_listens_like(const char *host)
+{
+    char url[64], wanted[64];
+    (void)snprintf(url, sizeof url, "tcp://%s:0", host);
+    (void)snprintf(wanted, sizeof wanted, "tcp://%s:", host);
+    const team t = {.program = &nodes_toy, .nodes = 2, .listen = url};
+    strads_engine *first;
+    joiner second;
+    pair(&t, &first, &second);
+    const char *found = strads_engine_url(second.engine);
+    cr_expect_eq(strncmp(found, wanted, strlen(wanted)), 0, "%s", found);
+    strads_engine_free(second.engine);
+    strads_engine_free(first);
+}
+
+Test(nodes_join, who_is_told_no_url_listens_where_it_reaches_node_0)
+{
+    char host[INET_ADDRSTRLEN];
+    expect_listens_like("127.0.0.1");
+    if (find_address(host))
+        expect_listens_like(host);
 }
 
 /* Node 1 says HELLO and vanishes: node 2 would dial it for half a minute. */

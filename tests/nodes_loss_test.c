@@ -267,7 +267,7 @@ static void call_together(sti_mesh *mesh, const team *t)
                                 .cols = strads_data_cols(data),
                                 .nnz = strads_data_nnz(data),
                                 .checksum = strads_data_checksum(data)};
-    cr_assert_eq(sti_mesh_gather(mesh, 2), STRADS_OK);
+    cr_assert_eq(sti_mesh_gather(mesh, 2, "toy"), STRADS_OK);
     cr_assert_eq(sti_mesh_welcome(mesh, text, 0), STRADS_OK);
     cr_assert_eq(sti_mesh_await_ready(mesh, &mark), STRADS_OK, "%s",
                  strads_error_text());
@@ -365,7 +365,7 @@ static strads_err break_off(bool done)
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);
     forger_say(&f, STI_KIND_HELLO, STI_NODE_NONE, &hello);
-    cr_assert_eq(sti_mesh_gather(mesh, 2), STRADS_OK);
+    cr_assert_eq(sti_mesh_gather(mesh, 2, "toy"), STRADS_OK);
     const sti_link link = mesh->peers[1].link;
     pthread_mutex_lock(&mesh->lock);
     mesh->closing = true; /* as if this node had sent CLOSE */

@@ -411,7 +411,7 @@ static verdict judge(sti_conn *conn, uint64_t now)
 
 static void look_after(sti_conn *conn, uint64_t now)
 {
-    char text[STI_TEXT_MAX];
+    char text[200];
     switch (judge(conn, now)) {
     case FINE:
         break;

@@ -1,7 +1,8 @@
-/* The nodes' links: opening and closing, the table of peers, the attachment.
- * How nodes come together is in mesh_gather.c (node 0) and mesh_join.c (the
- * others), what arrives in mesh_arrival.c, what is sent in mesh_send.c, what
- * happens when a link breaks in mesh_mend.c. */
+/* The nodes of a run: opening and closing, what arrives over the links, what is
+ * sent. Messages go to the attached node on the transport's threads; what
+ * belongs to the coming together goes into a queue (mesh_join.c), and SEEN to
+ * mesh_reconnect.c. No peer can fill the queue: each kind is taken only while
+ * somebody waits for it. What nobody expects costs its sender the link. */
 #include "engine/net/mesh_state.h"
 
 #include <stdio.h>
@@ -9,10 +10,668 @@
 #include <string.h>
 
 #include "engine/base/monotonic_clock.h"
+#include "engine/round/dispatch.h"
+#include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
+#include "engine/store/store_message.h"
+
+/* What became of a frame that has come. */
+typedef enum verdict {
+    KEPT,    /* somebody keeps it */
+    HANDLED, /* it is not needed any more */
+    REFUSED  /* it was not due: its sender loses the link */
+} verdict;
+
+/* ---- messages ---------------------------------------------------------- */
+
+/* A frame as an object that messages keep references of. */
+typedef struct frame_holder {
+    sti_object head;
+    sti_frame *frame;
+} frame_holder;
+
+static void holder_destroy(sti_object *object)
+{
+    frame_holder *holder = (frame_holder *)object;
+    sti_frame_free(holder->frame);
+    free(holder);
+}
+
+/* Takes the frame. `run` may be NULL for a FAIL. */
+static strads_err decode(const sti_run *run, sti_frame *frame, sti_msg *msg)
+{
+    frame_holder *holder = malloc(sizeof *holder);
+    if (!holder) {
+        sti_frame_free(frame);
+        return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    sti_object_init(&holder->head, holder_destroy);
+    holder->frame = frame;
+    *msg = (sti_msg){
+        .kind = (sti_msg_kind)(frame->header.kind - STI_KIND_ROLE),
+        .to = frame->header.index,
+        .partition = (uint32_t)frame->header.tag,
+        .slice = frame->header.phase,
+        .round = frame->header.round,
+        .busy_ns = (frame->header.tag >> 32) * 1000,
+    };
+    strads_err err = sti_msg_decode(run, frame->payload, frame->header.size,
+                                    &holder->head, msg);
+    sti_object_drop(holder);
+    return err;
+}
+
+/* Nobody speaks for a client, a shard or a scheduler of another node, asks a
+ * scheduler but node 0, nor of a loop but node 0 to the others and they to
+ * it. */
+static strads_err check_sender(const sti_mesh *mesh, const sti_run *run,
+                               uint32_t node, const sti_msg *msg)
+{
+    bool good = true;
+    if (msg->kind == STI_MSG_LOOP)
+        good = msg->to == STI_COORDINATOR
+                   ? mesh->node == 0
+                   : node == 0 && msg->to == STI_CLIENT_0 + mesh->node;
+    else if (msg->kind == STI_MSG_ASK)
+        good = node == 0 && sti_run_node_of(run, msg->to) == mesh->node;
+    else if (msg->kind == STI_MSG_CHOICE ||
+             (msg->kind >= STI_MSG_PUSH && msg->kind <= STI_MSG_SETTLED))
+        good = sti_run_node_of(run, msg->from) == node &&
+               sti_run_node_of(run, msg->to) == mesh->node;
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EPEER,
+                              "node %u spoke for another node, or to one that "
+                              "is not here: it runs another version",
+                              node);
+}
+
+static void take_failure(sti_mesh *mesh, const sti_failure *failure)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_mesh_note_failure(mesh, failure ? failure->err : STRADS_EPEER,
+                          failure ? failure->text : "the run has failed");
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+static void deliver(sti_mesh *mesh, const sti_run *run,
+                    const sti_mesh_host *host, sti_frame *frame)
+{
+    sti_msg msg;
+    uint32_t node = frame->header.from;
+    strads_err err = decode(run, frame, &msg);
+    if (!err) {
+        err = check_sender(mesh, run, node, &msg);
+        if (err)
+            sti_object_drop(msg.object);
+    }
+    if (err) {
+        host->abort(host->arg, err, strads_error_text());
+        return;
+    }
+    const sti_failure *failure = (const sti_failure *)msg.object;
+    if (msg.kind == STI_MSG_LOOP)
+        msg.from = STI_CLIENT_0 + node;
+    if (msg.kind != STI_MSG_FAIL) {
+        host->deliver(host->arg, &msg);
+        return;
+    }
+    take_failure(mesh, failure);
+    if (msg.to < STI_WORKER_0 && !run->program->run) {
+        host->deliver(host->arg, &msg);
+        return;
+    }
+    host->abort(host->arg, failure ? failure->err : STRADS_EPEER,
+                failure ? failure->text : "the run has failed");
+    sti_object_drop(msg.object);
+}
+
+/* Nobody is attached: only that the run has failed matters. */
+static void deliver_early(sti_mesh *mesh, sti_frame *frame)
+{
+    sti_msg msg;
+    if (frame->header.kind != STI_KIND_ROLE + STI_MSG_FAIL) {
+        sti_frame_free(frame);
+        return;
+    }
+    if (decode(NULL, frame, &msg))
+        return;
+    take_failure(mesh, (const sti_failure *)msg.object);
+    sti_object_drop(msg.object);
+}
+
+static void end_delivery(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    if (--mesh->delivering == 0)
+        pthread_cond_broadcast(&mesh->delivered);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* Messages are decoded outside of the lock, so that one peer's large partial
+ * holds up nobody else's; detaching waits for `delivering`. */
+static verdict take_message(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    (void)link;
+    pthread_mutex_lock(&mesh->lock);
+    const sti_run *run = mesh->run;
+    const sti_mesh_host host = mesh->host;
+    bool attached = mesh->attached;
+    mesh->delivering += attached;
+    pthread_mutex_unlock(&mesh->lock);
+    if (!attached) {
+        deliver_early(mesh, frame);
+        return KEPT;
+    }
+    deliver(mesh, run, &host, frame);
+    end_delivery(mesh);
+    return KEPT;
+}
+
+/* ---- what belongs to the coming together, and to the parting ----------- */
+
+/* With the lock held: behind all that came before. */
+static verdict queue_frame(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    sti_arrival *a = calloc(1, sizeof *a);
+    if (!a)
+        return REFUSED;
+    *a = (sti_arrival){.link = link, .frame = frame};
+    sti_mesh_queue(mesh, a);
+    return KEPT;
+}
+
+static bool is_settled(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool settled = mesh->settled;
+    pthread_mutex_unlock(&mesh->lock);
+    return settled;
+}
+
+/* Queues a frame while `due`, which was judged with the lock held. */
+static verdict queue_if(sti_mesh *mesh, sti_link link, sti_frame *frame,
+                        bool due)
+{
+    const verdict v = due ? queue_frame(mesh, link, frame) : REFUSED;
+    pthread_mutex_unlock(&mesh->lock);
+    return v;
+}
+
+static verdict take_hello(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    if (!mesh->settled)
+        return queue_if(mesh, link, frame, true);
+    pthread_mutex_unlock(&mesh->lock);
+    if (!sti_reconnect_meet(mesh, link, frame))
+        sti_mesh_turn_away(mesh, link, frame);
+    return HANDLED;
+}
+
+/* What node 0 tells a node that joins: the run's program, then WELCOME. */
+static verdict take_terms(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    return queue_if(mesh, link, frame,
+                    mesh->joins && !mesh->settled && !mesh->nodes);
+}
+
+/* With the lock held: the peer that a link of this mesh leads to, or NULL. */
+static sti_peer *peer_of(sti_mesh *mesh, sti_link link)
+{
+    const uint32_t node = sti_mesh_node_of(mesh, link);
+    return node == STI_NODE_NONE ? NULL : &mesh->peers[node];
+}
+
+static verdict take_accept(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = peer_of(mesh, link);
+    const bool due = !mesh->joins && !mesh->settled && p && !p->accepted;
+    if (due)
+        p->accepted = true;
+    return queue_if(mesh, link, frame, due);
+}
+
+/* Once settled it answers this node's READY: its data is not the run's. */
+static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    if (!mesh->settled)
+        return queue_if(mesh, link, frame, true);
+    pthread_mutex_unlock(&mesh->lock);
+    strads_err err = sti_mesh_rejected(frame);
+    pthread_mutex_lock(&mesh->lock);
+    sti_mesh_note_failure(mesh, err, strads_error_text());
+    if (mesh->attached)
+        mesh->host.abort(mesh->host.arg, err, strads_error_text());
+    pthread_mutex_unlock(&mesh->lock);
+    return HANDLED;
+}
+
+/* A node that was started again is ready once more. */
+static void take_ready_again(sti_mesh *mesh, sti_link link,
+                             const sti_frame *frame)
+{
+    if (sti_mesh_check_ready(mesh, link, frame))
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    const sti_mesh_host host = mesh->host;
+    bool attached = mesh->attached && host.again;
+    mesh->delivering += attached;
+    pthread_mutex_unlock(&mesh->lock);
+    if (!attached)
+        return;
+    host.again(host.arg, frame->header.from);
+    end_delivery(mesh);
+}
+
+/* Node 0: once in each life of a node. */
+static verdict take_ready(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = peer_of(mesh, link);
+    const bool known = !mesh->joins && mesh->settled && p;
+    const bool first = known && !p->said_ready;
+    const bool again = known && !first && p->restarted;
+    if (first || again) {
+        p->said_ready = true;
+        p->restarted = false;
+    }
+    if (!again)
+        return queue_if(mesh, link, frame, first);
+    pthread_mutex_unlock(&mesh->lock);
+    take_ready_again(mesh, link, frame);
+    return HANDLED;
+}
+
+/* Nobody is through before node 0 has sent CLOSE; another node may hear from
+ * one that is before it hears of CLOSE itself. */
+static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    (void)frame;
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = peer_of(mesh, link);
+    const bool due =
+        p && mesh->settled && !p->said_done && (mesh->joins || mesh->closing);
+    if (due)
+        p->said_done = true;
+    pthread_mutex_unlock(&mesh->lock);
+    return due ? HANDLED : REFUSED;
+}
+
+/* While the nodes come together it answers the HELLO with which this one
+ * joins. */
+static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    if (is_settled(mesh)) {
+        sti_reconnect_seen(mesh, link, &frame->header);
+        return HANDLED;
+    }
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = peer_of(mesh, link);
+    const bool due = p && p != mesh->peers && p->dialled && !p->has_met;
+    if (due)
+        p->has_met = true;
+    return queue_if(mesh, link, frame, due);
+}
+
+/* ---- the kinds --------------------------------------------------------- */
+
+/* The largest payloads. */
+enum {
+    SENTENCE_LIMIT = 4096,
+    NOTE_LIMIT = 128,        /* LOOP, ACK and what is as small */
+    WELCOME_LIMIT = 4 << 20, /* the URLs of STI_NODES_MAX, and options */
+};
+#define NO_LIMIT UINT64_MAX /* but the transport's */
+
+/* In which runs a kind crosses nodes. */
+typedef enum where { ALWAYS, IN_LOOPS, WITH_SCHEDULERS } where;
+
+/* Every kind that comes over a link and is not the transport's own. Roles'
+ * messages are encoded and decoded by engine/round/message_codec. */
+typedef struct message_kind {
+    const char *name;
+    uint64_t limit; /* bytes of the payload */
+    where in;
+    bool numbered; /* kept by its sender until SEEN says that it has come */
+    verdict (*take)(sti_mesh *mesh, sti_link link, sti_frame *frame);
+} message_kind;
+
+#define ROLE(kind) [STI_KIND_ROLE + STI_MSG_##kind]
+
+static const message_kind kinds[] = {
+    [STI_KIND_HELLO] = {"HELLO", STI_HELLO_LIMIT, ALWAYS, false, take_hello},
+    [STI_KIND_WELCOME] = {"WELCOME", WELCOME_LIMIT, ALWAYS, false, take_terms},
+    [STI_KIND_REJECT] = {"REJECT", SENTENCE_LIMIT, ALWAYS, false, take_reject},
+    [STI_KIND_READY] = {"READY", STI_HELLO_LIMIT, ALWAYS, true, take_ready},
+    [STI_KIND_DONE] = {"DONE", 0, ALWAYS, true, take_done},
+    [STI_KIND_SEEN] = {"SEEN", 0, ALWAYS, false, take_seen},
+    [STI_KIND_PROGRAM] = {"PROGRAM", SENTENCE_LIMIT, ALWAYS, false, take_terms},
+    [STI_KIND_ACCEPT] = {"ACCEPT", 0, ALWAYS, false, take_accept},
+    ROLE(DISPATCH) = {"DISPATCH", NO_LIMIT, ALWAYS, true, take_message},
+    ROLE(PARTIAL) = {"PARTIAL", NO_LIMIT, ALWAYS, true, take_message},
+    ROLE(HOP) = {"HOP", NO_LIMIT, ALWAYS, true, take_message},
+    ROLE(PIECE) = {"PIECE", NO_LIMIT, ALWAYS, true, take_message},
+    ROLE(FAIL) = {"FAIL", SENTENCE_LIMIT, ALWAYS, true, take_message},
+    ROLE(ASK) = {"ASK", NO_LIMIT, WITH_SCHEDULERS, true, take_message},
+    ROLE(CHOICE) = {"CHOICE", NO_LIMIT, WITH_SCHEDULERS, true, take_message},
+    ROLE(PUSH) = {"PUSH", NO_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(ACK) = {"ACK", NOTE_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(ASK_ROWS) = {"ASK_ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(ROWS) = {"ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(ATTACH) = {"ATTACH", NOTE_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(ATTACHED) = {"ATTACHED", NOTE_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(SETTLED) = {"SETTLED", NOTE_LIMIT, IN_LOOPS, true, take_message},
+    ROLE(LOOP) = {"LOOP", NOTE_LIMIT, IN_LOOPS, true, take_message},
+};
+
+/* NULL: this protocol has none of that number. */
+static const message_kind *kind_of(uint16_t number)
+{
+    const bool known =
+        number < sizeof kinds / sizeof *kinds && kinds[number].take != NULL;
+    return known ? &kinds[number] : NULL;
+}
+
+/* The largest payload of a kind; of those that this run does not send, 0. */
+static uint64_t limit_of(void *arg, uint16_t number)
+{
+    sti_mesh *mesh = arg;
+    const message_kind *kind = kind_of(number);
+    if (kind == NULL || kind->in == ALWAYS)
+        return kind ? kind->limit : 0;
+    pthread_mutex_lock(&mesh->lock);
+    const bool here = kind->in == IN_LOOPS ? mesh->loops : mesh->asks;
+    pthread_mutex_unlock(&mesh->lock);
+    return here ? kind->limit : 0;
+}
+
+static void received(void *arg, sti_link link, sti_frame *frame)
+{
+    sti_mesh *mesh = arg;
+    const message_kind *kind = kind_of(frame->header.kind);
+    if (kind && kind->numbered)
+        sti_reconnect_count(mesh, link, &frame->header);
+    const verdict v = kind ? kind->take(mesh, link, frame) : REFUSED;
+    if (v == REFUSED) {
+        char text[128];
+        (void)snprintf(text, sizeof text,
+                       "it sent %s, which nobody has asked it for: it "
+                       "runs another version",
+                       kind ? kind->name : "a kind that is not known");
+        sti_net_drop(mesh->net, link, text);
+    }
+    if (v != KEPT)
+        sti_frame_free(frame);
+}
+
+/* ---- losses ------------------------------------------------------------ */
+
+/* A node that has failed says so before it goes: that is then the failure that
+ * counts. */
+void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
+                   const char *text)
+{
+    char sentence[1024];
+    mesh->peers[node].gone = true;
+    if (mesh->peers[node].said_done)
+        return;
+    if (why)
+        (void)snprintf(sentence, sizeof sentence, "node %u at %s was lost: %s",
+                       node, mesh->peers[node].url, text);
+    else
+        (void)snprintf(sentence, sizeof sentence,
+                       "node %u at %s left the run before it was over: every "
+                       "node has to stay until its part is done; see there why "
+                       "it went, then start all nodes again",
+                       node, mesh->peers[node].url);
+    sti_mesh_note_failure(mesh, STRADS_EPEER, sentence);
+    if (mesh->failure && mesh->attached && !mesh->leaving)
+        mesh->host.abort(mesh->host.arg, mesh->failure, mesh->failure_text);
+}
+
+static void queue_loss(sti_mesh *mesh, sti_link link, strads_err why,
+                       const char *text)
+{
+    sti_arrival *a = calloc(1, sizeof *a);
+    if (!a)
+        return;
+    a->link = link;
+    a->why = why;
+    (void)snprintf(a->text, sizeof a->text, "%s", text);
+    sti_mesh_queue(mesh, a);
+}
+
+static void lost(void *arg, sti_link link, strads_err why, const char *text)
+{
+    sti_mesh *mesh = arg;
+    pthread_mutex_lock(&mesh->lock);
+    const uint32_t node = sti_mesh_node_of(mesh, link);
+    const bool settled = mesh->settled;
+    bool mends = false;
+    if (node == STI_NODE_NONE)
+        sti_reconnect_forget(mesh, link);
+    else
+        mends = sti_reconnect_broke(mesh, node, why, text);
+    if (node != STI_NODE_NONE && !mends)
+        sti_mesh_lose(mesh, node, why, text);
+    if (!settled)
+        queue_loss(mesh, link, why, text);
+    pthread_mutex_unlock(&mesh->lock);
+    if (mends)
+        sti_reconnect_take_next(mesh, node);
+    else if (settled && node != STI_NODE_NONE)
+        sti_retransmit_close(&mesh->retransmit[node]);
+}
+
+/* ---- sending: a message is encoded once. Its receiver's retransmit queue keeps
+ * it; its span on the trace, a lane of the link's tracks, ends when the
+ * transport has first done with it. ---- */
+
+strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,
+                                 sti_header header, const sti_writer *w)
+{
+    if (w->err)
+        return w->err;
+    const sti_outgoing frame = {
+        .header = header,
+        .parts = {{w->bytes, w->size}},
+        .part_count = 1,
+    };
+    return sti_net_send(mesh->net, link, &frame);
+}
+
+/* A message on its way. */
+typedef struct transfer {
+    sti_retained retained;
+    sti_mesh *mesh;
+    unsigned lane; /* STI_LANES_MAX: none, it is not traced (any more) */
+    uint64_t begin_ns;
+} transfer;
+
+/* With the lock held: the lowest lane of a link that is free. More than
+ * STI_LANES_MAX transfers to one node at once are not all recorded. */
+static unsigned take_lane(sti_mesh *mesh, uint32_t to)
+{
+    sti_peer *p = &mesh->peers[to];
+    unsigned lane = 0;
+    while (lane < STI_LANES_MAX && p->busy >> lane & 1)
+        lane++;
+    if (lane == STI_LANES_MAX)
+        return lane;
+    if (lane == p->lanes) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "link to node %u", to);
+        p->lane_track[p->lanes++] =
+            sti_trace_track(mesh->trace, mesh->node, name);
+    }
+    p->busy |= UINT32_C(1) << lane;
+    return lane;
+}
+
+/* The attachment stays as it is while the node runs, which alone sends. */
+static void begin_transfer(transfer *t)
+{
+    sti_mesh *mesh = t->mesh;
+    t->lane = STI_LANES_MAX;
+    if (!mesh->trace)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    t->begin_ns = mesh->host.clock(mesh->host.arg);
+    t->lane = take_lane(mesh, t->retained.header.to);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* The last transfers of a run end after its trace, which goes without them. */
+static void end_transfer(sti_retained *retained)
+{
+    transfer *t = (transfer *)retained;
+    sti_mesh *mesh = t->mesh;
+    pthread_mutex_lock(&mesh->lock);
+    if (t->lane < STI_LANES_MAX) {
+        sti_peer *p = &mesh->peers[retained->header.to];
+        p->busy &= ~(UINT32_C(1) << t->lane);
+        if (mesh->trace)
+            sti_trace_span(mesh->trace, p->lane_track[t->lane], "transfer",
+                           t->begin_ns, mesh->host.clock(mesh->host.arg),
+                           retained->header.round);
+    }
+    t->lane = STI_LANES_MAX;
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+/* Rows that are lent are there for this call alone: the message gets copies. */
+static strads_err own_rows(sti_msg *msg)
+{
+    const sti_buffer *push = (const sti_buffer *)msg->object;
+    if (msg->kind == STI_MSG_ROWS)
+        return sti_row_answer_own((sti_row_answer *)msg->object);
+    if (msg->kind != STI_MSG_PUSH || !push->rest_bytes)
+        return STRADS_OK;
+    sti_buffer *whole;
+    strads_err err = sti_buffer_copy(push, &whole);
+    if (!err) {
+        sti_object_drop(msg->object);
+        msg->object = &whole->head;
+    }
+    return err;
+}
+
+static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
+{
+    sti_mesh *mesh = t->mesh;
+    const uint64_t busy_us = msg->busy_ns / 1000;
+    strads_err err =
+        sti_msg_encode_parts(msg, &t->retained.payload, &t->retained.rest);
+    if (err) {
+        sti_writer_free(&t->retained.payload);
+        free(t);
+        return err;
+    }
+    t->retained.object = sti_object_keep(msg->object);
+    t->retained.header = (sti_header){
+        .kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
+        .from = mesh->node,
+        .to = to,
+        .phase = msg->slice,
+        .index = msg->to,
+        .round = msg->round,
+        .tag = msg->partition | (busy_us > UINT32_MAX ? UINT32_MAX : busy_us)
+                                    << 32,
+    };
+    begin_transfer(t);
+    if (t->lane < STI_LANES_MAX)
+        t->retained.written = end_transfer;
+    return sti_retransmit_put(&mesh->retransmit[to], &t->retained,
+                              60 * STI_SECOND + mesh->window_ns);
+}
+
+static bool has_done(sti_mesh *mesh, uint32_t node)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool done = mesh->peers[node].said_done;
+    pthread_mutex_unlock(&mesh->lock);
+    return done;
+}
+
+/* A send may notice a loss before its report has come. Who has said DONE wants
+ * nothing any more. */
+static strads_err say_loss(sti_mesh *mesh, uint32_t to)
+{
+    char text[1024];
+    if (has_done(mesh, to))
+        return STRADS_OK;
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    strads_err failure = sti_mesh_failure(mesh);
+    return failure ? failure
+                   : strads_fail(STRADS_EPEER,
+                                 "node %u at %s was lost, or left the run "
+                                 "before it was over (%s): see there why, then "
+                                 "start all nodes again",
+                                 to, mesh->peers[to].url, text);
+}
+
+/* Before it is sent: who reads it may be through at once. */
+static void note_closing(sti_mesh *mesh, const sti_msg *msg)
+{
+    bool closes = false;
+    if (msg->kind == STI_MSG_DISPATCH)
+        closes = ((const sti_dispatch *)msg->object)->phase == STI_PHASE_CLOSE;
+    else if (msg->kind == STI_MSG_LOOP)
+        closes = ((const sti_loop_note *)msg->object)->word == STI_LOOP_CLOSE;
+    if (!closes)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    mesh->closing = true;
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *given)
+{
+    sti_msg msg = *given;
+    uint32_t to = sti_run_node_of(mesh->run, msg.to);
+    note_closing(mesh, &msg);
+    strads_err err = own_rows(&msg);
+    transfer *t = err ? NULL : calloc(1, sizeof *t);
+    if (t) {
+        t->mesh = mesh;
+        err = put_transfer(t, &msg, to);
+        if (err == STRADS_EPEER)
+            err = say_loss(mesh, to);
+    } else if (!err) {
+        err = strads_fail(STRADS_ENOMEM, "no memory for a message");
+    }
+    sti_object_drop(msg.object);
+    return err;
+}
+
+bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes)
+{
+    sti_retransmit *box = &mesh->retransmit[sti_run_node_of(mesh->run, to)];
+    return sti_retransmit_bytes(box) + bytes < STI_RETRANSMIT_BYTES_MAX / 2;
+}
+
+/* Whom it does not reach has gone, or will take this node's going for a loss,
+ * which is then what it is. */
+void sti_mesh_say_done(sti_mesh *mesh)
+{
+    for (uint32_t k = 0; k < mesh->nodes; k++) {
+        sti_writer nothing = {0};
+        const sti_header header = {.kind = STI_KIND_DONE,
+                                   .from = mesh->node,
+                                   .to = k};
+        if (k != mesh->node)
+            (void)sti_mesh_put(mesh, k, header, &nothing, 60 * STI_SECOND);
+    }
+    mesh->said_done = true;
+}
 
 /* ---- opening and closing ----------------------------------------------- */
 
+/* Where `url` is NULL it listens once it has joined, where the coordinator can
+ * be reached from. */
 strads_err sti_mesh_open(const char *url, const volatile bool *stop,
                          sti_mesh **out)
 {
@@ -27,16 +686,16 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     (void)sti_monotonic_cond_init(&mesh->mend);
     mesh->window_ns = 10 * STI_SECOND;
     const sti_net_options options = {
-        .listen_url = url,
+        .listen_url = url ? url : "",
         .node = STI_NODE_NONE,
         .arg = mesh,
-        .limit_of = sti_mesh_limit,
+        .limit_of = limit_of,
         .gives_up = sti_mesh_gives_up,
-        .events = {.received = sti_mesh_received, .lost = sti_mesh_lost},
+        .events = {.received = received, .lost = lost},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
     if (!err)
-        err = sti_mender_start(mesh);
+        err = sti_reconnect_start(mesh);
     if (err) {
         sti_mesh_close(mesh, false);
         return err;
@@ -127,7 +786,7 @@ void sti_mesh_close(sti_mesh *mesh, bool failed)
         sti_mesh_say_failed(mesh, STRADS_EPEER, text);
     else if (mesh->said_done)
         drain(mesh);
-    sti_mender_stop(mesh);
+    sti_reconnect_stop(mesh);
     (void)sti_net_close(mesh->net, 10 * STI_SECOND);
     (void)strads_fail(STRADS_EPEER, "%s", text);
     mesh_free(mesh);

@@ -15,7 +15,8 @@
 
 typedef struct sti_mesh sti_mesh;
 
-/* Opens this process's end and listens (`url` as in sti_net_options). `stop`
+/* Opens this process's end and listens on `url`; NULL, of a node that joins: on
+ * the interface that reaches node 0, when it does. `stop`
  * (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
  * sti_net_open. */
 strads_err sti_mesh_open(const char *url, const volatile bool *stop,
@@ -36,8 +37,9 @@ const char *sti_mesh_url(const sti_mesh *mesh);
 
 /* Node 0: waits until nodes - 1 others have joined. One that is of another
  * version, comes twice or too late is told so and not counted; the place of
- * one that leaves meanwhile goes to the next. From then on nobody may leave. */
-strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes);
+ * one that leaves meanwhile goes to the next: so does one that hears that the run is
+ * of `program` and does not have it. From then on nobody may leave. */
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program);
 
 /* Worker threads of a node, as its HELLO said; node 0's are not known here. */
 uint32_t sti_mesh_workers(const sti_mesh *mesh, uint32_t node);
@@ -50,6 +52,13 @@ typedef struct sti_mesh_terms {
     char *options; /* the caller's to free */
     uint64_t seed;
 } sti_mesh_terms;
+
+/* Another node: is asked, while it joins, whether it has the run's program. What
+ * `accepts` returns other than STRADS_OK ends the joining with that, before this
+ * node counts: the run goes on without it. */
+void sti_mesh_accepts(sti_mesh *mesh,
+                      strads_err (*accepts)(void *arg, const char *program),
+                      void *arg);
 
 /* Another node: joins the run at `url` with so many workers, and links up with
  * all others; waits as long as node 0 waits for them. STRADS_EMISMATCH, or what

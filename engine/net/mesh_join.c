@@ -1,11 +1,364 @@
-/* Another node's part of coming together: HELLO to node 0, its WELCOME, then a
- * link to every lower node, which answers SEEN once it has bound it, and one
- * from every higher node. */
+/* How the nodes come together. Node 0 numbers HELLOs in the order in which they
+ * come, tells each the run's program, welcomes all who accept at once, and waits
+ * until all are ready. Another node says HELLO to node 0, accepts, takes
+ * WELCOME, then dials every lower node, which answers SEEN once it has bound the
+ * link, and is dialled by every higher one. */
 #include "engine/net/mesh_state.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include "engine/base/monotonic_clock.h"
+#include "engine/base/stop_flag.h"
+
+/* ---- failures of others ------------------------------------------------ */
+
+/* A node that only gathers can do without who leaves. */
+void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text)
+{
+    if (mesh->failure || mesh->leaving || (!mesh->settled && !mesh->joins))
+        return;
+    mesh->failure = err;
+    (void)snprintf(mesh->failure_text, sizeof mesh->failure_text, "%s", text);
+    pthread_cond_signal(&mesh->arrived);
+}
+
+strads_err sti_mesh_failure(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    strads_err err = mesh->failure
+                         ? strads_fail(mesh->failure, "%s", mesh->failure_text)
+                         : STRADS_OK;
+    pthread_mutex_unlock(&mesh->lock);
+    return err;
+}
+
+bool sti_mesh_gives_up(void *arg)
+{
+    sti_mesh *mesh = arg;
+    pthread_mutex_lock(&mesh->lock);
+    bool failed = mesh->failure != STRADS_OK;
+    pthread_mutex_unlock(&mesh->lock);
+    return failed || sti_stop_is_asked(mesh->stop);
+}
+
+/* ---- the queue --------------------------------------------------------- */
+
+void sti_mesh_queue(sti_mesh *mesh, sti_arrival *a)
+{
+    a->next = NULL;
+    *mesh->last = a;
+    mesh->last = &a->next;
+    pthread_cond_signal(&mesh->arrived);
+}
+
+void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *a)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_mesh_queue(mesh, a);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
+void sti_mesh_free_arrival(sti_arrival *a)
+{
+    if (!a)
+        return;
+    sti_frame_free(a->frame);
+    free(a);
+}
+
+/* The next arrival; NULL after `wait_ns` without one, or after a failure. */
+static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
+{
+    const uint64_t until = sti_monotonic_in(wait_ns);
+    pthread_mutex_lock(&mesh->lock);
+    bool late = false;
+    while (!mesh->first && !mesh->failure && !late)
+        late = !sti_monotonic_wait(&mesh->arrived, &mesh->lock, until);
+    sti_arrival *a = mesh->failure ? NULL : mesh->first;
+    if (a) {
+        mesh->first = a->next;
+        if (!mesh->first)
+            mesh->last = &mesh->first;
+    }
+    pthread_mutex_unlock(&mesh->lock);
+    return a;
+}
+
+strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
+{
+    strads_err err = STRADS_OK;
+    *out = NULL;
+    while (!err && !*out) {
+        if (sti_stop_is_asked(mesh->stop))
+            return strads_fail(STRADS_ECANCELED,
+                               "stopped while waiting for the other nodes");
+        *out = next_arrival(mesh, STI_SECOND / 20);
+        err = *out ? STRADS_OK : sti_mesh_failure(mesh);
+    }
+    return err;
+}
+
+/* ---- answers to HELLO -------------------------------------------------- */
+
+strads_err sti_mesh_rejected(const sti_frame *frame)
+{
+    sti_reject answer;
+    strads_err err =
+        sti_reject_decode(frame->payload, frame->header.size, &answer);
+    return err ? err : strads_fail(answer.code, "%s", answer.text);
+}
+
+void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    sti_writer w = {0};
+    const sti_reject answer = {code, text};
+    sti_reject_encode(&answer, &w);
+    const sti_header header = {.kind = STI_KIND_REJECT,
+                               .from = mesh->node,
+                               .to = STI_NODE_NONE};
+    (void)sti_mesh_send_payload(mesh, link, header, &w);
+    sti_writer_free(&w);
+    sti_net_part(mesh->net, link);
+    (void)strads_fail(code, "%s", text);
+}
+
+void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
+{
+    sti_hello hello;
+    const sti_hello mine = sti_mesh_hello(mesh);
+    strads_err err =
+        sti_hello_decode(frame->payload, frame->header.size, &hello);
+    if (!err)
+        err = sti_hello_check(&mine, &hello);
+    if (!err && mesh->joins)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the node at %s is node %u of a run and takes nobody "
+                          "in: join at the coordinator's URL",
+                          sti_mesh_url(mesh), mesh->node);
+    else if (!err)
+        err = strads_fail(STRADS_EMISMATCH,
+                          "the run at %s has all its %u nodes already",
+                          sti_mesh_url(mesh), mesh->nodes);
+    sti_mesh_reject(mesh, link, err);
+}
+
+/* ---- node 0 ------------------------------------------------------------ */
+
+static strads_err check_newcomer(const sti_mesh *mesh, const sti_hello *hello,
+                                 const char *url, uint32_t joined)
+{
+    const sti_hello mine = sti_mesh_hello(mesh);
+    strads_err err = sti_hello_check(&mine, hello);
+    if (err)
+        return err;
+    if (joined == mesh->nodes)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the run at %s has all its %u nodes already",
+                           sti_mesh_url(mesh), mesh->nodes);
+    for (uint32_t k = 1; k < mesh->nodes; k++)
+        if (mesh->peers[k].link && strcmp(mesh->peers[k].url, url) == 0)
+            return strads_fail(STRADS_EMISMATCH,
+                               "the node at %s has joined this run already",
+                               url);
+    if (hello->run)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the node that joins belongs to another run, whose "
+                           "journal it has: give it an empty directory");
+    const unsigned least = mesh->takes_shards ? 0 : 1;
+    if (hello->workers < least || hello->workers > 1024)
+        return strads_fail(STRADS_EMISMATCH,
+                           "a node came with %u workers, expected %u to 1024",
+                           hello->workers, least);
+    return STRADS_OK;
+}
+
+/* The first place that is free; nobody's number ever changes, because its link
+ * is bound to it. `url` is where the newcomer listens, as seen from here. */
+static strads_err take_newcomer(sti_mesh *mesh, sti_link link,
+                                const sti_hello *hello, const char *url)
+{
+    uint32_t number = 1;
+    while (mesh->peers[number].link)
+        number++;
+    strads_err err = sti_net_bind(mesh->net, link, number);
+    if (err)
+        return err;
+    sti_peer *p = &mesh->peers[number];
+    pthread_mutex_lock(&mesh->lock);
+    p->link = link;
+    p->workers = hello->workers;
+    (void)snprintf(p->url, sizeof p->url, "%s", url);
+    pthread_mutex_unlock(&mesh->lock);
+    return STRADS_OK;
+}
+
+/* A node that does not have the program leaves again, and ends nothing. */
+static void tell_program(sti_mesh *mesh, sti_link link)
+{
+    sti_writer w = {0};
+    const sti_header header = {.kind = STI_KIND_PROGRAM,
+                               .from = 0,
+                               .to = sti_mesh_node_of(mesh, link)};
+    sti_write_string(&w, mesh->program);
+    if (sti_mesh_send_payload(mesh, link, header, &w) == STRADS_ENOMEM)
+        sti_net_drop(mesh->net, link, "no memory to answer its HELLO");
+    sti_writer_free(&w);
+}
+
+/* A HELLO: numbered when it is welcome, told why not otherwise. */
+static void meet(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
+{
+    sti_hello hello;
+    char url[STI_URL_MAX + 1];
+    strads_err err =
+        sti_hello_decode(a->frame->payload, a->frame->header.size, &hello);
+    if (!err)
+        err = sti_net_seen_url(mesh->net, a->link, hello.url, url);
+    if (!err)
+        err = check_newcomer(mesh, &hello, url, *joined);
+    if (err)
+        sti_mesh_reject(mesh, a->link, err);
+    else if (take_newcomer(mesh, a->link, &hello, url) == STRADS_OK) {
+        ++*joined;
+        tell_program(mesh, a->link);
+    }
+}
+
+/* A node that joined and went away again leaves its place to the next. */
+static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined)
+{
+    uint32_t node = sti_mesh_node_of(mesh, a->link);
+    if (node == STI_NODE_NONE)
+        return;
+    pthread_mutex_lock(&mesh->lock);
+    mesh->peers[node] = (sti_peer){0};
+    pthread_mutex_unlock(&mesh->lock);
+    --*joined;
+}
+
+/* No two runs have the same, so that nobody takes one for another. */
+static strads_err draw_run(sti_mesh *mesh)
+{
+    while (mesh->run_id == 0)
+        if (getrandom(&mesh->run_id, sizeof mesh->run_id, 0) !=
+            (ssize_t)sizeof mesh->run_id)
+            return strads_fail(STRADS_EIO, "no number for the run: %s",
+                               strerror(errno));
+    return STRADS_OK;
+}
+
+/* Has everybody but node 0 accepted? */
+static bool all_accept(sti_mesh *mesh)
+{
+    pthread_mutex_lock(&mesh->lock);
+    bool all = true;
+    for (uint32_t k = 1; k < mesh->nodes; k++)
+        all = all && mesh->peers[k].accepted;
+    pthread_mutex_unlock(&mesh->lock);
+    return all;
+}
+
+strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program)
+{
+    strads_err err = sti_mesh_number(mesh, 0, nodes);
+    uint32_t joined = 1;
+    mesh->program = program;
+    if (!err)
+        err = draw_run(mesh);
+    while (!err && (!all_accept(mesh) || !sti_mesh_settle(mesh))) {
+        sti_arrival *a;
+        err = sti_mesh_await(mesh, &a);
+        if (err)
+            break;
+        if (!a->frame)
+            part_early(mesh, a, &joined);
+        else if (a->frame->header.kind == STI_KIND_HELLO)
+            meet(mesh, a, &joined);
+        sti_mesh_free_arrival(a);
+    }
+    return err;
+}
+
+strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link)
+{
+    const char **urls = calloc(mesh->nodes, sizeof *urls);
+    if (!urls)
+        return strads_fail(STRADS_ENOMEM, "no memory for the nodes' URLs");
+    for (uint32_t n = 0; n < mesh->nodes; n++)
+        urls[n] = mesh->peers[n].url; /* node 0's is known to who joined */
+    const sti_welcome welcome = {
+        .node = k,
+        .nodes = mesh->nodes,
+        .urls = urls,
+        .seed = mesh->seed,
+        .run = mesh->run_id,
+        .options = mesh->options,
+    };
+    sti_writer w = {0};
+    sti_welcome_encode(&welcome, &w);
+    const sti_header header = {.kind = STI_KIND_WELCOME, .from = 0, .to = k};
+    strads_err err = sti_mesh_send_payload(mesh, link, header, &w);
+    sti_writer_free(&w);
+    free(urls);
+    return err;
+}
+
+strads_err sti_mesh_welcome(sti_mesh *mesh, const char *options, uint64_t seed)
+{
+    mesh->seed = seed;
+    mesh->options = strdup(options);
+    if (!mesh->options)
+        return strads_fail(STRADS_ENOMEM, "no memory for the run's options");
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 1; k < mesh->nodes && !err; k++)
+        err = sti_mesh_say_welcome(mesh, k, mesh->peers[k].link);
+    return err;
+}
+
+/* READY with the data's mark: right, or the run cannot be. */
+strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
+                                const sti_frame *frame)
+{
+    sti_hello theirs;
+    strads_err err =
+        sti_hello_decode(frame->payload, frame->header.size, &theirs);
+    if (err)
+        return err;
+    sti_hello mine = sti_mesh_hello(mesh);
+    mine.rows = mesh->mark.rows;
+    mine.cols = mesh->mark.cols;
+    mine.nnz = mesh->mark.nnz;
+    mine.checksum = mesh->mark.checksum;
+    err = sti_hello_check(&mine, &theirs);
+    if (err)
+        sti_mesh_reject(mesh, link, err);
+    return err;
+}
+
+/* Nothing but one READY of each node arrives in a mesh that is settled; a node
+ * that goes is an error of the waiting itself. */
+strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
+{
+    strads_err err = STRADS_OK;
+    mesh->mark = *mark;
+    for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
+        sti_arrival *a;
+        err = sti_mesh_await(mesh, &a);
+        if (err)
+            break;
+        err = sti_mesh_check_ready(mesh, a->link, a->frame);
+        sti_mesh_free_arrival(a);
+    }
+    return err;
+}
+
+/* ---- another node ------------------------------------------------------ */
 
 static strads_err say_hello(sti_mesh *mesh, sti_link link,
                             const sti_hello *hello)
@@ -53,6 +406,22 @@ static strads_err take_welcome(sti_mesh *mesh, sti_link link,
     return err;
 }
 
+/* The run's program, told before this node counts: without it the node leaves,
+ * and the others wait for one that has it. */
+static strads_err accept_program(sti_mesh *mesh, sti_link link,
+                                 const sti_frame *frame)
+{
+    sti_reader r;
+    sti_reader_init(&r, frame->payload, frame->header.size);
+    const char *name = sti_read_string(&r);
+    strads_err err = sti_reader_end(&r, "a PROGRAM");
+    if (!err && mesh->accepts)
+        err = mesh->accepts(mesh->accepts_arg, name);
+    const sti_outgoing answer = {
+        .header = {.kind = STI_KIND_ACCEPT, .from = frame->header.to}};
+    return err ? err : sti_net_send(mesh->net, link, &answer);
+}
+
 static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
                                    sti_arrival *a, const char *url,
                                    sti_mesh_terms *terms)
@@ -60,6 +429,8 @@ static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
     if (!a->frame)
         return strads_fail(STRADS_EPEER, "%s ended the connection: %s", url,
                            a->text);
+    if (a->frame->header.kind == STI_KIND_PROGRAM)
+        return accept_program(mesh, link, a->frame);
     if (a->frame->header.kind == STI_KIND_WELCOME)
         return take_welcome(mesh, link, a->frame, url, terms);
     if (a->frame->header.kind == STI_KIND_REJECT)
@@ -199,9 +570,23 @@ static strads_err or_failure(sti_mesh *mesh, strads_err err)
     return failure ? failure : err;
 }
 
+/* A node that was told no URL listens on the interface that has reached node 0:
+ * whoever can reach node 0 can reach it there. Over ipc all are on one
+ * machine. */
+static strads_err listen_towards(sti_mesh *mesh, sti_link link)
+{
+    char host[STI_HOST_MAX + 1], url[STI_URL_MAX + 1];
+    if (sti_mesh_url(mesh)[0])
+        return STRADS_OK;
+    strads_err err = sti_net_own_host(mesh->net, link, host);
+    (void)snprintf(url, sizeof url, "tcp://%s:0",
+                   err || !host[0] ? "127.0.0.1" : host);
+    return err ? err : sti_net_listen(mesh->net, url);
+}
+
 /* Dials node 0 and says HELLO; its WELCOME has the terms. */
 static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
-                                const sti_hello *hello, uint64_t timeout_ns,
+                                sti_hello *hello, uint64_t timeout_ns,
                                 sti_link *link, sti_mesh_terms *terms)
 {
     *terms = (sti_mesh_terms){0};
@@ -209,6 +594,9 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
     mesh->joins = true;
     pthread_mutex_unlock(&mesh->lock);
     strads_err err = sti_net_dial(mesh->net, url, timeout_ns, link);
+    if (!err)
+        err = listen_towards(mesh, *link);
+    hello->url = sti_mesh_url(mesh);
     if (!err)
         err = say_hello(mesh, *link, hello);
     return err ? err : await_welcome(mesh, *link, url, terms);
@@ -223,6 +611,14 @@ static strads_err conclude(sti_mesh *mesh, sti_mesh_terms *terms,
         *terms = (sti_mesh_terms){0};
     }
     return or_failure(mesh, err);
+}
+
+void sti_mesh_accepts(sti_mesh *mesh,
+                      strads_err (*accepts)(void *arg, const char *program),
+                      void *arg)
+{
+    mesh->accepts = accepts;
+    mesh->accepts_arg = arg;
 }
 
 strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
@@ -252,7 +648,7 @@ static void link_up_again(sti_mesh *mesh, sti_link asked)
         mesh->peers[k].link = 0;
         mesh->peers[k].dialled = true;
         mesh->peers[k].anew = true;
-        (void)sti_mender_broke(mesh, k, STRADS_EIO, "it was not reached");
+        (void)sti_reconnect_broke(mesh, k, STRADS_EIO, "it was not reached");
     }
     pthread_mutex_unlock(&mesh->lock);
     sti_net_part(mesh->net, asked);

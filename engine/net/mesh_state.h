@@ -14,7 +14,7 @@
  * loss that no new link heals.
  *
  * What breaks. A settled node's link that breaks without a goodbye is made anew
- * by whoever made it, for window_ns (mesh_mend.c); meanwhile what is sent stays
+ * by whoever made it, for window_ns (mesh_reconnect.c); meanwhile what is sent stays
  * in that node's retransmit, so nobody above notices. */
 #ifndef STI_MESH_STATE_H
 #define STI_MESH_STATE_H
@@ -28,14 +28,9 @@ enum {
     STI_KIND_READY = STI_KIND_FIRST_MESSAGE,    /* sti_hello: the data's mark */
     STI_KIND_DONE = STI_KIND_FIRST_MESSAGE + 1, /* "my roles have ended" */
     STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2, /* "I have that many" */
-    STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16 /* + sti_msg_kind */
-};
-
-/* The largest payloads; DISPATCH, PARTIAL and HOP have the transport's. */
-enum {
-    STI_SENTENCE_LIMIT = 4096,  /* REJECT, FAIL */
-    STI_NOTE_LIMIT = 128,       /* LOOP, ACK and what is as small */
-    STI_WELCOME_LIMIT = 4 << 20 /* the URLs of STI_NODES_MAX, and options */
+    STI_KIND_PROGRAM = STI_KIND_FIRST_MESSAGE + 3, /* node 0, to who joins */
+    STI_KIND_ACCEPT = STI_KIND_FIRST_MESSAGE + 4, /* .. "I have that program" */
+    STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16   /* + sti_msg_kind */
 };
 
 /* Transfers to one node that are told apart on a trace. */
@@ -57,7 +52,8 @@ typedef struct sti_peer {
     sti_link link; /* once settled: 0 while it is broken, or gone */
     char url[STI_URL_MAX + 1];
     uint32_t workers;
-    bool has_met; /* dialled while the nodes come together, it has answered */
+    bool accepted; /* node 0: it has the run's program */
+    bool has_met;  /* dialled while the nodes come together, it has answered */
     bool said_ready; /* its READY has come */
     bool said_done;  /* its DONE has come: it may go */
     bool gone;       /* for good */
@@ -68,7 +64,7 @@ typedef struct sti_peer {
     uint32_t untold;
     uint64_t untold_bytes;
 
-    /* Mending, see mesh_mend.c. */
+    /* Mending, see mesh_reconnect.c. */
     bool dialled;       /* by this node, which dials it again */
     bool comes_back;    /* killed, it may be started again */
     bool anew;          /* this node was started again, and it must know */
@@ -89,21 +85,25 @@ typedef struct sti_peer {
 struct sti_mesh {
     sti_net *net;
     const volatile bool *stop;
-    bool joins;         /* one of the others: without node 0 there is no run */
-    uint64_t run_id;    /* its number; 0: not known yet */
-    uint64_t window_ns; /* how long a broken link may stay so */
-    bool takes_shards;  /* node 0: nodes without workers may join */
+    bool joins;          /* one of the others: without node 0 there is no run */
+    uint64_t run_id;     /* its number; 0: not known yet */
+    uint64_t window_ns;  /* how long a broken link may stay so */
+    const char *program; /* node 0: the run's; the caller's memory */
+    strads_err (*accepts)(void *arg, const char *program);
+    void *accepts_arg;
+    bool takes_shards;          /* node 0: nodes without workers may join */
     sti_retransmit *retransmit; /* [nodes], own entry unused */
     char *options;              /* node 0: what its WELCOMEs say .. */
     uint64_t seed;              /* .. to who is started again */
     sti_data_mark mark;         /* node 0: what READY must agree with */
     bool said_done;             /* to all, by the thread that closes */
-    pthread_t mender;           /* mesh_mend.c */
-    bool has_mender;
+    pthread_t reconnector;      /* mesh_reconnect.c */
+    bool has_reconnector;
 
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t mend;  /* a link has broken, or the mender is to stop */
-    bool mender_stops;
+    pthread_cond_t
+        mend; /* a link has broken, or the reconnecting thread is to stop */
+    bool reconnect_stops;
     pthread_cond_t arrived;
     pthread_cond_t delivered; /* `delivering` became 0 */
     uint32_t node, nodes;
@@ -142,19 +142,12 @@ strads_err sti_mesh_put(sti_mesh *mesh, uint32_t node, sti_header header,
  * the links that the table has. */
 bool sti_mesh_settle(sti_mesh *mesh);
 
-/* ---- mesh_arrival.c ---- */
-
-/* The transport's callbacks. */
-void sti_mesh_received(void *mesh, sti_link link, sti_frame *frame);
-void sti_mesh_lost(void *mesh, sti_link link, strads_err why, const char *text);
-uint64_t sti_mesh_limit(void *mesh, uint16_t kind);
-
 /* With the lock held: node `node` is gone for good. It may have been free to
  * go; otherwise the run has failed. */
 void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                    const char *text);
 
-/* ---- mesh_await.c ---- */
+/* ---- mesh_join.c ---- */
 
 /* The user has stopped, or another node has failed. */
 bool sti_mesh_gives_up(void *mesh);
@@ -163,9 +156,8 @@ bool sti_mesh_gives_up(void *mesh);
  * STRADS_ECANCELED, or how another node has failed. */
 strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
-/* Puts one behind all others: with the lock held; put back, without. */
+/* Puts one behind all others: with the lock held. */
 void sti_mesh_queue(sti_mesh *mesh, sti_arrival *arrival);
-void sti_mesh_requeue(sti_mesh *mesh, sti_arrival *arrival);
 
 /* With the lock held: another node has failed. The first one counts. */
 void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);
@@ -182,8 +174,6 @@ void sti_mesh_reject(sti_mesh *mesh, sti_link link, strads_err code);
 /* Tells who says HELLO to a node that takes nobody (any more) why. */
 void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame);
 
-/* ---- mesh_gather.c ---- */
-
 /* Is a READY right? If not, who has sent it is told. */
 strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
                                 const sti_frame *frame);
@@ -191,31 +181,31 @@ strads_err sti_mesh_check_ready(sti_mesh *mesh, sti_link link,
 /* Node 0: WELCOME to node k over a link. */
 strads_err sti_mesh_say_welcome(sti_mesh *mesh, uint32_t k, sti_link link);
 
-/* ---- mesh_mend.c ---- */
+/* ---- mesh_reconnect.c ---- */
 
-strads_err sti_mender_start(sti_mesh *mesh);
-void sti_mender_stop(sti_mesh *mesh);
+strads_err sti_reconnect_start(sti_mesh *mesh);
+void sti_reconnect_stop(sti_mesh *mesh);
 
 /* With the lock held: a link of the run is lost. False: that is final. */
-bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
-                      const char *text);
+bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
+                         const char *text);
 /* Behind it, without the lock: the node may have dialled again already. */
-void sti_mender_take_next(sti_mesh *mesh, uint32_t node);
+void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node);
 
 /* With the lock held: another link is lost; perhaps it was to become one. */
-void sti_mender_forget(sti_mesh *mesh, sti_link link);
+void sti_reconnect_forget(sti_mesh *mesh, sti_link link);
 
 /* A HELLO to a settled mesh. False: it is of nobody who belongs here. */
-bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame);
+bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame);
 
 /* SEEN: a node has so many frames; on a new link it is the answer to HELLO,
  * which says that the link is bound there. */
-void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header);
+void sti_reconnect_seen(sti_mesh *mesh, sti_link link,
+                        const sti_header *header);
 
 /* Behind each frame of a node but SEEN: it is told now and then. */
-void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header);
-
-/* ---- mesh_send.c ---- */
+void sti_reconnect_count(sti_mesh *mesh, sti_link link,
+                         const sti_header *header);
 
 /* Sends a payload of the coming together. */
 strads_err sti_mesh_send_payload(sti_mesh *mesh, sti_link link,

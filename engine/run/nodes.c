@@ -197,7 +197,8 @@ static strads_err gather(strads_engine *engine)
     if (engine->together)
         return STRADS_OK;
     uint32_t nodes = engine->terms.nodes;
-    strads_err err = sti_mesh_gather(engine->mesh, nodes);
+    strads_err err =
+        sti_mesh_gather(engine->mesh, nodes, engine->terms.program->name);
     if (err)
         return err;
     engine->terms.workers = calloc(nodes, sizeof *engine->terms.workers);
@@ -221,6 +222,19 @@ static strads_err gather(strads_engine *engine)
 /* ---- a node that joins: takes its place, or the one that it had before it was
  * killed, and the terms that node 0 tells --------------------------------- */
 
+/* Asked while it joins: a node without the program leaves, and the run waits
+ * for another one. */
+static strads_err accept_program(void *arg, const char *name)
+{
+    const strads_join_options *options = arg;
+    if (options->find(options->find_arg, name))
+        return STRADS_OK;
+    return strads_fail(STRADS_EMISMATCH,
+                       "the run is of program %s, which this node does not "
+                       "have: give it the same program file",
+                       name);
+}
+
 static strads_err take_terms(strads_engine *engine, const char *text,
                              const strads_join_options *options)
 {
@@ -229,13 +243,9 @@ static strads_err take_terms(strads_engine *engine, const char *text,
         return strads_fail(STRADS_EMISMATCH,
                            "the coordinator told no program: it runs another "
                            "version");
-    const strads_program *program = options->find(options->find_arg, name);
-    strads_err err = STRADS_OK;
-    if (!program)
-        err = strads_fail(STRADS_EMISMATCH,
-                          "the run is of program %s, which this node does not "
-                          "have: give it the same program file",
-                          name);
+    strads_err err = accept_program((void *)(uintptr_t)options, name);
+    const strads_program *program =
+        err ? NULL : options->find(options->find_arg, name);
     free(name);
     if (!err)
         err = sti_program_take(program, &engine->program);
@@ -307,6 +317,9 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
     sti_mesh_terms told = {0};
     double timeout = options->timeout > 0 ? options->timeout : 30;
     err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    if (!err)
+        sti_mesh_accepts(engine->mesh, accept_program,
+                         (void *)(uintptr_t)options);
     if (!err)
         err =
             take_place(engine, url, options, (uint64_t)(timeout * 1e9), &told);

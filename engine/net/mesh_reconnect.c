@@ -11,7 +11,7 @@
  *
  * Invariants: a new link is used only when the loss of the old one has been
  * told, behind its last frame, so that `received` is final; while a node's
- * `link` is 0, its retransmit keeps what is sent. The mender's thread alone dials
+ * `link` is 0, its retransmit keeps what is sent. The reconnecting thread alone dials
  * and waits; callbacks of the transport take what comes. */
 #include "engine/net/mesh_state.h"
 
@@ -21,7 +21,7 @@
 #include "engine/base/monotonic_clock.h"
 
 enum {
-    LOOK_NS = 20000000,   /* between two rounds of the mender */
+    LOOK_NS = 20000000,   /* between two rounds of the thread */
     PROBE_NS = 200000000, /* between two looks at who is to dial */
     UNTOLD_FRAMES = 64,   /* received before SEEN says so .. */
     UNTOLD_BYTES = 1 << 20
@@ -39,7 +39,8 @@ static sti_outgoing seen_frame(const sti_mesh *mesh, uint32_t node,
 }
 
 /* DONE is told at once: who has said it waits for that. */
-void sti_mender_count(sti_mesh *mesh, sti_link link, const sti_header *header)
+void sti_reconnect_count(sti_mesh *mesh, sti_link link,
+                         const sti_header *header)
 {
     pthread_mutex_lock(&mesh->lock);
     if (header->from >= mesh->nodes) {
@@ -81,7 +82,7 @@ static void is_mended(sti_peer *p, sti_link link)
     p->untold_bytes = 0;
 }
 
-void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
+void sti_reconnect_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
 {
     bool known = false, mended = false;
     pthread_mutex_lock(&mesh->lock);
@@ -103,11 +104,11 @@ void sti_mender_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
 
 /* ---- breaking ---------------------------------------------------------- */
 
-bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
-                      const char *text)
+bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
+                         const char *text)
 {
     sti_peer *p = &mesh->peers[node];
-    if (!mesh->settled || mesh->mender_stops || mesh->window_ns == 0 ||
+    if (!mesh->settled || mesh->reconnect_stops || mesh->window_ns == 0 ||
         (why != STRADS_EIO && !p->replaced))
         return false;
     p->link = 0;
@@ -118,7 +119,7 @@ bool sti_mender_broke(sti_mesh *mesh, uint32_t node, strads_err why,
     return true;
 }
 
-void sti_mender_forget(sti_mesh *mesh, sti_link link)
+void sti_reconnect_forget(sti_mesh *mesh, sti_link link)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++) {
         if (mesh->peers[k].trying == link)
@@ -160,7 +161,7 @@ static void adopt(sti_peer *p, sti_link link, uint64_t seen)
     p->dialled = false;
 }
 
-void sti_mender_take_next(sti_mesh *mesh, uint32_t node)
+void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node)
 {
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
@@ -202,7 +203,7 @@ static void note_url(sti_mesh *mesh, sti_link link, const sti_hello *hello)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
+bool sti_reconnect_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
 {
     sti_hello hello;
     if (sti_hello_decode(frame->payload, frame->header.size, &hello) ||
@@ -234,10 +235,10 @@ bool sti_mender_meet(sti_mesh *mesh, sti_link link, const sti_frame *frame)
     return true;
 }
 
-/* ---- the mender's thread ----------------------------------------------- */
+/* ---- the reconnecting thread ----------------------------------------------- */
 
-static strads_err say_hello(sti_mesh *mesh, uint32_t node, sti_link link,
-                            uint64_t seen)
+static strads_err say_hello_again(sti_mesh *mesh, uint32_t node, sti_link link,
+                                  uint64_t seen)
 {
     sti_hello hello = sti_mesh_hello(mesh);
     hello.wanted_node = mesh->node;
@@ -267,10 +268,10 @@ static void dial(sti_mesh *mesh, uint32_t node, const char *url)
     if (due)
         p->trying = link;
     pthread_mutex_unlock(&mesh->lock);
-    if (due && say_hello(mesh, node, link, seen) == STRADS_OK)
+    if (due && say_hello_again(mesh, node, link, seen) == STRADS_OK)
         return;
     pthread_mutex_lock(&mesh->lock);
-    sti_mender_forget(mesh, link);
+    sti_reconnect_forget(mesh, link);
     pthread_mutex_unlock(&mesh->lock);
     sti_net_drop(mesh->net, link, "it is not needed any more");
 }
@@ -337,7 +338,7 @@ static void *mend(void *arg)
 {
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
-    while (!mesh->mender_stops) {
+    while (!mesh->reconnect_stops) {
         if (!anything_broken(mesh)) {
             pthread_cond_wait(&mesh->mend, &mesh->lock);
             continue;
@@ -347,29 +348,29 @@ static void *mend(void *arg)
             look_after(mesh, k);
         const uint64_t until = sti_monotonic_in(LOOK_NS);
         pthread_mutex_lock(&mesh->lock);
-        if (!mesh->mender_stops)
+        if (!mesh->reconnect_stops)
             (void)sti_monotonic_wait(&mesh->mend, &mesh->lock, until);
     }
     pthread_mutex_unlock(&mesh->lock);
     return NULL;
 }
 
-strads_err sti_mender_start(sti_mesh *mesh)
+strads_err sti_reconnect_start(sti_mesh *mesh)
 {
-    int rv = pthread_create(&mesh->mender, NULL, mend, mesh);
-    mesh->has_mender = rv == 0;
+    int rv = pthread_create(&mesh->reconnector, NULL, mend, mesh);
+    mesh->has_reconnector = rv == 0;
     return rv == 0 ? STRADS_OK
                    : strads_fail(STRADS_EIO, "no thread for the links: %s",
                                  strerror(rv));
 }
 
-void sti_mender_stop(sti_mesh *mesh)
+void sti_reconnect_stop(sti_mesh *mesh)
 {
     pthread_mutex_lock(&mesh->lock);
-    mesh->mender_stops = true;
+    mesh->reconnect_stops = true;
     pthread_cond_signal(&mesh->mend);
     pthread_mutex_unlock(&mesh->lock);
-    if (mesh->has_mender)
-        pthread_join(mesh->mender, NULL);
-    mesh->has_mender = false;
+    if (mesh->has_reconnector)
+        pthread_join(mesh->reconnector, NULL);
+    mesh->has_reconnector = false;
 }
