@@ -56,7 +56,7 @@ cat >program/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.22)
 project(user LANGUAGES C CXX)
 set(CMAKE_CXX_STANDARD 17)
-find_package(strads 0.1 REQUIRED COMPONENTS static)
+find_package(strads 0.2 REQUIRED COMPONENTS static)
 foreach(language c cc)
   add_executable(shared-${language} main.${language})
   target_link_libraries(shared-${language} PRIVATE strads::strads)

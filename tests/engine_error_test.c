@@ -360,11 +360,18 @@ static strads_err choose_wrong(void *state,
     return STRADS_OK;
 }
 
+static strads_err change_nothing(strads_commit *commit)
+{
+    commit->change[0] = 0;
+    return STRADS_OK;
+}
+
 Test(engine_error, a_policys_impossible_answer_ends_the_run)
 {
     const strads_program p = {.size = sizeof p,
                               .name = "simple",
-                              .update = nothing};
+                              .update = nothing,
+                              .aggregate = change_nothing};
     const strads_phase owner = {.name = "own",
                                 .to = STRADS_TO_OWNER,
                                 .update = nothing};

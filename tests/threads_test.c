@@ -8,6 +8,7 @@
 
 Test(threads, there_are_as_many_workers_as_the_affinity_mask_has_cores)
 {
+    const strads_engine_options usual = {.size = sizeof usual};
     cpu_set_t all, some;
     cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
     CPU_ZERO(&some);
@@ -19,6 +20,6 @@ Test(threads, there_are_as_many_workers_as_the_affinity_mask_has_cores)
         n++;
         cr_assert_eq(sched_setaffinity(0, sizeof some, &some), 0);
         cr_expect_eq(sti_cores(), n);
-        cr_expect_eq(sti_setup_workers(NULL), n);
+        cr_expect_eq(sti_setup_workers(&usual), n);
     }
 }
