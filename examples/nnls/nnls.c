@@ -54,12 +54,6 @@ static strads_err no_memory(void)
 
 /* ---- workers ----------------------------------------------------------- */
 
-/* Entry e of the matrix, kept in 8 bytes or, with --f32, in 4. */
-static double entry(const strads_sparse *x, uint64_t e)
-{
-    return x->f64 ? x->f64[e] : (double)x->f32[e];
-}
-
 static strads_err nnls_open(const strads_task *task, void **local)
 {
     const strads_share *share = task->share;
@@ -86,8 +80,7 @@ static strads_err nnls_refresh(strads_task *task, const strads_change *changes,
     for (uint32_t c = 0; c < n; c++)
         for (uint32_t k = 0; k < changes[c].n; k++) {
             const uint32_t j = changes[c].param[k];
-            for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-                l->r[x->index[e]] -= entry(x, e) * changes[c].change[k];
+            strads_sparse_add(x, j, -changes[c].change[k], l->r);
         }
     return STRADS_OK;
 }
@@ -106,8 +99,7 @@ static strads_err nnls_norms(strads_task *task)
     const strads_sparse *x = &share->by_col;
     const nnls_local *l = task->local;
     for (uint64_t j = 0; j < x->lines; j++)
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            task->partial[j] += entry(x, e) * entry(x, e);
+        task->partial[j] = strads_sparse_pair(x, j, j);
     task->partial[x->lines] = square(l->n, share->label);
     return STRADS_OK;
 }
@@ -119,8 +111,7 @@ static strads_err nnls_correlate(strads_task *task)
     const nnls_local *l = task->local;
     for (uint32_t k = 0; k < task->block.n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
-        for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            task->partial[k] += entry(x, e) * l->r[x->index[e]];
+        task->partial[k] = strads_sparse_dot(x, j, l->r);
     }
     return STRADS_OK;
 }
@@ -132,30 +123,15 @@ static strads_err nnls_scan(strads_task *task)
     return nnls_correlate(task);
 }
 
-/* x_i' x_j */
-static double dot(const strads_sparse *x, uint32_t i, uint32_t j)
-{
-    double sum = 0;
-    uint64_t a = x->start[i], b = x->start[j];
-    while (a < x->start[i + 1] && b < x->start[j + 1]) {
-        if (x->index[a] == x->index[b])
-            sum += entry(x, a++) * entry(x, b++);
-        else if (x->index[a] < x->index[b])
-            a++;
-        else
-            b++;
-    }
-    return sum;
-}
-
 static strads_err nnls_pairs(strads_task *task)
 {
     const strads_block *a = &task->block, *b = &task->against;
     for (uint32_t k = 0; k < a->n; k++)
         for (uint32_t l = 0; l < b->n; l++)
             task->partial[(size_t)k * b->n + l] =
-                dot(&task->share->by_col, strads_block_param(a, k),
-                    strads_block_param(b, l));
+                strads_sparse_pair(&task->share->by_col,
+                                   strads_block_param(a, k),
+                                   strads_block_param(b, l));
     return STRADS_OK;
 }
 

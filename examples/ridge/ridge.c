@@ -51,9 +51,9 @@ static strads_err ridge_open(const strads_task *task, void **local)
 {
     const strads_share *share = task->share;
     const uint64_t rows = share->rows.end - share->rows.begin;
-    if (rows > 0 && (!share->label || !share->by_col.f64))
-        return strads_fail(STRADS_EINVAL,
-                           "ridge needs labels, and values in 8 bytes");
+    if (rows > 0 && !share->label)
+        return strads_fail(STRADS_EINVAL, "ridge needs a label for each row: "
+                                          "--labels FILE");
     double *r = malloc((rows + 1) * sizeof *r);
     if (!r)
         return strads_fail(STRADS_ENOMEM, "no memory for %llu residuals",
@@ -76,10 +76,8 @@ static strads_err ridge_update(strads_task *task)
     const uint64_t rows = task->share->rows.end - task->share->rows.begin;
     const uint32_t j = strads_block_param(&task->block, 0);
     const double *r = task->local;
-    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-        task->partial[0] += x->f64[e] * r[x->index[e]];
-        task->partial[1] += x->f64[e] * x->f64[e];
-    }
+    task->partial[0] = strads_sparse_dot(x, j, r);
+    task->partial[1] = strads_sparse_pair(x, j, j);
     for (uint64_t i = 0; i < rows; i++)
         task->partial[2] += r[i] * r[i];
     return STRADS_OK;
@@ -106,8 +104,7 @@ static strads_err ridge_refresh(strads_task *task, const strads_change *changes,
     for (uint32_t c = 0; c < n; c++)
         for (uint32_t k = 0; k < changes[c].n; k++) {
             const uint32_t j = changes[c].param[k];
-            for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-                r[x->index[e]] -= x->f64[e] * changes[c].change[k];
+            strads_sparse_add(x, j, -changes[c].change[k], r);
         }
     return STRADS_OK;
 }

@@ -107,6 +107,50 @@ typedef struct strads_share {
     const strads_names *label_names;
 } strads_share;
 
+/* Simple loops over lines, for programs that need no kernels of their own. `v`
+ * is indexed as the entries are: [rows of the part] for lines of by_col. None
+ * of them blocks; any thread. */
+
+/* Value of entry e, whichever width is kept. */
+static inline double strads_sparse_value(const strads_sparse *x, uint64_t e)
+{
+    return x->f64 ? x->f64[e] : (double)x->f32[e];
+}
+
+/* x_k'v for line k. */
+static inline double strads_sparse_dot(const strads_sparse *x, uint64_t k,
+                                       const double *v)
+{
+    double sum = 0;
+    for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
+        sum += strads_sparse_value(x, e) * v[x->index[e]];
+    return sum;
+}
+
+/* v += a x_k for line k. */
+static inline void strads_sparse_add(const strads_sparse *x, uint64_t k,
+                                     double a, double *v)
+{
+    for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
+        v[x->index[e]] += a * strads_sparse_value(x, e);
+}
+
+/* x_k'x_l for two lines (|x_k|^2 where k is l). */
+static inline double strads_sparse_pair(const strads_sparse *x, uint64_t k,
+                                        uint64_t l)
+{
+    double sum = 0;
+    uint64_t a = x->start[k], b = x->start[l];
+    while (a < x->start[k + 1] && b < x->start[l + 1]) {
+        const uint32_t i = x->index[a], j = x->index[b];
+        if (i == j)
+            sum += strads_sparse_value(x, a) * strads_sparse_value(x, b);
+        a += i <= j;
+        b += j <= i;
+    }
+    return sum;
+}
+
 /* A data set, or the part of it that this process keeps. Immutable once read:
  * any number of threads may use it. */
 typedef struct strads_data strads_data;
