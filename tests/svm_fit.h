@@ -1,6 +1,6 @@
 /* tests/svm_fit.h - fits of SVMs through the engine, and what they are worth,
  * written down once more from the objective alone, loss by loss: nothing here
- * looks into apps/svm. */
+ * looks into apps/glm_dual. */
 #ifndef TESTS_SVM_FIT_H
 #define TESTS_SVM_FIT_H
 

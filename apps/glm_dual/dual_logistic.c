@@ -1,0 +1,200 @@
+/* Logistic regression with an L2 penalty alone, as one more loss of the dual
+ * programs here: times W C its objective is theirs,
+ *
+ *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda).
+ */
+#include <strads/logistic.h>
+
+#include <float.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "apps/linear/linear_options.h"
+#include "apps/linear/linear_outer.h"
+#include "dual.h"
+
+#define FIELD(name) offsetof(strads_logistic_options, name)
+
+/* Those of strads_program_logistic that this one can have. */
+static const strads_option option_table[] = {
+    {.name = "lambda",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(lambda),
+     .metavar = "L",
+     .help = "weight of the penalty; 0: by --c (default 0)",
+     .max = DBL_MAX},
+    {.name = "c",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(c),
+     .metavar = "C",
+     .help = "lambda = 1 / (C x rows), as in liblinear (default 1)",
+     .max = DBL_MAX},
+    {.name = "l1-ratio",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(l1_ratio),
+     .metavar = "0",
+     .help = "share of |w|_1 in the penalty: none (default 0)",
+     .max = 1},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = NULL}};
+
+/* ---- what it is for ---------------------------------------------------- */
+
+/* The largest C |x|^2 of a row. */
+#define LARGEST 1e8
+
+/* `labels`: how many there are. */
+static bool suits_options(const strads_logistic_options *o, uint32_t labels)
+{
+    if (labels > 2 && o->multiclass && strcmp(o->multiclass, "softmax") == 0)
+        return false;
+    return o->l1_ratio == 0 && o->lambda_ratio == 0;
+}
+
+/* `most`: of |x|^2, a column's entry; 0: as the rows are. */
+static bool suits_share(const strads_share *share, double c, double most)
+{
+    const strads_sparse *x = &share->by_row;
+
+    for (uint64_t i = 0; i < x->lines; i++) {
+        double square = most * (double)(x->start[i + 1] - x->start[i]);
+        for (uint64_t e = x->start[i]; most == 0 && e < x->start[i + 1]; e++) {
+            const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
+            square += v * v;
+        }
+        if (c * square > LARGEST)
+            return false;
+    }
+    return true;
+}
+
+bool strads_logistic_suits_dual(const strads_logistic_options *options,
+                                const strads_data *data)
+{
+    const strads_share *share;
+    uint32_t labels = 2;
+    double most = 0;
+
+    if (!data)
+        return suits_options(options, LINEAR_LABELS_MAX);
+    if (linear_outer_suits(data) ||
+        linear_classes_count(options->classes, data, &labels) ||
+        !suits_options(options, labels))
+        return false;
+    const double c =
+        options->lambda > 0
+            ? 1 / (options->lambda * (double)strads_data_rows(data))
+        : options->c > 0 ? options->c
+                         : 1;
+    if (options->standardize) /* one row may be all of a column's deviation */
+        most = (double)strads_data_rows(data);
+    for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
+        if (share->by_row.start && !suits_share(share, c, most))
+            return false;
+    return true;
+}
+
+static strads_err resolve(const strads_logistic_options *o, dual_problem *out)
+{
+    strads_err err;
+
+    if (!suits_options(o, 2))
+        return strads_fail(STRADS_EINVAL,
+                           "logistic-dual has an L2 penalty alone, of a given "
+                           "lambda or c; use logistic");
+    if ((err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
+        (err = linear_check_number("c", o->c, DBL_MAX)))
+        return err;
+    if (o->lambda > 0 && o->c > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "lambda (%g) and c (%g) say the same thing; give "
+                           "one of them",
+                           o->lambda, o->c);
+    *out = (dual_problem){.options = {.loss = "logistic",
+                                      .c = o->c > 0        ? o->c
+                                           : o->lambda > 0 ? 0
+                                                           : 1,
+                                      .intercept = o->intercept,
+                                      .standardize = o->standardize,
+                                      .class_weight = o->class_weight,
+                                      .weights = o->weights,
+                                      .classes = o->classes,
+                                      .start_intercept = o->start_intercept},
+                          .loss = DUAL_LOGISTIC,
+                          .weights = {o->weights, o->row_weight},
+                          .lambda = o->lambda};
+    return STRADS_OK;
+}
+
+/* ---- the program's slots ----------------------------------------------- */
+
+static strads_err shape(const void *config, const strads_data *data,
+                        strads_shape *out)
+{
+    dual_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : dual_shape(&problem, data, out);
+}
+
+static strads_err begin(const void *config, const strads_data *data,
+                        const strads_shape *sizes, void **out)
+{
+    dual_problem problem;
+    const strads_err err = resolve(config, &problem);
+
+    return err ? err : dual_begin(&problem, data, sizes, out);
+}
+
+static strads_err open(const strads_task *task, void **out)
+{
+    dual_problem problem;
+    const strads_err err = resolve(task->config, &problem);
+
+    return err ? err : dual_open(task, &problem, out);
+}
+
+static double lambda_of(const dual_state *state)
+{
+    return 1 / (state->problem.options.c * state->classes.total);
+}
+
+static strads_err objective(void *user, strads_report *report)
+{
+    const dual_state *state = user;
+
+    dual_report(state, lambda_of(state), report);
+    report->nonzeros = dual_total(state).nonzeros;
+    return STRADS_OK;
+}
+
+/* ---- results ----------------------------------------------------------- */
+
+strads_logistic_options strads_logistic_dual_resolved(const void *begun)
+{
+    const dual_state *state = begun;
+    const strads_svm_options *o = &state->problem.options;
+
+    return (strads_logistic_options){.lambda = lambda_of(state),
+                                     .intercept = o->intercept,
+                                     .standardize = o->standardize,
+                                     .class_weight = o->class_weight,
+                                     .weights = o->weights,
+                                     .classes = o->classes};
+}
+
+const strads_program strads_program_logistic_dual = {
+    DUAL_COMPUTED,
+    .named_labels = linear_classes_named,
+    .name = "logistic-dual",
+    .summary = "logistic regression, L2 alone, in the dual",
+    .options = option_table,
+    .config_size = sizeof(strads_logistic_options),
+    .shape = shape,
+    .begin = begin,
+    .open = open,
+    .objective = objective};

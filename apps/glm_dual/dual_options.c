@@ -1,0 +1,118 @@
+/* The options of the SVM: their table, their defaults, and what must hold. The
+ * table checks what the command line and JSON say; structs filled in by
+ * programs are checked here. */
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "apps/linear/linear_options.h"
+#include "dual.h"
+
+const strads_svm_options dual_defaults = {.loss = "squared-hinge",
+                                          .c = 1,
+                                          .epsilon = .1};
+
+#define FIELD(name) offsetof(strads_svm_options, name)
+
+/* In the order of dual_loss_kind. */
+static const char *const losses[] = {"hinge", "squared-hinge", "epsilon",
+                                     "squared-epsilon"};
+
+const strads_option dual_option_table[] = {
+    {.name = "loss",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(loss),
+     .metavar = "LOSS",
+     .help = "hinge, squared-hinge (default); of numbers: epsilon, "
+             "squared-epsilon",
+     .choices = "hinge|squared-hinge|epsilon|squared-epsilon"},
+    {.name = "c",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(c),
+     .metavar = "C",
+     .help = "weight of the losses beside 1/2 |w|^2 (default 1)",
+     .min = DBL_MIN,
+     .max = DBL_MAX},
+    {.name = "bias",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(bias),
+     .metavar = "B",
+     .help = "one more column, of value B, penalised (default 0: no)",
+     .max = 1e100},
+    {.name = "epsilon",
+     .kind = STRADS_OPTION_F64,
+     .offset = FIELD(epsilon),
+     .metavar = "E",
+     .help = "how far a number may be off for nothing (default 0.1)",
+     .max = DBL_MAX},
+    LINEAR_OPTION_INTERCEPT(FIELD(intercept)),
+    LINEAR_OPTION_STANDARDIZE(FIELD(standardize)),
+    LINEAR_OPTION_CLASS_WEIGHT(FIELD(class_weight)),
+    LINEAR_OPTION_WEIGHTS(FIELD(weights)),
+    LINEAR_OPTION_CLASSES(FIELD(classes)),
+    {.name = NULL}};
+
+static strads_err find_loss(const char *name, dual_loss_kind *out)
+{
+    for (int k = DUAL_HINGE; k <= DUAL_SQUARED_EPSILON; k++)
+        if (strcmp(losses[k], name) == 0) {
+            *out = (dual_loss_kind)k;
+            return STRADS_OK;
+        }
+    return strads_fail(STRADS_EINVAL,
+                       "loss is \"%s\"; expected hinge, squared-hinge, "
+                       "epsilon or squared-epsilon",
+                       name);
+}
+
+static bool is_given(const char *text)
+{
+    return text && *text && strcmp(text, "none") != 0;
+}
+
+/* A fit of numbers would leave these out without a word. */
+static strads_err refuse_classes(const strads_svm_options *o)
+{
+    const bool weights = is_given(o->class_weight);
+
+    if (!weights && !is_given(o->classes))
+        return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "%s %s: the loss %s is for numbers, which are no "
+                       "classes; expected hinge or squared-hinge, or leave it "
+                       "out",
+                       weights ? "--class-weight" : "--classes",
+                       weights ? o->class_weight : o->classes, o->loss);
+}
+
+strads_err dual_options_resolve(const strads_svm_options *given,
+                                dual_problem *out)
+{
+    strads_svm_options o = *given;
+    dual_loss_kind loss = DUAL_HINGE;
+    strads_err err;
+
+    if (!o.loss)
+        o.loss = dual_defaults.loss;
+    if (o.c == 0)
+        o.c = dual_defaults.c;
+    if ((err = find_loss(o.loss, &loss)) ||
+        (err = linear_check_number("c", o.c, DBL_MAX)) ||
+        (err = linear_check_number("bias", o.bias, DBL_MAX)) ||
+        (err = linear_check_number("epsilon", o.epsilon, DBL_MAX)))
+        return err;
+    if (o.intercept && o.bias > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "intercept fits one that is not penalised, bias "
+                           "(%g) one that is; give one of them",
+                           o.bias);
+    if (dual_loss_classifies(loss))
+        o.epsilon = 0;
+    else if ((err = refuse_classes(&o)))
+        return err;
+    *out = (dual_problem){.options = o,
+                          .loss = loss,
+                          .weights = {o.weights, NULL}};
+    return STRADS_OK;
+}

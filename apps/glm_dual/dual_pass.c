@@ -1,0 +1,364 @@
+/* Passes: every group that does not rest is visited once, those of which the
+ * most is to be gained first.
+ *
+ * What a group's visit finds is its priority for the next pass; until then it
+ * has none. A pass is cut into as many parts as there are to be joins in it;
+ * the policy is told of the next part's groups when those of the one before
+ * have been visited, and when none are left the next pass begins. Each pool has
+ * passes of its own. Groups whose rows all rest are in no pass, until a scan
+ * says otherwise. */
+#include <math.h>
+#include <string.h>
+
+#include <strads/policy.h>
+
+#include "dual_newton.h"
+
+/* Of groups that are neither wrong nor far from it: not at rest. */
+#define AWAKE 1e-200
+
+/* A join goes over as many numbers as there are columns, and is worth as many
+ * entries as this for each of them. */
+enum { ENTRIES_A_COLUMN = 4 };
+
+/* Rows may rest in haste for so many passes. The first scan comes after so many
+ * at the latest, and before that when this share of what is allowed to be left
+ * seems to be. */
+enum { HASTY_PASSES = 3, FIRST_PASSES = 20 };
+#define FIRST_AIM .7
+
+/* Whether a group is to be visited in this pass, and whether the policy has
+ * been told so. */
+enum { VISITED, WAITS, TOLD };
+
+/* Shares of the steepest rise that are enough of a fall to rest. */
+#define HASTY .12
+#define PATIENT .5
+
+/* Names the stream of draws that cuts passes into parts. */
+enum { PARTS = 0x70617274 };
+
+static uint64_t group_of(const dual_state *state, uint32_t param)
+{
+    return param - (state->columns + 1);
+}
+
+static dual_pool *pool_of(dual_state *state, uint64_t group)
+{
+    dual_pool *pool = state->pool;
+
+    while (group >= pool->end)
+        pool++;
+    return pool;
+}
+
+/* ---- a pass ------------------------------------------------------------ */
+
+/* Whether the first partition does the pass for all: where there are few
+ * entries, waking others and joining what they do takes longer than what they
+ * save, and the rows need more visits. Partitions of several pools have nobody
+ * to leave their rows to. */
+static void choose_hands(strads_commit *commit, double entries)
+{
+    dual_state *state = commit->state;
+
+    state->little = state->pools == 1 && entries < STRADS_SVM_ALONE;
+    state->alone = state->partitions > 1 && state->little;
+    strads_commit_hands(commit, state->alone ? 1 : 0);
+    if (!state->moved) /* otherwise the next join does it */
+        dual_set_safety(commit);
+}
+
+/* One partition has nobody to merge with. */
+static uint32_t count_parts(const dual_state *state, double entries)
+{
+    const double parts =
+        entries / (ENTRIES_A_COLUMN * ((double)state->columns + 1) *
+                   ((double)state->partitions / state->pools));
+
+    return state->partitions == 1 || state->alone
+               ? 1
+               : (uint32_t)fmin(fmax(parts, 1), DUAL_PARTS_MAX);
+}
+
+/* The part of a pass that a group is in. Each pass draws anew: rows that always
+ * move together move w to and fro along what they have in common. */
+static uint32_t part_of(const dual_pool *pool, uint64_t group)
+{
+    return pool->parts == 1 ? 0
+                            : (uint32_t)(strads_random_bits(pool->begin, PARTS,
+                                                            pool->pass, group) %
+                                         pool->parts);
+}
+
+/* Cuts the groups of a pass into parts; the most promising comes first. */
+static void cut_parts(const dual_state *state, dual_pool *pool, double entries)
+{
+    const uint32_t *awake = state->awake + pool->begin;
+    double promise[DUAL_PARTS_MAX] = {0};
+
+    pool->parts = count_parts(state, entries);
+    pool->next = 0;
+    pool->pass++;
+    for (uint64_t k = 0; k < pool->left; k++)
+        promise[part_of(pool, awake[k])] += state->urgency[awake[k]];
+    for (uint32_t m = 0; m < pool->parts; m++) {
+        uint32_t at = m;
+        for (; at > 0 && promise[pool->part[at - 1]] < promise[m]; at--)
+            pool->part[at] = pool->part[at - 1];
+        pool->part[at] = m;
+    }
+}
+
+/* Those of n groups that do not rest wait for their visit. */
+static void begin_pass(strads_commit *commit, dual_pool *pool,
+                       const uint32_t *group, uint64_t n)
+{
+    dual_state *state = commit->state;
+    uint32_t *awake = state->awake + pool->begin;
+    double entries = 0;
+
+    pool->left = pool->told = 0;
+    for (uint64_t k = 0; k < n; k++) {
+        const uint32_t i = group ? group[k] : (uint32_t)(pool->begin + k);
+        state->waits[i] = state->urgency[i] > 0 ? WAITS : VISITED;
+        if (state->waits[i] == VISITED)
+            continue;
+        entries += state->entries[i];
+        awake[pool->left++] = i;
+    }
+    pool->awake = pool->left;
+    choose_hands(commit, entries);
+    cut_parts(state, pool, entries);
+}
+
+/* Tells the policy of the next part's groups. */
+static void tell(strads_commit *commit, dual_pool *pool)
+{
+    dual_state *state = commit->state;
+    const uint32_t *awake = state->awake + pool->begin;
+    uint32_t n = 0;
+
+    while (n == 0 && pool->next < pool->parts) {
+        const uint32_t part = pool->part[pool->next++];
+        for (uint64_t k = 0; k < pool->awake; k++) {
+            const uint32_t i = awake[k];
+            if (state->waits[i] != WAITS || part_of(pool, i) != part)
+                continue;
+            state->waits[i] = TOLD;
+            state->told[n] = (uint32_t)(state->columns + 1 + i);
+            state->how[n++] = state->urgency[i];
+        }
+    }
+    pool->told = n;
+    strads_commit_prioritise(commit, n, state->told, state->how);
+}
+
+/* What a commit says of its own block comes last. */
+static void tell_block(strads_commit *commit)
+{
+    const dual_state *state = commit->state;
+
+    for (uint32_t k = 0; k < commit->block.n; k++) {
+        const uint64_t i =
+            group_of(state, strads_block_param(&commit->block, k));
+        commit->priority[k] = state->waits[i] == TOLD ? state->urgency[i] : 0;
+    }
+}
+
+void dual_begin_passes(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    for (uint32_t g = 0; g < state->pools; g++) {
+        dual_pool *pool = &state->pool[g];
+        pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
+        pool->before = INFINITY;
+        pool->falls = 1;
+        pool->since = 0;
+        pool->settled = pool->sleepers = pool->wakes = false;
+        begin_pass(commit, pool, NULL, pool->end - pool->begin);
+        tell(commit, pool);
+    }
+}
+
+/* Policies start with a priority of 1 for all. */
+strads_err dual_begin_first_passes(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    for (uint64_t i = 0; i < state->groups; i++) {
+        state->urgency[i] = state->entries[i] > 0 ? 1 : AWAKE;
+        state->told[i] = (uint32_t)(state->columns + 1 + i);
+        state->how[i] = 0;
+    }
+    strads_commit_prioritise(commit, (uint32_t)state->groups, state->told,
+                             state->how);
+    dual_begin_passes(commit);
+    return strads_commit_route(commit, DUAL_ASCEND, INFINITY);
+}
+
+/* ---- visits ------------------------------------------------------------ */
+
+/* A group's priority, from what its visit told. */
+static double urgency_of(double told)
+{
+    return told < 0 ? 0 : fmax(told, AWAKE);
+}
+
+/* What passes have found of late is an estimate of the gap. They found it on
+ * their way, so that each has taken off its own share of it since. */
+static double left_to_gain(const dual_state *state)
+{
+    double sum = 0;
+
+    for (uint32_t g = 0; g < state->pools; g++)
+        sum += state->pool[g].before * state->pool[g].falls;
+    return sum;
+}
+
+/* Whether rows rest soon. Most rises are far below the steepest, so at first a
+ * small share of it saves most visits; a later pass, or the first scan, wakes
+ * those that rest too early. Where losses have kinks, too many b would be found
+ * on the wrong side of them: dual_face.c's steps would begin from there. */
+static bool is_hasty(const dual_state *state)
+{
+    return state->scans == 0 && state->visits < HASTY_PASSES * state->rows &&
+           state->problem.loss != DUAL_LOGISTIC &&
+           dual_loss_is_smooth(state->problem.loss);
+}
+
+/* How steep a fall lets a row rest, wherever it is: a share of the steepest
+ * rise of the pass before; 0 while that is not known. Below 0 where a pool
+ * looks at rows that rest. */
+static double steep(const dual_state *state)
+{
+    double most = 0;
+    bool wakes = false;
+
+    for (uint32_t g = 0; g < state->pools; g++) {
+        most = fmax(most, state->pool[g].worst);
+        wakes = wakes || state->pool[g].wakes;
+    }
+    if (!isfinite(most))
+        return 0;
+    return most * (wakes ? -HASTY : is_hasty(state) ? HASTY : PATIENT);
+}
+
+/* Whether the first scan may wait until passes find little: nothing else begins
+ * with it. */
+static bool first_may_wait(const dual_state *state)
+{
+    return state->scans == 0 && !state->problem.options.intercept &&
+           state->columns >= DUAL_NEWTON_COLUMNS;
+}
+
+/* D, as passes have told it on their way. */
+static double dual_so_far(const dual_state *state)
+{
+    return state->parts - state->reached / 2;
+}
+
+/* Whether so many rows have been visited that a scan is due. */
+static bool scan_is_due(const dual_state *state, double tolerance)
+{
+    const double enough = FIRST_AIM * tolerance * dual_so_far(state);
+
+    return state->visits >= state->next_scan &&
+           !(first_may_wait(state) && left_to_gain(state) > enough &&
+             state->visits < FIRST_PASSES * state->rows);
+}
+
+/* The next pass looks at all rows if some rest in haste that no scan is soon to
+ * wake. */
+static void wake(dual_state *state, dual_pool *pool)
+{
+    uint32_t *awake = state->awake + pool->begin;
+
+    pool->wakes = pool->sleepers && !is_hasty(state) && first_may_wait(state);
+    if (!pool->wakes)
+        return;
+    pool->sleepers = false;
+    pool->awake = pool->end - pool->begin;
+    for (uint64_t k = 0; k < pool->awake; k++) {
+        awake[k] = (uint32_t)(pool->begin + k);
+        state->entries[awake[k]] = dual_group_entries(state, awake[k]);
+        state->urgency[awake[k]] = fmax(state->urgency[awake[k]], AWAKE);
+    }
+}
+
+static void end_pass(strads_commit *commit, dual_pool *pool)
+{
+    dual_state *state = commit->state;
+
+    pool->falls = isfinite(pool->before) && pool->sum < pool->before
+                      ? pool->sum / pool->before
+                      : 1;
+    pool->before = pool->sum;
+    pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
+    pool->since++;
+    pool->settled = dual_is_settled(pool);
+    pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
+    wake(state, pool);
+    commit->total_change[DUAL_STEEP] = steep(state) - commit->total[DUAL_STEEP];
+    pool->sleepers = pool->sleepers || is_hasty(state);
+    begin_pass(commit, pool, state->awake + pool->begin, pool->awake);
+    state->scan_due = state->scan_due || scan_is_due(state, commit->tolerance);
+    if (left_to_gain(state) <= state->enough)
+        state->scan_due = state->rested = true;
+    dual_judge_face(state);
+}
+
+strads_err dual_aggregate_ascend(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const strads_block *block = &commit->block;
+    dual_pool *pool =
+        pool_of(state, group_of(state, strads_block_param(block, 0)));
+    const double *entries = commit->partial + block->n;
+    const double *more = entries + block->n;
+
+    for (uint32_t k = 0; k < block->n; k++) {
+        const uint64_t i = group_of(state, strads_block_param(block, k));
+        pool->left -= state->waits[i] != VISITED;
+        pool->told -= state->waits[i] == TOLD;
+        state->waits[i] = VISITED;
+        state->urgency[i] = urgency_of(commit->partial[k]);
+        state->entries[i] = entries[k];
+        pool->sum += fmax(commit->partial[k], 0);
+        state->parts += commit->change[dual_place(state, k)];
+    }
+    state->reached = more[DUAL_REACHED];
+    pool->worst_now = fmax(pool->worst_now, more[DUAL_WORST]);
+    pool->inside += more[DUAL_INSIDE];
+    pool->crossed += more[DUAL_CROSSED];
+    state->visits += (uint64_t)more[DUAL_VISITS];
+    state->moved = true;
+    state->joined = false;
+    state->spread = state->spread || block->owner > 0;
+    if (pool->left == 0)
+        end_pass(commit, pool);
+    else
+        state->scan_due =
+            state->scan_due || scan_is_due(state, commit->tolerance);
+    if (pool->told == 0)
+        tell(commit, pool);
+    tell_block(commit);
+    return STRADS_OK;
+}
+
+void dual_pass_scanned(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const strads_range groups = state->held[commit->block.owner];
+    const double *gap = commit->partial;
+    const double *entries = gap + (groups.end - groups.begin);
+
+    for (uint64_t i = groups.begin; i < groups.end; i++) {
+        state->urgency[i] = urgency_of(gap[i - groups.begin]);
+        state->entries[i] = entries[i - groups.begin];
+        state->waits[i] = VISITED;
+    }
+    if (++state->seen == state->partitions)
+        dual_begin_passes(commit);
+}
