@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 #include "bench/measuring.h"
 #include "bench/schedules.h"
 
@@ -38,7 +38,7 @@ static strads_err no_memory(void)
 
 typedef struct local {
     uint64_t rows;
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     double *r;     /* [rows] */
     double *dense; /* [rows] zeros: a column while it meets others */
 } local;
@@ -60,7 +60,7 @@ static strads_err open_local(const strads_task *task, void **out)
     if (!l)
         return no_memory();
     l->rows = share->rows.end - share->rows.begin;
-    l->kernels = linear_kernels_choose(l->rows);
+    l->kernels = column_kernels_choose(l->rows);
     l->r = calloc(l->rows + 1, sizeof *l->r);
     l->dense = calloc(l->rows + 1, sizeof *l->dense);
     if (!l->r || !l->dense) {
@@ -79,8 +79,8 @@ static strads_err refresh(strads_task *task, const strads_change *changes,
     for (uint32_t c = 0; c < n; c++)
         for (uint32_t k = 0; k < changes[c].n; k++) {
             const double change = changes[c].change[k];
-            const linear_column x =
-                linear_column_of(task->share, changes[c].param[k]);
+            const data_column x =
+                data_column_of(task->share, changes[c].param[k]);
             if (change != 0)
                 l->kernels->add(&x, -change, l->r);
         }
@@ -91,8 +91,8 @@ static strads_err correlate(strads_task *task)
 {
     const local *l = task->local;
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, k));
+        const data_column x =
+            data_column_of(task->share, strads_block_param(&task->block, k));
         task->partial[k] = l->kernels->dot(&x, l->r);
     }
     return STRADS_OK;
@@ -104,7 +104,7 @@ static strads_err moments(strads_task *task)
     const uint32_t p = task->block.n;
     const local *l = task->local;
     for (uint32_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const data_column x = data_column_of(task->share, j);
         for (uint64_t e = 0; e < x.n; e++)
             task->partial[p + j] += x.f64[e] * x.f64[e];
     }
@@ -124,13 +124,13 @@ static strads_err pairs(strads_task *task)
     const local *l = task->local;
     const uint32_t m = task->against.n;
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, k));
+        const data_column x =
+            data_column_of(task->share, strads_block_param(&task->block, k));
         l->kernels->add(&x, 1, l->dense);
         for (uint32_t i = 0; i < m; i++) {
-            const linear_column z =
-                linear_column_of(task->share,
-                                 strads_block_param(&task->against, i));
+            const data_column z =
+                data_column_of(task->share,
+                               strads_block_param(&task->against, i));
             task->partial[(size_t)k * m + i] = l->kernels->dot(&z, l->dense);
         }
         for (uint64_t e = 0; e < x.n; e++)

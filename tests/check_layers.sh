@@ -34,8 +34,10 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             return to !~ /^(tests|bench|examples)$/
         if (from ~ /^engine\//)
             return (to in rank) && rank[to] + 0 <= rank[from] + 0
-        if (from ~ /^apps\// && to == "apps/linear")
+        if (from ~ /^apps\// && to == "apps/kernels")
             return 1
+        if (from ~ /^apps\// && to == "apps/linear")
+            return from != "apps/kernels"
         return from == "apps/cli" && to ~ /^engine\/(base|run)$/
     }
 

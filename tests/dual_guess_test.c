@@ -36,7 +36,7 @@ static dual_local local_of(dual_sample *sample, double *w)
 {
     return (dual_local){.rows = ROWS,
                         .columns = COLS,
-                        .kernels = &linear_kernels_portable,
+                        .kernels = &column_kernels_portable,
                         .sample = sample,
                         .w = w};
 }

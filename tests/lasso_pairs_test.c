@@ -65,7 +65,7 @@ static void fill(fixture *f, bool single, double often(uint32_t j))
                                          .f32 = single ? f->f32 : NULL}};
     f->local = (lasso_local){.rows = ROWS,
                              .columns = COLUMNS,
-                             .kernels = linear_kernels_choose(ROWS)};
+                             .kernels = column_kernels_choose(ROWS)};
 }
 
 static void expect_pairs(fixture *f, strads_block lines, strads_block against)

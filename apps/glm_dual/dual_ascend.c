@@ -133,7 +133,7 @@ typedef struct visit {
 } visit;
 
 /* One row to its best b, and beyond. */
-static void ascend(visit *v, dual_sample *x, const linear_column *row, double z)
+static void ascend(visit *v, dual_sample *x, const data_column *row, double z)
 {
     const dual_local *local = v->local;
     const double flat = local->flat;
@@ -147,7 +147,7 @@ static void ascend(visit *v, dual_sample *x, const linear_column *row, double z)
 }
 
 /* False: the row rests from now on. */
-static bool visit_row(visit *v, dual_sample *x, const linear_column *row)
+static bool visit_row(visit *v, dual_sample *x, const data_column *row)
 {
     const dual_local *local = v->local;
     const double z = dual_dot(local, row, local->w);
@@ -182,7 +182,7 @@ static void visit_rows(visit *v, const group *g)
     for (uint32_t rows = rows_of(v, g); rows > 0; rows &= rows - 1) {
         const uint64_t i = g->begin + (uint64_t)__builtin_ctz(rows);
         dual_sample *x = &g->sample[i];
-        const linear_column row = dual_row_of(g->share, i);
+        const data_column row = dual_row_of(g->share, i);
         if (visit_row(v, x, &row)) {
             awake |= rows & (~rows + 1);
             v->entries += row.n;
@@ -214,7 +214,7 @@ static void move_together(visit *v, const group *g, uint64_t begin,
                           uint64_t end)
 {
     const dual_local *local = v->local;
-    linear_column row[DUAL_ENTROPY_ROWS];
+    data_column row[DUAL_ENTROPY_ROWS];
     dual_sample *sample[DUAL_ENTROPY_ROWS];
     dual_entropies rows;
     uint32_t n = 0;

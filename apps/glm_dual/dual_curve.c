@@ -44,12 +44,12 @@ size_t dual_partial_curve(const strads_task *task)
 
 static strads_err reserve(dual_local *local)
 {
-    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
 
     if (local->bend)
         return STRADS_OK;
     local->bend = calloc(stride * stride, sizeof(double));
-    local->panel = calloc(stride * LINEAR_PANEL, sizeof(double));
+    local->panel = calloc(stride * OUTER_PANEL, sizeof(double));
     local->h = calloc(local->rows + 1, sizeof(double));
     local->held = calloc(local->rows + 1, sizeof(double));
     local->stiff = calloc(local->columns + 1, sizeof(double));
@@ -67,7 +67,7 @@ static void measure_columns(dual_local *local, const strads_share *share,
                             double all)
 {
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = dual_row_of(share, i);
+        const data_column x = dual_row_of(share, i);
         for (uint64_t k = 0; k < x.n; k++) {
             const double v = x.f64 ? x.f64[k] : (double)x.f32[k];
             local->stiff[x.index ? x.index[k] : k] += v * v / all;
@@ -78,17 +78,16 @@ static void measure_columns(dual_local *local, const strads_share *share,
 }
 
 /* H += h x x' over the entries of a sparse row, lower half. */
-static void add_sparse(const dual_local *local, const linear_column *x,
-                       double h)
+static void add_sparse(const dual_local *local, const data_column *x, double h)
 {
     const uint32_t p = (uint32_t)local->columns;
-    const size_t stride = linear_outer_line(p + 1);
+    const size_t stride = outer_product_line(p + 1);
 
     for (uint64_t k = 0; k < x->n; k++) {
         const double v = x->f64 ? x->f64[k] : (double)x->f32[k];
         const uint32_t j = x->index ? x->index[k] : (uint32_t)k;
         double *line = local->bend + j * stride;
-        linear_column before = *x;
+        data_column before = *x;
         before.n = k + 1;
         local->kernels->add(&before, h * v, line);
     }
@@ -98,8 +97,8 @@ static void add_sparse(const dual_local *local, const linear_column *x,
 }
 
 /* A dense row, times sqrt(h), into the panel. */
-static void put_row(const dual_local *local, const linear_column *x,
-                    double root, double *line)
+static void put_row(const dual_local *local, const data_column *x, double root,
+                    double *line)
 {
     local->kernels->add(x, root, line);
     line[local->columns] = root * local->bias;
@@ -110,9 +109,9 @@ static void flush(const dual_local *local, uint32_t *n)
     const uint32_t columns = (uint32_t)local->columns + 1;
 
     if (*n)
-        linear_outer_choose()(*n, columns, local->panel, local->bend);
+        outer_product_choose()(*n, columns, local->panel, local->bend);
     memset(local->panel, 0,
-           linear_outer_line(columns) * (size_t)*n * sizeof(double));
+           outer_product_line(columns) * (size_t)*n * sizeof(double));
     *n = 0;
 }
 
@@ -122,7 +121,7 @@ static void add_rows(const strads_task *task, bool less)
 {
     dual_local *local = task->local;
     const strads_share *share = dual_share(local, task->share);
-    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
     uint32_t n = 0;
 
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -130,14 +129,14 @@ static void add_rows(const strads_task *task, bool less)
         const double h = less ? -more : more;
         if (!(h > 0))
             continue;
-        const linear_column x = dual_row_of(share, i);
+        const data_column x = dual_row_of(share, i);
         local->held[i] = local->h[i];
         if ((double)x.n < DENSE * (double)local->columns) {
             add_sparse(local, &x, h);
             continue;
         }
         put_row(local, &x, sqrt(h), local->panel + stride * n);
-        if (++n == LINEAR_PANEL)
+        if (++n == OUTER_PANEL)
             flush(local, &n);
     }
     flush(local, &n);
@@ -145,7 +144,7 @@ static void add_rows(const strads_task *task, bool less)
 
 static void turn_round(dual_local *local)
 {
-    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
 
     for (size_t k = 0; k < stride * stride; k++)
         local->bend[k] = -local->bend[k];
@@ -157,7 +156,7 @@ static void turn_round(dual_local *local)
 static void bring_up(const strads_task *task)
 {
     dual_local *local = task->local;
-    const size_t stride = linear_outer_line((uint32_t)local->columns + 1);
+    const size_t stride = outer_product_line((uint32_t)local->columns + 1);
     uint64_t now = 0, changed = 0, fewer = 0;
 
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -181,7 +180,7 @@ static void bring_up(const strads_task *task)
 static void pack(const dual_local *local, double *out)
 {
     const size_t n = local->columns + 1;
-    const size_t stride = linear_outer_line((uint32_t)n);
+    const size_t stride = outer_product_line((uint32_t)n);
     const double least = LEAST * largest_h(local);
 
     for (size_t j = 0; j < n; j++)
@@ -212,7 +211,7 @@ strads_err dual_update_curve(strads_task *task)
     local->level = task->total[DUAL_LEVEL];
     for (uint64_t i = 0; i < local->rows; i++) {
         const dual_sample *x = &local->sample[i];
-        const linear_column row = dual_row_of(share, i);
+        const data_column row = dual_row_of(share, i);
         const double z = local->z[i] = dual_dot(local, &row, local->base);
         const double c = dual_smooth(x, local->flat, local->sigma,
                                      local->anchor[i], z, &local->h[i]);
@@ -257,7 +256,7 @@ strads_err dual_update_slope(strads_task *task)
     for (int t = 0; t < DUAL_STEPS; t++)
         step[t] = dual_step(t);
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = dual_row_of(share, i);
+        const data_column x = dual_row_of(share, i);
         const double z = local->z[i];
         const double along = dual_dot(local, &x, local->base) - z;
         const double c = answer_at(local, i, z);

@@ -16,9 +16,9 @@ dual_entropy_move *dual_entropy_avx2(void)
 
 #else
 
-#include "apps/linear/linear_lanes.h"
+#include "apps/kernels/vector_lanes.h"
 
-typedef linear_wide wide;
+typedef wide wide;
 
 static inline wide all(double x)
 {
@@ -47,7 +47,7 @@ static inline wide logistic(wide u, wide e)
 /* log(1 + exp(-m)). */
 static inline wide loss(wide m)
 {
-    return _mm256_add_pd(linear_log_1p(linear_exp_minus(linear_abs(m))),
+    return _mm256_add_pd(wide_log_1p(wide_exp_minus(wide_abs(m))),
                          _mm256_max_pd(minus(m), all(0)));
 }
 
@@ -63,7 +63,7 @@ typedef struct rows {
 /* Rows `from` to before n, four of them at most. */
 static inline rows read_rows(uint32_t from, uint32_t n, const dual_entropies *x)
 {
-    const __m256i lanes = linear_lanes(n - from);
+    const __m256i lanes = lanes_first(n - from);
     const wide mask = _mm256_castsi256_pd(lanes);
     rows v = {.lanes = lanes,
               .mask = mask,
@@ -94,7 +94,7 @@ static inline wide gap_of(const rows *v)
     const wide near = mul(bend, mul(mul(off, off), all(.5)));
     const wide close =
         _mm256_and_pd(v->moved,
-                      _mm256_cmp_pd(linear_abs(off), all(1), _CMP_LT_OQ));
+                      _mm256_cmp_pd(wide_abs(off), all(1), _CMP_LT_OQ));
 
     if (has_all(v, close))
         return near;
@@ -112,7 +112,7 @@ static inline wide begin(rows *v)
 
     if (has_all(v, v->moved))
         return h;
-    const wide there = logistic(v->u, linear_exp_minus(linear_abs(v->u)));
+    const wide there = logistic(v->u, wide_exp_minus(wide_abs(v->u)));
     v->a = _mm256_blendv_pd(there, v->a, v->moved);
     return _mm256_blendv_pd(mul(mul(v->curvature, v->cost), v->a), h, v->moved);
 }
@@ -125,8 +125,8 @@ static inline void step(rows *v, wide h)
     const wide by =
         _mm256_blendv_pd(all(1), all(DUAL_ENTROPY_STRIDE), v->moved);
     const wide left = mul(all(dual_entropy_left(DUAL_ENTROPY_STRIDE)),
-                          _mm256_min_pd(linear_abs(h), all(1)));
-    const wide enough = _mm256_max_pd(left, mul(all(1e-15), linear_abs(v->m)));
+                          _mm256_min_pd(wide_abs(h), all(1)));
+    const wide enough = _mm256_max_pd(left, mul(all(1e-15), wide_abs(v->m)));
     wide open = v->mask;
 
     for (int n = 0; n < STEPS_MAX && _mm256_movemask_pd(open); n++) {
@@ -134,13 +134,13 @@ static inline void step(rows *v, wide h)
             _mm256_fmadd_pd(mul(k, v->a), _mm256_sub_pd(all(1), v->a), all(1));
         const wide off = _mm256_div_pd(mul(by, h), bend);
         v->u = _mm256_sub_pd(v->u, _mm256_and_pd(open, off));
-        v->e = linear_exp_minus(linear_abs(v->u));
+        v->e = wide_exp_minus(wide_abs(v->u));
         v->a = logistic(v->u, v->e);
         h = _mm256_fmadd_pd(v->curvature,
                             _mm256_fmsub_pd(v->cost, v->a, v->was),
                             _mm256_add_pd(v->m, v->u));
-        open = _mm256_and_pd(open,
-                             _mm256_cmp_pd(linear_abs(h), enough, _CMP_GT_OQ));
+        open =
+            _mm256_and_pd(open, _mm256_cmp_pd(wide_abs(h), enough, _CMP_GT_OQ));
     }
 }
 
@@ -150,7 +150,7 @@ static inline wide dual_of(const rows *v)
     const wide less = _mm256_div_pd(v->e, _mm256_add_pd(v->e, all(1)));
 
     return mul(v->cost,
-               _mm256_fmadd_pd(linear_abs(v->u), less, linear_log_1p(v->e)));
+               _mm256_fmadd_pd(wide_abs(v->u), less, wide_log_1p(v->e)));
 }
 
 /* One row may have a k above 4. */
@@ -162,7 +162,7 @@ static void move(uint32_t n, dual_entropies *x)
         dual_entropy_move_portable(n, x);
         return;
     }
-    for (uint32_t k = 0; k < n; k += LINEAR_LANES) {
+    for (uint32_t k = 0; k < n; k += WIDE_LANES) {
         rows v = read_rows(k, n, x);
         gap =
             _mm256_add_pd(gap, _mm256_and_pd(v.mask, mul(v.cost, gap_of(&v))));
@@ -171,8 +171,8 @@ static void move(uint32_t n, dual_entropies *x)
         _mm256_maskstore_pd(x->part + k, v.lanes, mul(v.cost, v.a));
         _mm256_maskstore_pd(x->u + k, v.lanes, v.u);
     }
-    x->gap = linear_sum(gap);
-    x->dual = linear_sum(dual);
+    x->gap = wide_sum(gap);
+    x->dual = wide_sum(dual);
 }
 
 dual_entropy_move *dual_entropy_avx2(void)

@@ -14,9 +14,9 @@ dual_entropy_move *dual_entropy_avx512(void)
 
 #else
 
-#include "apps/linear/linear_lanes.h"
+#include "apps/kernels/vector_lanes.h"
 
-typedef linear_wide wide;
+typedef wide wide;
 
 static inline wide all(double x)
 {
@@ -35,9 +35,9 @@ static inline wide logistic(wide u, wide e)
 /* log(1 + exp(-m)). */
 static inline wide loss(wide m)
 {
-    const wide e = linear_exp_minus(_mm512_abs_pd(m));
+    const wide e = wide_exp_minus(_mm512_abs_pd(m));
 
-    return _mm512_add_pd(linear_log_1p(e),
+    return _mm512_add_pd(wide_log_1p(e),
                          _mm512_max_pd(_mm512_sub_pd(all(0), m), all(0)));
 }
 
@@ -50,7 +50,7 @@ typedef struct rows {
 
 static inline rows read_rows(uint32_t n, const dual_entropies *x)
 {
-    const __mmask8 mask = linear_lanes(n);
+    const __mmask8 mask = lanes_first(n);
     rows v = {.mask = mask,
               .cost = _mm512_mask_loadu_pd(all(1), mask, x->cost),
               .curvature = _mm512_maskz_loadu_pd(mask, x->curvature),
@@ -90,7 +90,7 @@ static inline wide begin(rows *v)
 
     if ((v->mask & ~v->moved) == 0)
         return h;
-    const wide there = logistic(v->u, linear_exp_minus(_mm512_abs_pd(v->u)));
+    const wide there = logistic(v->u, wide_exp_minus(_mm512_abs_pd(v->u)));
     v->a = _mm512_mask_mov_pd(there, v->moved, v->a);
     return _mm512_mask_mov_pd(
         _mm512_mul_pd(_mm512_mul_pd(v->curvature, v->cost), v->a), v->moved, h);
@@ -114,7 +114,7 @@ static inline void step(rows *v, wide h)
                                           _mm512_sub_pd(all(1), v->a), all(1));
         const wide off = _mm512_div_pd(_mm512_mul_pd(by, h), bend);
         v->u = _mm512_mask_sub_pd(v->u, open, v->u, off);
-        v->e = linear_exp_minus(_mm512_abs_pd(v->u));
+        v->e = wide_exp_minus(_mm512_abs_pd(v->u));
         v->a = logistic(v->u, v->e);
         h = _mm512_fmadd_pd(v->curvature,
                             _mm512_fmsub_pd(v->cost, v->a, v->was),
@@ -129,7 +129,7 @@ static inline wide dual_of(const rows *v)
     const wide less = _mm512_div_pd(v->e, _mm512_add_pd(v->e, all(1)));
 
     return _mm512_mul_pd(v->cost, _mm512_fmadd_pd(_mm512_abs_pd(v->u), less,
-                                                  linear_log_1p(v->e)));
+                                                  wide_log_1p(v->e)));
 }
 
 static void move(uint32_t n, dual_entropies *x)

@@ -90,7 +90,7 @@ strads_err dual_heading_begin(dual_heading *heading, uint64_t columns)
 static bool head(dual_heading *heading, uint64_t columns,
                  const dual_face_step *found, double beta)
 {
-    const linear_kernels *kernels = linear_kernels_choose(columns);
+    const column_kernels *kernels = column_kernels_choose(columns);
     const double *sums = found->sums;
     const uint64_t n = columns + 1;
     double *v = heading->v;

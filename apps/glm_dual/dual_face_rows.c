@@ -11,7 +11,7 @@ struct dual_face {
     uint64_t n;
     dual_sample **sample; /* [room] */
     uint32_t *group;      /* [room] */
-    linear_column *row;   /* [room] */
+    data_column *row;     /* [room] */
     double *pull;         /* [room] how steeply D rises, */
     double *course;       /* [room] and where b goes: p */
     uint64_t room;
@@ -130,8 +130,8 @@ static uint32_t number_of(dual_face *face, uint32_t j)
 }
 
 /* A row's entries to where `at` is; what they are there. */
-static linear_column pack_row(dual_face *face, const linear_column *row,
-                              uint64_t at)
+static data_column pack_row(dual_face *face, const data_column *row,
+                            uint64_t at)
 {
     uint32_t *index = face->index + at;
     double *value = face->value + at;
@@ -140,9 +140,9 @@ static linear_column pack_row(dual_face *face, const linear_column *row,
         index[k] = number_of(face, row->index[k]);
     for (uint64_t k = 0; k < row->n; k++)
         value[k] = row->f64 ? row->f64[k] : (double)row->f32[k];
-    return (linear_column){.n = row->n,
-                           .index = row->index ? index : NULL,
-                           .f64 = value};
+    return (data_column){.n = row->n,
+                         .index = row->index ? index : NULL,
+                         .f64 = value};
 }
 
 /* What there is between bounds. */
@@ -152,7 +152,7 @@ typedef struct extent {
 } extent;
 
 /* The first row between its bounds from *i on; false: there is none. */
-static bool find_row(const strads_peer *of, uint64_t *i, linear_column *row)
+static bool find_row(const strads_peer *of, uint64_t *i, data_column *row)
 {
     const dual_local *local = of->local;
 
@@ -166,7 +166,7 @@ static bool find_row(const strads_peer *of, uint64_t *i, linear_column *row)
 
 static void count(const strads_peer *of, extent *all)
 {
-    linear_column row;
+    data_column row;
 
     for (uint64_t i = 0; find_row(of, &i, &row); i++) {
         all->rows++;
@@ -179,7 +179,7 @@ static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
                          uint64_t at)
 {
     const dual_local *local = of->local;
-    linear_column row;
+    data_column row;
 
     for (uint64_t i = 0; find_row(of, &i, &row); i++) {
         face->sample[face->n] = &local->sample[i];
@@ -216,14 +216,14 @@ static strads_err gather_face(const strads_task *task, const strads_peer *of,
 /* ---- a step ------------------------------------------------------------ */
 
 /* z of a row, and w += a x, in the face's columns. */
-static double dot(const dual_local *local, const linear_column *row,
+static double dot(const dual_local *local, const data_column *row,
                   const double *w)
 {
     return local->kernels->dot(row, w) + local->bias * w[local->face->columns] +
            local->level;
 }
 
-static void add(const dual_local *local, const linear_column *row, double a,
+static void add(const dual_local *local, const data_column *row, double a,
                 double *w)
 {
     local->kernels->add(row, a, w);
@@ -292,7 +292,7 @@ static void look(const dual_local *local, const double *w, double *rise,
 
     for (uint64_t k = 0; k < face->n; k++) {
         const dual_sample *x = face->sample[k];
-        const linear_column *row = &face->row[k];
+        const data_column *row = &face->row[k];
         const double z = dot(local, row, w);
         const double pull = pull_of(x, local->flat, z);
         sums[FACE_SQUARE] += pull * pull;

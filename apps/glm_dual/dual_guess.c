@@ -21,7 +21,7 @@ static double add_targets(const dual_local *local, const strads_share *share)
 
     for (uint64_t i = 0; i < local->rows; i++) {
         const dual_sample *x = &local->sample[i];
-        const linear_column row = dual_row_of(share, i);
+        const data_column row = dual_row_of(share, i);
         dual_add(local, &row, x->target * x->cost, local->w);
         cost += x->cost;
     }

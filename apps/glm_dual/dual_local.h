@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "apps/linear/linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 #include "dual_problem.h"
 
 /* dual_face_rows.c: rows between their bounds. */
@@ -19,7 +19,7 @@ typedef struct dual_local {
     uint64_t rows, columns;
     uint64_t first_group; /* as dual_group_at counts */
     strads_range span;    /* of [columns + 1]: what it joins for its pool */
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     dual_entropy_move *move;
     double bias, flat;   /* B, and e of the loss */
     double level;        /* what x'w is counted from */
@@ -56,15 +56,15 @@ static inline const strads_share *dual_share(const dual_local *local,
 }
 
 /* Row i of a share. */
-static inline linear_column dual_row_of(const strads_share *share, uint64_t i)
+static inline data_column dual_row_of(const strads_share *share, uint64_t i)
 {
     const strads_sparse *x = &share->by_row;
     const uint64_t at = x->start[i], n = x->start[i + 1] - at;
     const bool full = n == share->cols.end - share->cols.begin;
-    return (linear_column){.n = n,
-                           .index = full ? NULL : x->index + at,
-                           .f64 = x->f64 ? x->f64 + at : NULL,
-                           .f32 = x->f32 ? x->f32 + at : NULL};
+    return (data_column){.n = n,
+                         .index = full ? NULL : x->index + at,
+                         .f64 = x->f64 ? x->f64 + at : NULL,
+                         .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
 /* Asks for the beginning of row i of a share; what follows lies behind it. */
@@ -89,14 +89,14 @@ static inline size_t dual_at(const dual_local *local, size_t k)
 }
 
 /* z of row i: x_i'w with the bias, from the level on; and w += a x_i. */
-static inline double dual_dot(const dual_local *local, const linear_column *row,
+static inline double dual_dot(const dual_local *local, const data_column *row,
                               const double *w)
 {
     return local->kernels->dot(row, w) + local->bias * w[local->columns] +
            local->level;
 }
 
-static inline void dual_add(const dual_local *local, const linear_column *row,
+static inline void dual_add(const dual_local *local, const data_column *row,
                             double a, double *w)
 {
     local->kernels->add(row, a, w);

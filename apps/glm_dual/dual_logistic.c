@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
-#include "apps/linear/linear_outer.h"
+#include "apps/kernels/outer_kernels.h"
 #include "dual.h"
 
 #define FIELD(name) offsetof(strads_logistic_options, name)
@@ -81,7 +81,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
 
     if (!data)
         return suits_options(options, LINEAR_LABELS_MAX);
-    if (linear_outer_suits(data) ||
+    if (outer_product_suits(data) ||
         linear_classes_count(options->classes, data, &labels) ||
         !suits_options(options, labels))
         return false;

@@ -85,7 +85,7 @@ static double penalised_at(const strads_commit *commit, uint32_t j)
 static void solve(strads_commit *commit, uint32_t n)
 {
     dual_state *state = commit->state;
-    const linear_kernels *kernels = linear_kernels_choose(0);
+    const column_kernels *kernels = column_kernels_choose(0);
     double *d = state->direction;
 
     for (uint32_t j = 0; j < n; j++)

@@ -3,7 +3,7 @@
 #ifndef DUAL_NEWTON_H
 #define DUAL_NEWTON_H
 
-#include "apps/linear/linear_outer.h"
+#include "apps/kernels/outer_kernels.h"
 #include "dual.h"
 
 /* The square of more columns than this costs more than it brings. */

@@ -29,7 +29,7 @@ strads_err dual_update_moments(strads_task *task)
     double *all = squares + task->block.n;
 
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = dual_row_of(task->share, i);
+        const data_column x = dual_row_of(task->share, i);
         const double c =
             local->weight[i] *
             linear_classes_weight(&local->classes, task->share->label[i]);
@@ -60,7 +60,7 @@ static void divide_rows(const dual_local *local, const strads_share *share,
                         const double *scale, double *value)
 {
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = dual_row_of(share, i);
+        const data_column x = dual_row_of(share, i);
         double *to = value + share->by_row.start[i];
         for (uint64_t k = 0; k < x.n; k++) {
             const double s = scale[x.index ? x.index[k] : k];

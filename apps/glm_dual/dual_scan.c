@@ -52,7 +52,7 @@ strads_err dual_update_scan(strads_task *task)
     for (uint64_t i = 0; i < local->rows; i++) {
         dual_sample *x = &local->sample[i];
         double *group = &task->partial[i / size];
-        const linear_column row = dual_row_of(share, i);
+        const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
         const double rise = dual_rise(x, local->flat, x->b, z);
         const double loss = dual_loss_at(x, local->flat, z);
@@ -98,7 +98,7 @@ static void take_over(strads_task *task, double sigma)
         local->w[j] = local->base[j] * (1 - part);
     for (uint64_t i = 0; i < local->rows; i++) {
         dual_sample *x = &local->sample[i];
-        const linear_column row = dual_row_of(share, i);
+        const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
         x->b = sigma > 0
                    ? dual_smooth(x, local->flat, sigma, local->anchor[i], z, &h)

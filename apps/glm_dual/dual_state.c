@@ -16,7 +16,7 @@ static strads_err check_labels(const strads_share *share, uint64_t rows)
     return STRADS_OK;
 }
 
-static double square_of(const dual_local *local, const linear_column *x)
+static double square_of(const dual_local *local, const data_column *x)
 {
     double sum = 0;
 
@@ -63,7 +63,7 @@ void dual_take_squares(dual_local *local, const strads_share *share)
     const double bias = local->bias;
 
     for (uint64_t i = 0; i < local->rows; i++) {
-        const linear_column x = dual_row_of(share, i);
+        const data_column x = dual_row_of(share, i);
         local->sample[i].square = square_of(local, &x) + bias * bias;
     }
 }
@@ -93,7 +93,7 @@ strads_err dual_open(const strads_task *task, const dual_problem *problem,
     local->rows = share->by_row.lines;
     local->groups = local->rows / dual_group_rows(task->shape->rows) + 2;
     local->columns = task->shape->cols;
-    local->kernels = linear_kernels_choose(local->columns);
+    local->kernels = column_kernels_choose(local->columns);
     local->move = dual_entropy_choose();
     local->bias = options->bias; /* for now: the survey may tell another */
     local->smooth = dual_loss_is_smooth(problem->loss);

@@ -77,7 +77,7 @@ static strads_err lasso_update_moments(strads_task *task)
     for (uint64_t j = 0, end = 0; j < p; j = end) {
         while (end < p && (end == j || start[end + 1] - start[j] <= STRETCH))
             end++;
-        linear_scan(local->kernels, share, j, end, local->response,
+        column_scan(local->kernels, share, j, end, local->response,
                     task->partial + j);
         lasso_sums(local, share, j, end, squares,
                    options->intercept ? sum : NULL);
@@ -110,7 +110,7 @@ void lasso_catch_up(lasso_local *local, const strads_share *share)
 {
     for (uint64_t t = 0; t < local->n_touched; t++) {
         const uint32_t j = local->touched[t];
-        const linear_column x = linear_column_of(share, j);
+        const data_column x = data_column_of(share, j);
         local->kernels->add(&x, -local->pending[j], local->residual);
         local->pending[j] = 0;
     }
@@ -123,7 +123,7 @@ static strads_err lasso_update_scan(strads_task *task)
     const strads_share *share = lasso_share(task);
 
     lasso_catch_up(local, share);
-    linear_scan(local->kernels, share, 0, local->columns, local->residual,
+    column_scan(local->kernels, share, 0, local->columns, local->residual,
                 task->partial);
     lasso_end_scan(local, local->residual, task->partial + local->columns);
     lasso_keep_reference(local, local->residual);
@@ -138,7 +138,7 @@ static strads_err lasso_update_block(strads_task *task)
     lasso_catch_up(local, lasso_share(task));
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t j = strads_block_param(&task->block, k);
-        const linear_column x = lasso_column(task, j);
+        const data_column x = lasso_column(task, j);
         task->partial[k] = local->kernels->dot(&x, local->residual);
     }
     task->partial[n] = lasso_sum(local, local->residual);

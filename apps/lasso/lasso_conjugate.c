@@ -32,7 +32,7 @@ enum { STEPS_MAX = 50, FACES_MAX = 4 };
 /* A face of n members, and vectors of them and of the rows. */
 typedef struct face {
     const lasso_work *work;
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     uint32_t n;
     double entries;
     uint32_t *place;   /* [n] in the set */
@@ -101,7 +101,7 @@ static void begin(face *f)
     memset(f->away, 0, rows_of(f) * sizeof(*f->away));
     for (uint32_t i = 0; i < f->n; i++) {
         const lasso_packed_member *m = member(f, i);
-        const linear_column x = lasso_work_column(f->work, f->place[i]);
+        const data_column x = lasso_work_column(f->work, f->place[i]);
         const double q =
             f->kernels->dot(&x, packed->residual) - m->mean * packed->sum;
         f->slope[i] = q - m->shrink * m->w - copysign(m->l1, m->w);
@@ -121,7 +121,7 @@ static double bend(face *f)
     f->along_sum = 0;
     for (uint32_t i = 0; i < f->n; i++) {
         const lasso_packed_member *m = member(f, i);
-        const linear_column x = lasso_work_column(f->work, f->place[i]);
+        const data_column x = lasso_work_column(f->work, f->place[i]);
         const double d = f->direction[i];
         f->kernels->add(&x, d, f->along);
         f->along_sum += n * m->mean * d;
@@ -140,7 +140,7 @@ static void step(face *f, double a)
     f->away_sum += a * f->along_sum;
     for (uint32_t i = 0; i < f->n; i++) {
         const lasso_packed_member *m = member(f, i);
-        const linear_column x = lasso_work_column(f->work, f->place[i]);
+        const data_column x = lasso_work_column(f->work, f->place[i]);
         const double d = f->direction[i];
         f->moved[i] += a * d;
         f->slope[i] -= a * (f->kernels->dot(&x, f->along) -
@@ -222,7 +222,7 @@ static bool go(face *f, double share)
         m->w = crosses ? 0 : to;
         if (!crosses)
             continue;
-        const linear_column x = lasso_work_column(f->work, f->place[i]);
+        const data_column x = lasso_work_column(f->work, f->place[i]);
         f->kernels->add(&x, to, r);
         sum += f->work->state->rows * m->mean * to;
     }
@@ -263,7 +263,7 @@ strads_err lasso_go_ahead(lasso_work *b)
     face f = face_of(b);
     memset(f.away, 0, rows_of(&f) * sizeof(*f.away));
     for (uint32_t i = 0; i < f.n; i++) {
-        const linear_column x = lasso_work_column(b, f.place[i]);
+        const data_column x = lasso_work_column(b, f.place[i]);
         f.moved[i] = lasso_way_ahead(b->state, f.place[i], member(&f, i)->w);
         if (f.moved[i] == 0)
             continue;

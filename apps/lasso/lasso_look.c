@@ -53,7 +53,7 @@ strads_err lasso_update_look(strads_task *task)
     const uint32_t n = task->block.n;
 
     for (uint32_t k = 0; k < n; k++) {
-        const linear_column x =
+        const data_column x =
             lasso_column(task, strads_block_param(&task->block, k));
         if (x.n > 0)
             task->partial[k] = local->kernels->dot(&x, local->residual);

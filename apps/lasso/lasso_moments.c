@@ -35,7 +35,7 @@ static double sum_lanes(const double s[LANES])
 DEFINE_SUMS(sums_f64, double)
 DEFINE_SUMS(sums_f32, float)
 
-static void plain_sums(const linear_column *x, double *sum, double *squares)
+static void plain_sums(const data_column *x, double *sum, double *squares)
 {
     double s[LANES] = {0}, t[LANES] = {0};
 
@@ -47,7 +47,7 @@ static void plain_sums(const linear_column *x, double *sum, double *squares)
     *squares = sum_lanes(t);
 }
 
-static double squares_of(const lasso_local *local, const linear_column *x)
+static double squares_of(const lasso_local *local, const data_column *x)
 {
     double sum, squares;
 
@@ -61,7 +61,7 @@ void lasso_sums(const lasso_local *local, const strads_share *share,
                 uint64_t begin, uint64_t end, double *squares, double *sum)
 {
     for (uint64_t j = begin; j < end; j++) {
-        const linear_column x = linear_column_of(share, j);
+        const data_column x = data_column_of(share, j);
         if (x.n == 0)
             continue; /* of many shares most columns */
         if (sum)
@@ -75,7 +75,7 @@ void lasso_sums(const lasso_local *local, const strads_share *share,
 
 double lasso_sum(const lasso_local *local, const double *v)
 {
-    const linear_column x = {.n = local->rows, .f64 = v};
+    const data_column x = {.n = local->rows, .f64 = v};
     double sum, squares;
 
     if (local->root)

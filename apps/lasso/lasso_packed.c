@@ -158,7 +158,7 @@ void lasso_packed_settle(lasso_state *state)
 
     memcpy(packed->residual, packed->y, rows * sizeof(*packed->y));
     for (uint32_t k = 0; k < state->n_set; k++) {
-        const linear_column x = linear_packed_column(&packed->columns, k);
+        const data_column x = linear_packed_column(&packed->columns, k);
         if (packed->member[k].w != 0)
             state->kernels->add(&x, -packed->member[k].w, packed->residual);
     }

@@ -13,7 +13,7 @@
  * few. */
 enum { MANY = 6, FEW = 24 };
 
-static double value_of(const linear_column *x, uint64_t k)
+static double value_of(const data_column *x, uint64_t k)
 {
     return x->f64 ? x->f64[k] : (double)x->f32[k];
 }
@@ -75,7 +75,7 @@ static strads_err reserve(lasso_by_rows *rows, uint64_t entries)
     return no_memory(2 * entries);
 }
 
-static uint64_t row_of(const linear_column *x, uint64_t k)
+static uint64_t row_of(const data_column *x, uint64_t k)
 {
     return x->index ? x->index[k] : k;
 }
@@ -89,8 +89,7 @@ static void count(const strads_task *task, uint64_t first, lasso_by_rows *rows)
 
     memset(rows->start, 0, sizeof(rows->start));
     for (uint32_t l = 0; l < block->n; l++) {
-        const linear_column z =
-            lasso_column(task, strads_block_param(block, l));
+        const data_column z = lasso_column(task, strads_block_param(block, l));
         for (uint64_t e = rows->next[l]; e < z.n && row_of(&z, e) < end; e++)
             rows->start[row_of(&z, e) - first + 2]++;
     }
@@ -104,8 +103,7 @@ static void place(const strads_task *task, uint64_t first, lasso_by_rows *rows)
     const uint64_t end = first + LASSO_STRETCH;
 
     for (uint32_t l = 0; l < block->n; l++) {
-        const linear_column z =
-            lasso_column(task, strads_block_param(block, l));
+        const data_column z = lasso_column(task, strads_block_param(block, l));
         uint64_t e = rows->next[l];
         for (; e < z.n && row_of(&z, e) < end; e++) {
             const uint64_t at = rows->start[row_of(&z, e) - first + 1]++;
@@ -192,7 +190,7 @@ static void add_few(const one_row *row)
 
 /* The same for many entries, which are spread out on `spread`, which is 0
  * before and after. */
-static void add_many(const one_row *row, const linear_kernels *kernels,
+static void add_many(const one_row *row, const column_kernels *kernels,
                      double *spread)
 {
     for (uint32_t k = 0; k < row->n; k++)

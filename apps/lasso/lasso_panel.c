@@ -9,7 +9,7 @@
 
 /* Rows of a stretch; columns of `against` that stay close to the processor
  * while all lines pass by. */
-enum { STRETCH = 256, ACROSS = 2 * LINEAR_TILE_SIDE };
+enum { STRETCH = 256, ACROSS = 2 * COLUMN_TILE_SIDE };
 
 /* The columns of both blocks on a stretch: lines of the first are those from
  * `line` on, which may be among the second's. */
@@ -24,7 +24,7 @@ typedef struct panel {
     uint64_t begin, end; /* the rows of the stretch */
 } panel;
 
-static linear_column column_of(const panel *p, uint32_t k)
+static data_column column_of(const panel *p, uint32_t k)
 {
     const strads_task *task = p->task;
     const uint32_t m = task->against.n;
@@ -34,7 +34,7 @@ static linear_column column_of(const panel *p, uint32_t k)
 }
 
 /* A full column of f64 is as good where it stands. */
-static bool is_plain(const linear_column *x)
+static bool is_plain(const data_column *x)
 {
     return !x->index && x->f64;
 }
@@ -44,7 +44,7 @@ static uint32_t count_spread(const panel *p)
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < p->columns; k++) {
-        const linear_column x = column_of(p, k);
+        const data_column x = column_of(p, k);
         n += !is_plain(&x);
     }
     return n;
@@ -53,7 +53,7 @@ static uint32_t count_spread(const panel *p)
 /* Column k on the stretch; spread out if need be. */
 static void find(panel *p, uint32_t k)
 {
-    const linear_column x = column_of(p, k);
+    const data_column x = column_of(p, k);
     uint64_t e = p->next[k];
 
     if (is_plain(&x)) {
@@ -74,9 +74,9 @@ static void find(panel *p, uint32_t k)
 
 /* Four columns from the k-th on; the last one fills up. */
 static void four(const panel *p, uint32_t k, uint32_t end,
-                 const double *column[LINEAR_TILE_SIDE])
+                 const double *column[COLUMN_TILE_SIDE])
 {
-    for (uint32_t i = 0; i < LINEAR_TILE_SIDE; i++)
+    for (uint32_t i = 0; i < COLUMN_TILE_SIDE; i++)
         column[i] = p->at[k + i < end ? k + i : end - 1];
 }
 
@@ -88,17 +88,17 @@ static void multiply_lines(const panel *p, uint32_t k, uint32_t first)
     const lasso_local *local = task->local;
     const uint32_t n = task->block.n, m = task->against.n;
     const uint32_t end = m - first < ACROSS ? m : first + ACROSS;
-    const double *a[LINEAR_TILE_SIDE], *b[LINEAR_TILE_SIDE];
-    double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+    const double *a[COLUMN_TILE_SIDE], *b[COLUMN_TILE_SIDE];
+    double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE];
 
     four(p, p->line + k, p->line + n, a);
-    for (uint32_t l = first; l < end; l += LINEAR_TILE_SIDE) {
-        if (l >= p->tail + k + LINEAR_TILE_SIDE)
+    for (uint32_t l = first; l < end; l += COLUMN_TILE_SIDE) {
+        if (l >= p->tail + k + COLUMN_TILE_SIDE)
             break; /* mirrored */
         four(p, l, m, b);
         local->kernels->dot_tile(p->end - p->begin, a, b, sum);
-        for (uint32_t i = 0; i < LINEAR_TILE_SIDE && k + i < n; i++)
-            for (uint32_t j = 0; j < LINEAR_TILE_SIDE && l + j < m; j++)
+        for (uint32_t i = 0; i < COLUMN_TILE_SIDE && k + i < n; i++)
+            for (uint32_t j = 0; j < COLUMN_TILE_SIDE && l + j < m; j++)
                 task->partial[(size_t)(k + i) * m + l + j] += sum[i][j];
     }
 }
@@ -109,7 +109,7 @@ static void multiply_stretch(panel *p)
     for (uint32_t k = 0; k < p->columns; k++)
         find(p, k);
     for (uint32_t l = 0; l < p->task->against.n; l += ACROSS)
-        for (uint32_t k = 0; k < p->task->block.n; k += LINEAR_TILE_SIDE)
+        for (uint32_t k = 0; k < p->task->block.n; k += COLUMN_TILE_SIDE)
             multiply_lines(p, k, l);
 }
 

@@ -21,7 +21,7 @@
 
 #include <strads/lasso.h>
 
-#include "apps/linear/linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_steps.h"
 
 /* ---- one partition ----------------------------------------------------- */
@@ -45,7 +45,7 @@ typedef struct lasso_by_rows {
  * told of but for what is pending. */
 typedef struct lasso_local {
     uint64_t rows, columns;
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     double *response; /* [rows] label - the mean of all labels (intercept) */
     double *residual; /* [rows] */
     double shift;     /* that mean */
@@ -82,9 +82,9 @@ static inline const strads_share *lasso_share(const strads_task *task)
     return local->root ? &local->weighted : task->share;
 }
 
-static inline linear_column lasso_column(const strads_task *task, uint64_t j)
+static inline data_column lasso_column(const strads_task *task, uint64_t j)
 {
-    return linear_column_of(lasso_share(task), j);
+    return data_column_of(lasso_share(task), j);
 }
 
 /* lasso_moments.c: |x|^2 and, unless `sum` is NULL, sum(x) of columns `begin`
@@ -141,7 +141,7 @@ typedef struct lasso_state {
     lasso_next next;
     uint32_t route; /* the phase that the policy's blocks go to */
     bool chosen;    /* some block since the last scan */
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     uint64_t columns;
     double entries;            /* of the whole data */
     double rows;               /* n */

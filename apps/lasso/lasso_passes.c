@@ -24,7 +24,7 @@ static double move(const lasso_work *b, uint32_t k, double *slope)
     lasso_state *state = b->state;
     lasso_packed *packed = b->packed;
     lasso_packed_member *m = &packed->member[k];
-    const linear_column x = linear_packed_column(&packed->columns, k);
+    const data_column x = linear_packed_column(&packed->columns, k);
     const double q =
         state->kernels->dot(&x, packed->residual) - m->mean * packed->sum;
     const double step =

@@ -34,7 +34,7 @@ strads_err lasso_open(const strads_task *task, void **out)
         goto fail;
     local->rows = rows;
     local->columns = columns;
-    local->kernels = linear_kernels_choose(rows);
+    local->kernels = column_kernels_choose(rows);
     local->response = calloc(rows + 1, sizeof(double));
     local->residual = calloc(rows + 1, sizeof(double));
     local->reference = malloc((rows + 1) * sizeof(double));
@@ -182,7 +182,7 @@ strads_err lasso_begin(const void *config, const strads_data *data,
     if (err)
         goto fail;
     state->data = data;
-    state->kernels = linear_kernels_choose(shape->rows);
+    state->kernels = column_kernels_choose(shape->rows);
     state->columns = p;
     state->shrink = 1;
     state->watch.least = INFINITY;

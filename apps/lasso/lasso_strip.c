@@ -11,24 +11,24 @@
 /* Columns that are gathered from; rows of a stretch. */
 enum { GATHERED = 2, STRETCH = 8192 };
 
-static double value_of(const linear_column *x, uint64_t e)
+static double value_of(const data_column *x, uint64_t e)
 {
     return x->f64 ? x->f64[e] : (double)x->f32[e];
 }
 
-static uint64_t row_of(const linear_column *x, uint64_t e)
+static uint64_t row_of(const data_column *x, uint64_t e)
 {
     return x->index ? x->index[e] : e;
 }
 
-static linear_column column_of(const strads_task *task,
-                               const strads_block *block, uint32_t k)
+static data_column column_of(const strads_task *task, const strads_block *block,
+                             uint32_t k)
 {
     return lasso_column(task, strads_block_param(block, k));
 }
 
 /* The first entry of x at or beyond a row. */
-static uint64_t entry_at(const linear_column *x, uint64_t row)
+static uint64_t entry_at(const data_column *x, uint64_t row)
 {
     uint64_t low = 0, high = x->n;
 
@@ -50,12 +50,12 @@ static void gather_line(const strads_task *task, uint32_t k, double *vector)
 {
     const lasso_local *local = task->local;
     const uint32_t m = task->against.n;
-    const linear_column z = column_of(task, &task->block, k);
+    const data_column z = column_of(task, &task->block, k);
 
     for (uint64_t e = 0; e < z.n; e++)
         vector[row_of(&z, e)] = value_of(&z, e);
     for (uint32_t l = 0; l < m; l++) {
-        const linear_column x = column_of(task, &task->against, l);
+        const data_column x = column_of(task, &task->against, l);
         task->partial[(size_t)k * m + l] = local->kernels->dot(&x, vector);
     }
     for (uint64_t e = 0; e < z.n; e++)
@@ -67,19 +67,19 @@ static void gather_line(const strads_task *task, uint32_t k, double *vector)
 /* Rows begin to before end of a stretch. */
 typedef struct stretch {
     uint64_t begin, end;
-    double *strip; /* [STRETCH x LINEAR_STRIP] */
+    double *strip; /* [STRETCH x COLUMN_STRIP] */
 } stretch;
 
 /* The entries of x in it. A full column keeps none of its places: its kernels
  * count rows from 0. */
-static linear_column cut(const linear_column *x, const stretch *s)
+static data_column cut(const data_column *x, const stretch *s)
 {
     const uint64_t first = entry_at(x, s->begin), end = entry_at(x, s->end);
 
-    return (linear_column){.n = end - first,
-                           .index = x->index ? x->index + first : NULL,
-                           .f64 = x->f64 ? x->f64 + first : NULL,
-                           .f32 = x->f32 ? x->f32 + first : NULL};
+    return (data_column){.n = end - first,
+                         .index = x->index ? x->index + first : NULL,
+                         .f64 = x->f64 ? x->f64 + first : NULL,
+                         .f32 = x->f32 ? x->f32 + first : NULL};
 }
 
 /* Writes the entries of the block's columns k to before `end` into the strip,
@@ -88,11 +88,11 @@ static void spread(const strads_task *task, const stretch *s, uint32_t k,
                    uint32_t end, bool zeros)
 {
     for (uint32_t i = k; i < end; i++) {
-        const linear_column z = column_of(task, &task->block, i);
+        const data_column z = column_of(task, &task->block, i);
         double *to = s->strip + (i - k);
         for (uint64_t e = entry_at(&z, s->begin);
              e < z.n && row_of(&z, e) < s->end; e++)
-            to[(row_of(&z, e) - s->begin) * LINEAR_STRIP] =
+            to[(row_of(&z, e) - s->begin) * COLUMN_STRIP] =
                 zeros ? 0 : value_of(&z, e);
     }
 }
@@ -107,9 +107,9 @@ static void multiply_strip(const strads_task *task, const stretch *s,
 
     spread(task, s, k, end, false);
     for (uint32_t l = 0; l < m; l++) {
-        const linear_column x = column_of(task, &task->against, l);
-        const linear_column piece = cut(&x, s);
-        double sum[LINEAR_STRIP] = {0};
+        const data_column x = column_of(task, &task->against, l);
+        const data_column piece = cut(&x, s);
+        double sum[COLUMN_STRIP] = {0};
         local->kernels->dot_strip(&piece, piece.index ? s->begin : 0, s->strip,
                                   sum);
         for (uint32_t i = k; i < end; i++)
@@ -122,8 +122,8 @@ static void multiply_stretch(const strads_task *task, const stretch *s)
 {
     const uint32_t n = task->block.n;
 
-    for (uint32_t k = 0; k < n; k += LINEAR_STRIP)
-        multiply_strip(task, s, k, n - k < LINEAR_STRIP ? n : k + LINEAR_STRIP);
+    for (uint32_t k = 0; k < n; k += COLUMN_STRIP)
+        multiply_strip(task, s, k, n - k < COLUMN_STRIP ? n : k + COLUMN_STRIP);
 }
 
 /* ---- both -------------------------------------------------------------- */
@@ -147,7 +147,7 @@ strads_err lasso_strip_pairs(const strads_task *task)
     const uint64_t rows = local->rows;
     const bool gathered = task->block.n <= GATHERED;
     const uint64_t lines = rows < STRETCH ? rows : STRETCH;
-    const uint64_t numbers = gathered ? rows : lines * LINEAR_STRIP;
+    const uint64_t numbers = gathered ? rows : lines * COLUMN_STRIP;
     double *room = room_of(local, numbers + 1);
 
     if (!room)

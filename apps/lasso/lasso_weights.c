@@ -11,7 +11,7 @@ static void multiply_values(const strads_share *share, const double *root,
                             double *value)
 {
     for (uint64_t j = 0; j < share->by_col.lines; j++) {
-        const linear_column x = linear_column_of(share, j);
+        const data_column x = data_column_of(share, j);
         double *to = value + share->by_col.start[j];
         for (uint64_t e = 0; e < x.n; e++)
             to[e] = root[x.index ? x.index[e] : e] *

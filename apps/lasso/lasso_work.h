@@ -12,7 +12,7 @@ typedef struct lasso_work {
     uint32_t *place;  /* [n] in the set */
 } lasso_work;
 
-static inline linear_column lasso_work_column(const lasso_work *b, uint32_t k)
+static inline data_column lasso_work_column(const lasso_work *b, uint32_t k)
 {
     return linear_packed_column(&b->packed->columns, k);
 }

@@ -5,7 +5,7 @@
 /* A pivot below this share of its diagonal: a column that others span. */
 #define DEPENDENT 1e-12
 
-enum { SIDE = LINEAR_TILE_SIDE };
+enum { SIDE = COLUMN_TILE_SIDE };
 
 /* Line i in the columns from `first` to before `end`, where what the columns
  * before them take off is known: the rest of the usual recurrence. */
@@ -27,7 +27,7 @@ static void finish(uint32_t n, double *matrix, uint32_t i, uint32_t first,
 }
 
 /* Tile by tile, so that each line is read once for four others. */
-void linear_factor(const linear_kernels *kernels, uint32_t n, double *matrix)
+void linear_factor(const column_kernels *kernels, uint32_t n, double *matrix)
 {
     for (uint32_t i = 0; i < n; i += SIDE)
         for (uint32_t l = 0; l <= i; l += SIDE) {
@@ -43,7 +43,7 @@ void linear_factor(const linear_kernels *kernels, uint32_t n, double *matrix)
         }
 }
 
-void linear_solve(const linear_kernels *kernels, uint32_t n,
+void linear_solve(const column_kernels *kernels, uint32_t n,
                   const double *factor, double *x)
 {
     for (uint32_t i = 0; i < n; i++) {

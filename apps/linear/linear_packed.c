@@ -38,10 +38,10 @@ size_t linear_packed_bytes(const strads_task *task)
 }
 
 /* The block's column k, as far as it is in the share. */
-static linear_column column_of(const strads_task *task,
-                               const strads_share *share, uint32_t k)
+static data_column column_of(const strads_task *task, const strads_share *share,
+                             uint32_t k)
 {
-    return linear_column_of(share, strads_block_param(&task->block, k));
+    return data_column_of(share, strads_block_param(&task->block, k));
 }
 
 static uint64_t write_parts(const strads_task *task, const strads_share *share,
@@ -67,7 +67,7 @@ strads_err linear_packed_write(strads_task *task, const strads_share *share)
     *n_parts = write_parts(task, share, parts);
     double *value = (double *)(void *)(parts + *n_parts);
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const linear_column x = column_of(task, share, parts[i].column);
+        const data_column x = column_of(task, share, parts[i].column);
         entries += x.n;
         if (x.f64)
             memcpy(value, x.f64, x.n * sizeof(*value));
@@ -77,7 +77,7 @@ strads_err linear_packed_write(strads_task *task, const strads_share *share)
     }
     uint32_t *row = (uint32_t *)(void *)value;
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const linear_column x = column_of(task, share, parts[i].column);
+        const data_column x = column_of(task, share, parts[i].column);
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }

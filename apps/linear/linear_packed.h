@@ -10,7 +10,7 @@
 
 #include <strads/program.h>
 
-#include "linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 
 /* Kernels may read so many entries beyond a column's end. */
 enum { LINEAR_PACKED_SLACK = 16 };
@@ -39,14 +39,14 @@ static inline uint64_t linear_packed_room(const linear_packed *packed)
     return packed->room_entries + LINEAR_PACKED_SLACK;
 }
 
-static inline linear_column linear_packed_column(const linear_packed *packed,
-                                                 uint32_t k)
+static inline data_column linear_packed_column(const linear_packed *packed,
+                                               uint32_t k)
 {
     const bool full = packed->count[k] == packed->rows;
 
-    return (linear_column){.n = packed->count[k],
-                           .index = full ? NULL : packed->index + packed->at[k],
-                           .f64 = packed->value + packed->at[k]};
+    return (data_column){.n = packed->count[k],
+                         .index = full ? NULL : packed->index + packed->at[k],
+                         .f64 = packed->value + packed->at[k]};
 }
 
 /* The id of a block of columns that are to be packed; it says how many entries

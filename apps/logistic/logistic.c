@@ -59,7 +59,7 @@ void logistic_catch_up(logistic_local *local, const strads_share *share)
         const double change = local->pending[j];
         local->pending[j] = 0;
         if (j < local->columns) {
-            const linear_column x = linear_column_of(share, j);
+            const data_column x = data_column_of(share, j);
             local->kernels->add(&x, change, local->z);
             continue;
         }
@@ -97,7 +97,7 @@ static void multiply_columns(const logistic_local *local,
         }
         if (m < span / 2)
             span = m = 1;
-        linear_scan(local->kernels, share, first, (uint64_t)first + span,
+        column_scan(local->kernels, share, first, (uint64_t)first + span,
                     local->r, found);
         for (uint32_t i = 0; i < m; i++)
             product[k + i] = found[strads_block_param(block, k + i) - first];

@@ -15,33 +15,10 @@
  *   is x_j' r - mean_j sum r before, this moves it by at most
  *   (1 - fair) sqrt(sum c (x_j - mean_j)^2) sqrt(sum c u^2 of that class).
  *
- *   |x_j' g| <= L1 s_j: one factor t for both, if L2 = 0.
- *
- * H(t u) is bounded from below without another look at the rows. Its first
- * half is -t u (log t + log u). The second, -(1 - t u) log(1 - t u), has at
- * t = 1 the value (1 - u) f, the slope u (1 - f), and on [t, 1] a curvature of
- * at most u^2 / (1 - u). Far from 1 the chord t H(u) is the better bound, as H
- * is concave. Near the optimum t is 1 up to the gap, and the bound exact up to
- * its square. */
+ *   |x_j' g| <= L1 s_j: one factor t for both, if L2 = 0. */
 #include <math.h>
 
 #include "logistic_parts.h"
-
-double logistic_entropy(const logistic_side *side, double t)
-{
-    const double whole = side->loss + side->margin;
-
-    if (t >= 1)
-        return whole;
-    if (!(t > 0))
-        return 0;
-    const double first =
-        t * (side->loss_sum + side->margin - log(t) * side->sum);
-    const double second = side->loss - side->loss_sum -
-                          (1 - t) * (side->sum - side->loss_sum) -
-                          (1 - t) * (1 - t) / 2 * side->odds;
-    return fmax(t * whole, first + second);
-}
 
 /* How far u has to shrink in each class so that sum g = 0. */
 static void make_fair(const logistic_state *state, const logistic_sides *sides,

@@ -20,7 +20,7 @@ enum { STEPS_MAX = 40 };
 
 /* A member's part of the system. */
 typedef struct term {
-    linear_column v;
+    data_column v;
     double level, shrink, inverse; /* l, what the diagonal has besides, 1/D */
 } term;
 
@@ -77,7 +77,7 @@ void logistic_conjugate(const logistic_state *state, uint32_t n,
                         const uint32_t *place, double *step, double *work,
                         double *rows)
 {
-    const linear_kernels *kernels = state->kernels;
+    const column_kernels *kernels = state->kernels;
     double *rest = work, *along = work + n, *product = along + n,
            *scaled = product + n;
     term *t = (term *)(void *)(scaled + n);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_outer.h"
+#include "apps/kernels/outer_kernels.h"
 #include "logistic_parts.h"
 
 /* Rows that are looked at: so many times the columns at least. */
@@ -45,7 +45,7 @@ size_t logistic_product_size(const strads_task *task)
 strads_err logistic_update_product(strads_task *task)
 {
     logistic_local *local = task->local;
-    const linear_kernels *kernels = local->kernels;
+    const column_kernels *kernels = local->kernels;
     const uint64_t p = local->columns;
     const double *d = task->value + local->target;
     double *along = local->along;
@@ -54,14 +54,14 @@ strads_err logistic_update_product(strads_task *task)
     for (uint64_t i = 0; i < local->rows; i++)
         along[i] = d[p * task->width];
     for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const data_column x = data_column_of(task->share, j);
         if (d[j * task->width] != 0)
             kernels->add(&x, d[j * task->width], along);
     }
     for (uint64_t i = 0; i < local->rows; i++)
         task->partial[p] += along[i] *= local->curve[i];
     for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const data_column x = data_column_of(task->share, j);
         task->partial[j] = kernels->dot(&x, along);
     }
     return STRADS_OK;
@@ -86,13 +86,13 @@ typedef struct row_walk {
 static void fill_panel(const strads_task *task, const double *curve,
                        row_walk *walk, uint32_t rows, double *panel)
 {
-    const size_t line = linear_outer_line(task->block.n);
+    const size_t line = outer_product_line(task->block.n);
     const uint64_t end = walk->first + rows * walk->stride;
 
     memset(panel, 0, rows * line * sizeof(*panel));
     for (uint32_t k = 0; k < task->block.n; k++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, k));
+        const data_column x =
+            data_column_of(task->share, strads_block_param(&task->block, k));
         for (; walk->at[k] < x.n; walk->at[k]++) {
             const uint64_t e = walk->at[k], i = x.index ? x.index[e] : e;
             if (i >= end)
@@ -111,16 +111,15 @@ static void add_up(strads_task *task, row_walk *walk, double *panel,
 {
     const logistic_local *local = task->local;
     const uint32_t n = task->block.n;
-    const size_t line = linear_outer_line(n);
-    linear_outer *outer = linear_outer_choose();
+    const size_t line = outer_product_line(n);
+    outer_product *outer = outer_product_choose();
     double *level = task->partial + (size_t)n * n;
 
     for (; walk->first < local->rows;
-         walk->first += LINEAR_PANEL * walk->stride) {
+         walk->first += OUTER_PANEL * walk->stride) {
         const uint64_t left =
             (local->rows - walk->first + walk->stride - 1) / walk->stride;
-        const uint32_t rows =
-            left < LINEAR_PANEL ? (uint32_t)left : LINEAR_PANEL;
+        const uint32_t rows = left < OUTER_PANEL ? (uint32_t)left : OUTER_PANEL;
         fill_panel(task, local->curve, walk, rows, panel);
         outer(rows, n, panel, sum);
         for (uint32_t r = 0; r < rows; r++) {
@@ -138,8 +137,8 @@ strads_err logistic_update_hessian(strads_task *task)
 {
     logistic_local *local = task->local;
     const uint32_t n = task->block.n;
-    const size_t line = linear_outer_line(n);
-    double *panel = calloc(LINEAR_PANEL * line, sizeof(*panel));
+    const size_t line = outer_product_line(n);
+    double *panel = calloc(OUTER_PANEL * line, sizeof(*panel));
     double *sum = calloc(line * line, sizeof(*sum));
     row_walk walk = {.stride = logistic_sample_stride(task->shape),
                      .at = calloc((size_t)n + 1, sizeof(*walk.at))};

@@ -91,7 +91,7 @@ double logistic_model_value(logistic_state *state, uint32_t n,
                             const uint32_t *place)
 {
     logistic_set *set = &state->set;
-    const linear_kernels *kernels = state->kernels;
+    const column_kernels *kernels = state->kernels;
     double sum =
         kernels->dot_dense(set->n_rows, set->lasting, set->lasting) / 2;
 

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 #include "apps/linear/linear_classes.h"
-#include "apps/linear/linear_kernels.h"
-#include "logistic_loops.h"
+#include "apps/kernels/column_kernels.h"
+#include "apps/kernels/logistic_loops.h"
 
 typedef struct logistic_local {
     uint64_t rows, columns;
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     const logistic_loops *loops;
     linear_classes classes;
     uint32_t target;       /* the problem that y and z belong to */

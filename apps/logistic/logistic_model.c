@@ -65,7 +65,7 @@ static void scale_member(logistic_state *state, logistic_member *m)
     logistic_set *set = &state->set;
     const double *x = set->columns.value + m->at;
     double *v = set->scaled + m->at;
-    const linear_column column = logistic_column_of(set, m, set->scaled);
+    const data_column column = logistic_column_of(set, m, set->scaled);
 
     if (m->full)
         for (uint64_t e = 0; e < m->n; e++)
@@ -106,7 +106,7 @@ static uint32_t find_members(const strads_commit *commit, uint32_t *place)
 static double first_slope(const logistic_state *state, const logistic_member *m)
 {
     const logistic_set *set = &state->set;
-    const linear_column x = logistic_column_of(set, m, set->columns.value);
+    const data_column x = logistic_column_of(set, m, set->columns.value);
 
     return state->searches == 0 && !state->softmax && !state->options.intercept
                ? state->slope[m->column]
@@ -178,11 +178,11 @@ static void fill_visits(logistic_state *state, uint32_t n,
 static double move(logistic_state *state, logistic_visit *visit, double *left)
 {
     logistic_set *set = &state->set;
-    const linear_column v = {.n = visit->n,
-                             .index = visit->n == set->n_rows
-                                          ? NULL
-                                          : set->columns.index + visit->at,
-                             .f64 = set->scaled + visit->at};
+    const data_column v = {.n = visit->n,
+                           .index = visit->n == set->n_rows
+                                        ? NULL
+                                        : set->columns.index + visit->at,
+                           .f64 = set->scaled + visit->at};
     const double slope =
         state->kernels->dot(&v, set->lasting) - set->beta * visit->level;
     const double z = slope + visit->bend * visit->w;

@@ -132,7 +132,7 @@ static void fill_slopes(const logistic_state *state, support *s)
 
     for (uint32_t i = 0; i < s->n; i++) {
         const logistic_member *m = &set->member[s->place[i]];
-        const linear_column v = logistic_column_of(set, m, set->scaled);
+        const data_column v = logistic_column_of(set, m, set->scaled);
         const double scale = state->scale[m->column];
         s->w[i] = m->w;
         s->step[i] = state->kernels->dot(&v, set->lasting) -
@@ -152,7 +152,7 @@ static void fill_matrix(const logistic_state *state, support *s)
         double *row = s->matrix + (size_t)i * s->n;
         for (uint32_t l = 0; l <= i; l++) {
             const logistic_member *o = &set->member[s->place[l]];
-            const linear_column other = logistic_column_of(set, o, set->scaled);
+            const data_column other = logistic_column_of(set, o, set->scaled);
             row[l] = state->kernels->dot(&other, v) -
                      m->level * o->level / set->mass;
         }
@@ -192,7 +192,7 @@ static double go(logistic_state *state, const support *s, double share)
     memcpy(set->lasting, s->line, set->n_rows * sizeof(double));
     for (uint32_t i = 0; i < s->n; i++) {
         logistic_member *m = &set->member[s->place[i]];
-        const linear_column v = logistic_column_of(set, m, set->scaled);
+        const data_column v = logistic_column_of(set, m, set->scaled);
         double to = share > 0 ? s->w[i] + share * s->step[i] : s->w[i];
         if (to * s->w[i] < 1e-14 * s->w[i] * s->w[i])
             to = 0;

@@ -111,8 +111,6 @@ strads_block logistic_due(logistic_state *state);
 
 /* logistic_certificate.c: P, D and the gap at w from a scan of the columns of
  * `block`: merged X'r, and the sides; leaves the slopes in the state. */
-/* A lower bound of sum c H(t u) over the rows of one class. */
-double logistic_entropy(const logistic_side *side, double t);
 void logistic_certify(logistic_state *state, const strads_block *block,
                       const double *merged, const double *w);
 
@@ -133,8 +131,8 @@ uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries);
 /* Takes in the next members' columns, as linear_packed_write wrote them. */
 strads_err logistic_take_columns(strads_commit *commit);
 /* A member's column; `of`: set->columns.value or set->scaled. */
-linear_column logistic_column_of(const logistic_set *set,
-                                 const logistic_member *m, const double *of);
+data_column logistic_column_of(const logistic_set *set,
+                               const logistic_member *m, const double *of);
 /* The rows' y and c: one number each, y c, whose sign is there for c = 0, too.
  */
 strads_err logistic_take_rows(strads_commit *commit);

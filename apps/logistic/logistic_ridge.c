@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "apps/linear/linear_cholesky.h"
-#include "apps/linear/linear_outer.h"
+#include "apps/kernels/outer_kernels.h"
 #include "logistic_parts.h"
 
 enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
@@ -32,7 +32,7 @@ bool logistic_is_ridge(const strads_logistic_options *options,
                        const strads_data *data, uint32_t width)
 {
     return options->l1_ratio == 0 && strads_data_cols(data) > 0 &&
-           !logistic_is_softmax(options, width) && linear_outer_suits(data);
+           !logistic_is_softmax(options, width) && outer_product_suits(data);
 }
 
 /* ---- memory ------------------------------------------------------------ */
@@ -248,7 +248,7 @@ static bool advance(strads_commit *commit)
 {
     logistic_state *state = commit->state;
     logistic_ridge *ridge = &state->ridge;
-    const linear_kernels *kernels = state->kernels;
+    const column_kernels *kernels = state->kernels;
     const uint32_t n = count(state), last = n - 1;
     double *product = ridge->product;
 

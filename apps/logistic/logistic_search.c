@@ -36,7 +36,7 @@ static void add_up_direction(logistic_state *state)
         set->along[i] = set->beta;
     for (uint32_t k = 0; k < set->n; k++) {
         const logistic_member *m = &set->member[k];
-        const linear_column x = logistic_column_of(set, m, set->columns.value);
+        const data_column x = logistic_column_of(set, m, set->columns.value);
         if (m->w != m->base)
             state->kernels->add(&x, m->w - m->base, set->along);
     }
@@ -97,7 +97,7 @@ static point try_step(logistic_state *state, double step)
 static double promised_fall(const logistic_state *state)
 {
     const logistic_set *set = &state->set;
-    const linear_kernels *kernels = state->kernels;
+    const column_kernels *kernels = state->kernels;
     const uint64_t n = set->n_rows;
     const double from = kernels->dot_dense(n, set->frozen, set->frozen),
                  to = kernels->dot_dense(n, set->lasting, set->lasting) -

@@ -118,12 +118,12 @@ uint32_t logistic_set_next(const logistic_state *state, uint64_t *entries)
     return n;
 }
 
-linear_column logistic_column_of(const logistic_set *set,
-                                 const logistic_member *m, const double *of)
+data_column logistic_column_of(const logistic_set *set,
+                               const logistic_member *m, const double *of)
 {
-    return (linear_column){.n = m->n,
-                           .index = m->full ? NULL : set->columns.index + m->at,
-                           .f64 = of + m->at};
+    return (data_column){.n = m->n,
+                         .index = m->full ? NULL : set->columns.index + m->at,
+                         .f64 = of + m->at};
 }
 
 /* Room for what is scaled wherever there is room for a value. */
@@ -157,7 +157,7 @@ strads_err logistic_take_columns(strads_commit *commit)
                           sizeof(*set->scaled));
     for (; k < columns->n && !err; k++) {
         logistic_member *m = &set->member[k];
-        const linear_column x = linear_packed_column(columns, k);
+        const data_column x = linear_packed_column(columns, k);
         m->at = columns->at[k];
         m->n = columns->count[k];
         m->full = x.index == NULL;

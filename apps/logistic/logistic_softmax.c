@@ -79,7 +79,7 @@ static void add_start(const strads_task *task)
         memset(local->z, 0, local->rows * sizeof(*local->z));
         for (uint32_t j = 0; j < local->columns; j++) {
             const double w = task->value[(size_t)j * n + k];
-            const linear_column x = linear_column_of(task->share, j);
+            const data_column x = data_column_of(task->share, j);
             if (w != 0)
                 local->kernels->add(&x, w, local->z);
         }
@@ -210,8 +210,8 @@ strads_err logistic_judge(strads_task *task)
             r[l * local->rows + i] = local->c[i] * ((l == label) - p[l]);
     }
     for (uint32_t j = 0; j < n; j++) {
-        const linear_column x =
-            linear_column_of(task->share, strads_block_param(&task->block, j));
+        const data_column x =
+            data_column_of(task->share, strads_block_param(&task->block, j));
         for (uint32_t l = 0; l < k; l++)
             task->partial[(size_t)j * k + l] =
                 local->kernels->dot(&x, r + l * local->rows);

@@ -83,11 +83,11 @@ size_t logistic_partial_moments(const strads_task *task)
 }
 
 /* sum c x^2, which is x'x where no row counts otherwise than once. */
-static double squares_of(const logistic_local *local, const linear_column *x,
+static double squares_of(const logistic_local *local, const data_column *x,
                          bool plain)
 {
     return plain && x->f64 ? local->kernels->dot_dense(x->n, x->f64, x->f64)
-                           : linear_squares(x, local->c);
+                           : column_squares(x, local->c);
 }
 
 static bool is_plain(const logistic_local *local)
@@ -102,14 +102,14 @@ static void add_up_columns(strads_task *task)
 {
     const logistic_local *local = task->local;
     const strads_logistic_options *options = task->config;
-    const linear_kernels *kernels = local->kernels;
+    const column_kernels *kernels = local->kernels;
     const uint64_t p = local->columns;
     const bool plain = is_plain(local);
     double *slope = task->partial, *squares = slope + p + LOGISTIC_SIDES;
     double *sum = squares + p;
 
     for (uint64_t j = 0; j < p; j++) {
-        const linear_column x = linear_column_of(task->share, j);
+        const data_column x = data_column_of(task->share, j);
         if (options->intercept)
             sum[j] = kernels->dot(&x, local->c);
         squares[j] = squares_of(local, &x, plain);

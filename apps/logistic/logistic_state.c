@@ -54,7 +54,7 @@ strads_err logistic_open(const strads_task *task, void **out)
         goto no_memory;
     local->rows = rows;
     local->columns = share->by_col.lines;
-    local->kernels = linear_kernels_choose(rows);
+    local->kernels = column_kernels_choose(rows);
     local->loops = logistic_loops_choose();
     if (!reserve_local(local))
         goto no_memory;
@@ -233,7 +233,7 @@ strads_err logistic_begin(const void *config, const strads_data *data,
     if (err)
         goto fail;
     state->data = data;
-    state->kernels = linear_kernels_choose(shape->rows);
+    state->kernels = column_kernels_choose(shape->rows);
     state->loops = logistic_loops_choose();
     state->columns = shape->cols;
     if (state->softmax && (err = logistic_laps_new(state)))

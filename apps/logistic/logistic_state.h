@@ -10,10 +10,10 @@
 #include <strads/logistic.h>
 
 #include "apps/linear/linear_classes.h"
-#include "apps/linear/linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 #include "apps/linear/linear_packed.h"
 #include "apps/linear/linear_steps.h"
-#include "logistic_loops.h"
+#include "apps/kernels/logistic_loops.h"
 
 /* A member of the working set: its column over all rows, and where it stands
  * in the quadratic model. Entries are at + 0 .. at + n - 1 of logistic_set. */
@@ -143,7 +143,7 @@ typedef struct logistic_state {
     linear_path *path;               /* NULL: one lambda */
     char classes_text[LINEAR_CLASSES_TEXT];
     const strads_data *data;
-    const linear_kernels *kernels;
+    const column_kernels *kernels;
     const logistic_loops *loops;
     linear_classes classes;
     logistic_set set;

@@ -1,5 +1,6 @@
 /* Losses, and the loops over rows that a scan and a quadratic model need of
- * them. The signs and units are those of logistic_parts.h. */
+ * them: m_i = y_i z_i, u = -f'(m) and r_i = c_i y_i u_i, so that r is minus the
+ * gradient of sum c_i f(m_i) with respect to z. */
 #ifndef LOGISTIC_LOOPS_H
 #define LOGISTIC_LOOPS_H
 
@@ -61,6 +62,9 @@ typedef struct logistic_loss {
     double (*entropy)(const logistic_side *side, double t);
     double (*curvature)(const logistic_side *side);
 } logistic_loss;
+
+/* A lower bound of sum c H(t u) over the rows of one class. */
+double logistic_entropy(const logistic_side *side, double t);
 
 /* The loops over rows, one table for each loss and kind of processor. */
 typedef struct logistic_loops {

@@ -1,18 +1,18 @@
 /* The inner loops for AVX-512. The build compiles this file for
  * such processors; it is entered on them alone. Index values are below 2^31:
- * linear_kernels_choose sees to that. */
-#include "linear_kernels.h"
+ * column_kernels_choose sees to that. */
+#include "column_kernels.h"
 
 #ifndef __AVX512F__
 
-const linear_kernels *linear_kernels_avx512(void)
+const column_kernels *column_kernels_avx512(void)
 {
     return NULL;
 }
 
 #else
 
-#include "linear_lanes.h"
+#include "vector_lanes.h"
 
 enum { LANES = 8 };
 
@@ -58,7 +58,7 @@ static inline __m512d gather(uint64_t left, const uint32_t *index,
 {
     if (left >= LANES)
         return gather_all(index, v);
-    const __mmask8 mask = linear_lanes(left);
+    const __mmask8 mask = lanes_first(left);
     const __m256i at = _mm256_maskz_loadu_epi32(mask, index);
 
     return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), mask, at, v, 8);
@@ -83,7 +83,7 @@ static inline __m512d gather(uint64_t left, const uint32_t *index,
         }                                                                    \
         for (; k < n; k += LANES) {                                          \
             const uint64_t left = n - k;                                     \
-            const __mmask8 m = linear_lanes(left);                           \
+            const __mmask8 m = lanes_first(left);                            \
             s = _mm512_fmadd_pd(load(m, value + k),                          \
                                 gather(left, index + k, v), s);              \
         }                                                                    \
@@ -106,7 +106,7 @@ DEFINE_DOT(dot_f32, float, load_f32)
         }                                                                      \
         for (; k < n; k += LANES) {                                            \
             const uint64_t left = n - k;                                       \
-            const __mmask8 m = linear_lanes(left);                             \
+            const __mmask8 m = lanes_first(left);                              \
             s = _mm512_fmadd_pd(load(m, value + k), load_f64(m, v + k), s);    \
         }                                                                      \
         return _mm512_reduce_add_pd(_mm512_add_pd(s, t));                      \
@@ -145,7 +145,7 @@ static inline __m512d add_lanes(const __m512d s[LANES])
             s[i] = _mm512_setzero_pd();                                      \
         for (uint64_t k = 0; k < n; k += LANES) {                            \
             const uint64_t left = n - k;                                     \
-            const __mmask8 mask = linear_lanes(left);                        \
+            const __mmask8 mask = lanes_first(left);                         \
             const __m512d at = load_f64(mask, v + k);                        \
             UNROLL                                                           \
             for (uint64_t i = 0; i < (side); i++)                            \
@@ -216,7 +216,7 @@ DEFINE_DOT_COLUMNS(dot_columns_f32, dot_short_f32, dot_eight_f32, dot_four_f32,
         _mm_prefetch((const char *)(index + AHEAD), _MM_HINT_T0);  \
         for (uint64_t k = 0; k < n; k += LANES) {                  \
             const uint64_t left = n - k;                           \
-            const __mmask8 m = linear_lanes(left);                 \
+            const __mmask8 m = lanes_first(left);                  \
             s = _mm512_fmadd_pd(load(m, value + k),                \
                                 gather(left, index + k, v), s);    \
         }                                                          \
@@ -237,7 +237,7 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
             s[i] = x->f64 ? lanes_f64(n, x->index + at, x->f64 + at, v)
                           : lanes_f32(n, x->index + at, x->f32 + at, v);
         }
-        _mm512_mask_storeu_pd(products + (j - begin), linear_lanes(left),
+        _mm512_mask_storeu_pd(products + (j - begin), lanes_first(left),
                               add_lanes(s));
     }
 }
@@ -247,7 +247,7 @@ static void dot_sparse(const strads_sparse *x, uint64_t begin, uint64_t end,
     {                                                                       \
         const __m512d factor = _mm512_set1_pd(a);                           \
         for (uint64_t k = 0; k < n; k += LANES) {                           \
-            const __mmask8 m = linear_lanes(n - k);                         \
+            const __mmask8 m = lanes_first(n - k);                          \
             const __m512d sum = _mm512_fmadd_pd(factor, load(m, value + k), \
                                                 load_f64(m, v + k));        \
             _mm512_mask_storeu_pd(v + k, m, sum);                           \
@@ -257,11 +257,11 @@ DEFINE_ADD_FULL(add_full_f64, double, load_f64)
 DEFINE_ADD_FULL(add_full_f32, float, load_f32)
 
 /* Each number that is loaded takes part in four products. */
-static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
-                     const double *const b[LINEAR_TILE_SIDE],
-                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
+                     const double *const b[COLUMN_TILE_SIDE],
+                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
 {
-    enum { SUMS = LINEAR_TILE_SIDE * LINEAR_TILE_SIDE };
+    enum { SUMS = COLUMN_TILE_SIDE * COLUMN_TILE_SIDE };
     __m512d s[SUMS];
 
     UNROLL
@@ -269,24 +269,24 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
         s[k] = _mm512_setzero_pd();
     for (uint64_t i = 0; i < n; i += LANES) {
         const uint64_t left = n - i;
-        const __mmask8 m = linear_lanes(left);
-        __m512d across[LINEAR_TILE_SIDE];
+        const __mmask8 m = lanes_first(left);
+        __m512d across[COLUMN_TILE_SIDE];
         UNROLL
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+        for (int l = 0; l < COLUMN_TILE_SIDE; l++)
             across[l] = load_f64(m, b[l] + i);
         UNROLL
-        for (int k = 0; k < LINEAR_TILE_SIDE; k++) {
+        for (int k = 0; k < COLUMN_TILE_SIDE; k++) {
             const __m512d down = load_f64(m, a[k] + i);
             UNROLL
-            for (int l = 0; l < LINEAR_TILE_SIDE; l++)
-                s[k * LINEAR_TILE_SIDE + l] =
+            for (int l = 0; l < COLUMN_TILE_SIDE; l++)
+                s[k * COLUMN_TILE_SIDE + l] =
                     _mm512_fmadd_pd(down, across[l],
-                                    s[k * LINEAR_TILE_SIDE + l]);
+                                    s[k * COLUMN_TILE_SIDE + l]);
         }
     }
     UNROLL
     for (int k = 0; k < SUMS; k += LANES)
-        _mm512_storeu_pd(sum[k / LINEAR_TILE_SIDE], add_lanes(s + k));
+        _mm512_storeu_pd(sum[k / COLUMN_TILE_SIDE], add_lanes(s + k));
 }
 
 /* A line of the strip is a vector; four sums hide what an addition takes. */
@@ -314,14 +314,14 @@ static inline __m512d strip_line(const uint32_t *index, uint64_t k,
 {
     const uint64_t row = (index ? index[k] : k) - from;
 
-    return _mm512_loadu_pd(strip + row * LINEAR_STRIP);
+    return _mm512_loadu_pd(strip + row * COLUMN_STRIP);
 }
 DEFINE_DOT_STRIP(dot_strip_f64, double)
 DEFINE_DOT_STRIP(dot_strip_f32, float)
 
-#include "linear_kernels_calls.h"
+#include "column_kernels_calls.h"
 
-static const linear_kernels avx512 = {.name = "avx512",
+static const column_kernels avx512 = {.name = "avx512",
                                       .dot = dot,
                                       .add = add,
                                       .dot_full = dot_full,
@@ -331,7 +331,7 @@ static const linear_kernels avx512 = {.name = "avx512",
                                       .dot_tile = dot_tile,
                                       .dot_strip = dot_strip};
 
-const linear_kernels *linear_kernels_avx512(void)
+const column_kernels *column_kernels_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") &&
                    __builtin_cpu_supports("avx512vl") &&

@@ -7,7 +7,7 @@
 
 #include <strads/version.h>
 
-#include "logistic_parts.h"
+#include "logistic_loops.h"
 
 #define LEAST_CURVATURE 1e-12
 
@@ -58,6 +58,28 @@ static double pull(double m)
 static double intercept(double positive, double negative)
 {
     return log(positive / negative);
+}
+
+/* H(t u) is bounded from below without another look at the rows. Its first
+ * half is -t u (log t + log u). The second, -(1 - t u) log(1 - t u), has at
+ * t = 1 the value (1 - u) f, the slope u (1 - f), and on [t, 1] a curvature of
+ * at most u^2 / (1 - u). Far from 1 the chord t H(u) is the better bound, as H
+ * is concave. Near the optimum t is 1 up to the gap, and the bound exact up to
+ * its square. */
+double logistic_entropy(const logistic_side *side, double t)
+{
+    const double whole = side->loss + side->margin;
+
+    if (t >= 1)
+        return whole;
+    if (!(t > 0))
+        return 0;
+    const double first =
+        t * (side->loss_sum + side->margin - log(t) * side->sum);
+    const double second = side->loss - side->loss_sum -
+                          (1 - t) * (side->sum - side->loss_sum) -
+                          (1 - t) * (1 - t) / 2 * side->odds;
+    return fmax(t * whole, first + second);
 }
 
 static double curvature(const logistic_side *side)

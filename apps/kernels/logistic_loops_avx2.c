@@ -11,11 +11,11 @@ const logistic_loops *logistic_loops_avx2(void)
 
 #else
 
-#include "apps/linear/linear_lanes.h"
+#include "vector_lanes.h"
 
 #define LEAST_CURVATURE 1e-12
 
-typedef linear_wide wide;
+typedef wide wide;
 
 static inline wide all(double x)
 {
@@ -41,11 +41,11 @@ static inline four read_four(const logistic_rows *rows, uint64_t i,
                            _mm256_castsi256_pd(mask));
     v.c = _mm256_maskload_pd(rows->c + i, mask);
     v.m = mul(v.y, _mm256_maskload_pd(rows->z + i, mask));
-    v.e = linear_exp_minus(linear_abs(v.m));
+    v.e = wide_exp_minus(wide_abs(v.m));
     v.one_e = _mm256_add_pd(v.e, all(1));
     v.right = _mm256_cmp_pd(v.m, all(0), _CMP_GT_OQ);
     v.u = _mm256_div_pd(_mm256_blendv_pd(all(1), v.e, v.right), v.one_e);
-    v.f = _mm256_add_pd(linear_log_1p(v.e),
+    v.f = _mm256_add_pd(wide_log_1p(v.e),
                         _mm256_max_pd(_mm256_sub_pd(all(0), v.m), all(0)));
     return v;
 }
@@ -56,8 +56,8 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
 
     for (int k = 0; k < LOGISTIC_SUMS; k++)
         sum[0][k] = sum[1][k] = all(0);
-    for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
-        const __m256i mask = linear_lanes(rows->n - i);
+    for (uint64_t i = 0; i < rows->n; i += WIDE_LANES) {
+        const __m256i mask = lanes_first(rows->n - i);
         const four v = read_four(rows, i, mask);
         const wide cu = mul(v.c, v.u);
         const wide used = _mm256_cmp_pd(v.c, all(0), _CMP_NEQ_OQ);
@@ -81,7 +81,7 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
     for (int s = 0; s < 2; s++) {
         double total[LOGISTIC_SUMS];
         for (int k = 0; k < LOGISTIC_SUMS; k++)
-            total[k] = linear_sum(sum[s][k]);
+            total[k] = wide_sum(sum[s][k]);
         logistic_side_add(&sums->of[s], total);
     }
 }
@@ -90,8 +90,8 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
 {
     wide loss = all(0);
 
-    for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
-        const __m256i mask = linear_lanes(rows->n - i);
+    for (uint64_t i = 0; i < rows->n; i += WIDE_LANES) {
+        const __m256i mask = lanes_first(rows->n - i);
         const four v = read_four(rows, i, mask);
         const wide h = _mm256_max_pd(_mm256_div_pd(v.e, mul(v.one_e, v.one_e)),
                                      all(LEAST_CURVATURE));
@@ -103,7 +103,7 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
             _mm256_and_pd(used, _mm256_div_pd(mul(mul(v.c, v.y), v.u), s)));
         loss = _mm256_fmadd_pd(v.c, v.f, loss);
     }
-    return linear_sum(loss);
+    return wide_sum(loss);
 }
 
 static const logistic_loops avx2 = {.name = "avx2",

@@ -11,11 +11,11 @@ const logistic_loops *logistic_loops_avx512(void)
 
 #else
 
-#include "apps/linear/linear_lanes.h"
+#include "vector_lanes.h"
 
 #define LEAST_CURVATURE 1e-12
 
-typedef linear_wide wide;
+typedef wide wide;
 
 static inline wide all(double x)
 {
@@ -44,11 +44,11 @@ static inline eight read_eight(const logistic_rows *rows, uint64_t i,
     v.y = _mm512_mask_loadu_pd(all(1), mask, rows->y + i);
     v.c = _mm512_maskz_loadu_pd(mask, rows->c + i);
     v.m = mul(v.y, _mm512_maskz_loadu_pd(mask, rows->z + i));
-    v.e = linear_exp_minus(_mm512_abs_pd(v.m));
+    v.e = wide_exp_minus(_mm512_abs_pd(v.m));
     v.one_e = _mm512_add_pd(v.e, all(1));
     const __mmask8 right = _mm512_cmp_pd_mask(v.m, all(0), _CMP_GT_OQ);
     v.u = _mm512_div_pd(_mm512_mask_mov_pd(all(1), right, v.e), v.one_e);
-    v.f = _mm512_add_pd(linear_log_1p(v.e),
+    v.f = _mm512_add_pd(wide_log_1p(v.e),
                         _mm512_max_pd(_mm512_sub_pd(all(0), v.m), all(0)));
     return v;
 }
@@ -59,8 +59,8 @@ static void look(const logistic_rows *rows, double *r, logistic_sides *sums)
 
     for (int k = 0; k < LOGISTIC_SUMS; k++)
         sum[0][k] = sum[1][k] = all(0);
-    for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
-        const __mmask8 mask = linear_lanes(rows->n - i);
+    for (uint64_t i = 0; i < rows->n; i += WIDE_LANES) {
+        const __mmask8 mask = lanes_first(rows->n - i);
         const eight v = read_eight(rows, i, mask);
         const wide cu = mul(v.c, v.u);
         const __mmask8 right = _mm512_cmp_pd_mask(v.m, all(0), _CMP_GT_OQ);
@@ -94,8 +94,8 @@ static double freeze(const logistic_rows *rows, double *root, double *rest)
 {
     wide loss = all(0);
 
-    for (uint64_t i = 0; i < rows->n; i += LINEAR_LANES) {
-        const __mmask8 mask = linear_lanes(rows->n - i);
+    for (uint64_t i = 0; i < rows->n; i += WIDE_LANES) {
+        const __mmask8 mask = lanes_first(rows->n - i);
         const eight v = read_eight(rows, i, mask);
         const wide h = _mm512_max_pd(_mm512_div_pd(v.e, mul(v.one_e, v.one_e)),
                                      all(LEAST_CURVATURE));

@@ -1,11 +1,11 @@
 /* Sums of outer products for AVX-512: tiles of 8 lines by 24 columns stay in
  * registers while the panel's rows pass by. The build compiles this file for
  * such processors; it is entered on them alone. */
-#include "linear_outer.h"
+#include "outer_kernels.h"
 
 #ifndef __AVX512F__
 
-linear_outer *linear_outer_avx512(void)
+outer_product *outer_product_avx512(void)
 {
     return NULL;
 }
@@ -44,14 +44,14 @@ static void add_tile(uint32_t rows, size_t line, const double *at,
 
 static void outer(uint32_t rows, uint32_t n, const double *panel, double *sum)
 {
-    const size_t line = linear_outer_line(n);
+    const size_t line = outer_product_line(n);
 
     for (uint32_t i = 0; i < n; i += LINES)
-        for (uint32_t j = 0; j < i + LINES; j += LINEAR_TILE)
+        for (uint32_t j = 0; j < i + LINES; j += OUTER_TILE)
             add_tile(rows, line, panel + i, panel + j, sum + i * line + j);
 }
 
-linear_outer *linear_outer_avx512(void)
+outer_product *outer_product_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") ? outer : NULL;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "apps/linear/linear_kernels.h"
+#include "apps/kernels/column_kernels.h"
 #include "strads/policy.h"
 
 /* A long column is one that kernels may treat otherwise than a short one. */
@@ -33,21 +33,20 @@ static void fill(fixture *f)
     }
 }
 
-static linear_column column(const fixture *f, uint64_t n, bool full,
-                            bool single)
+static data_column column(const fixture *f, uint64_t n, bool full, bool single)
 {
-    return (linear_column){.n = n,
-                           .index = full ? NULL : f->index,
-                           .f64 = single ? NULL : f->f64,
-                           .f32 = single ? f->f32 : NULL};
+    return (data_column){.n = n,
+                         .index = full ? NULL : f->index,
+                         .f64 = single ? NULL : f->f64,
+                         .f32 = single ? f->f32 : NULL};
 }
 
-static double entry(const linear_column *x, uint64_t k)
+static double entry(const data_column *x, uint64_t k)
 {
     return x->f64 ? x->f64[k] : (double)x->f32[k];
 }
 
-static void expect_right(const linear_kernels *kernels, const linear_column *x,
+static void expect_right(const column_kernels *kernels, const data_column *x,
                          const fixture *f)
 {
     long double sum = 0;
@@ -69,54 +68,54 @@ static void expect_right(const linear_kernels *kernels, const linear_column *x,
         cr_expect_eq(v[i], f->v[i], "%s wrote to row %u", kernels->name, i);
 }
 
-static void expect_dense(const linear_kernels *kernels, uint64_t n,
+static void expect_dense(const column_kernels *kernels, uint64_t n,
                          const fixture *f)
 {
-    const linear_column x = column(f, n, true, false);
+    const data_column x = column(f, n, true, false);
     double sum[ROWS], want[ROWS];
 
     for (uint32_t i = 0; i < ROWS; i++)
         sum[i] = want[i] = f->v[i];
     cr_expect_float_eq(kernels->dot_dense(n, f->f64, f->v),
-                       linear_kernels_portable.dot(&x, f->v), 1e-13);
+                       column_kernels_portable.dot(&x, f->v), 1e-13);
     kernels->add_dense(n, .25, f->f64, sum);
-    linear_kernels_portable.add(&x, .25, want);
+    column_kernels_portable.add(&x, .25, want);
     for (uint32_t i = 0; i < ROWS; i++)
         cr_expect_float_eq(sum[i], want[i], 1e-15);
 }
 
-static void expect_tile(const linear_kernels *kernels, uint64_t n,
+static void expect_tile(const column_kernels *kernels, uint64_t n,
                         const fixture *f)
 {
-    const double *a[LINEAR_TILE_SIDE], *b[LINEAR_TILE_SIDE];
-    double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE];
+    const double *a[COLUMN_TILE_SIDE], *b[COLUMN_TILE_SIDE];
+    double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE];
 
-    for (int k = 0; k < LINEAR_TILE_SIDE; k++) {
+    for (int k = 0; k < COLUMN_TILE_SIDE; k++) {
         a[k] = f->f64 + 7 * k;
         b[k] = f->v + 11 * k;
     }
     kernels->dot_tile(n, a, b, sum);
-    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+    for (int k = 0; k < COLUMN_TILE_SIDE; k++)
+        for (int l = 0; l < COLUMN_TILE_SIDE; l++)
             cr_expect_float_eq(sum[k][l],
-                               linear_kernels_portable.dot_dense(n, a[k], b[l]),
+                               column_kernels_portable.dot_dense(n, a[k], b[l]),
                                1e-13, "%s: n = %llu, %d with %d", kernels->name,
                                (unsigned long long)n, k, l);
 }
 
 /* Columns of n entries from k on each other's heels. */
-static void expect_columns(const linear_kernels *kernels, uint64_t n,
+static void expect_columns(const column_kernels *kernels, uint64_t n,
                            bool single, const fixture *f)
 {
     enum { MOST = 19 };
     const uint64_t m = n ? (ROWS / n < MOST ? ROWS / n : MOST) : MOST;
-    linear_column x = column(f, n, true, single);
+    data_column x = column(f, n, true, single);
     double products[MOST + 1] = {[0] = 7};
 
     products[m] = 7;
     kernels->dot_full(&x, m, f->v, products);
     for (uint64_t j = 0; j < m; j++) {
-        cr_expect_float_eq(products[j], linear_kernels_portable.dot(&x, f->v),
+        cr_expect_float_eq(products[j], column_kernels_portable.dot(&x, f->v),
                            1e-13, "%s: n = %llu, column %llu of %llu",
                            kernels->name, (unsigned long long)n,
                            (unsigned long long)j, (unsigned long long)m);
@@ -128,7 +127,7 @@ static void expect_columns(const linear_kernels *kernels, uint64_t n,
 
 /* Sparse columns of 0, 1, 2 ... entries, from none of them to all; nothing else
  * is written. */
-static void expect_sparse(const linear_kernels *kernels, bool single,
+static void expect_sparse(const column_kernels *kernels, bool single,
                           const fixture *f)
 {
     enum { MOST = 19 };
@@ -148,13 +147,12 @@ static void expect_sparse(const linear_kernels *kernels, bool single,
         products[end - begin] = 7;
         kernels->dot_sparse(&x, begin, end, f->v, products);
         for (uint64_t j = begin; j < end; j++) {
-            const linear_column one = {.n = j,
-                                       .index = f->index + start[j],
-                                       .f64 = single ? NULL : f->f64 + start[j],
-                                       .f32 =
-                                           single ? f->f32 + start[j] : NULL};
+            const data_column one = {.n = j,
+                                     .index = f->index + start[j],
+                                     .f64 = single ? NULL : f->f64 + start[j],
+                                     .f32 = single ? f->f32 + start[j] : NULL};
             cr_expect_float_eq(products[j - begin],
-                               linear_kernels_portable.dot(&one, f->v), 1e-13,
+                               column_kernels_portable.dot(&one, f->v), 1e-13,
                                "%s: column %llu", kernels->name,
                                (unsigned long long)j);
         }
@@ -164,40 +162,40 @@ static void expect_sparse(const linear_kernels *kernels, bool single,
 
 /* A strip whose first line is row 0, or the column's first row where that is
  * later. */
-static void expect_strip(const linear_kernels *kernels, const linear_column *x,
+static void expect_strip(const column_kernels *kernels, const data_column *x,
                          uint64_t from)
 {
-    static double strip[ROWS * LINEAR_STRIP], v[ROWS];
-    double sum[LINEAR_STRIP];
+    static double strip[ROWS * COLUMN_STRIP], v[ROWS];
+    double sum[COLUMN_STRIP];
 
-    for (uint32_t i = 0; i < ROWS * LINEAR_STRIP; i++)
+    for (uint32_t i = 0; i < ROWS * COLUMN_STRIP; i++)
         strip[i] = unit(4, i);
-    for (int k = 0; k < LINEAR_STRIP; k++)
+    for (int k = 0; k < COLUMN_STRIP; k++)
         sum[k] = k;
     kernels->dot_strip(x, from, strip, sum);
-    for (int k = 0; k < LINEAR_STRIP; k++) {
+    for (int k = 0; k < COLUMN_STRIP; k++) {
         memset(v, 0, sizeof(v));
         for (uint64_t i = from; i < ROWS; i++)
-            v[i] = strip[(i - from) * LINEAR_STRIP + (uint64_t)k];
-        cr_expect_float_eq(sum[k], k + linear_kernels_portable.dot(x, v), 1e-13,
+            v[i] = strip[(i - from) * COLUMN_STRIP + (uint64_t)k];
+        cr_expect_float_eq(sum[k], k + column_kernels_portable.dot(x, v), 1e-13,
                            "%s: n = %llu, from %llu, %d", kernels->name,
                            (unsigned long long)x->n, (unsigned long long)from,
                            k);
     }
 }
 
-static void expect_all(const linear_kernels *kernels)
+static void expect_all(const column_kernels *kernels)
 {
     static fixture f;
 
     fill(&f);
     for (uint64_t n = 0; n < LENGTHS; n++) {
         for (int kind = 0; kind < 4; kind++) {
-            const linear_column x = column(&f, n, kind & 1, kind & 2);
+            const data_column x = column(&f, n, kind & 1, kind & 2);
             expect_right(kernels, &x, &f);
             expect_strip(kernels, &x, 0);
             if (n > 5 && x.index) {
-                linear_column rest = x;
+                data_column rest = x;
                 rest.n -= 5;
                 rest.index += 5;
                 rest.f64 = x.f64 ? x.f64 + 5 : NULL;
@@ -216,15 +214,15 @@ static void expect_all(const linear_kernels *kernels)
     expect_sparse(kernels, true, &f);
 }
 
-Test(linear_kernels, the_portable_ones_multiply_and_add)
+Test(column_kernels, the_portable_ones_multiply_and_add)
 {
-    expect_all(&linear_kernels_portable);
+    expect_all(&column_kernels_portable);
 }
 
-Test(linear_kernels, the_vector_ones_agree_with_them)
+Test(column_kernels, the_vector_ones_agree_with_them)
 {
-    const linear_kernels *fast[] = {linear_kernels_avx2(),
-                                    linear_kernels_avx512()};
+    const column_kernels *fast[] = {column_kernels_avx2(),
+                                    column_kernels_avx512()};
 
     if (!fast[0])
         cr_skip_test("this processor has portable loops alone");
@@ -232,8 +230,8 @@ Test(linear_kernels, the_vector_ones_agree_with_them)
         expect_all(fast[k]);
 }
 
-Test(linear_kernels, rows_beyond_a_signed_index_get_the_portable_ones)
+Test(column_kernels, rows_beyond_a_signed_index_get_the_portable_ones)
 {
-    cr_expect_eq(linear_kernels_choose((uint64_t)INT32_MAX + 1),
-                 &linear_kernels_portable);
+    cr_expect_eq(column_kernels_choose((uint64_t)INT32_MAX + 1),
+                 &column_kernels_portable);
 }

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "apps/linear/linear_outer.h"
+#include "apps/kernels/outer_kernels.h"
 #include "strads/policy.h"
 
-static void expect_right(linear_outer *outer, uint32_t rows, uint32_t n)
+static void expect_right(outer_product *outer, uint32_t rows, uint32_t n)
 {
-    const size_t line = linear_outer_line(n);
+    const size_t line = outer_product_line(n);
     double *panel = calloc(rows * line + 1, sizeof(*panel));
     double *sum = calloc(line * line, sizeof(*sum));
 
@@ -32,21 +32,21 @@ static void expect_right(linear_outer *outer, uint32_t rows, uint32_t n)
     free(sum);
 }
 
-static void expect_all(linear_outer *outer)
+static void expect_all(outer_product *outer)
 {
     for (uint32_t n = 0; n <= 60; n++)
-        expect_right(outer, n % 7 == 0 ? LINEAR_PANEL : n % 7, n);
-    expect_right(outer, LINEAR_PANEL, 100);
+        expect_right(outer, n % 7 == 0 ? OUTER_PANEL : n % 7, n);
+    expect_right(outer, OUTER_PANEL, 100);
 }
 
-Test(linear_outer, the_portable_sums_are_right)
+Test(outer_kernels, the_portable_sums_are_right)
 {
-    expect_all(linear_outer_portable);
+    expect_all(outer_product_portable);
 }
 
-Test(linear_outer, the_vector_sums_are_right)
+Test(outer_kernels, the_vector_sums_are_right)
 {
-    linear_outer *fast[] = {linear_outer_avx2(), linear_outer_avx512()};
+    outer_product *fast[] = {outer_product_avx2(), outer_product_avx512()};
 
     for (int k = 0; k < 2 && fast[k]; k++)
         expect_all(fast[k]);

@@ -1,20 +1,20 @@
 /* The inner loops for AVX2 and FMA. The build compiles this file for such
  * processors; it is entered on them alone. Sixteen registers of four numbers:
  * eight sums hide what an addition takes, and leave room for what is loaded. */
-#include "linear_kernels.h"
+#include "column_kernels.h"
 
 #ifndef __AVX2__
 
-const linear_kernels *linear_kernels_avx2(void)
+const column_kernels *column_kernels_avx2(void)
 {
     return NULL;
 }
 
 #else
 
-#include "linear_lanes.h"
+#include "vector_lanes.h"
 
-enum { LANES = LINEAR_LANES, SUMS = 8 };
+enum { LANES = WIDE_LANES, SUMS = 8 };
 
 /* Sums in arrays stay in registers only where the loops over them are gone
  * before the compiler deals registers out. */
@@ -69,7 +69,7 @@ static inline __m256d add_lanes_of_four(const __m256d s[LANES])
         }                                                                  \
         for (; k < n; k++)                                                 \
             rest = __builtin_fma((double)value[k], v[index[k]], rest);     \
-        return linear_sum(_mm256_add_pd(s, t)) + rest;                     \
+        return wide_sum(_mm256_add_pd(s, t)) + rest;                       \
     }
 DEFINE_DOT(dot_f64, double, load_f64)
 DEFINE_DOT(dot_f32, float, load_f32)
@@ -92,8 +92,8 @@ DEFINE_DOT(dot_f32, float, load_f32)
             s[0] = _mm256_fmadd_pd(load(value + k), load_f64(v + k), s[0]);   \
         for (; k < n; k++)                                                    \
             rest = __builtin_fma((double)value[k], v[k], rest);               \
-        return linear_sum(_mm256_add_pd(_mm256_add_pd(s[0], s[1]),            \
-                                        _mm256_add_pd(s[2], s[3]))) +         \
+        return wide_sum(_mm256_add_pd(_mm256_add_pd(s[0], s[1]),              \
+                                      _mm256_add_pd(s[2], s[3]))) +           \
                rest;                                                          \
     }
 DEFINE_DOT_FULL(dot_full_f64, double, load_f64)
@@ -179,19 +179,19 @@ DEFINE_ADD_FULL(add_full_f32, float, load_f32)
 /* Two lines of a tile: each number that is loaded takes part in two products
  * or in four. */
 static inline void dot_half_tile(uint64_t n, const double *const a[2],
-                                 const double *const b[LINEAR_TILE_SIDE],
-                                 double sum[2][LINEAR_TILE_SIDE])
+                                 const double *const b[COLUMN_TILE_SIDE],
+                                 double sum[2][COLUMN_TILE_SIDE])
 {
-    __m256d s[2][LINEAR_TILE_SIDE];
+    __m256d s[2][COLUMN_TILE_SIDE];
     uint64_t i = 0;
 
     UNROLL
-    for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+    for (int l = 0; l < COLUMN_TILE_SIDE; l++)
         s[0][l] = s[1][l] = _mm256_setzero_pd();
     for (; i + LANES <= n; i += LANES) {
         const __m256d upper = load_f64(a[0] + i), lower = load_f64(a[1] + i);
         UNROLL
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++) {
+        for (int l = 0; l < COLUMN_TILE_SIDE; l++) {
             const __m256d across = load_f64(b[l] + i);
             s[0][l] = _mm256_fmadd_pd(upper, across, s[0][l]);
             s[1][l] = _mm256_fmadd_pd(lower, across, s[1][l]);
@@ -201,13 +201,13 @@ static inline void dot_half_tile(uint64_t n, const double *const a[2],
         _mm256_storeu_pd(sum[k], add_lanes_of_four(s[k]));
     for (; i < n; i++)
         for (int k = 0; k < 2; k++)
-            for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+            for (int l = 0; l < COLUMN_TILE_SIDE; l++)
                 sum[k][l] = __builtin_fma(a[k][i], b[l][i], sum[k][l]);
 }
 
-static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
-                     const double *const b[LINEAR_TILE_SIDE],
-                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
+                     const double *const b[COLUMN_TILE_SIDE],
+                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
 {
     dot_half_tile(n, a, b, sum);
     dot_half_tile(n, a + 2, b, sum + 2);
@@ -231,7 +231,7 @@ static inline void add_line(strip_sums *s, int to, double value,
 static inline const double *line_of(const uint32_t *index, uint64_t k,
                                     uint64_t from, const double *strip)
 {
-    return strip + ((index ? index[k] : k) - from) * LINEAR_STRIP;
+    return strip + ((index ? index[k] : k) - from) * COLUMN_STRIP;
 }
 
 static inline void store_strip(const __m256d s[LANES], double *sum)
@@ -262,14 +262,14 @@ static inline void store_strip(const __m256d s[LANES], double *sum)
 DEFINE_DOT_STRIP(dot_strip_f64, double)
 DEFINE_DOT_STRIP(dot_strip_f32, float)
 
-#include "linear_kernels_calls.h"
+#include "column_kernels_calls.h"
 
 static double dot_dense(uint64_t n, const double *a, const double *b)
 {
     return dot_full_f64(n, a, b);
 }
 
-static const linear_kernels avx2 = {.name = "avx2",
+static const column_kernels avx2 = {.name = "avx2",
                                     .dot = dot,
                                     .add = add,
                                     .dot_full = dot_full,
@@ -279,7 +279,7 @@ static const linear_kernels avx2 = {.name = "avx2",
                                     .dot_tile = dot_tile,
                                     .dot_strip = dot_strip};
 
-const linear_kernels *linear_kernels_avx2(void)
+const column_kernels *column_kernels_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
                ? &avx2

@@ -1,7 +1,7 @@
 /* The portable inner loops, and the choice among all of them.
  * The partial sums of a dot product are eight in a fixed order, so that a
  * compiler may use vectors without changing a bit. */
-#include "linear_kernels.h"
+#include "column_kernels.h"
 
 #include <strads/version.h>
 
@@ -51,13 +51,13 @@ DEFINE_DOT(dot_f32, float)
 DEFINE_ADD(add_f64, double)
 DEFINE_ADD(add_f32, float)
 
-static double dot(const linear_column *x, const double *v)
+static double dot(const data_column *x, const double *v)
 {
     return x->f64 ? dot_f64(x->n, x->index, x->f64, v)
                   : dot_f32(x->n, x->index, x->f32, v);
 }
 
-static void add(const linear_column *x, double a, double *v)
+static void add(const data_column *x, double a, double *v)
 {
     if (x->f64)
         add_f64(x->n, x->index, x->f64, a, v);
@@ -65,10 +65,10 @@ static void add(const linear_column *x, double a, double *v)
         add_f32(x->n, x->index, x->f32, a, v);
 }
 
-static void dot_full(const linear_column *x, uint64_t m, const double *v,
+static void dot_full(const data_column *x, uint64_t m, const double *v,
                      double *products)
 {
-    linear_column at = *x;
+    data_column at = *x;
 
     for (uint64_t j = 0; j < m; j++) {
         products[j] = dot(&at, v);
@@ -98,12 +98,12 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_f64(n, NULL, u, a, v);
 }
 
-static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
-                     const double *const b[LINEAR_TILE_SIDE],
-                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE])
+static void dot_tile(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
+                     const double *const b[COLUMN_TILE_SIDE],
+                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE])
 {
-    for (int k = 0; k < LINEAR_TILE_SIDE; k++)
-        for (int l = 0; l < LINEAR_TILE_SIDE; l++)
+    for (int k = 0; k < COLUMN_TILE_SIDE; k++)
+        for (int l = 0; l < COLUMN_TILE_SIDE; l++)
             sum[k][l] = dot_dense(n, a[k], b[l]);
 }
 
@@ -113,16 +113,16 @@ static void dot_tile(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
     {                                                                      \
         for (uint64_t k = 0; k < n; k++) {                                 \
             const uint64_t row = (index ? index[k] : k) - from;            \
-            const double *line = strip + row * LINEAR_STRIP;               \
-            for (int i = 0; i < LINEAR_STRIP; i++)                         \
+            const double *line = strip + row * COLUMN_STRIP;               \
+            for (int i = 0; i < COLUMN_STRIP; i++)                         \
                 sum[i] += (double)value[k] * line[i];                      \
         }                                                                  \
     }
 DEFINE_DOT_STRIP(dot_strip_f64, double)
 DEFINE_DOT_STRIP(dot_strip_f32, float)
 
-static void dot_strip(const linear_column *x, uint64_t from,
-                      const double *strip, double sum[LINEAR_STRIP])
+static void dot_strip(const data_column *x, uint64_t from, const double *strip,
+                      double sum[COLUMN_STRIP])
 {
     if (x->f64)
         dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);
@@ -130,7 +130,7 @@ static void dot_strip(const linear_column *x, uint64_t from,
         dot_strip_f32(x->n, x->index, x->f32, from, strip, sum);
 }
 
-double linear_squares(const linear_column *x, const double *c)
+double column_squares(const data_column *x, const double *c)
 {
     double s[LANES] = {0};
 
@@ -141,7 +141,7 @@ double linear_squares(const linear_column *x, const double *c)
     return sum_lanes(s);
 }
 
-const linear_kernels linear_kernels_portable = {.name = "portable",
+const column_kernels column_kernels_portable = {.name = "portable",
                                                 .dot = dot,
                                                 .add = add,
                                                 .dot_full = dot_full,
@@ -164,12 +164,12 @@ static uint64_t run_from(const strads_share *share, uint64_t j, uint64_t end,
     return j;
 }
 
-void linear_scan(const linear_kernels *kernels, const strads_share *share,
+void column_scan(const column_kernels *kernels, const strads_share *share,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products)
 {
     for (uint64_t j = begin, to; j < end; j = to) {
-        const linear_column x = linear_column_of(share, j);
+        const data_column x = data_column_of(share, j);
         to = run_from(share, j, end, !x.index);
         if (!x.index)
             kernels->dot_full(&x, to - j, v, products + (j - begin));
@@ -179,14 +179,14 @@ void linear_scan(const linear_kernels *kernels, const strads_share *share,
     }
 }
 
-const linear_kernels *linear_kernels_choose(uint64_t rows)
+const column_kernels *column_kernels_choose(uint64_t rows)
 {
     const strads_kernel_level level = strads_kernels();
-    const linear_kernels *fast =
-        level == STRADS_KERNELS_AVX512 ? linear_kernels_avx512()
-        : level == STRADS_KERNELS_AVX2 ? linear_kernels_avx2()
+    const column_kernels *fast =
+        level == STRADS_KERNELS_AVX512 ? column_kernels_avx512()
+        : level == STRADS_KERNELS_AVX2 ? column_kernels_avx2()
                                        : NULL;
 
     /* A vector kernel takes an index for a signed number. */
-    return fast && rows <= INT32_MAX ? fast : &linear_kernels_portable;
+    return fast && rows <= INT32_MAX ? fast : &column_kernels_portable;
 }

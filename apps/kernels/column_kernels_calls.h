@@ -1,11 +1,11 @@
 /* Which loop a column takes, and the loop that has no vectors, whatever the
  * registers. Included by the files that hold the others, behind them. */
-#ifndef LINEAR_KERNELS_CALLS_H
-#define LINEAR_KERNELS_CALLS_H
+#ifndef COLUMN_KERNELS_CALLS_H
+#define COLUMN_KERNELS_CALLS_H
 
-#include "linear_kernels.h"
+#include "column_kernels.h"
 
-static double dot(const linear_column *x, const double *v)
+static double dot(const data_column *x, const double *v)
 {
     if (x->f64)
         return x->index ? dot_f64(x->n, x->index, x->f64, v)
@@ -14,7 +14,7 @@ static double dot(const linear_column *x, const double *v)
                     : dot_full_f32(x->n, x->f32, v);
 }
 
-static void dot_full(const linear_column *x, uint64_t m, const double *v,
+static void dot_full(const data_column *x, uint64_t m, const double *v,
                      double *products)
 {
     if (x->f64)
@@ -46,7 +46,7 @@ enum { APART = 8 };
 DEFINE_ADD_SPARSE(add_sparse_f64, double)
 DEFINE_ADD_SPARSE(add_sparse_f32, float)
 
-static void add(const linear_column *x, double a, double *v)
+static void add(const data_column *x, double a, double *v)
 {
     if (x->f64 && x->index)
         add_sparse_f64(x->n, x->index, x->f64, a, v);
@@ -63,8 +63,8 @@ static void add_dense(uint64_t n, double a, const double *u, double *v)
     add_full_f64(n, u, a, v);
 }
 
-static void dot_strip(const linear_column *x, uint64_t from,
-                      const double *strip, double sum[LINEAR_STRIP])
+static void dot_strip(const data_column *x, uint64_t from, const double *strip,
+                      double sum[COLUMN_STRIP])
 {
     if (x->f64)
         dot_strip_f64(x->n, x->index, x->f64, from, strip, sum);

@@ -1,10 +1,10 @@
-#include "linear_outer.h"
+#include "outer_kernels.h"
 
 #include <strads/version.h>
 
 enum { COLUMNS_MAX = 1300 };
 
-bool linear_outer_suits(const strads_data *data)
+bool outer_product_suits(const strads_data *data)
 {
     const double rows = (double)strads_data_rows(data);
     const double p = (double)strads_data_cols(data);
@@ -13,10 +13,10 @@ bool linear_outer_suits(const strads_data *data)
            (double)strads_data_nnz(data) * 4800 >= p * p * rows;
 }
 
-void linear_outer_portable(uint32_t rows, uint32_t n, const double *panel,
-                           double *sum)
+void outer_product_portable(uint32_t rows, uint32_t n, const double *panel,
+                            double *sum)
 {
-    const size_t line = linear_outer_line(n);
+    const size_t line = outer_product_line(n);
 
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t r = 0; r < rows; r++) {
@@ -28,12 +28,13 @@ void linear_outer_portable(uint32_t rows, uint32_t n, const double *panel,
         }
 }
 
-linear_outer *linear_outer_choose(void)
+outer_product *outer_product_choose(void)
 {
     const strads_kernel_level level = strads_kernels();
-    linear_outer *fast = level == STRADS_KERNELS_AVX512 ? linear_outer_avx512()
-                         : level == STRADS_KERNELS_AVX2 ? linear_outer_avx2()
-                                                        : NULL;
+    outer_product *fast = level == STRADS_KERNELS_AVX512
+                              ? outer_product_avx512()
+                          : level == STRADS_KERNELS_AVX2 ? outer_product_avx2()
+                                                         : NULL;
 
-    return fast ? fast : linear_outer_portable;
+    return fast ? fast : outer_product_portable;
 }

@@ -1,45 +1,44 @@
 /* Columns of a share, and the inner loops over them that linear models have in
  * common. Sums are formed in a fixed order for each kind of processor. */
-#ifndef LINEAR_KERNELS_H
-#define LINEAR_KERNELS_H
+#ifndef COLUMN_KERNELS_H
+#define COLUMN_KERNELS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <strads/data.h>
 
-typedef struct linear_kernels linear_kernels;
+typedef struct column_kernels column_kernels;
 
 /* Column j of a share. */
-typedef struct linear_column {
+typedef struct data_column {
     uint64_t n;
     const uint32_t *index; /* [n], NULL: 0 .. n - 1, a full column */
     const double *f64;     /* [n] or NULL */
     const float *f32;      /* [n] or NULL */
-} linear_column;
+} data_column;
 
-static inline linear_column linear_column_of(const strads_share *share,
-                                             uint64_t j)
+static inline data_column data_column_of(const strads_share *share, uint64_t j)
 {
     const strads_sparse *x = &share->by_col;
     const uint64_t at = x->start[j], n = x->start[j + 1] - at;
     const bool full = n == share->rows.end - share->rows.begin;
-    return (linear_column){.n = n,
-                           .index = full ? NULL : x->index + at,
-                           .f64 = x->f64 ? x->f64 + at : NULL,
-                           .f32 = x->f32 ? x->f32 + at : NULL};
+    return (data_column){.n = n,
+                         .index = full ? NULL : x->index + at,
+                         .f64 = x->f64 ? x->f64 + at : NULL,
+                         .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
-enum { LINEAR_TILE_SIDE = 4, LINEAR_STRIP = 8 };
+enum { COLUMN_TILE_SIDE = 4, COLUMN_STRIP = 8 };
 
 /* The inner loops, one table for each kind of processor. */
-struct linear_kernels {
+struct column_kernels {
     const char *name;
     /* x'v, and v += a x. */
-    double (*dot)(const linear_column *x, const double *v);
-    void (*add)(const linear_column *x, double a, double *v);
+    double (*dot)(const data_column *x, const double *v);
+    void (*add)(const data_column *x, double a, double *v);
     /* The same x'v of m full columns, x and those that follow it in memory. */
-    void (*dot_full)(const linear_column *x, uint64_t m, const double *v,
+    void (*dot_full)(const data_column *x, uint64_t m, const double *v,
                      double *products);
     /* The same of columns `begin` to before `end`, none of them full. */
     void (*dot_sparse)(const strads_sparse *x, uint64_t begin, uint64_t end,
@@ -48,28 +47,28 @@ struct linear_kernels {
     double (*dot_dense)(uint64_t n, const double *a, const double *b);
     void (*add_dense)(uint64_t n, double a, const double *u, double *v);
     /* All products of four with four: sum[k][l] = a_k'b_l, of n numbers. */
-    void (*dot_tile)(uint64_t n, const double *const a[LINEAR_TILE_SIDE],
-                     const double *const b[LINEAR_TILE_SIDE],
-                     double sum[LINEAR_TILE_SIDE][LINEAR_TILE_SIDE]);
+    void (*dot_tile)(uint64_t n, const double *const a[COLUMN_TILE_SIDE],
+                     const double *const b[COLUMN_TILE_SIDE],
+                     double sum[COLUMN_TILE_SIDE][COLUMN_TILE_SIDE]);
     /* sum[k] += x'v_k of the vectors that lie in a strip side by side, whose
-     * first line is row `from`: v_k has strip[(i - from) LINEAR_STRIP + k] in
+     * first line is row `from`: v_k has strip[(i - from) COLUMN_STRIP + k] in
      * row i. */
-    void (*dot_strip)(const linear_column *x, uint64_t from,
-                      const double *strip, double sum[LINEAR_STRIP]);
+    void (*dot_strip)(const data_column *x, uint64_t from, const double *strip,
+                      double sum[COLUMN_STRIP]);
 };
 
-extern const linear_kernels linear_kernels_portable;
+extern const column_kernels column_kernels_portable;
 /* NULL where this build or processor has not got what they are named for. */
-const linear_kernels *linear_kernels_avx2(void);
-const linear_kernels *linear_kernels_avx512(void);
+const column_kernels *column_kernels_avx2(void);
+const column_kernels *column_kernels_avx512(void);
 /* sum c x^2, in a fixed order; for what is computed once. */
-double linear_squares(const linear_column *x, const double *c);
+double column_squares(const data_column *x, const double *c);
 /* products[j - begin] = x_j'v of a share's columns j, from `begin` to before
  * `end`. */
-void linear_scan(const linear_kernels *kernels, const strads_share *share,
+void column_scan(const column_kernels *kernels, const strads_share *share,
                  uint64_t begin, uint64_t end, const double *v,
                  double *products);
 /* The fastest that runs here on partitions of `rows` rows. */
-const linear_kernels *linear_kernels_choose(uint64_t rows);
+const column_kernels *column_kernels_choose(uint64_t rows);
 
 #endif
