@@ -17,8 +17,10 @@ says run.jsonl '"sweep": 20' '"train_rmse": 0.' '"test_rmse": 0.' \
 same "$(grep -c '"event": "round"' run.jsonl)" 20 "reports"
 same "$(tail -n 1 run.jsonl | grep -o '"seconds"' | wc -l)" 1 "seconds told"
 
-# The test error of the log, of evaluate, and from the predictions
-test_rmse=$(tail -n 1 run.jsonl | sed 's/.*"test_rmse": \([^,]*\).*/\1/')
+# The model is the sweep of the least held-out error: the test error of the log,
+# of evaluate, and from the predictions
+test_rmse=$(sed -n 's/.*"validation_rmse": \([^,]*\),.*"test_rmse": \([^,]*\).*/\1 \2/p' \
+    run.jsonl | sort -g | head -n 1 | cut -d ' ' -f 2)
 gives 0 mf evaluate m.json votes.test
 near "$(member out rmse)" "$test_rmse" 1e-5 "evaluate against the log"
 says out '"ratings": 6675' '"rmse_95": [' '"mae_95": ['

@@ -146,6 +146,79 @@ Test(mf, a_step_that_explodes_is_undone_and_halved_until_it_holds)
     }
 }
 
+/* ---- the best sweep ---------------------------------------------------- */
+
+typedef struct sweeps {
+    uint32_t n;
+    double held[32], test[32];
+} sweeps;
+
+static void note_sweep(void *arg, const strads_progress *progress)
+{
+    sweeps *s = arg;
+    cr_assert_lt(s->n, 32);
+    s->held[s->n] = progress->measure[4];
+    s->test[s->n++] = progress->measure[5];
+}
+
+/* Next to no penalty: ratings are learnt by heart, and held-out ones suffer. */
+static const strads_mf_options overfits = {.rank = 32,
+                                           .sweeps = 12,
+                                           .patience = 1000,
+                                           .lambda = 1e-3,
+                                           .holdout = .1,
+                                           .test = test_path};
+static const char *const methods[] = {"sgd", "als", "cd", "ccd++"};
+
+Test(mf, the_result_is_the_sweep_of_the_least_held_out_error)
+{
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        strads_mf_options config = overfits;
+        config.method = methods[m];
+        sweeps s = {0};
+        const strads_engine_options options = {.size = sizeof options,
+                                               .workers = 2,
+                                               .partitions = 2,
+                                               .seed = 5,
+                                               .progress = note_sweep,
+                                               .progress_arg = &s};
+        strads_data *data = mf_trial_read(train_path, 2);
+        strads_result *result = NULL;
+        cr_assert_eq(strads_run(&strads_program_mf, &config, data, &options,
+                                &result),
+                     STRADS_OK, "%s", strads_error_text());
+        uint32_t best = 0;
+        for (uint32_t k = 1; k < s.n; k++)
+            best = s.held[k] < s.held[best] ? k : best;
+        const void *state = strads_result_state(result);
+        double fit, held, test;
+        strads_mf_errors(state, &fit, &held, &test);
+        cr_assert_eq(s.n, 12);
+        cr_expect_lt(s.held[best], s.held[11], "%s never got worse",
+                     config.method);
+        cr_expect_eq(strads_mf_best_sweep(state), best + 1, "%s",
+                     config.method);
+        cr_expect_eq(held, s.held[best], "%s", config.method);
+        cr_expect_eq(test, s.test[best], "%s", config.method);
+        cr_expect_float_eq(error_of_factors(result), s.test[best],
+                           1e-5 * s.test[best], "%s: %g, %g after sweep %u",
+                           config.method, error_of_factors(result),
+                           s.test[best], best + 1);
+        strads_result_free(result);
+        strads_data_free(data);
+    }
+}
+
+Test(mf, the_best_sweep_has_the_same_bits_everywhere)
+{
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        strads_mf_options config = overfits;
+        config.method = methods[m];
+        config.sweeps = 8;
+        mf_trial_expect_same_everywhere(train_path, &config, PLANTED_USERS);
+    }
+}
+
 /* Nothing is left to be learnt: the first sweeps bring noise, not an end. */
 Test(mf, equal_ratings_are_predicted)
 {

@@ -41,7 +41,8 @@ static void describe(const void *state)
         }
     }
     if (at) {
-        cli_say(false, "root mean squared error: %s", more);
+        cli_say(false, "root mean squared error: %s, after sweep %" PRIu32,
+                more, strads_mf_best_sweep(state));
     }
     if (undone > 0) {
         cli_say(false,

@@ -1,5 +1,5 @@
 /* How tokens go through rows and lists, whatever the registers. Included by
- * the files of AVX2 and AVX-512, which say before what `lanes`, `weighed` and
+ * the files of the three tables, which say before what `lanes`, `weighed` and
  * `listed` are and how they are worked on, and by KNOWN_LINES(f), f(1) f(2) ..,
  * which lengths of lists have a loop of their own. */
 #ifndef LDA_KERNELS_LOOPS_H

@@ -459,17 +459,10 @@ static strads_err write_aside(FILE *file, FILE *aside)
     }
     good = good && !ferror(aside);
     free(words);
-    return good
-               ? STRADS_OK
-               : strads_fail(STRADS_EIO,
-                             "assignments cannot_write be read back from their "
-                             "temporary file");
-}
-
-static strads_err cannot_write(const char *path, int why)
-{
-    return strads_fail(STRADS_EIO, "%s: cannot_write be written: %s", path,
-                       strerror(why));
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EIO,
+                              "assignments cannot be read back from their "
+                              "temporary file");
 }
 
 strads_err strads_lda_assignments_write(const strads_result *result,
@@ -486,7 +479,7 @@ strads_err strads_lda_assignments_write(const strads_result *result,
         return strads_fail(STRADS_ENOMEM, "no memory left for a name");
     FILE *file = fopen(aside, "we");
     if (!file) {
-        err = cannot_write(path, errno);
+        err = cannot(path, "written");
         free(aside);
         return err;
     }
@@ -495,7 +488,7 @@ strads_err strads_lda_assignments_write(const strads_result *result,
     bool bad = ferror(file) != 0;
     bad = fclose(file) != 0 || bad;
     if (!err && (bad || rename(aside, path) != 0))
-        err = cannot_write(path, errno ? errno : ENOSPC);
+        err = cannot(path, "written");
     if (err)
         (void)unlink(aside);
     free(aside);

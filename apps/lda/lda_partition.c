@@ -171,9 +171,6 @@ void lda_tokens_sort(lda_local *l, uint32_t word)
 
 /* ---- counts --------------------------------------------------------------- */
 
-/* A partition's state: the counts of its documents, and what words are drawn
- * with. Its tokens are in lda_tokens.c. */
-
 static uint32_t padded(uint32_t topics)
 {
     return (topics + LDA_LANES - 1) / LDA_LANES * LDA_LANES;

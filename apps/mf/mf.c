@@ -94,6 +94,7 @@ void mf_step_schedule_follow(mf_step_schedule *c, double train, double held)
     c->train = train;
     c->held = held;
     c->stale = error > bound * c->best ? c->stale + 1 : 0;
+    c->is_best = isnan(held) || held < c->best;
     c->best = fmin(c->best, error);
     set_lambda(c);
 }
@@ -104,12 +105,10 @@ static bool step_schedule_over(const mf_step_schedule *c)
            c->stale >= c->patience;
 }
 
-/* ---- what is dispatched next ---------------------------------------------- */
-
 /* What is dispatched next, and the clocks of training.
  *
  * A sweep is one phase or several; `next` says which one is due, and is moved
- * on by what comes back (mf.c, mf_rows_turns.c). Only one dispatch is in
+ * on by what comes back (below, mf_rows.c, mf_ranks.c). Only one dispatch is in
  * flight: who asks meanwhile waits. */
 
 /* What a sweep begins with. */
@@ -209,7 +208,6 @@ static strads_err dispatch_users(strads_turn *turn, mf_state *s)
     return strads_turn_dispatch(turn, MF_USERS, 1, &piece);
 }
 
-/* mf_schedule.c: what is dispatched next; the clocks of training. */
 static strads_err mf_schedule(strads_turn *turn)
 {
     mf_state *s = turn->state;
@@ -249,9 +247,7 @@ static strads_err mf_schedule(strads_turn *turn)
                                 : strads_turn_stop(turn);
 }
 
-/* ---- reports and results -------------------------------------------------- */
-
-/* What a run tells: progress after each sweep, and its result. */
+/* ---- reports and results: progress after each sweep, and its result -------- */
 
 const char *const mf_measures[] = {"sweep",
                                    "seconds",
@@ -265,9 +261,9 @@ const char *const mf_measures[] = {"sweep",
                                    NULL};
 
 /* Implicit feedback has no ratings to miss. */
-static double train_rmse(const mf_state *s)
+static double train_rmse(const mf_state *s, double train)
 {
-    return s->options.implicit ? NAN : s->scale.sd * sqrt(s->steps.train);
+    return s->options.implicit ? NAN : s->scale.sd * sqrt(train);
 }
 
 static strads_err mf_objective(void *state, strads_report *report)
@@ -279,7 +275,7 @@ static strads_err mf_objective(void *state, strads_report *report)
         c->done,
         s->seconds,
         s->cpu_seconds,
-        c->exploded ? NAN : train_rmse(s),
+        c->exploded ? NAN : train_rmse(s, c->train),
         c->exploded ? NAN : s->scale.sd * sqrt(c->held),
         c->exploded ? NAN : s->test_rmse,
         s->scale.n / s->sweep_seconds,
@@ -309,7 +305,7 @@ double strads_mf_penalty(const void *state)
 {
     const mf_state *s = state;
 
-    return s->scale.sd * s->steps.lambda;
+    return s->scale.sd * s->best.lambda;
 }
 
 const strads_mf_options *strads_mf_resolved(const void *state)
@@ -322,17 +318,20 @@ uint32_t strads_mf_undone(const void *state)
     return ((const mf_state *)state)->steps.undone;
 }
 
+uint32_t strads_mf_best_sweep(const void *state)
+{
+    return ((const mf_state *)state)->best.number;
+}
+
 void strads_mf_errors(const void *state, double *train, double *validation,
                       double *test)
 {
     const mf_state *s = state;
 
-    *train = train_rmse(s);
-    *validation = s->scale.sd * sqrt(s->steps.held);
-    *test = s->test_rmse;
+    *train = train_rmse(s, s->best.train);
+    *validation = s->scale.sd * sqrt(s->best.held);
+    *test = s->best.test_rmse;
 }
-
-/* ---- the program ---------------------------------------------------------- */
 
 /* ---- sizes ------------------------------------------------------------- */
 
@@ -499,6 +498,12 @@ static strads_err mf_told(strads_commit *commit)
     mf_state *s = commit->state;
 
     s->added = 0;
+    if (s->steps.is_best && !s->steps.exploded)
+        s->best = (mf_sweep){.number = s->steps.done,
+                             .train = s->steps.train,
+                             .held = s->steps.held,
+                             .lambda = s->steps.lambda,
+                             .test_rmse = s->test_rmse};
     s->next = step_schedule_over(&s->steps) ? MF_ITEMS : sweep_of(s);
     return STRADS_OK;
 }

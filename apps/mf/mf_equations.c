@@ -31,11 +31,7 @@ const mf_equations *mf_equations_choose(void)
     return fast ? fast : &mf_equations_portable;
 }
 
-/* ---- one row -------------------------------------------------------------- */
-
-/* Room for the equations of one row, and its minimum. */
-
-/* ---- the minimum ------------------------------------------------------- */
+/* ---- one row: its minimum, and room for its equations -------------------- */
 
 static void add_ridge(const mf_row_solver *r, const mf_ridge *ridge,
                       float *matrix)

@@ -1,5 +1,5 @@
-/* The inner loops for AVX2 and FMA; a vector of 16 floats is two registers. The build compiles this file for such
- * processors; it is entered on them alone. */
+/* The inner loops for AVX2 and FMA; a vector of 16 floats is two registers. The
+ * build compiles this file for such processors; it is entered on them alone. */
 #include "mf_kernels.h"
 
 #ifndef __AVX2__
@@ -18,21 +18,57 @@ mf_rank_swap mf_rank_swap_avx2(void)
 #else
 
 #include <immintrin.h>
-#include <stdbool.h>
-#include <string.h>
 
-#include "mf_kernels_vectors.h"
+typedef __m256 vec;
+enum { LANES = 8 };
 
-/* ---- SGD ----------------------------------------------------------------- */
+static inline vec zero(void)
+{
+    return _mm256_setzero_ps();
+}
 
-enum {
-    LANES = 8,
-    PER = MF_LANES / LANES, /* registers of a vector */
-    SOON = 8                /* ratings that an item of long rows is asked for
-                               before */
-};
+static inline vec load(const float *x)
+{
+    return _mm256_load_ps(x);
+}
 
-/* ---- short rows -------------------------------------------------------- */
+static inline void store(float *x, vec v)
+{
+    _mm256_store_ps(x, v);
+}
+
+static inline vec spread(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+static inline vec mul(vec a, vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+
+static inline vec sub(vec a, vec b)
+{
+    return _mm256_sub_ps(a, b);
+}
+
+static inline vec fmadd(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+
+static inline float add_up(vec s)
+{
+    const __m128 four =
+        _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+    const __m128 two = _mm_hadd_ps(four, four);
+
+    return _mm_cvtss_f32(_mm_hadd_ps(two, two));
+}
+
+#include "mf_kernels_loops.h"
+
+/* ---- SGD, short rows ----------------------------------------------------- */
 
 /* The lanes of eight registers, each added up. */
 INLINE __m256 sums_of(const __m256 s[LANES])
@@ -46,30 +82,6 @@ INLINE __m256 sums_of(const __m256 s[LANES])
                          _mm256_permute2f128_ps(low, high, 0x31));
 }
 
-/* p_u q_i, lane by lane, of `each` ratings by one user. */
-INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
-                     __m256 *out, const uint32_t vectors)
-{
-    const float *p = user_row(s, x, vectors), *q[PAIR];
-
-#pragma GCC unroll 2
-    for (uint32_t k = 0; k < each; k++) {
-        q[k] = item_row(s, x + k, vectors);
-        out[k] = _mm256_mul_ps(_mm256_load_ps(p), _mm256_load_ps(q[k]));
-    }
-#pragma GCC unroll 8
-    for (uint32_t v = 1; v < vectors * PER; v++) {
-        const __m256 a = _mm256_load_ps(p + (size_t)v * LANES);
-#pragma GCC unroll 2
-        for (uint32_t k = 0; k < each; k++)
-            out[k] =
-                _mm256_fmadd_ps(a, _mm256_load_ps(q[k] + (size_t)v * LANES),
-                                out[k]);
-    }
-}
-
-/* The products of half a batch, in which each user has `each` ratings in
- * turn. */
 INLINE __m256 products(const mf_step *s, const mf_rating *x,
                        const uint32_t each, const uint32_t vectors)
 {
@@ -91,113 +103,7 @@ INLINE __m256 values(const mf_rating *x)
         _mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
 }
 
-/* Updates of `each` ratings by one user; `decay_all` is decay^each. */
-INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
-                 const uint32_t each, __m256 decay, __m256 decay_all,
-                 const uint32_t vectors)
-{
-    float *p = user_row(s, x, vectors), *q[PAIR];
-    __m256 f[PAIR];
-
-#pragma GCC unroll 2
-    for (uint32_t k = 0; k < each; k++) {
-        q[k] = item_row(s, x + k, vectors);
-        f[k] = _mm256_broadcast_ss(g + k);
-    }
-#pragma GCC unroll 8
-    for (uint32_t v = 0; v < vectors * PER; v++) {
-        const size_t at = (size_t)v * LANES;
-        const __m256 a = _mm256_load_ps(p + at);
-        __m256 to = _mm256_mul_ps(a, decay_all);
-#pragma GCC unroll 2
-        for (uint32_t k = 0; k < each; k++) {
-            const __m256 b = _mm256_load_ps(q[k] + at);
-            to = _mm256_fmadd_ps(f[k], b, to);
-            _mm256_store_ps(q[k] + at,
-                            _mm256_fmadd_ps(f[k], a, _mm256_mul_ps(b, decay)));
-        }
-        _mm256_store_ps(p + at, to);
-    }
-}
-
-/* The errors of half a batch; g: their steps. */
-INLINE __m256 half_errors(const mf_step *s, const mf_rating *x,
-                          const uint32_t each, float g[LANES],
-                          const uint32_t vectors)
-{
-    const __m256 e = _mm256_sub_ps(values(x), products(s, x, each, vectors));
-
-    _mm256_store_ps(g, _mm256_mul_ps(e, _mm256_set1_ps(s->size)));
-    return e;
-}
-
-typedef struct errors {
-    __m256 low, high;
-} errors;
-
-/* A whole batch, of pairs if `each` is 2; `next` is the one after it, whose
- * items are asked for between this one's updates. */
-INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
-                    const uint32_t each, const uint32_t vectors)
-{
-    const __m256 decay = _mm256_set1_ps(s->decay);
-    const __m256 decay_all = each == 2 ? _mm256_mul_ps(decay, decay) : decay;
-    _Alignas(MF_ALIGN) float g[MF_BATCH];
-    const errors e = {half_errors(s, x, each, g, vectors),
-                      half_errors(s, x + LANES, each, g + LANES, vectors)};
-
-#pragma GCC unroll 16
-    for (uint32_t k = 0; k < MF_BATCH; k += each) {
-        move(s, x + k, g + k, each, decay, decay_all, vectors);
-#pragma GCC unroll 2
-        for (uint32_t j = 0; j < each; j++)
-            fetch_item(s, next + k + j, vectors);
-    }
-    return e;
-}
-
-/* The last few ratings of a cell; errors are 0 in the lanes after them. */
-INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
-                   const uint32_t vectors)
-{
-    const __m256 decay = _mm256_set1_ps(s->decay);
-    mf_rating last[MF_BATCH] = {{0, 0, 0}};
-    _Alignas(MF_ALIGN) float g[MF_BATCH], e[MF_BATCH] = {0};
-    _Alignas(MF_ALIGN) float all[MF_BATCH];
-
-    memcpy(last, x, sizeof(*x) * n);
-    for (uint32_t k = 0; k < MF_BATCH; k += LANES)
-        _mm256_store_ps(all + k, half_errors(s, last + k, 1, g + k, vectors));
-    memcpy(e, all, sizeof(*e) * n);
-    for (uint32_t k = 0; k < n; k++)
-        move(s, last + k, g + k, 1, decay, decay, vectors);
-    return (errors){_mm256_load_ps(e), _mm256_load_ps(e + LANES)};
-}
-
-typedef __m256 squares;
-
-INLINE squares no_squares(void)
-{
-    return _mm256_setzero_ps();
-}
-
-INLINE squares add_squares(squares sum, errors e)
-{
-    return _mm256_fmadd_ps(e.low, e.low, _mm256_fmadd_ps(e.high, e.high, sum));
-}
-
-INLINE double sum_of(squares s)
-{
-    const __m128 four =
-        _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
-    const __m128 two = _mm_hadd_ps(four, four);
-
-    return (double)_mm_cvtss_f32(_mm_hadd_ps(two, two));
-}
-
-#include "mf_short_pass.h"
-
-/* ---- long rows --------------------------------------------------------- */
+/* ---- SGD, long rows ------------------------------------------------------ */
 
 /* The errors of the ratings x[0] and, of a pair, x[1]. */
 INLINE void predict(const mf_step *s, const mf_rating *x, const uint32_t each,
@@ -316,15 +222,6 @@ static inline __m256 swap_eight(sums *s, const uint32_t *item, __m256 old,
     s->square = _mm256_fmadd_ps(q, q, s->square);
     s->left = _mm256_fmadd_ps(x, x, s->left);
     return x;
-}
-
-static float add_up(__m256 s)
-{
-    const __m128 four_sums =
-        _mm_add_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
-    const __m128 two_sums = _mm_hadd_ps(four_sums, four_sums);
-
-    return _mm_cvtss_f32(_mm_hadd_ps(two_sums, two_sums));
 }
 
 static mf_rank_sums swap(const mf_rank_line *line, const float *factor,

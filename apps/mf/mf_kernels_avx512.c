@@ -18,17 +18,64 @@ mf_rank_swap mf_rank_swap_avx512(void)
 #else
 
 #include <immintrin.h>
-#include <stdbool.h>
-#include <string.h>
 
-#include "mf_kernels_vectors.h"
+typedef __m512 vec;
+enum { LANES = 16 };
+
+static inline vec zero(void)
+{
+    return _mm512_setzero_ps();
+}
+
+static inline vec load(const float *x)
+{
+    return _mm512_load_ps(x);
+}
+
+static inline void store(float *x, vec v)
+{
+    _mm512_store_ps(x, v);
+}
+
+static inline vec spread(float x)
+{
+    return _mm512_set1_ps(x);
+}
+
+static inline vec mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline vec sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline vec fmadd(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline float add_up(vec s)
+{
+    return _mm512_reduce_add_ps(s);
+}
+
+#include "mf_kernels_loops.h"
+
+/* Sums over halves of every four lanes: two of a's, then two of b's. */
+INLINE __m512 add_2(__m512 a, __m512 b)
+{
+    const __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+
+    return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(x, y)),
+                         _mm512_castpd_ps(_mm512_unpackhi_pd(x, y)));
+}
 
 /* ---- SGD, rows longer than MF_SHORT -------------------------------------- */
 
-enum {
-    KEPT = 8, /* vectors of three rows that fit into registers */
-    SOON = 8  /* ratings that an item is asked for before */
-};
+enum { KEPT = 8 }; /* vectors of three rows that fit into registers */
 
 /* The rows of a rating or a pair. Up to KEPT vectors of each stay in registers
  * from the product to the update. */
@@ -211,31 +258,6 @@ INLINE __m512 add_4(__m512 a, __m512 b)
                          _mm512_shuffle_f32x4(a, b, 0xdd));
 }
 
-/* p_u q_i, lane by lane, of `each` ratings by one user; sums are products. */
-INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
-                     __m512 *out, const uint32_t vectors)
-{
-    const float *p = user_row(s, x, vectors), *q[PAIR];
-    __m512 a = _mm512_load_ps(p);
-
-#pragma GCC unroll 2
-    for (uint32_t k = 0; k < each; k++)
-        q[k] = item_row(s, x + k, vectors);
-#pragma GCC unroll 2
-    for (uint32_t k = 0; k < each; k++)
-        out[k] = _mm512_mul_ps(a, _mm512_load_ps(q[k]));
-#pragma GCC unroll 8
-    for (uint32_t v = 1; v < vectors; v++) {
-        const size_t at = (size_t)v * MF_LANES;
-        a = _mm512_load_ps(p + at);
-#pragma GCC unroll 2
-        for (uint32_t k = 0; k < each; k++)
-            out[k] = _mm512_fmadd_ps(a, _mm512_load_ps(q[k] + at), out[k]);
-    }
-}
-
-/* The sixteen products of a batch, in which each user has `each` ratings in
- * turn. */
 INLINE __m512 products(const mf_step *s, const mf_rating *x,
                        const uint32_t each, const uint32_t vectors)
 {
@@ -262,95 +284,6 @@ INLINE __m512 values(const mf_rating *x)
                                   _mm512_loadu_si512(x + 8)));
 }
 
-/* Updates of `each` ratings by one user; `decay_all` is decay^each. An item's
- * row is written before the next one's is read: fewer registers are taken. */
-INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
-                 const uint32_t each, __m512 decay, __m512 decay_all,
-                 const uint32_t vectors)
-{
-    float *p = user_row(s, x, vectors), *q[PAIR];
-    __m512 f[PAIR];
-
-#pragma GCC unroll 2
-    for (uint32_t k = 0; k < each; k++) {
-        q[k] = item_row(s, x + k, vectors);
-        f[k] = _mm512_set1_ps(g[k]);
-    }
-#pragma GCC unroll 8
-    for (uint32_t v = 0; v < vectors; v++) {
-        const size_t at = (size_t)v * MF_LANES;
-        const __m512 a = _mm512_load_ps(p + at);
-        __m512 to = _mm512_mul_ps(a, decay_all);
-#pragma GCC unroll 2
-        for (uint32_t k = 0; k < each; k++) {
-            const __m512 b = _mm512_load_ps(q[k] + at);
-            to = _mm512_fmadd_ps(f[k], b, to);
-            _mm512_store_ps(q[k] + at,
-                            _mm512_fmadd_ps(f[k], a, _mm512_mul_ps(b, decay)));
-        }
-        _mm512_store_ps(p + at, to);
-    }
-}
-
-/* A whole batch, of pairs if `each` is 2; `next` is the one after it. Items of
- * that one are asked for between this one's updates, which leave the memory's
- * paths free. */
-INLINE __m512 batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
-                    const uint32_t each, const uint32_t vectors)
-{
-    const __m512 decay = _mm512_set1_ps(s->decay);
-    const __m512 decay_all = each == 2 ? _mm512_mul_ps(decay, decay) : decay;
-    const __m512 e = _mm512_sub_ps(values(x), products(s, x, each, vectors));
-    _Alignas(MF_ALIGN) float g[MF_BATCH];
-
-    _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
-#pragma GCC unroll 16
-    for (uint32_t k = 0; k < MF_BATCH; k += each) {
-        move(s, x + k, g + k, each, decay, decay_all, vectors);
-#pragma GCC unroll 2
-        for (uint32_t j = 0; j < each; j++)
-            fetch_item(s, next + k + j, vectors);
-    }
-    return e;
-}
-
-/* The last few ratings of a cell; errors are 0 in the lanes after them. */
-INLINE __m512 rest(const mf_step *s, const mf_rating *x, uint32_t n,
-                   const uint32_t vectors)
-{
-    const __m512 decay = _mm512_set1_ps(s->decay);
-    mf_rating last[MF_BATCH] = {{0, 0, 0}};
-    _Alignas(MF_ALIGN) float g[MF_BATCH];
-
-    memcpy(last, x, sizeof(*x) * n);
-    const __m512 e =
-        _mm512_maskz_sub_ps((__mmask16)((1U << n) - 1), values(last),
-                            products(s, last, 1, vectors));
-    _mm512_store_ps(g, _mm512_mul_ps(e, _mm512_set1_ps(s->size)));
-    for (uint32_t k = 0; k < n; k++)
-        move(s, last + k, g + k, 1, decay, decay, vectors);
-    return e;
-}
-
-typedef __m512 squares;
-
-INLINE squares no_squares(void)
-{
-    return _mm512_setzero_ps();
-}
-
-INLINE squares add_squares(squares sum, __m512 e)
-{
-    return _mm512_fmadd_ps(e, e, sum);
-}
-
-INLINE double sum_of(squares s)
-{
-    return (double)_mm512_reduce_add_ps(s);
-}
-
-#include "mf_short_pass.h"
-
 mf_kernel mf_kernel_avx512(uint32_t stride)
 {
     const uint32_t vectors = stride / MF_LANES;
@@ -365,8 +298,6 @@ mf_kernel mf_kernel_avx512(uint32_t stride)
 }
 
 /* ---- CCD++ --------------------------------------------------------------- */
-
-enum { RANK_LANES = 16 };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion" /* in the macro, at -O0 */
@@ -390,10 +321,9 @@ static mf_rank_sums swap(const mf_rank_line *line, const float *factor,
     const __m512 out = _mm512_set1_ps(-was), in = _mm512_set1_ps(now);
     __m512 side = _mm512_setzero_ps(), square = side, left = side;
 
-    for (uint32_t k = 0; k < line->n; k += RANK_LANES) {
+    for (uint32_t k = 0; k < line->n; k += LANES) {
         const uint32_t m = line->n - k;
-        const __mmask16 mask =
-            (__mmask16)(m < RANK_LANES ? (1U << m) - 1 : 0xFFFFU);
+        const __mmask16 mask = (__mmask16)(m < LANES ? (1U << m) - 1 : 0xFFFFU);
         const __m512i item = _mm512_maskz_loadu_epi32(mask, line->item + k);
         const __m512 a =
             pairs(_mm512_castsi512_si256(item), (__mmask8)mask, factor);

@@ -63,6 +63,7 @@ typedef struct mf_step_schedule {
     double train, held; /* mean squared errors, scaled; of the last sweep */
     double first_bound; /* what the first sweep may leave of train */
     double best;        /* held-out error so far */
+    bool is_best;       /* the last sweep's is the least so far, or unknown */
     bool exploded;      /* the last sweep was undone */
 } mf_step_schedule;
 
@@ -146,6 +147,16 @@ typedef struct mf_rank_end {
     double loss, penalty;
 } mf_rank_end;
 
+/* The factors of the best sweep by held-out error, which a run's result has:
+ * not there (p is NULL) while the last sweep is the best. By SGD they are the
+ * copies that the sweep after it began with; by rows and ranks a copy is made
+ * of each sweep that is the best so far. */
+typedef struct mf_best {
+    float *p;      /* [users x stride] */
+    float *q;      /* [items x stride]; by rows and ranks */
+    float **block; /* [blocks] of blocks that are at home here; by SGD */
+} mf_best;
+
 /* One partition. */
 typedef struct mf_local {
     strads_mf_options options; /* resolved */
@@ -176,6 +187,7 @@ typedef struct mf_local {
     float *p, *p_good; /* [users x stride] now, and when the sweep began */
     float **q_good;    /* [blocks] of blocks that are at home here */
     mf_kernel kernel;
+    mf_best best;
     bool undo; /* items are to go back to q_good */
     double sum[MF_LOSSES];
     uint32_t met;  /* blocks of this sweep that have been here */
@@ -194,6 +206,13 @@ typedef struct mf_items {
     uint32_t slab; /* of factors that comes next */
 } mf_items;
 
+/* A sweep, as the coordinator knows it. */
+typedef struct mf_sweep {
+    uint32_t number;            /* from 1 */
+    double train, held, lambda; /* as in mf_step_schedule, after it */
+    double test_rmse;
+} mf_sweep;
+
 /* The coordinator. */
 typedef struct mf_state {
     strads_mf_options options;
@@ -205,6 +224,7 @@ typedef struct mf_state {
     enum mf_phase next;
     double sum[MF_LOSSES], test[MF_TESTS];
     double test_rmse;
+    mf_sweep best;  /* by held-out error: the result's */
     uint32_t added; /* blocks of this lap whose sums are in */
     double seconds, cpu_seconds, sweep_seconds; /* of training */
     double preparation; /* CPU seconds from the first count to the cells */
@@ -378,8 +398,15 @@ extern const char *const mf_measures[];
 /* mf_state.c */
 strads_err mf_open(const strads_task *task, void **local);
 void mf_close(void *local);
-/* Training is over: gives back what it took. */
+/* A sweep by rows or ranks stands, whose items' factors are q: keeps it if it is
+ * the best so far. */
+strads_err mf_best_keep(mf_local *l, const float *q);
+/* Training is over: gives back what it took; users' factors are those of the
+ * best sweep. */
 void mf_forget_ratings(mf_local *l);
+/* Where the best sweep's factors of the block at hand are. */
+const float *mf_best_items(const mf_local *l, const strads_task *task,
+                           uint32_t k);
 strads_err mf_begin(const void *config, const strads_data *data,
                     const strads_shape *shape, void **state);
 void mf_end(void *state);

@@ -85,25 +85,6 @@ strads_err mf_ranks_build(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- a sweep -------------------------------------------------------------- */
-
-/* CCD++ (Yu, Hsieh, Si and Dhillon, ICDM 2012): one rank after the other. With
- * R the scaled ratings less the products of all ranks but t, and p, q the
- * factors of t,
- *
- *     p_u = sum_i R_ui q_i / (penalty_u + sum_i q_i^2)
- *     q_i = sum_u R_ui p_u / (penalty_i + sum_u p_u^2)
- *
- * each exact for the other. A partition keeps R of its users. One phase is an
- * update of a rank, in one pass over R: the rank before is taken out and this
- * one put back, the user solved for, its part of the items' sums added. The
- * sums are merged, and each partition divides them for itself: all have all
- * items' factors, and nothing else travels. At the end of a sweep
- *
- *     fill     RING: the items' factors into their blocks, errors held out
- *
- * so that tests and results are those of the other methods. */
-
 /* ---- a rank ------------------------------------------------------------ */
 
 static uint32_t rank_before(uint32_t t, uint32_t rank)
@@ -225,10 +206,11 @@ strads_err mf_receive_fill(strads_task *task)
         l->sum[MF_HELD_LOSS] = 0;
     l->sum[MF_HELD_LOSS] += task->partial[MF_HELD_LOSS];
     l->told = (l->told + 1) % l->blocks;
-    if (l->told == 0)
-        mf_step_schedule_follow(&l->steps, l->sum[MF_LOSS] / l->scale.n,
-                                l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
-    return STRADS_OK;
+    if (l->told > 0)
+        return STRADS_OK;
+    mf_step_schedule_follow(&l->steps, l->sum[MF_LOSS] / l->scale.n,
+                            l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
+    return mf_best_keep(l, l->ranks.q);
 }
 
 /* ---- the coordinator --------------------------------------------------- */

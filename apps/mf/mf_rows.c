@@ -178,29 +178,6 @@ strads_err mf_rows_build(strads_task *task)
     return STRADS_OK;
 }
 
-/* ---- a sweep -------------------------------------------------------------- */
-
-/* Alternating least squares and descent by row. With y the scaled ratings, n
- * how many a row has (1 where the penalty is unweighted) and s a slab of the
- * factors,
- *
- *     (sum q_s q_s' + lambda n I) p_s = sum (y - p_r'q_r) q_s
- *
- * where r are the factors outside the slab: one row's exact minimum over these.
- * als takes all factors as one slab (Zhou et al. 2008), cd one tile after the
- * other (descent on blocks of coordinates). Implicit feedback has all pairs,
- * 0 where nothing was seen, with confidence 1 and 1 + alpha r (Hu, Koren and
- * Volinsky 2008):
- *
- *     (Q'Q + sum alpha r q q' + lambda I) p = sum (1 + alpha r) q
- *
- *     meet     RING: a block's items, their equations summed from partition to
- *              partition, solved by the last one; a lap for each slab
- *     spread   RING: to every partition's copy of all items
- *     solve    each partition's users, from that copy
- *
- * Users are solved for last: at the end each one is exact for the items. */
-
 /* ---- one row ------------------------------------------------------------- */
 
 static mf_ridge ridge_of(const mf_local *l, const float *gram, double n)
@@ -455,12 +432,13 @@ strads_err mf_receive_solve(strads_task *task)
 
     for (size_t k = 0; k < square && l->options.implicit; k++)
         l->rows.gram[k] = (float)gram[k];
-    if (l->rows.began)
-        mf_step_schedule_follow(&l->steps, task->partial[MF_LOSS] / l->scale.n,
-                                task->partial[MF_HELD_LOSS] /
-                                    l->sum[MF_HELD_N]);
-    l->rows.began = true;
-    return STRADS_OK;
+    if (!l->rows.began) {
+        l->rows.began = true;
+        return STRADS_OK;
+    }
+    mf_step_schedule_follow(&l->steps, task->partial[MF_LOSS] / l->scale.n,
+                            task->partial[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
+    return mf_best_keep(l, l->rows.q);
 }
 
 /* ---- the coordinator ------------------------------------------------------ */

@@ -274,9 +274,6 @@ strads_err mf_receive_build(strads_task *task)
  * for the case that it explodes: users' at their partition, in the sweep's
  * first block; items' where their block is at home, before it sets out. */
 
-#ifdef __SSE2__
-#endif
-
 enum { PIECE_BYTES = 1 << 20 };
 
 /* ---- copies ------------------------------------------------------------ */
@@ -448,6 +445,34 @@ bool mf_sweep_judge(mf_step_schedule *steps, const double *sum,
                                  broken ? INFINITY : held);
 }
 
+/* A sweep stands. If the one before it was the best and this one is not, what
+ * that one left, which this one began with, is put aside; a sweep that is
+ * better makes it needless. */
+static strads_err after_the_best(mf_local *l)
+{
+    mf_best *best = &l->best;
+    const uint64_t floats = l->users * l->stride;
+
+    if (l->steps.is_best) {
+        free(best->p);
+        best->p = NULL;
+        for (uint32_t b = 0; b < l->blocks; b++) {
+            free(best->block[b]);
+            best->block[b] = NULL;
+        }
+    } else if (!best->p) {
+        best->p = l->p_good;
+        l->p_good = mf_large(sizeof(float) * (floats + 1));
+        if (!l->p_good)
+            return mf_no_memory("the best sweep's factors", 4 * floats);
+        for (uint32_t b = 0; b < l->blocks; b++) {
+            best->block[b] = l->q_good[b];
+            l->q_good[b] = NULL;
+        }
+    }
+    return STRADS_OK;
+}
+
 /* The sums of one block; with the last one the sweep is judged. */
 strads_err mf_receive_epoch(strads_task *task)
 {
@@ -458,9 +483,11 @@ strads_err mf_receive_epoch(strads_task *task)
     if (++l->told < l->blocks)
         return STRADS_OK;
     l->undo = !mf_sweep_judge(&l->steps, l->sum, &l->scale);
-    if (l->undo)
+    if (l->undo) {
         memcpy(l->p, l->p_good, sizeof(float) * l->users * l->stride);
-    return STRADS_OK;
+        return STRADS_OK;
+    }
+    return after_the_best(l);
 }
 
 /* ---- bringing the factors together ------------------------------------- */
@@ -476,7 +503,6 @@ size_t mf_partial_none(const strads_task *task)
 strads_err mf_update_items(strads_task *task)
 {
     mf_local *l = task->local;
-    const mf_items *items = task->object;
     const double sd = l->scale.sd, root = sqrt(sd);
 
     mf_forget_ratings(l);
@@ -489,10 +515,11 @@ strads_err mf_update_items(strads_task *task)
     }
     for (uint32_t k = 0; k < task->block.n; k++) {
         const uint32_t i = strads_block_param(&task->block, k);
+        const float *q = mf_best_items(l, task, k);
         double *out = task->value + (size_t)k * task->width;
         out[0] = sd * (double)l->item_bias[i];
         for (uint32_t j = 0; j + 1 < task->width; j++)
-            out[j + 1] = root * (double)items->q[(size_t)k * l->stride + j];
+            out[j + 1] = root * (double)q[j];
     }
     return STRADS_OK;
 }

@@ -59,8 +59,9 @@ static bool allocate_local(mf_local *l)
     l->item_block = malloc(sizeof(*l->item_block) * (l->items + 1));
     l->item_at = malloc(sizeof(*l->item_at) * (l->items + 1));
     l->q_good = calloc(l->blocks + 1, sizeof(*l->q_good));
+    l->best.block = calloc(l->blocks + 1, sizeof(*l->best.block));
     return l->item_bias && l->user_bias && l->item_n && l->item_block &&
-           l->item_at && l->q_good;
+           l->item_at && l->q_good && l->best.block;
 }
 
 strads_err mf_open(const strads_task *task, void **local)
@@ -86,8 +87,44 @@ strads_err mf_open(const strads_task *task, void **local)
     return STRADS_OK;
 }
 
+strads_err mf_best_keep(mf_local *l, const float *q)
+{
+    mf_best *best = &l->best;
+    const uint64_t users = l->users * l->stride;
+    const uint64_t items = (uint64_t)l->items * l->stride;
+
+    if (isnan(l->steps.held) || !l->steps.is_best)
+        return STRADS_OK;
+    if (!best->p)
+        best->p = mf_large_floats(users);
+    if (!best->q)
+        best->q = mf_large_floats(items);
+    if (!best->p || !best->q)
+        return mf_no_memory("the best sweep's factors", 4 * (users + items));
+    memcpy(best->p, l->p, sizeof(float) * users);
+    memcpy(best->q, q, sizeof(float) * items);
+    return STRADS_OK;
+}
+
+const float *mf_best_items(const mf_local *l, const strads_task *task,
+                           uint32_t k)
+{
+    const mf_items *items = task->object;
+    const float *block = l->best.block[task->block.id];
+
+    if (l->best.q)
+        return l->best.q +
+               (size_t)strads_block_param(&task->block, k) * l->stride;
+    return (block ? block : items->q) + (size_t)k * l->stride;
+}
+
 void mf_forget_ratings(mf_local *l)
 {
+    if (l->best.p) {
+        free(l->p);
+        l->p = l->best.p;
+        l->best.p = NULL;
+    }
     free(l->rating);
     free(l->p_good);
     l->rating = NULL;
@@ -102,7 +139,11 @@ void mf_close(void *local)
 
     for (uint32_t b = 0; l->q_good && b < l->blocks; b++)
         free(l->q_good[b]);
+    for (uint32_t b = 0; l->best.block && b < l->blocks; b++)
+        free(l->best.block[b]);
     free(l->q_good);
+    free(l->best.block);
+    free(l->best.q);
     mf_forget_ratings(l);
     free(l->p);
     free(l->order);

@@ -66,13 +66,16 @@ STRADS_API const float *strads_mf_users(const void *state);
 STRADS_API double strads_mf_mean(const void *state);
 /* What a rating adds to the penalty on |p_u|^2, in the ratings' unit; with
  * implicit feedback, or unweighted, what a user does. As it would be in the
- * next sweep. */
+ * sweep after the one whose factors the result has. */
 STRADS_API double strads_mf_penalty(const void *state);
 /* The options as the run took them, every default filled in. */
 STRADS_API const strads_mf_options *strads_mf_resolved(const void *state);
 /* Sweeps that were undone because their loss exploded. */
 STRADS_API uint32_t strads_mf_undone(const void *state);
-/* Root mean squared errors after the last sweep: of the ratings trained on (as
+/* The sweep, from 1, whose factors the result has: that of the least held-out
+ * error; the last one where nothing is held out; 0 before the first. */
+STRADS_API uint32_t strads_mf_best_sweep(const void *state);
+/* Root mean squared errors after that sweep: of the ratings trained on (as
  * each was met), held out, and of the test; NaN when there are none. */
 STRADS_API void strads_mf_errors(const void *state, double *train,
                                  double *validation, double *test);

@@ -1,0 +1,242 @@
+/* The loops of SGD that AVX2 and AVX-512 share. Included by the files of both,
+ * which say before what a register is: `vec` of LANES floats, zero(), load(),
+ * store(), spread() (one number in all lanes), mul(), sub(), fmadd(a, b, c) =
+ * a b + c, add_up() (all lanes); and after the includes what products() and
+ * values() of a batch are. Rows have `vectors` of 16 floats. */
+#ifndef MF_KERNELS_LOOPS_H
+#define MF_KERNELS_LOOPS_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "mf_kernels.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+    PAIR = 2,
+    SOON = 8,                /* ratings that an item of long rows is asked for
+                               before */
+    PER = MF_LANES / LANES,  /* registers of a vector */
+    PARTS = MF_BATCH / LANES /* registers of a batch's numbers */
+};
+
+INLINE float *user_row(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
+{
+    return s->p + (size_t)x->user * vectors * MF_LANES;
+}
+
+INLINE float *item_row(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
+{
+    return s->q + (size_t)x->item * vectors * MF_LANES;
+}
+
+/* The item's row, which is in the second cache, is wanted in the first one. */
+INLINE void fetch_item(const mf_step *s, const mf_rating *x,
+                       const uint32_t vectors)
+{
+    const float *q = item_row(s, x, vectors);
+
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors; v++)
+        _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
+}
+
+/* What is to come from memory while a cell is worked on: so much a batch. */
+typedef struct ahead {
+    const char *at, *end;
+    size_t lines; /* a batch */
+} ahead;
+
+INLINE ahead ahead_of(const mf_step *s, size_t n)
+{
+    const size_t batches = (n + MF_BATCH - 1) / MF_BATCH;
+    const size_t lines = (s->ahead_bytes + MF_ALIGN - 1) / MF_ALIGN;
+
+    return (ahead){.at = s->ahead,
+                   .end = s->ahead + lines * MF_ALIGN,
+                   .lines = batches ? (lines + batches - 1) / batches : 0};
+}
+
+INLINE void fetch_ahead(ahead *a)
+{
+    for (size_t k = 0; k < a->lines && a->at < a->end; k++, a->at += MF_ALIGN)
+        _mm_prefetch(a->at, _MM_HINT_T1);
+}
+
+/* p_u q_i, lane by lane, of `each` ratings by one user. */
+INLINE void multiply(const mf_step *s, const mf_rating *x, const uint32_t each,
+                     vec *out, const uint32_t vectors)
+{
+    const float *p = user_row(s, x, vectors), *q[PAIR];
+    vec a = load(p);
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++)
+        q[k] = item_row(s, x + k, vectors);
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++)
+        out[k] = mul(a, load(q[k]));
+#pragma GCC unroll 8
+    for (uint32_t v = 1; v < vectors * PER; v++) {
+        const size_t at = (size_t)v * LANES;
+        a = load(p + at);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++)
+            out[k] = fmadd(a, load(q[k] + at), out[k]);
+    }
+}
+
+/* The products of LANES ratings, in which each user has `each` in turn; and
+ * their values. */
+INLINE vec products(const mf_step *s, const mf_rating *x, const uint32_t each,
+                    const uint32_t vectors);
+INLINE vec values(const mf_rating *x);
+
+/* Updates of `each` ratings by one user; `decay_all` is decay^each. An item's
+ * row is written before the next one's is read: fewer registers are taken. */
+INLINE void move(const mf_step *s, const mf_rating *x, const float *g,
+                 const uint32_t each, vec decay, vec decay_all,
+                 const uint32_t vectors)
+{
+    float *p = user_row(s, x, vectors), *q[PAIR];
+    vec f[PAIR];
+
+#pragma GCC unroll 2
+    for (uint32_t k = 0; k < each; k++) {
+        q[k] = item_row(s, x + k, vectors);
+        f[k] = spread(g[k]);
+    }
+#pragma GCC unroll 8
+    for (uint32_t v = 0; v < vectors * PER; v++) {
+        const size_t at = (size_t)v * LANES;
+        const vec a = load(p + at);
+        vec to = mul(a, decay_all);
+#pragma GCC unroll 2
+        for (uint32_t k = 0; k < each; k++) {
+            const vec b = load(q[k] + at);
+            to = fmadd(f[k], b, to);
+            store(q[k] + at, fmadd(f[k], a, mul(b, decay)));
+        }
+        store(p + at, to);
+    }
+}
+
+/* ---- short rows: whole cells ------------------------------------------- */
+
+typedef struct errors {
+    vec part[PARTS];
+} errors;
+
+/* The errors of a batch; g: their steps. */
+INLINE errors errors_of(const mf_step *s, const mf_rating *x,
+                        const uint32_t each, float g[MF_BATCH],
+                        const uint32_t vectors)
+{
+    errors e;
+
+#pragma GCC unroll 2
+    for (uint32_t h = 0; h < PARTS; h++) {
+        const mf_rating *y = x + (size_t)h * LANES;
+        e.part[h] = sub(values(y), products(s, y, each, vectors));
+        store(g + (size_t)h * LANES, mul(e.part[h], spread(s->size)));
+    }
+    return e;
+}
+
+INLINE vec add_squares(vec sum, errors e)
+{
+#pragma GCC unroll 2
+    for (uint32_t h = PARTS; h-- > 0;)
+        sum = fmadd(e.part[h], e.part[h], sum);
+    return sum;
+}
+
+/* A whole batch, of pairs if `each` is 2; `next` is the one after it. Items of
+ * that one are asked for between this one's updates, which leave the memory's
+ * paths free. */
+INLINE errors batch(const mf_step *s, const mf_rating *x, const mf_rating *next,
+                    const uint32_t each, const uint32_t vectors)
+{
+    const vec decay = spread(s->decay);
+    const vec decay_all = each == 2 ? mul(decay, decay) : decay;
+    _Alignas(MF_ALIGN) float g[MF_BATCH];
+    const errors e = errors_of(s, x, each, g, vectors);
+
+#pragma GCC unroll 16
+    for (uint32_t k = 0; k < MF_BATCH; k += each) {
+        move(s, x + k, g + k, each, decay, decay_all, vectors);
+#pragma GCC unroll 2
+        for (uint32_t j = 0; j < each; j++)
+            fetch_item(s, next + k + j, vectors);
+    }
+    return e;
+}
+
+/* The last few ratings of a cell; errors are 0 in the lanes after them. */
+INLINE errors rest(const mf_step *s, const mf_rating *x, uint32_t n,
+                   const uint32_t vectors)
+{
+    const vec decay = spread(s->decay);
+    mf_rating last[MF_BATCH] = {{0, 0, 0}};
+    _Alignas(MF_ALIGN) float g[MF_BATCH], e[MF_BATCH];
+    errors all;
+
+    memcpy(last, x, sizeof(*x) * n);
+    all = errors_of(s, last, 1, g, vectors);
+    memcpy(e, &all, sizeof(e));
+    memset(e + n, 0, sizeof(*e) * (MF_BATCH - n));
+    memcpy(&all, e, sizeof(e));
+    for (uint32_t k = 0; k < n; k++)
+        move(s, last + k, g + k, 1, decay, decay, vectors);
+    return all;
+}
+
+/* Pairs and single ratings have a loop each: with a branch in one loop the
+ * compiler keeps more in memory. */
+INLINE double pass_short(const mf_rating *rating, size_t n,
+                         const mf_step *given, const uint32_t vectors)
+{
+    const mf_step step = *given; /* which no store can be taken to change */
+    ahead a = ahead_of(&step, n);
+    vec loss = zero();
+    size_t at = 0;
+
+    for (; at < step.paired; at += MF_BATCH) {
+        const mf_rating *x = rating + at;
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        fetch_ahead(&a);
+        loss = add_squares(loss, batch(&step, x, more ? x + MF_BATCH : x, 2,
+                                       vectors));
+    }
+    for (; n - at >= MF_BATCH; at += MF_BATCH) {
+        const mf_rating *x = rating + at;
+        const bool more = n - at >= 2 * (size_t)MF_BATCH;
+        fetch_ahead(&a);
+        loss = add_squares(loss, batch(&step, x, more ? x + MF_BATCH : x, 1,
+                                       vectors));
+    }
+    if (at < n)
+        loss = add_squares(loss, rest(&step, rating + at, (uint32_t)(n - at),
+                                      vectors));
+    return (double)add_up(loss);
+}
+
+#define SHORT(vectors)                                           \
+    static double kernel_##vectors(const mf_rating *x, size_t n, \
+                                   const mf_step *s)             \
+    {                                                            \
+        return pass_short(x, n, s, vectors);                     \
+    }
+SHORT(1)
+SHORT(2)
+SHORT(3)
+SHORT(4)
+
+static const mf_kernel kernel_of_short[] = {kernel_1, kernel_2, kernel_3,
+                                            kernel_4};
+
+#endif
