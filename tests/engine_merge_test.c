@@ -165,45 +165,6 @@ Test(engine_merge, sums_have_the_same_bits_for_any_number_of_workers)
     check_all(&phase, expect_sums);
 }
 
-static double below_zero(uint32_t partition, uint64_t round, uint32_t block,
-                         uint32_t place)
-{
-    return -1 - strads_random_unit(3, partition, round * 1000 + block, place);
-}
-
-static strads_err fill_below_zero(strads_task *task)
-{
-    uint32_t b = (uint32_t)task->block.id;
-    for (uint32_t k = 0; k < NUMBERS[b]; k++)
-        task->partial[k] =
-            below_zero(task->share->partition, task->round, b, k);
-    return STRADS_OK;
-}
-
-static void expect_maxima(uint32_t partitions, uint64_t round, uint32_t block,
-                          merged *want)
-{
-    for (uint32_t k = 0; k < NUMBERS[block]; k++) {
-        double most = below_zero(0, round, block, k);
-        for (uint32_t p = 1; p < partitions; p++) {
-            double next = below_zero(p, round, block, k);
-            most = next > most ? next : most;
-        }
-        put(want, &most, sizeof most);
-    }
-}
-
-Test(engine_merge, a_maximum_of_negative_numbers_is_negative)
-{
-    const strads_phase phase = {.name = "max",
-                                .merge = STRADS_MERGE_MAX,
-                                .when = STRADS_WHEN_CALLED,
-                                .partial = count_numbers,
-                                .update = fill_below_zero,
-                                .aggregate = keep_merged};
-    check_all(&phase, expect_maxima);
-}
-
 /* ---- a merge of the program's own -------------------------------------- */
 
 /* The affine map x -> a x + b of 32-bit numbers, and a tag that every merge

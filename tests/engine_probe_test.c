@@ -1,6 +1,6 @@
 /* PROBE values: what aggregates and policies are told of pairs must be the
  * Gram entries of the toy matrix, whose numbers are small and whole, so sums
- * are exact. A phase that outdates them multiplies every weight by two. */
+ * are exact. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -9,7 +9,14 @@
 
 #include "tests/toy_data.h"
 
-enum { ROWS = 23, COLS = 17, SIZE = 3, ROUNDS = 60, PER_REST = 7 };
+enum {
+    ROWS = 23,
+    COLS = 17,
+    SIZE = 3,
+    ROUNDS = 60,
+    PER_REST = 7,
+    PARTITIONS = 5
+};
 
 static double gram(uint32_t i, uint32_t j)
 {
@@ -30,14 +37,13 @@ static double dependency_of(uint32_t i, uint32_t j)
 typedef struct gram_policy {
     uint64_t next_id;
     uint32_t until_rest;
-    uint64_t epoch;
     bool compared; /* the blocks below have been probed at its wish */
     uint32_t param[2 * SIZE];
     strads_block block[2];
 } gram_policy;
 
-/* How often the epoch went up, and known pairs that were compared. */
-static atomic_uint epochs, compared;
+/* Known pairs that were compared. */
+static atomic_uint compared;
 
 static strads_err gram_open(const strads_policy_setup *setup, void **state)
 {
@@ -103,9 +109,6 @@ static strads_err gram_choose(void *state, const strads_choice_request *r,
 {
     gram_policy *p = state;
     *choice = (strads_choice){.kind = STRADS_CHOOSE_PROBE};
-    TOY_CHECK(r->epoch >= p->epoch);
-    atomic_fetch_add(&epochs, r->epoch != p->epoch);
-    p->epoch = r->epoch;
     strads_err err = STRADS_OK;
     if (p->compared) {
         p->compared = false;
@@ -141,10 +144,9 @@ static const strads_policy gram_policy_plugin = {
 
 /* ---- the program ------------------------------------------------------- */
 
-enum { REWEIGH, PAIRS, SOLVE, N_PHASES };
+enum { PAIRS, SOLVE, N_PHASES };
 
 typedef struct gram_state {
-    double weight;
     uint32_t solved, since; /* commits, and those with others since */
 } gram_state;
 
@@ -156,71 +158,40 @@ static strads_err gram_begin(const void *config, const strads_data *data,
     return *state ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
 }
 
-static strads_err gram_open_worker(const strads_task *task, void **local)
-{
-    (void)task;
-    double *weight = calloc(1, sizeof *weight);
-    *local = weight;
-    return weight ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory");
-}
-
 static size_t one(const strads_task *task)
 {
     (void)task;
     return 1;
 }
 
-static strads_err reweigh(strads_task *task)
-{
-    double weight = *(double *)task->local;
-    TOY_CHECK(task->n_in_flight == 0);
-    task->partial[0] = weight > 0 ? 2 * weight : 1;
-    return STRADS_OK;
-}
-
-static strads_err reweighed(strads_commit *commit)
-{
-    ((gram_state *)commit->state)->weight = commit->partial[0];
-    return STRADS_OK;
-}
-
-static strads_err receive_weight(strads_task *task)
-{
-    *(double *)task->local = task->partial[0];
-    return STRADS_OK;
-}
-
 static strads_err probe(strads_task *task)
 {
-    double weight = *(double *)task->local;
     uint32_t m = task->against.n;
     TOY_CHECK(task->value == NULL);
     TOY_CHECK(task->partial_bytes == task->block.n * m * sizeof(double));
     for (uint32_t k = 0; k < task->block.n; k++)
         for (uint32_t l = 0; l < m; l++)
             task->partial[k * m + l] =
-                weight *
                 toy_column_product(&task->share->by_col,
                                    strads_block_param(&task->block, k),
                                    strads_block_param(&task->against, l));
     return STRADS_OK;
 }
 
-static strads_err tell_weight(strads_task *task)
+static strads_err count_one(strads_task *task)
 {
-    task->partial[0] = *(double *)task->local;
+    task->partial[0] = 1;
     return STRADS_OK;
 }
 
-static strads_err check_since(const strads_commit *commit, double weight)
+static strads_err check_since(const strads_commit *commit)
 {
     for (uint32_t s = 0; s < commit->n_since; s++)
         for (uint32_t l = 0; l < commit->since[s].n; l++)
             for (uint32_t k = 0; k < commit->block.n; k++) {
                 uint32_t i = strads_block_param(&commit->block, k);
                 uint32_t j = commit->since[s].param[l];
-                TOY_CHECK(strads_commit_pair(commit, i, j) ==
-                          weight * gram(i, j));
+                TOY_CHECK(strads_commit_pair(commit, i, j) == gram(i, j));
             }
     return STRADS_OK;
 }
@@ -229,37 +200,27 @@ static strads_err check_pairs(strads_commit *commit)
 {
     gram_state *s = commit->state;
     uint32_t n = commit->block.n;
-    TOY_CHECK(commit->partial[0] == s->weight);
+    TOY_CHECK(commit->partial[0] == PARTITIONS);
     const double *pairs = strads_commit_pairs(commit);
     TOY_CHECK(pairs != NULL);
     for (uint32_t k = 0; k < n; k++)
         for (uint32_t l = 0; l < n; l++)
             TOY_CHECK(pairs[k * n + l] ==
-                      s->weight * gram(strads_block_param(&commit->block, k),
-                                       strads_block_param(&commit->block, l)));
+                      gram(strads_block_param(&commit->block, k),
+                           strads_block_param(&commit->block, l)));
     TOY_CHECK(isnan(strads_commit_pair(commit, COLS, 0)));
     for (uint32_t k = 0; k < n; k++)
         commit->change[k] = 1;
     s->solved++;
     s->since += commit->n_since > 0;
-    return check_since(commit, s->weight);
+    return check_since(commit);
 }
 
 static const strads_phase gram_phases[N_PHASES] = {
-    [REWEIGH] = {.name = "reweigh",
-                 .merge = STRADS_MERGE_MAX,
-                 .result = STRADS_RESULT_WORKERS,
-                 .when = STRADS_WHEN_REST,
-                 .outdates = true,
-                 .partial = one,
-                 .update = reweigh,
-                 .aggregate = reweighed,
-                 .receive = receive_weight},
     [PAIRS] = {.name = "pairs", .when = STRADS_WHEN_PROBE, .update = probe},
     [SOLVE] = {.name = "solve",
-               .merge = STRADS_MERGE_MAX,
                .partial = one,
-               .update = tell_weight,
+               .update = count_one,
                .aggregate = check_pairs},
 };
 
@@ -267,8 +228,6 @@ static const strads_program gram_program = {.size = sizeof(strads_program),
                                             .name = "gram",
                                             .begin = gram_begin,
                                             .end = free,
-                                            .open = gram_open_worker,
-                                            .close = free,
                                             .phases = gram_phases,
                                             .n_phases = N_PHASES};
 
@@ -281,7 +240,7 @@ static void run(const strads_policy *policy, uint32_t depth, uint32_t workers,
                               .rows = ROWS,
                               .cols = COLS,
                               .options = {.workers = workers,
-                                          .partitions = 5,
+                                          .partitions = PARTITIONS,
                                           .policy_plugin = policy,
                                           .depth = depth,
                                           .blocks = blocks,
@@ -294,8 +253,6 @@ static void run(const strads_policy *policy, uint32_t depth, uint32_t workers,
     cr_assert_gt(s->solved, 5);
     if (depth == 0 && blocks == 1)
         cr_assert_eq(s->since, 0);
-    cr_assert(s->weight > 2 || policy != &gram_policy_plugin,
-              "the weights grew to %g", s->weight);
     cr_assert_gt(strads_result_progress(result)->probes, 0);
     strads_result_free(result);
 }
@@ -308,8 +265,6 @@ Test(engine_probe, aggregates_and_policies_are_told_merged_pairs)
                 run(&gram_policy_plugin, depth, workers, blocks,
                     depth % 2 == 0);
     cr_assert_gt(atomic_load(&compared), 0);
-    cr_assert_gt(atomic_load(&epochs), 0,
-                 "nobody told that pairs are outdated");
 }
 
 Test(engine_probe, the_built_in_policies_give_blocks_whose_pairs_are_known)

@@ -116,7 +116,16 @@ static strads_err check_flying(const strads_task *task)
 static size_t two(const strads_task *task)
 {
     (void)task;
-    return 2;
+    return 2 * sizeof(double);
+}
+
+/* The larger of each two numbers. */
+static void keep_larger(void *into, const void *from, size_t bytes)
+{
+    double *a = into;
+    const double *b = from;
+    for (size_t k = 0; k < bytes / sizeof *a; k++)
+        a[k] = b[k] > a[k] ? b[k] : a[k];
 }
 
 static strads_err tell_version(strads_task *task)
@@ -220,7 +229,8 @@ static void run(refresh_config config, uint32_t workers, uint32_t partitions)
     config.commits = &commits;
     config.since_max = &since_max;
     const strads_phase phases[] = {[TELL] = {.name = "tell",
-                                             .merge = STRADS_MERGE_MAX,
+                                             .merge = STRADS_MERGE_OWN,
+                                             .merge_with = keep_larger,
                                              .when = STRADS_WHEN_CALLED,
                                              .partial = two,
                                              .update = tell_version,

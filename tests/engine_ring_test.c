@@ -23,7 +23,7 @@ typedef struct luggage {
 
 typedef struct ring_config {
     uint32_t blocks;
-    bool has_objects, maximum, packs; /* objects are made by unpack, too */
+    bool has_objects, packs; /* objects are made by unpack, too */
     counts *counts;
     uint64_t fail_round; /* an update of that round fails */
     uint32_t *merged;    /* blocks whose merged partial was right */
@@ -162,8 +162,8 @@ static strads_err ring_update(strads_task *task)
         return strads_fail(STRADS_EPROGRAM, "the ring broke at %u", p);
     for (uint32_t k = 0; k < task->block.n; k++)
         task->value[k] = moved(task->value[k], p);
-    task->partial[0] = config->maximum ? -1.0 - p : p + 1.0;
-    task->partial[1] = config->maximum ? p : 1.0;
+    task->partial[0] = p + 1.0;
+    task->partial[1] = 1;
     return STRADS_OK;
 }
 
@@ -171,17 +171,21 @@ static strads_err ring_aggregate(strads_commit *commit)
 {
     const ring_config *config = commit->config;
     uint32_t K = *(uint32_t *)commit->state;
-    double first = config->maximum ? -1 : K * (K + 1) / 2.0;
-    double second = config->maximum ? K - 1 : K;
     TOY_CHECK(commit->partial_bytes == 2 * sizeof(double));
-    TOY_CHECK(commit->partial[0] == first);
-    TOY_CHECK(commit->partial[1] == second);
+    TOY_CHECK(commit->partial[0] == K * (K + 1) / 2.0);
+    TOY_CHECK(commit->partial[1] == K);
     ++*config->merged;
     return STRADS_OK;
 }
 
-static strads_program ring_program(const ring_config *config,
-                                   const strads_phase *phase)
+static const strads_phase WALK = {.name = "walk",
+                                  .to = STRADS_TO_RING,
+                                  .when = STRADS_WHEN_CALLED,
+                                  .partial = ring_partial,
+                                  .update = ring_update,
+                                  .aggregate = ring_aggregate};
+
+static strads_program ring_program(const ring_config *config)
 {
     return (strads_program){.size = sizeof(strads_program),
                             .name = "ring",
@@ -190,20 +194,8 @@ static strads_program ring_program(const ring_config *config,
                             .end = free,
                             .schedule = ring_schedule,
                             .payload = config->has_objects ? &LUGGAGE : NULL,
-                            .phases = phase,
+                            .phases = &WALK,
                             .n_phases = 1};
-}
-
-static strads_phase ring_phase(const ring_config *config)
-{
-    return (strads_phase){.name = "walk",
-                          .to = STRADS_TO_RING,
-                          .merge = config->maximum ? STRADS_MERGE_MAX
-                                                   : STRADS_MERGE_SUM,
-                          .when = STRADS_WHEN_CALLED,
-                          .partial = ring_partial,
-                          .update = ring_update,
-                          .aggregate = ring_aggregate};
 }
 
 static void check_values(const strads_result *result, uint32_t K,
@@ -230,8 +222,7 @@ static void walk(uint32_t K, uint32_t workers, uint32_t depth,
     uint32_t merged = 0;
     config.counts = &counted;
     config.merged = &merged;
-    const strads_phase phase = ring_phase(&config);
-    const strads_program program = ring_program(&config, &phase);
+    const strads_program program = ring_program(&config);
     strads_result *result = NULL;
     strads_err err = toy_run_it(&(toy_run){.program = &program,
                                            .config = &config,
@@ -272,7 +263,6 @@ Test(engine_ring, a_block_visits_all_partitions_in_order_and_comes_home)
 
 Test(engine_ring, values_travel_alone_without_a_payload)
 {
-    walk_all((ring_config){.maximum = true});
 }
 
 Test(engine_ring, a_lap_begins_when_the_block_is_home_from_the_one_before)

@@ -48,7 +48,7 @@ static void run_it(const strads_plan *plan, bool given, uint32_t workers,
     (void)snprintf(what, sizeof what, "K %u, B %u, %u workers, depth %u",
                    plan->partitions, plan->blocks, workers, depth);
     static_toy_end want;
-    static_toy_walk(plan, &config, config.flows ? depth : 0, &want);
+    static_toy_walk(plan, &config, &want);
     strads_result *result = NULL;
     cr_assert_eq(toy_run_it(&(toy_run){.program = static_toy(&config),
                                        .config = &config,
@@ -97,9 +97,8 @@ static void run_all(plan_kind kind, static_toy_config config)
 
 static void run_ways(plan_kind kind)
 {
-    run_all(kind, (static_toy_config){.flows = 0, .objects = 1});
-    run_all(kind, (static_toy_config){.flows = 1, .objects = 1});
-    run_all(kind, (static_toy_config){.flows = 1, .objects = 0});
+    run_all(kind, (static_toy_config){.objects = 1});
+    run_all(kind, (static_toy_config){.objects = 0});
 }
 
 Test(engine_static, without_a_plan_blocks_rotate_from_their_owners)
@@ -124,36 +123,31 @@ Test(engine_static, a_plan_by_hand_with_idle_entries_gives_the_bits_of_a_loop)
 
 Test(engine_static, versions_are_what_blocks_carried_at_the_end_of_a_lap)
 {
-    for (uint32_t every = 1; every <= 3; every++)
-        for (uint32_t flows = 0; flows < 2; flows++) {
-            const static_toy_config config = {.flows = flows,
-                                              .objects = 1,
-                                              .versions = every};
-            run_all(NO_PLAN, config);
-            run_all(STAIRS, config);
-        }
+    for (uint32_t every = 1; every <= 3; every++) {
+        const static_toy_config config = {.objects = 1, .versions = every};
+        run_all(NO_PLAN, config);
+        run_all(STAIRS, config);
+    }
     run_all(NO_PLAN, (static_toy_config){.objects = 0, .versions = 1});
 }
 
 Test(engine_static, so_it_does_in_virtual_time_with_messages_that_overtake)
 {
     toy_simulate_from_now_on();
-    run_all(WEIGHTED,
-            (static_toy_config){.flows = 1, .objects = 1, .versions = 2});
+    run_all(WEIGHTED, (static_toy_config){.objects = 1, .versions = 2});
     run_ways(NO_PLAN);
     run_ways(WEIGHTED);
     run_ways(STAIRS);
 }
 
 static void run_on_nodes(const strads_plan *plan, bool given, uint32_t nodes,
-                         uint32_t workers, uint32_t depth, bool flows)
+                         uint32_t workers, uint32_t depth)
 {
     const static_toy_config config = {.blocks = plan->blocks,
-                                      .flows = flows,
                                       .objects = 1,
                                       .versions = 3};
     static_toy_end want;
-    static_toy_walk(plan, &config, flows ? depth : 0, &want);
+    static_toy_walk(plan, &config, &want);
     team t = {.program = static_toy(&config),
               .config = &config,
               .options = options_of(plan, given, workers, depth, 3),
@@ -174,12 +168,12 @@ Test(engine_static, nodes_are_told_the_plan_and_give_the_same_bits)
     for (uint32_t kind = ROTATION; kind <= NO_PLAN; kind++)
         for (uint32_t s = 4; s < N_SIZES; s++) {
             strads_plan *plan = make(kind, SIZES[s][0], SIZES[s][1]);
-            run_on_nodes(plan, kind != NO_PLAN, 2, 1, 0, false);
-            run_on_nodes(plan, kind != NO_PLAN, 3, 1, 2, true);
+            run_on_nodes(plan, kind != NO_PLAN, 2, 1, 0);
+            run_on_nodes(plan, kind != NO_PLAN, 3, 1, 2);
             strads_plan_free(plan);
         }
     strads_plan *plan = make(WEIGHTED, 4, 9);
-    run_on_nodes(plan, true, 2, 2, 1, true);
+    run_on_nodes(plan, true, 2, 2, 1);
     strads_plan_free(plan);
 }
 
@@ -212,12 +206,12 @@ Test(engine_static, a_plan_for_others_is_refused)
 
 Test(engine_static, the_blocks_that_are_preset_are_the_plans_or_two_each)
 {
-    const static_toy_config config = {.flows = 0};
+    const static_toy_config config = {0};
     strads_plan *plan = make(STAIRS, 3, 5);
     for (uint32_t given = 0; given < 2; given++) {
         strads_plan *twice = make(ROTATION, 3, 6);
         static_toy_end want;
-        static_toy_walk(given ? plan : twice, &config, 0, &want);
+        static_toy_walk(given ? plan : twice, &config, &want);
         strads_result *result = NULL;
         cr_assert_eq(toy_run_it(&(toy_run){.program = static_toy(&config),
                                            .config = &config,

@@ -60,8 +60,6 @@ Test(role_slices, what_is_small_or_no_numbers_goes_whole)
 {
     const size_t large = 1 << 20;
     cr_assert_gt(slices_of(8, 0, large, (strads_phase){0}).n, 1);
-    cr_assert_gt(
-        slices_of(8, 0, large, (strads_phase){.merge = STRADS_MERGE_MAX}).n, 1);
     cr_assert_eq(slices_of(8, 0, 32760, (strads_phase){0}).n, 1);
     cr_assert_eq(slices_of(4, 0, large, (strads_phase){0}).n, 1);
     cr_assert_eq(

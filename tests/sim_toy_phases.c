@@ -140,6 +140,21 @@ static strads_err concat_aggregate(strads_commit *commit)
                  : strads_fail(STRADS_EPROGRAM, "pieces out of order");
 }
 
+static size_t number_bytes(const strads_task *task)
+{
+    (void)task;
+    return sizeof(double);
+}
+
+/* The larger of each two numbers. */
+static void keep_larger(void *into, const void *from, size_t bytes)
+{
+    double *a = into;
+    const double *b = from;
+    for (size_t k = 0; k < bytes / sizeof *a; k++)
+        a[k] = b[k] > a[k] ? b[k] : a[k];
+}
+
 static strads_err max_update(strads_task *task)
 {
     task->partial[0] = (double)task->round + task->share->partition;
@@ -236,10 +251,11 @@ static const strads_phase phases[PHASES] = {
                       .update = concat_update,
                       .aggregate = concat_aggregate},
     [PHASE_MAX] = {.name = "max",
-                   .merge = STRADS_MERGE_MAX,
+                   .merge = STRADS_MERGE_OWN,
+                   .merge_with = keep_larger,
                    .result = STRADS_RESULT_WORKERS,
                    .when = STRADS_WHEN_CALLED,
-                   .partial = one_number,
+                   .partial = number_bytes,
                    .update = max_update,
                    .aggregate = max_aggregate,
                    .receive = max_receive},

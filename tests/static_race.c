@@ -31,7 +31,7 @@ static void run_all(const strads_plan *plan, const static_toy_config *config,
                     uint32_t depth)
 {
     static_toy_end want;
-    static_toy_walk(plan, config, config->flows ? depth : 0, &want);
+    static_toy_walk(plan, config, &want);
     strads_engine_options options = {.partitions = K,
                                      .depth = depth,
                                      .plan_given = plan,
@@ -62,13 +62,11 @@ int main(void)
     if (strads_plan_weighted(K, B, NULL, NULL, &plan))
         return 1;
     for (uint32_t depth = 0; depth <= 3; depth++)
-        for (uint32_t flows = 0; flows < 2; flows++)
-            run_all(plan,
-                    &(static_toy_config){.blocks = B,
-                                         .flows = flows,
-                                         .objects = 1,
-                                         .versions = depth},
-                    depth);
+        run_all(plan,
+                &(static_toy_config){.blocks = B,
+                                     .objects = 1,
+                                     .versions = depth},
+                depth);
     strads_plan_free(plan);
     return wrong;
 }

@@ -187,24 +187,18 @@ static const strads_payload OBJECT = {.open = object_open,
                                       .pack = object_pack,
                                       .unpack = object_unpack};
 
-#define TOY_PHASE(flowing)                                                \
-    {                                                                     \
-        .name = "walk", .to = STRADS_TO_RING, .when = STRADS_WHEN_CALLED, \
-        .flows = flowing, .partial = toy_partial, .update = toy_update,   \
-        .aggregate = toy_aggregate                                        \
-    }
-static const strads_phase WAITING = TOY_PHASE(false);
-static const strads_phase FLOWING = TOY_PHASE(true);
+static const strads_phase WALK = {.name = "walk",
+                                  .to = STRADS_TO_RING,
+                                  .when = STRADS_WHEN_CALLED,
+                                  .partial = toy_partial,
+                                  .update = toy_update,
+                                  .aggregate = toy_aggregate};
 
 static const strads_option OPTIONS[] = {
     {.name = "toy-blocks",
      .kind = STRADS_OPTION_U32,
      .offset = offsetof(static_toy_config, blocks),
      .max = 1000},
-    {.name = "toy-flows",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(static_toy_config, flows),
-     .max = 1},
     {.name = "toy-objects",
      .kind = STRADS_OPTION_U32,
      .offset = offsetof(static_toy_config, objects),
@@ -216,22 +210,20 @@ static const strads_option OPTIONS[] = {
     {.name = NULL},
 };
 
-#define TOY_PROGRAM(phase, what)                                      \
+#define TOY_PROGRAM(what)                                             \
     {                                                                 \
         .size = sizeof(strads_program), .name = "static-toy",         \
         .options = OPTIONS, .config_size = sizeof(static_toy_config), \
         .shape = toy_shape, .begin = toy_begin, .end = toy_end,       \
         .open = toy_open, .close = free, .schedule = toy_schedule,    \
-        .phases = &(phase), .n_phases = 1, .payload = (what)          \
+        .phases = &WALK, .n_phases = 1, .payload = (what)             \
     }
 
 const strads_program *static_toy(const static_toy_config *config)
 {
-    static const strads_program programs[2][2] = {
-        {TOY_PROGRAM(WAITING, NULL), TOY_PROGRAM(WAITING, &OBJECT)},
-        {TOY_PROGRAM(FLOWING, NULL), TOY_PROGRAM(FLOWING, &OBJECT)},
-    };
-    return &programs[config->flows][config->objects];
+    static const strads_program programs[2] = {TOY_PROGRAM(NULL),
+                                               TOY_PROGRAM(&OBJECT)};
+    return &programs[config->objects];
 }
 
 void static_toy_take(const strads_result *result, static_toy_end *end)
@@ -256,20 +248,18 @@ typedef struct walker {
     double view[MOST][STATIC_TOY_TOTALS], before[MOST][STATIC_TOY_TOTALS];
 } walker;
 
-/* What lap `lap` begins with: all of laps up to `lap - 1 - stale`, and the
- * partition's own after those. */
-static void look(walker *w, uint32_t K, uint32_t lap, uint32_t stale)
+/* What lap `lap` begins with: all of the laps before it. */
+static void look(walker *w, uint32_t K, uint32_t lap)
 {
     memset(w->view, 0, sizeof w->view);
     for (uint32_t p = 0; p < K; p++)
-        for (uint32_t l = 1; l + stale < lap; l++)
+        for (uint32_t l = 1; l < lap; l++)
             w->view[p][1] += w->preached[l];
     for (uint32_t p = 0; p < K; p++)
         for (uint32_t l = 1; l < lap; l++)
             for (uint32_t q = 0; q < K; q++)
                 for (uint32_t k = 0; k < STATIC_TOY_TOTALS; k++)
-                    if (q == p || l + stale < lap)
-                        w->view[p][k] += w->added[l][q][k];
+                    w->view[p][k] += w->added[l][q][k];
     memcpy(w->before, w->view, sizeof w->view);
 }
 
@@ -291,7 +281,7 @@ static void walk_lap(walker *w, const strads_plan *plan,
 }
 
 void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
-                     uint32_t stale, static_toy_end *end)
+                     static_toy_end *end)
 {
     uint32_t K = plan->partitions, B = plan->blocks;
     walker *w = calloc(1, sizeof *w);
@@ -302,7 +292,7 @@ void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
     for (uint32_t b = 0; w && b < B; b++)
         w->object[b] = b;
     for (uint32_t lap = 1; w && cut && lap <= STATIC_TOY_LAPS; lap++) {
-        look(w, K, lap, stale);
+        look(w, K, lap);
         walk_lap(w, plan, config, cut);
         double total[STATIC_TOY_TOTALS] = {0};
         for (uint32_t p = 0; p < K; p++)

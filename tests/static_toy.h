@@ -15,7 +15,6 @@ enum {
 
 typedef struct static_toy_config {
     uint32_t blocks;   /* 0: as the engine presets */
-    uint32_t flows;    /* laps flow, where depth allows */
     uint32_t objects;  /* blocks have one */
     uint32_t versions; /* as the engine's option: kept every so many laps */
 } static_toy_config;
@@ -33,9 +32,9 @@ typedef struct static_toy_end {
 
 void static_toy_take(const strads_result *result, static_toy_end *end);
 
-/* The oracle: the plan's laps in a loop. `stale` laps are in flight. */
+/* The oracle: the plan's laps in a loop. */
 void static_toy_walk(const strads_plan *plan, const static_toy_config *config,
-                     uint32_t stale, static_toy_end *end);
+                     static_toy_end *end);
 
 /* A plan that is no rotation: all blocks start at the last partition, go down
  * to the first, and the next follows a step behind. */

@@ -59,7 +59,7 @@ void toy_roles_close(toy_roles *r)
     for (uint32_t w = 0; w < r->run.workers; w++)
         sti_worker_free(r->worker[w]);
     for (uint32_t p = 0; p < r->run.partitions; p++)
-        free(r->partition[p].resting);
+        free(r->partition[p].parked);
     sti_effects_free(&r->effects);
 }
 

@@ -303,7 +303,6 @@ static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
     question->n_in_flight = (uint32_t)n;
     question->work = wanted_work(c);
     question->hands = c->aggregate.hands;
-    question->epoch = c->epoch;
     sti_object_drop(chooser->choice);
     chooser->choice = NULL;
     chooser->outdated = false;
@@ -598,13 +597,6 @@ strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved)
         err = err ? err : failed;
     }
     return err;
-}
-
-void sti_coord_forget_probes(sti_coordinator *c)
-{
-    c->epoch++;
-    for (uint32_t s = 0; s < c->run->schedulers; s++)
-        sti_ask_forget_found(c->choosers[s].ask);
 }
 
 /* An only scheduler looks at the run's cache. */

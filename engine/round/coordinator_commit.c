@@ -310,8 +310,6 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
     land(c, f);
     if (job->n_news)
         c->fresh_report = false;
-    if (job->outdated)
-        sti_coord_forget_probes(c);
     if (!err)
         err = take_news(c);
     if (!err)
@@ -343,16 +341,6 @@ static bool has_holder(const sti_run *run, uint32_t phase)
                                      run->phases[phase].to == STRADS_TO_RING);
 }
 
-static bool same_blocks(const sti_dispatch *d, const sti_plan *plan)
-{
-    bool same = d->n_blocks == plan->n_blocks;
-    for (uint32_t k = 0; same && k < plan->n_blocks; k++)
-        same = d->blocks[k].id == plan->blocks[k].id &&
-               d->blocks[k].owner == plan->blocks[k].owner &&
-               d->blocks[k].n == plan->blocks[k].n;
-    return same;
-}
-
 static bool shares_a_block(const sti_dispatch *d, const sti_plan *plan)
 {
     for (uint32_t a = 0; a < d->n_blocks; a++)
@@ -367,45 +355,27 @@ static bool is_ring(const sti_run *run, uint32_t phase)
     return phase < run->n_phases && run->phases[phase].to == STRADS_TO_RING;
 }
 
-static bool flows(const sti_run *run, uint32_t phase)
-{
-    return is_ring(run, phase) && run->phases[phase].flows;
-}
-
 /* Whether a block of the plan is still with a holder, who may write it: its
- * values, and the object that travels with it, are there and nowhere else.
- * Where laps flow the plan may follow the newest one that holds its blocks:
- * that one has them all, and those before it are home sooner. */
-static bool is_held(sti_coordinator *c)
+ * values, and the object that travels with it, are there and nowhere else. */
+static bool is_held(const sti_coordinator *c)
 {
-    c->plan.follows = 0;
     if (!has_holder(c->run, c->plan.phase))
         return false;
-    for (uint64_t back = 1; back <= sti_run_window(c->run); back++) {
-        const sti_flight *f = sti_coord_flight(c, c->next_seq - back);
-        const sti_dispatch *d = f->dispatch;
-        if (!f->used || d->seq + back != c->next_seq ||
-            !has_holder(c->run, d->phase))
-            continue;
-        if (same_blocks(d, &c->plan)) {
-            bool flow = flows(c->run, d->phase) && flows(c->run, c->plan.phase);
-            c->plan.follows = flow ? d->seq + 1 : 0;
-            return !flow;
-        }
-        if (shares_a_block(d, &c->plan))
+    for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
+        const sti_flight *f = &c->flights[k];
+        if (f->used && has_holder(c->run, f->dispatch->phase) &&
+            shares_a_block(f->dispatch, &c->plan))
             return true;
     }
     return false;
 }
 
-/* What outdates probes is alone, too: a probe beside it would be wrong by the
- * time that it is merged. */
 static bool coord_runs_alone(const sti_run *run, uint32_t phase)
 {
     if (phase >= run->n_phases)
         return true;
     const strads_phase *p = &run->phases[phase];
-    return p->drains || p->outdates || p->when == STRADS_WHEN_START ||
+    return p->drains || p->when == STRADS_WHEN_START ||
            p->when == STRADS_WHEN_REST;
 }
 
@@ -454,7 +424,6 @@ size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser)
 
 bool sti_coord_plan_may_leave(sti_coordinator *c)
 {
-    c->plan.follows = 0;
     if (c->in_flight == 0)
         return true;
     if (sti_coord_flight(c, c->next_seq)->used)
@@ -474,8 +443,7 @@ static bool keeps_versions(const sti_coordinator *c)
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
     bool nobody = to_nobody(c->run, c->plan.phase);
-    size_t n =
-        c->plan.follows ? 0 : sti_coord_gather_flying(c, STI_CHOOSER_NONE);
+    size_t n = sti_coord_gather_flying(c, STI_CHOOSER_NONE);
     if (n == SIZE_MAX) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
@@ -486,7 +454,6 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
         .phase = c->plan.phase,
         .width = c->run->shape.width,
         .known = c->version,
-        .follows = c->plan.follows,
         .settled = c->next_seq - c->in_flight,
         .versions = keeps_versions(c),
         .n_blocks = c->plan.n_blocks,

@@ -34,7 +34,6 @@ typedef struct sti_plan {
     uint32_t phase;
     uint32_t n_blocks;
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
-    uint64_t follows;     /* 1 + the seq of the lap that it comes after */
     bool probe, wished;
     bool again; /* after a probe, for what was not known of it */
     bool winds_up;
@@ -114,7 +113,6 @@ struct sti_coordinator {
     sti_joint joint;
     sti_joint_id joint_id[STI_JOINT_IDS]; /* of those made last */
     uint64_t joints;                      /* made so far */
-    uint64_t epoch; /* how often probes have been outdated */
     /* What is to be dispatched by itself: all phases of this `when`, from the
      * phase `automatic_next` on. POLICY: none. */
     strads_when automatic;
@@ -200,8 +198,6 @@ bool sti_coord_is_asking(const sti_coordinator *c);
 strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved);
 /* The values of a probe for who has asked for it. */
 strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f);
-/* All that probes have found is wrong from now on. */
-void sti_coord_forget_probes(sti_coordinator *c);
 strads_err sti_coord_make_choosers(sti_coordinator *c);
 void sti_coord_free_choosers(sti_coordinator *c);
 

@@ -158,7 +158,6 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     d->phase = parts->phase;
     d->width = parts->width;
     d->known = parts->known;
-    d->follows = parts->follows;
     d->settled = parts->settled;
     d->versions = parts->versions;
     d->n_totals = parts->n_totals;
@@ -403,10 +402,4 @@ strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
     found->value = value;
     *last = found;
     return STRADS_OK;
-}
-
-void sti_ask_forget_found(sti_ask *ask)
-{
-    found_free(ask->found);
-    ask->found = NULL;
 }

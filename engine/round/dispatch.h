@@ -42,8 +42,6 @@ typedef struct sti_dispatch {
     uint32_t phase;
     uint32_t width;   /* numbers a parameter */
     uint64_t known;   /* version of the last change that news have brought */
-    uint64_t follows; /* RING: 1 + the seq of the lap that each of its blocks
-                         comes home from before it starts; 0: none */
     bool versions;    /* RING: objects are kept in the store when home */
     uint64_t settled; /* what dispatches below this seq added is in totals */
     uint32_t n_blocks;
@@ -67,7 +65,7 @@ typedef struct sti_dispatch_parts {
     uint64_t round, seq;
     uint32_t phase;
     uint32_t width;
-    uint64_t known, follows, settled;
+    uint64_t known, settled;
     bool versions;
     uint32_t n_blocks;
     const strads_block *blocks;

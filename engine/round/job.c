@@ -95,13 +95,6 @@ static void merge_sum(double *restrict into, const double *restrict from,
         into[k] += from[k];
 }
 
-static void merge_max(double *restrict into, const double *restrict from,
-                      size_t n)
-{
-    for (size_t k = 0; k < n; k++)
-        into[k] = from[k] > into[k] ? from[k] : into[k];
-}
-
 void sti_phase_merge(const strads_phase *phase, void *into, const void *from,
                      size_t bytes)
 {
@@ -109,9 +102,6 @@ void sti_phase_merge(const strads_phase *phase, void *into, const void *from,
     case STRADS_MERGE_SUM:
     case STRADS_MERGE_CONCAT: /* records are appended, never merged here */
         merge_sum(into, from, bytes / sizeof(double));
-        break;
-    case STRADS_MERGE_MAX:
-        merge_max(into, from, bytes / sizeof(double));
         break;
     case STRADS_MERGE_OWN:
         phase->merge_with(into, from, bytes);

@@ -131,7 +131,6 @@ typedef struct sti_aggregate_job {
     uint32_t n_news, room_news;
     sti_moved **moved; /* [schedulers] for each of them, or NULL */
     double rest;       /* the level that was told last */
-    bool outdated;     /* what probes have found so far is wrong now */
     sti_wish *wishes;
     uint32_t n_wishes;
     bool routed; /* the policy's blocks go elsewhere from now on */
@@ -179,7 +178,6 @@ typedef struct sti_ask {
     strads_block *in_flight;
     double work;
     uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
-    uint64_t epoch; /* goes up when all that probes have found is outdated */
     uint32_t n_moved, room_moved;
     sti_moved **moved; /* in order of commits */
     sti_found *found;  /* for one of several schedulers, in order of commits */
@@ -191,7 +189,6 @@ strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved);
 /* Copies the pair, and takes over the reference, also when it fails. */
 strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
                              sti_buffer *values, const double *value);
-void sti_ask_forget_found(sti_ask *ask);
 
 typedef struct sti_choose_job {
     sti_job job;
@@ -241,8 +238,8 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job);
 strads_task sti_job_block_task(const sti_run *run, const sti_worker_job *job,
                                uint32_t index);
 
-/* Frees the blocks that rest on a partition. */
-void sti_resting_free(const sti_run *run, sti_partition *part);
+/* Frees the payloads that are parked on a partition. */
+void sti_parked_free(const sti_run *run, sti_partition *part);
 
 /* Whether a phase's updates get their blocks' values. */
 static inline bool sti_phase_takes_values(const sti_run *run, uint32_t phase)

@@ -426,15 +426,13 @@ static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
     return STRADS_OK;
 }
 
-/* What the holders changed. A lap that followed another began with what that
- * one has left here. */
+/* What the holders changed. */
 static void take_held_change(const sti_aggregate_job *job,
                              const strads_commit *commit,
                              const sti_record *held)
 {
     const sti_dispatch *d = job->dispatch;
-    const double *before =
-        d->values ? d->values + d->value_at[held->block] : commit->value;
+    const double *before = d->values + d->value_at[held->block];
     for (size_t k = 0; commit->change && k < held->n_values; k++)
         commit->change[k] = held->values[k] - before[k];
 }
@@ -507,8 +505,6 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
         err = sti_totals_add(job->run, commit->total_change);
         memset(commit->total_change, 0, sti_totals_bytes(job->run));
     }
-    if (!err && held && phase->flows)
-        take_held_change(job, commit, held); /* whatever aggregate made of it */
     const uint32_t changed = err ? 0 : count_changed(commit);
     if (!err)
         err = store_change(job, commit, changed);
@@ -763,9 +759,6 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
     else
         err = sti_phase_keeps_records(phase) ? commit_records(job)
                                              : commit_in_place(job);
-    job->outdated = phase->outdates && run->pairs;
-    if (!err && job->outdated)
-        sti_pairs_forget(run->pairs);
     if (!err && (phase->reports || job->ask_objective))
         err = sti_job_report(run, job);
     return err;

@@ -390,7 +390,7 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
     bool values = sti_phase_takes_values(run, parts->phase);
     parts->n_values = 0;
     parts->n_totals = own || to_nobody ? 0 : run->shape.totals;
-    for (uint32_t k = 0; values && !parts->follows && k < parts->n_blocks; k++)
+    for (uint32_t k = 0; values && k < parts->n_blocks; k++)
         parts->n_values += (size_t)parts->blocks[k].n * run->shape.width;
     err = sti_dispatch_new(parts, &job->dispatch);
     if (!err && !own && !to_nobody)

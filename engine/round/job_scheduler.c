@@ -675,9 +675,6 @@ static strads_err tell_found(const view *v, const sti_ask *ask)
 {
     if (v->pairs != v->range->pairs || !v->pairs)
         return STRADS_OK;
-    if (ask->epoch != v->range->epoch)
-        sti_pairs_forget(v->pairs);
-    v->range->epoch = ask->epoch;
     strads_err err = STRADS_OK;
     for (const sti_found *f = ask->found; f && !err; f = f->next) {
         uint32_t n = 2;

@@ -9,95 +9,67 @@
 #include "engine/round/partials.h"
 #include "engine/round/tree.h"
 
-/* One hop of a RING block: it is taken out of rest or unpacked, updated, and
- * made ready to leave; after the last hop it is home, its record is kept and it
- * is put to rest. */
+/* One step of a RING block: its object is taken from where it was parked, or
+ * unpacked; it is updated and made ready to leave. After the last step it is
+ * home, its record is kept and its object parked. */
 
-/* ---- at rest ----------------------------------------------------------- */
+/* ---- parked at home ---------------------------------------------------- */
 
-void sti_resting_free(const sti_run *run, sti_partition *part)
+void sti_parked_free(const sti_run *run, sti_partition *part)
 {
     const strads_payload *payload = run->program->payload;
-    for (uint32_t k = 0; k < part->n_resting; k++) {
-        if (payload && payload->close && part->resting[k].object)
-            payload->close(part->resting[k].object);
-        free(part->resting[k].values);
-    }
-    free(part->resting);
-    part->resting = NULL;
-    part->n_resting = part->room_resting = 0;
+    for (uint32_t k = 0; k < part->n_parked; k++)
+        if (payload && payload->close && part->parked[k].object)
+            payload->close(part->parked[k].object);
+    free(part->parked);
+    part->parked = NULL;
+    part->n_parked = part->room_parked = 0;
 }
 
 /* Blocks come in about the same order every lap: the search goes on from where
  * it ended. */
-static sti_resting *resting_of(sti_partition *part, uint64_t block)
+static sti_parked *parked_of(sti_partition *part, uint64_t block)
 {
-    for (uint32_t k = 0; k < part->n_resting; k++) {
-        uint32_t at = (part->rested_last + 1 + k) % part->n_resting;
-        if (part->resting[at].block == block) {
-            part->rested_last = at;
-            return &part->resting[at];
+    for (uint32_t k = 0; k < part->n_parked; k++) {
+        uint32_t at = (part->parked_last + 1 + k) % part->n_parked;
+        if (part->parked[at].block == block) {
+            part->parked_last = at;
+            return &part->parked[at];
         }
     }
     return NULL;
 }
 
-static strads_err no_memory(void)
+static strads_err park(sti_partition *part, uint64_t block, void *object)
 {
-    return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
-}
-
-static strads_err place_to_rest(sti_partition *part, uint64_t block,
-                                sti_resting **out)
-{
-    *out = resting_of(part, block);
-    if (*out)
-        return STRADS_OK;
-    if (part->n_resting == part->room_resting) {
-        uint32_t room = part->room_resting ? 2 * part->room_resting : 8;
-        sti_resting *more = realloc(part->resting, sizeof *more * room);
+    sti_parked *place = parked_of(part, block);
+    if (!place && part->n_parked == part->room_parked) {
+        uint32_t room = part->room_parked ? 2 * part->room_parked : 8;
+        sti_parked *more = realloc(part->parked, sizeof *more * room);
         if (!more)
-            return no_memory();
-        part->resting = more;
-        part->room_resting = room;
+            return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
+        part->parked = more;
+        part->room_parked = room;
     }
-    part->rested_last = part->n_resting;
-    *out = &part->resting[part->n_resting++];
-    **out = (sti_resting){.block = block};
+    if (!place) {
+        part->parked_last = part->n_parked;
+        place = &part->parked[part->n_parked++];
+        place->block = block;
+    }
+    place->object = object;
     return STRADS_OK;
 }
 
-/* The values as the commit will have them, to the bit: the table gets what the
- * lap has changed, table + (held - table), and so does this copy. */
-static strads_err keep_values(sti_resting *place, const sti_dispatch *d,
-                              const sti_hop *hop)
-{
-    size_t n = hop->n_values;
-    if (n == 0)
-        return STRADS_OK;
-    if (place->n_values != n || !place->values) {
-        free(place->values);
-        place->values = malloc(sizeof(double) * n);
-        place->n_values = place->values ? n : 0;
-        if (!place->values)
-            return no_memory();
-    }
-    const double *before =
-        d->values ? d->values + d->value_at[hop->index] : place->values;
-    for (size_t k = 0; k < n; k++)
-        place->values[k] = before[k] + (hop->values[k] - before[k]);
-    return STRADS_OK;
-}
-
-/* ---- leaving home ------------------------------------------------------ */
-
-static strads_err take_object(sti_run *run, sti_worker_job *job,
-                              sti_resting *place)
+/* A block starts its lap with the object that was parked here, or with a new
+ * one. */
+static strads_err leave_home(sti_run *run, sti_worker_job *job)
 {
     const strads_payload *payload = run->program->payload;
     sti_hop *hop = job->hop;
     if (!payload)
         return STRADS_OK;
+    const strads_block *block = &job->dispatch->blocks[hop->index];
+    sti_parked *place = parked_of(&run->partition[job->partition], block->id);
     hop->payload = payload;
     if (place && place->object) {
         hop->object = place->object;
@@ -105,26 +77,8 @@ static strads_err take_object(sti_run *run, sti_worker_job *job,
         return STRADS_OK;
     }
     strads_task task = sti_job_task(run, job);
-    task.block = job->dispatch->blocks[hop->index];
+    task.block = *block;
     return payload->open ? payload->open(&task, &hop->object) : STRADS_OK;
-}
-
-/* A block starts its lap, with what the dispatch brought or with what the lap
- * before left here. */
-static strads_err leave_home(sti_run *run, sti_worker_job *job)
-{
-    sti_partition *part = &run->partition[job->partition];
-    const sti_dispatch *d = job->dispatch;
-    sti_hop *hop = job->hop;
-    sti_resting *place = resting_of(part, d->blocks[hop->index].id);
-    if (d->follows && hop->n_values) {
-        if (!place || place->n_values != hop->n_values)
-            return strads_fail(STRADS_EPEER,
-                               "a lap follows one that left no values: a node "
-                               "runs another version or is broken");
-        memcpy(hop->values, place->values, sizeof(double) * hop->n_values);
-    }
-    return take_object(run, job, place);
 }
 
 /* ---- on the way -------------------------------------------------------- */
@@ -227,18 +181,12 @@ static strads_err come_home(sti_run *run, sti_worker_job *job)
         err = sti_versions_pack(hop, d->n_blocks, job->partial);
     if (err)
         return err;
-    bool flows = run->phases[d->phase].flows;
-    if (!hop->object && !flows)
+    if (!hop->object)
         return STRADS_OK;
-    sti_resting *place;
-    err = place_to_rest(&run->partition[job->partition],
-                        d->blocks[hop->index].id, &place);
-    if (!err && flows)
-        err = keep_values(place, d, hop);
-    if (!err) {
-        place->object = hop->object;
+    err = park(&run->partition[job->partition], d->blocks[hop->index].id,
+               hop->object);
+    if (!err)
         hop->object = NULL;
-    }
     return err;
 }
 
@@ -308,7 +256,7 @@ static strads_err open_partition(sti_run *run, sti_worker_job *job)
 static strads_err close_partition(sti_run *run, sti_worker_job *job)
 {
     sti_partition *part = &run->partition[job->partition];
-    sti_resting_free(run, part);
+    sti_parked_free(run, part);
     sti_totals_close(part);
     if (part->opened && run->program->close)
         run->program->close(part->local);

@@ -103,7 +103,6 @@ static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
 
 static void put_ask(sti_writer *w, const sti_ask *ask)
 {
-    sti_write_u64(w, ask->epoch);
     sti_write_f64(w, ask->work);
     sti_write_u32(w, ask->hands);
     put_blocks(w, ask->n_in_flight, ask->in_flight);
@@ -196,7 +195,6 @@ static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
     uint32_t parameters =
         sti_run_range(run, number + 1) - sti_run_range(run, number);
     strads_block *flying;
-    ask->epoch = sti_read_u64(r);
     ask->work = sti_read_f64(r);
     ask->hands = sti_read_u32(r);
     strads_err err = get_blocks(run, r, &ask->n_in_flight, &flying);
@@ -407,7 +405,6 @@ static void put_dispatch(sti_writer *w, const sti_dispatch *d)
     sti_write_u32(w, d->phase);
     sti_write_u32(w, d->width);
     sti_write_u64(w, d->known);
-    sti_write_u64(w, d->follows);
     sti_write_u64(w, d->settled);
     sti_write_u32(w, d->versions);
     sti_write_f64s(w, d->totals, d->n_totals);
@@ -488,21 +485,20 @@ static strads_err check_places(const sti_run *run, const draft *t,
             return sti_refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
-    bool values = sti_phase_takes_values(run, p->phase) && !p->follows;
+    bool values = sti_phase_takes_values(run, p->phase);
     if (t->n_numbers != (values ? numbers : 0))
         return sti_refuse("values of another number than parameters");
     return STRADS_OK;
 }
 
-/* A RING's blocks are where the plan has them; a lap follows one before it. */
+/* A RING's blocks are where the plan has them. */
 static strads_err check_ring(const sti_run *run, draft *t)
 {
     const sti_dispatch_parts *p = &t->parts;
     bool ring =
         p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
-    if (p->follows > p->seq || p->settled > p->seq ||
-        p->seq - p->settled > run->depth || (p->follows && !ring))
-        return sti_refuse("a lap that follows none");
+    if (p->settled > p->seq || p->seq - p->settled > run->depth)
+        return sti_refuse("totals of a round that is not in flight");
     if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
         return sti_refuse("totals of another number than the program's");
     return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
@@ -516,7 +512,6 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.phase = sti_read_u32(r);
     uint32_t width = sti_read_u32(r);
     t->parts.known = sti_read_u64(r);
-    t->parts.follows = sti_read_u64(r);
     t->parts.settled = sti_read_u64(r);
     t->parts.versions = sti_read_u32(r) != 0;
     t->totals = sti_read_f64s(r, &t->n_totals);

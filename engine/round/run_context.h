@@ -12,23 +12,20 @@
 #include "strads/store.h"
 #include "strads/engine.h"
 
-/* A RING block at its home: its payload between laps (NULL while it travels),
- * and where laps flow its values as they will be committed. */
-typedef struct sti_resting {
+/* A RING block's payload at its home, between laps; NULL while it travels. */
+typedef struct sti_parked {
     uint64_t block;
     void *object;
-    double *values;
-    size_t n_values;
-} sti_resting;
+} sti_parked;
 
 /* State of one partition: its jobs alone touch it, and never two at once. */
 typedef struct sti_partition {
     const strads_share *share;
     void *local;
     bool opened;
-    sti_resting *resting;
-    uint32_t n_resting, room_resting;
-    uint32_t rested_last; /* place of the one that was looked up last */
+    sti_parked *parked;
+    uint32_t n_parked, room_parked;
+    uint32_t parked_last; /* place of the one that was looked up last */
     /* Shared totals: as this partition sees them, and by dispatch what it added
      * that may not be among the committed ones. */
     double *total; /* [totals], or NULL */
@@ -52,7 +49,6 @@ typedef struct sti_range {
     float *weight;    /* [its parameters]; NULL where the run's are at hand */
     sti_pairs *pairs; /* what it was told of probes; NULL: none, or it is the
                          only one and looks at the run's */
-    uint64_t epoch;   /* of what `pairs` holds */
 } sti_range;
 
 typedef struct sti_run {

@@ -122,8 +122,7 @@ static bool may_be_cut(const sti_run *run, const sti_dispatch *d)
     if (d->phase >= run->n_phases || run->partitions < STI_SLICES_FROM)
         return false;
     const strads_phase *phase = &run->phases[d->phase];
-    return phase->to == STRADS_TO_ALL && (phase->merge == STRADS_MERGE_SUM ||
-                                          phase->merge == STRADS_MERGE_MAX);
+    return phase->to == STRADS_TO_ALL && phase->merge == STRADS_MERGE_SUM;
 }
 
 /* Whether n slices are not too many for so many bytes. Of many partitions what

@@ -17,20 +17,6 @@ static bool goes_elsewhere(const sti_worker *w, uint32_t to)
 
 /* ---- taking up --------------------------------------------------------- */
 
-/* Whether the block at this place is home from the lap that the dispatch comes
- * after. That lap's slot goes on to another round only when all are. */
-static bool has_come_home(const sti_worker *w, const struct sti_slot *s,
-                          uint32_t k, uint32_t place)
-{
-    const sti_dispatch *d = s->dispatch;
-    if (!d->follows)
-        return true;
-    const struct sti_slot *before = &w->slots[(d->follows - 1) % w->window];
-    const struct sti_seat *seat = &before->seats[k];
-    return before->seq != d->follows - 1 || !seat->is_home ||
-           place >= before->dispatch->n_blocks || seat->is_home[place];
-}
-
 /* A block starts on its lap; what it had at its home is taken by the job. */
 static strads_err start_hop(const sti_dispatch *d, uint32_t place,
                             sti_hop **out)
@@ -54,7 +40,7 @@ static sti_hop *next_hop(sti_worker *w, struct sti_slot *s, uint32_t k,
     sti_hop *hop = seat->waiting[place];
     seat->waiting[place] = NULL;
     if (!hop && s->dispatch->blocks[place].owner == w->first + k &&
-        has_come_home(w, s, k, place) && start_hop(s->dispatch, place, &hop))
+        start_hop(s->dispatch, place, &hop))
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
     return hop;
 }

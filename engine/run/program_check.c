@@ -12,8 +12,11 @@
 static bool knows_kinds(const strads_phase *phase)
 {
     return (uint32_t)phase->to <= STRADS_TO_NOBODY &&
-           (uint32_t)phase->merge <= STRADS_MERGE_OWN &&
-           (uint32_t)phase->result <= STRADS_RESULT_WORKERS &&
+           (phase->merge == STRADS_MERGE_SUM ||
+            phase->merge == STRADS_MERGE_CONCAT ||
+            phase->merge == STRADS_MERGE_OWN) &&
+           (phase->result == STRADS_RESULT_COORDINATOR ||
+            phase->result == STRADS_RESULT_WORKERS) &&
            (uint32_t)phase->when <= STRADS_WHEN_CALLED;
 }
 
@@ -40,8 +43,6 @@ static strads_err check_phase(const strads_program *program,
                       phase->when == STRADS_WHEN_REST))
         why = "a START or REST phase has no change of its own to commit, so it "
               "goes to ALL or to NOBODY";
-    else if (phase->flows && phase->to != STRADS_TO_RING)
-        why = "only a RING phase flows";
     else if (phase->still &&
              (phase->when != STRADS_WHEN_CALLED || !phase->blind))
         why = "only a phase that is CALLED and blind is still";

@@ -568,7 +568,7 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
 
 static void close_partition(const sti_run *run, sti_partition *part)
 {
-    sti_resting_free(run, part);
+    sti_parked_free(run, part);
     sti_totals_close(part);
     if (part->opened && run->program->close)
         run->program->close(part->local);

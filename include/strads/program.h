@@ -331,7 +331,6 @@ typedef enum strads_to {
  * the same bits wherever the partitions are. */
 typedef enum strads_merge {
     STRADS_MERGE_SUM = 0,    /* f64, element by element */
-    STRADS_MERGE_MAX = 1,    /* f64, element by element */
     STRADS_MERGE_CONCAT = 2, /* bytes, one partition's after the other's */
     STRADS_MERGE_OWN = 3     /* the phase's `merge_with` */
 } strads_merge;
@@ -339,9 +338,6 @@ typedef enum strads_merge {
 /* Who gets the merged partial. It always goes through `aggregate` first. */
 typedef enum strads_route {
     STRADS_RESULT_COORDINATOR = 0, /* aggregate, and nobody else */
-    STRADS_RESULT_SCHEDULERS = 1,  /* meant for priorities, which are dealt out
-                                      to the schedulers by range. In this
-                                      version aggregated as above */
     STRADS_RESULT_WORKERS = 2      /* also every partition's `receive` */
 } strads_route;
 
@@ -388,16 +384,6 @@ typedef struct strads_phase {
     strads_err (*aggregate)(strads_commit *commit);
     /* RESULT_WORKERS: task->partial is the merged one, read only. */
     strads_err (*receive)(strads_task *task);
-    bool outdates; /* every probe value merged before its aggregate is wrong
-                      after it (new weights, say): they are probed again */
-    /* RING, with depth: a dispatch of the same blocks as the one before it, in
-     * the same order, leaves before that one has been committed. Each block
-     * goes on from its home as soon as it is back there, with the values and
-     * the object that its last holder left, so laps overlap. What aggregate
-     * does to commit->change then comes to nothing: the change is what the
-     * holders changed; and no other commit may touch these parameters. Where
-     * laps do not overlap the bits are the same. */
-    bool flows;
 } strads_phase;
 
 /* ---- what travels with a block of a RING phase -------------------------- */
@@ -511,6 +497,7 @@ typedef struct strads_program {
      * that was dispatched after them. NULL: the program does not need them. */
     strads_err (*refresh)(strads_task *task, const strads_change *changes,
                           uint32_t n);
+
     /* Local state to bytes and back, for checkpoints and for a partition that
      * moves. NULL: it can be made again by open and refresh. */
     strads_err (*pack)(const void *local, strads_bytes *out);
@@ -593,7 +580,7 @@ typedef struct strads_program {
 
 /* A program in a shared object for `strads run`: put this at file level.
  * STRADS_PROGRAM_ABI changes when a slot's meaning does. */
-#define STRADS_PROGRAM_ABI 1
+#define STRADS_PROGRAM_ABI 2
 #define STRADS_EXPORT_PROGRAM(program)                            \
     __attribute__((visibility("default"))) const strads_program * \
     strads_program_entry(uint32_t abi)                            \
