@@ -101,7 +101,6 @@ sti_hello forger_hello(const forger *f)
         .protocol = STI_PROTOCOL,
         .version_major = STRADS_VERSION_MAJOR,
         .version_minor = STRADS_VERSION_MINOR,
-        .program = "",
         .kernel_level = strads_kernels(),
         .wanted_node = STI_NODE_NONE,
         .workers = 1,

@@ -12,7 +12,7 @@
 /* Few bytes lie behind their buffer, in the same allocation: most messages
  * are small. It is aligned here: malloc has small pieces at hand, for
  * aligned_alloc the C library looks for some. */
-enum { ALIGN = 64, NEAR_BYTES = 448 };
+enum { ALIGN = 64, SMALL_BYTES = 448 };
 
 enum {
     GRAIN = 1 << 16,   /* sizes are multiples; smaller blocks are not kept */
@@ -96,7 +96,7 @@ static void give_bytes(sti_buffer *buffer)
 {
     if (buffer->backing)
         sti_object_drop(buffer->backing);
-    else if (!buffer->near)
+    else if (!buffer->embedded)
         sti_buffer_pool_give(buffer->bytes, buffer->room);
 }
 
@@ -115,7 +115,7 @@ static strads_err no_memory(size_t size)
                        size);
 }
 
-static sti_buffer *new_near(size_t size)
+static sti_buffer *new_small(size_t size)
 {
     const size_t room = (size + ALIGN - 1) / ALIGN * ALIGN;
     sti_buffer *buffer = malloc(sizeof *buffer + ALIGN - 1 + room);
@@ -126,18 +126,18 @@ static sti_buffer *new_near(size_t size)
                            .room = room,
                            .bytes = (unsigned char *)(buffer + 1) +
                                     (ALIGN - behind % ALIGN) % ALIGN,
-                           .near = true};
+                           .embedded = true};
     return buffer;
 }
 
 strads_err sti_buffer_new(size_t size, sti_buffer **out)
 {
-    const bool near = size > 0 && size <= NEAR_BYTES;
-    sti_buffer *buffer = near ? new_near(size) : calloc(1, sizeof *buffer);
+    const bool small = size > 0 && size <= SMALL_BYTES;
+    sti_buffer *buffer = small ? new_small(size) : calloc(1, sizeof *buffer);
     if (!buffer)
         return no_memory(size);
     sti_object_init(&buffer->head, buffer_destroy);
-    strads_err err = near ? STRADS_OK : sti_buffer_resize(buffer, size);
+    strads_err err = small ? STRADS_OK : sti_buffer_resize(buffer, size);
     if (err) {
         free(buffer);
         return err;
@@ -172,7 +172,7 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
         if (buffer->size)
             memcpy(bytes, buffer->bytes, buffer->size);
         give_bytes(buffer);
-        buffer->near = false;
+        buffer->embedded = false;
         buffer->backing = NULL;
         buffer->bytes = bytes;
         buffer->room = room;

@@ -47,7 +47,7 @@ typedef struct sti_buffer {
     size_t size; /* in use */
     size_t room;
     unsigned char *bytes;
-    bool near;           /* `bytes` lie behind the buffer, in its allocation */
+    bool embedded;       /* `bytes` lie behind the buffer, in its allocation */
     sti_object *backing; /* what `bytes` lies in, when not its own */
     /* What comes behind them, in memory of somebody who leaves it as it is as
      * long as the buffer refers to it. NULL: nothing. */

@@ -29,19 +29,15 @@ void sti_hello_encode(const sti_hello *hello, sti_writer *w)
     sti_write_u64(w, hello->cols);
     sti_write_u64(w, hello->nnz);
     sti_write_u64(w, hello->checksum);
-    sti_write_u64(w, hello->options_hash);
     sti_write_u64(w, hello->run);
     sti_write_u64(w, hello->seen);
-    sti_write_string(w, hello->program);
     sti_write_string(w, hello->url);
-    sti_write_bytes(w, hello->token, hello->token_size);
 }
 
 strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
 {
     sti_hello hello = {0};
     sti_reader r;
-    uint64_t token_size = 0;
     sti_reader_init(&r, bytes, size);
     hello.protocol = sti_read_u32(&r);
     hello.version_major = sti_read_u32(&r);
@@ -53,24 +49,14 @@ strads_err sti_hello_decode(const void *bytes, uint64_t size, sti_hello *out)
     hello.cols = sti_read_u64(&r);
     hello.nnz = sti_read_u64(&r);
     hello.checksum = sti_read_u64(&r);
-    hello.options_hash = sti_read_u64(&r);
     hello.run = sti_read_u64(&r);
     hello.seen = sti_read_u64(&r);
-    hello.program = sti_read_string(&r);
     hello.url = sti_read_string(&r);
-    const void *token = sti_read_bytes(&r, &token_size);
     strads_err err = sti_reader_end(&r, "a HELLO");
     if (err != STRADS_OK)
         return err;
-    if (strlen(hello.program) > STI_NAME_MAX)
-        return too_long("a HELLO's program name", strlen(hello.program),
-                        STI_NAME_MAX);
     if (strlen(hello.url) > STI_URL_MAX)
         return too_long("a HELLO's URL", strlen(hello.url), STI_URL_MAX);
-    if (token_size > STI_TOKEN_MAX)
-        return too_long("a HELLO's token", token_size, STI_TOKEN_MAX);
-    hello.token_size = (uint32_t)token_size;
-    memcpy(hello.token, token, (size_t)token_size);
     *out = hello;
     return STRADS_OK;
 }
@@ -96,11 +82,6 @@ static strads_err check_build(const sti_hello *mine, const sti_hello *theirs)
                            "run uses %u.%u: install the same version",
                            theirs->version_major, theirs->version_minor,
                            mine->version_major, mine->version_minor);
-    if (strcmp(theirs->program, mine->program) != 0)
-        return strads_fail(STRADS_EMISMATCH,
-                           "the node that joins runs the program \"%s\" where "
-                           "this run is of \"%s\"",
-                           theirs->program, mine->program);
     return STRADS_OK;
 }
 
@@ -122,15 +103,6 @@ static strads_err check_data(const sti_hello *mine, const sti_hello *theirs)
     return STRADS_OK;
 }
 
-/* In constant time over the stored bytes, for the day when it is a secret. */
-static int same_token(const sti_hello *a, const sti_hello *b)
-{
-    unsigned difference = a->token_size ^ b->token_size;
-    for (size_t i = 0; i < STI_TOKEN_MAX; i++)
-        difference |= (unsigned)(a->token[i] ^ b->token[i]);
-    return difference == 0;
-}
-
 strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
 {
     strads_err err = check_build(mine, theirs);
@@ -145,14 +117,6 @@ strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
                            "of the two on all nodes",
                            sti_instruction_set_name(theirs->kernel_level),
                            sti_instruction_set_name(mine->kernel_level));
-    if (theirs->options_hash != mine->options_hash)
-        return strads_fail(STRADS_EMISMATCH,
-                           "the node that joins was started with other options "
-                           "than this run: give all nodes the same ones");
-    if (!same_token(mine, theirs))
-        return strads_fail(STRADS_EMISMATCH,
-                           "the node that joins has another token than this "
-                           "run: give it the run's token");
     return STRADS_OK;
 }
 

@@ -12,9 +12,7 @@
 #include "strads/error.h"
 
 enum {
-    STI_TOKEN_MAX = 64,   /* bytes of a token */
-    STI_NAME_MAX = 255,   /* bytes of a program's name */
-    STI_NODES_MAX = 4096, /* nodes of one run */
+    STI_NODES_MAX = 4096 /* nodes of one run */
 };
 
 /* Words in the place of sti_hello.seen, of a node that was killed and started
@@ -27,17 +25,13 @@ enum {
 typedef struct sti_hello {
     uint32_t protocol; /* STI_PROTOCOL */
     uint32_t version_major, version_minor;
-    const char *program;
     uint64_t rows, cols, nnz, checksum; /* of the whole data set */
     uint32_t kernel_level;
     uint32_t workers;
     uint32_t wanted_node; /* STI_NODE_NONE: any */
-    uint64_t options_hash;
-    uint64_t run;    /* which one it belongs to already; 0: none yet */
+    uint64_t run;         /* which one it belongs to already; 0: none yet */
     uint64_t seen;   /* frames of the receiver's that it has, or see below */
     const char *url; /* where this node listens */
-    uint32_t token_size;
-    unsigned char token[STI_TOKEN_MAX];
 } sti_hello;
 
 /* What the coordinator answers. urls[i] is where node i listens, "" for one
@@ -72,10 +66,9 @@ strads_err sti_welcome_decode(const void *bytes, uint64_t size,
                               sti_welcome *out);
 void sti_welcome_free(sti_welcome *welcome);
 
-/* Compares what `theirs` says with what this node is: protocol, version,
- * program, data, kernel level, options, token, in this order.
- * STRADS_EMISMATCH: the sentence names the first difference and both values
- * (a token is never printed). */
+/* Compares what `theirs` says with what this node is: protocol, version, data,
+ * kernel level, in this order. STRADS_EMISMATCH: the sentence names the first
+ * difference and both values. */
 strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs);
 
 #endif

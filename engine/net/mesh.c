@@ -914,7 +914,6 @@ sti_hello sti_mesh_hello(const sti_mesh *mesh)
         .protocol = STI_PROTOCOL,
         .version_major = STRADS_VERSION_MAJOR,
         .version_minor = STRADS_VERSION_MINOR,
-        .program = "",
         .kernel_level = strads_kernels(),
         .wanted_node = STI_NODE_NONE,
         .url = sti_mesh_url(mesh),

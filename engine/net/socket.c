@@ -311,18 +311,9 @@ void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1])
 }
 
 /* Without TCP_NODELAY a frame waits up to 40 ms for the acknowledgement of the
- * one before. Over loopback there is no network to be spared: reno sends as
- * fast as the peer takes it, where bbr measures first and then waits for
- * timers. ipc refuses both, and needs neither. */
+ * one before. ipc refuses it, and does not need it. */
 void sti_socket_tune(int fd)
 {
-    static const char reno[] = "reno";
     const int on = 1;
-    char host[STI_HOST_MAX + 1];
-    unsigned port;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    sti_socket_peer(fd, host, &port);
-    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, reno,
-                         sizeof reno - 1);
 }
