@@ -2,13 +2,19 @@
  * a sentence that says why, and everybody else goes on. */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/net/link_state.h"
 #include "link_node.h"
 
 /* A node under attack and a friend whose link must survive it. */
@@ -300,17 +306,21 @@ Test(link_breach, a_shutdown_does_not_wait_longer_than_it_was_told)
     raw_wait_closed(stranger);
 }
 
-Test(link_breach, a_crowd_of_strangers_keeps_nobody_out_for_long)
+/* They come from one address, and would be silent for a minute. */
+Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
 {
-    enum { CROWD = 100 };
-    const sti_net_options options = {.hello_ns = 100000000};
+    enum { CROWD = 200 };
+    const sti_net_options options = {.hello_ns = UINT64_C(60000000000)};
     int fd[CROWD];
     link_node_open(&victim, 0, NULL, &options);
     for (int i = 0; i < CROWD; i++)
         fd[i] = raw_connect(sti_net_url(victim.net));
     link_node_open(&friend, 1, "", NULL);
     friends_link = link_node_join(&friend, &victim);
-    link_node_wait_strangers(&victim, CROWD);
+    link_node_wait_strangers(&victim, CROWD - STI_STRANGERS_EACH);
+    expect_text("silent for longest");
+    for (int i = 0; i < CROWD; i++)
+        (void)shutdown(fd[i], SHUT_WR);
     for (int i = 0; i < CROWD; i++)
         raw_wait_closed(fd[i]);
     close_both();
@@ -429,6 +439,62 @@ Test(link_breach, a_port_in_use_is_named)
     open_both(NULL);
     expect_refused(sti_net_url(victim.net), STRADS_EIO, "port 0");
     close_both();
+}
+
+Test(link_breach, a_file_that_is_no_socket_stays_and_a_dead_socket_is_replaced)
+{
+    char url[64];
+    const char *path = url + strlen("ipc://");
+    struct stat about;
+    (void)snprintf(url, sizeof url, "ipc:///tmp/strads-breach-%d",
+                   (int)getpid());
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    (void)fputs("precious", file);
+    (void)fclose(file);
+    expect_refused(url, STRADS_EIO, "no socket");
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_size, 8);
+    (void)unlink(path);
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    cr_assert_eq(bind(fd, (const void *)&at, sizeof at), 0);
+    (void)close(fd);
+    link_node_open(&victim, 0, url, NULL);
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 0777, 0600, "%o", (unsigned)about.st_mode);
+    expect_refused(url, STRADS_EIO, "another process has it");
+    cr_expect_eq(link_node_close(&victim), STRADS_OK);
+}
+
+static void note_trouble(void *arg, const char *text)
+{
+    (void)text;
+    atomic_store((atomic_bool *)arg, strstr(text, "ulimit -n") != NULL);
+}
+
+Test(link_breach, too_few_file_descriptors_are_said)
+{
+    atomic_bool said = false;
+    sti_net *net = NULL;
+    struct rlimit limit;
+    const sti_net_options options = {
+        .arg = &said,
+        .events = {.received = (void (*)(void *, sti_link, sti_frame *))abort,
+                   .troubled = note_trouble}};
+    cr_assert_eq(sti_net_open(&options, &net), STRADS_OK);
+    const int fd = raw_connect(sti_net_url(net)), next = dup(fd);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = (rlim_t)next; /* all below it are taken */
+    (void)close(next);
+    const int last = raw_connect(sti_net_url(net));
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (!atomic_load(&said))
+        (void)usleep(1000);
+    (void)close(last);
+    cr_expect_eq(sti_net_close(net, 0), STRADS_OK);
+    (void)close(fd);
 }
 
 Test(link_breach, urls_that_are_none_are_refused_with_a_sentence)

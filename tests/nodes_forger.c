@@ -67,7 +67,7 @@ static void on_lost(void *arg, sti_link link, strads_err why, const char *text)
     pthread_mutex_unlock(&f->lock);
 }
 
-bool forger_open(forger *f, const char *url)
+bool forger_open_alone(forger *f)
 {
     *f = (forger){0};
     pthread_mutex_init(&f->lock, NULL);
@@ -78,7 +78,12 @@ bool forger_open(forger *f, const char *url)
         .arg = f,
         .events = {.received = on_received, .lost = on_lost},
     };
-    return sti_net_open(&options, &f->net) == STRADS_OK &&
+    return sti_net_open(&options, &f->net) == STRADS_OK;
+}
+
+bool forger_open(forger *f, const char *url)
+{
+    return forger_open_alone(f) &&
            sti_net_dial(f->net, url, UINT64_C(10000000000), &f->link) ==
                STRADS_OK;
 }

@@ -21,7 +21,9 @@ typedef struct forger {
     char text[1024]; /* of the REJECT, or else of the loss */
 } forger;
 
-/* Dials; false when that fails. */
+/* Listens only; false when that fails. */
+bool forger_open_alone(forger *f);
+/* Dials, too; false when that fails. */
 bool forger_open(forger *f, const char *url);
 /* Breaks the link without a goodbye, and goes on listening. */
 void forger_break(forger *f);

@@ -405,6 +405,51 @@ Test(nodes_join, a_user_who_stops_a_node_that_dials_waits_no_longer)
                 STRADS_ECANCELED, "nobody/is/here");
 }
 
+/* ---- answers that never come ------------------------------------------- */
+
+static void make_ipc(char url[64])
+{
+    (void)snprintf(url, 64, "ipc:///tmp/strads-join-%d.%u", (int)getpid(),
+                   (unsigned)(uintptr_t)url % 1000);
+}
+
+Test(nodes_join, who_joins_itself_is_told_so, .timeout = 20)
+{
+    char url[64];
+    make_ipc(url);
+    const team t = {.program = &nodes_toy, .joins = {NULL, url}};
+    strads_engine *engine;
+    expect_said(team_join(&t, 1, url, &engine), STRADS_EMISMATCH,
+                "joins a run itself");
+}
+
+Test(nodes_join, two_that_join_each_other_are_told_so, .timeout = 20)
+{
+    char a[64], b[80];
+    make_ipc(a);
+    (void)snprintf(b, sizeof b, "%s.too", a);
+    const team t = {.program = &nodes_toy, .joins = {NULL, a, b}, .timeout = 5};
+    joiner second;
+    strads_engine *engine;
+    start_node(&second, &t, 2, a);
+    const strads_err err = team_join(&t, 1, b, &engine);
+    cr_expect_neq(err, STRADS_OK, "%s", strads_error_text());
+    pthread_join(second.thread, NULL);
+    cr_expect_neq(second.end.err, STRADS_OK, "%s", second.end.text);
+}
+
+Test(nodes_join, a_hello_that_nobody_answers_is_given_up_in_time, .timeout = 20)
+{
+    const team t = {.program = &nodes_toy, .timeout = 0.3};
+    strads_engine *engine;
+    forger f;
+    cr_assert(forger_open_alone(&f));
+    f.silent = true;
+    expect_said(team_join(&t, 1, sti_net_url(f.net), &engine), STRADS_EIO,
+                "did not answer this node's HELLO in time");
+    forger_close(&f);
+}
+
 /* ---- a run that cannot be ---------------------------------------------- */
 
 Test(nodes_join, other_data_is_told_on_both_sides)

@@ -22,6 +22,7 @@ typedef struct roads {
     relay *way[TEAM_MAX];
     uint64_t seed, mean; /* of the cuts */
     unsigned times;
+    bool flips; /* bits instead */
     bool reported;
 } roads;
 
@@ -39,7 +40,10 @@ static void build_roads(void *arg, const char *url)
 static void begin_to_cut(roads *r)
 {
     for (uint32_t k = 1; !r->reported && k < r->team->nodes; k++) {
-        relay_cut_often(r->way[k], r->seed + k, r->mean, r->times);
+        if (r->flips)
+            relay_flip_often(r->way[k], r->seed + k, r->mean, r->times);
+        else
+            relay_cut_often(r->way[k], r->seed + k, r->mean, r->times);
         relay_cut(r->way[k]);
         relay_wait_cuts(r->way[k], 1);
     }
@@ -95,13 +99,16 @@ static strads_err open_and_cut(const strads_task *task, void **local)
 
 /* ---- nothing is lost, nothing comes twice ------------------------------ */
 
-static void count(uint32_t staleness, bool eager, uint64_t mean)
+static void count(uint32_t staleness, bool eager, uint64_t mean, bool flips)
 {
     team t = {.program = &tally_program,
               .nodes = 3,
               .workers = {2, 1, 2},
               .options = {.shards = 3}};
-    roads r = {.seed = staleness + mean, .mean = mean, .times = 20};
+    roads r = {.seed = staleness + mean,
+               .mean = mean,
+               .times = 20,
+               .flips = flips};
     uint64_t n;
     uint32_t width;
     tally = (tally_plan){.clocks = 200,
@@ -124,10 +131,44 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_are_cut_again_and_again)
 {
     static const uint32_t staleness[] = {0, 2, STRADS_STALENESS_INFINITE};
     for (int s = 0; s < 3; s++) {
-        count(staleness[s], false, 1000);
-        count(staleness[s], false, 10000);
+        count(staleness[s], false, 1000, false);
+        count(staleness[s], false, 10000, false);
     }
-    count(1, true, 3000);
+    count(1, true, 3000, false);
+}
+
+Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
+{
+    for (uint64_t mean = 1000; mean < 100000; mean *= 4)
+        count(2, false, mean, true);
+}
+
+/* No link brings a frame any more, though each is dialled again at once. */
+static void damage_all(void *arg, const strads_progress *progress)
+{
+    roads *r = arg;
+    (void)progress;
+    relay_flip_often(r->way[1], 1, 20, UINT32_MAX);
+    relay_cut(r->way[1]);
+}
+
+Test(nodes_mend, a_link_that_damages_every_frame_ends_the_run_after_its_time)
+{
+    team t = {.program = &nodes_toy_endless,
+              .nodes = 2,
+              .options = {.reconnect = 0.3}};
+    roads r = {.team = &t};
+    team_end end[TEAM_MAX];
+    strads_result *result;
+    t.listening = build_roads;
+    t.arg = &r;
+    t.options.progress = damage_all;
+    t.options.progress_arg = &r;
+    team_run(&t, &result, end);
+    cr_expect_null(result);
+    for (int k = 0; k < 2; k++)
+        cr_expect_eq(end[k].err, STRADS_EPEER, "%s", end[k].text);
+    (void)close_roads(&r);
 }
 
 Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
@@ -145,8 +186,11 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
     cr_assert_not_null(whole, "%s", end[0].text);
     const double *a = strads_result_values(whole, &n, &width);
     program.open = open_and_cut;
-    for (uint64_t mean = 300; mean < 10000; mean *= 5) {
-        roads r = {.seed = mean, .mean = mean, .times = 3};
+    for (uint64_t mean = 300; mean < 10000; mean *= 2) {
+        roads r = {.seed = mean,
+                   .mean = mean,
+                   .times = 3,
+                   .flips = mean % 1200 == 0};
         roads_of_opening = &r;
         strads_result *broken = run_broken(&t, &r);
         const double *b = strads_result_values(broken, &m, &width);

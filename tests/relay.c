@@ -35,6 +35,7 @@ struct relay {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t moved;
     bool stops, holds, cut_now;
+    bool flips; /* a bit, where it would cut otherwise */
     uint64_t seed, mean;
     unsigned times, come, cuts;
 };
@@ -92,6 +93,20 @@ static void cut(relay *r, pair *p)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Of bytes that have come: damages one where the pair would be cut. */
+static void flip(relay *r, pair *p, unsigned char *bytes, uint64_t n)
+{
+    pthread_mutex_lock(&r->lock);
+    while (p->left && p->left <= n) {
+        const uint64_t next = draw(r);
+        bytes[p->left - 1] ^= (unsigned char)(1u << r->cuts++ % 8);
+        p->left = next ? p->left + next : 0;
+    }
+    p->left -= p->left ? n : 0;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* ---- moving bytes ------------------------------------------------------ */
 
 static void make_pair(relay *r)
@@ -127,24 +142,28 @@ static void make_pair(relay *r)
 static bool move(relay *r, pair *p, int k)
 {
     flow *f = &p->out[k];
+    pthread_mutex_lock(&r->lock);
+    const bool flips = r->flips;
+    pthread_mutex_unlock(&r->lock);
     if (f->begin == f->end) {
         ssize_t n = read(p->fd[1 - k], f->bytes, ROOM);
         if (n <= 0)
             return n < 0;
         f->begin = 0;
         f->end = (size_t)n;
+        if (flips)
+            flip(r, p, f->bytes, (uint64_t)n);
     }
+    const bool cuts = p->left && !flips;
     size_t most = f->end - f->begin;
-    if (p->left && most > p->left)
+    if (cuts && most > p->left)
         most = (size_t)p->left;
     ssize_t n = send(p->fd[k], f->bytes + f->begin, most, MSG_NOSIGNAL);
     if (n < 0)
         return true;
     f->begin += (size_t)n;
-    if (p->left && (p->left -= (uint64_t)n) == 0) {
+    if (cuts && (p->left -= (uint64_t)n) == 0)
         cut(r, p);
-        return true;
-    }
     return true;
 }
 
@@ -288,6 +307,14 @@ void relay_cut_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
     r->mean = mean;
     r->times = times;
     pthread_mutex_unlock(&r->lock);
+}
+
+void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times)
+{
+    pthread_mutex_lock(&r->lock);
+    r->flips = true;
+    pthread_mutex_unlock(&r->lock);
+    relay_cut_often(r, seed, mean, times);
 }
 
 void relay_hold(relay *r, bool hold)

@@ -25,10 +25,14 @@ void relay_cut(relay *r);
  * 1 to twice `mean`: so mostly inside a frame. `times` times. */
 void relay_cut_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 
+/* The same, but flips a bit there, and goes on. */
+void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
+
 /* Takes connections but moves no byte, until it is told to go on. */
 void relay_hold(relay *r, bool hold);
 
-/* Waits until so many connections have come, or were cut. */
+/* Waits until so many connections have come, or were cut; flips count as
+ * cuts. */
 void relay_wait_come(relay *r, unsigned n);
 void relay_wait_cuts(relay *r, unsigned n);
 unsigned relay_cuts(relay *r);

@@ -42,7 +42,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
 Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {
-        'S',  'T',  'R',  'D',  0x0a, 0x00, 0x13, 0x00, 0x00, 0x00, 0x00,
+        'S',  'T',  'R',  'D',  0x0b, 0x00, 0x13, 0x00, 0x00, 0x00, 0x00,
         0x00, 0x05, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x01, 0x00,
         0x01, 0x00, 0x04, 0x03, 0x02, 0x01, 0,    0,    0,    0,    0x88,
         0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x10, 0x32, 0x54, 0x76,
@@ -64,7 +64,7 @@ Test(wire_frame, every_flipped_bit_of_a_header_is_refused)
         sti_header out = {.kind = 9};
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
         cr_expect_eq(sti_frame_decode_header(bytes, UINT64_MAX, &out),
-                     STRADS_EPEER, "bit %u was accepted", bit);
+                     STRADS_EIO, "bit %u was accepted", bit);
         cr_expect_eq(out.kind, 9, "a refused header was written");
         bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
@@ -85,7 +85,7 @@ Test(wire_frame, random_bytes_are_refused)
         if (i % 2 == 0)
             memcpy(bytes, "STRD\1\0", 6);
         cr_assert_eq(sti_frame_decode_header(bytes, UINT64_MAX, &out),
-                     STRADS_EPEER);
+                     STRADS_EIO);
     }
 }
 
@@ -109,11 +109,11 @@ Test(wire_frame, another_protocol_and_another_program_are_named)
     sti_header out;
     sti_frame_encode_header(&in, bytes);
     bytes[4] = 77;
-    cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EPEER);
+    cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EIO);
     cr_expect_not_null(strstr(strads_error_text(), "protocol 77"), "%s",
                        strads_error_text());
     memcpy(bytes, "GET / HTTP", 10);
-    cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EPEER);
+    cr_expect_eq(sti_frame_decode_header(bytes, LIMIT, &out), STRADS_EIO);
     cr_expect_not_null(strstr(strads_error_text(), "47 45 54 20"), "%s",
                        strads_error_text());
 }
@@ -147,7 +147,7 @@ Test(wire_frame, a_payload_is_aligned_and_every_flipped_bit_of_it_is_noticed)
     cr_expect_eq(sti_frame_verify(frame), STRADS_OK);
     for (unsigned bit = 0; bit < 8 * 203; bit++) {
         frame->payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
-        cr_expect_eq(sti_frame_verify(frame), STRADS_EPEER);
+        cr_expect_eq(sti_frame_verify(frame), STRADS_EIO);
         frame->payload[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     for (size_t i = 203; i < 256; i++)

@@ -68,17 +68,17 @@ static strads_err check_header(const wire_header *wire, uint64_t limit)
     const unsigned char *m = wire->magic;
     if (memcmp(m, frame_magic, sizeof frame_magic) != 0)
         return strads_fail(
-            STRADS_EPEER,
+            STRADS_EIO,
             "found bytes %02x %02x %02x %02x where a frame "
             "begins with \"STRD\": the peer is not a strads node",
             m[0], m[1], m[2], m[3]);
     if (wire->protocol != STI_PROTOCOL)
-        return strads_fail(STRADS_EPEER,
+        return strads_fail(STRADS_EIO,
                            "the peer speaks protocol %u and this node %u: run "
                            "the same strads on all nodes",
                            (unsigned)wire->protocol, (unsigned)STI_PROTOCOL);
     if (wire->check != header_check(*wire))
-        return strads_fail(STRADS_EPEER,
+        return strads_fail(STRADS_EIO,
                            "a frame's header does not have the checksum that "
                            "it tells: it was damaged on its way");
     if (wire->size > limit)
@@ -160,7 +160,7 @@ strads_err sti_frame_verify(const sti_frame *frame)
     const sti_part all = {frame->payload, frame->header.size};
     const uint64_t found = sti_frame_checksum(&all, 1);
     if (found != frame->header.checksum)
-        return strads_fail(STRADS_EPEER,
+        return strads_fail(STRADS_EIO,
                            "the payload of a frame (kind %u, %llu bytes) does "
                            "not have the checksum that its header tells: it "
                            "was damaged on its way",

@@ -59,9 +59,9 @@ void sti_frame_encode_header(const sti_header *header,
                              unsigned char bytes[STI_HEADER_BYTES]);
 
 /* Reads the 64 bytes of a header; `limit` is the largest payload allowed.
- * STRADS_EPEER: no magic, another protocol, a wrong header checksum, or a
- * payload over the limit; *out is then untouched, and nothing has been
- * allocated on a peer's word. Any thread; does not block. */
+ * STRADS_EIO: no magic, another protocol, or a wrong header checksum: it was
+ * damaged on its way, or is not ours. STRADS_EPEER: a payload over the limit.
+ * *out is then untouched, and nothing has been allocated on a peer's word. Any thread; does not block. */
 strads_err sti_frame_decode_header(const unsigned char bytes[STI_HEADER_BYTES],
                                    uint64_t limit, sti_header *out);
 
@@ -83,7 +83,7 @@ typedef struct sti_frame {
  * reference. STRADS_ENOMEM. Any thread. */
 strads_err sti_frame_alloc(const sti_header *header, sti_frame **out);
 
-/* STRADS_EPEER unless the payload has the checksum that the header tells. */
+/* STRADS_EIO unless the payload has the checksum that the header tells. */
 strads_err sti_frame_verify(const sti_frame *frame);
 
 /* One more reference; returns `frame`. Any thread. */

@@ -25,6 +25,8 @@ enum {
     PAUSE_FIRST_MS = 5,
     PAUSE_MAX_MS = 100,
     TICKS_PER_HEARTBEAT = 4,
+    GOODBYES_A_HELLO =
+        5, /* times hello_ns, for a goodbye in which nothing moves */
     TICK_MIN_NS = 1000000,
     TICK_MAX_NS = 100000000
 };
@@ -85,7 +87,8 @@ static strads_err enlist(sti_net *net, sti_conn *conn)
         if (slot == net->slots_used)
             net->slots_used++;
         net->conns++;
-        net->strangers += conn->dialled ? 0 : 1;
+        conn->stranger = !conn->dialled;
+        net->strangers += conn->stranger;
         conn->users++;
     }
     pthread_mutex_unlock(&net->lock);
@@ -134,16 +137,8 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
                        conn->host[0] ? "the connection from %s:%u"
                                      : "a connection%s over ipc",
                        conn->host, port);
-    strads_err err = STRADS_OK;
-    if (pthread_create(&conn->writer, NULL, sti_conn_write_stuck, conn) != 0) {
-        err = strads_fail(STRADS_ENOMEM, "no thread for %s", conn->where);
-        conn_free(conn);
-        return err;
-    }
-    err = enlist(net, conn);
+    strads_err err = enlist(net, conn);
     if (err != STRADS_OK) {
-        sti_conn_end(conn, err, "it was not taken in");
-        (void)pthread_join(conn->writer, NULL);
         conn_free(conn);
         return err;
     }
@@ -174,7 +169,7 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
             (void)snprintf(conn->text, sizeof conn->text, "%s: %s", conn->where,
                            text);
     }
-    pthread_cond_signal(&conn->to_writer);
+    pthread_cond_broadcast(&conn->to_writer);
     pthread_mutex_unlock(&conn->lock);
     if (first)
         (void)shutdown(conn->fd, SHUT_RDWR);
@@ -201,10 +196,24 @@ static void report(const sti_conn *conn)
         o->events.stranger(o->arg, conn->text);
 }
 
+void sti_conn_is_known(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->net->lock);
+    conn->net->strangers -= conn->stranger;
+    conn->stranger = false;
+    pthread_mutex_unlock(&conn->net->lock);
+}
+
 void sti_conn_finish(sti_conn *conn)
 {
     sti_net *net = conn->net;
-    (void)pthread_join(conn->writer, NULL);
+    pthread_mutex_lock(&conn->lock);
+    while (conn->writing && !conn->stuck && !conn->has_writer)
+        (void)pthread_cond_wait(&conn->to_writer, &conn->lock);
+    const bool has_writer = conn->has_writer;
+    pthread_mutex_unlock(&conn->lock);
+    if (has_writer)
+        (void)pthread_join(conn->writer, NULL);
     /* What the reader saw as an end of the stream was a goodbye when all of
      * ours was written by then; only now is that certain. */
     if (conn->left && (conn->bye_written || conn->bye_acked)) {
@@ -215,11 +224,11 @@ void sti_conn_finish(sti_conn *conn)
     sti_queue_free(conn->first);
     conn->first = NULL;
     report(conn);
+    sti_conn_is_known(conn);
     pthread_mutex_lock(&net->lock);
-    if (!conn->dialled && !conn->introduced)
-        net->strangers--;
-    else if (conn->part_by != UINT64_MAX && conn->why != STRADS_OK &&
-             conn->why != STRADS_ECANCELED && !net->unclean) {
+    if ((conn->dialled || conn->introduced) && conn->part_by != UINT64_MAX &&
+        conn->why != STRADS_OK && conn->why != STRADS_ECANCELED &&
+        !net->unclean) {
         net->unclean = true;
         (void)snprintf(net->unclean_text, sizeof net->unclean_text, "%s",
                        conn->text);
@@ -323,7 +332,8 @@ static strads_err connect_to(const sti_net_options *o, const sti_url *to,
                 sti_socket_text(e),
                 worth_another_try(e)
                     ? " until the time was over: is a node listening there?"
-                    : ": check the host's name");
+                : e == EMFILE ? ": raise the limit of open files (ulimit -n)"
+                              : ": check the host's name");
         if (o->gives_up && o->gives_up(o->arg))
             return strads_fail(STRADS_ECANCELED,
                                "stopped while connecting to %s: %s", url,
@@ -398,7 +408,8 @@ static verdict judge(sti_conn *conn, uint64_t now)
     else if (!conn->dialled && !conn->introduced)
         v = now - conn->born_ns >= o->hello_ns ? NO_HELLO : FINE;
     else if (conn->parting && (now >= conn->part_by ||
-                               (!mute && stillness(conn, now) >= o->hello_ns)))
+                               (!mute && stillness(conn, now) >=
+                                             GOODBYES_A_HELLO * o->hello_ns)))
         v = NO_BYE;
     else if (!mute && !conn->bye_received && silent >= o->dead_ns)
         v = SILENT;
@@ -496,13 +507,72 @@ static void reap(sti_net *net)
     }
 }
 
+/* With the lock held: the stranger that has been here longest, of one address
+ * or (NULL) of all; *n is how many there are. */
+static sti_conn *oldest_stranger(sti_net *net, const char *host, uint32_t *n)
+{
+    sti_conn *oldest = NULL;
+    *n = 0;
+    for (uint32_t i = 0; i < net->slots_used; i++) {
+        sti_conn *conn = net->slots[i];
+        if (conn == NULL || !conn->stranger ||
+            (host != NULL && strcmp(conn->host, host) != 0))
+            continue;
+        ++*n;
+        if (oldest == NULL || conn->id < oldest->id)
+            oldest = conn;
+    }
+    return oldest;
+}
+
+/* Makes room for one more stranger from `host`. Who answers in time has said
+ * HELLO before so many others have come. */
+static void evict_stranger(sti_net *net, const char *host)
+{
+    uint32_t here, all;
+    pthread_mutex_lock(&net->lock);
+    sti_conn *conn = oldest_stranger(net, host, &here);
+    if (here < STI_STRANGERS_EACH) {
+        conn = oldest_stranger(net, NULL, &all);
+        if (all < STI_STRANGERS_MAX)
+            conn = NULL;
+    }
+    if (conn != NULL) {
+        conn->users++;
+        conn->stranger = false;
+        net->strangers--;
+    }
+    pthread_mutex_unlock(&net->lock);
+    if (conn == NULL)
+        return;
+    sti_conn_end(conn, STRADS_EPEER,
+                 "others came, and it had been silent for longest");
+    sti_conn_release(conn);
+}
+
 /* False: an error such as too many open files, to be tried again later. */
 static bool accept_one(sti_net *net, int listener)
 {
+    const sti_net_options *o = &net->options;
     sti_link link;
+    char host[STI_HOST_MAX + 1], text[STI_TEXT_MAX];
+    unsigned port;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0)
-        return errno == EINTR || errno == ECONNABORTED;
+    if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+        return true;
+    if (fd < 0) {
+        (void)snprintf(text, sizeof text,
+                       "somebody who connects to %s cannot be accepted: %s%s",
+                       net->url, strerror(errno),
+                       errno == EMFILE
+                           ? ": raise the limit of open files (ulimit -n)"
+                           : "");
+        if (o->events.troubled != NULL)
+            o->events.troubled(o->arg, text);
+        return false;
+    }
+    sti_socket_peer(fd, host, &port);
+    evict_stranger(net, host);
     (void)start_conn(net, fd, NULL, &link);
     return true;
 }
@@ -542,8 +612,7 @@ static void *keep_house(void *arg)
         pthread_mutex_lock(&net->lock);
         if (net->closing)
             stop_listening(net);
-        const int listener =
-            accepts && net->strangers < STI_STRANGERS_MAX ? net->listener : -1;
+        const int listener = accepts ? net->listener : -1;
         stops = net->stops;
         pthread_mutex_unlock(&net->lock);
         if (!stops && wait_for_work(net, listener, next))
@@ -580,7 +649,7 @@ static void fill_defaults(sti_net_options *o)
     if (o->dead_ns == 0)
         o->dead_ns = 5 * o->heartbeat_ns;
     if (o->hello_ns == 0)
-        o->hello_ns = 5 * second_ns;
+        o->hello_ns = second_ns;
 }
 
 static strads_err check_options(const sti_net_options *o)
@@ -633,6 +702,8 @@ strads_err sti_net_listen(sti_net *net, const char *url)
             STRADS_EIO, "cannot listen on %s: %s%s", text, sti_socket_text(e),
             e == EADDRINUSE ? ": another process has it; choose another port, "
                               "or port 0 for a free one"
+            : e == ENOTSOCK ? ": there is a file that is no socket, and it "
+                              "stays; choose another path"
                             : "");
     pthread_mutex_lock(&net->lock);
     net->listens_at = at;

@@ -57,6 +57,10 @@ typedef struct sti_net_events {
 
     /* A connection that never said HELLO was dropped; for the log. */
     void (*stranger)(void *arg, const char *text);
+
+    /* Somebody cannot be accepted, for want of file descriptors, say. Comes
+     * again as long as it lasts. */
+    void (*troubled)(void *arg, const char *text);
 } sti_net_events;
 
 typedef struct sti_net_options {
@@ -67,7 +71,7 @@ typedef struct sti_net_options {
     uint64_t heartbeat_ns; /* a PING after so much silence; 0: 1 s */
     uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
                               2 x heartbeat */
-    uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 5 s */
+    uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 1 s */
     uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
                               will tell (sti_net_set_node) */
     /* Asked between two tries to dial whether to stop trying. NULL: never. */
@@ -133,7 +137,7 @@ typedef struct sti_outgoing {
 strads_err sti_net_send(sti_net *net, sti_link link, const sti_outgoing *frame);
 
 /* Ends a link in good order: what is queued is sent, then BYE, and the peer's
- * BYE is awaited (as long as hello_ns); then `lost` comes. After a REJECT,
+ * BYE is awaited (5 x hello_ns); then `lost` comes. After a REJECT,
  * say. A link that is gone already is fine. Does not block. */
 void sti_net_part(sti_net *net, sti_link link);
 

@@ -161,6 +161,22 @@ static progress note_written(sti_conn *conn, ssize_t n)
 
 static void part_if_done(sti_conn *conn);
 
+/* The writer goes on, unless the connection is dead. False: there is no thread
+ * for it, and nobody writes. */
+static bool leave_to_writer(sti_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    if (!conn->has_writer && !conn->dead)
+        conn->has_writer = pthread_create(&conn->writer, NULL,
+                                          sti_conn_write_stuck, conn) == 0;
+    const bool good = conn->has_writer || conn->dead;
+    conn->stuck = conn->has_writer;
+    conn->writing = conn->has_writer;
+    pthread_cond_broadcast(&conn->to_writer);
+    pthread_mutex_unlock(&conn->lock);
+    return good;
+}
+
 /* Writes as much of the queue as the kernel takes at once; the caller has set
  * `writing`. It may hold locks of the owner: so the rest, and the end of the
  * connection, is the writer's. */
@@ -171,14 +187,10 @@ static void write_at_once(sti_conn *conn)
         ssize_t n = write_some(conn, false);
         p = n < 0 ? ENDED : note_written(conn, n);
     }
-    if (p == EMPTY) {
+    if (p == EMPTY)
         part_if_done(conn);
-        return;
-    }
-    pthread_mutex_lock(&conn->lock);
-    conn->stuck = true;
-    pthread_cond_signal(&conn->to_writer);
-    pthread_mutex_unlock(&conn->lock);
+    else if (!leave_to_writer(conn))
+        sti_conn_end(conn, STRADS_ENOMEM, "no thread to send what is queued");
 }
 
 /* Waits until there is something to write, or no more; false: no more. */
@@ -401,10 +413,7 @@ static void introduce(sti_conn *conn)
     pthread_mutex_lock(&conn->lock);
     conn->introduced = true;
     pthread_mutex_unlock(&conn->lock);
-    pthread_mutex_lock(&conn->net->lock);
-    conn->net->strangers--;
-    pthread_mutex_unlock(&conn->net->lock);
-    sti_net_ring(conn->net); /* it may accept another one */
+    sti_conn_is_known(conn);
 }
 
 static strads_err take_bye(sti_conn *conn)

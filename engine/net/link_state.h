@@ -4,8 +4,9 @@
  * A connection has two threads. Its reader receives frames and hands them over;
  * it lives from the connection's birth to its end, and then reports `lost`. A
  * sender writes to the socket itself, as much as the kernel takes at once; the
- * rest is left to the connection's writer. A connection dies once
- * (sti_conn_end): that shuts the socket down, which ends both threads. The net's
+ * rest is left to the connection's writer, which is started when it is first
+ * needed. A connection dies once (sti_conn_end): that shuts the socket down,
+ * which ends both threads. The net's
  * housekeeping thread, the only one that frees connections, then reaps it.
  *
  * Locks: net->lock before conn->lock; neither is held while a callback of the
@@ -24,7 +25,10 @@ enum {
     STI_AHEAD_BYTES = 16384, /* read in one go beside a frame's payload */
     STI_WHERE_MAX = 320,
     STI_TEXT_MAX = 640,
-    STI_STRANGERS_MAX = 64, /* more of them wait in the kernel's queue */
+    /* Accepted, and without a HELLO yet: in all, and from one address. Who comes
+     * beyond that takes the place of the oldest. */
+    STI_STRANGERS_MAX = 64,
+    STI_STRANGERS_EACH = 16,
     STI_LINKS_MAX = 16384
 };
 
@@ -51,10 +55,12 @@ typedef struct sti_conn {
 
     unsigned users; /* guarded by net->lock: calls that hold this pointer */
     bool finished;  /* guarded by net->lock: reported; may be reaped */
+    bool stranger;  /* guarded by net->lock: counts among the strangers */
 
     pthread_mutex_t lock;     /* guards what follows, down to the queue */
-    pthread_cond_t to_writer; /* stuck or dead is set */
-    uint32_t node;            /* whose frames these are, once bound */
+    pthread_cond_t to_writer; /* stuck or dead is set, or writing has ended */
+    bool has_writer;
+    uint32_t node;   /* whose frames these are, once bound */
     bool introduced; /* HELLO came (accepted) or a frame went (dialled) */
     bool bound;
     bool parting;      /* our BYE is queued or written */
@@ -129,6 +135,9 @@ bool sti_conn_is_dead(sti_conn *conn);
 /* The reader has ended: waits for the writer, reports, leaves the rest to the
  * housekeeping thread. */
 void sti_conn_finish(sti_conn *conn);
+
+/* It counts among the strangers no more. */
+void sti_conn_is_known(sti_conn *conn);
 
 /* The housekeeping thread has something to do. */
 void sti_net_ring(sti_net *net);

@@ -466,6 +466,22 @@ static void lost(void *arg, sti_link link, strads_err why, const char *text)
         sti_retransmit_close(&mesh->retransmit[node]);
 }
 
+/* A run whose nodes are still to come cannot begin so; one that is under way
+ * may not need the place, and says so when a node does not come back. */
+static void troubled(void *arg, const char *text)
+{
+    sti_mesh *mesh = arg;
+    pthread_mutex_lock(&mesh->lock);
+    (void)snprintf(mesh->trouble, sizeof mesh->trouble, "%s", text);
+    if (!mesh->settled && !mesh->leaving && !mesh->failure) {
+        mesh->failure = STRADS_ELIMIT;
+        (void)snprintf(mesh->failure_text, sizeof mesh->failure_text, "%s",
+                       text);
+        pthread_cond_signal(&mesh->arrived);
+    }
+    pthread_mutex_unlock(&mesh->lock);
+}
+
 /* ---- sending: a message is encoded once. Its receiver's retransmit queue keeps
  * it; its span on the trace, a lane of the link's tracks, ends when the
  * transport has first done with it. ---- */
@@ -691,7 +707,7 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
         .arg = mesh,
         .limit_of = limit_of,
         .gives_up = sti_mesh_gives_up,
-        .events = {.received = received, .lost = lost},
+        .events = {.received = received, .lost = lost, .troubled = troubled},
     };
     strads_err err = sti_net_open(&options, &mesh->net);
     if (!err)

@@ -88,7 +88,7 @@ static sti_arrival *next_arrival(sti_mesh *mesh, uint64_t wait_ns)
     return a;
 }
 
-strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
+strads_err sti_mesh_await(sti_mesh *mesh, uint64_t until, sti_arrival **out)
 {
     strads_err err = STRADS_OK;
     *out = NULL;
@@ -96,6 +96,8 @@ strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out)
         if (sti_stop_is_asked(mesh->stop))
             return strads_fail(STRADS_ECANCELED,
                                "stopped while waiting for the other nodes");
+        if (sti_monotonic_now() >= until)
+            return strads_fail(STRADS_EIO, "no answer came in time");
         *out = next_arrival(mesh, STI_SECOND / 20);
         err = *out ? STRADS_OK : sti_mesh_failure(mesh);
     }
@@ -138,9 +140,9 @@ void sti_mesh_turn_away(sti_mesh *mesh, sti_link link, const sti_frame *frame)
         err = sti_hello_check(&mine, &hello);
     if (!err && mesh->joins)
         err = strads_fail(STRADS_EMISMATCH,
-                          "the node at %s is node %u of a run and takes nobody "
+                          "the node at %s joins a run itself and takes nobody "
                           "in: join at the coordinator's URL",
-                          sti_mesh_url(mesh), mesh->node);
+                          sti_mesh_url(mesh));
     else if (!err)
         err = strads_fail(STRADS_EMISMATCH,
                           "the run at %s has all its %u nodes already",
@@ -273,7 +275,7 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program)
         err = draw_run(mesh);
     while (!err && (!all_accept(mesh) || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, &a);
+        err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (err)
             break;
         if (!a->frame)
@@ -349,7 +351,7 @@ strads_err sti_mesh_await_ready(sti_mesh *mesh, const sti_data_mark *mark)
     mesh->mark = *mark;
     for (uint32_t waiting = mesh->nodes - 1; waiting && !err; waiting--) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, &a);
+        err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (err)
             break;
         err = sti_mesh_check_ready(mesh, a->link, a->frame);
@@ -439,22 +441,44 @@ static strads_err look_for_welcome(sti_mesh *mesh, sti_link link,
                        url);
 }
 
+/* Does it want to join here? A node of the run says its number. */
+static bool is_newcomer(const sti_arrival *a)
+{
+    sti_hello hello;
+    return a->frame && a->frame->header.kind == STI_KIND_HELLO &&
+           (sti_hello_decode(a->frame->payload, a->frame->header.size,
+                             &hello) ||
+            hello.wanted_node == STI_NODE_NONE);
+}
+
+/* HELLO is answered by `until`; from then on node 0 waits for others, and so
+ * does this one. */
 static strads_err await_welcome(sti_mesh *mesh, sti_link link, const char *url,
-                                sti_mesh_terms *terms)
+                                uint64_t until, sti_mesh_terms *terms)
 {
     sti_arrival *early = NULL; /* of nodes that were welcomed before this one */
     strads_err err = STRADS_OK;
     while (!err && !terms->options) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, &a);
+        err = sti_mesh_await(mesh, until, &a);
+        if (err == STRADS_EIO)
+            err = strads_fail(STRADS_EIO,
+                              "%s did not answer this node's HELLO in time: is "
+                              "it the coordinator of a run?",
+                              url);
         if (err)
             break;
-        if (a->link != link) {
+        if (a->link != link && !is_newcomer(a)) {
             a->next = early;
             early = a;
             continue;
         }
-        err = look_for_welcome(mesh, link, a, url, terms);
+        if (a->link == link) {
+            err = look_for_welcome(mesh, link, a, url, terms);
+            until = UINT64_MAX;
+        } else {
+            sti_mesh_turn_away(mesh, a->link, a->frame);
+        }
         sti_mesh_free_arrival(a);
     }
     while (early) {
@@ -474,7 +498,7 @@ static void know(sti_mesh *mesh, uint32_t node, sti_link link)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-static strads_err dial_lower(sti_mesh *mesh)
+static strads_err dial_lower(sti_mesh *mesh, uint64_t timeout_ns)
 {
     sti_hello hello = sti_mesh_hello(mesh);
     hello.wanted_node = mesh->node;
@@ -482,8 +506,7 @@ static strads_err dial_lower(sti_mesh *mesh)
     strads_err err = STRADS_OK;
     for (uint32_t k = 1; k < mesh->node && !err; k++) {
         sti_link link;
-        err =
-            sti_net_dial(mesh->net, mesh->peers[k].url, 30 * STI_SECOND, &link);
+        err = sti_net_dial(mesh->net, mesh->peers[k].url, timeout_ns, &link);
         if (err)
             break;
         know(mesh, k, link);
@@ -545,14 +568,20 @@ static strads_err take_arrival(sti_mesh *mesh, const sti_arrival *a,
     }
 }
 
-/* The HELLOs of the higher nodes, and the answers of the lower ones. */
-static strads_err await_all(sti_mesh *mesh)
+/* The HELLOs of the higher nodes, and the answers of the lower ones: all were
+ * welcomed when this one was, and are as quick. */
+static strads_err await_all(sti_mesh *mesh, uint64_t until)
 {
     uint32_t waiting = mesh->nodes - 2; /* but node 0 and this one */
     strads_err err = STRADS_OK;
     while (!err && (waiting || !sti_mesh_settle(mesh))) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, &a);
+        err = sti_mesh_await(mesh, until, &a);
+        if (err == STRADS_EIO)
+            err = strads_fail(STRADS_EIO,
+                              "%u of the other nodes have not met this one in "
+                              "time: can all of them reach %s?",
+                              waiting, sti_mesh_url(mesh));
         if (err)
             break;
         err = take_arrival(mesh, a, &waiting);
@@ -589,6 +618,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
                                 sti_hello *hello, uint64_t timeout_ns,
                                 sti_link *link, sti_mesh_terms *terms)
 {
+    const uint64_t until = sti_monotonic_in(timeout_ns);
     *terms = (sti_mesh_terms){0};
     pthread_mutex_lock(&mesh->lock);
     mesh->joins = true;
@@ -599,7 +629,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
     hello->url = sti_mesh_url(mesh);
     if (!err)
         err = say_hello(mesh, *link, hello);
-    return err ? err : await_welcome(mesh, *link, url, terms);
+    return err ? err : await_welcome(mesh, *link, url, until, terms);
 }
 
 /* What the caller is told; no terms behind an error. */
@@ -629,9 +659,9 @@ strads_err sti_mesh_join(sti_mesh *mesh, const char *url, uint32_t workers,
     hello.workers = workers;
     strads_err err = ask_for_terms(mesh, url, &hello, timeout_ns, &link, terms);
     if (!err)
-        err = dial_lower(mesh);
+        err = dial_lower(mesh, timeout_ns);
     if (!err)
-        err = await_all(mesh);
+        err = await_all(mesh, sti_monotonic_in(timeout_ns));
     return conclude(mesh, terms, err);
 }
 
@@ -660,7 +690,7 @@ static strads_err settle_alone(sti_mesh *mesh)
     strads_err err = STRADS_OK;
     while (!err && !sti_mesh_settle(mesh)) {
         sti_arrival *a;
-        err = sti_mesh_await(mesh, &a);
+        err = sti_mesh_await(mesh, UINT64_MAX, &a);
         if (!err && a->frame)
             sti_net_drop(mesh->net, a->link, "it is to be dialled first");
         if (!err)

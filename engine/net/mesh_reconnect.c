@@ -9,6 +9,10 @@
  * on; what was sent to the one before is forgotten, which the store's protocol
  * makes good (S5, C4).
  *
+ * A link that breaks again and again before a frame has come over it counts as
+ * broken all the while: what damages every frame does not keep a run waiting
+ * for ever.
+ *
  * Invariants: a new link is used only when the loss of the old one has been
  * told, behind its last frame, so that `received` is final; while a node's
  * `link` is 0, its retransmit keeps what is sent. The reconnecting thread alone dials
@@ -48,6 +52,7 @@ void sti_reconnect_count(sti_mesh *mesh, sti_link link,
         return;
     }
     sti_peer *p = &mesh->peers[header->from];
+    p->futile_ns = 0;
     p->received++;
     p->untold++;
     p->untold_bytes += header->size;
@@ -78,6 +83,7 @@ static void is_mended(sti_peer *p, sti_link link)
     p->anew = false;
     p->replaced = false;
     p->broken_ns = 0;
+    p->mended_ns = sti_monotonic_now();
     p->untold = 0;
     p->untold_bytes = 0;
 }
@@ -113,6 +119,8 @@ bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
         return false;
     p->link = 0;
     p->broken_ns = sti_monotonic_now();
+    if (!p->futile_ns || p->broken_ns - p->mended_ns >= mesh->window_ns)
+        p->futile_ns = p->broken_ns;
     p->probed_ns = 0;
     (void)snprintf(p->why, sizeof p->why, "%s", text);
     pthread_cond_signal(&mesh->mend);
@@ -278,7 +286,7 @@ static void dial(sti_mesh *mesh, uint32_t node, const char *url)
 
 static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
 {
-    char text[1024];
+    char text[1200];
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const bool due = p->broken_ns && !p->gone;
@@ -286,8 +294,10 @@ static void give_up(sti_mesh *mesh, uint32_t node, bool ended)
     if (ended)
         (void)snprintf(text, sizeof text, "%s", p->why);
     else
-        (void)snprintf(text, sizeof text, "%s; it did not come back for %.3g s",
-                       p->why, 1e-9 * (double)mesh->window_ns);
+        (void)snprintf(text, sizeof text,
+                       "%s; it did not come back for %.3g s%s%s", p->why,
+                       1e-9 * (double)mesh->window_ns,
+                       mesh->trouble[0] ? ", and " : "", mesh->trouble);
     if (due)
         sti_mesh_lose(mesh, node, STRADS_EPEER, text);
     pthread_mutex_unlock(&mesh->lock);
@@ -303,7 +313,7 @@ static void look_after(sti_mesh *mesh, uint32_t node)
     pthread_mutex_lock(&mesh->lock);
     sti_peer *p = &mesh->peers[node];
     const bool broken = p->broken_ns && !p->gone;
-    const bool late = now - p->broken_ns >= mesh->window_ns;
+    const bool late = now - p->futile_ns >= mesh->window_ns;
     const bool dials = p->dialled && !p->trying;
     const bool looks = dials || (!p->comes_back && !p->dialled &&
                                  now - p->probed_ns >= PROBE_NS);

@@ -74,6 +74,8 @@ typedef struct sti_peer {
     sti_link next;      /* it has dialled again before the loss showed .. */
     uint64_t next_seen; /* .. and has so many frames of this node's */
     uint64_t broken_ns; /* since when; 0: it is not */
+    uint64_t futile_ns; /* .. and since when mending has brought no frame */
+    uint64_t mended_ns; /* when it was made anew last */
     uint64_t probed_ns; /* when it was last looked for */
     char why[512];      /* how it broke */
 
@@ -113,6 +115,7 @@ struct sti_mesh {
     bool closing; /* node 0 has sent CLOSE: others may be through */
     bool loops;   /* a data-parallel program was attached, or is to be again */
     bool asks;    /* a run with several schedulers was */
+    char trouble[512]; /* why nobody can be accepted, if so */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */
     char failure_text[1024];
@@ -152,9 +155,10 @@ void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
 /* The user has stopped, or another node has failed. */
 bool sti_mesh_gives_up(void *mesh);
 
-/* Waits for an arrival as long as it takes; *out is NULL only on an error.
- * STRADS_ECANCELED, or how another node has failed. */
-strads_err sti_mesh_await(sti_mesh *mesh, sti_arrival **out);
+/* Waits for an arrival until `until` of the monotonic clock; UINT64_MAX: as long
+ * as it takes. *out is NULL only on an error. STRADS_ECANCELED, how another node
+ * has failed, or STRADS_EIO: it became too late. */
+strads_err sti_mesh_await(sti_mesh *mesh, uint64_t until, sti_arrival **out);
 void sti_mesh_free_arrival(sti_arrival *arrival);
 /* Puts one behind all others: with the lock held. */
 void sti_mesh_queue(sti_mesh *mesh, sti_arrival *arrival);

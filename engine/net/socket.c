@@ -207,14 +207,22 @@ int sti_socket_dial(const sti_url *url, unsigned ms, int *fd)
 
 /* ---- listening --------------------------------------------------------- */
 
-/* A socket's file stays when its process is killed; nobody answers there. */
-static bool remove_stale(const sti_url *url)
+/* A socket's file stays when its process is killed; nobody answers there. What
+ * is no socket is somebody's file, and stays. */
+static int remove_stale(const sti_url *url)
 {
+    struct stat about;
     int fd;
-    int e = sti_socket_dial(url, 0, &fd);
+    if (lstat(url->host, &about) != 0)
+        return errno;
+    if (!S_ISSOCK(about.st_mode))
+        return ENOTSOCK;
+    const int e = sti_socket_dial(url, 0, &fd);
     if (e == 0)
         (void)close(fd);
-    return e == ECONNREFUSED && unlink(url->host) == 0;
+    if (e != ECONNREFUSED)
+        return EADDRINUSE;
+    return unlink(url->host) ? errno : 0;
 }
 
 /* Whoever may connect to a socket in the file system is the same user. Before
@@ -222,12 +230,13 @@ static bool remove_stale(const sti_url *url)
 static int bind_path(int fd, const sti_url *url)
 {
     const struct sockaddr_un at = path_address(url);
-    int bad = bind(fd, (const void *)&at, sizeof at);
-    if (bad && errno == EADDRINUSE && remove_stale(url))
-        bad = bind(fd, (const void *)&at, sizeof at);
-    else if (bad && errno == ECONNREFUSED)
-        errno = EADDRINUSE;
-    return bad || chmod(url->host, S_IRUSR | S_IWUSR) ? errno : 0;
+    int e = bind(fd, (const void *)&at, sizeof at) ? errno : 0;
+    if (e == EADDRINUSE) {
+        e = remove_stale(url);
+        if (!e && bind(fd, (const void *)&at, sizeof at))
+            e = errno;
+    }
+    return e ? e : chmod(url->host, S_IRUSR | S_IWUSR) ? errno : 0;
 }
 
 static int bind_port(int fd, const struct addrinfo *at)

@@ -207,7 +207,7 @@ typedef struct strads_join_options {
                            `reconnect`. Removed when the run ends well */
     const char *listen;  /* where the other nodes reach this one; NULL: a free
                            port of the loopback, for one machine */
-    double timeout;      /* seconds to keep dialing; 0: 30. Once it has an
+    double timeout;      /* seconds for node 0 to answer; 0: 30. Once it has an
                            answer, a node waits as long as the coordinator */
     const char *trace;
     /* Finds a program by the name that the coordinator runs. */
