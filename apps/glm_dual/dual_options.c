@@ -113,6 +113,6 @@ strads_err dual_options_resolve(const strads_svm_options *given,
         return err;
     *out = (dual_problem){.options = o,
                           .loss = loss,
-                          .weights = {o.weights, NULL}};
+                          .weights = {o.weights, o.row_weight}};
     return STRADS_OK;
 }

@@ -53,6 +53,9 @@ typedef struct strads_svm_options {
                             where a process does not keep the whole data */
     const double *start_intercept; /* [k] the intercepts, beside start values of
                                       coefficients; NULL: 0. The caller's */
+    const double *row_weight; /* [rows] as `weights`, from memory, in place of a
+                                 file; the caller's, during the run. For runs of
+                                 one process. NULL: by `weights` */
 } strads_svm_options;
 
 /* Passes over fewer entries than this are left to one partition of a pool: the

@@ -1,0 +1,38 @@
+"""strads: big models by scheduled model parallelism.
+
+Estimators follow scikit-learn's conventions::
+
+    from strads import Lasso
+    model = Lasso(alpha=0.1).fit(X, y)
+
+A program of one's own is a class with numpy views (`strads.Program`), and
+`strads.read_model` reads what the command `strads` has written. Names are
+loaded when they are first used, so that ``import strads`` costs little beside
+numpy.
+"""
+from importlib import import_module as _import_module
+
+__version__ = "0.2.0"
+
+_HOME = {
+    "Lasso": "linear", "ElasticNet": "linear", "LassoCV": "linear",
+    "ElasticNetCV": "linear", "lasso_path": "linear", "enet_path": "linear",
+    "LogisticRegression": "classify", "LogisticRegressionCV": "classify",
+    "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
+    "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
+    "Program": "program", "Session": "program",
+    "read_model": "model", "Model": "model",
+    "StradsError": "engine", "Progress": "engine", "version": "engine",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name):
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'strads' has no attribute {name!r}")
+    return getattr(_import_module(f"strads.{home}"), name)
+
+
+def __dir__():
+    return sorted(set(globals()) | set(_HOME))

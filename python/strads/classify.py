@@ -1,0 +1,319 @@
+"""Classifiers: logistic regression and linear support vector machines.
+
+Objectives and meanings of parameters are scikit-learn's (and liblinear's); see
+strads.linear for what is added.
+"""
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.extmath import softmax
+from sklearn.utils.multiclass import check_classification_targets
+
+from . import engine
+from ._strads import ffi, lib
+from .linear import (Fitted, counted, cross_validate, folds_of, path_points,
+                     positive, row_weights, svm_config)
+
+
+class _Classifier(ClassifierMixin, Fitted):
+    def _checked(self, X, y):
+        """X in columns, and y as numbers 0, 1, ... of classes_."""
+        X, y = self._validate_data(X, y, accept_sparse="csc", dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, number = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("y has one class, "
+                             f"{self.classes_[0]!r}; a classifier needs "
+                             "samples of at least two classes")
+        return X, number.astype(np.float64)
+
+    def _weights(self, sample_weight, X, number):
+        """Weights of rows times those of their classes; None: all 1."""
+        weight = row_weights(sample_weight, X)
+        if self.class_weight is None:
+            return weight
+        each = compute_class_weight(self.class_weight, classes=self.classes_,
+                                    y=self.classes_[number.astype(int)])
+        each = np.ascontiguousarray(each[number.astype(int)], dtype=np.float64)
+        return each if weight is None else each * weight
+
+    def _weighted(self, X, y, sample_weight):
+        """Checked data and weights, without the rows that do not count."""
+        X, number = self._checked(X, y)
+        X, number, weight = counted(
+            X, number, self._weights(sample_weight, X, number))
+        if np.all(number == number[:1]):
+            raise ValueError("all samples whose weight is not 0 are of one "
+                             "class; a classifier needs at least two classes")
+        return X, number, weight
+
+    def _keep(self, finished, intercepts, cols):
+        k = len(self.classes_)
+        n = 1 if k == 2 else k
+        self.coef_ = finished.values()[:cols].T.reshape(n, cols).copy()
+        self.intercept_ = np.array([intercepts[i] for i in range(n)])
+
+    def decision_function(self, X):
+        """X @ coef_.T + intercept_; [n] of two classes, else [n, classes]."""
+        scores = self._linear(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X):
+        """The class of the highest score of each row."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(int) if scores.ndim == 1 else \
+            scores.argmax(axis=1)
+        return self.classes_[chosen]
+
+
+# ---- logistic regression ---------------------------------------------------
+
+class LogisticRegression(_Classifier):
+    """Logistic regression with an L2, an L1 or an elastic net penalty.
+
+    Minimises ``C sum_i log(1 + exp(-y_i (x_i w + b))) + penalty(w)`` until the
+    relative duality gap is at most `tol`. The intercept is not penalised.
+
+    Parameters
+    ----------
+    penalty : "l2", "l1" or "elasticnet" (with l1_ratio in [0.001, 1])
+    C : float > 0
+    multi_class : "auto" or "multinomial": one model of all classes (softmax),
+        "ovr": each class against the rest
+    class_weight : dict, "balanced" or None
+    tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
+    """
+
+    def __init__(self, penalty="l2", *, C=1.0, l1_ratio=None,
+                 fit_intercept=True, class_weight=None, multi_class="auto",
+                 tol=1e-5, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _config(self, weight):
+        """The options, and what they borrow."""
+        if self.penalty not in ("l1", "l2", "elasticnet"):
+            raise ValueError(f"penalty is {self.penalty!r}; one of 'l1', 'l2', "
+                             "'elasticnet'")
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("penalty 'elasticnet' needs l1_ratio")
+        share = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio)
+        if self.multi_class not in ("auto", "ovr", "multinomial"):
+            raise ValueError(f"multi_class is {self.multi_class!r}; one of "
+                             "'auto', 'ovr', 'multinomial'")
+        self._softmax = len(self.classes_) > 2 and self.multi_class != "ovr"
+        kept = ffi.new("char[]", b"softmax" if self._softmax else b"ovr")
+        config = ffi.new("strads_logistic_options *", {
+            "l1_ratio": share, "intercept": self.fit_intercept,
+            "multiclass": kept})
+        if weight is not None:
+            config.row_weight = engine.pointer(weight, "double *")
+        return config, kept
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        X, number, weight = self._weighted(X, y, sample_weight)
+        config, kept = self._config(weight)
+        config.c = positive("C", self.C)
+        dual = self.penalty == "l2" and \
+            X.shape[1] > X.shape[0] // 2 and \
+            lib.strads_logistic_suits_dual(config, ffi.NULL)
+        program = engine.program_named("logistic-dual" if dual else "logistic")
+        start = self._start(X.shape[1])
+        if start is not None:
+            before = np.ascontiguousarray(self.intercept_, dtype=np.float64)
+            config.start_intercept = engine.pointer(before, "double *")
+        finished = self._run(program, config, X, number, start=start)
+        intercepts = lib.strads_svm_intercepts(finished.state) if dual else \
+            lib.strads_logistic_intercepts(finished.state)
+        self._keep(finished, intercepts, X.shape[1])
+        del kept
+        return self._done(finished)
+
+    def predict_proba(self, X):
+        """[n, classes] probabilities: softmax, or of each class against the
+        rest, normalised."""
+        scores = self._linear(X)
+        if scores.shape[1] == 1:
+            return softmax(np.hstack([np.zeros_like(scores), scores]))
+        if self._softmax:
+            return softmax(scores, copy=True)
+        each = 1 / (1 + np.exp(-scores))
+        return each / each.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X):
+        """The logarithm of predict_proba."""
+        return np.log(self.predict_proba(X))
+
+
+def logistic_path(X, y, *, l1_ratio=1.0, eps=1e-2, n_points=100,
+                  fit_intercept=True, tol=1e-6, n_jobs=None):
+    """L1 or elastic net logistic regression at n_points penalties, from the
+    smallest that leaves all coefficients 0 down to `eps` of it.
+
+    Returns Cs [n] (C = 1 / (n_rows lambda)), coefs [n_features, n], dual_gaps
+    [n], intercepts [n]."""
+    model = LogisticRegression(penalty="elasticnet", l1_ratio=l1_ratio,
+                               fit_intercept=fit_intercept)
+    X, number = model._checked(X, y)
+    if len(model.classes_) != 2:
+        raise ValueError("a path is of two classes; y has "
+                         f"{len(model.classes_)}")
+    config = ffi.new("strads_logistic_path_options *")
+    fit, kept = model._config(None)
+    config.fit = fit[0]
+    config.points, config.ratio = n_points, eps
+    finished = engine.run(engine.program_named("logistic-path"), config, X,
+                          number, name="path", tolerance=tol,
+                          workers=engine.n_threads(n_jobs))
+    count = ffi.new("uint32_t *")
+    points = lib.strads_logistic_path(finished.state, count)
+    lambdas, coefs, intercepts, gaps = path_points(points, count[0],
+                                                   X.shape[1])
+    del kept
+    return 1 / (X.shape[0] * lambdas), coefs, gaps, intercepts
+
+
+class LogisticRegressionCV(LogisticRegression):
+    """Logistic regression of two classes with an L1 penalty or an elastic net,
+    whose C is chosen by cross-validation of the deviance.
+
+    Attributes beside those of LogisticRegression: ``C_``, ``Cs_`` [n],
+    ``deviance_`` [n], ``deviance_deviation_`` [n], ``accuracy_`` [n],
+    ``C_1se_``.
+    """
+
+    def __init__(self, penalty="l1", *, l1_ratio=None, eps=1e-2, n_points=50,
+                 cv=5, fit_intercept=True, class_weight=None, tol=1e-5,
+                 max_iter=None, n_jobs=None, random_state=None, verbose=0,
+                 callbacks=None):
+        super().__init__(penalty, l1_ratio=l1_ratio,
+                         fit_intercept=fit_intercept,
+                         class_weight=class_weight, tol=tol, max_iter=max_iter,
+                         n_jobs=n_jobs, verbose=verbose, callbacks=callbacks)
+        self.eps = eps
+        self.n_points = n_points
+        self.cv = cv
+        self.random_state = random_state
+        del self.C, self.multi_class, self.warm_start
+
+    multi_class = "ovr"
+    warm_start = False
+
+    def fit(self, X, y, sample_weight=None):
+        """Chooses C, then fits with it; returns self."""
+        X, number = self._checked(X, y)
+        if len(self.classes_) > 2:
+            raise ValueError("Only binary classification is supported. y has "
+                             f"{len(self.classes_)} classes.")
+        if self.penalty == "l2":
+            raise ValueError("penalty 'l2' has no path; choose 'l1' or "
+                             "'elasticnet', or search over C of "
+                             "LogisticRegression")
+        weight = self._weights(sample_weight, X, number)
+        config, kept = self._config(weight)
+        program = engine.program_named("logistic")
+        config.lambda_ratio = 1.0
+        largest = lib.strads_logistic_lambda_max(
+            self._run(program, config, X, number).state)
+        config.lambda_ratio = 0.0
+        if largest <= 0:
+            largest = 1.0
+        search = ffi.new("strads_logistic_cv_options *", {
+            "folds": folds_of(self.cv, X.shape[0]),
+            "tolerance": self.tol,
+            "threads": max(1, engine.n_threads(self.n_jobs)),
+            "seed": engine.seed_of(self.random_state)})
+        search.path.fit = config[0]
+        search.path.points, search.path.ratio = self.n_points, self.eps
+        search.path.first = largest
+        options = ffi.new("strads_engine_options *", {
+            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
+            "partitions": 1})
+        setattr(config, "lambda", largest)
+        data = engine.cut_for(program, config, options, X, number)
+        table, best, simplest = cross_validate(lib.strads_logistic_cv, search,
+                                               data, self.n_points)
+        total = X.shape[0] if weight is None else weight.sum()
+        self.Cs_ = 1 / (total * table[:, 0])
+        self.deviance_, self.deviance_deviation_, self.accuracy_ = table[:, 1:].T
+        self.C_, self.C_1se_ = self.Cs_[best], self.Cs_[simplest]
+        setattr(config, "lambda", table[best, 0])
+        finished = self._run(program, config, X, number)
+        self._keep(finished, lib.strads_logistic_intercepts(finished.state),
+                   X.shape[1])
+        del kept
+        return self._done(finished)
+
+    def _more_tags(self):
+        return {"binary_only": True}
+
+
+# ---- support vector machines -----------------------------------------------
+
+class LinearSVC(_Classifier):
+    """Linear support vector machine, as liblinear has it.
+
+    Minimises ``1/2 |w|^2 + C sum_i max(0, 1 - y_i (x_i w + b))^2`` (or without
+    the square; or, with penalty "l1", |w|_1 in place of 1/2 |w|^2), each class
+    against the rest. ``intercept_scaling`` as of LinearSVR.
+    """
+
+    def __init__(self, penalty="l2", loss="squared_hinge", *, C=1.0,
+                 fit_intercept=True, intercept_scaling=1.0, class_weight=None,
+                 tol=1e-4, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        self.penalty = penalty
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    _losses = {"hinge": b"hinge", "squared_hinge": b"squared-hinge"}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        X, number, weight = self._weighted(X, y, sample_weight)
+        if self.penalty == "l1":
+            return self._fit_l1(X, number, weight)
+        if self.penalty != "l2":
+            raise ValueError(f"penalty is {self.penalty!r}; 'l1' or 'l2'")
+        config, kept = svm_config(self, self._losses, weight)
+        finished = self._run(engine.program_named("svm"), config, X, number,
+                             start=self._start(X.shape[1]))
+        self._keep(finished, lib.strads_svm_intercepts(finished.state),
+                   X.shape[1])
+        del kept
+        return self._done(finished)
+
+    def _fit_l1(self, X, number, weight):
+        if self.loss != "squared_hinge":
+            raise ValueError("penalty 'l1' goes with loss 'squared_hinge'")
+        config = ffi.new("strads_svm_l1_options *")
+        config.fit.c = positive("C", self.C)
+        config.fit.l1_ratio = 1.0
+        config.fit.intercept = self.fit_intercept
+        if weight is not None:
+            config.fit.row_weight = engine.pointer(weight, "double *")
+        finished = self._run(engine.program_named("svm-l1"), config, X, number)
+        self._keep(finished, lib.strads_logistic_intercepts(finished.state),
+                   X.shape[1])
+        return self._done(finished)

@@ -1,0 +1,262 @@
+"""A run of the engine: data handed over, progress, interrupts, errors.
+
+What this module owns: the memory that the library borrows during a run, and
+the thread on which the library computes. The calling thread only waits, so
+that Ctrl-C reaches it: the run then ends at its next commit, with the model so
+far, and KeyboardInterrupt is raised once that model has been kept.
+"""
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from ._strads import ffi, lib
+
+_ENDS = ("converged", "stopped", "rounds", "time", "canceled")
+
+
+class StradsError(RuntimeError):
+    """What the library refused, in its own sentence."""
+
+
+class Progress(NamedTuple):
+    """One report of a run (strads/engine.h, strads_progress)."""
+
+    round: int
+    seconds: float
+    objective: float
+    gap: float
+    nonzeros: int
+
+
+def version():
+    """The version of the linked library."""
+    return ffi.string(lib.strads_version()).decode()
+
+
+def raise_for(err, text):
+    """Raises what an error code of the library means in Python."""
+    if err == 0:
+        return
+    kind = {1: ValueError, 2: MemoryError, 3: OSError, 4: ValueError}.get(
+        err, StradsError)
+    raise kind(text)
+
+
+def call(function, *arguments):
+    """Calls a function that returns strads_err, on this thread."""
+    err = function(*arguments)
+    if err:
+        raise_for(err, ffi.string(lib.strads_error_text()).decode())
+
+
+def program_named(name):
+    """A built-in program of the library."""
+    program = lib.strads_program_find(name.encode())
+    if program == ffi.NULL:
+        raise StradsError(f"this libstrads has no program '{name}'")
+    return program
+
+
+def pointer(array, kind):
+    """A borrowed pointer to an array's memory, as C type `kind`."""
+    return ffi.cast(kind, array.ctypes.data)
+
+
+@ffi.def_extern()
+def py_progress(handle, progress):
+    ffi.from_handle(handle).report(progress)
+
+
+class _Watch:
+    """Tells of a run's progress, and ends it when somebody asks."""
+
+    def __init__(self, callbacks, verbose, name):
+        self.stop = ffi.new("bool *", False)
+        self.failure = None
+        self.callbacks = list(callbacks or ())
+        self.bar = None
+        if verbose:
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                self.callbacks.append(_print_line)
+            else:
+                self.bar = tqdm(desc=name, unit=" rounds")
+
+    def report(self, progress):
+        seen = Progress(int(progress.round), progress.seconds,
+                        progress.objective, progress.gap,
+                        int(progress.nonzeros))
+        try:
+            if self.bar is not None:
+                self.bar.update(seen.round - self.bar.n)
+                self.bar.set_postfix(objective=f"{seen.objective:.6g}",
+                                     gap=f"{seen.gap:.1e}")
+            for callback in self.callbacks:
+                if callback(seen):
+                    self.stop[0] = True
+        except BaseException as failure:  # it may not pass through C
+            self.failure = failure
+            self.stop[0] = True
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _print_line(progress):
+    print(f"strads: round {progress.round}: objective {progress.objective:.6g},"
+          f" gap {progress.gap:.1e}", flush=True)
+
+
+def interruptible(stop, function, *arguments):
+    """Calls function(*arguments), which ends soon after stop[0] becomes true,
+    and returns (err, text, interrupted)."""
+    answer = [0, ""]
+    done = threading.Event()
+
+    def work():
+        answer[0] = function(*arguments)
+        if answer[0]:
+            answer[1] = ffi.string(lib.strads_error_text()).decode()
+        done.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return answer[0], answer[1], False
+    threading.Thread(target=work, name="strads").start()
+    interrupted = False
+    while not done.is_set():  # not join: interrupted, it forgets the thread
+        try:
+            done.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+            stop[0] = True
+    return answer[0], answer[1], interrupted
+
+
+class Data:
+    """A data set in the library's memory, made of a scipy matrix."""
+
+    def __init__(self, matrix, label, cut):
+        """`matrix`: anything scipy.sparse.csc_matrix takes, or CSC already;
+        `label`: [rows] or None; `cut`: a strads_data_options."""
+        import scipy.sparse as sparse
+        columns = matrix if sparse.isspmatrix_csc(matrix) else \
+            sparse.csc_matrix(matrix)
+        if not columns.has_canonical_format:
+            columns = columns.copy()
+            columns.sum_duplicates()
+        start = columns.indptr.astype(np.uint64)
+        index = columns.indices
+        index = index.view(np.uint32) if index.dtype == np.int32 else \
+            index.astype(np.uint32)
+        value = np.ascontiguousarray(columns.data, dtype=np.float64)
+        given = ffi.new("strads_columns *", {
+            "rows": columns.shape[0], "cols": columns.shape[1],
+            "start": pointer(start, "uint64_t *"),
+            "index": pointer(index, "uint32_t *"),
+            "value": pointer(value, "double *")})
+        if label is not None:
+            label = np.ascontiguousarray(label, dtype=np.float64)
+            given.label = pointer(label, "double *")
+        out = ffi.new("strads_data **")
+        call(lib.strads_data_from_columns, given, cut, out)
+        self.pointer = ffi.gc(out[0], lib.strads_data_free)
+        self.rows, self.cols = columns.shape
+
+
+class Run:
+    """A finished run: its numbers, and its state as long as it is kept."""
+
+    def __init__(self, result, interrupted):
+        self._result = ffi.gc(result, lib.strads_result_free)
+        self.interrupted = interrupted
+        self.state = lib.strads_result_state(result)
+        self.end = _ENDS[lib.strads_result_end(result)]
+        last = lib.strads_result_progress(result)
+        self.progress = Progress(int(last.round), last.seconds, last.objective,
+                                 last.gap, int(last.nonzeros))
+        self.partitions = int(lib.strads_result_partitions(result))
+
+    @property
+    def result(self):
+        return self._result
+
+    def values(self):
+        """A copy of the model's parameters, [coefficients, width]."""
+        count = ffi.new("uint64_t *")
+        width = ffi.new("uint32_t *")
+        values = lib.strads_result_values(self._result, count, width)
+        kept = lib.strads_result_coefficients(self._result)
+        flat = np.frombuffer(ffi.buffer(values, kept * width[0] * 8))
+        return flat.reshape(kept, width[0]).copy()
+
+
+def n_threads(n_jobs):
+    """scikit-learn's n_jobs as a number of workers (0: one a core)."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0 or n_jobs < -1:
+        raise ValueError(f"n_jobs is {n_jobs}; it is a number of threads from "
+                         "1 up, or -1 for one a core")
+    return 0 if n_jobs == -1 else int(n_jobs)
+
+
+def seed_of(random_state):
+    """scikit-learn's random_state as the run's seed."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return int(random_state.randint(0, 2**31 - 1))
+
+
+def cut_for(program, config, options, matrix, label):
+    """The matrix as Data, cut as a run of the program wants it."""
+    cut = ffi.new("strads_data_options *",
+                  {"size": ffi.sizeof("strads_data_options")})
+    call(lib.strads_run_cut, program, config, options, cut)
+    return Data(matrix, label, cut)
+
+
+def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
+        max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
+        policy=None, callbacks=None, verbose=0):
+    """Trains `program` (a strads_program *) on a matrix; returns a Run.
+
+    start: (parameters, values [n, width]) to begin with, or None."""
+    watch = _Watch(callbacks, verbose, name)
+    handle = ffi.new_handle(watch)
+    options = ffi.new("strads_engine_options *", {
+        "size": ffi.sizeof("strads_engine_options"), "workers": workers,
+        "partitions": partitions, "tolerance": tolerance,
+        "max_rounds": max_rounds, "time_limit": time_limit, "seed": seed,
+        "deterministic": True, "stop": watch.stop})
+    if watch.callbacks or watch.bar is not None:
+        options.progress = lib.py_progress
+        options.progress_arg = handle
+    if policy is not None:
+        policy = ffi.new("char[]", policy.encode())
+        options.policy = policy
+    if start is not None:
+        parameters = np.ascontiguousarray(start[0], dtype=np.uint32)
+        values = np.ascontiguousarray(start[1], dtype=np.float64)
+        options.n_start = len(parameters)
+        options.start_param = pointer(parameters, "uint32_t *")
+        options.start_value = pointer(values, "double *")
+    out = ffi.new("strads_result **")
+    try:
+        data = cut_for(program, config, options, matrix, label)
+        err, text, interrupted = interruptible(
+            watch.stop, lib.strads_run, program, config, data.pointer, options,
+            out)
+    finally:
+        watch.close()
+    if watch.failure is not None:
+        if out[0] != ffi.NULL:
+            lib.strads_result_free(out[0])
+        raise watch.failure
+    raise_for(err, text)
+    return Run(out[0], interrupted)

@@ -1,0 +1,223 @@
+"""Matrix factorisation of ratings, and recommendations from it."""
+import numpy as np
+import scipy.sparse as sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from . import engine
+from ._strads import ffi, lib
+
+
+class MatrixFactorization(TransformerMixin, BaseEstimator):
+    """r_ui ~ mean + b_u + c_i + p_u'q_i.
+
+    `fit` takes a matrix [users, items] whose entries that are not 0 are ratings
+    (a scipy sparse matrix keeps ratings of 0 that it stores), or a data frame
+    of three columns: user, item, rating, in that order or by these names.
+
+    Parameters
+    ----------
+    rank : int, factors of a user and an item
+    method : "sgd", "als", "cd", "ccd++" or None, the method that suits
+    max_iter : int, sweeps over the ratings
+    alpha : float, confidence of implicit feedback is 1 + alpha r
+    implicit, nonnegative : bool
+    penalty : float or None, what a rating adds to the penalty; None: by the
+        error on ratings that are held out
+    holdout : float, share of the ratings that is held out
+    random_state, n_jobs, verbose, callbacks : as of Lasso
+
+    Attributes
+    ----------
+    mean_ : float
+    user_bias_ [users], user_factors_ [users, rank]
+    item_bias_ [items], item_factors_ [items, rank] (and components_, their
+        transpose)
+    users_, items_ : names, of a data frame
+    validation_error_ : root mean squared error on held-out ratings
+    """
+
+    def __init__(self, rank=16, *, method=None, max_iter=20, implicit=False,
+                 nonnegative=False, alpha=1.0, penalty=None, holdout=0.02,
+                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
+        self.rank = rank
+        self.method = method
+        self.max_iter = max_iter
+        self.implicit = implicit
+        self.nonnegative = nonnegative
+        self.alpha = alpha
+        self.penalty = penalty
+        self.holdout = holdout
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    # ---- ratings in -----------------------------------------------------
+
+    def _ratings(self, X, reset):
+        """X as CSR [users, items]; names of a frame are kept, or looked up."""
+        if hasattr(X, "columns") and X.shape[1] == 3:
+            return self._frame(X, reset)
+        X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
+                                reset=reset, ensure_min_features=1)
+        if reset:
+            self.users_ = self.items_ = None
+        return sparse.csr_matrix(X)
+
+    def _frame(self, frame, reset):
+        import pandas
+        by_name = {str(c).lower(): c for c in frame.columns}
+        named = all(n in by_name for n in ("user", "item", "rating"))
+        columns = [by_name[n] for n in ("user", "item", "rating")] if named \
+            else list(frame.columns)
+        user, self_users = pandas.factorize(frame[columns[0]], sort=True)
+        rating = frame[columns[2]].to_numpy(dtype=np.float64)
+        if not np.all(np.isfinite(rating)):
+            raise ValueError(f"column {columns[2]!r} has a rating that is not "
+                             "a finite number")
+        if reset:
+            item, self.items_ = pandas.factorize(frame[columns[1]], sort=True)
+            self.users_, self.n_features_in_ = self_users, len(self.items_)
+        else:
+            place = pandas.Index(self.items_).get_indexer(frame[columns[1]])
+            known = place >= 0
+            user, item, rating = user[known], place[known], rating[known]
+        order = np.arange(len(rating))
+        last = pandas.DataFrame({"u": user, "i": item, "k": order}).groupby(
+            ["u", "i"])["k"].max().to_numpy()
+        return sparse.csr_matrix(
+            (rating[last], (user[last], item[last])),
+            shape=(len(self_users), self.n_features_in_))
+
+    # ---- fit ------------------------------------------------------------
+
+    def fit(self, X, y=None):
+        """Fits the model; returns self."""
+        ratings = self._ratings(X, True)
+        if ratings.nnz == 0:
+            raise ValueError("X has no ratings: found 0 entries, expected at "
+                             "least 1")
+        program = engine.program_named("mf")
+        kept = ffi.new("char[]", (self.method or "").encode())
+        config = ffi.new("strads_mf_options *", {
+            "rank": self.rank, "sweeps": self.max_iter,
+            "lambda": self.penalty or 0.0, "holdout": self.holdout,
+            "implicit": self.implicit, "nonnegative": self.nonnegative,
+            "alpha": self.alpha})
+        if self.method:
+            config.method = kept
+        finished = engine.run(
+            program, config, ratings, None, name=type(self).__name__,
+            workers=engine.n_threads(self.n_jobs),
+            seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
+            verbose=self.verbose)
+        users = lib.strads_mf_users(finished.state)
+        if users == ffi.NULL:
+            raise engine.StradsError("the fit was stopped before its factors "
+                                     "could be brought together")
+        width = 1 + self.rank
+        user = np.frombuffer(ffi.buffer(users, 4 * width * ratings.shape[0]),
+                             dtype=np.float32).reshape(-1, width)
+        item = finished.values()
+        self.user_bias_, self.user_factors_ = user[:, 0].copy(), \
+            user[:, 1:].copy()
+        self.item_bias_ = item[:, 0].astype(np.float32)
+        self.item_factors_ = item[:, 1:].astype(np.float32)
+        self.components_ = self.item_factors_.T
+        self.mean_ = lib.strads_mf_mean(finished.state)
+        self.penalty_ = lib.strads_mf_penalty(finished.state)
+        errors = [ffi.new("double *") for _ in range(3)]
+        lib.strads_mf_errors(finished.state, *errors)
+        self.training_error_, self.validation_error_ = errors[0][0], \
+            errors[1][0]
+        self.n_iter_ = max(1, finished.progress.round)
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    # ---- use ------------------------------------------------------------
+
+    def _recommender(self):
+        """A strads_recommender over this model, and what it borrows."""
+        items = np.ascontiguousarray(
+            np.column_stack([self.item_bias_, self.item_factors_]),
+            dtype=np.float32)
+        factors = ffi.new("strads_mf_factors *", {
+            "users": 0, "items": len(items), "rank": self.rank,
+            "mean": self.mean_, "item": engine.pointer(items, "float *"),
+            "penalty": self.penalty_, "no_biases": False,
+            "nonnegative": self.nonnegative, "implicit": self.implicit,
+            "alpha": self.alpha})
+        out = ffi.new("strads_recommender **")
+        engine.call(lib.strads_recommender_new, factors, out)
+        return ffi.gc(out[0], lib.strads_recommender_free)
+
+    def fold_in(self, X):
+        """Biases [n] and factors [n, rank] of users that were not there when
+        the model was fitted, by their ratings of its items."""
+        check_is_fitted(self, "item_factors_")
+        ratings = self._ratings(X, False)
+        recommender = self._recommender()
+        rows = np.zeros((ratings.shape[0], 1 + self.rank), dtype=np.float32)
+        item = np.ascontiguousarray(ratings.indices, dtype=np.uint32)
+        value = np.ascontiguousarray(ratings.data, dtype=np.float32)
+        for u in range(ratings.shape[0]):
+            first, last = int(ratings.indptr[u]), int(ratings.indptr[u + 1])
+            engine.call(
+                lib.strads_recommender_fold, recommender, last - first,
+                ffi.cast("uint32_t *", item.ctypes.data + 4 * first),
+                ffi.cast("float *", value.ctypes.data + 4 * first),
+                engine.pointer(rows[u], "float *"))
+        return rows[:, 0], rows[:, 1:]
+
+    def transform(self, X):
+        """[n, rank] the factors of users by their ratings (see fold_in)."""
+        return self.fold_in(X)[1].astype(np.float64)
+
+    def rate(self, users, items):
+        """Predicted ratings of pairs: users[n] and items[n], by name where the model was
+        fitted to a frame, or else by number."""
+        check_is_fitted(self, "item_factors_")
+        u = self._places(self.users_, users, "user")
+        i = self._places(self.items_, items, "item")
+        return (self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
+                np.einsum("nk,nk->n", self.user_factors_[u],
+                          self.item_factors_[i]))
+
+    @staticmethod
+    def _places(names, asked, what):
+        asked = np.atleast_1d(asked)
+        if names is None:
+            return asked.astype(int)
+        import pandas
+        place = pandas.Index(names).get_indexer(asked)
+        if np.any(place < 0):
+            raise ValueError(f"the model has no {what} "
+                             f"{asked[place < 0][0]!r}")
+        return place
+
+    def recommend(self, user, n=10, *, seen=()):
+        """The `n` items of highest predicted rating for a user of the model,
+        without those in `seen`: a list of (item, score), best first."""
+        check_is_fitted(self, "item_factors_")
+        u = int(self._places(self.users_, user, "user")[0])
+        row = np.ascontiguousarray(
+            np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
+            dtype=np.float32)
+        left_out = np.sort(self._places(self.items_, list(seen), "item")
+                           if len(seen) else np.empty(0)).astype(np.uint32)
+        out = ffi.new("strads_scored[]", n)
+        count = lib.strads_recommender_top(
+            self._recommender(), engine.pointer(row, "float *"), len(left_out),
+            engine.pointer(left_out, "uint32_t *"), n, out)
+        name = (lambda i: i) if self.items_ is None else \
+            (lambda i: self.items_[i])
+        return [(name(out[k].item), out[k].score) for k in range(count)]
+
+    @property
+    def _n_features_out(self):
+        return self.rank
+
+    def _more_tags(self):
+        return {"non_deterministic": False}

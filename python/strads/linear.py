@@ -1,0 +1,383 @@
+"""Linear regression: Lasso, elastic net, support vector regression.
+
+The objectives are scikit-learn's. What is added to its estimators:
+``dual_gap_``, a relative duality gap that certifies the fit, ``callbacks``
+(called with a strads.Progress, a true answer ends the fit), ``verbose`` (a bar
+when tqdm is there), and Ctrl-C, which keeps the model so far.
+"""
+import numpy as np
+import scipy.sparse as sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import (_check_sample_weight, check_array,
+                                      check_is_fitted)
+
+from . import engine
+from ._strads import ffi, lib
+
+
+def positive(name, value):
+    """`value`, when it is a number above 0."""
+    if not np.isfinite(value) or value <= 0:
+        raise ValueError(f"{name} is {value!r}; it has to be above 0")
+    return float(value)
+
+
+def row_weights(sample_weight, X):
+    """[rows] of f64, or None where all rows weigh 1."""
+    if sample_weight is None:
+        return None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weight < 0):
+        raise ValueError("sample_weight has a negative weight")
+    return np.ascontiguousarray(weight)
+
+
+def counted(X, y, weight):
+    """Rows of weight 0 are left out: they cost time and change no bit."""
+    if weight is None or np.all(weight > 0):
+        return X, y, weight
+    used = np.flatnonzero(weight > 0)
+    return X[used], y[used], np.ascontiguousarray(weight[used])
+
+
+def folds_of(cv, rows):
+    """How many folds, when each is to have a row."""
+    if rows < 2:
+        raise ValueError(f"n_samples = {rows}: cross-validation needs at "
+                         "least two rows")
+    return max(2, min(cv, rows))
+
+
+class Fitted(BaseEstimator):
+    """What all linear estimators have: a run, and X @ coef_.T + intercept_."""
+
+    def _run(self, program, config, X, y, *, start=None, **more):
+        if X.shape[0] == 0:
+            raise ValueError("every row has weight 0; expected at least one "
+                             "that counts")
+        finished = engine.run(
+            program, config, X, y, name=type(self).__name__,
+            workers=engine.n_threads(self.n_jobs), tolerance=self.tol,
+            max_rounds=self.max_iter or 0, start=start,
+            callbacks=self.callbacks, verbose=self.verbose, **more)
+        self.n_iter_ = max(1, finished.progress.round)
+        self.dual_gap_ = finished.progress.gap
+        self.objective_ = finished.progress.objective
+        return finished
+
+    def _done(self, finished):
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _start(self, parameters):
+        """Start values of a warm start: the coefficients that are not 0."""
+        before = getattr(self, "coef_", None)
+        if not self.warm_start or before is None:
+            return None
+        rows = np.atleast_2d(before).T
+        if rows.shape[0] != parameters:
+            return None
+        used = np.flatnonzero(np.any(rows != 0, axis=1))
+        return used, rows[used]
+
+    def _linear(self, X):
+        check_is_fitted(self, "coef_")
+        X = self._validate_data(X, accept_sparse=["csr", "csc", "coo"],
+                                reset=False)
+        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + \
+            self.intercept_
+
+    @property
+    def sparse_coef_(self):
+        return sparse.csr_matrix(self.coef_)
+
+    def _more_tags(self):
+        return {"requires_y": True}
+
+
+class _Regressor(RegressorMixin, Fitted):
+    def _checked(self, X, y):
+        return self._validate_data(X, y, accept_sparse="csc", y_numeric=True,
+                                   dtype=np.float64)
+
+    def _weighted(self, X, y, sample_weight):
+        """Checked data and weights, without the rows that do not count."""
+        X, y = self._checked(X, y)
+        return counted(X, y, row_weights(sample_weight, X))
+
+    def predict(self, X):
+        """X @ coef_ + intercept_."""
+        return self._linear(X)
+
+    def _repr_html_(self):
+        from . import plots
+        return plots.with_coefficients(self, super()._repr_html_())
+
+
+# ---- Lasso and elastic net -------------------------------------------------
+
+def _lasso_config(l1_ratio, fit_intercept, positive_only, weight):
+    config = ffi.new("strads_lasso_options *", {
+        "l1_ratio": l1_ratio, "intercept": fit_intercept,
+        "positive": positive_only})
+    if weight is not None:
+        config.row_weight = engine.pointer(weight, "double *")
+    return config
+
+
+class ElasticNet(_Regressor):
+    """Linear regression with an L1 and an L2 penalty.
+
+    Minimises ``1/(2n) |y - Xw - b|^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2
+    |w|^2)`` until the relative duality gap is at most `tol`.
+
+    Parameters
+    ----------
+    alpha : float > 0
+    l1_ratio : float in [0.001, 1]
+    fit_intercept : bool
+    positive : bool, coefficients are not negative
+    tol : float, relative duality gap to stop at
+    max_iter : int or None, rounds at most
+    n_jobs : int or None, threads; -1 is one a core
+    warm_start : bool, begin with the coefficients of the last fit
+    verbose : bool
+    callbacks : list of callables, each gets a strads.Progress
+    """
+
+    def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True,
+                 positive=False, tol=1e-6, max_iter=None, n_jobs=None,
+                 warm_start=False, verbose=0, callbacks=None):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        X, y, weight = self._weighted(X, y, sample_weight)
+        config = _lasso_config(getattr(self, "l1_ratio", 1.0),
+                               self.fit_intercept, self.positive, weight)
+        setattr(config, "lambda", positive("alpha", self.alpha))
+        finished = self._run(engine.program_named("lasso"), config, X, y,
+                             start=self._start(X.shape[1]))
+        self.coef_ = finished.values()[:, 0]
+        self.intercept_ = lib.strads_lasso_intercept(finished.state)
+        return self._done(finished)
+
+
+class Lasso(ElasticNet):
+    """Linear regression with an L1 penalty: ElasticNet with l1_ratio 1."""
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, positive=False,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        super().__init__(alpha, l1_ratio=1.0, fit_intercept=fit_intercept,
+                         positive=positive, tol=tol, max_iter=max_iter,
+                         n_jobs=n_jobs, warm_start=warm_start, verbose=verbose,
+                         callbacks=callbacks)
+        del self.l1_ratio  # no parameter of this estimator
+
+
+def path_points(points, count, cols):
+    """alphas, coefficients [cols, points], intercepts and gaps of a path."""
+    coefficients = np.zeros((cols, count))
+    numbers = np.empty((count, 3))
+    for k in range(count):
+        point = points[k]
+        numbers[k] = getattr(point, "lambda"), point.intercept, point.gap
+        if point.nonzeros:
+            index = np.frombuffer(ffi.buffer(point.index, point.nonzeros * 4),
+                                  dtype=np.uint32)
+            coefficients[index, k] = np.frombuffer(
+                ffi.buffer(point.value, point.nonzeros * 8))
+    return numbers[:, 0], coefficients, numbers[:, 1], numbers[:, 2]
+
+
+def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
+              fit_intercept=False, tol=1e-6, n_jobs=None):
+    """Elastic nets at `n_alphas` alphas from the largest that gives any
+    coefficient down to `eps` of it, in one run that keeps what it knows.
+
+    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
+    the intercepts [n] as well."""
+    X = check_array(X, accept_sparse="csc", dtype=np.float64)
+    config = ffi.new("strads_lasso_path_options *")
+    config.fit = _lasso_config(l1_ratio, fit_intercept, positive, None)[0]
+    config.points, config.ratio = n_alphas, eps
+    finished = engine.run(engine.program_named("lasso-path"), config, X, y,
+                          name="path", workers=engine.n_threads(n_jobs),
+                          tolerance=tol)
+    count = ffi.new("uint32_t *")
+    points = lib.strads_lasso_path(finished.state, count)
+    alphas, coefs, intercepts, gaps = path_points(points, count[0], X.shape[1])
+    return (alphas, coefs, gaps, intercepts) if fit_intercept else \
+        (alphas, coefs, gaps)
+
+
+def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
+               fit_intercept=False, tol=1e-6, n_jobs=None):
+    """As enet_path, with l1_ratio 1."""
+    return enet_path(X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas,
+                     positive=positive, fit_intercept=fit_intercept, tol=tol,
+                     n_jobs=n_jobs)
+
+
+def cross_validate(function, config, data, points):
+    """Calls a strads_*_cv; returns its points as arrays, best and simplest."""
+    out = ffi.new("strads_cv_point[]", points)
+    best, simplest = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+    stop = ffi.new("bool *", False)
+    config.stop = stop
+    err, text, interrupted = engine.interruptible(
+        stop, function, data.pointer, config, out, best, simplest)
+    if interrupted:
+        raise KeyboardInterrupt
+    engine.raise_for(err, text)
+    table = np.array([(getattr(p, "lambda"), p.error, p.deviation, p.accuracy)
+                      for p in out])
+    return table, best[0], simplest[0]
+
+
+class ElasticNetCV(_Regressor):
+    """An elastic net whose alpha is chosen by cross-validation.
+
+    Attributes beside those of ElasticNet: ``alpha_``, ``alphas_`` [n],
+    ``mse_`` [n] the mean squared error of held-out rows, ``mse_deviation_`` [n]
+    its standard error, ``alpha_1se_`` the largest alpha whose error is within
+    one standard error of the best.
+    """
+
+    def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, cv=5,
+                 fit_intercept=True, positive=False, tol=1e-6, max_iter=None,
+                 n_jobs=None, random_state=None, verbose=0, callbacks=None):
+        self.l1_ratio = l1_ratio
+        self.eps = eps
+        self.n_alphas = n_alphas
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.positive = positive
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    warm_start = False
+
+    def fit(self, X, y, sample_weight=None):
+        """Chooses alpha, then fits with it; returns self."""
+        X, y, weight = self._weighted(X, y, sample_weight)
+        config = _lasso_config(getattr(self, "l1_ratio", 1.0),
+                               self.fit_intercept, self.positive, weight)
+        program = engine.program_named("lasso")
+        config.lambda_ratio = 1.0
+        largest = lib.strads_lasso_lambda_max(
+            self._run(program, config, X, y).state)
+        config.lambda_ratio = 0.0
+        if largest <= 0:  # nothing to explain: any alpha gives w = 0
+            largest = 1.0
+        search = ffi.new("strads_lasso_cv_options *", {
+            "folds": folds_of(self.cv, X.shape[0]), "tolerance": self.tol,
+            "threads": max(1, engine.n_threads(self.n_jobs)),
+            "seed": engine.seed_of(self.random_state)})
+        search.path.fit = config[0]
+        search.path.points, search.path.ratio = self.n_alphas, self.eps
+        search.path.first = largest
+        options = ffi.new("strads_engine_options *", {
+            "size": ffi.sizeof("strads_engine_options"), "workers": 1,
+            "partitions": 1})
+        setattr(config, "lambda", largest)
+        data = engine.cut_for(program, config, options, X, y)
+        table, best, simplest = cross_validate(lib.strads_lasso_cv, search,
+                                               data, self.n_alphas)
+        self.alphas_, self.mse_, self.mse_deviation_ = table[:, :3].T
+        self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
+        setattr(config, "lambda", self.alpha_)
+        finished = self._run(program, config, X, y)
+        self.coef_ = finished.values()[:, 0]
+        self.intercept_ = lib.strads_lasso_intercept(finished.state)
+        return self._done(finished)
+
+
+class LassoCV(ElasticNetCV):
+    """A Lasso whose alpha is chosen by cross-validation; see ElasticNetCV."""
+
+    def __init__(self, *, eps=1e-3, n_alphas=100, cv=5, fit_intercept=True,
+                 positive=False, tol=1e-6, max_iter=None, n_jobs=None,
+                 random_state=None, verbose=0, callbacks=None):
+        super().__init__(l1_ratio=1.0, eps=eps, n_alphas=n_alphas, cv=cv,
+                         fit_intercept=fit_intercept, positive=positive,
+                         tol=tol, max_iter=max_iter, n_jobs=n_jobs,
+                         random_state=random_state, verbose=verbose,
+                         callbacks=callbacks)
+        del self.l1_ratio
+
+
+# ---- support vector regression ---------------------------------------------
+
+class LinearSVR(_Regressor):
+    """Linear support vector regression, as liblinear has it.
+
+    Minimises ``1/2 |w|^2 + C sum_i max(0, |y_i - x_i w - b| - epsilon)`` (or
+    its square); with `intercept_scaling` a number B the intercept is B times
+    the coefficient of a column of B's, which is penalised like the others;
+    ``intercept_scaling=None`` leaves the intercept without a penalty.
+    """
+
+    def __init__(self, *, epsilon=0.0, C=1.0, loss="epsilon_insensitive",
+                 fit_intercept=True, intercept_scaling=1.0, tol=1e-4,
+                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
+                 callbacks=None):
+        self.epsilon = epsilon
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    _losses = {"epsilon_insensitive": b"epsilon",
+               "squared_epsilon_insensitive": b"squared-epsilon"}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        X, y, weight = self._weighted(X, y, sample_weight)
+        config, kept = svm_config(self, self._losses, weight)
+        config.epsilon = self.epsilon
+        finished = self._run(engine.program_named("svm"), config, X, y,
+                             start=self._start(X.shape[1]))
+        self.coef_ = finished.values()[:, 0]
+        self.intercept_ = lib.strads_svm_intercepts(finished.state)[0]
+        del kept
+        return self._done(finished)
+
+
+def svm_config(model, losses, weight):
+    """The options of a support vector machine, and what they borrow."""
+    loss = losses.get(model.loss)
+    if loss is None:
+        raise ValueError(f"loss is {model.loss!r}; one of {sorted(losses)}")
+    kept = ffi.new("char[]", loss)
+    config = ffi.new("strads_svm_options *",
+                     {"loss": kept, "c": positive("C", model.C)})
+    if model.fit_intercept and model.intercept_scaling is None:
+        config.intercept = True
+    elif model.fit_intercept:
+        config.bias = positive("intercept_scaling", model.intercept_scaling)
+    if weight is not None:
+        config.row_weight = engine.pointer(weight, "double *")
+    return config, kept

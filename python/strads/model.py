@@ -1,0 +1,93 @@
+"""Models of the command `strads`, read and written."""
+import json
+
+import numpy as np
+
+from . import engine
+from ._strads import ffi, lib
+
+
+class Model:
+    """A linear model as the command writes it (strads/model.h).
+
+    Attributes: program, coef [n_features] or [classes, n_features], intercept
+    (a number, or [classes]), options (a dict), fit (a dict of objective, gap,
+    rounds, seconds, seed, partitions).
+    """
+
+    def __init__(self, program, coef, intercept=0.0, *, options=None,
+                 fit=None):
+        self.program = program
+        self.coef = np.asarray(coef, dtype=np.float64)
+        self.intercept = intercept
+        self.options = dict(options or {})
+        self.fit = dict(fit or {})
+
+    def decision_function(self, X):
+        """X @ coef.T + intercept."""
+        return X @ self.coef.T + self.intercept
+
+    def save(self, path):
+        """Writes the model; the file is whole or not there."""
+        rows = np.atleast_2d(self.coef).T
+        used = np.flatnonzero(np.any(rows != 0, axis=1)).astype(np.uint32)
+        value = np.ascontiguousarray(rows[used])
+        intercepts = np.atleast_1d(np.asarray(self.intercept, dtype=float))
+        name = ffi.new("char[]", self.program.encode())
+        options = ffi.new("char[]", json.dumps(self.options).encode())
+        model = ffi.new("strads_model *", {
+            "program": name, "columns": rows.shape[0], "width": rows.shape[1],
+            "intercept": intercepts[0], "n": len(used),
+            "index": engine.pointer(used, "uint32_t *"),
+            "value": engine.pointer(value, "double *"), "options": options})
+        if rows.shape[1] > 1:
+            model.intercepts = engine.pointer(intercepts, "double *")
+        for key in ("objective", "gap", "seconds"):
+            setattr(model.fit, key, self.fit.get(key, float("nan")))
+        for key in ("rounds", "seed", "partitions"):
+            setattr(model.fit, key, int(self.fit.get(key, 0)))
+        engine.call(lib.strads_model_write, model, str(path).encode())
+
+
+def read_model(path):
+    """Reads what the command has written: a Model of a linear program, or a
+    fitted strads.LatentDirichletAllocation of a topic model."""
+    path = str(path)
+    with open(path, encoding="utf-8") as file:
+        try:
+            kind = json.load(file).get("format")
+        except (ValueError, AttributeError) as error:
+            raise ValueError(f"{path}: is no model of strads: {error}") \
+                from None
+    if kind == "strads-lda-model":
+        return _read_topics(path)
+    out = ffi.new("strads_model **")
+    engine.call(lib.strads_model_read, path.encode(), ffi.NULL, out)
+    model = ffi.gc(out[0], lib.strads_model_free)
+    width = max(1, model.width)
+    coef = np.zeros((model.columns, width))
+    if model.n:
+        index = np.frombuffer(ffi.buffer(model.index, 4 * model.n),
+                              dtype=np.uint32)
+        coef[index] = np.frombuffer(
+            ffi.buffer(model.value, 8 * model.n * width)).reshape(-1, width)
+    intercept = model.intercept if model.intercepts == ffi.NULL else np.array(
+        [model.intercepts[k] for k in range(width)])
+    options = {} if model.options == ffi.NULL else \
+        json.loads(ffi.string(model.options))
+    fit = {key: getattr(model.fit, key) for key in
+           ("objective", "gap", "rounds", "seconds", "seed", "partitions")}
+    return Model(ffi.string(model.program).decode(),
+                 coef[:, 0] if width == 1 else coef.T, intercept,
+                 options=options, fit=fit)
+
+
+def _read_topics(path):
+    from .topics import LatentDirichletAllocation
+    out = ffi.new("strads_lda_model **")
+    engine.call(lib.strads_lda_model_read, path.encode(), out)
+    model = ffi.gc(out[0], lib.strads_lda_model_free)
+    topics = LatentDirichletAllocation(int(model.topics))
+    topics._take(model)
+    topics.n_features_in_ = int(model.words)
+    return topics

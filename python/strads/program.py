@@ -1,0 +1,472 @@
+"""Programs in Python: a class whose methods are the engine's callbacks.
+
+A program trains `parameters` rows of `width` numbers each. The engine picks
+blocks of parameters, has `update` compute on every partition of the data, adds
+the partials up, has `aggregate` turn the sum into a commit, and tells every
+partition what changed through `refresh` (strads/program.h). What a callback
+gets are numpy views of the engine's memory, valid during the call::
+
+    class Ridge(strads.Program):
+        def open(self, share):
+            return share.label.copy()            # the residual
+
+        def partial(self, block):
+            return 2
+
+        def update(self, task):
+            index, x = task.share.column(task.block[0])
+            task.partial[:] = x @ task.local[index], x @ x
+
+        def aggregate(self, commit):
+            q, xx = commit.partial
+            commit.change[0] = (q - self.l2 * commit.value[0, 0]) / (
+                xx + self.l2)
+
+        def refresh(self, task, changes):
+            for j, change in changes:
+                index, x = task.share.column(j)
+                task.local[index] -= x * change[0]
+
+        def objective(self, report): ...
+
+Callbacks hold the interpreter's lock; numpy gives it up in long computations.
+An exception in a callback ends the run, and `fit` raises it.
+"""
+import traceback
+
+import numpy as np
+import scipy.sparse as sparse
+
+from . import engine
+from ._strads import ffi, lib
+
+_LAYOUT = {"columns": 1, "rows": 2, "both": 3}
+
+
+def _view(pointer, shape, dtype=np.float64):
+    """The engine's memory at `pointer` as an array."""
+    if pointer == ffi.NULL:
+        return None
+    count = int(np.prod(shape))
+    bytes_ = count * np.dtype(dtype).itemsize
+    return np.frombuffer(ffi.buffer(pointer, bytes_), dtype=dtype).reshape(
+        shape)
+
+
+class _Lines:
+    """One orientation of a partition's data, without a copy."""
+
+    def __init__(self, lines):
+        self.start = _view(lines.start, lines.lines + 1, np.uint64)
+        if self.start is None:
+            return
+        self.index = _view(lines.index, lines.nnz, np.uint32)
+        self.value = _view(lines.f64, lines.nnz) if lines.f64 != ffi.NULL \
+            else _view(lines.f32, lines.nnz, np.float32)
+
+    def line(self, k):
+        if self.start is None:
+            raise ValueError("this orientation of the data was not asked for: "
+                             "set the program's `layout`")
+        span = slice(int(self.start[k]), int(self.start[k + 1]))
+        return self.index[span], self.value[span]
+
+
+class Share:
+    """What one partition holds of the data."""
+
+    def __init__(self, share):
+        self.partition, self.partitions = share.partition, share.partitions
+        self.rows = range(share.rows.begin, share.rows.end)
+        self.cols = range(share.cols.begin, share.cols.end)
+        self.label = _view(share.label, len(self.rows))
+        self._by_col, self._by_row = _Lines(share.by_col), _Lines(share.by_row)
+
+    def column(self, j):
+        """(rows of the partition, values) of column j."""
+        return self._by_col.line(j - self.cols.start)
+
+    def row(self, i):
+        """(columns, values) of row i, counted within the partition."""
+        return self._by_row.line(i)
+
+    def matrix(self):
+        """The partition as a scipy matrix [rows, cols] (indices copied)."""
+        lines, kind = (self._by_col, sparse.csc_matrix) \
+            if self._by_col.start is not None else \
+            (self._by_row, sparse.csr_matrix)
+        return kind((lines.value, lines.index.astype(np.int64),
+                     lines.start.astype(np.int64)),
+                    shape=(len(self.rows), len(self.cols)))
+
+
+def _block(block):
+    """The parameters of a block."""
+    if block.param != ffi.NULL:
+        return _view(block.param, block.n, np.uint32)
+    return np.arange(block.first, block.first + block.n, dtype=np.uint32)
+
+
+class Task:
+    """What a worker's callback gets: share, local, block, partial, value,
+    round, seed, width."""
+
+    def __init__(self, task, program):
+        self.share = program._shares[task.share.partition]
+        self.local = None if task.local == ffi.NULL else \
+            ffi.from_handle(task.local).value
+        self.round, self.seed = task.round, task.seed
+        self.width = task.width
+        self._task = task
+
+    @property
+    def block(self):
+        return _block(self._task.block)
+
+    @property
+    def partial(self):
+        return _view(self._task.partial, self._task.partial_bytes // 8)
+
+    @property
+    def value(self):
+        return _view(self._task.value, (self._task.block.n, self.width))
+
+    def ends(self):
+        """In `run`: whether the loop is to end. To be asked once a clock."""
+        return bool(lib.strads_loop_ends(self._task))
+
+    def report(self, objective=np.nan, gap=np.nan, nonzeros=0, stop=False):
+        """In `run`: hands progress over."""
+        report = ffi.new("strads_report *", {
+            "objective": objective, "gap": gap, "nonzeros": nonzeros,
+            "stop": stop})
+        for k in range(lib.STRADS_MEASURES):
+            report.measure[k] = np.nan
+        lib.strads_loop_report(self._task, report)
+
+
+class Commit:
+    """What `aggregate` gets and gives: partial (the sum over partitions),
+    block, value [n, width] as committed, change [n, width] to fill in,
+    priority [n], since: commits that no partition knew of, as (parameters,
+    changes [n, width])."""
+
+    def __init__(self, commit):
+        n, width = commit.block.n, commit.width
+        self.block = _block(commit.block)
+        self.partial = _view(commit.partial, commit.partial_bytes // 8)
+        self.value = _view(commit.value, (n, width))
+        self.change = _view(commit.change, (n, width))
+        self.priority = _view(commit.priority, n)
+        self.round, self.seed = commit.round, commit.seed
+        self.since = [_change(commit.since[k], width)
+                      for k in range(commit.n_since)]
+
+
+def _change(change, width):
+    return (_view(change.param, change.n, np.uint32),
+            _view(change.change, (change.n, width)))
+
+
+class Report:
+    """What `objective` fills in."""
+
+    def __init__(self):
+        self.objective = self.gap = np.nan
+        self.nonzeros = 0
+        self.stop = False
+
+
+class _Box:
+    """A partition's state, while the engine has its address."""
+
+    def __init__(self, value):
+        self.value = value
+        self.handle = ffi.new_handle(self)
+
+
+class Session:
+    """A worker's clocked view of the store's tables (strads/store.h)."""
+
+    def __init__(self, session, store):
+        self._session, self._store = session, store
+        self.worker = lib.strads_session_worker(session)
+        self.workers = lib.strads_session_workers(session)
+
+    def _spec(self, table):
+        number = table
+        if isinstance(table, str):
+            out = ffi.new("uint32_t *")
+            engine.call(lib.strads_store_find, self._store,
+                        table.encode(), out)
+            number = out[0]
+        if self._store == ffi.NULL:
+            raise ValueError("tables are known by number on several nodes")
+        spec = lib.strads_store_spec(self._store, number)
+        if spec == ffi.NULL:
+            raise ValueError(f"there is no table {table!r}")
+        dtype = (np.float64, np.float32, np.int32, np.int64)[spec.type]
+        return number, spec.cols, dtype
+
+    def read_rows(self, table, rows, staleness=0):
+        """[n, cols] the rows, as of `staleness` clocks ago or newer; a
+        worker's own increments are always in them."""
+        number, cols, dtype = self._spec(table)
+        rows = np.ascontiguousarray(rows, dtype=np.uint32)
+        out = np.empty((len(rows), cols), dtype=dtype)
+        engine.call(lib.strads_session_read_rows, self._session, number,
+                    len(rows), engine.pointer(rows, "uint32_t *"), staleness,
+                    ffi.cast("void *", out.ctypes.data))
+        return out
+
+    def read_row(self, table, row, staleness=0):
+        """[cols] one row; see read_rows."""
+        return self.read_rows(table, [row], staleness)[0]
+
+    def inc(self, table, row, column, delta):
+        """Adds delta to one number."""
+        number, _, _ = self._spec(table)
+        engine.call(lib.strads_session_inc, self._session, number, row, column,
+                    delta)
+
+    def inc_row(self, table, row, delta):
+        """Adds delta[cols] to a row."""
+        number, cols, dtype = self._spec(table)
+        delta = np.ascontiguousarray(delta, dtype=dtype)
+        if delta.shape != (cols,):
+            raise ValueError(f"delta has shape {delta.shape}; expected "
+                             f"({cols},), a number for each column")
+        engine.call(lib.strads_session_inc_row, self._session, number, row,
+                    ffi.cast("void *", delta.ctypes.data))
+
+    def clock(self):
+        """Sends the increments and ends this worker's clock."""
+        engine.call(lib.strads_session_clock, self._session)
+
+    def flush(self):
+        """Sends the increments."""
+        engine.call(lib.strads_session_flush, self._session)
+
+    def barrier(self):
+        """Waits until all workers have reached this clock."""
+        engine.call(lib.strads_session_barrier, self._session)
+
+    @property
+    def now(self):
+        """This worker's clock."""
+        return lib.strads_session_now(self._session)
+
+
+class Program:
+    """A program of one's own; see the module. Class attributes:
+
+    name : lower case; layout : "columns", "rows" or "both"; split : "rows" or
+    "columns"; width : numbers a parameter; block_max : parameters a block at
+    most; tables : {name: (rows, cols, dtype)}, of `run`.
+    """
+
+    name = "python"
+    layout = "columns"
+    split = "rows"
+    width = 1
+    block_max = 64
+    tables = {}
+
+    # Callbacks of a run in rounds: open, update, aggregate, and as needed
+    # partial, refresh, objective; or `run`, a data-parallel loop.
+    def parameters(self, rows, cols):
+        """How many parameters there are."""
+        return cols
+
+    def open(self, share):
+        """The state of one partition: task.local."""
+        return None
+
+    def partial(self, block):
+        """How many numbers update computes for a block."""
+        return len(block) * self.width
+
+    update = aggregate = refresh = objective = run = None
+
+    def fit(self, X, y=None, *, n_jobs=None, partitions=None, tol=1e-6,
+            max_rounds=0, time_limit=0.0, seed=0, policy="priority",
+            verbose=0, callbacks=None):
+        """Trains on X [rows, cols] (numpy or scipy) and y [rows]; policy:
+        "priority", "uniform" or "cyclic" chooses the blocks. Afterwards
+        ``values_`` [parameters, width], ``progress_`` and ``end_`` tell what
+        became of it; returns self."""
+        table, kept = self._table()
+        self._shares, self._boxes, self._failure = {}, {}, None
+        matrix = sparse.csc_matrix(X, dtype=np.float64)
+        try:
+            finished = engine.run(
+                table, kept[0], matrix, y, name=self.name,
+                workers=engine.n_threads(n_jobs), partitions=partitions or 0,
+                tolerance=tol, max_rounds=max_rounds, time_limit=time_limit,
+                seed=seed, policy=policy, callbacks=callbacks, verbose=verbose)
+        except Exception:
+            if self._failure is not None:
+                raise self._failure from None
+            raise
+        finally:
+            self._shares, self._boxes = {}, {}
+        self.values_ = finished.values()
+        self.progress_, self.end_ = finished.progress, finished.end
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _table(self):
+        """The strads_program of this object, and what it borrows. A run's
+        config is the address of this object's handle."""
+        kind = type(self)
+        handle = ffi.new_handle(self)
+        config = ffi.new("void **", handle)
+        name = ffi.new("char[]", self.name.encode())
+        summary = ffi.new("char[]", (kind.__doc__ or self.name).strip()
+                          .split("\n")[0].encode())
+        table = ffi.new("strads_program *", {
+            "size": ffi.sizeof("strads_program"), "name": name,
+            "summary": summary, "layout": _LAYOUT[self.layout],
+            "split": {"rows": 0, "columns": 1}[self.split],
+            "config_size": ffi.sizeof("void *"), "defaults": config,
+            "shape": lib.py_shape, "open": lib.py_open, "close": lib.py_close})
+        if self.run is not None:
+            table.run = lib.py_run
+            if self.tables:
+                table.tables = lib.py_tables
+        else:
+            if self.update is None or self.aggregate is None:
+                raise TypeError(f"{kind.__name__} needs `update` and "
+                                "`aggregate`, or `run`")
+            table.begin, table.partial = lib.py_begin, lib.py_partial
+            table.update, table.aggregate = lib.py_update, lib.py_aggregate
+            if self.refresh is not None:
+                table.refresh = lib.py_refresh
+            if self.objective is not None:
+                table.objective = lib.py_objective
+        return table, (config, handle, name, summary)
+
+    def _fails(self, failure):
+        """Keeps an exception for `fit`, and tells the engine of it."""
+        if self._failure is None:
+            self._failure = failure
+        text = traceback.format_exception_only(type(failure), failure)[-1]
+        return lib.strads_fail_text(7, text.strip().encode("utf-8", "replace"))
+
+
+def _of(config):
+    return ffi.from_handle(ffi.cast("void **", config)[0])
+
+
+def _guard(program, function, *arguments):
+    try:
+        function(*arguments)
+    except BaseException as failure:
+        return program._fails(failure)
+    return 0
+
+
+@ffi.def_extern(error=7)
+def py_shape(config, data, shape):
+    program = _of(config)
+
+    def fill():
+        shape.parameters = program.parameters(int(shape.rows), int(shape.cols))
+        shape.width, shape.block_max = program.width, program.block_max
+    return _guard(program, fill)
+
+
+@ffi.def_extern(error=7)
+def py_tables(config, shape, store):
+    program = _of(config)
+
+    def make():
+        number = ffi.new("uint32_t *")
+        for name, (rows, cols, dtype) in program.tables.items():
+            kept = ffi.new("char[]", name.encode())
+            kind = {"float64": 0, "float32": 1, "int32": 2, "int64": 3}[
+                np.dtype(dtype).name]
+            spec = ffi.new("strads_table_spec *", {
+                "name": kept, "type": kind, "rows": rows, "cols": cols})
+            engine.call(lib.strads_store_create, store, spec, number)
+    return _guard(program, make)
+
+
+@ffi.def_extern(error=7)
+def py_begin(config, data, shape, state):
+    state[0] = ffi.cast("void *", ffi.cast("void **", config)[0])
+    return 0
+
+
+@ffi.def_extern(error=7)
+def py_open(task, local):
+    program = _of(task.config)
+
+    def make():
+        share = Share(task.share)
+        program._shares[share.partition] = share
+        box = _Box(program.open(share))
+        program._boxes[share.partition] = box
+        local[0] = box.handle
+    return _guard(program, make)
+
+
+@ffi.def_extern()
+def py_close(local):
+    pass  # fit drops all boxes when the run is over
+
+
+@ffi.def_extern(error=7)
+def py_refresh(task, changes, n):
+    program = _of(task.config)
+
+    def tell():
+        told = []
+        for k in range(n):
+            told.extend(zip(*_change(changes[k], task.width)))
+        program.refresh(Task(task, program), told)
+    return _guard(program, tell)
+
+
+@ffi.def_extern(error=0)
+def py_partial(task):
+    program = _of(task.config)
+    try:
+        return int(program.partial(_block(task.block)))
+    except BaseException as failure:
+        program._fails(failure)
+        return 1  # update is never reached: fit raises
+
+
+@ffi.def_extern(error=7)
+def py_update(task):
+    program = _of(task.config)
+    if program._failure is not None:
+        return program._fails(program._failure)
+    return _guard(program, lambda: program.update(Task(task, program)))
+
+
+@ffi.def_extern(error=7)
+def py_aggregate(commit):
+    program = _of(commit.config)
+    return _guard(program, lambda: program.aggregate(Commit(commit)))
+
+
+@ffi.def_extern(error=7)
+def py_objective(state, report):
+    program = ffi.from_handle(state)
+
+    def ask():
+        filled = Report()
+        program.objective(filled)
+        report.objective, report.gap = filled.objective, filled.gap
+        report.nonzeros, report.stop = int(filled.nonzeros), filled.stop
+    return _guard(program, ask)
+
+
+@ffi.def_extern(error=7)
+def py_run(task, session):
+    program = _of(task.config)
+    return _guard(program, lambda: program.run(
+        Task(task, program), Session(session, task.store)))

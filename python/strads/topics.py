@@ -1,0 +1,238 @@
+"""Topic models: latent Dirichlet allocation by collapsed Gibbs sampling."""
+import warnings
+
+import numpy as np
+import scipy.sparse as sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, check_non_negative
+
+from . import engine
+from ._strads import ffi, lib
+
+
+class LatentDirichletAllocation(TransformerMixin, BaseEstimator):
+    """Latent Dirichlet allocation.
+
+    Draws every token's topic from p(z | rest) ~ (n_dk + alpha)(n_wk + beta) /
+    (n_k + V beta), sweep after sweep. The same seed gives the same model, bit
+    for bit, on any number of threads with the same `partitions`.
+
+    Parameters
+    ----------
+    n_components : int, topics
+    doc_topic_prior, topic_word_prior : float, alpha and beta
+    max_iter : int, sweeps
+    fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts
+    partitions : int or None (one a thread); the draws depend on it
+    transform_sweeps : int, sweeps over a new document, of which the first half
+        is not counted
+    random_state, n_jobs, verbose, callbacks : as of Lasso
+
+    Attributes
+    ----------
+    components_ : [topics, words] tokens of each word in each topic, plus beta
+    log_likelihood_ : log p(words, topics) at the end
+    """
+
+    def __init__(self, n_components=10, *, doc_topic_prior=0.1,
+                 topic_word_prior=0.01, max_iter=100, fit_prior="no",
+                 partitions=None, transform_sweeps=20, random_state=None,
+                 n_jobs=None, verbose=0, callbacks=None):
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.max_iter = max_iter
+        self.fit_prior = fit_prior
+        self.partitions = partitions
+        self.transform_sweeps = transform_sweeps
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _counts(self, X, reset):
+        """X as counts of words: CSR of f64 whole numbers, no stored zeros."""
+        X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
+                                reset=reset)
+        check_non_negative(X, "LatentDirichletAllocation")
+        X = sparse.csr_matrix(X, copy=True)
+        X.sum_duplicates()
+        whole = np.rint(X.data)
+        if np.any(whole != X.data):
+            warnings.warn("LatentDirichletAllocation counts words: numbers "
+                          "that are not whole are rounded", stacklevel=3)
+            X.data = whole
+        X.eliminate_zeros()
+        return X
+
+    def fit(self, X, y=None):
+        """Fits the model to X [documents, words], how often each occurs."""
+        X = self._counts(X, True)
+        if self.n_components == 1:
+            return self._fit_one(X)
+        program = engine.program_named("lda")
+        config = ffi.new("strads_lda_options *")
+        ffi.memmove(config, program.defaults, ffi.sizeof("strads_lda_options"))
+        kept = ffi.new("char[]", self.fit_prior.encode())
+        config.topics = self.n_components
+        config.alpha = self.doc_topic_prior
+        config.beta = self.topic_word_prior
+        config.sweeps = config.evaluate = self.max_iter
+        if self.verbose or self.callbacks:
+            config.evaluate = max(1, self.max_iter // 20)
+        config.fit_alpha = kept
+        finished = engine.run(
+            program, config, X, None, name=type(self).__name__,
+            workers=engine.n_threads(self.n_jobs),
+            partitions=self.partitions or 0,
+            seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
+            verbose=self.verbose)
+        out = ffi.new("strads_lda_model **")
+        engine.call(lib.strads_lda_model_from_result, finished.result, out)
+        self._take(ffi.gc(out[0], lib.strads_lda_model_free))
+        self.n_iter_ = max(1, finished.progress.round)
+        if finished.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _fit_one(self, X):
+        """One topic has all tokens: there is nothing to draw."""
+        each = np.asarray(X.sum(axis=0)).ravel().astype(np.uint32)
+        has = each > 0
+        self.start_ = np.concatenate([[0], np.cumsum(has)]).astype(np.uint64)
+        self.topic_ = np.zeros(has.sum(), dtype=np.uint32)
+        self.count_ = each[has]
+        self.alpha_ = np.array([float(self.doc_topic_prior)])
+        self.beta_ = float(self.topic_word_prior)
+        self.n_documents_, self.n_tokens_ = X.shape[0], int(each.sum())
+        self.log_likelihood_ = np.nan
+        self.components_ = each[None, :] + self.beta_
+        self.n_iter_ = 1
+        return self
+
+    def _take(self, model):
+        """Copies a strads_lda_model into arrays, which pickle."""
+        words, nnz = model.words, model.start[model.words]
+        start = np.frombuffer(ffi.buffer(model.start, 8 * (words + 1)),
+                              dtype=np.uint64)
+        self.start_ = start.copy()
+        self.topic_ = np.frombuffer(ffi.buffer(model.topic, 4 * nnz),
+                                    dtype=np.uint32).copy()
+        self.count_ = np.frombuffer(ffi.buffer(model.count, 4 * nnz),
+                                    dtype=np.uint32).copy()
+        self.alpha_ = np.frombuffer(
+            ffi.buffer(model.alpha, 8 * model.topics)).copy()
+        self.beta_ = model.beta
+        self.log_likelihood_ = model.log_likelihood
+        self.n_documents_, self.n_tokens_ = model.documents, model.tokens
+        counts = sparse.csr_matrix(
+            (self.count_, self.topic_.astype(np.int32),
+             start.astype(np.int64)), shape=(words, model.topics))
+        self.components_ = counts.T.toarray() + self.beta_
+
+    def _model(self):
+        """A strads_lda_model over this object's arrays, and what it holds."""
+        total = np.zeros(len(self.alpha_), dtype=np.uint64)
+        np.add.at(total, self.topic_, self.count_)
+        return ffi.new("strads_lda_model *", {
+            "topics": len(self.alpha_), "words": len(self.start_) - 1,
+            "documents": self.n_documents_, "tokens": self.n_tokens_,
+            "alpha": engine.pointer(self.alpha_, "double *"),
+            "beta": self.beta_, "log_likelihood": self.log_likelihood_,
+            "total": engine.pointer(total, "uint64_t *"),
+            "start": engine.pointer(self.start_, "uint64_t *"),
+            "topic": engine.pointer(self.topic_, "uint32_t *"),
+            "count": engine.pointer(self.count_, "uint32_t *")}), total
+
+    def _draws(self):
+        return ffi.new("strads_lda_draws *", {
+            "sweeps": self.transform_sweeps,
+            "burn_in": self.transform_sweeps // 2,
+            "seed": engine.seed_of(self.random_state)})
+
+    def _documents(self, X):
+        """Each document of X as strads_lda_words."""
+        word = np.ascontiguousarray(X.indices, dtype=np.uint32)
+        count = X.data.astype(np.uint32)
+        for i in range(X.shape[0]):
+            first, last = X.indptr[i], X.indptr[i + 1]
+            yield ffi.new("strads_lda_words *", {
+                "n": last - first,
+                "word": ffi.cast("uint32_t *", word.ctypes.data + 4 * first),
+                "count": ffi.cast("uint32_t *", count.ctypes.data + 4 * first)})
+
+    def transform(self, X):
+        """[documents, topics] the shares of topics in each document."""
+        check_is_fitted(self, "components_")
+        X = self._counts(X, False)
+        if len(self.alpha_) == 1:
+            return np.ones((X.shape[0], 1))
+        model, kept = self._model()
+        shares = np.empty((X.shape[0], len(self.alpha_)))
+        draws = self._draws()
+        for i, words in enumerate(self._documents(X)):
+            engine.call(lib.strads_lda_infer, model, draws, words,
+                        engine.pointer(shares[i], "double *"))
+        del kept
+        return shares
+
+    def fit_transform(self, X, y=None):
+        """fit(X).transform(X)."""
+        return self.fit(X, y).transform(X)
+
+    def score(self, X, y=None):
+        """Log-likelihood of half of each document's tokens given the other
+        half (document completion), in all."""
+        return self._completion(X)[0]
+
+    def perplexity(self, X):
+        """exp(-log-likelihood per token), by document completion."""
+        likelihood, tokens = self._completion(X)
+        return np.exp(-likelihood / tokens)
+
+    def _completion(self, X):
+        check_is_fitted(self, "components_")
+        X = self._counts(X, False)
+        model, kept = self._model()
+        score = ffi.new("strads_lda_score *")
+        likelihood, tokens = 0.0, 0
+        for words in self._documents(X):
+            engine.call(lib.strads_lda_complete, model, self._draws(), words,
+                        score)
+            likelihood += score.log_likelihood
+            tokens += score.tokens
+        del kept
+        return likelihood, max(1, tokens)
+
+    def top_words(self, n=10, relevance=1.0):
+        """[topics, n] the words of each topic by relevance (Sievert and
+        Shirley 2014; 1.0: by probability); -1 where a topic has no more."""
+        check_is_fitted(self, "components_")
+        model, kept = self._model()
+        word = np.empty((len(self.alpha_), n), dtype=np.uint32)
+        engine.call(lib.strads_lda_top_words, model, relevance, n,
+                    engine.pointer(word, "uint32_t *"), ffi.new(
+                        "double[]", word.size))
+        del kept
+        return word.astype(np.int32).astype(int)
+
+    def save(self, path):
+        """Writes the model as the command reads it (strads lda ...)."""
+        check_is_fitted(self, "components_")
+        model, kept = self._model()
+        engine.call(lib.strads_lda_model_write, model, ffi.NULL,
+                    str(path).encode())
+        del kept
+
+    @property
+    def _n_features_out(self):
+        return len(self.alpha_)
+
+    def get_feature_names_out(self, input_features=None):
+        """"topic0", "topic1", ..."""
+        check_is_fitted(self, "components_")
+        return np.array([f"topic{k}" for k in range(len(self.alpha_))],
+                        dtype=object)
+
+    def _more_tags(self):
+        return {"requires_positive_X": True}

@@ -1,0 +1,477 @@
+"""What Python sees of the public headers, for cffi's API mode.
+
+Only the members that the package uses are named; "..." has the C compiler fill
+in the rest from the real headers, so a struct that grows needs no change here.
+libstrads is found by STRADS_PREFIX (an installation's prefix), or else by
+pkg-config.
+"""
+import os
+import subprocess
+
+from cffi import FFI
+
+ffi = FFI()
+ffi.cdef("""
+typedef enum { STRADS_OK, STRADS_EINVAL, ... } strads_err;
+typedef enum { STRADS_KIND_SAMPLES, ... } strads_kind;
+typedef enum { STRADS_SPLIT_ROWS, ... } strads_split;
+typedef enum { STRADS_LAYOUT_COLS = 1, STRADS_LAYOUT_ROWS, ... } strads_layout;
+typedef enum { STRADS_F64, ... } strads_scalar;
+typedef enum { STRADS_END_CONVERGED, ... } strads_end;
+const char *strads_error_text(void);
+const char *strads_version(void);
+strads_err strads_fail_text(int err, const char *text);
+
+typedef struct strads_names strads_names;
+strads_err strads_names_new(strads_names **);
+void strads_names_free(strads_names *);
+strads_err strads_names_add(strads_names *, const char *, size_t, uint32_t *);
+uint32_t strads_names_count(const strads_names *);
+const char *strads_names_at(const strads_names *, uint32_t);
+
+/* data */
+typedef struct strads_data strads_data;
+typedef struct strads_columns {
+    uint64_t rows, cols;
+    const uint64_t *start;
+    const uint32_t *index;
+    const double *value;
+    const double *label;
+    ...;
+} strads_columns;
+typedef struct strads_data_options {
+    size_t size;
+    uint32_t partitions;
+    strads_kind kind;
+    ...;
+} strads_data_options;
+typedef struct strads_range { uint64_t begin, end; } strads_range;
+typedef struct strads_sparse {
+    uint64_t lines, nnz;
+    const uint64_t *start;
+    const uint32_t *index;
+    const double *f64;
+    const float *f32;
+} strads_sparse;
+typedef struct strads_share {
+    uint32_t partition, partitions;
+    strads_range rows, cols;
+    strads_sparse by_col, by_row;
+    const double *label;
+    ...;
+} strads_share;
+strads_err strads_data_from_columns(const strads_columns *,
+                                    const strads_data_options *,
+                                    strads_data **);
+strads_err strads_data_read(const char *, const strads_data_options *,
+                            strads_data **);
+void strads_data_free(strads_data *);
+uint64_t strads_data_rows(const strads_data *);
+uint64_t strads_data_cols(const strads_data *);
+uint64_t strads_data_bytes(const strads_data *);
+
+/* programs */
+typedef struct strads_store strads_store;
+typedef struct strads_session strads_session;
+typedef struct strads_block {
+    uint64_t id;
+    uint32_t n, first;
+    const uint32_t *param;
+    uint32_t owner;
+    ...;
+} strads_block;
+typedef struct strads_change {
+    uint64_t version;
+    uint32_t n;
+    const uint32_t *param;
+    const double *change;
+    ...;
+} strads_change;
+typedef struct strads_shape {
+    uint64_t parameters;
+    uint32_t width, block_max;
+    uint64_t rows, cols;
+    uint32_t partitions;
+    ...;
+} strads_shape;
+typedef struct strads_task {
+    const strads_share *share;
+    void *local;
+    const void *config;
+    strads_store *store;
+    uint64_t seed, round;
+    uint32_t width;
+    strads_block block;
+    double *value;
+    double *partial;
+    size_t partial_bytes;
+    const strads_shape *shape;
+    ...;
+} strads_task;
+typedef struct strads_commit {
+    void *state;
+    const void *config;
+    strads_store *store;
+    uint64_t seed, round;
+    uint32_t width;
+    strads_block block;
+    const double *partial;
+    size_t partial_bytes;
+    const double *value;
+    const strads_change *since;
+    uint32_t n_since;
+    double *change;
+    double *priority;
+    ...;
+} strads_commit;
+#define STRADS_MEASURES ...
+typedef struct strads_report {
+    double objective, gap;
+    uint64_t nonzeros;
+    bool stop;
+    double measure[...];
+} strads_report;
+typedef struct strads_program {
+    size_t size;
+    const char *name;
+    const char *summary;
+    strads_split split;
+    strads_layout layout;
+    strads_kind kind;
+    strads_scalar values;
+    size_t config_size;
+    const void *defaults;
+    strads_err (*shape)(const void *, const strads_data *, strads_shape *);
+    strads_err (*tables)(const void *, const strads_shape *, strads_store *);
+    strads_err (*begin)(const void *, const strads_data *, const strads_shape *,
+                        void **);
+    void (*end)(void *);
+    strads_err (*open)(const strads_task *, void **);
+    void (*close)(void *);
+    strads_err (*refresh)(strads_task *, const strads_change *, uint32_t);
+    size_t (*partial)(const strads_task *);
+    strads_err (*update)(strads_task *);
+    strads_err (*aggregate)(strads_commit *);
+    strads_err (*objective)(void *, strads_report *);
+    strads_err (*run)(strads_task *, strads_session *);
+    ...;
+} strads_program;
+const strads_program *strads_program_find(const char *);
+bool strads_loop_ends(const strads_task *);
+void strads_loop_report(const strads_task *, const strads_report *);
+
+/* store and sessions */
+typedef struct strads_table_spec {
+    const char *name;
+    uint64_t rows;
+    uint32_t cols;
+    strads_scalar type;
+    bool sparse;
+    ...;
+} strads_table_spec;
+strads_err strads_store_create(strads_store *, const strads_table_spec *,
+                               uint32_t *);
+strads_err strads_store_find(const strads_store *, const char *, uint32_t *);
+const strads_table_spec *strads_store_spec(const strads_store *, uint32_t);
+strads_err strads_session_read_rows(strads_session *, uint32_t, uint32_t,
+                                    const uint32_t *, uint32_t, void *);
+strads_err strads_session_inc(strads_session *, uint32_t, uint64_t, uint32_t,
+                              double);
+strads_err strads_session_inc_row(strads_session *, uint32_t, uint64_t,
+                                  const void *);
+strads_err strads_session_clock(strads_session *);
+strads_err strads_session_flush(strads_session *);
+strads_err strads_session_barrier(strads_session *);
+uint32_t strads_session_worker(const strads_session *);
+uint32_t strads_session_workers(const strads_session *);
+uint64_t strads_session_now(const strads_session *);
+
+/* engine */
+typedef struct strads_result strads_result;
+typedef struct strads_progress {
+    uint64_t round;
+    double seconds, cpu_seconds, objective, gap;
+    uint64_t nonzeros;
+    uint64_t updates_policy, updates_other;
+    ...;
+} strads_progress;
+typedef struct strads_engine_options {
+    size_t size;
+    uint32_t workers, partitions;
+    const char *policy;
+    uint32_t depth, blocks, schedulers;
+    double threshold, tolerance;
+    uint64_t max_rounds;
+    double time_limit;
+    uint64_t seed;
+    bool deterministic;
+    uint64_t n_start;
+    const uint32_t *start_param;
+    const double *start_value;
+    void (*progress)(void *, const strads_progress *);
+    void *progress_arg;
+    const volatile bool *stop;
+    ...;
+} strads_engine_options;
+strads_err strads_run_cut(const strads_program *, const void *,
+                          const strads_engine_options *, strads_data_options *);
+strads_err strads_run(const strads_program *, const void *, const strads_data *,
+                      const strads_engine_options *, strads_result **);
+void strads_result_free(strads_result *);
+strads_end strads_result_end(const strads_result *);
+const strads_progress *strads_result_progress(const strads_result *);
+uint32_t strads_result_partitions(const strads_result *);
+const double *strads_result_values(const strads_result *, uint64_t *,
+                                   uint32_t *);
+uint64_t strads_result_coefficients(const strads_result *);
+void *strads_result_state(const strads_result *);
+
+/* models */
+typedef struct strads_model_fit {
+    double objective, gap;
+    uint64_t rounds;
+    double seconds;
+    uint64_t seed;
+    uint32_t partitions;
+    ...;
+} strads_model_fit;
+typedef struct strads_model {
+    const char *program;
+    uint64_t columns;
+    uint32_t width;
+    double intercept;
+    const double *intercepts;
+    uint64_t n;
+    const uint32_t *index;
+    const double *value;
+    const char *options;
+    strads_model_fit fit;
+    ...;
+} strads_model;
+strads_err strads_model_write(const strads_model *, const char *);
+strads_err strads_model_read(const char *, const char *, strads_model **);
+void strads_model_free(strads_model *);
+
+/* linear models */
+typedef struct strads_path_point {
+    double lambda, objective, gap, intercept, deviance;
+    uint64_t nonzeros, round;
+    const uint32_t *index;
+    const double *value;
+    ...;
+} strads_path_point;
+typedef struct strads_cv_point {
+    double lambda, error, deviation, accuracy;
+    ...;
+} strads_cv_point;
+typedef struct strads_lasso_options {
+    double lambda, lambda_ratio, l1_ratio;
+    bool intercept, standardize, positive;
+    const double *row_weight;
+    ...;
+} strads_lasso_options;
+typedef struct strads_lasso_path_options {
+    strads_lasso_options fit;
+    uint32_t points;
+    double ratio, first;
+    ...;
+} strads_lasso_path_options;
+typedef struct strads_lasso_cv_options {
+    strads_lasso_path_options path;
+    uint32_t folds, threads;
+    uint64_t seed;
+    double tolerance;
+    const volatile bool *stop;
+    ...;
+} strads_lasso_cv_options;
+const strads_path_point *strads_lasso_path(const void *, uint32_t *);
+strads_err strads_lasso_cv(const strads_data *, const strads_lasso_cv_options *,
+                           strads_cv_point *, uint32_t *, uint32_t *);
+double strads_lasso_intercept(const void *);
+double strads_lasso_lambda_max(const void *);
+
+typedef struct strads_logistic_options {
+    double lambda, lambda_ratio, c, l1_ratio;
+    bool intercept, standardize;
+    const char *multiclass;
+    const double *row_weight;
+    const double *start_intercept;
+    ...;
+} strads_logistic_options;
+typedef struct strads_logistic_path_options {
+    strads_logistic_options fit;
+    uint32_t points;
+    double ratio, first;
+    ...;
+} strads_logistic_path_options;
+typedef struct strads_logistic_cv_options {
+    strads_logistic_path_options path;
+    uint32_t folds, threads;
+    uint64_t seed;
+    double tolerance;
+    const volatile bool *stop;
+    ...;
+} strads_logistic_cv_options;
+bool strads_logistic_suits_dual(const strads_logistic_options *,
+                                const strads_data *);
+const strads_path_point *strads_logistic_path(const void *, uint32_t *);
+strads_err strads_logistic_cv(const strads_data *,
+                              const strads_logistic_cv_options *,
+                              strads_cv_point *, uint32_t *, uint32_t *);
+const double *strads_logistic_intercepts(const void *);
+double strads_logistic_lambda_max(const void *);
+
+typedef struct strads_svm_options {
+    const char *loss;
+    double c, bias;
+    bool intercept;
+    double epsilon;
+    const double *row_weight;
+    ...;
+} strads_svm_options;
+typedef struct strads_svm_l1_options {
+    strads_logistic_options fit;
+    const char *loss;
+    ...;
+} strads_svm_l1_options;
+const double *strads_svm_intercepts(const void *);
+uint64_t strads_svm_supports(const void *);
+
+/* topics */
+typedef struct strads_lda_options {
+    uint32_t topics;
+    double alpha, beta;
+    uint32_t sweeps, evaluate;
+    const char *fit_alpha;
+    bool fit_beta;
+    uint32_t burn_in;
+    ...;
+} strads_lda_options;
+typedef struct strads_lda_model {
+    uint32_t topics;
+    uint64_t words, documents, tokens;
+    double *alpha;
+    double beta, log_likelihood;
+    uint64_t *total;
+    uint64_t *start;
+    uint32_t *topic, *count;
+    strads_names *names;
+    ...;
+} strads_lda_model;
+typedef struct strads_lda_words {
+    uint32_t n;
+    const uint32_t *word, *count;
+    ...;
+} strads_lda_words;
+typedef struct strads_lda_draws {
+    uint32_t sweeps, burn_in;
+    uint64_t seed;
+    ...;
+} strads_lda_draws;
+typedef struct strads_lda_score {
+    uint64_t tokens;
+    double log_likelihood;
+    ...;
+} strads_lda_score;
+strads_err strads_lda_model_from_result(const strads_result *,
+                                        strads_lda_model **);
+void strads_lda_model_free(strads_lda_model *);
+strads_err strads_lda_model_write(const strads_lda_model *, const char *,
+                                  const char *);
+strads_err strads_lda_model_read(const char *, strads_lda_model **);
+strads_err strads_lda_infer(const strads_lda_model *, const strads_lda_draws *,
+                            const strads_lda_words *, double *);
+strads_err strads_lda_complete(const strads_lda_model *,
+                               const strads_lda_draws *,
+                               const strads_lda_words *, strads_lda_score *);
+strads_err strads_lda_top_words(const strads_lda_model *, double, uint32_t,
+                                uint32_t *, double *);
+
+/* factors */
+typedef struct strads_mf_options {
+    const char *method;
+    uint32_t rank, sweeps;
+    double step, lambda;
+    bool unweighted;
+    double holdout;
+    uint32_t patience;
+    bool no_biases, implicit, nonnegative;
+    double alpha;
+    ...;
+} strads_mf_options;
+const float *strads_mf_users(const void *);
+double strads_mf_mean(const void *);
+double strads_mf_penalty(const void *);
+const strads_mf_options *strads_mf_resolved(const void *);
+void strads_mf_errors(const void *, double *, double *, double *);
+typedef struct strads_mf_factors {
+    uint64_t users, items;
+    uint32_t rank;
+    double mean;
+    const float *user, *item;
+    double penalty;
+    bool no_biases, nonnegative, implicit, unweighted;
+    double alpha;
+    ...;
+} strads_mf_factors;
+typedef struct strads_recommender strads_recommender;
+typedef struct strads_scored { uint32_t item; float score; } strads_scored;
+strads_err strads_recommender_new(const strads_mf_factors *,
+                                  strads_recommender **);
+void strads_recommender_free(strads_recommender *);
+strads_err strads_recommender_fold(strads_recommender *, uint32_t,
+                                   const uint32_t *, const float *, float *);
+uint32_t strads_recommender_top(strads_recommender *, const float *, uint64_t,
+                                const uint32_t *, uint32_t, strads_scored *);
+
+/* what the engine calls in Python */
+extern "Python" {
+    void py_progress(void *, const strads_progress *);
+    strads_err py_shape(const void *, const strads_data *, strads_shape *);
+    strads_err py_tables(const void *, const strads_shape *, strads_store *);
+    strads_err py_begin(const void *, const strads_data *,
+                        const strads_shape *, void **);
+    strads_err py_open(const strads_task *, void **);
+    void py_close(void *);
+    strads_err py_refresh(strads_task *, const strads_change *, uint32_t);
+    size_t py_partial(const strads_task *);
+    strads_err py_update(strads_task *);
+    strads_err py_aggregate(strads_commit *);
+    strads_err py_objective(void *, strads_report *);
+    strads_err py_run(strads_task *, strads_session *);
+}
+""")
+
+
+def flags(what, default):
+    """The words that pkg-config answers, or those of STRADS_PREFIX."""
+    prefix = os.environ.get("STRADS_PREFIX")
+    if prefix:
+        return default(prefix)
+    found = subprocess.run(["pkg-config", what, "strads"],
+                           capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise SystemExit("strads is not installed: pkg-config does not know "
+                         "it; install libstrads, or set STRADS_PREFIX to "
+                         "where `cmake --install` has put it")
+    return found.stdout.split()
+
+
+ffi.set_source(
+    "strads._strads",
+    """
+    #include <strads/strads.h>
+    #include <strads/lasso.h>
+    #include <strads/lda.h>
+    #include <strads/logistic.h>
+    #include <strads/mf.h>
+    #include <strads/recommend.h>
+    #include <strads/svm.h>
+    static strads_err strads_fail_text(int err, const char *text)
+    {
+        return strads_fail((strads_err)err, "%s", text);
+    }
+    """,
+    extra_compile_args=flags("--cflags", lambda p: [f"-I{p}/include"]),
+    extra_link_args=flags(
+        "--libs", lambda p: [f"-L{p}/lib", "-lstrads", f"-Wl,-rpath,{p}/lib"]))

@@ -1,0 +1,273 @@
+"""Estimators against independent answers, interrupts, files, tools."""
+import os
+import pickle
+import signal
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sparse
+from sklearn import linear_model
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import strads
+
+BIN = os.environ.get("STRADS_BIN", "strads")
+
+
+def regression(rows=300, cols=80, seed=0):
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((rows, cols))
+    X[draws.random(X.shape) < 0.5] = 0
+    y = X[:, :5].sum(axis=1) + 0.3 * draws.standard_normal(rows) + 2
+    return X, y
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_matrix,
+                                  sparse.csr_matrix, sparse.coo_matrix])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_lasso_is_scikit_learns_from_every_form(form, jobs):
+    X, y = regression()
+    ours = strads.Lasso(0.05, tol=1e-12, n_jobs=jobs).fit(form(X), y)
+    theirs = linear_model.Lasso(0.05, tol=1e-14, max_iter=100000).fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert abs(ours.intercept_ - theirs.intercept_) < 1e-6
+    assert ours.dual_gap_ <= 1e-12
+
+
+def test_elastic_net_satisfies_its_kkt_conditions_with_weights():
+    X, y = regression()
+    weight = np.random.default_rng(3).random(len(y)) + 0.1
+    weight[:7] = 0
+    model = strads.ElasticNet(0.1, l1_ratio=0.6, tol=1e-13).fit(
+        X, y, sample_weight=weight)
+    residual = weight * (y - model.predict(X)) / weight.sum()
+    gradient = X.T @ residual - 0.1 * 0.4 * model.coef_
+    active = model.coef_ != 0
+    assert np.allclose(gradient[active], 0.06 * np.sign(model.coef_[active]),
+                       atol=1e-6)
+    assert np.all(np.abs(gradient[~active]) <= 0.06 + 1e-6)
+    assert abs(residual.sum()) < 1e-6
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_logistic_regression_is_liblinears_or_lbfgs(penalty):
+    X, y = regression()
+    y = np.where(y > 2, "late", "early")
+    ours = strads.LogisticRegression(penalty, C=0.7, tol=1e-11).fit(X, y)
+    theirs = linear_model.LogisticRegression(
+        penalty, C=0.7, tol=1e-10, max_iter=100000,
+        solver="saga" if penalty == "l1" else "lbfgs").fit(X, y)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    assert np.allclose(ours.predict_proba(X), theirs.predict_proba(X),
+                       atol=1e-3)
+    assert list(ours.classes_) == ["early", "late"]
+
+
+def test_softmax_is_scikit_learns_multinomial():
+    X, y = regression()
+    y = np.digitize(y, [1, 3])
+    ours = strads.LogisticRegression(C=0.5, tol=1e-10).fit(X, y)
+    theirs = linear_model.LogisticRegression(C=0.5, tol=1e-10,
+                                             max_iter=10000).fit(X, y)
+    assert np.allclose(ours.predict_proba(X), theirs.predict_proba(X),
+                       atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_svm_is_at_the_optimum_that_liblinear_finds(loss):
+    from sklearn.svm import LinearSVC
+    X, y = regression()
+    y = np.where(y > 2, 1, -1)
+
+    def objective(model):
+        margin = np.maximum(0, 1 - y * model.decision_function(X))
+        return (0.5 * (model.coef_ @ model.coef_.T).item()
+                + 0.5 * model.intercept_.item() ** 2
+                + np.sum(margin ** (1 if loss == "hinge" else 2)))
+    ours = objective(strads.LinearSVC(loss=loss, tol=1e-9).fit(X, y))
+    theirs = objective(LinearSVC(loss=loss, tol=1e-9, max_iter=1000000).fit(
+        X, y))
+    assert ours <= theirs * (1 + 1e-6)
+
+
+def test_balanced_classes_are_their_weights():
+    X, y = regression()
+    y = (y > 3.5).astype(int)
+    each = len(y) / (2 * np.bincount(y))
+    weighed = strads.LinearSVC(tol=1e-9).fit(X, y, sample_weight=each[y])
+    balanced = strads.LinearSVC(tol=1e-9, class_weight="balanced").fit(X, y)
+    assert np.array_equal(weighed.coef_, balanced.coef_)
+
+
+def test_path_certifies_each_point():
+    X, y = regression()
+    alphas, coefs, gaps = strads.lasso_path(X, y, n_alphas=20, eps=0.01)
+    assert np.all(gaps <= 1e-6) and np.all(np.diff(alphas) < 0)
+    for k in (5, 19):
+        theirs = linear_model.Lasso(alphas[k], fit_intercept=False,
+                                    tol=1e-12, max_iter=100000).fit(X, y)
+        assert np.allclose(coefs[:, k], theirs.coef_, atol=2e-3)
+
+
+def test_fits_are_the_same_bits_on_one_and_two_threads():
+    draws = np.random.default_rng(1)
+    X = draws.poisson(0.3, (200, 60)).astype(float)
+    fits = [strads.LatentDirichletAllocation(
+        5, max_iter=20, partitions=2, n_jobs=jobs, random_state=3).fit(X)
+        for jobs in (1, 2)]
+    assert np.array_equal(fits[0].components_, fits[1].components_)
+
+
+def test_topics_that_were_planted_are_found():
+    draws = np.random.default_rng(2)
+    topics = np.zeros((3, 30))
+    for k in range(3):
+        topics[k, 10 * k:10 * k + 10] = 0.1
+    shares = draws.dirichlet([0.1] * 3, 150)
+    X = np.stack([draws.multinomial(80, p) for p in shares @ topics])
+    model = strads.LatentDirichletAllocation(3, random_state=1).fit(X)
+    groups = {tuple(sorted(set(words // 10)))
+              for words in model.top_words(8)}
+    assert groups == {(0,), (1,), (2,)}
+    found = model.transform(X)
+    match = np.abs(np.corrcoef(found.T, shares.T)[:3, 3:]).max(axis=1)
+    assert np.all(match > 0.95)
+    assert model.perplexity(X) < 15  # 30 without topics, 10 within one
+
+
+def test_factors_recommend_by_name_and_fold_in():
+    pandas = pytest.importorskip("pandas")
+    draws = np.random.default_rng(4)
+    p, q = draws.standard_normal((2, 40, 3))
+    frame = pandas.DataFrame(
+        [(f"u{u}", f"i{i}", p[u] @ q[i]) for u in range(40) for i in range(40)
+         if draws.random() < 0.6], columns=["user", "item", "rating"])
+    model = strads.MatrixFactorization(8, max_iter=60).fit(frame)
+    assert model.validation_error_ < 0.7 * frame.rating.std()
+    truth = [p[3] @ q[int(name[1:])] for name, _ in model.recommend("u3", 5)]
+    assert np.mean(truth) > np.sort(p[3] @ q.T)[-12]
+    mine = frame[frame.user == "u5"]
+    bias, factors = model.fold_in(mine.assign(user="new"))
+    again = model.mean_ + bias[0] + model.item_bias_ + \
+        model.item_factors_ @ factors[0]
+    seen = [list(model.items_).index(i) for i in mine.item]
+    assert np.corrcoef(again[seen], mine.rating)[0, 1] > 0.9
+    with pytest.raises(ValueError, match="no user 'u99'"):
+        model.rate("u99", "i1")
+
+
+def test_ctrl_c_keeps_the_model_so_far():
+    draws = np.random.default_rng(0)
+    B = draws.standard_normal((400, 300))
+    X = .03 * B + draws.standard_normal((400, 1))
+    y = X[:, :5].sum(axis=1) + draws.standard_normal(400)
+    model = strads.Lasso(1e-7, tol=1e-300, max_iter=None)
+    seen = threading.Event()
+    model.callbacks = [lambda progress: seen.set()]
+
+    def interrupt():
+        seen.wait(30)
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    thread.join()
+    assert np.any(model.coef_ != 0) and model.n_iter_ >= 1
+
+
+def test_a_callback_ends_a_fit_and_its_exception_is_raised():
+    X, y = regression()
+    calls = []
+    strads.Lasso(0.001, tol=1e-15, callbacks=[
+        lambda p: calls.append(p) or True]).fit(X, y)
+    assert len(calls) == 1 and calls[0].objective > 0
+
+    def fails(progress):
+        raise KeyError("mine")
+    with pytest.raises(KeyError, match="mine"):
+        strads.Lasso(0.001, callbacks=[fails]).fit(X, y)
+
+
+def test_works_in_pipelines_searches_pickles_and_clones():
+    X, y = regression()
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), strads.Lasso()),
+        {"lasso__alpha": [0.3, 0.03]}, n_jobs=2, cv=3).fit(X, y)
+    assert search.best_params_ == {"lasso__alpha": 0.03}
+    model = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert np.array_equal(model.predict(X), search.predict(X))
+    assert clone(strads.LinearSVC(C=3)).C == 3
+    warm = strads.Lasso(0.02, warm_start=True).fit(X, y)
+    cold = warm.n_iter_
+    assert warm.fit(X, y).n_iter_ < cold
+
+
+def test_names_of_features_are_kept():
+    pandas = pytest.importorskip("pandas")
+    X, y = regression(cols=3)
+    model = strads.Lasso(0.01).fit(
+        pandas.DataFrame(X, columns=["a", "b", "c"]), y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert ">a</td>" in model._repr_html_()
+
+
+def test_models_of_the_command_are_read_and_written(tmp_path):
+    X, y = regression(cols=20)
+    data = tmp_path / "data.svm"
+    with open(data, "w", encoding="utf-8") as file:
+        for row, label in zip(X, y):
+            entries = " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v)
+            file.write(f"{label!r} {entries}\n")
+    path = tmp_path / "model.json"
+    subprocess.run([BIN, "lasso", "train", str(data), "--lambda", "0.05",
+                    "--intercept", "--model", str(path)], check=True,
+                   capture_output=True)
+    read = strads.read_model(path)
+    ours = strads.Lasso(0.05).fit(X, y)
+    assert read.program == "lasso"
+    assert np.allclose(read.coef, ours.coef_, atol=1e-6)
+    again = tmp_path / "again.json"
+    read.save(again)
+    said = subprocess.run([BIN, "lasso", "predict", str(again), str(data)],
+                          check=True, capture_output=True, text=True).stdout
+    assert np.allclose(np.array(said.split(), dtype=float), ours.predict(X),
+                       atol=1e-5)
+    with pytest.raises(ValueError, match="is no model of strads"):
+        strads.read_model(data)
+
+
+def test_topics_go_through_a_file(tmp_path):
+    X = np.random.default_rng(1).poisson(0.5, (30, 20))
+    model = strads.LatentDirichletAllocation(2, max_iter=10).fit(X)
+    model.save(tmp_path / "topics.json")
+    read = strads.read_model(tmp_path / "topics.json")
+    assert np.array_equal(read.components_, model.components_)
+    assert np.array_equal(read.transform(X), model.transform(X))
+
+
+def test_wrong_arguments_are_told_in_a_sentence():
+    X, y = regression()
+    with pytest.raises(ValueError, match="alpha is 0; it has to be above 0"):
+        strads.Lasso(0).fit(X, y)
+    with pytest.raises(ValueError, match="n_jobs is -3"):
+        strads.Lasso(n_jobs=-3).fit(X, y)
+    with pytest.raises(ValueError, match="one of 'l1', 'l2'"):
+        strads.LogisticRegression("l3").fit(X, y > 2)
+
+
+def test_import_costs_little_beside_numpy():
+    code = ("import time, numpy; t = time.perf_counter(); import strads;"
+            "print(time.perf_counter() - t)")
+    import sys
+    best = min(float(subprocess.run([sys.executable, "-c", code], check=True,
+                                    capture_output=True, text=True).stdout)
+               for _ in range(3))
+    assert best < 0.15

@@ -1,0 +1,110 @@
+"""Programs in Python: rounds and loops on the engine."""
+import numpy as np
+import pytest
+
+import strads
+
+
+class Ridge(strads.Program):
+    """Least squares with a squared penalty, by coordinate descent."""
+
+    name = "ridge"
+    block_max = 1
+
+    def __init__(self, l2):
+        self.l2 = l2
+        self.total = self.gain = 0.0
+
+    def open(self, share):
+        return share.label.copy()
+
+    def partial(self, block):
+        return 3
+
+    def update(self, task):
+        index, x = task.share.column(task.block[0])
+        residual = task.local
+        task.partial[:] = x @ residual[index], x @ x, residual @ residual
+
+    def aggregate(self, commit):
+        q, xx, self.total = commit.partial
+        step = (q - self.l2 * commit.value[0, 0]) / (xx + self.l2)
+        commit.change[0] = step
+        self.gain += (xx + self.l2) * step * step / 2
+
+    def refresh(self, task, changes):
+        for j, change in changes:
+            index, x = task.share.column(j)
+            task.local[index] -= x * change[0]
+
+    def objective(self, report):
+        report.objective = self.total / 2
+        report.gap = self.gain / report.objective
+        self.gain = 0.0
+
+
+def problem():
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((120, 20))
+    return X, X @ draws.standard_normal(20) + draws.standard_normal(120)
+
+
+@pytest.mark.parametrize("jobs,partitions", [(1, 1), (1, 3), (2, 2), (2, 3)])
+def test_ridge_solves_its_normal_equations(jobs, partitions):
+    X, y = problem()
+    fit = Ridge(2.0).fit(X, y, tol=1e-22, n_jobs=jobs, partitions=partitions,
+                         policy="cyclic")
+    exact = np.linalg.solve(X.T @ X + 2 * np.eye(20), X.T @ y)
+    assert np.allclose(fit.values_[:, 0], exact, atol=1e-7)
+
+
+def test_bits_depend_on_partitions_alone():
+    X, y = problem()
+    one, two = (Ridge(1.0).fit(X, y, partitions=2, n_jobs=jobs, max_rounds=500)
+                for jobs in (1, 2))
+    assert np.array_equal(one.values_, two.values_)
+
+
+def test_an_exception_in_a_callback_ends_the_run_and_is_raised():
+    class Fails(Ridge):
+        def update(self, task):
+            raise LookupError("no such thing")
+    X, y = problem()
+    with pytest.raises(LookupError, match="no such thing"):
+        Fails(1.0).fit(X, y, n_jobs=2, partitions=2)
+
+
+def test_a_program_without_aggregate_is_refused():
+    class Half(strads.Program):
+        def update(self, task):
+            pass
+    with pytest.raises(TypeError, match="needs `update` and `aggregate`"):
+        Half().fit(*problem())
+
+
+class Mean(strads.Program):
+    """The mean of the labels, through a table of the store."""
+
+    name = "mean"
+    tables = {"sums": (1, 2, "float64")}
+
+    def parameters(self, rows, cols):
+        return 1
+
+    def run(self, task, session):
+        label = task.share.label
+        session.inc_row("sums", 0, [label.sum(), len(label)])
+        session.clock()
+        total, count = session.read_row("sums", 0)  # of clock 0, from everyone
+        if task.share.partition == 0:
+            session.inc(0, 0, 0, total / count)
+        session.clock()
+        task.report(objective=session.read_row(0, 0)[0])
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_a_loop_on_the_store_finds_the_mean(partitions):
+    X, y = problem()
+    fit = Mean().fit(X, y, n_jobs=2, partitions=partitions)
+    assert abs(fit.values_[0, 0] - y.mean()) < 1e-12
+    assert abs(fit.progress_.objective - y.mean()) < 1e-12
