@@ -91,12 +91,49 @@ Test(data_bad_input, binary_junk)
                    NULL, STRADS_EFORMAT, zeros);
 }
 
+/* What other programs write is called by its name, in every reader. */
+Test(data_bad_input, files_of_other_programs)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *part[4];
+    } other[] = {
+        {"PAR1\0\0\0\0", 8, {"a Parquet file", "as CSV or LIBSVM"}},
+        {"ARROW1\0\0", 8, {"an Arrow file", "as CSV or LIBSVM"}},
+        {"\x89HDF\r\n\x1a\n", 8, {"an HDF5 file", "as CSV or LIBSVM"}},
+        {"BZh91AY&SY\1\2", 12, {"packed with bzip2", "unpack it first"}},
+        {"\xfd"
+         "7zXZ\0",
+         6,
+         {"packed with xz", "unpack it first"}},
+        {"\xff\xfe"
+         "1\0",
+         4,
+         {"text in UTF-16", "UTF-8"}},
+    };
+    for (size_t k = 0; k < COUNT(other); k++) {
+        const char *path =
+            oracle_write("other.bin", other[k].bytes, other[k].size);
+        expect_refused(path, NULL, STRADS_EFORMAT, other[k].part);
+        expect_refused(oracle_gzip(path, 1), NULL, STRADS_EFORMAT,
+                       other[k].part);
+        for (strads_kind kind = STRADS_KIND_CORPUS;
+             kind <= STRADS_KIND_DOCUMENTS; kind++) {
+            const strads_data_options o = {.size = sizeof o, .kind = kind};
+            strads_data *data = NULL;
+            cr_assert_eq(strads_data_read(path, &o, &data), STRADS_EFORMAT);
+            expect_sentence(path, STRADS_EFORMAT, other[k].part);
+        }
+    }
+}
+
 Test(data_bad_input, indices)
 {
     static const wrong_text wrong[] = {
         {"1 1:1\n2 0:1\n",
          STRADS_EFORMAT,
-         {"line 2", "'0:1'", "an index from 1 to"}},
+         {"line 2", "'0:1'", "an index from 1 to", "this file from 0"}},
         {"1 1:1\n\n2 -3:1\n",
          STRADS_EFORMAT,
          {"line 3", "'-3:1'", "an index from 1"}},

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "data_oracle.h"
 #include "engine/data/data_build.h"
@@ -289,6 +290,38 @@ Test(data_partition, wrong_options_are_refused_with_a_sentence)
                      "case %zu", i);
         cr_assert(data == NULL && strads_error_text()[0] != '\0');
     }
+}
+
+/* A budget is for reading, data and what comes behind, added up, and is refused
+ * before it is taken: the process never holds a fraction of it. */
+Test(data_partition, a_budget_is_added_up_before_it_is_taken)
+{
+    strads_data_options o = {.size = sizeof o,
+                             .memory_limit = UINT64_C(24) << 30,
+                             .col_bytes = 40};
+    const char *path = oracle_text("wide.svm", "1 1:1 4294967294:1\n");
+    strads_data *data = NULL;
+    struct rusage before, after;
+    (void)getrusage(RUSAGE_SELF, &before);
+    for (o.threads = 1; o.threads <= 2; o.threads++) {
+        cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
+        cr_assert_not_null(strstr(strads_error_text(), "without gaps"), "%s",
+                           strads_error_text());
+        cr_assert_not_null(strstr(strads_error_text(), "4294967294 columns"));
+    }
+    path = oracle_text("wide.svm", "1 1:1 500000000:1\n");
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
+    o.col_bytes = 0;
+    o.memory_limit = UINT64_C(7) << 30; /* it needs 8 */
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
+    (void)getrusage(RUSAGE_SELF, &after);
+    cr_assert_lt(after.ru_maxrss - before.ru_maxrss, 64 << 10);
+    path = oracle_text("few.svm", "1 1:1 1000:1\n");
+    o.memory_limit = 20000;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_OK);
+    strads_data_free(data);
+    o.col_bytes = 40;
+    cr_assert_eq(strads_data_read(path, &o, &data), STRADS_ENOMEM);
 }
 
 Test(data_partition, a_memory_limit_is_kept_with_the_numbers)

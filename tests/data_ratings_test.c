@@ -141,18 +141,100 @@ Test(data_ratings, behind_a_header_have_named_users_and_items)
     free_ratings(r);
 }
 
-static strads_data *read_ratings(const char *text, const strads_names *users,
-                                 const strads_names *items)
+static strads_data *read_as(const char *text, strads_data_options o)
 {
-    strads_data_options o = {.size = sizeof o,
-                             .kind = STRADS_KIND_RATINGS,
-                             .layout = STRADS_LAYOUT_ROWS,
-                             .row_names = users,
-                             .col_names = items};
     strads_data *data = NULL;
+    o.size = sizeof o;
+    o.kind = STRADS_KIND_RATINGS;
+    o.layout = STRADS_LAYOUT_ROWS;
     cr_assert_eq(strads_data_read(oracle_text("r.csv", text), &o, &data),
                  STRADS_OK, "%s", strads_error_text());
     return data;
+}
+
+static strads_data *read_ratings(const char *text, const strads_names *users,
+                                 const strads_names *items)
+{
+    return read_as(text, (strads_data_options){.row_names = users,
+                                               .col_names = items});
+}
+
+/* A header is obeyed: whatever the order, user u0 gives item i1 a 4. */
+Test(data_ratings, stand_where_the_header_says)
+{
+    static const struct {
+        const char *text;
+        strads_data_options named;
+    } file[] = {
+        {"item,user,rating\ni0,u0,3\ni1,u0,4\n", {0}},
+        {"rating;userId;timestamp;movieId\n3;u0;9;i0\n4;u0;9;i1\n", {0}},
+        {"user_id:token\trating:float\titem_id:token\nu0\t3\ti0\n"
+         "u0\t4\ti1\n",
+         {0}},
+        {"a,b,c\nu0,i0,3\nu0,i1,4\n", {0}},
+        {"day,who,what,how\n9,u0,i0,3\n9,u0,i1,4\n",
+         {.user = "who", .item = "What", .rating = "how"}},
+        {"item,user,stars,overall\ni0,u0,1,3\ni1,u0,1,4\n",
+         {.rating = "overall"}},
+    };
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        strads_data *data = read_as(file[k].text, file[k].named);
+        const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+        const strads_names *users = strads_data_row_names(data);
+        const strads_names *items = strads_data_col_names(data);
+        cr_assert_eq(strads_names_count(users), 1, "file %zu", k);
+        cr_assert_str_eq(strads_names_at(users, 0), "u0");
+        cr_assert_str_eq(strads_names_at(items, 1), "i1");
+        cr_assert(x->nnz == 2 && x->f64[1] == 4, "file %zu", k);
+        strads_data_free(data);
+    }
+    strads_data *data = NULL;
+    const strads_data_options none = {.size = sizeof none,
+                                      .kind = STRADS_KIND_RATINGS,
+                                      .user = "who"};
+    cr_assert_eq(strads_data_read(oracle_text("h.csv", file[0].text), &none,
+                                  &data),
+                 STRADS_EINVAL);
+    cr_assert_not_null(strstr(strads_error_text(), "no column 'who'"));
+}
+
+/* Numbers with wide gaps cost what they hold: they become names, the same ones
+ * for the same numbers; --numbered keeps them, or is refused. */
+Test(data_ratings, of_numbers_with_wide_gaps_are_of_names)
+{
+    static char text[3000 * 40];
+    char *at = text;
+    for (uint32_t k = 0; k < 2000; k++)
+        at += sprintf(at, "%u %u %u\n", k * 25000u, (k * 7919u) % 50000000u,
+                      1 + k % 5);
+    (void)sprintf(at, "99999999999 007 2\n25000 7 3\n");
+    strads_data *data = read_as(text, (strads_data_options){.threads = 2});
+    cr_assert_eq(strads_data_rows(data), 2001);
+    cr_assert_lt(strads_data_bytes(data), 1 << 20);
+    const strads_names *users = strads_data_row_names(data);
+    uint32_t user;
+    cr_assert(strads_names_find(users, "99999999999", 11, &user));
+    cr_assert_eq(user, 2000);
+    uint32_t item, same;
+    const strads_names *items = strads_data_col_names(data);
+    cr_assert(strads_names_find(items, "7", 1, &item));
+    cr_assert_not(strads_names_find(items, "007", 3, &same));
+
+    strads_data *later = read_ratings("25000 07 4\n3 7 1\n", users, items);
+    cr_assert_eq(strads_data_unknown(later), 1);
+    const strads_sparse *x = &strads_data_share(later, 0)->by_row;
+    cr_assert(x->nnz == 1 && x->index[0] == item && x->start[1] == 0);
+    strads_data_free(later);
+    strads_data_free(data);
+
+    strads_data_options o = {.size = sizeof o,
+                             .kind = STRADS_KIND_RATINGS,
+                             .numbered = true,
+                             .memory_limit = 64 << 20};
+    cr_assert_eq(strads_data_read(oracle_text("few.txt", "1 2 3\n50000000 1 1"),
+                                  &o, &data),
+                 STRADS_ENOMEM);
+    cr_assert_not_null(strstr(strads_error_text(), "without gaps"));
 }
 
 Test(data_ratings, names_are_told_and_may_be_given)
@@ -219,15 +301,20 @@ static const wrong_ratings wrong[] = {
     {"0 1 3\n0 2 3 4\n", STRADS_EFORMAT, {"line 2", "3 fields", "not 4"}},
     {"0 1 3\n\n0 x 3\n", STRADS_EFORMAT, {"line 3", "'x'", "a whole number"}},
     {"0 1 3\n-1 2 3\n", STRADS_EFORMAT, {"line 2", "'-1'", "a user"}},
-    {"0 1 3\n4294967294 2 3\n", STRADS_EFORMAT, {"from 0 to 4294967293"}},
     {"u,i,r\na,b,3\n,b,3\n", STRADS_EFORMAT, {"line 3", "a user of 1 to"}},
     {"u,i,r\na,b,3\n\"a,b,3\n", STRADS_EFORMAT, {"line 3", "quotes close"}},
     {"u,i,r\na,b,3\n\"a\"x,b,3\n", STRADS_EFORMAT, {"line 3", "quotes close"}},
     {"u,i,r\na,b,good\n", STRADS_EFORMAT, {"line 2", "'good'", "a rating"}},
     {"u,i,r\n", STRADS_EFORMAT, {"no entries"}},
-    {"rating,user,item\n1,2,3\n", STRADS_EFORMAT, {"in this order"}},
-    {"user,Rating,item\n1,2,3\n", STRADS_EFORMAT, {"user,Rating,item"}},
-    {"itemId,userId,rating\n1,2,3\n", STRADS_EFORMAT, {"in this order"}},
+    {"rating,user,what\n1,2,3\n",
+     STRADS_EFORMAT,
+     {"'rating,user,what'", "which are users and items", "--item NAME"}},
+    {"user,item,item_id\n1,2,3\n",
+     STRADS_EFORMAT,
+     {"'user,item,item_id'", "more than one", "--item NAME"}},
+    {"item,day,user,hour\n1,2,3,4\n",
+     STRADS_EFORMAT,
+     {"which are the ratings", "--rating NAME"}},
     {"0 0 nan\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'nan'", "a rating"}},
     {"0 0 five\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'five'", "a rating"}},
     {"-1 0 2\n0 1 2\n", STRADS_EFORMAT, {"line 1", "'-1'", "a user"}},

@@ -407,6 +407,7 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
         .values = reading->values,
         .kind = STRADS_KIND_RATINGS,
         .threads = reading->workers,
+        .numbered = !model->item_names,
         .row_names = reading->new_users ? NULL : model->user_names,
         .col_names = model->item_names,
     };

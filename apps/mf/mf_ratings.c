@@ -300,6 +300,7 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
                                         .values = STRADS_F32,
                                         .kind = STRADS_KIND_RATINGS,
                                         .threads = 1,
+                                        .numbered = !share->col_names,
                                         .row_names = share->row_names,
                                         .col_names = share->col_names};
     strads_err err = strads_data_read(l->options.test, &wanted, out);

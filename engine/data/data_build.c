@@ -165,8 +165,10 @@ static strads_err allocate(sti_build *b)
                d->label_count * sizeof *d->label +
                d->cols * sizeof *d->col_nnz +
                (d->by_row.wanted ? d->rows * sizeof *d->row_nnz : 0);
-    strads_err err =
-        sti_memory_check(b->name, d->bytes, b->options.memory_limit);
+    sti_needs needs = sti_needs_of(&b->options, d->rows, d->cols, d->nnz);
+    needs.count = 0; /* those of columns are part of the data */
+    needs.data = d->bytes;
+    strads_err err = sti_needs_check(b->name, &b->options, &needs);
     if (err == STRADS_OK)
         err = allocate_side(b, &d->by_col);
     if (err == STRADS_OK)
@@ -519,16 +521,7 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
 {
     const sti_text *text = given->text;
     twin_search search = {.row = twice->line, .col = twice->minor};
-    sti_chunk whole = {.begin = text->bytes + given->skip,
-                       .end = text->bytes + text->size};
-    sti_pass pass = *given;
-    pass.sink = &twin_sink;
-    pass.context = &search;
-    pass.values = true;
-    pass.line_by_line = true;
-    pass.chunks = &whole;
-    pass.count = 1;
-    strads_err err = sti_pass_run(&pass);
+    strads_err err = sti_pass_whole(given, &twin_sink, &search, true, true);
     if (err != STRADS_OK)
         return err;
     if (search.found < 2)
@@ -645,19 +638,6 @@ static void note_last(sti_feed *f, const sti_batch *b)
 
 static const sti_sink last_sink = {.entries = note_last};
 
-static strads_err find_last(repeats *r, const sti_pass *given)
-{
-    sti_chunk whole = {.begin = given->text->bytes + given->skip,
-                       .end = given->text->bytes + given->text->size};
-    sti_pass pass = *given;
-    pass.sink = &last_sink;
-    pass.context = r;
-    pass.values = true;
-    pass.chunks = &whole;
-    pass.count = 1;
-    return sti_pass_run(&pass);
-}
-
 static double value_at(const sti_side *s, uint64_t i)
 {
     return s->f64 != NULL ? s->f64[i] : (double)s->f32[i];
@@ -717,7 +697,7 @@ strads_err sti_repeats_merge(sti_build *b, const sti_pass *pass,
     strads_err err = STRADS_OK;
     if (how == STI_REPEATS_LAST) {
         err = collect_repeats(&r, d)
-                  ? find_last(&r, pass)
+                  ? sti_pass_whole(pass, &last_sink, &r, true, false)
                   : strads_fail(STRADS_ENOMEM,
                                 "%s: no memory for what is in it "
                                 "more than once",

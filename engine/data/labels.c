@@ -342,7 +342,8 @@ strads_err sti_labels_read(const char *path, const sti_labels_options *options,
     strads_err err = sti_text_open(&l.text, path, options->memory);
     if (err != STRADS_OK)
         return err;
-    err = sti_format_find(&l.text, STRADS_KIND_SAMPLES, &l.format);
+    const strads_data_options samples = {.kind = STRADS_KIND_SAMPLES};
+    err = sti_format_find(&l.text, &samples, &l.format);
     if (err == STRADS_OK && !l.format.by_row)
         err = check_vector(&l);
     if (err == STRADS_OK)

@@ -6,8 +6,6 @@
  * only what sizes depend on is looked at (rows, indices) and values are
  * skipped: the counting pass need not find errors, the next one will. In both a
  * byte beyond `end` is never taken for text, though it may be read. */
-#include <math.h>
-
 #include "engine/data/labels.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/readers.h"
@@ -78,16 +76,18 @@ static const char *take_label(sti_feed *f, const char *p, const char *end)
 
 static const char *refuse_index(sti_feed *f, const char *p, const char *end)
 {
-    bool digits = *p >= '0' && *p <= '9';
     const char *q = p;
     while (q < end && *q >= '0' && *q <= '9')
         q++;
-    bool large = digits && *q == ':' && *p != '0';
-    sti_feed_trouble(f, large ? STRADS_ELIMIT : STRADS_EFORMAT, p, end,
-                     digits && *q == ':'
-                         ? "an index from 1 to %llu"
-                         : "index:value with an index from 1 to %llu",
-                     (unsigned long long)f->col_limit);
+    const bool index = q > p && *q == ':';
+    const bool zero = index && q == p + 1 && *p == '0';
+    sti_feed_trouble(f, index && *p != '0' ? STRADS_ELIMIT : STRADS_EFORMAT, p,
+                     end, "%san index from 1 to %llu%s",
+                     index ? "" : "index:value with ",
+                     (unsigned long long)f->col_limit,
+                     zero ? ": LIBSVM counts from 1, this file from 0; add 1 "
+                            "to each index (scikit-learn: zero_based=False)"
+                          : "");
     return NULL;
 }
 
@@ -95,13 +95,10 @@ static const char *refuse_index(sti_feed *f, const char *p, const char *end)
 static const char *take_long_index(sti_feed *f, const char *p, const char *end,
                                    uint64_t *index)
 {
-    const char *q = p;
-    uint64_t value = 0;
-    while (*q >= '0' && *q <= '9' && value <= f->col_limit)
-        value = value * 10 + (uint64_t)(*q++ - '0');
-    if (q == p || *q != ':' || value == 0 || value > f->col_limit)
+    const char *q;
+    *index = sti_whole_read(p, f->col_limit, &q);
+    if (q == p || *q != ':' || *index == 0 || *index > f->col_limit)
         return refuse_index(f, p, end);
-    *index = value;
     return q + 1;
 }
 
@@ -113,13 +110,6 @@ static const char *skip_qid(sti_feed *f, const char *p, const char *end)
     return refuse_index(f, p, end);
 }
 
-static const char *refuse_value(sti_feed *f, int status, const char *p,
-                                const char *end)
-{
-    sti_feed_not_a_number(f, status, p, end, "a value (a number)");
-    return NULL;
-}
-
 static const char *refuse_order(sti_feed *f, const char *p, const char *end)
 {
     sti_feed_trouble(f, STRADS_EFORMAT, p, end,
@@ -127,38 +117,6 @@ static const char *refuse_order(sti_feed *f, const char *p, const char *end)
                      "twice)",
                      (unsigned long long)f->last);
     return NULL;
-}
-
-static const char *take_value(sti_feed *f, const char *p, const char *end,
-                              double *value)
-{
-    const char *after;
-    int status = (int)sti_number_read(p, &after, value);
-    if (status != STI_NUMBER_OK)
-        return refuse_value(f, status, p, end);
-    if ((unsigned char)*after > ' ')
-        return refuse_value(f, STI_NUMBER_NONE, p, end);
-    if (!(fabs(*value) <= f->value_limit)) {
-        sti_feed_trouble(f, STRADS_ELIMIT, p, end,
-                         "a value that fits in 32 bits (or read it as f64)");
-        return NULL;
-    }
-    return after;
-}
-
-static void put_entry(sti_feed *f, uint64_t index, double value)
-{
-    size_t n = f->batch.n;
-    f->last = index;
-    if (index > f->keep_cols)
-        return;
-    f->batch.row[n] = (uint32_t)f->row;
-    f->batch.col[n] = (uint32_t)(index - 1);
-    f->batch.value[n] = value;
-    f->batch.n = n + 1;
-    f->row_nnz++;
-    if (n + 1 == STI_BATCH)
-        sti_feed_flush(f);
 }
 
 /* One entry, however it is written; NULL after a trouble. */
@@ -178,13 +136,14 @@ static const char *take_entry(sti_feed *f, const char *p, const char *end)
     if (f->values) {
         if (index <= f->last)
             return refuse_order(f, p, end);
-        after = take_value(f, after, end, &value);
+        after = sti_feed_value(f, after, end, "a value (a number)", &value);
         if (after == NULL)
             return NULL;
     } else {
         after = sti_token_end(after);
     }
-    put_entry(f, index, value);
+    f->last = index;
+    sti_feed_put(f, f->row, index - 1, value);
     return f->trouble.err == STRADS_OK ? after : NULL;
 }
 

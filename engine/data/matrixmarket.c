@@ -120,9 +120,7 @@ static bool take_size(header *h, const char *what, uint64_t limit,
 {
     skip_blanks(h);
     const char *from = h->p;
-    uint64_t value = 0;
-    while (h->p < h->end && *h->p >= '0' && *h->p <= '9' && value <= limit)
-        value = value * 10 + (uint64_t)(*h->p++ - '0');
+    const uint64_t value = sti_whole_read(from, limit, &h->p);
     bool number = h->p > from;
     if (number && value <= limit && (h->p >= h->end || *h->p <= ' ')) {
         *out = value;
@@ -241,76 +239,44 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
 static const char *take_ordinal(sti_feed *f, const char *p, const char *end,
                                 const char *what, uint64_t limit, uint64_t *out)
 {
+    const char *q;
     while (sti_is_blank(*p))
         p++;
-    const char *q = p;
-    uint64_t value = 0;
-    while (*q >= '0' && *q <= '9' && value <= limit)
-        value = value * 10 + (uint64_t)(*q++ - '0');
-    if (q == p || value == 0 || value > limit || (unsigned char)*q > ' ') {
-        sti_feed_trouble(f, STRADS_EFORMAT, p, end, "a %s from 1 to %llu", what,
-                         (unsigned long long)limit);
-        return NULL;
-    }
-    *out = value;
-    return q;
+    *out = sti_whole_read(p, limit, &q);
+    if (q > p && *out > 0 && *out <= limit && (unsigned char)*q <= ' ')
+        return q;
+    sti_feed_trouble(f, STRADS_EFORMAT, p, end, "a %s from 1 to %llu", what,
+                     (unsigned long long)limit);
+    return NULL;
 }
 
 static const char *take_value(sti_feed *f, const char *p, const char *end,
                               double *value)
 {
-    const char *after;
     while (sti_is_blank(*p))
         p++;
-    int status = (int)sti_number_read(p, &after, value);
-    if (status == STI_NUMBER_OK && (unsigned char)*after > ' ')
-        status = STI_NUMBER_NONE;
-    if (status != STI_NUMBER_OK) {
-        sti_feed_not_a_number(f, status, p, end, "a value (a number)");
+    const char *after = sti_feed_value(f, p, end, "a value (a number)", value);
+    if (after == NULL)
         return NULL;
-    }
     if (f->market->counts && !(rint(*value) == *value && *value >= 1 &&
-                               *value <= (double)STI_MOST_COUNT)) {
+                               *value <= (double)STI_MOST_COUNT))
         sti_feed_trouble(f, STRADS_EFORMAT, p, end,
                          "a count, a whole number from 1 to %llu",
                          (unsigned long long)STI_MOST_COUNT);
-        return NULL;
-    }
-    if (f->market->integer && rint(*value) != *value) {
+    else if (f->market->integer && rint(*value) != *value)
         sti_feed_trouble(f, STRADS_EFORMAT, p, end,
                          "an integer, as the first line says");
-        return NULL;
-    }
-    if (!(fabs(*value) <= f->value_limit)) {
-        sti_feed_trouble(f, STRADS_ELIMIT, p, end,
-                         "a value that fits in 32 bits (or read it as f64)");
-        return NULL;
-    }
-    return after;
-}
-
-static void put_one(sti_feed *f, uint64_t row, uint64_t col, double value)
-{
-    size_t n = f->batch.n;
-    if (col >= f->keep_cols)
-        return;
-    f->batch.row[n] = (uint32_t)row;
-    f->batch.col[n] = (uint32_t)col;
-    f->batch.value[n] = value;
-    f->batch.n = n + 1;
-    if (n + 1 == STI_BATCH)
-        sti_feed_flush(f);
+    return f->trouble.err == STRADS_OK ? after : NULL;
 }
 
 /* An entry and, in a symmetric matrix, its mirror image; from 0. */
 static void put_entry(sti_feed *f, uint64_t row, uint64_t col, double value)
 {
     sti_symmetry symmetry = f->market->symmetry;
-    put_one(f, row, col, value);
+    sti_feed_put(f, row, col, value);
     if (symmetry != STI_SYMMETRY_NONE && row != col)
-        put_one(f, col, row, symmetry == STI_SYMMETRY_SKEW ? -value : value);
-    if (f->line_by_line)
-        sti_feed_flush(f);
+        sti_feed_put(f, col, row,
+                     symmetry == STI_SYMMETRY_SKEW ? -value : value);
 }
 
 static bool is_stored(sti_feed *f, uint64_t row, uint64_t col, const char *p,

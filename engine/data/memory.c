@@ -195,14 +195,3 @@ uint64_t sti_memory_available(void)
     uint64_t system = kilobytes != 0 ? kilobytes * 1024 : UINT64_MAX;
     return least(system, cgroup_room());
 }
-
-strads_err sti_memory_check(const char *what, uint64_t bytes, uint64_t room)
-{
-    if (bytes <= room)
-        return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM,
-                       "%s: needs %" PRIu64 " bytes of memory, %" PRIu64
-                       " may be used; keep fewer partitions in a process, or "
-                       "read values as f32",
-                       what, bytes, room);
-}

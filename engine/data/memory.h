@@ -24,7 +24,4 @@ void *sti_big_grow(void *array, size_t old, size_t bytes);
  * neither can be told. */
 uint64_t sti_memory_available(void);
 
-/* STRADS_ENOMEM with the numbers when `bytes` are more than `room`. */
-strads_err sti_memory_check(const char *what, uint64_t bytes, uint64_t room);
-
 #endif

@@ -2,8 +2,9 @@
  * or `::`; what follows is not looked at, where the rating is missing it is 1.
  * As in RFC 4180 a field may stand in quotes, though not go over a line's end.
  * A first line without a number in its third field and with no numbers before
- * it is a header; with one, or where the first line's ids are not numbers, ids
- * are names. */
+ * it is a header, which says where user, item and rating stand; with one, or
+ * where the first line's ids are not numbers, ids are names. Numbers with wide
+ * gaps between them become names, too (see sti_reading_measure). */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -163,42 +164,130 @@ static bool is_number(const field *at)
     return read_number(at, &value) == STI_NUMBER_OK;
 }
 
-static bool begins(const field *at, const char *word)
+/* ---- the header --------------------------------------------------------- */
+
+enum { USER, ITEM, RATING, ROLES };
+
+static const char *const role_name[ROLES] = {"user", "item", "rating"};
+
+/* What people call them, in lower case, letters only. */
+static const char *const commonly[ROLES] = {
+    " user userid uid users customer customerid reviewer reviewerid member "
+    "memberid visitorid visitor account accountid ",
+    " item itemid iid items movie movieid product productid asin isbn book "
+    "bookid track trackid song songid artist artistid anime animeid business "
+    "businessid article articleid game gameid sku ",
+    " rating ratings score stars star overall value playcount plays count "
+    "weight "};
+
+typedef struct columns {
+    field fields[STI_RATINGS_COLUMNS];
+    uint32_t n;
+} columns;
+
+static bool is_called(const field *at, const char *name)
 {
-    const size_t n = strlen(word);
-    return (size_t)(at->end - at->begin) >= n &&
-           strncasecmp(at->begin, word, n) == 0;
+    const size_t n = strlen(name);
+    return (size_t)(at->end - at->begin) == n &&
+           strncasecmp(at->begin, name, n) == 0;
+}
+
+/* `user_id:token` is a userid. */
+static bool is_commonly(const field *at, uint32_t role)
+{
+    char word[24] = " ";
+    size_t n = 1;
+    for (const char *p = at->begin; p < at->end && *p != ':'; p++) {
+        const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+        if (c == '_' || c == '-' || c == '.' || c == ' ')
+            continue;
+        if (c < 'a' || c > 'z' || n + 2 >= sizeof word)
+            return false;
+        word[n++] = c;
+    }
+    word[n++] = ' ';
+    word[n] = '\0';
+    return n > 2 && strstr(commonly[role], word) != NULL;
 }
 
 /* Two ids that are numbers, then something else: a rating that is none. */
-static bool is_header(const field *fields, uint32_t n)
+static bool is_header(const columns *c, uint32_t n)
 {
     if (n >= 3)
-        return !is_number(&fields[2]) &&
-               !(is_whole(&fields[0]) && is_whole(&fields[1]));
-    return begins(&fields[0], "user");
+        return !is_number(&c->fields[2]) &&
+               !(is_whole(&c->fields[0]) && is_whole(&c->fields[1]));
+    return is_commonly(&c->fields[0], USER) || is_commonly(&c->fields[0], ITEM);
 }
 
-/* A header that says itself that its columns stand in another order. */
-static bool is_turned(const field *fields, uint32_t n)
+static strads_err refuse_header(const char *path, const char *p,
+                                const char *line_end, const char *why)
 {
-    for (uint32_t k = 0; k < 2 && k < n; k++)
-        if (begins(&fields[k], "rating") || begins(&fields[k], "score"))
-            return true;
-    return n >= 2 && begins(&fields[0], "item") && begins(&fields[1], "user");
+    char quoted[200];
+    sti_text_quote(p, line_end, quoted, sizeof quoted);
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: found the columns '%s', %s: say which are which "
+                       "(--user NAME --item NAME --rating NAME)",
+                       path, quoted, why);
+}
+
+/* Which columns a header means, by the names that were given or by common
+ * ones; where it has none of these the first three are user, item, rating. */
+static strads_err find_columns(const char *path, const char *p,
+                               const char *line_end, const columns *c,
+                               const char *const *given, sti_ratings *r)
+{
+    const uint32_t n = c->n < STI_RATINGS_COLUMNS ? c->n : STI_RATINGS_COLUMNS;
+    bool found[ROLES] = {false};
+    for (uint32_t role = 0; role < ROLES; role++) {
+        uint32_t hits = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            if (given[role] != NULL ? !is_called(&c->fields[k], given[role])
+                                    : !is_commonly(&c->fields[k], role))
+                continue;
+            r->column[role] = k;
+            hits++;
+        }
+        if (given[role] != NULL && hits != 1)
+            return strads_fail(STRADS_EINVAL,
+                               "%s: has %s column '%s', which --%s names", path,
+                               hits == 0 ? "no" : "more than one", given[role],
+                               role_name[role]);
+        if (hits > 1)
+            return refuse_header(path, p, line_end,
+                                 "of which more than one may be meant");
+        found[role] = hits == 1;
+    }
+    r->rated = found[RATING] || n >= 3;
+    const uint32_t ids = r->column[USER] + r->column[ITEM];
+    for (uint32_t role = 0; role < ROLES && !(found[USER] && found[ITEM]);
+         role++)
+        if (found[role] && r->column[role] != role)
+            return refuse_header(path, p, line_end,
+                                 "which are users and items is not clear");
+    if (found[USER] && found[ITEM] && !found[RATING] && n >= 3) {
+        /* The one that is left, or the one behind both ids. */
+        if (n > 3 && ids != 1)
+            return refuse_header(path, p, line_end,
+                                 "which are the ratings is not clear");
+        r->column[RATING] = 3 - ids;
+    }
+    return STRADS_OK;
 }
 
 strads_err sti_ratings_look(const char *path, const char *begin,
-                            const char *end, sti_ratings *out)
+                            const char *end, const char *const *given,
+                            sti_ratings *out)
 {
-    field fields[3];
-    sti_ratings r = {0};
+    columns c;
+    sti_ratings r = {.column = {USER, ITEM, RATING}};
     const char *p = begin;
     while (p < end && (sti_is_blank(*p) || *p == '\n'))
         p++;
     const char *line_end = find_line_end(p, end);
     r.separator = find_separator(p, line_end);
-    const char *wrong = split(p, line_end, r.separator, fields, 3, &r.fields);
+    const char *wrong =
+        split(p, line_end, r.separator, c.fields, STI_RATINGS_COLUMNS, &c.n);
+    r.fields = c.n;
     if (wrong != NULL || r.fields < 2) {
         char quoted[200];
         sti_text_quote(p, line_end, quoted, sizeof quoted);
@@ -211,23 +300,21 @@ strads_err sti_ratings_look(const char *path, const char *begin,
                                                                         p),
                            quoted);
     }
-    bool header = is_header(fields, r.fields);
-    if (header && is_turned(fields, r.fields)) {
-        char quoted[200];
-        sti_text_quote(p, line_end, quoted, sizeof quoted);
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: found the columns '%s', expected user, item "
-                           "and rating in this order, which is what counts "
-                           "and not their names",
-                           path, quoted);
-    }
-    r.named = header || !is_number(&fields[0]) || !is_number(&fields[1]);
+    const bool told = given[USER] || given[ITEM] || given[RATING];
+    const bool header = told || is_header(&c, r.fields);
+    r.rated = r.fields >= 3;
+    strads_err err =
+        header ? find_columns(path, p, line_end, &c, given, &r) : STRADS_OK;
+    r.named = header || !is_number(&c.fields[0]) || !is_number(&c.fields[1]);
     if (header)
         p = line_end < end ? line_end + 1 : end;
     r.body = (size_t)(p - begin);
-    *out = r;
-    return STRADS_OK;
+    if (err == STRADS_OK)
+        *out = r;
+    return err;
 }
+
+/* ---- a rating ------------------------------------------------------------ */
 
 static bool refuse_number(sti_feed *f, const field *at, const char *what)
 {
@@ -238,15 +325,17 @@ static bool refuse_number(sti_feed *f, const field *at, const char *what)
     return false;
 }
 
-/* A number from 0, below `limit`. */
+/* A number from 0, below `limit`. Where numbers are only measured, one beyond
+ * what fits is as large as can be. */
 static bool take_number(sti_feed *f, const field *at, const char *what,
                         uint64_t limit, uint32_t *out)
 {
-    uint64_t value = 0;
+    const char *after;
+    uint64_t value = sti_whole_read(at->begin, limit - 1, &after);
     if (!is_whole(at))
         return refuse_number(f, at, what);
-    for (const char *p = at->begin; p < at->end && value < limit; p++)
-        value = value * 10 + (uint64_t)(*p - '0');
+    if (value >= limit && f->ratings->measured)
+        value = limit - 1;
     if (value >= limit)
         return refuse_number(f, at, what);
     *out = (uint32_t)value;
@@ -265,6 +354,9 @@ static bool take_name(sti_feed *f, sti_axis *axis, const field *at,
                          "%s of 1 to %d bytes", what, (int)LONGEST_NAME);
         return false;
     }
+    /* 007 and 7 are one number, and so one name. */
+    for (; f->ratings->numbers && size > 1 && *name == '0'; size--)
+        name++;
     if (at->doubled) {
         size = 0;
         for (const char *p = at->begin; p < at->end; p++) {
@@ -295,28 +387,22 @@ static bool take_rating(sti_feed *f, const field *at, double *out)
     return true;
 }
 
-static void put_rating(sti_feed *f, uint32_t row, uint32_t col, double value)
-{
-    size_t n = f->batch.n;
-    f->batch.row[n] = row;
-    f->batch.col[n] = col;
-    f->batch.value[n] = value;
-    f->batch.n = n + 1;
-    if (n + 1 == STI_BATCH || f->line_by_line)
-        sti_feed_flush(f);
-}
-
 static bool take_ids(sti_feed *f, const field *fields, uint32_t *row,
                      uint32_t *col, bool *known)
 {
     *known = true;
+    const field *user = &fields[f->ratings->column[USER]];
+    const field *item = &fields[f->ratings->column[ITEM]];
+    if (f->ratings->numbers && (!is_whole(user) || !is_whole(item)))
+        return refuse_number(f, is_whole(user) ? item : user,
+                             is_whole(user) ? "an item" : "a user");
     if (!f->ratings->named)
-        return take_number(f, &fields[0], "a user", f->row_limit, row) &&
-               take_number(f, &fields[1], "an item", f->col_limit, col);
+        return take_number(f, user, "a user", f->row_limit, row) &&
+               take_number(f, item, "an item", f->col_limit, col);
     bool row_known;
     bool col_known;
-    if (!take_name(f, &f->naming->row, &fields[0], "a user", row, &row_known) ||
-        !take_name(f, &f->naming->col, &fields[1], "an item", col, &col_known))
+    if (!take_name(f, &f->naming->row, user, "a user", row, &row_known) ||
+        !take_name(f, &f->naming->col, item, "an item", col, &col_known))
         return false;
     *known = row_known && col_known;
     return true;
@@ -325,14 +411,15 @@ static bool take_ids(sti_feed *f, const field *fields, uint32_t *row,
 static void take_line(sti_feed *f, const char *p, const char *line_end)
 {
     const sti_ratings *r = f->ratings;
-    field fields[3] = {{0}};
+    field fields[STI_RATINGS_COLUMNS];
     uint32_t n;
     uint32_t row = 0;
     uint32_t col = 0;
     bool known;
     double value = 1;
     f->at = p;
-    const char *wrong = split(p, line_end, r->separator, fields, 3, &n);
+    const char *wrong =
+        split(p, line_end, r->separator, fields, STI_RATINGS_COLUMNS, &n);
     if (wrong != NULL) {
         sti_feed_trouble(f, STRADS_EFORMAT, wrong, line_end,
                          "a field whose quotes close, before a separator");
@@ -346,10 +433,11 @@ static void take_line(sti_feed *f, const char *p, const char *line_end)
     }
     if (!take_ids(f, fields, &row, &col, &known))
         return;
-    if (f->values && r->fields >= 3 && !take_rating(f, &fields[2], &value))
+    if (f->values && r->rated &&
+        !take_rating(f, &fields[r->column[RATING]], &value))
         return;
     if (known)
-        put_rating(f, row, col, value);
+        sti_feed_put(f, row, col, value);
     else if (f->values)
         __atomic_fetch_add(&f->naming->unknown, 1, __ATOMIC_RELAXED);
 }

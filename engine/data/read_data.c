@@ -22,22 +22,30 @@
 /* The pass before all others, where there is one: it adds names, in the order
  * of the text, or finds the largest numbers, chunk by chunk. */
 typedef struct bounds {
-    uint64_t rows, cols;
+    uint64_t rows, cols, n;
 } bounds;
 
 static void widen_bounds(sti_feed *f, const sti_batch *b)
 {
-    bounds *all = f->context;
-    bounds *own = &all[f->chunk];
+    bounds *own = (bounds *)f->context + f->chunk;
     for (size_t i = 0; i < b->n; i++) {
         own->rows =
             b->row[i] >= own->rows ? b->row[i] + UINT64_C(1) : own->rows;
         own->cols =
             b->col[i] >= own->cols ? b->col[i] + UINT64_C(1) : own->cols;
     }
+    own->n += b->n;
 }
 
 static const sti_sink bounds_sink = {.entries = widen_bounds};
+
+/* Numbers up to 8 times the entries, and the first 65,536, are what they are;
+ * where they go further most of them are nobody, which costs as much as if they
+ * were somebody: then they are names. */
+static bool has_gaps(uint64_t most, uint64_t n)
+{
+    return most > 65536 && most / 8 > n;
+}
 
 static strads_err find_bounds(sti_reading *r)
 {
@@ -48,36 +56,29 @@ static strads_err find_bounds(sti_reading *r)
     r->pass.sink = &bounds_sink;
     r->pass.context = all;
     r->pass.values = false;
+    r->format.ratings.measured = !r->options.numbered;
     strads_err err = sti_pass_run(&r->pass);
-    bounds most = {0, 0};
+    r->format.ratings.measured = false;
+    bounds most = {0, 0, 0};
     for (size_t k = 0; k < r->pass.count; k++) {
         most.rows = all[k].rows > most.rows ? all[k].rows : most.rows;
         most.cols = all[k].cols > most.cols ? all[k].cols : most.cols;
+        most.n += all[k].n;
     }
     free(all);
     if (err != STRADS_OK)
         return err;
+    if (!r->options.numbered &&
+        (has_gaps(most.rows, most.n) || has_gaps(most.cols, most.n))) {
+        r->format.ratings.named = r->format.ratings.numbers = true;
+        r->format.names_rows = r->format.names_cols = true;
+    }
     r->pass.row_limit = most.rows;
     r->pass.col_limit = most.cols;
     return STRADS_OK;
 }
 
 static const sti_sink no_sink = {0};
-
-/* In one chunk, so that names are numbered in the order of the text. */
-static strads_err add_names(sti_reading *r)
-{
-    sti_naming *n = &r->naming;
-    sti_chunk whole = {.begin = r->text.bytes + r->pass.skip,
-                       .end = r->text.bytes + r->text.size};
-    sti_pass pass = r->pass;
-    pass.sink = &no_sink;
-    pass.values = false;
-    pass.chunks = &whole;
-    pass.count = 1;
-    strads_err err = sti_pass_run(&pass);
-    return err == STRADS_OK ? sti_naming_end(n) : err;
-}
 
 static strads_err open_names(sti_reading *r)
 {
@@ -95,18 +96,23 @@ static strads_err open_names(sti_reading *r)
 strads_err sti_reading_measure(sti_reading *r)
 {
     sti_naming *n = &r->naming;
-    strads_err err = open_names(r);
+    const bool sized = r->format.by_row || r->format.header;
+    strads_err err = STRADS_OK;
+    if (!sized && !r->format.names_rows)
+        err = find_bounds(r);
+    if (err == STRADS_OK)
+        err = open_names(r);
     if (err == STRADS_OK && (n->row.adding || n->col.adding))
-        err = add_names(r);
+        err = sti_pass_whole(&r->pass, &no_sink, NULL, false, false);
+    if (err == STRADS_OK)
+        err = sti_naming_end(n);
     if (err != STRADS_OK)
         return err;
     if (r->format.names_rows)
         r->pass.row_limit = strads_names_count(n->row.names);
     if (r->format.names_cols)
         r->pass.col_limit = strads_names_count(n->col.names);
-    if (!r->format.by_row && !r->format.header && !r->format.names_rows)
-        err = find_bounds(r);
-    if (err == STRADS_OK && !r->format.by_row && r->pass.row_limit == 0)
+    if (!sized && r->pass.row_limit == 0)
         err = strads_fail(STRADS_EFORMAT,
                           "%s: found no entries, expected at least one `user "
                           "item rating`",
@@ -185,7 +191,7 @@ static strads_err open_label_names(sti_reading *r)
 static strads_err prepare(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
-    strads_err err = sti_format_find(&r->text, r->options.kind, &r->format);
+    strads_err err = sti_format_find(&r->text, &r->options, &r->format);
     if (err != STRADS_OK)
         return err;
     pass->text = &r->text;
@@ -278,19 +284,11 @@ void sti_reading_close(sti_reading *r)
  * by one that checks everything, in order. */
 static strads_err explain(sti_reading *r, strads_err found)
 {
-    sti_pass pass = r->pass;
-    sti_chunk whole = {.begin = r->text.bytes + pass.skip,
-                       .end = r->text.bytes + r->text.size};
     if (found != STRADS_EFORMAT && found != STRADS_ELIMIT)
         return found;
     strads_err err = sti_label_names_restart(&r->label_names);
-    if (err != STRADS_OK)
-        return err;
-    pass.sink = &no_sink;
-    pass.values = true;
-    pass.chunks = &whole;
-    pass.count = 1;
-    err = sti_pass_run(&pass);
+    if (err == STRADS_OK)
+        err = sti_pass_whole(&r->pass, &no_sink, NULL, true, false);
     return err != STRADS_OK ? err : found;
 }
 
@@ -316,7 +314,7 @@ strads_err sti_reading_survey(sti_reading *r)
 {
     sti_survey *s = &r->survey;
     uint64_t cols = r->options.min_cols;
-    s->room = r->options.memory_limit;
+    s->options = &r->options;
     strads_err err = sti_reading_measure(r);
     if (err == STRADS_OK && r->options.col_names != NULL)
         cols = strads_names_count(r->options.col_names);

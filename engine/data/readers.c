@@ -45,19 +45,18 @@ static strads_err look_at_corpus(const char *path, const sti_piece *piece,
 }
 
 static strads_err look_at_ratings(const char *path, const sti_piece *piece,
-                                  sti_format *out)
+                                  const strads_data_options *o, sti_format *out)
 {
+    const char *const given[] = {o->user, o->item, o->rating};
     *out = (sti_format){.parser = &sti_ratings_parser,
                         .repeats = STI_REPEATS_LAST};
     strads_err err =
-        sti_ratings_look(path, piece->begin, piece->end, &out->ratings);
+        sti_ratings_look(path, piece->begin, piece->end, given, &out->ratings);
+    /* Known names are looked up, be they numbers. */
+    if (!out->ratings.named && (o->row_names || o->col_names))
+        out->ratings.named = out->ratings.numbers = true;
     out->names_rows = out->names_cols = out->ratings.named;
     return err;
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* A first line of counts is one number (a bag of words, an empty document of
@@ -65,18 +64,18 @@ static bool is_blank(char c)
  * pass: a number that is wrong deserves a sentence about numbers. */
 static bool opens_with_counts(const char *p, const char *end)
 {
-    while (p < end && (is_blank(*p) || *p == '\n'))
+    while (p < end && (sti_is_blank(*p) || *p == '\n'))
         p++;
     const char *number = p;
     while (p < end &&
            ((*p >= '0' && *p <= '9') || *p == '-' || *p == '+' || *p == '.'))
         p++;
-    if (p == number || (p < end && !is_blank(*p) && *p != '\n'))
+    if (p == number || (p < end && !sti_is_blank(*p) && *p != '\n'))
         return false;
-    while (p < end && is_blank(*p))
+    while (p < end && sti_is_blank(*p))
         p++;
     const char *pair = p;
-    while (p < end && *p != '\n' && !is_blank(*p) && *p != ':')
+    while (p < end && *p != '\n' && !sti_is_blank(*p) && *p != ':')
         p++;
     return p == pair || (p < end && *p == ':');
 }
@@ -93,8 +92,9 @@ static strads_kind kind_of(const sti_piece *piece, strads_kind kind)
 
 /* The text has at least a byte. */
 static strads_err look(const sti_text *text, const sti_piece *piece,
-                       strads_kind kind, sti_format *out)
+                       const strads_data_options *options, sti_format *out)
 {
+    const strads_kind kind = kind_of(piece, options->kind);
     if (kind == STRADS_KIND_TEXT) {
         *out = (sti_format){.parser = &sti_words_parser,
                             .by_row = true,
@@ -107,7 +107,7 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
     if (kind == STRADS_KIND_CORPUS)
         return look_at_corpus(text->path, piece, out);
     if (kind == STRADS_KIND_RATINGS)
-        return look_at_ratings(text->path, piece, out);
+        return look_at_ratings(text->path, piece, options, out);
     *out = (sti_format){.parser = &sti_libsvm_parser,
                         .by_row = true,
                         .labels = true,
@@ -126,11 +126,15 @@ static strads_err begin_text(const sti_text *text, sti_stream **stream,
     if (text->codec == STI_CODEC_NONE)
         return STRADS_OK;
     strads_err err = sti_stream_open(text, '\n', stream);
-    return err == STRADS_OK ? sti_stream_next(*stream, piece) : err;
+    if (err == STRADS_OK)
+        err = sti_stream_next(*stream, piece);
+    return err == STRADS_OK
+               ? sti_text_refuse(text->path, piece->begin, piece->end)
+               : err;
 }
 
-strads_err sti_format_find(const sti_text *text, strads_kind kind,
-                           sti_format *out)
+strads_err sti_format_find(const sti_text *text,
+                           const strads_data_options *options, sti_format *out)
 {
     sti_stream *stream;
     sti_piece piece;
@@ -138,11 +142,11 @@ strads_err sti_format_find(const sti_text *text, strads_kind kind,
     if (err == STRADS_OK && piece.begin == piece.end)
         err = strads_fail(STRADS_EFORMAT,
                           "%s: is empty when decompressed, expected %s",
-                          text->path, expected(kind));
+                          text->path, expected(options->kind));
     if (err == STRADS_OK) {
         const size_t mark = sti_text_mark(piece.begin, piece.end);
         piece.begin += mark;
-        err = look(text, &piece, kind_of(&piece, kind), out);
+        err = look(text, &piece, options, out);
         out->skip = mark + out->market.body + out->ratings.body;
     }
     sti_stream_close(stream);

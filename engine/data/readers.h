@@ -56,16 +56,25 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
 /* How the lines of a ratings file look. The
  * parser itself is sti_ratings_parser in text_feed.h. */
 
+enum { STI_RATINGS_COLUMNS = 64 };
+
 typedef struct sti_ratings {
-    char separator;  /* ',' ';' '\t', ':' for "::", ' ' for any blanks */
-    uint32_t fields; /* in every line, the first 2 or 3 of which are read */
-    bool named;      /* users and items are names; otherwise numbers from 0 */
-    size_t body;     /* where the first rating begins */
+    char separator;     /* ',' ';' '\t', ':' for "::", ' ' for any blanks */
+    uint32_t fields;    /* in every line */
+    uint32_t column[3]; /* which of them are user, item, rating */
+    bool rated;         /* there is a rating; otherwise all are 1 */
+    bool named;         /* users and items are names; else numbers from 0 */
+    bool numbers;       /* names that are numbers with gaps */
+    bool measured;      /* this pass finds the largest numbers */
+    size_t body;        /* where the first rating begins */
 } sti_ratings;
 
-/* Looks at the first line. STRADS_EFORMAT: fewer than two fields. */
+/* Looks at the first line; `given` are the names of the columns of user, item
+ * and rating, or NULL each. STRADS_EFORMAT: fewer than two fields, or a header
+ * that does not tell these apart. STRADS_EINVAL: it has not the given ones. */
 strads_err sti_ratings_look(const char *path, const char *begin,
-                            const char *end, sti_ratings *out);
+                            const char *end, const char *const *given,
+                            sti_ratings *out);
 
 /* Which format a text is in. */
 
@@ -92,7 +101,7 @@ typedef struct sti_format {
 } sti_format;
 
 /* Looks at the beginning of the text, decompressed if need be. */
-strads_err sti_format_find(const sti_text *text, strads_kind kind,
-                           sti_format *out);
+strads_err sti_format_find(const sti_text *text,
+                           const strads_data_options *options, sti_format *out);
 
 #endif

@@ -28,27 +28,78 @@ static bool grow_counts(uint32_t **counts, uint64_t *room, uint64_t wanted)
     return true;
 }
 
-static void no_memory(sti_feed *f, uint64_t bytes, uint64_t room)
+sti_needs sti_needs_of(const strads_data_options *o, uint64_t rows,
+                       uint64_t cols, uint64_t nnz)
 {
-    sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL,
-                     "counting its rows and columns needs more than %llu bytes "
-                     "of memory, %llu may be used",
-                     (unsigned long long)bytes, (unsigned long long)room);
+    const uint64_t entry =
+        sizeof(uint32_t) +
+        (o->values == STRADS_F32 ? sizeof(float) : sizeof(double));
+    const bool some = o->keep_count < o->partitions;
+    /* Starts of the lines that are not cut are needed in full. */
+    const uint64_t starts = ((o->layout & STRADS_LAYOUT_COLS) != 0 &&
+                                     !(some && o->split != STRADS_SPLIT_ROWS)
+                                 ? cols
+                                 : 0) +
+                            ((o->layout & STRADS_LAYOUT_ROWS) != 0 &&
+                                     !(some && o->split != STRADS_SPLIT_COLS)
+                                 ? rows
+                                 : 0);
+    const uint64_t sides = o->layout == STRADS_LAYOUT_BOTH ? 2 : 1;
+    const double kept =
+        o->partitions > 0 ? (double)o->keep_count / o->partitions : 1;
+    return (sti_needs){.rows = rows,
+                       .cols = cols,
+                       .nnz = nnz,
+                       .count = (rows + cols) * sizeof(uint32_t),
+                       .data = starts * sizeof(uint64_t) +
+                               (uint64_t)((double)nnz * kept) * sides * entry,
+                       .beside =
+                           cols * o->col_bytes +
+                           (uint64_t)((double)(rows * o->row_bytes) * kept)};
 }
 
+strads_err sti_needs_check(const char *path, const strads_data_options *o,
+                           const sti_needs *n)
+{
+    const uint64_t bytes = n->count + n->data + n->beside;
+    const bool sparse = n->rows + n->cols > 64 * (n->nnz + 16384);
+    if (bytes <= o->memory_limit)
+        return STRADS_OK;
+    return strads_fail(
+        STRADS_ENOMEM,
+        "%s: %llu rows, %llu columns and %llu entries need %llu bytes of "
+        "memory at least (%llu to count them, %llu as data, %llu to work on "
+        "them), %llu may be used: %s, or allow more (--memory)",
+        path, (unsigned long long)n->rows, (unsigned long long)n->cols,
+        (unsigned long long)n->nnz, (unsigned long long)bytes,
+        (unsigned long long)n->count, (unsigned long long)n->data,
+        (unsigned long long)n->beside, (unsigned long long)o->memory_limit,
+        sparse ? "number rows and columns without gaps"
+               : "keep fewer partitions in a process, read values as f32");
+}
+
+/* Columns come up to `cols`: whether there is memory for all that follows from
+ * that, and for each chunk's count of them. */
 static bool widen(sti_feed *f, sti_survey *s, sti_tally *t, uint64_t cols)
 {
-    if (s->width_limit != 0 && cols > s->width_limit) {
+    const sti_needs n = sti_needs_of(s->options, t->rows, cols, t->nnz);
+    const uint64_t tallies = cols * sizeof *t->col * s->count;
+    const uint64_t limit = s->options->memory_limit;
+    if (s->count > 1 &&
+        ((s->width_limit != 0 && cols > s->width_limit) || tallies > limit)) {
         s->too_wide = true;
         sti_feed_trouble(f, STRADS_ELIMIT, NULL, NULL, "too wide");
         return false;
     }
-    uint64_t bytes = cols * sizeof *t->col * s->count;
-    if (bytes > s->room || !grow_counts(&t->col, &t->col_room, cols)) {
-        no_memory(f, bytes, s->room);
-        return false;
+    t->needs = n;
+    t->needs.count += tallies;
+    if (sti_needs_check("", s->options, &t->needs) == STRADS_OK &&
+        grow_counts(&t->col, &t->col_room, cols)) {
+        t->needs = (sti_needs){0};
+        return true;
     }
-    return true;
+    sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL, "no memory to count it");
+    return false;
 }
 
 static void count_entries(sti_feed *f, const sti_batch *b)
@@ -72,7 +123,7 @@ static void count_row(sti_feed *f, uint64_t row, uint64_t nnz)
     sti_survey *s = f->context;
     sti_tally *t = &s->tallies[f->chunk];
     if (row >= t->row_room && !grow_counts(&t->row, &t->row_room, row + 1)) {
-        no_memory(f, row * sizeof *t->row, s->room);
+        sti_feed_trouble(f, STRADS_ENOMEM, NULL, NULL, "no memory to count it");
         return;
     }
     t->row[row] = (uint32_t)nnz;
@@ -118,19 +169,15 @@ void sti_survey_free(sti_survey *s)
 
 static strads_err make_totals(sti_survey *s, const char *path)
 {
-    uint64_t bytes = (s->cols + s->rows) * sizeof(uint32_t);
-    if (bytes <= s->room) {
-        s->col_nnz = sti_big_alloc(s->cols * sizeof *s->col_nnz);
-        s->row_nnz = sti_big_alloc(s->rows * sizeof *s->row_nnz);
-    }
-    if (s->col_nnz != NULL && s->row_nnz != NULL)
-        return STRADS_OK;
-    return strads_fail(STRADS_ENOMEM,
-                       "%s: counting its %llu rows and %llu columns needs %llu "
-                       "bytes of memory, %llu may be used",
-                       path, (unsigned long long)s->rows,
-                       (unsigned long long)s->cols, (unsigned long long)bytes,
-                       (unsigned long long)s->room);
+    const sti_needs needs = sti_needs_of(s->options, s->rows, s->cols, s->nnz);
+    strads_err err = sti_needs_check(path, s->options, &needs);
+    if (err != STRADS_OK)
+        return err;
+    s->col_nnz = sti_big_alloc(s->cols * sizeof *s->col_nnz);
+    s->row_nnz = sti_big_alloc(s->rows * sizeof *s->row_nnz);
+    return s->col_nnz != NULL && s->row_nnz != NULL
+               ? STRADS_OK
+               : strads_fail(STRADS_ENOMEM, "%s: no memory to count it", path);
 }
 
 /* Joins the chunks' counts; gives each chunk the row that it starts with. */
@@ -199,6 +246,10 @@ strads_err sti_survey_rows(sti_survey *s, sti_pass *pass, uint64_t min_cols)
         strads_err err = sti_pass_run(pass);
         if (err == STRADS_OK)
             return total(s, pass, min_cols);
+        for (size_t i = 0; i < s->count && err == STRADS_ENOMEM; i++)
+            if (sti_needs_check(pass->text->path, s->options,
+                                &s->tallies[i].needs) != STRADS_OK)
+                return err;
         if (!s->too_wide)
             return err;
         const char *begin = pass->chunks[0].begin;

@@ -3,6 +3,22 @@
 #define STI_DATA_SURVEY_H
 
 #include "engine/data/text_pass.h"
+#include "strads/data.h"
+
+/* What a run on so many rows, columns and entries needs at least. */
+typedef struct sti_needs {
+    uint64_t rows, cols, nnz;
+    uint64_t count;  /* bytes to count them, */
+    uint64_t data;   /* of what this process keeps, */
+    uint64_t beside; /* and of what the options announce */
+} sti_needs;
+
+sti_needs sti_needs_of(const strads_data_options *options, uint64_t rows,
+                       uint64_t cols, uint64_t nnz);
+
+/* STRADS_ENOMEM with the numbers when that is more than may be used. */
+strads_err sti_needs_check(const char *path, const strads_data_options *options,
+                           const sti_needs *needs);
 
 /* What one chunk of rows holds. Counts are of entries. */
 typedef struct sti_tally {
@@ -11,6 +27,7 @@ typedef struct sti_tally {
     uint32_t *row; /* [row_room], by row of the chunk */
     uint64_t row_room;
     uint64_t cols, rows, nnz;
+    sti_needs needs; /* what was too much, where something was */
 } sti_tally;
 
 /* The sizes of a whole text. */
@@ -20,7 +37,7 @@ typedef struct sti_survey {
     uint32_t *row_nnz;  /* [rows] */
     sti_tally *tallies; /* by row: one a chunk, their `col` kept */
     size_t count;
-    uint64_t room;        /* bytes that may be used */
+    const strads_data_options *options;
     uint64_t width_limit; /* columns that a tally may have; 0: any */
     bool too_wide;        /* result: a tally met that limit */
 } sti_survey;

@@ -3,6 +3,7 @@
  * long tokens cut. */
 #include "engine/data/text_pass.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,21 @@ void sti_feed_not_a_number(sti_feed *feed, int status, const char *at,
                          (int)STI_NUMBER_LONGEST);
     else
         sti_feed_trouble(feed, STRADS_EFORMAT, at, end, "%s", what);
+}
+
+const char *sti_feed_value(sti_feed *feed, const char *p, const char *end,
+                           const char *what, double *value)
+{
+    const char *after = p;
+    sti_number_status status = sti_number_read(p, &after, value);
+    if (status == STI_NUMBER_OK && (unsigned char)*after > ' ')
+        status = STI_NUMBER_NONE;
+    if (status != STI_NUMBER_OK)
+        sti_feed_not_a_number(feed, (int)status, p, end, what);
+    else if (!(fabs(*value) <= feed->value_limit))
+        sti_feed_trouble(feed, STRADS_ELIMIT, p, end,
+                         "%s that fits in 32 bits (or read it as f64)", what);
+    return feed->trouble.err == STRADS_OK ? after : NULL;
 }
 
 size_t sti_text_mark(const char *begin, const char *end)
@@ -261,6 +277,21 @@ strads_err sti_pass_run(sti_pass *pass)
     err = run_pieces(pass, stream, &feed);
     sti_stream_close(stream);
     return err;
+}
+
+strads_err sti_pass_whole(const sti_pass *like, const sti_sink *sink,
+                          void *context, bool values, bool line_by_line)
+{
+    sti_chunk whole = {.begin = like->text->bytes + like->skip,
+                       .end = like->text->bytes + like->text->size};
+    sti_pass pass = *like;
+    pass.sink = sink;
+    pass.context = context;
+    pass.values = values;
+    pass.line_by_line = line_by_line;
+    pass.chunks = &whole;
+    pass.count = 1;
+    return sti_pass_run(&pass);
 }
 
 void sti_pass_cut(const char *begin, const char *end, sti_chunk *chunks,

@@ -33,7 +33,7 @@ typedef struct sti_trouble {
     const char *at;  /* the first byte of what was found; NULL: no place */
     const char *end; /* where the text in memory ends */
     uint64_t line;
-    char expected[160];
+    char expected[256];
 } sti_trouble;
 
 typedef struct sti_feed sti_feed;
@@ -120,6 +120,39 @@ static inline bool sti_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* Adds an entry to the batch, unless its column is to be passed over. */
+static inline void sti_feed_put(sti_feed *feed, uint64_t row, uint64_t col,
+                                double value)
+{
+    const size_t n = feed->batch.n;
+    if (col >= feed->keep_cols)
+        return;
+    feed->batch.row[n] = (uint32_t)row;
+    feed->batch.col[n] = (uint32_t)col;
+    feed->batch.value[n] = value;
+    feed->batch.n = n + 1;
+    feed->row_nnz++;
+    if (n + 1 == STI_BATCH || feed->line_by_line)
+        sti_feed_flush(feed);
+}
+
+/* The whole number whose digits begin at p, or most + 1 for any larger one;
+ * *after is behind the digits that were looked at, p where there are none. */
+static inline uint64_t sti_whole_read(const char *p, uint64_t most,
+                                      const char **after)
+{
+    uint64_t value = 0;
+    while (*p >= '0' && *p <= '9' && value <= most)
+        value = value * 10 + (uint64_t)(*p++ - '0');
+    *after = p;
+    return value <= most ? value : most + 1;
+}
+
+/* Reads the value (`what`, for sentences) at p, behind which stands a blank;
+ * where it ends, or NULL after a trouble. */
+const char *sti_feed_value(sti_feed *feed, const char *p, const char *end,
+                           const char *what, double *value);
+
 /* Where the comment at p ends: at its newline, or at `end` (in_comment then
  * says that the next piece goes on with it). */
 const char *sti_feed_skip_comment(sti_feed *feed, const char *p,
@@ -179,6 +212,10 @@ typedef struct sti_pass {
     size_t count;        /* of chunks; 1 when the text is compressed */
     uint64_t text_bytes; /* result: bytes of text, decompressed */
 } sti_pass;
+
+/* Runs a pass of its own over the same text, in one chunk and in order. */
+strads_err sti_pass_whole(const sti_pass *like, const sti_sink *sink,
+                          void *context, bool values, bool line_by_line);
 
 /* Runs the pass. On a trouble the sentence is that of the first chunk that met
  * one, whichever thread was quicker. */

@@ -92,6 +92,47 @@ static sti_codec find_codec(const sti_text *text)
     return STI_CODEC_NONE;
 }
 
+/* What files begin with that hold no text. */
+typedef struct foreign {
+    const char *magic;
+    size_t size;
+    const char *name, *advice;
+} foreign;
+
+static const char by_python[] =
+    "write it as CSV or LIBSVM first (pandas, pyarrow, scikit-learn's "
+    "dump_svmlight_file)";
+static const char unpack_it[] = "unpack it first, or pack it with gzip or zstd";
+
+static const foreign known[] = {
+    {"\x93NUMPY", 6, "a NumPy array (.npy)", by_python},
+    {"PK\x03\x04", 4, "a zip archive (an .npz or .xlsx file, say)", by_python},
+    {"PAR1", 4, "a Parquet file", by_python},
+    {"ARROW1", 6, "an Arrow file", by_python},
+    {"\xff\xff\xff\xff", 4, "an Arrow stream", by_python},
+    {"FEA1", 4, "a Feather file", by_python},
+    {"\x89HDF", 4, "an HDF5 file", by_python},
+    {"SQLite format 3", 15, "an SQLite database", by_python},
+    {"Obj\x01", 4, "an Avro file", by_python},
+    {"BZh91AY&SY", 10, "packed with bzip2", unpack_it},
+    {"\xfd"
+     "7zXZ",
+     5, "packed with xz", unpack_it},
+    {"\x04\x22\x4d\x18", 4, "packed with lz4", unpack_it},
+    {"\xff\xfe", 2, "text in UTF-16", "write it as UTF-8"},
+    {"\xfe\xff", 2, "text in UTF-16", "write it as UTF-8"},
+};
+
+strads_err sti_text_refuse(const char *path, const char *begin, const char *end)
+{
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if ((size_t)(end - begin) >= known[k].size &&
+            memcmp(begin, known[k].magic, known[k].size) == 0)
+            return strads_fail(STRADS_EFORMAT, "%s: is %s, expected text: %s",
+                               path, known[k].name, known[k].advice);
+    return STRADS_OK;
+}
+
 static strads_err take_bytes(sti_text *text, int fd, uint64_t limit)
 {
     if (fstat(fd, &text->seen) != 0)
@@ -119,6 +160,8 @@ strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit)
         return refuse(path, errno);
     strads_err err = take_bytes(text, fd, limit);
     (void)close(fd);
+    if (err == STRADS_OK)
+        err = sti_text_refuse(path, text->bytes, text->bytes + text->size);
     if (err == STRADS_OK)
         text->codec = find_codec(text);
     else

@@ -40,6 +40,11 @@ typedef struct sti_piece {
 strads_err sti_text_open(sti_text *text, const char *path, uint64_t limit);
 void sti_text_close(sti_text *text);
 
+/* STRADS_EFORMAT where the bytes begin as a known format does that is no text;
+ * the sentence names it and says what to do. */
+strads_err sti_text_refuse(const char *path, const char *begin,
+                           const char *end);
+
 /* STRADS_EIO when the file was written to since it was opened. */
 strads_err sti_text_unchanged(const sti_text *text);
 

@@ -59,8 +59,10 @@ typedef enum strads_kind {
                                 by blanks, tabs, `,`, `;` or `::`, more fields
                                 are not looked at, without a rating it is 1; or
                                 MatrixMarket. Users and items are numbers from
-                                0, or behind a header line names. Of a pair
-                                that is there more than once the last counts */
+                                0, or behind a header line names. A header says
+                                which columns count, see `user` of
+                                strads_data_options. Of a pair that is there
+                                more than once the last counts */
     STRADS_KIND_DOCUMENTS = 4 /* a corpus where the file begins like one, or
                                  else text: see strads_data_find_kind */
 } strads_kind;
@@ -169,7 +171,11 @@ typedef struct strads_data_options {
     uint64_t most_cols;      /* samples from a file: what stands in columns from
                                 this one on is left out, and costs nothing; at
                                 least min_cols; 0: nothing is */
-    uint64_t memory_limit;   /* bytes that may be used; 0 means what is free */
+    uint64_t memory_limit;   /* bytes that may be used, by reading, the data and
+                                what row_bytes and col_bytes announce, added
+                                up: what needs more is refused before it is
+                                taken. 0 means what is free: of the system
+                                and of the control group */
     const char *labels_path; /* MatrixMarket: a file with one label a line, or
                                 an array-format vector; NULL: none. LIBSVM
                                 has its own labels, a corpus has none:
@@ -196,6 +202,13 @@ typedef struct strads_data_options {
                           the entries are too few for K such partitions, there
                           are fewer, but one; 0: K, however small. Goes with
                           keeping all of them */
+    uint64_t row_bytes, col_bytes; /* what the caller will take itself for each
+                          row that is kept and for each column */
+    bool numbered; /* ratings: users and items stay the numbers that they are,
+                      however wide the gaps; false: where nearly all numbers up
+                      to the largest are missing they become names */
+    const char *user, *item, *rating; /* ratings: the columns of that name in
+                          the header line; NULL: by common names */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000

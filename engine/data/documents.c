@@ -2,6 +2,7 @@
  * 0 in any order (Blei's lda-c). A blank line is no document, `0` is an empty
  * one. Unlike in LIBSVM nothing here is worth a quick lane of its own: a corpus
  * is read once and sampled for long. */
+#include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/text_pass.h"
 
@@ -9,13 +10,10 @@
  * stands; NULL when there is none. */
 static const char *take_whole(const char *p, char ends, uint64_t *out)
 {
-    const char *q = p;
-    uint64_t value = 0;
-    while (*q >= '0' && *q <= '9' && q - p < 18)
-        value = value * 10 + (uint64_t)(*q++ - '0');
+    const char *q;
+    *out = sti_whole_read(p, UINT64_C(999999999999999999), &q);
     if (q == p || (ends == ' ' ? (unsigned char)*q > ' ' : *q != ends))
         return NULL;
-    *out = value;
     return q;
 }
 
@@ -55,18 +53,6 @@ static const char *take_length(sti_feed *f, const char *p, const char *end)
     return after;
 }
 
-static void put_pair(sti_feed *f, uint64_t word, uint64_t count)
-{
-    size_t n = f->batch.n;
-    f->batch.row[n] = (uint32_t)f->row;
-    f->batch.col[n] = (uint32_t)word;
-    f->batch.value[n] = (double)count;
-    f->batch.n = n + 1;
-    f->row_nnz++;
-    if (n + 1 == STI_BATCH || f->line_by_line)
-        sti_feed_flush(f);
-}
-
 static const char *take_pair(sti_feed *f, const char *p, const char *end)
 {
     uint64_t word;
@@ -93,7 +79,7 @@ static const char *take_pair(sti_feed *f, const char *p, const char *end)
                          (unsigned long long)STI_MOST_COUNT);
         return NULL;
     }
-    put_pair(f, word, count);
+    sti_feed_put(f, f->row, word, (double)count);
     return f->trouble.err == STRADS_OK ? after : NULL;
 }
 
@@ -125,3 +111,86 @@ const sti_parser sti_ldac_parser = {.name = "ldac",
                                     .cut = ' ',
                                     .take = take,
                                     .finish = finish};
+
+/* Plain text, a document a line. A word is a run of two or more letters,
+ * digits, underscores and bytes beyond ASCII (so UTF-8 letters belong to it),
+ * in lower case as far as ASCII goes; what is longer than LONGEST bytes is
+ * none. Each is an entry of its own: those of one document are added up
+ * later. */
+
+enum { SHORTEST = 2, LONGEST = 128 };
+
+/* 0 for what is in no word; otherwise the byte in lower case. */
+static inline char letter(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    bool within = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                  c == '_' || (unsigned char)c >= 128;
+    return within ? c : '\0';
+}
+
+static void end_line(sti_feed *f)
+{
+    if (f->sink->row_end != NULL)
+        f->sink->row_end(f, f->row, f->row_nnz);
+    f->row++;
+    f->row_nnz = 0;
+    f->in_row = false;
+}
+
+static void take_word(sti_feed *f, const char *word, size_t size)
+{
+    sti_naming *naming = f->naming;
+    uint32_t number;
+    bool known;
+    if (naming->stop_words != NULL &&
+        strads_names_find(naming->stop_words, word, size, &number))
+        return;
+    strads_err err = sti_axis_number(&naming->col, word, size, &number, &known);
+    if (err == STRADS_OK && naming->col.adding)
+        err = sti_naming_count(naming, number, f->row);
+    if (err != STRADS_OK)
+        sti_feed_trouble(f, err, NULL, NULL, "%s", strads_error_text());
+    else if (known && !naming->col.adding)
+        sti_feed_put(f, f->row, number, 1);
+    else if (!known && f->values)
+        __atomic_fetch_add(&naming->unknown, 1, __ATOMIC_RELAXED);
+}
+
+static void take_lines(sti_feed *f, const char *p, const char *end)
+{
+    char word[LONGEST];
+    while (p < end && f->trouble.err == STRADS_OK) {
+        if (*p == '\n') {
+            end_line(f);
+            p++;
+            continue;
+        }
+        f->in_row = true;
+        size_t size = 0;
+        for (char c; p < end && (c = letter(*p)) != '\0'; p++, size++)
+            if (size < LONGEST)
+                word[size] = c;
+        if (size == 0)
+            p++;
+        else if (size >= SHORTEST && size <= LONGEST)
+            take_word(f, word, size);
+    }
+}
+
+static void finish_lines(sti_feed *f)
+{
+    if (f->in_row)
+        end_line(f);
+}
+
+const sti_parser sti_words_parser = {.name = "text",
+                                     .row = "document",
+                                     .col = "word",
+                                     .row_form = "words of a document",
+                                     .base = 1,
+                                     .every_line = true,
+                                     .cut = ' ',
+                                     .take = take_lines,
+                                     .finish = finish_lines};
