@@ -81,7 +81,7 @@ $colour title '$title'"
     echo "curves: $svg"
 }
 
-"$STRADS_BIN" data synth lasso "$file" --preset mid --quiet
+"$STRADS_BIN" data synth lasso "$file" --quiet
 optimum=$("$programs/with_schedules" "$file" "$ratio" lasso 1 60 |
     awk '{ print $3 }' | sort -g | head -n 1)
 : >"$json"

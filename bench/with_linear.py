@@ -24,8 +24,14 @@ HOPELESS = 4  # times the best peer so far, and above a second: let alone
 CLOSE = 1.5   # times the fastest of one run each: run again as well
 ENOUGH = .5   # seconds of fits to run again for, but no more turns than
 TURNS_MAX = 15
-SYNTHETIC = {"mid": [], "big": [], "dense_ar": [],
-             "mid-signs": ["--preset", "mid", "--signs"]}
+SYNTHETIC = {
+    "mid": [],
+    "mid-signs": ["--signs"],
+    "big": ["--rows", "20000", "--columns", "1000000", "--support", "1000",
+            "--seed", "3"],
+    "dense_ar": ["--dense", "--rows", "200", "--columns", "10000",
+                 "--support", "30", "--seed", "4"],
+}
 SHORT = {"lasso": "lasso", "path": "path", "l1-logistic": "l1log",
          "l2-logistic": "l2log", "squared-hinge": "sqhinge", "hinge": "hinge"}
 
@@ -60,9 +66,8 @@ class Data:
     def synthesize(self, name):
         path = os.path.join(self.place, name + ".svm")
         if not os.path.exists(path):
-            options = SYNTHETIC[name] or ["--preset", name]
             subprocess.run([self.strads, "data", "synth", "lasso", path,
-                            "--quiet"] + options, check=True)
+                            "--quiet"] + SYNTHETIC[name], check=True)
         return path
 
     def find(self, name):
@@ -95,7 +100,8 @@ class Data:
         return int(words[0]), float(words[3])
 
     def checksum(self, file):
-        said = subprocess.run([self.strads, "data", "info", "--json", file],
+        said = subprocess.run([self.strads, "data", "info", "--format",
+                               "json", file],
                               check=True, stdout=subprocess.PIPE, text=True)
         return json.loads(said.stdout)["checksum"]
 

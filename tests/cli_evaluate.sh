@@ -6,7 +6,7 @@ gives 0 lasso train "$year_train" --lambda-ratio 0.1 --intercept \
     --model m.json --quiet
 gives 0 lasso predict m.json "$year_test" --quiet
 cut -d' ' -f1 "$year_test" | paste - out >pairs
-gives 0 lasso evaluate m.json "$year_test" --json
+gives 0 lasso evaluate m.json "$year_test" --format json
 awk '{ n++; s += $1; q += $1 * $1; e += ($1 - $2) ^ 2 }
     END { printf "%.12g %.12g\n", 1 - e / (q - s * s / n), sqrt(e / n) }' \
     pairs >want
@@ -24,7 +24,7 @@ done
 gives 0 logistic train train.svm --lambda-ratio 0.1 --model l.json --quiet
 gives 0 logistic predict l.json test.svm --quiet
 cut -d' ' -f1 test.svm | paste - out >pairs
-gives 0 logistic evaluate l.json test.svm --json
+gives 0 logistic evaluate l.json test.svm --format json
 awk '{ y[NR] = $1; p[NR] = $2
        right += ($2 > .5) == ($1 > 0); loss -= log($1 > 0 ? $2 : 1 - $2)
        both += $2 > .5 && $1 > 0; given += $2 > .5; has += $1 > 0 }
@@ -49,7 +49,7 @@ for how in softmax ovr; do
          "seed": 0, "partitions": 1}}
 END
     echo '2 1:1000' >far.svm # z = -1000, -2000, -3000
-    gives 0 logistic evaluate far.json far.svm --json
+    gives 0 logistic evaluate far.json far.svm --format json
     near "$(got log_loss)" 2000 1e-12 "the log loss of $how"
     gives 0 logistic predict far.json far.svm --quiet
     same "$(cat out)" "1 0 0" "probabilities of $how, far out"
@@ -65,7 +65,7 @@ same "$(grep -c "95 %" out)" 4 "intervals: accuracy, AUC, F1 of each class"
 gives 0 sgd-logistic train train.svm --epochs 5 --model g.json --quiet
 gives 0 sgd-logistic predict g.json test.svm --write label
 right=$(sed -n 's/.*, \([0-9.]*\) % of labels right.*/\1/p' err)
-gives 0 sgd-logistic evaluate g.json test.svm --json
+gives 0 sgd-logistic evaluate g.json test.svm --format json
 near "$(got accuracy)" "$(awk "BEGIN { print $right / 100 }")" 1e-4 \
     "accuracy of sgd-logistic"
 gives 0 sgd-logistic show g.json --top 3
@@ -77,14 +77,14 @@ grep '^1 ' test.svm >positive.svm
 gives 0 logistic evaluate l.json positive.svm
 says out "AUC          not to be had from these rows"
 ! grep -qi nan out || fail "rows of one class: $(cat out)"
-gives 0 logistic evaluate l.json positive.svm --json
+gives 0 logistic evaluate l.json positive.svm --format json
 says out '"auc": null'
 head -n 1 test.svm >row.svm
 for how in "logistic evaluate l.json" "svm evaluate s.json" \
     "lasso evaluate m.json"; do
     gives 0 $how row.svm
     ! grep -qi nan out || fail "one row: $(cat out)"
-    gives 0 $how row.svm --json
+    gives 0 $how row.svm --format json
     ! grep -qi nan out || fail "one row as JSON: $(cat out)"
 done
 says out '"r2": null' ', null, null]'
@@ -93,7 +93,7 @@ says out '"r2": null' ', null, null]'
 for how in "logistic evaluate l.json" "svm evaluate s.json"; do
     gives 0 $how strange.svm
     says out "rows         2, 1 of labels that the model does not know"
-    gives 0 $how strange.svm --json
+    gives 0 $how strange.svm --format json
     says out '"rows": 2, "unknown_labels": 1,'
 done
 for how in "logistic predict l.json" "svm predict s.json"; do

@@ -58,7 +58,7 @@ tells() {
     done
     gives 0 "$1" predict names.json "$2.svm" $label
     says out Democratic Republican
-    for json in "" --json; do
+    for json in "" --format=json; do
         # shellcheck disable=SC2086 # words
         gives 0 "$1" evaluate names.json "$2.svm" $json
         cp out names.out
@@ -233,7 +233,7 @@ says out "of label Whig"
 grep -q '^0,(intercept),Democratic,' weights.csv || fail "no names in the CSV"
 gives 0 data info three.svm
 says out "labels       names, 3 different ones"
-gives 0 data info three.svm --json
+gives 0 data info three.svm --format json
 says out '"named_labels": true' '"label_mean": null' '"distinct_labels": 3'
 gives 0 logistic train three.svm --lambda-ratio 0.1 --model m.liblinear
 says err "1 is Democratic, 2 is Republican, 3 is Whig"

@@ -155,6 +155,6 @@ gives 0 lasso train "$year_train" --quiet
 # What the file holds
 gives 0 data info "$year_train"
 says out '1070' '2000' libsvm
-gives 0 data info year.gz --json
+gives 0 data info year.gz --format json
 says out '"rows": 1070' '"columns": 2000' '"compression": "gzip"'
 finish

@@ -24,7 +24,7 @@ gives 0 lasso predict m.json "$year_test"
 gives 0 lasso cv some.svm --intercept --points 8 --ratio 0.1 --folds 3 \
     --output again.csv --workers 1 --partitions 2 --choose best --quiet
 cmp -s t.csv again.csv || fail "1 and 2 workers give other errors"
-gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --json --quiet
+gives 0 lasso cv some.svm --points 3 --ratio 0.5 --folds 2 --format json --quiet
 same "$(grep -c '^{"lambda": .*"choice": ".*"}$' out)" 3 "lines of JSON"
 
 # A bound on time is one on the folds, too; a run that it ends has no model

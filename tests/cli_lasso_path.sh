@@ -52,7 +52,7 @@ says p.svg '<svg xmlns=' '</svg>' 'lambda' 'word'
 
 the_same_everywhere lasso "$year_train"
 
-# JSON lines, on standard output
+# JSON lines, on standard output, by the old name
 gives 0 lasso path "$year_train" --points 3 --json --quiet
 same "$(wc -l <out | tr -d ' ')" 3 "lines of JSON"
 same "$(grep -c '^{"lambda": .*"nonzeros": .*"gap": .*"seconds": .*}$' out)" 3 \

@@ -28,10 +28,10 @@ gives 0 lda train train.txt --topics 10 --sweeps 1 --seed 1 --partitions 2 \
 
 # More sweeps predict better, and their topics' words hang together better.
 few="--sweeps 20 --burn-in 5"
-gives 0 lda evaluate poor.json test.txt $few --json --particles 2
+gives 0 lda evaluate poor.json test.txt $few --format json --particles 2
 poor=$(value completion perplexity)
 poor_right=$(value left_to_right perplexity)
-gives 0 lda evaluate good.json test.txt $few --json --particles 2 \
+gives 0 lda evaluate good.json test.txt $few --format json --particles 2 \
     --assignments good.topics
 [ "$(grep -c '"topic"' out)" -eq 10 ] || fail "a line a topic is expected"
 same "$(value documents tokens)" "$(awk 'NR > 3 { n += $3 } END { print n }' \
@@ -47,14 +47,14 @@ awk -v good="$(value completion perplexity)" -v poor="$poor" \
     fail "the better model is not better: $(cat out)"
 gives 0 lda evaluate good.json test.txt $few
 says out completion "UMass" "NPMI" "documents as windows" perplexity
-gives 0 lda evaluate good.json test.txt $few --json
+gives 0 lda evaluate good.json test.txt $few --format json
 cp out once
-gives 0 lda evaluate good.json test.txt $few --json
+gives 0 lda evaluate good.json test.txt $few --format json
 cmp -s once out || fail "the same seed gives other figures"
 
-gives 0 lda evaluate poor.json train.txt --sweeps 1 --burn-in 0 --json
+gives 0 lda evaluate poor.json train.txt --sweeps 1 --burn-in 0 --format json
 poor=$(value coherence npmi)
-gives 0 lda evaluate good.json train.txt --sweeps 1 --burn-in 0 --json
+gives 0 lda evaluate good.json train.txt --sweeps 1 --burn-in 0 --format json
 awk -v good="$(value coherence npmi)" -v poor="$poor" \
     'BEGIN { exit !(good > poor && good < 1 && poor > -1) }' ||
     fail "coherence in the corpus itself: poor is $poor: $(cat out)"
@@ -120,7 +120,7 @@ printf '1\n2000\n0\n' >none.txt
 gives 0 lda evaluate good.json none.txt
 says out "completion     not to be had: there are no tokens" "UMass -, NPMI -:"
 ! grep -qi nan out || fail "no tokens: $(cat out)"
-gives 0 lda evaluate good.json none.txt --json
+gives 0 lda evaluate good.json none.txt --format json
 says out '"umass": null, "npmi": null'
 
 # What is wrong is said.

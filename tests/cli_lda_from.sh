@@ -25,7 +25,7 @@ END { for (part in n) {
 
 # perplexity MODEL DATA: of the held-out half of its tokens.
 perplexity() {
-    "$STRADS_BIN" lda evaluate "$1" "$2" --sweeps 20 --burn-in 5 --json |
+    "$STRADS_BIN" lda evaluate "$1" "$2" --sweeps 20 --burn-in 5 --format json |
         sed -n 's/.*"completion".*"perplexity": \([0-9.]*\).*/\1/p'
 }
 

@@ -53,7 +53,7 @@ while read -r option; do
         fail "no page in docs/ tells of $option"
 done <told
 grep -oh -e '`--[a-z0-9][a-z0-9-]*' "$STRADS_SOURCE"/docs/*.md |
-    tr -d '`' | grep -vx -e --name | sort -u | comm -23 - told >gone
+    tr -d '`' | grep -vx -e --name -e --json -e --csv | sort -u | comm -23 - told >gone
 [ ! -s gone ] || fail "pages tell of what no command has: $(cat gone)"
 gives 0 lasso train --help
 says out "--depth=D (0), --blocks=N (1)"

@@ -15,7 +15,7 @@ step    p0    p1    p2    p3
 3       1 5   2 6   3 7   0 4 
 END
 cmp -s want out || fail "plan show: $(cat out)"
-gives 0 plan show four.json --json
+gives 0 plan show four.json --format json
 says out '"partitions": 4, "blocks": 8, "steps": 4, "imbalance": 1'
 
 gives 0 plan check four.json --partitions 4 --blocks 8 --balance 1.01

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/number_text.h"
@@ -64,6 +65,14 @@ void cli_say(bool quiet, const char *format, ...)
     (void)vfprintf(stderr, format, args);
     (void)fputc('\n', stderr);
     va_end(args);
+}
+
+strads_err cli_reserve(size_t n, size_t size, const char *what, void *out)
+{
+    void *room = calloc(n ? n : 1, size ? size : 1);
+    memcpy(out, &room, sizeof room);
+    return room ? STRADS_OK
+                : strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
 }
 
 const char *cli_bytes(uint64_t bytes, char out[CLI_BYTES_SIZE])

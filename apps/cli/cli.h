@@ -1,4 +1,4 @@
-/* cli.h - what the command's parts have in common: the table of commands,
+/* cli.h - what the command's parts have in common: commands as rows of tables,
  * exit codes, how an error is told, and quantities with their units. */
 #ifndef CLI_H
 #define CLI_H
@@ -7,7 +7,7 @@
 
 #include "strads/strads.h"
 
-/* Exit codes; docs/command.md and `strads help` tell the same. */
+/* Exit codes; docs/command.md, the manual and `strads help` tell the same. */
 enum {
     CLI_OK = 0,           /* done; a training has converged */
     CLI_FAILED = 1,       /* while running: disk, memory, a node, a program */
@@ -16,41 +16,31 @@ enum {
     CLI_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; the model so far is written */
 };
 
-typedef struct cli_command {
-    const char *name; /* "lasso train" */
-    const char *args; /* "DATA" */
-    const char *summary;
+/* A command is a row: it trains (cli_train.h), it reads and writes (cli_verb in
+ * cli_options.h), or it has a function of its own. */
+typedef struct cli_command cli_command;
+struct cli_command {
+    const char *name;    /* "lasso train" */
+    const char *args;    /* "MODEL DATA": that many are needed */
+    const char *summary; /* a line, for lists of commands */
+    const char *about;   /* a sentence or two, for --help and the manual */
+    const struct cli_train *train;
+    const struct cli_verb *verb;
     /* argv[0] is the first word after the name; returns an exit code. */
-    int (*run)(int argc, char **argv);
-    /* Instead of `run`: of that program ("lasso"), the name's first word. */
-    int (*of)(const char *program, const char *name, int argc, char **argv);
-} cli_command;
+    int (*run)(const cli_command *self, int argc, char **argv);
+    const void *of; /* what its functions know of it: whose models, say */
+};
 
-int cli_lasso_train(int argc, char **argv);
-int cli_lasso_cv(int argc, char **argv);
-int cli_lasso_path(int argc, char **argv);
-int cli_logistic_train(int argc, char **argv);
-int cli_logistic_path(int argc, char **argv);
-int cli_logistic_cv(int argc, char **argv);
-int cli_sgd_logistic_train(int argc, char **argv);
-int cli_svm_train(int argc, char **argv);
-int cli_lda_train(int argc, char **argv);
-int cli_lda_topics(int argc, char **argv);
-int cli_lda_infer(int argc, char **argv);
-int cli_lda_evaluate(int argc, char **argv);
-int cli_mf_train(int argc, char **argv);
-int cli_mf_predict(int argc, char **argv);
-int cli_mf_evaluate(int argc, char **argv);
-int cli_mf_recommend(int argc, char **argv);
-int cli_mf_show(int argc, char **argv);
-int cli_run_program(int argc, char **argv);
-int cli_simulate(int argc, char **argv);
-int cli_join(int argc, char **argv);
-int cli_plan_make(int argc, char **argv);
-int cli_plan_check(int argc, char **argv);
-int cli_plan_show(int argc, char **argv);
-int cli_data_info(int argc, char **argv);
-int cli_data_synth_lasso(int argc, char **argv);
+/* Families of commands, each ended by a row without a name; main.c lists them. */
+extern const cli_command cli_linear_commands[], cli_lda_commands[],
+    cli_mf_commands[], cli_run_commands[], cli_simulate_commands[],
+    cli_join_commands[], cli_plan_commands[], cli_data_commands[];
+
+/* The command of that place in all families, in order; NULL: there is none. */
+const cli_command *cli_command_at(size_t place);
+
+/* Carries a command out; an exit code. */
+int cli_command_run(const cli_command *command, int argc, char **argv);
 
 /* When an error came up: the same code means bad input before a run, and a
  * failure during it. */
@@ -65,6 +55,18 @@ int cli_complain(strads_err err, cli_stage stage);
 
 /* One line for people on standard error, unless `quiet`. */
 void cli_say(bool quiet, const char *format, ...) STRADS_PRINTF(2, 3);
+
+/* Passes an error on. What was made until then belongs to a state that the
+ * caller frees. */
+#define CLI_TRY(call)                   \
+    do {                                \
+        const strads_err err_ = (call); \
+        if (err_)                       \
+            return err_;                \
+    } while (0)
+
+/* calloc, with the sentence: "no memory left for WHAT". STRADS_ENOMEM. */
+strads_err cli_reserve(size_t n, size_t size, const char *what, void *out);
 
 /* ---- quantities with their unit ---------------------------------------- */
 

@@ -182,22 +182,6 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
 
 /* ---- to be asked about --------------------------------------------------- */
 
-const strads_option cli_corpus_table[] = {
-    {.name = "vocab",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_corpus_options, vocab),
-     .metavar = "FILE",
-     .help = "names of DATA's words, one a line: words go by name, not by "
-             "number"},
-    {.name = "kind",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_corpus_options, kind),
-     .metavar = "KIND",
-     .help = "corpus (counts), text, documents: either, by its first line "
-             "(default: documents)"},
-    {.name = NULL},
-};
-
 strads_err cli_corpus_kind(const char *name, strads_kind *kind)
 {
     *kind = STRADS_KIND_DOCUMENTS;

@@ -19,29 +19,16 @@ typedef struct cli_words {
 } cli_words;
 
 /* Lines of a table of options, of a struct `type` that has such a member. */
-#define CLI_WORDS_OPTIONS(type, member)                                    \
-    {.name = "stop-words",                                                 \
-     .kind = STRADS_OPTION_STRING,                                         \
-     .offset = offsetof(type, member.stop),                                \
-     .metavar = "FILE",                                                    \
-     .help = "text: words to leave out, one a line (none)"},               \
-        {.name = "min-df",                                                 \
-         .kind = STRADS_OPTION_U32,                                        \
-         .offset = offsetof(type, member.min_df),                          \
-         .metavar = "N",                                                   \
-         .help = "text: leave out words in fewer documents (default: 1)",  \
-         .min = 1,                                                         \
-         .max = 4e9},                                                      \
-        {.name = "vocab",                                                  \
-         .kind = STRADS_OPTION_STRING,                                     \
-         .offset = offsetof(type, member.vocab),                           \
-         .metavar = "FILE",                                                \
-         .help = "the words' names, one a line; text: these words alone"}, \
-    {                                                                      \
-        .name = "kind", .kind = STRADS_OPTION_STRING,                      \
-        .offset = offsetof(type, member.kind), .metavar = "KIND",          \
-        .help = "corpus, text, documents (by the first line)"              \
-    }
+#define CLI_WORDS_OPTIONS(type, member)                                     \
+    CLI_TEXT(type, member.stop, "stop-words", "FILE",                       \
+             "text: words to leave out, one a line (none)"),                \
+        CLI_U32(type, member.min_df, "min-df", "N",                         \
+                "text: leave out words in fewer documents (default: 1)", 1, \
+                4e9),                                                       \
+        CLI_TEXT(type, member.vocab, "vocab", "FILE",                       \
+                 "the words' names, one a line; text: these words alone"),  \
+        CLI_TEXT(type, member.kind, "kind", "KIND",                         \
+                 "corpus, text, documents (by the first line)")
 
 /* Reads the files and sets what data are read with; an option that was not
  * given leaves it as it is. STRADS_EINVAL, and as strads_names_read. */
@@ -65,11 +52,10 @@ strads_err cli_words_names(const strads_data *data, const char *path,
 
 /* ---- to be asked about --------------------------------------------------- */
 
-/* The options of commands that read such documents; a group's table. */
+/* The options of commands that read such documents. */
 typedef struct cli_corpus_options {
     const char *kind, *vocab;
 } cli_corpus_options;
-extern const strads_option cli_corpus_table[];
 
 typedef struct cli_corpus {
     strads_data *data;        /* by row, a column for each word of the model */

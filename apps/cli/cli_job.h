@@ -24,10 +24,11 @@ typedef struct cli_files {
     bool f32, quiet;
 } cli_files;
 
-/* Everything that a training needs, in the order of need. Start with {0} and
- * `train`; freed as a whole. */
+/* Everything that a training needs, in the order of need; freed as a whole. */
 typedef struct cli_job {
+    const cli_command *command;
     const cli_train *train;
+    void *state;
     const char *data_path;
     char *full_path;   /* told to nodes in other folders */
     void *config;      /* the program's options */
@@ -43,10 +44,15 @@ typedef struct cli_job {
     strads_result *result;
     cli_log log;
     cli_progress line;
-    uint32_t
-        sweep; /* the measure that counts the goal's units; STRADS_MEASURES:
-                       rounds do */
+    uint32_t sweep; /* the measure that counts the goal's units;
+                       STRADS_MEASURES: rounds do */
 } cli_job;
+
+/* The program that the models of `train` name. */
+static inline const char *cli_job_model(const cli_train *train)
+{
+    return train->model ? train->model : train->program->name;
+}
 
 /* Writes the options of program and engine into config_text, anew. */
 strads_err cli_job_keep_options(cli_job *job);

@@ -12,11 +12,8 @@
 #include <string.h>
 
 #include "apps/linear/linear_evaluate.h"
-#include "cli.h"
 #include "cli_labels.h"
 #include "cli_liblinear.h"
-#include "cli_options.h"
-#include "cli_output.h"
 #include "cli_terminal.h"
 
 /* What a row's sums become. */
@@ -31,11 +28,8 @@ typedef struct tally {
 
 /* A model as it is used, and the rows that it meets. */
 typedef struct linear {
-    const char *program;
-    cli_out out;
+    cli_use use;
     const char *write, *labels_path;
-    uint32_t workers;
-    bool quiet;
     strads_model *model;
     cli_labels of; /* of two the negative one first; n is 0: numbers */
     bool probabilities, softmax;
@@ -44,11 +38,13 @@ typedef struct linear {
     double *w;         /* [columns x width] */
     double *b;         /* [width] intercepts */
     double *sum, *say; /* [width] of a row; what it becomes */
+    what what;         /* that is written */
     tally tally;
 } linear;
 
-static void linear_free(linear *l)
+static void linear_release(void *state)
 {
+    linear *l = state;
     strads_model_free(l->model);
     strads_data_free(l->data);
     cli_labels_free(&l->of);
@@ -56,41 +52,42 @@ static void linear_free(linear *l)
     free(l->b);
 }
 
-static bool classifies(const char *program)
-{
-    return strcmp(program, "lasso") != 0;
-}
-
 /* ---- the model and the rows ------------------------------------------------ */
+
+static const cli_linear_kind *kind_of(const cli_use *use)
+{
+    return use->command->of;
+}
 
 /* The labels stand among the model's options. */
 static strads_err read_labels(linear *l, const char *path)
 {
+    const cli_linear_kind *kind = kind_of(&l->use);
     json_t *options = json_loads(l->model->options, 0, NULL);
     const char *loss = json_string_value(json_object_get(options, "loss"));
     const char *all = json_string_value(json_object_get(options, "classes"));
     const char *multi =
         json_string_value(json_object_get(options, "multiclass"));
-    const bool svm = strcmp(l->program, "svm") == 0;
     const bool classes =
-        classifies(l->program) && (!svm || (loss && strstr(loss, "hinge")));
-    l->probabilities = classes && !svm;
+        kind->classifies && (!kind->by_loss || (loss && strstr(loss, "hinge")));
+    l->probabilities = classes && kind->probabilities;
     l->softmax = multi && strcmp(multi, "softmax") == 0;
-    const bool good = (!svm || loss) &&
+    const bool good = (!kind->by_loss || loss) &&
                       (!classes || (all && cli_labels_read(all, &l->of))) &&
                       l->model->width == cli_labels_sums(&l->of);
     json_decref(options);
-    if (!good && !classifies(l->program)) {
+    if (!good && !kind->classifies) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: has %" PRIu32
                            " values for each coefficient, a %s model has one",
-                           path, l->model->width, l->program);
+                           path, l->model->width, kind->program);
     }
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
                               "%s: its options do not name %sthe labels, "
                               "\"classes\", as many as the model has",
-                              path, svm ? "the loss, \"loss\", and " : "");
+                              path,
+                              kind->by_loss ? "the loss, \"loss\", and " : "");
 }
 
 static strads_err make_vectors(linear *l)
@@ -98,24 +95,17 @@ static strads_err make_vectors(linear *l)
     const strads_model *m = l->model;
     const size_t width = m->width;
     const uint64_t columns = strads_data_cols(l->data);
-    l->w = calloc((columns + 1) * width, sizeof *l->w);
-    l->b = calloc(3 * width, sizeof *l->b);
-    if (!l->w || !l->b) {
-        return strads_fail(STRADS_ENOMEM,
-                           "%" PRIu64 " coefficients need %" PRIu64
-                           " bytes, which are not there",
-                           columns * width,
-                           columns * width * (uint64_t)sizeof *l->w);
-    }
+    CLI_TRY(cli_reserve((columns + 1) * width, sizeof *l->w, "the coefficients",
+                        &l->w));
+    CLI_TRY(cli_reserve(3 * width, sizeof *l->b, "the coefficients", &l->b));
     l->sum = l->b + width;
     l->say = l->sum + width;
     for (uint64_t k = 0; k < m->n; k++) {
         memcpy(l->w + m->index[k] * width, m->value + k * width,
                width * sizeof *l->w);
     }
-    for (size_t c = 0; c < width; c++) {
-        l->b[c] = m->intercepts ? m->intercepts[c] : m->intercept;
-    }
+    memcpy(l->b, m->intercepts ? m->intercepts : &m->intercept,
+           width * sizeof *l->b);
     return STRADS_OK;
 }
 
@@ -123,31 +113,23 @@ static strads_err make_vectors(linear *l)
  * no room, however far out they are. */
 static strads_err read_both(linear *l, const char *const *path)
 {
-    strads_err err = cli_model_read(path[0], l->program, &l->model);
-    if (!err) {
-        err = read_labels(l, path[0]);
-    }
-    if (err) {
-        return err;
-    }
+    CLI_TRY(cli_model_read(path[0], kind_of(&l->use)->program, &l->model));
+    CLI_TRY(read_labels(l, path[0]));
     const uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
     const strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
-        .threads = l->workers,
+        .threads = l->use.workers,
         .min_cols = columns,
         .most_cols = columns,
         .labels_path = l->labels_path,
         .named_labels = l->of.n > 0,
         .label_names = l->of.names,
     };
-    cli_cost_tell(l->quiet, path[1], &wanted);
-    err = strads_data_read(path[1], &wanted, &l->data);
-    if (!err) {
-        l->share = strads_data_share(l->data, 0);
-        err = make_vectors(l);
-    }
-    return err;
+    cli_cost_tell(l->use.quiet, path[1], &wanted);
+    CLI_TRY(strads_data_read(path[1], &wanted, &l->data));
+    l->share = strads_data_share(l->data, 0);
+    return make_vectors(l);
 }
 
 static void add_up_row(linear *l, uint64_t i)
@@ -238,18 +220,28 @@ static void judge(linear *l, double label)
     l->tally.squares += loss * loss;
 }
 
+/* The label of class k, as text. */
+static const char *label_text(const cli_labels *of, uint32_t k, char room[32])
+{
+    const char *name = cli_labels_name(of, k);
+    if (!name) {
+        (void)snprintf(room, 32, "%g", of->label[k]);
+    }
+    return name ? name : room;
+}
+
 /* ---- predict ------------------------------------------------------------------ */
+
+static const char *const what_words[] = {[NUMBER] = "prediction",
+                                         [PROBABILITY] = "probability",
+                                         [LABEL] = "label",
+                                         [DECISION] = "decision"};
 
 static what find_what(const linear *l)
 {
-    static const char *const names[] = {[PROBABILITY] = "probability",
-                                        [LABEL] = "label",
-                                        [DECISION] = "decision"};
-    if (l->write) {
-        for (what w = PROBABILITY; w <= DECISION; w++) {
-            if (strcmp(names[w], l->write) == 0) {
-                return l->of.n || w == DECISION ? w : NUMBER;
-            }
+    for (what w = PROBABILITY; l->write && w <= DECISION; w++) {
+        if (strcmp(what_words[w], l->write) == 0) {
+            return l->of.n || w == DECISION ? w : NUMBER;
         }
     }
     return l->probabilities ? PROBABILITY : l->of.n ? LABEL : NUMBER;
@@ -261,36 +253,25 @@ typedef struct heading {
     char name[CLI_LABELS_MAX][STRADS_LABEL_NAME_MAX + 16];
 } heading;
 
-static uint32_t make_heading(const linear *l, what w, heading *h)
+static uint32_t make_heading(const linear *l, heading *h)
 {
-    static const char *const words[] = {[NUMBER] = "prediction",
-                                        [PROBABILITY] = "probability",
-                                        [LABEL] = "label",
-                                        [DECISION] = "decision"};
-    const uint32_t n = w == NUMBER || w == LABEL ? 1 : l->model->width;
+    char room[32];
+    const uint32_t n =
+        l->what == NUMBER || l->what == LABEL ? 1 : l->model->width;
+    const bool names = l->what == LABEL && l->of.names;
     for (uint32_t k = 0; k < n; k++) {
-        const char *label = cli_labels_name(&l->of, k);
-        if (n == 1) {
-            (void)snprintf(h->name[k], sizeof h->name[k], "%s", words[w]);
-        } else if (label) {
-            (void)snprintf(h->name[k], sizeof h->name[k], "%s_%s", words[w],
-                           label);
-        } else {
-            (void)snprintf(h->name[k], sizeof h->name[k], "%s_%g", words[w],
-                           l->of.label[k]);
-        }
+        (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
+                       what_words[l->what], n > 1 ? "_" : "",
+                       n > 1 ? label_text(&l->of, k, room) : "");
         h->column[k] =
-            (cli_column){h->name[k],
-                         w == LABEL && l->of.names ? CLI_STRING : CLI_NUMBER,
-                         0};
+            (cli_column){h->name[k], names ? CLI_STRING : CLI_NUMBER, 0};
     }
     return n;
 }
 
-static void put_row(linear *l, what w, cli_table *t)
+static void put_row(linear *l, cli_table *t)
 {
-    const double *say = w == PROBABILITY ? l->say : l->sum;
-    if (w == LABEL) {
+    if (l->what == LABEL) {
         const uint32_t best = cli_labels_best(&l->of, l->sum);
         if (l->of.names) {
             cli_table_text(t, cli_labels_name(&l->of, best));
@@ -299,31 +280,29 @@ static void put_row(linear *l, what w, cli_table *t)
         }
         return;
     }
-    if (w == PROBABILITY) {
+    if (l->what == PROBABILITY) {
         find_probabilities(l);
     }
     for (uint32_t k = 0; k < t->n; k++) {
-        cli_table_number(t, say[k]);
+        cli_table_number(t, (l->what == PROBABILITY ? l->say : l->sum)[k]);
     }
 }
 
-static strads_err put_predictions(void *arg, FILE *out)
+static strads_err put_predictions(void *state, FILE *out)
 {
-    linear *l = arg;
-    const what w = find_what(l);
-    heading *h = calloc(1, sizeof *h);
-    if (!h) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for a table");
-    }
+    linear *l = state;
+    heading *h;
+    l->what = find_what(l);
+    CLI_TRY(cli_reserve(1, sizeof *h, "a table", &h));
     cli_table t = {.out = out,
-                   .format = cli_format_of(&l->out),
+                   .format = cli_format_of(&l->use.out),
                    .column = h->column,
-                   .n = make_heading(l, w, h),
+                   .n = make_heading(l, h),
                    .rows = l->share->by_row.lines};
-    strads_err err = cli_table_begin(&t);
+    const strads_err err = cli_table_begin(&t);
     for (uint64_t i = 0; i < l->share->by_row.lines && !err; i++) {
         add_up_row(l, i);
-        put_row(l, w, &t);
+        put_row(l, &t);
         if (l->share->label) {
             judge(l, label_of(l, i));
         }
@@ -332,103 +311,68 @@ static strads_err put_predictions(void *arg, FILE *out)
     return err;
 }
 
-static void tell_tally(const linear *l)
+static void tell_tally(const void *state)
 {
+    const linear *l = state;
     const tally *t = &l->tally;
     const double rows = (double)t->rows;
     char loss[48] = "";
+    if (t->rows == 0) {
+        return;
+    }
     if (l->of.n == 0) {
-        cli_say(l->quiet, "%" PRIu64 " rows, root mean squared error %.6g",
+        cli_say(l->use.quiet, "%" PRIu64 " rows, root mean squared error %.6g",
                 t->rows, sqrt(t->loss / rows));
         return;
     }
     if (l->probabilities) {
         (void)snprintf(loss, sizeof loss, ", log loss %.6g", t->loss / rows);
     }
-    cli_say(l->quiet, "%" PRIu64 " rows, %.2f %% of labels right%s", t->rows,
-            100 * (double)t->right / rows, loss);
+    cli_say(l->use.quiet, "%" PRIu64 " rows, %.2f %% of labels right%s",
+            t->rows, 100 * (double)t->right / rows, loss);
     if (t->unknown > 0) {
-        cli_say(l->quiet,
+        cli_say(l->use.quiet,
                 "%" PRIu64 " of them have labels that the model does not know, "
                 "and count as wrong",
                 t->unknown);
     }
 }
 
-static strads_err predict(void *arg, const char *const *path)
+static strads_err predict(void *state, const char *const *path)
 {
-    linear *l = arg;
-    strads_err err = read_both(l, path);
-    if (!err) {
-        err = cli_output(l->out.path, put_predictions, l);
-    }
-    if (!err && l->tally.rows > 0) {
-        tell_tally(l);
-    }
-    return err;
+    return read_both(state, path);
 }
 
-#define LABELS_OPTION                                               \
-    {                                                               \
-        .name = "labels", .kind = STRADS_OPTION_STRING,             \
-        .offset = offsetof(linear, labels_path), .metavar = "FILE", \
-        .help = "labels of MatrixMarket data, one a line"           \
-    }
-#define WRITE_OPTION(help_, choices_)       \
-    {                                       \
-        {.name = "write",                   \
-         .kind = STRADS_OPTION_STRING,      \
-         .offset = offsetof(linear, write), \
-         .metavar = "WHAT",                 \
-         .help = help_,                     \
-         .choices = choices_},              \
-        {                                   \
-            .name = NULL                    \
-        }                                   \
-    }
+#define LABELS_OPTION                               \
+    CLI_TEXT(linear, labels_path, "labels", "FILE", \
+             "labels of MatrixMarket data, one a line")
 
-static const strads_option predict_table[] = {
-    CLI_OPTIONS_OUT(linear, out, "text"),
+static const strads_option labels_table[] = {LABELS_OPTION, {.name = NULL}};
+static const strads_option probability_table[] = {
+    CLI_CHOICE(linear, write, "write", "WHAT",
+               "probability, label or decision (default: probability)",
+               "probability|label|decision"),
     LABELS_OPTION,
-    CLI_OPTION_READERS(offsetof(linear, workers)),
-    CLI_OPTION_RESULT_ONLY(offsetof(linear, quiet)),
     {.name = NULL},
 };
-static const strads_option logistic_write[] =
-    WRITE_OPTION("probability, label or decision (default probability)",
-                 "probability|label|decision");
-static const strads_option svm_write[] =
-    WRITE_OPTION("label or decision (default label)", "label|decision");
+static const strads_option label_table[] = {
+    CLI_CHOICE(linear, write, "write", "WHAT",
+               "label or decision (default: label)", "label|decision"),
+    LABELS_OPTION,
+    {.name = NULL},
+};
 
-int cli_linear_predict(const char *program, const char *name, int argc,
-                       char **argv)
-{
-    linear l = {.program = program, .out.format = "text"};
-    const bool svm = strcmp(program, "svm") == 0;
-    const cli_syntax syntax = {
-        .name = name,
-        .args = "MODEL DATA",
-        .summary =
-            !classifies(program)
-                ? "Writes a model's prediction for each row of the data, one "
-                  "a line. Columns that the model does not know count nothing."
-            : svm ? "Writes a label for each row of the data, one a line; for "
-                    "numbers, the number. Columns that the model does not know "
-                    "count nothing."
-                  : "Writes for each row of the data the probability of the "
-                    "positive label, or of each of several, one line a row. "
-                    "Columns that the model does not know count nothing.",
-        .groups = {{NULL, predict_table, &l},
-                   {NULL,
-                    !classifies(program) ? NULL
-                    : svm                ? svm_write
-                                         : logistic_write,
-                    &l}},
-    };
-    const int code = cli_run(&syntax, argc, argv, predict, &l);
-    linear_free(&l);
-    return code;
-}
+#define PREDICT(table_)                                           \
+    {                                                             \
+        .size = sizeof(linear), .table = table_, .usual = "text", \
+        .has = CLI_HAS_WORKERS | CLI_HAS_QUIET, .read = predict,  \
+        .write = put_predictions, .tell = tell_tally,             \
+        .release = linear_release                                 \
+    }
+
+const cli_verb cli_predict_numbers = PREDICT(labels_table);
+const cli_verb cli_predict_probabilities = PREDICT(probability_table);
+const cli_verb cli_predict_labels = PREDICT(label_table);
 
 /* ---- evaluate ------------------------------------------------------------------- */
 
@@ -475,16 +419,12 @@ static strads_err take_sums(evaluation *e, const char *data)
                            "%s: has no rows with labels to judge the model by",
                            data);
     }
-    e->sums = calloc(rows * width, sizeof *e->sums);
-    e->label = calloc(rows, sizeof *e->label);
-    e->tally = calloc((size_t)l->of.n + 1, sizeof *e->tally);
-    e->score = calloc(rows, sizeof *e->score);
-    e->is_class = calloc(rows, 1);
-    if (!e->sums || !e->label || !e->tally || !e->score || !e->is_class) {
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory left for the sums of %" PRIu64 " rows",
-                           rows);
-    }
+    CLI_TRY(cli_reserve(rows * width, sizeof *e->sums, "the sums", &e->sums));
+    CLI_TRY(cli_reserve(rows, sizeof *e->label, "the labels", &e->label));
+    CLI_TRY(cli_reserve((size_t)l->of.n + 1, sizeof *e->tally, "the classes",
+                        &e->tally));
+    CLI_TRY(cli_reserve(rows, sizeof *e->score, "the scores", &e->score));
+    CLI_TRY(cli_reserve(rows, 1, "the scores", &e->is_class));
     for (uint64_t i = 0; i < rows; i++) {
         add_up_row(l, i);
         memcpy(e->sums + i * width, l->sum, width * sizeof *l->sum);
@@ -527,13 +467,10 @@ static double share(uint64_t part, uint64_t all)
 static void measure_class(evaluation *e, uint32_t c)
 {
     const class_tally *t = &e->tally[c];
-    const char *name = cli_labels_name(&e->l.of, c);
-    if (name) {
-        (void)snprintf(e->names[c], sizeof e->names[c], "%s", name);
-    } else {
-        (void)snprintf(e->names[c], sizeof e->names[c], "%g", e->l.of.label[c]);
-    }
-    name = e->names[c];
+    char room[32];
+    char *name = e->names[c];
+    (void)snprintf(name, sizeof e->names[c], "%s",
+                   label_text(&e->l.of, c, room));
     add_measure(e, "rows", name, alone((double)t->rows));
     add_measure(e, "precision", name, alone(share(t->both, t->given)));
     add_measure(e, "recall", name, alone(share(t->both, t->rows)));
@@ -670,10 +607,10 @@ static void put_text(const evaluation *e, FILE *out)
     }
 }
 
-static strads_err put_evaluation(void *arg, FILE *out)
+static strads_err put_evaluation(void *state, FILE *out)
 {
-    const evaluation *e = arg;
-    const cli_format format = cli_format_of(&e->l.out);
+    const evaluation *e = state;
+    const cli_format format = cli_format_of(&e->l.use.out);
     if (format == CLI_FORMAT_TEXT) {
         put_text(e, out);
     } else if (format == CLI_FORMAT_JSON) {
@@ -684,55 +621,35 @@ static strads_err put_evaluation(void *arg, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err evaluate(void *arg, const char *const *path)
+static strads_err evaluate(void *state, const char *const *path)
 {
-    evaluation *e = arg;
-    e->l.quiet = true;
-    strads_err err = read_both(&e->l, path);
-    if (!err) {
-        err = take_sums(e, path[1]);
-    }
-    if (!err) {
-        (e->l.of.n > 0 ? measure_classes : measure_numbers)(e);
-        err = cli_output(e->l.out.path, put_evaluation, e);
-    }
-    return err;
+    evaluation *e = state;
+    CLI_TRY(read_both(&e->l, path));
+    CLI_TRY(take_sums(e, path[1]));
+    (e->l.of.n > 0 ? measure_classes : measure_numbers)(e);
+    return STRADS_OK;
 }
 
-static const strads_option evaluate_table[] = {
-    CLI_OPTIONS_OUT(linear, out, "text"),
-    LABELS_OPTION,
-    CLI_OPTION_READERS(offsetof(linear, workers)),
-    {.name = NULL},
-};
-
-int cli_linear_evaluate(const char *program, const char *name, int argc,
-                        char **argv)
+static void evaluation_release(void *state)
 {
-    evaluation *e = calloc(1, sizeof *e);
-    if (!e) {
-        return cli_complain(strads_fail(STRADS_ENOMEM, "no memory left"),
-                            CLI_BEFORE);
-    }
-    e->l.program = program;
-    e->l.out.format = "text";
-    const cli_syntax syntax = {
-        .name = name,
-        .args = "MODEL DATA",
-        .summary = "Tells how good a model's predictions are on rows with "
-                   "labels.",
-        .groups = {{NULL, evaluate_table, &e->l}},
-    };
-    const int code = cli_run(&syntax, argc, argv, evaluate, e);
-    linear_free(&e->l);
+    evaluation *e = state;
+    linear_release(&e->l);
     free(e->sums);
     free(e->label);
     free(e->tally);
     free(e->score);
     free(e->is_class);
-    free(e);
-    return code;
 }
+
+const cli_verb cli_linear_evaluate = {
+    .size = sizeof(evaluation),
+    .table = labels_table,
+    .usual = "text",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = evaluate,
+    .write = put_evaluation,
+    .release = evaluation_release,
+};
 
 /* ---- show ------------------------------------------------------------------------ */
 
@@ -743,8 +660,8 @@ typedef struct weight {
 } weight;
 
 typedef struct shown {
-    const char *program, *names_path, *csv;
-    cli_out out;
+    cli_use use;
+    const char *names_path, *csv;
     uint32_t top;
     strads_model *model;
     strads_names *names;
@@ -755,21 +672,12 @@ typedef struct shown {
 } shown;
 
 static const strads_option show_table[] = {
-    {.name = "top",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(shown, top),
-     .metavar = "N",
-     .help = "text: show the N largest (default 20); other formats have all",
-     .max = UINT32_MAX},
-    {.name = "names",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(shown, names_path),
-     .metavar = "FILE",
-     .help = "the columns' names, one a line (default: numbers)"},
-    CLI_OPTIONS_OUT(shown, out, "text"),
-    {.name = "csv",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(shown, csv)},
+    CLI_U32(shown, top, "top", "N",
+            "text: show the N largest (default: 20); other formats have all", 0,
+            UINT32_MAX),
+    CLI_TEXT(shown, names_path, "names", "FILE",
+             "the columns' names, one a line (default: numbers)"),
+    CLI_TEXT(shown, csv, "csv", "FILE", NULL),
     {.name = NULL},
 };
 
@@ -788,20 +696,13 @@ static double intercept_of(const strads_model *model, uint32_t output)
     return model->intercepts ? model->intercepts[output] : model->intercept;
 }
 
-static const char *output_name(const shown *s, uint32_t output, char room[32])
-{
-    const char *name = cli_labels_name(&s->of, output);
-    (void)snprintf(room, 32, "%g", s->of.label[output]);
-    return name ? name : room;
-}
-
 static void put_weight(const shown *s, FILE *out, double value,
                        const char *name, uint32_t output)
 {
     char room[32];
     (void)fprintf(out, "%14.6g  %s", value, name);
     if (s->of.n > 0) {
-        (void)fprintf(out, "  of label %s", output_name(s, output, room));
+        (void)fprintf(out, "  of label %s", label_text(&s->of, output, room));
     }
     (void)fputc('\n', out);
 }
@@ -828,7 +729,7 @@ static void put_coefficient(const shown *s, cli_table *t, uint64_t column,
     cli_table_count(t, column);
     cli_table_text(t, name);
     if (s->of.n > 0) {
-        cli_table_text(t, output_name(s, output, room));
+        cli_table_text(t, label_text(&s->of, output, room));
     }
     cli_table_number(t, value);
 }
@@ -871,10 +772,8 @@ static strads_err put_shown(void *arg, FILE *out)
 static strads_err sort_weights(shown *s)
 {
     const strads_model *m = s->model;
-    s->weight = calloc(m->n * m->width + 1, sizeof *s->weight);
-    if (!s->weight) {
-        return strads_fail(STRADS_ENOMEM, "no memory left to sort weights");
-    }
+    CLI_TRY(cli_reserve(m->n * m->width, sizeof *s->weight, "the weights",
+                        &s->weight));
     for (uint64_t k = 0; k < m->n; k++) {
         for (uint32_t c = 0; c < m->width; c++) {
             const double value = m->value[k * m->width + c];
@@ -887,51 +786,49 @@ static strads_err sort_weights(shown *s)
     return STRADS_OK;
 }
 
-static strads_err show(void *arg, const char *const *path)
+static strads_err show(void *state, const char *const *path)
 {
-    shown *s = arg;
-    strads_err err = cli_model_read(path[0], s->program, &s->model);
-    if (!err && s->model->width > 1) {
+    shown *s = state;
+    CLI_TRY(cli_model_read(path[0], kind_of(&s->use)->program, &s->model));
+    if (s->model->width > 1) {
         json_t *options = json_loads(s->model->options, 0, NULL);
         const char *all =
             json_string_value(json_object_get(options, "classes"));
-        if (!all || !cli_labels_read(all, &s->of) ||
-            s->of.n != s->model->width) {
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s: its options do not name the labels, "
-                              "\"classes\", as many as the model has",
-                              path[0]);
-        }
+        const bool good =
+            all && cli_labels_read(all, &s->of) && s->of.n == s->model->width;
         json_decref(options);
+        if (!good) {
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: its options do not name the labels, "
+                               "\"classes\", as many as the model has",
+                               path[0]);
+        }
     }
-    if (!err) {
-        err = cli_names_read(s->names_path, s->model->columns, &s->names);
+    CLI_TRY(cli_names_read(s->names_path, s->model->columns, &s->names));
+    CLI_TRY(sort_weights(s));
+    s->format = CLI_FORMAT_CSV;
+    if (s->csv) { /* the old name of --output FILE --format csv */
+        CLI_TRY(cli_output(s->csv, put_shown, s));
     }
-    if (!err) {
-        err = sort_weights(s);
-    }
-    if (!err && s->csv) {
-        s->format = CLI_FORMAT_CSV;
-        err = cli_output(s->csv, put_shown, s);
-    }
-    s->format = cli_format_of(&s->out);
-    return err ? err : cli_output(s->out.path, put_shown, s);
+    s->format = cli_format_of(&s->use.out);
+    return STRADS_OK;
 }
 
-int cli_linear_show(const char *program, const char *name, int argc,
-                    char **argv)
+static void shown_release(void *state)
 {
-    shown s = {.program = program, .top = 20, .out.format = "text"};
-    const cli_syntax syntax = {
-        .name = name,
-        .args = "MODEL",
-        .summary = "Shows the intercept and the largest weights of a model.",
-        .groups = {{NULL, show_table, &s}},
-    };
-    const int code = cli_run(&syntax, argc, argv, show, &s);
-    free(s.weight);
-    cli_labels_free(&s.of);
-    strads_names_free(s.names);
-    strads_model_free(s.model);
-    return code;
+    shown *s = state;
+    free(s->weight);
+    cli_labels_free(&s->of);
+    strads_names_free(s->names);
+    strads_model_free(s->model);
 }
+
+const cli_verb cli_linear_show = {
+    .size = sizeof(shown),
+    .initial = &(const shown){.top = 20},
+    .table = show_table,
+    .usual = "text",
+    .read = show,
+    .write = put_shown,
+    .release = shown_release,
+};

@@ -398,37 +398,32 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 /* ---- ratings that meet a model ------------------------------------------ */
 
 strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
-                               const cli_mf_reading *reading, strads_data **out)
+                               const cli_use *use, strads_scalar values,
+                               bool new_users, strads_data **out)
 {
-    strads_data *data = NULL;
-    strads_data_options wanted = {
+    const strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
-        .values = reading->values,
+        .values = values,
         .kind = STRADS_KIND_RATINGS,
-        .threads = reading->workers,
+        .threads = use->workers,
         .numbered = !model->item_names,
-        .row_names = reading->new_users ? NULL : model->user_names,
+        .row_names = new_users ? NULL : model->user_names,
         .col_names = model->item_names,
     };
-    cli_cost_tell(reading->quiet, path, &wanted);
-    strads_err err = strads_data_read(path, &wanted, &data);
-    if (!err && strads_data_col_names(data) && !model->item_names) {
-        err = strads_fail(STRADS_EMISMATCH,
-                          "%s: its users have names, the model's are numbers",
-                          path);
+    cli_cost_tell(use->quiet, path, &wanted);
+    CLI_TRY(strads_data_read(path, &wanted, out));
+    if (strads_data_col_names(*out) && !model->item_names) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: its users have names, the model's are numbers",
+                           path);
     }
-    if (err) {
-        strads_data_free(data);
-        return err;
-    }
-    if (strads_data_unknown(data) > 0) {
-        cli_say(reading->quiet,
+    if (strads_data_unknown(*out) > 0) {
+        cli_say(use->quiet,
                 "%" PRIu64 " ratings are of users or items that the model does "
                 "not know and are left out",
-                strads_data_unknown(data));
+                strads_data_unknown(*out));
     }
-    *out = data;
     return STRADS_OK;
 }
 

@@ -36,20 +36,13 @@ double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
 
 /* ---- ratings that meet a model ------------------------------------------ */
 
-typedef struct cli_mf_reading {
-    uint32_t workers; /* threads that read; 0: one per core */
-    bool quiet;
-    strads_scalar values; /* F64 or F32 */
-    bool new_users; /* rows are not the model's users, and have numbers or names
-                       of their own */
-} cli_mf_reading;
-
-/* Reads ratings by row; items, and users unless they are new, have the model's
- * numbers; with names what it does not know is left out, which is said.
- * Errors as strads_data_read; STRADS_EMISMATCH: names against numbers. */
+/* Reads ratings by row as f64 or f32; items, and users unless they are new, have
+ * the model's numbers; with names what it does not know is left out, which is
+ * said. New users have numbers or names of their own. Errors as
+ * strads_data_read; STRADS_EMISMATCH: names against numbers. */
 strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
-                               const cli_mf_reading *reading,
-                               strads_data **out);
+                               const cli_use *use, strads_scalar values,
+                               bool new_users, strads_data **out);
 
 /* The other way round. STRADS_EINVAL: no such user among `count`. */
 strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,

@@ -1,19 +1,14 @@
 /* Tables of strads_option as a command line: which words are right, what is
- * meant by those that are not, and what is set by what in the end. Names are
- * taken in full only, so that a script means the same when an option is added.
- *
- * glibc's argp reads the line: it would take abbreviations and exit with
- * messages of its own, so all words are checked before and it cannot fail; its
- * help is its best part. */
+ * meant by those that are not, what is set by what in the end, and --help. Names
+ * are taken in full only, so that a script means the same when an option is
+ * added. */
 #include "cli_options.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli.h"
 #include "engine/base/option_table.h"
 
 /* ---- which options suit a program ------------------------------------- */
@@ -112,18 +107,19 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
         [STRADS_KIND_RATINGS] = "ratings",
         [STRADS_KIND_DOCUMENTS] = "documents",
     };
-    for (size_t k = 0; name && k < sizeof names / sizeof *names; k++) {
+    if (!name) {
+        return STRADS_OK;
+    }
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         if (strcmp(name, names[k]) == 0) {
             *kind = (strads_kind)k;
             return STRADS_OK;
         }
     }
-    return name ? strads_fail(
-                      STRADS_EINVAL,
-                      "--kind %s: expected samples, corpus, text, documents "
-                      "or ratings",
-                      name)
-                : STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "--kind %s: expected samples, corpus, text, documents "
+                       "or ratings",
+                       name);
 }
 
 /* ---- the line at hand --------------------------------------------------- */
@@ -136,11 +132,19 @@ typedef struct cli_meta {
     bool print_config;
 } cli_meta;
 
+const strads_option cli_config_table[] = {
+    CLI_TEXT(cli_meta, config, "config", "FILE",
+             "options from a JSON file; those given here win"),
+    CLI_FLAG(cli_meta, print_config, "print-config",
+             "print all options as JSON and stop"),
+    {.name = NULL},
+};
+
 /* An option on the command line, in the order of the line. */
 typedef struct cli_assignment {
     const strads_option *option;
     void *values;
-    const char *text;
+    const char *text; /* NULL: a flag without a value */
 } cli_assignment;
 
 typedef struct cli_reader {
@@ -149,28 +153,12 @@ typedef struct cli_reader {
     sti_config_part part[CLI_MOST_PARTS]; /* the groups', then meta */
     const char *title[CLI_MOST_PARTS];
     size_t n_parts, n_config; /* n_config: of them may be in a file */
-    size_t n_options;
     cli_assignment *assignments;
     size_t n_assignments;
     const char *arg[CLI_MOST_ARGS];
     size_t n_args, n_wanted;
     bool help;
 } cli_reader;
-
-static const strads_option meta_table[] = {
-    {.name = "config",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_meta, config),
-     .metavar = "FILE",
-     .help = "options from a JSON file; those given here win"},
-    {.name = "print-config",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(cli_meta, print_config),
-     .help = "print all options as JSON and stop"},
-    {.name = NULL},
-};
-
-/* ---- tables ------------------------------------------------------------ */
 
 static const strads_option *find(const cli_reader *r, const char *name,
                                  void **values)
@@ -185,20 +173,26 @@ static const strads_option *find(const cli_reader *r, const char *name,
     return NULL;
 }
 
-static const char *nearest(const cli_reader *r, const char *wrong)
+static strads_err unknown_option(const cli_reader *r, const char *wrong)
 {
     const char *best = NULL;
     unsigned best_distance = STI_NAME_FAR;
     for (size_t i = 0; i < r->n_parts; i++) {
         const char *name = strads_option_nearest(r->part[i].table, wrong);
-        unsigned distance =
+        const unsigned distance =
             name ? sti_nearest_distance(wrong, name) : STI_NAME_FAR;
         if (distance < best_distance) {
             best = name;
             best_distance = distance;
         }
     }
-    return best;
+    return best ? strads_fail(STRADS_EINVAL,
+                              "unknown option --%s; did you mean --%s?", wrong,
+                              best)
+                : strads_fail(
+                      STRADS_EINVAL,
+                      "unknown option --%s; `strads %s --help` lists them",
+                      wrong, r->syntax->name);
 }
 
 static void add_part(cli_reader *r, const char *title,
@@ -206,9 +200,6 @@ static void add_part(cli_reader *r, const char *title,
 {
     r->title[r->n_parts] = title;
     r->part[r->n_parts++] = (sti_config_part){table, values};
-    for (const strads_option *o = table; o->name; o++) {
-        r->n_options++;
-    }
 }
 
 static void add_parts(cli_reader *r)
@@ -221,7 +212,7 @@ static void add_parts(cli_reader *r)
     }
     r->n_config = r->n_parts;
     if (r->syntax->config) {
-        add_part(r, NULL, meta_table, &r->meta);
+        add_part(r, NULL, cli_config_table, &r->meta);
     }
     r->n_wanted = *r->syntax->args != '\0';
     for (const char *c = r->syntax->args; *c; c++) {
@@ -233,8 +224,7 @@ static void add_parts(cli_reader *r)
 static strads_err check_tables(const cli_reader *r)
 {
     for (size_t i = 0; i < r->n_parts; i++) {
-        const strads_option *o = r->part[i].table;
-        for (; o->name; o++) {
+        for (const strads_option *o = r->part[i].table; o->name; o++) {
             void *values = NULL;
             if (find(r, o->name, &values) != o) {
                 return strads_fail(STRADS_EINVAL,
@@ -247,45 +237,33 @@ static strads_err check_tables(const cli_reader *r)
     return STRADS_OK;
 }
 
-/* ---- words ------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
-static strads_err unknown_option(const cli_reader *r, const char *name)
-{
-    const char *best = nearest(r, name);
-    if (best) {
-        return strads_fail(STRADS_EINVAL,
-                           "unknown option --%s; did you mean --%s?", name,
-                           best);
-    }
-    return strads_fail(STRADS_EINVAL,
-                       "unknown option --%s; `strads %s --help` lists them",
-                       name, r->syntax->name);
-}
-
-/* Checks the option in argv[*at]; steps over its value. */
-static strads_err check_option(const cli_reader *r, int argc, char **argv,
-                               int *at)
+/* Takes the option in argv[*at]; steps over its value. */
+static strads_err take_option(cli_reader *r, int argc, char **argv, int *at)
 {
     char name[64];
     void *values;
     const char *word = argv[*at] + 2;
-    size_t length = strcspn(word, "=");
+    const size_t length = strcspn(word, "=");
+    const char *text = word[length] ? word + length + 1 : NULL;
     (void)snprintf(name, sizeof name, "%.*s", (int)length, word);
     const strads_option *option = find(r, name, &values);
     if (!option || length >= sizeof name) {
         return unknown_option(r, name);
     }
-    strads_err err = r->syntax->program
-                         ? cli_option_refuse(r->syntax->program, name)
-                         : STRADS_OK;
-    if (err) {
-        return err;
+    if (r->syntax->program) {
+        CLI_TRY(cli_option_refuse(r->syntax->program, name));
     }
-    if (option->kind != STRADS_OPTION_BOOL && word[length] == '\0' &&
-        ++*at == argc) {
-        return strads_fail(STRADS_EINVAL, "--%s needs a value: --%s %s", name,
-                           name, option->metavar ? option->metavar : "VALUE");
+    if (option->kind != STRADS_OPTION_BOOL && !text) {
+        if (++*at == argc) {
+            return strads_fail(STRADS_EINVAL, "--%s needs a value: --%s %s",
+                               name, name,
+                               option->metavar ? option->metavar : "VALUE");
+        }
+        text = argv[*at];
     }
+    r->assignments[r->n_assignments++] = (cli_assignment){option, values, text};
     return STRADS_OK;
 }
 
@@ -295,238 +273,31 @@ static bool is_help(const char *word)
            strcmp(word, "-?") == 0;
 }
 
-/* After this every word is an option of ours with its value, or an argument. */
-static strads_err check_words(cli_reader *r, int argc, char **argv)
+/* Up to a word that asks for help; behind "--" there are arguments only. */
+static strads_err take_words(cli_reader *r, int argc, char **argv)
 {
+    bool options = true;
     for (int at = 0; at < argc; at++) {
         const char *word = argv[at];
-        if (strcmp(word, "--") == 0) {
-            break;
-        }
-        if (is_help(word)) {
+        if (options && strcmp(word, "--") == 0) {
+            options = false;
+        } else if (options && is_help(word)) {
             r->help = true;
             return STRADS_OK;
-        }
-        if (word[0] != '-' || word[1] == '\0') {
-            continue;
-        }
-        if (word[1] != '-') {
+        } else if (options && word[0] == '-' && word[1] == '-') {
+            CLI_TRY(take_option(r, argc, argv, &at));
+        } else if (options && word[0] == '-' && word[1]) {
             return strads_fail(STRADS_EINVAL,
                                "unknown option %s; options begin with two "
                                "dashes, `strads %s --help` lists them",
                                word, r->syntax->name);
-        }
-        strads_err err = check_option(r, argc, argv, &at);
-        if (err) {
-            return err;
-        }
-    }
-    return STRADS_OK;
-}
-
-/* ---- argp ---------------------------------------------------------------- */
-
-enum { FIRST_KEY = 1000 };
-
-static bool is_of_nodes(const strads_option *option)
-{
-    static const char *const names[] = {"listen", "nodes", "reconnect"};
-    bool is = false;
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        is = is || strcmp(option->name, names[k]) == 0;
-    }
-    return is;
-}
-
-/* Whether --help has nothing to say of it. */
-static bool is_hidden(const cli_reader *r, const strads_option *option)
-{
-    const strads_program *program = r->syntax->program;
-    return !option->help || (r->syntax->one_process && is_of_nodes(option)) ||
-           (program && !cli_option_suits(program, option->name));
-}
-
-/* One line of argp's table per option, and one per group's title. A flag takes
- * "=false" (to undo what a file says), which --help leaves out. */
-static struct argp_option *make_options(const cli_reader *r, bool for_help)
-{
-    size_t most = r->n_options + 2 * r->n_parts + 2;
-    struct argp_option *options = calloc(most, sizeof *options);
-    struct argp_option *at = options;
-    int key = FIRST_KEY, group = 0;
-    if (!options) {
-        return NULL;
-    }
-    for (size_t i = 0; i < r->n_parts; i++) {
-        if (r->title[i]) {
-            *at++ = (struct argp_option){.doc = r->title[i], .group = ++group};
-        }
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            bool flag = o->kind == STRADS_OPTION_BOOL;
-            if (for_help && (o->rare || is_hidden(r, o))) {
-                continue;
+        } else {
+            if (r->n_args < CLI_MOST_ARGS) {
+                r->arg[r->n_args] = word;
             }
-            *at = (struct argp_option){.name = o->name,
-                                       .key = key++,
-                                       .doc = o->help,
-                                       .group = group};
-            at->arg = flag && for_help ? NULL
-                      : flag           ? "BOOL"
-                      : o->metavar     ? o->metavar
-                                       : "VALUE";
-            at->flags = flag && !for_help ? OPTION_ARG_OPTIONAL : 0;
-            at++;
+            r->n_args++;
         }
     }
-    return options;
-}
-
-static void assign(cli_reader *r, int key, const char *text)
-{
-    size_t k = (size_t)(key - FIRST_KEY);
-    for (size_t i = 0; i < r->n_parts; i++) {
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            if (k-- == 0) {
-                r->assignments[r->n_assignments++] =
-                    (cli_assignment){o, r->part[i].values, text};
-                return;
-            }
-        }
-    }
-}
-
-static error_t collect(int key, char *arg, struct argp_state *state)
-{
-    cli_reader *r = state->input;
-    if (key >= FIRST_KEY && key < FIRST_KEY + (int)r->n_options) {
-        assign(r, key, arg);
-        return 0;
-    }
-    if (key == ARGP_KEY_ARG) {
-        if (r->n_args < CLI_MOST_ARGS) {
-            r->arg[r->n_args] = arg;
-        }
-        r->n_args++;
-        return 0;
-    }
-    return ARGP_ERR_UNKNOWN;
-}
-
-static strads_err read_line(cli_reader *r, int argc, char **argv)
-{
-    char name[] = "strads";
-    char **words = calloc((size_t)argc + 2, sizeof *words);
-    struct argp_option *options = make_options(r, false);
-    r->assignments = calloc((size_t)argc + 1, sizeof *r->assignments);
-    strads_err err = STRADS_OK;
-    if (!words || !options || !r->assignments) {
-        err = strads_fail(STRADS_ENOMEM, "no memory left for the options");
-        goto done;
-    }
-    words[0] = name;
-    memcpy(words + 1, argv, (size_t)argc * sizeof *words);
-    struct argp argp = {.options = options, .parser = collect};
-    if (argp_parse(&argp, argc + 1, words, ARGP_SILENT | ARGP_IN_ORDER, NULL,
-                   r) != 0) {
-        err = strads_fail(STRADS_EINVAL,
-                          "the options of strads %s cannot be "
-                          "read",
-                          r->syntax->name);
-    }
-done:
-    free(options);
-    free(words);
-    return err;
-}
-
-/* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */
-static int find_default(const char *help, const char **out)
-{
-    static const char word[] = "default";
-    const size_t n = strlen(help);
-    const char *begin = strrchr(help, '(');
-    *out = NULL;
-    if (!begin || help[n - 1] != ')') {
-        return 0;
-    }
-    begin++;
-    if (strncmp(begin, word, sizeof word - 1) == 0) {
-        begin += sizeof word - 1;
-        begin += strspn(begin, ": ");
-    }
-    *out = begin;
-    return (int)(help + n - 1 - begin);
-}
-
-/* Options that few need, in the order of the tables: "--depth=D (0), ...". */
-static void list_rare(const cli_reader *r, FILE *out)
-{
-    const char *before = "Rarely needed (docs/command.md): ";
-    for (size_t i = 0; i < r->n_parts; i++) {
-        for (const strads_option *o = r->part[i].table; o->name; o++) {
-            const char *usual;
-            if (!o->rare || is_hidden(r, o)) {
-                continue;
-            }
-            const int n = find_default(o->help, &usual);
-            (void)fprintf(out, "%s--%s%s%s", before, o->name,
-                          o->metavar ? "=" : "", o->metavar ? o->metavar : "");
-            if (usual) {
-                (void)fprintf(out, " (%.*s)", n, usual);
-            }
-            before = ", ";
-        }
-    }
-    (void)fputs(*before == ',' ? ".\n" : "", out);
-}
-
-/* What stands above and below the options; NULL: no memory. */
-static char *make_doc(const cli_reader *r)
-{
-    const char *footer = r->syntax->footer ? r->syntax->footer : "";
-    char *doc = NULL;
-    size_t size;
-    FILE *out = open_memstream(&doc, &size);
-    if (!out) {
-        return NULL;
-    }
-    (void)fprintf(out, "%s\v", r->syntax->summary);
-    list_rare(r, out);
-    (void)fputs(footer, out);
-    const bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed) {
-        free(doc);
-        return NULL;
-    }
-    return doc;
-}
-
-static strads_err print_help(const cli_reader *r)
-{
-    char name[64];
-    struct argp_option *options = make_options(r, true);
-    char *doc = make_doc(r);
-    if (!options || !doc) {
-        free(options);
-        free(doc);
-        return strads_fail(STRADS_ENOMEM, "no memory left for the help");
-    }
-    (void)snprintf(name, sizeof name, "strads %s", r->syntax->name);
-    /* One option a line, as long as its help fits 55 letters. */
-    (void)setenv("ARGP_HELP_FMT",
-                 "short-opt-col=2,long-opt-col=2,opt-doc-col=24,header-col=0,"
-                 "no-dup-args-note,rmargin=80",
-                 1);
-    /* Of an empty table glibc's argp leaks its copy. */
-    const bool some = options->name || options->doc;
-    struct argp argp = {.options = some ? options : NULL,
-                        .args_doc = r->syntax->args,
-                        .doc = doc};
-    unsigned what = ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG;
-    const bool more = strchr(doc, '\v')[1] != '\0';
-    argp_help(&argp, stdout, more ? what | ARGP_HELP_POST_DOC : what, name);
-    free(options);
-    free(doc);
     return STRADS_OK;
 }
 
@@ -537,33 +308,24 @@ static strads_err print_help(const cli_reader *r)
  * read or written. */
 
 /* Options that name a file to write. */
-static const char *const outputs[] = {
-    "model", "log",   "trace",  "output",    "coefficients", "svg",
-    "csv",   "truth", "matrix", "save-cost", "assignments",
-};
+static const char *const outputs[] = {"model",     "log",          "trace",
+                                      "output",    "coefficients", "svg",
+                                      "csv",       "truth",        "matrix",
+                                      "save-cost", "assignments",  NULL};
 
 /* Options that may name the file that an output replaces: a model goes on from
  * itself. */
-static const char *const replaced[] = {"start", "from"};
+static const char *const replaced[] = {"start", "from", NULL};
 
-static bool is_in(const char *const *names, size_t n, const char *name)
+/* What only a run of several processes has. */
+static const char *const of_nodes[] = {"listen", "nodes", "reconnect", NULL};
+
+static bool is_in(const char *const *names, const char *name)
 {
-    for (size_t k = 0; k < n; k++) {
-        if (strcmp(names[k], name) == 0) {
-            return true;
-        }
+    while (*names && strcmp(*names, name) != 0) {
+        names++;
     }
-    return false;
-}
-
-static bool is_output(const char *name)
-{
-    return is_in(outputs, sizeof outputs / sizeof *outputs, name);
-}
-
-static bool may_be_replaced(const char *name)
-{
-    return is_in(replaced, sizeof replaced / sizeof *replaced, name);
+    return *names != NULL;
 }
 
 /* Devices and pipes may be named twice; what is not there yet has its name
@@ -587,8 +349,9 @@ static const char *file_of(const sti_config_part *part, const strads_option *o)
     return *(const char *const *)((const char *)part->values + o->offset);
 }
 
-static strads_err clash_with_args(const cli_reader *r,
-                                  const strads_option *output, const char *path)
+/* Holds one output against all arguments and options. */
+static strads_err check_output(const cli_reader *r, const strads_option *output,
+                               const char *path)
 {
     for (size_t k = 0; k < r->n_args; k++) {
         if (are_one_file(path, r->arg[k])) {
@@ -598,17 +361,10 @@ static strads_err clash_with_args(const cli_reader *r,
                                output->name, path, r->arg[k]);
         }
     }
-    return STRADS_OK;
-}
-
-static strads_err clash_with_options(const cli_reader *r,
-                                     const strads_option *output,
-                                     const char *path)
-{
     for (size_t k = 0; k < r->n_parts; k++) {
         for (const strads_option *o = r->part[k].table; o->name; o++) {
             const char *other = file_of(&r->part[k], o);
-            if (o != output && other && !may_be_replaced(o->name) &&
+            if (o != output && other && !is_in(replaced, o->name) &&
                 are_one_file(path, other)) {
                 return strads_fail(STRADS_EINVAL,
                                    "--%s %s: is the same file as --%s %s; name "
@@ -622,18 +378,153 @@ static strads_err clash_with_options(const cli_reader *r,
 
 static strads_err check_outputs(const cli_reader *r)
 {
-    strads_err err = STRADS_OK;
     for (size_t k = 0; k < r->n_parts; k++) {
-        for (const strads_option *o = r->part[k].table; !err && o->name; o++) {
+        for (const strads_option *o = r->part[k].table; o->name; o++) {
             const char *path =
-                is_output(o->name) ? file_of(&r->part[k], o) : NULL;
+                is_in(outputs, o->name) ? file_of(&r->part[k], o) : NULL;
             if (path) {
-                err = clash_with_args(r, o, path);
-                err = err ? err : clash_with_options(r, o, path);
+                CLI_TRY(check_output(r, o, path));
             }
         }
     }
-    return err;
+    return STRADS_OK;
+}
+
+/* ---- --help -------------------------------------------------------------- */
+
+enum { HELP_COLUMN = 24, HELP_WIDTH = 79 };
+
+bool cli_option_listed(const cli_syntax *syntax, const strads_option *o)
+{
+    return o->help && !(syntax->one_process && is_in(of_nodes, o->name)) &&
+           (!syntax->program || cli_option_suits(syntax->program, o->name));
+}
+
+/* Words from column `at` on, in lines up to HELP_WIDTH that begin at `indent`,
+ * and an end of line. */
+static void put_wrapped(const char *text, size_t at, size_t indent)
+{
+    while (*text) {
+        const size_t n = strcspn(text, " \n");
+        if (at > indent && at + 1 + n > HELP_WIDTH) {
+            (void)printf("\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            (void)putchar(' ');
+            at++;
+        }
+        (void)printf("%.*s", (int)n, text);
+        at += n;
+        text += n + (text[n] != '\0');
+    }
+    (void)putchar('\n');
+}
+
+/* "  --name=METAVAR       what it does". */
+static void put_option(const strads_option *o)
+{
+    const bool flag = o->kind == STRADS_OPTION_BOOL;
+    const char *value = flag ? "" : o->metavar ? o->metavar : "VALUE";
+    int at = printf("  --%s%s%s", o->name, flag ? "" : "=", value);
+    if (at + 2 > HELP_COLUMN && (size_t)at + 2 + strlen(o->help) > HELP_WIDTH) {
+        (void)putchar('\n');
+        at = 0;
+    }
+    const int gap = at + 2 > HELP_COLUMN ? 2 : HELP_COLUMN - at;
+    (void)printf("%*s", gap, "");
+    const size_t n = strcspn(o->help, " ");
+    (void)printf("%.*s", (int)n, o->help);
+    if (o->help[n]) {
+        put_wrapped(o->help + n + 1, (size_t)(at + gap) + n, HELP_COLUMN);
+    } else {
+        (void)putchar('\n');
+    }
+}
+
+/* The default at the end of an option's help, "(default: 1)" or "(1)": "1". */
+static int find_default(const char *help, const char **out)
+{
+    static const char word[] = "default";
+    const size_t n = strlen(help);
+    const char *begin = strrchr(help, '(');
+    *out = NULL;
+    if (!begin || help[n - 1] != ')') {
+        return 0;
+    }
+    begin++;
+    if (strncmp(begin, word, sizeof word - 1) == 0) {
+        begin += sizeof word - 1;
+        begin += strspn(begin, ": ");
+    }
+    *out = begin;
+    return (int)(help + n - 1 - begin);
+}
+
+/* Options that few need, in the order of the tables: "--depth=D (0), ...". */
+static strads_err put_rare(const cli_reader *r)
+{
+    const char *before = "Rarely needed (docs/command.md): ";
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (size_t i = 0; out && i < r->n_parts; i++) {
+        for (const strads_option *o = r->part[i].table; o->name; o++) {
+            const char *usual;
+            if (!o->rare || !cli_option_listed(r->syntax, o)) {
+                continue;
+            }
+            const int n = find_default(o->help, &usual);
+            (void)fprintf(out, "%s--%s%s%s", before, o->name,
+                          o->metavar ? "=" : "", o->metavar ? o->metavar : "");
+            if (usual) {
+                (void)fprintf(out, " (%.*s)", n, usual);
+            }
+            before = ", ";
+        }
+    }
+    if (!out || fclose(out) != 0 || !text) {
+        free(text);
+        return strads_fail(STRADS_ENOMEM, "no memory left for the help");
+    }
+    if (*text) {
+        (void)putchar('\n');
+        put_wrapped(text, 0, 0);
+    }
+    free(text);
+    return STRADS_OK;
+}
+
+static strads_err put_help(const cli_reader *r)
+{
+    (void)printf("Usage: strads %s [OPTION...] %s\n", r->syntax->name,
+                 r->syntax->args);
+    put_wrapped(r->syntax->summary, 0, 0);
+    (void)putchar('\n');
+    for (size_t i = 0; i < r->n_parts; i++) {
+        if (r->title[i]) {
+            (void)printf("%s%s\n", i ? "\n" : "", r->title[i]);
+        }
+        for (const strads_option *o = r->part[i].table; o->name; o++) {
+            if (!o->rare && cli_option_listed(r->syntax, o)) {
+                put_option(o);
+            }
+        }
+    }
+    CLI_TRY(put_rare(r));
+    if (r->syntax->footer) {
+        put_wrapped(r->syntax->footer, 0, 0);
+    }
+    return STRADS_OK;
+}
+
+static void (*described)(void *arg, const cli_syntax *syntax);
+static void *described_arg;
+
+void cli_parse_describe(void (*take)(void *arg, const cli_syntax *syntax),
+                        void *arg)
+{
+    described = take;
+    described_arg = arg;
 }
 
 /* ---- values ------------------------------------------------------------ */
@@ -660,10 +551,7 @@ static strads_err set_all(const cli_reader *r)
 {
     for (size_t k = 0; k < r->n_assignments; k++) {
         const cli_assignment *a = &r->assignments[k];
-        strads_err err = strads_option_set(a->option, a->values, a->text);
-        if (err) {
-            return err;
-        }
+        CLI_TRY(strads_option_set(a->option, a->values, a->text));
     }
     return STRADS_OK;
 }
@@ -672,13 +560,13 @@ static strads_err set_all(const cli_reader *r)
  * the file; then the line again, for it wins. */
 static strads_err apply(cli_reader *r, sti_config_strings *strings)
 {
-    strads_err err = set_all(r);
-    if (err || !r->meta.config) {
-        return err;
+    CLI_TRY(set_all(r));
+    if (!r->meta.config) {
+        return STRADS_OK;
     }
-    sti_config config = {r->part, r->n_config, strings};
-    err = sti_config_load(&config, r->meta.config);
-    return err ? err : set_all(r);
+    const sti_config config = {r->part, r->n_config, strings};
+    CLI_TRY(sti_config_load(&config, r->meta.config));
+    return set_all(r);
 }
 
 static strads_err print_config(const cli_reader *r)
@@ -692,61 +580,129 @@ static strads_err print_config(const cli_reader *r)
     return STRADS_OK;
 }
 
-/* What has to be asked of a whole and consistent line. */
-static strads_err finish(cli_reader *r, sti_config_strings *strings,
-                         cli_parsed *parsed)
+static strads_err parse(cli_reader *r, int argc, char **argv,
+                        sti_config_strings *strings, cli_parsed *parsed)
 {
-    strads_err err = apply(r, strings);
-    if (!err && r->meta.print_config) {
+    CLI_TRY(check_tables(r));
+    CLI_TRY(take_words(r, argc, argv));
+    if (r->help) {
+        parsed->done = true;
+        if (described) {
+            described(described_arg, r->syntax);
+            return STRADS_OK;
+        }
+        return put_help(r);
+    }
+    CLI_TRY(apply(r, strings));
+    if (r->meta.print_config) {
         parsed->done = true;
         return print_config(r);
     }
-    if (!err) {
-        err = check_args(r);
-    }
-    if (!err) {
-        err = check_outputs(r);
-    }
-    if (!err) {
-        memcpy(parsed->arg, r->arg, sizeof r->arg);
-    }
-    return err;
+    CLI_TRY(check_args(r));
+    CLI_TRY(check_outputs(r));
+    memcpy(parsed->arg, r->arg, sizeof r->arg);
+    return STRADS_OK;
 }
 
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
                      sti_config_strings *strings, cli_parsed *parsed)
 {
     cli_reader r = {.syntax = syntax};
-    add_parts(&r);
     *parsed = (cli_parsed){0};
-    strads_err err = check_tables(&r);
-    if (!err) {
-        err = check_words(&r, argc, argv);
-    }
-    if (!err && r.help) {
-        parsed->done = true;
-        return print_help(&r);
-    }
-    if (!err) {
-        err = read_line(&r, argc, argv);
-    }
-    if (!err) {
-        err = finish(&r, strings, parsed);
-    }
+    add_parts(&r);
+    CLI_TRY(cli_reserve((size_t)argc + 1, sizeof *r.assignments, "the options",
+                        &r.assignments));
+    const strads_err err = parse(&r, argc, argv, strings, parsed);
     free(r.assignments);
     return err;
 }
 
-int cli_run(const cli_syntax *syntax, int argc, char **argv,
-            strads_err (*work)(void *arg, const char *const *args), void *arg)
+/* ---- commands that read, then write ----------------------------------------- */
+
+/* --output and --format, by the usual format. */
+#define OUT_TABLE(usual)                                               \
+    {                                                                  \
+        CLI_TEXT(cli_use, out.path, "output", "FILE",                  \
+                 "write there (default: standard output)"),            \
+            CLI_CHOICE(cli_use, out.format, "format", "F",             \
+                       "text, csv, json (a line a row) or npy "        \
+                       "(default: " usual ")",                         \
+                       "text|csv|json|npy"),                           \
+            CLI_FLAG(cli_use, out.json, "json", NULL), {.name = NULL}, \
+    }
+
+static const strads_option text_out[] = OUT_TABLE("text");
+static const strads_option csv_out[] = OUT_TABLE("csv");
+static const strads_option json_out[] = OUT_TABLE("json");
+
+const strads_option *cli_out_table(const char *usual)
 {
+    return !usual          ? NULL
+           : *usual == 't' ? text_out
+           : *usual == 'c' ? csv_out
+                           : json_out;
+}
+
+static const strads_option workers_table[] = {
+    CLI_U32(cli_use, workers, "workers", "N",
+            "threads that read (default: one per core)", 1, 1024),
+    {.name = NULL},
+};
+static const strads_option quiet_table[] = {
+    CLI_FLAG(cli_use, quiet, "quiet", "print the result only (default: no)"),
+    {.name = NULL},
+};
+
+static strads_err use(const cli_verb *verb, void *state, const cli_parsed *line)
+{
+    cli_use *u = state;
+    if (u->out.path) {
+        CLI_TRY(cli_output_check(u->out.path));
+    }
+    CLI_TRY(verb->read(state, line->arg));
+    if (verb->write) {
+        CLI_TRY(cli_output(u->out.path, verb->write, state));
+    }
+    if (verb->tell) {
+        verb->tell(state);
+    }
+    return STRADS_OK;
+}
+
+int cli_verb_run(const cli_command *command, int argc, char **argv)
+{
+    const cli_verb *verb = command->verb;
     cli_parsed parsed;
     sti_config_strings strings = {0};
-    strads_err err = cli_parse(syntax, argc, argv, &strings, &parsed);
+    cli_use *u = NULL;
+    strads_err err = cli_reserve(1, verb->size, "the command", &u);
+    if (err) {
+        return cli_complain(err, CLI_BEFORE);
+    }
+    if (verb->initial) {
+        memcpy(u, verb->initial, verb->size);
+    }
+    u->command = command;
+    u->out.format = verb->usual;
+    const cli_syntax syntax = {
+        .name = command->name,
+        .args = command->args,
+        .summary = command->about,
+        .groups = {{NULL, verb->table, u},
+                   {NULL, cli_out_table(verb->usual), u},
+                   {NULL, verb->has & CLI_HAS_WORKERS ? workers_table : NULL,
+                    u},
+                   {NULL, verb->has & CLI_HAS_QUIET ? quiet_table : NULL, u},
+                   {verb->title, verb->more, u}}};
+    err = cli_parse(&syntax, argc, argv, &strings, &parsed);
     if (!err && !parsed.done) {
-        err = work(arg, parsed.arg);
+        err = use(verb, u, &parsed);
     }
     const int code = err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
+    if (verb->release) {
+        verb->release(u);
+    }
     sti_config_strings_free(&strings);
+    free(u);
     return code;
 }

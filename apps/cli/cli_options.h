@@ -1,20 +1,22 @@
-/* cli_options.h - a command's options, read from tables of strads_option. */
+/* cli_options.h - a command's options, read from tables of strads_option, and
+ * commands that read and then write as a table each. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli.h"
+#include "cli_output.h"
 #include "engine/run/run_options.h"
 #include "strads/options.h"
-#include "strads/strads.h"
 
-enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 4 };
+enum { CLI_MOST_ARGS = 4, CLI_MOST_GROUPS = 5 };
 
 /* Options that stand together in --help, and the struct that they set. */
 typedef struct cli_group {
     const char *title;
-    const strads_option *table;
+    const strads_option *table; /* NULL: none */
     void *values;
 } cli_group;
 
@@ -23,7 +25,7 @@ typedef struct cli_syntax {
     const char *args;    /* "DATA", "MODEL DATA": that many are needed */
     const char *summary; /* a sentence or two */
     const char *footer;  /* below the options, or NULL */
-    cli_group groups[CLI_MOST_GROUPS]; /* up to the first without a table */
+    cli_group groups[CLI_MOST_GROUPS];
     bool config;      /* --config and --print-config belong to it */
     bool one_process; /* --help leaves out what is for several */
     const strads_program *program; /* what suits it is listed, the rest
@@ -45,26 +47,26 @@ strads_err cli_option_refuse(const strads_program *program, const char *name);
  * ratings; NULL leaves *kind as it is. STRADS_EINVAL. */
 strads_err cli_data_kind(const char *name, strads_kind *kind);
 
-/* Rows that many tables have; `at` is the field's place. An option without help
- * is an old name that goes on working: --help, manual and completion hide it. */
-#define CLI_OPTION_READERS(at)                                               \
+/* ---- rows of option tables ------------------------------------------------ */
+
+/* An option without help is an old name that goes on working: --help, manual
+ * and completion hide it. More members may follow: `.min = 1, .max = 9`. */
+#define CLI_OPTION(kind_, type, field, name_, metavar_, help_, ...)          \
     {                                                                        \
-        .name = "workers", .kind = STRADS_OPTION_U32, .offset = (at),        \
-        .metavar = "N", .help = "threads that read (default: one per core)", \
-        .min = 1, .max = 1024                                                \
+        .name = name_, .kind = STRADS_OPTION_##kind_,                        \
+        .offset = offsetof(type, field), .metavar = metavar_, .help = help_, \
+        __VA_ARGS__                                                          \
     }
-
-#define CLI_OPTION_QUIET(at)                                         \
-    {                                                                \
-        .name = "quiet", .kind = STRADS_OPTION_BOOL, .offset = (at), \
-        .help = "print errors only (default: no)"                    \
-    }
-
-#define CLI_OPTION_RESULT_ONLY(at)                                   \
-    {                                                                \
-        .name = "quiet", .kind = STRADS_OPTION_BOOL, .offset = (at), \
-        .help = "print the result only (default: no)"                \
-    }
+#define CLI_TEXT(type, field, name, metavar, help) \
+    CLI_OPTION(STRING, type, field, name, metavar, help, .choices = NULL)
+#define CLI_CHOICE(type, field, name, metavar, help, choices_) \
+    CLI_OPTION(STRING, type, field, name, metavar, help, .choices = choices_)
+#define CLI_FLAG(type, field, name, help) \
+    CLI_OPTION(BOOL, type, field, name, NULL, help, .choices = NULL)
+#define CLI_U32(type, field, name, metavar, help, min_, max_) \
+    CLI_OPTION(U32, type, field, name, metavar, help, .min = min_, .max = max_)
+#define CLI_F64(type, field, name, metavar, help, min_, max_) \
+    CLI_OPTION(F64, type, field, name, metavar, help, .min = min_, .max = max_)
 
 /* Reads options and arguments: the defaults stand in the groups' structs
  * already, then comes the file of --config, then the command line. Names are
@@ -73,9 +75,47 @@ strads_err cli_data_kind(const char *name, strads_kind *kind);
 strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
                      sti_config_strings *strings, cli_parsed *parsed);
 
-/* A command that reads, then writes: the line is read, `work` does it with the
- * arguments, what went wrong is told. An exit code. */
-int cli_run(const cli_syntax *syntax, int argc, char **argv,
-            strads_err (*work)(void *arg, const char *const *args), void *arg);
+/* Takes the place of --help: a command that is asked for it hands over its
+ * syntax, in the process as a whole. */
+void cli_parse_describe(void (*take)(void *arg, const cli_syntax *syntax),
+                        void *arg);
+
+/* Whether --help, manual and completion tell of the option. */
+bool cli_option_listed(const cli_syntax *syntax, const strads_option *option);
+
+/* --config and --print-config. */
+extern const strads_option cli_config_table[];
+
+/* ---- commands that read, then write ----------------------------------------- */
+
+/* What the state of every such command begins with. */
+typedef struct cli_use {
+    const cli_command *command;
+    cli_out out;
+    uint32_t workers; /* threads that read; 0: one per core */
+    bool quiet;
+} cli_use;
+
+enum { CLI_HAS_WORKERS = 1, CLI_HAS_QUIET = 2 };
+
+/* --output and --format of a cli_use, where `usual` is the format; NULL: NULL. */
+const strads_option *cli_out_table(const char *usual);
+
+typedef struct cli_verb {
+    size_t size;         /* of the state */
+    const void *initial; /* the state with the options' defaults; NULL: 0 */
+    const strads_option *table, *more; /* options, fields of the state */
+    const char *title;                 /* of `more`, or NULL */
+    const char *usual; /* --output and --format are there, with that format
+                          unless another is given; NULL: they are not */
+    unsigned has;      /* CLI_HAS_...: of the options of cli_use */
+    strads_err (*read)(void *state, const char *const *args);
+    strads_err (*write)(void *state, FILE *out); /* or NULL */
+    void (*tell)(const void *state); /* for people, after that; or NULL */
+    void (*release)(void *state);    /* what it holds; or NULL */
+} cli_verb;
+
+/* Carries one out; an exit code. */
+int cli_verb_run(const cli_command *command, int argc, char **argv);
 
 #endif

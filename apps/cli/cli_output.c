@@ -7,28 +7,61 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/number_text.h"
 
+/* A device or a pipe, which cannot be replaced: /dev/null, say. */
+static bool is_written_directly(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 &&
+           (S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode));
+}
+
+strads_err cli_output_check(const char *path)
+{
+    if (!is_written_directly(path)) {
+        return sti_atomic_file_check(path);
+    }
+    return access(path, W_OK) == 0
+               ? STRADS_OK
+               : strads_fail(STRADS_EIO, "%s: cannot be written: %s", path,
+                             strerror(errno));
+}
+
+/* To standard output, a device or a pipe. */
+static strads_err write_stream(const char *name, FILE *out,
+                               strads_err (*write)(void *arg, FILE *out),
+                               void *arg)
+{
+    if (!out) {
+        return strads_fail(STRADS_EIO, "%s: cannot be written: %s", name,
+                           strerror(errno));
+    }
+    strads_err err = write(arg, out);
+    bool bad = fflush(out) != 0 || ferror(out);
+    const int why = errno;
+    bad = (out != stdout && fclose(out) != 0) || bad;
+    return err || !bad ? err
+                       : strads_fail(STRADS_EIO, "%s: %s", name, strerror(why));
+}
+
 strads_err cli_output(const char *path,
                       strads_err (*write)(void *arg, FILE *out), void *arg)
 {
     sti_atomic_file target = {0};
-    if (!path) {
+    if (!path || is_written_directly(path)) {
         cli_writing();
-        strads_err err = write(arg, stdout);
-        return err || (fflush(stdout) == 0 && !ferror(stdout))
-                   ? err
-                   : strads_fail(STRADS_EIO, "standard output: %s",
-                                 strerror(errno));
+        return path ? write_stream(path, fopen(path, "we"), write, arg)
+                    : write_stream("standard output", stdout, write, arg);
     }
-    strads_err err = sti_atomic_file_open(path, &target);
-    if (!err) {
-        cli_writing();
-        err = write(arg, target.stream);
-    }
+    CLI_TRY(sti_atomic_file_open(path, &target));
+    cli_writing();
+    strads_err err = write(arg, target.stream);
     if (!err) {
         return sti_atomic_file_commit(&target);
     }
@@ -162,8 +195,13 @@ void cli_table_count(cli_table *t, uint64_t value)
         cli_table_number(t, (double)value);
         return;
     }
+    const bool flag = t->column[t->cell].type == CLI_BOOL;
     begin_cell(t);
-    (void)fprintf(t->out, "%" PRIu64, value);
+    if (flag && t->format == CLI_FORMAT_JSON) {
+        (void)fputs(value ? "true" : "false", t->out);
+    } else {
+        (void)fprintf(t->out, "%" PRIu64, value);
+    }
     end_cell(t);
 }
 

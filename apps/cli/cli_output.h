@@ -9,6 +9,9 @@
 
 #include "strads/strads.h"
 
+/* Whether cli_output could write to `path`. STRADS_EIO. */
+strads_err cli_output_check(const char *path);
+
 /* Has `write` write to `path`, NULL: standard output. A plain file is replaced
  * in one step, a device or a pipe is written to directly. STRADS_EIO. */
 strads_err cli_output(const char *path,
@@ -28,29 +31,12 @@ typedef struct cli_out {
     bool json;                 /* --json, the old name of --format json */
 } cli_out;
 
-/* Rows of an option table, of a struct `type` with such a member. */
-#define CLI_OPTIONS_OUT(type, member, usual)                                   \
-    {.name = "output",                                                         \
-     .kind = STRADS_OPTION_STRING,                                             \
-     .offset = offsetof(type, member.path),                                    \
-     .metavar = "FILE",                                                        \
-     .help = "write there (default: standard output)"},                        \
-        {.name = "format",                                                     \
-         .kind = STRADS_OPTION_STRING,                                         \
-         .offset = offsetof(type, member.format),                              \
-         .metavar = "F",                                                       \
-         .help = "text, csv, json (a line a row) or npy (default: " usual ")", \
-         .choices = "text|csv|json|npy"},                                      \
-    {                                                                          \
-        .name = "json", .kind = STRADS_OPTION_BOOL,                            \
-        .offset = offsetof(type, member.json)                                  \
-    }
-
 cli_format cli_format_of(const cli_out *out);
 
 /* ---- tables -------------------------------------------------------------- */
 
-typedef enum cli_type { CLI_NUMBER, CLI_COUNT, CLI_STRING } cli_type;
+/* CLI_BOOL: a count, of which JSON makes true and false. */
+typedef enum cli_type { CLI_NUMBER, CLI_COUNT, CLI_STRING, CLI_BOOL } cli_type;
 
 typedef struct cli_column {
     const char *name;

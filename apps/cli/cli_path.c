@@ -9,19 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "cli_liblinear.h"
-#include "cli_options.h"
-#include "cli_output.h"
 #include "cli_plot.h"
-#include "engine/base/atomic_file.h"
 
 /* Lines in a diagram: more than that nobody tells apart. */
 enum { LINES_MAX = 40 };
 
 typedef struct path_job {
-    const cli_path *path;
-    cli_out out;
+    cli_use use;
     const char *coefficients, *svg, *names_path;
     double *seconds; /* [room] when each point was reached; n of them known */
     uint32_t n, room;
@@ -30,50 +25,43 @@ typedef struct path_job {
     uint32_t n_points;
 } path_job;
 
-static const strads_option output_table[] = {
-    CLI_OPTIONS_OUT(path_job, out, "csv"),
-    {.name = "coefficients",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, coefficients),
-     .metavar = "FILE",
-     .help = "CSV: lambda, column, name, value (default: none)"},
-    {.name = "svg",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, svg),
-     .metavar = "FILE",
-     .help = "draw coefficients and nonzeros (default: no)"},
-    {.name = "names",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(path_job, names_path),
-     .metavar = "FILE",
-     .help = "the columns' names, one a line (default: numbers)"},
+static const strads_option path_table[] = {
+    CLI_TEXT(path_job, coefficients, "coefficients", "FILE",
+             "CSV: lambda, column, name, value (default: none)"),
+    CLI_TEXT(path_job, svg, "svg", "FILE",
+             "draw coefficients and nonzeros (default: no)"),
+    CLI_TEXT(path_job, names_path, "names", "FILE",
+             "the columns' names, one a line (default: numbers)"),
     {.name = NULL},
 };
 
-/* ---- while it runs ----------------------------------------------------- */
-
-static strads_err check(void *arg, void *config)
+static const cli_path *path_of(const cli_use *use)
 {
-    (void)config;
-    path_job *job = arg;
-    const char *files[] = {job->out.path, job->coefficients, job->svg};
-    strads_err err = STRADS_OK;
-    for (size_t k = 0; !err && k < sizeof files / sizeof *files; k++) {
-        err = files[k] ? sti_atomic_file_check(files[k]) : STRADS_OK;
-    }
-    return err;
+    return use->command->of;
 }
 
-static strads_err look(void *arg, const strads_data *data)
+/* ---- while it runs ----------------------------------------------------- */
+
+static strads_err check(void *state, void *config)
 {
-    path_job *job = arg;
+    (void)config;
+    const path_job *job = state;
+    if (job->coefficients) {
+        CLI_TRY(cli_output_check(job->coefficients));
+    }
+    return job->svg ? cli_output_check(job->svg) : STRADS_OK;
+}
+
+static strads_err look(void *state, const strads_data *data)
+{
+    path_job *job = state;
     return cli_names_read(job->names_path, strads_data_cols(data), &job->names);
 }
 
 /* Points reached by the same scan were reached at the same time. */
-static void note(void *arg, const strads_progress *progress)
+static void note(void *state, const strads_progress *progress)
 {
-    path_job *job = arg;
+    path_job *job = state;
     uint32_t n = progress->measure[0] > 0 ? (uint32_t)progress->measure[0] : 0;
     if (n > job->room) {
         uint32_t room = n + n / 2 + 64;
@@ -91,7 +79,7 @@ static void note(void *arg, const strads_progress *progress)
 
 /* ---- afterwards -------------------------------------------------------- */
 
-static strads_err write_table(void *arg, FILE *out)
+static strads_err write_table(void *state, FILE *out)
 {
     static const cli_column columns[] = {{"lambda", CLI_NUMBER, 0},
                                          {"nonzeros", CLI_COUNT, 0},
@@ -99,9 +87,9 @@ static strads_err write_table(void *arg, FILE *out)
                                          {"gap", CLI_NUMBER, 0},
                                          {"seconds", CLI_NUMBER, 0},
                                          {"deviance", CLI_NUMBER, 0}};
-    const path_job *job = arg;
+    const path_job *job = state;
     cli_table t = {.out = out,
-                   .format = cli_format_of(&job->out),
+                   .format = cli_format_of(&job->use.out),
                    .column = columns,
                    .n = 6,
                    .rows = job->n_points};
@@ -118,13 +106,13 @@ static strads_err write_table(void *arg, FILE *out)
     return err;
 }
 
-static strads_err write_coefficients(void *arg, FILE *out)
+static strads_err write_coefficients(void *state, FILE *out)
 {
     static const cli_column columns[] = {{"lambda", CLI_NUMBER, 0},
                                          {"column", CLI_COUNT, 0},
                                          {"name", CLI_STRING, 0},
                                          {"value", CLI_NUMBER, 0}};
-    const path_job *job = arg;
+    const path_job *job = state;
     char room[CLI_NAME_SIZE];
     cli_table t = {.out = out,
                    .format = CLI_FORMAT_CSV,
@@ -236,81 +224,77 @@ static cli_axis lambda_axis(const strads_path_point *point, uint32_t n,
                       .logarithmic = true};
 }
 
-static strads_err draw(void *arg, FILE *out)
+static strads_err draw(void *state, FILE *out)
 {
-    const path_job *job = arg;
+    const path_job *job = state;
     const uint32_t n = job->n_points;
-    double *x = calloc(2 * (size_t)n + 1, sizeof *x);
-    line *lines = calloc(job->point[n - 1].nonzeros + 1, sizeof *lines);
-    strads_err err = STRADS_OK;
-    if (x && lines) {
+    double *x;
+    line *lines = NULL;
+    CLI_TRY(cli_reserve(2 * (size_t)n, sizeof *x, "the drawing", &x));
+    const strads_err err = cli_reserve(job->point[n - 1].nonzeros,
+                                       sizeof *lines, "the drawing", &lines);
+    if (!err) {
         cli_plot plot = {.out = out, .x = lambda_axis(job->point, n, x)};
-        cli_plot_begin(out, 2, job->path->train.name);
+        cli_plot_begin(out, 2, job->use.command->name);
         draw_coefficients(job, plot, lines, x, x + n);
         draw_nonzeros(plot, job->point, n, x, x + n);
         cli_plot_end(out);
-    } else {
-        err = strads_fail(STRADS_ENOMEM, "no memory left to draw the path");
     }
     free(x);
     free(lines);
     return err;
 }
 
-static strads_err finish(void *arg, const cli_trained *trained)
+static strads_err finish(void *state, const cli_trained *trained)
 {
-    path_job *job = arg;
-    strads_err err = STRADS_OK;
+    path_job *job = state;
     job->point =
-        job->path->points(strads_result_state(trained->result), &job->n_points);
-    if (job->coefficients) {
-        err = cli_output(job->coefficients, write_coefficients, job);
-    }
-    if (!err && job->svg && job->n_points > 0) {
-        err = cli_output(job->svg, draw, job);
-    }
-    return err;
-}
-
-static strads_err print(void *arg)
-{
-    path_job *job = arg;
-    return cli_output(job->out.path, write_table, job);
-}
-
-void cli_path_describe(const strads_path_point *point, uint32_t n)
-{
+        path_of(&job->use)->points(strads_result_state(trained->result),
+                                   &job->n_points);
+    const uint32_t n = job->n_points;
     if (n > 0) {
-        cli_say(false,
+        cli_say(trained->quiet,
                 "%" PRIu32 " points from lambda %.6g to %.6g, %" PRIu64
                 " nonzeros at the last",
-                n, point[0].lambda, point[n - 1].lambda, point[n - 1].nonzeros);
+                n, job->point[0].lambda, job->point[n - 1].lambda,
+                job->point[n - 1].nonzeros);
     }
+    if (job->coefficients) {
+        CLI_TRY(cli_output(job->coefficients, write_coefficients, job));
+    }
+    return job->svg && n > 0 ? cli_output(job->svg, draw, job) : STRADS_OK;
 }
 
-int cli_path_main(const cli_path *path, int argc, char **argv)
+static void release(void *state)
 {
-    path_job job = {.path = path, .out.format = "csv"};
+    path_job *job = state;
+    strads_names_free(job->names);
+    free(job->seconds);
+}
+
+int cli_path_main(const cli_command *self, int argc, char **argv)
+{
+    const cli_path *path = self->of;
+    cli_command command = *self;
     cli_train train = path->train;
     train.options = "Path:";
-    train.more = output_table;
-    train.arg = &job;
+    train.size = sizeof(path_job);
+    train.more = path_table;
+    train.usual = "csv";
     train.check = check;
     train.look = look;
     train.note = note;
     train.finish = finish;
-    train.print = print;
-    const int code = cli_train_main(&train, argc, argv);
-    strads_names_free(job.names);
-    free(job.seconds);
-    return code;
+    train.print = write_table;
+    train.release = release;
+    command.train = &train;
+    return cli_train_main(&command, argc, argv);
 }
 
 /* ---- cross-validation ---------------------------------------------------------- */
 
 typedef struct cv_job {
-    const cli_cv *cv;
-    cli_out out;
+    cli_use use;
     const char *svg, *choice;
     uint32_t folds;
     strads_cv_point *error; /* [n] */
@@ -319,40 +303,25 @@ typedef struct cv_job {
 } cv_job;
 
 static const strads_option cv_table[] = {
-    {.name = "folds",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(cv_job, folds),
-     .metavar = "K",
-     .help = "parts of the rows, each left out once (default 10)",
-     .min = 2,
-     .max = 1e6},
-    {.name = "choose",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cv_job, choice),
-     .metavar = "WHICH",
-     .help = "the model's lambda: best or 1se (default 1se)",
-     .choices = "best|1se"},
-    CLI_OPTIONS_OUT(cv_job, out, "csv"),
-    {.name = "svg",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cv_job, svg),
-     .metavar = "FILE",
-     .help = "draw errors and nonzeros (default: no)"},
+    CLI_U32(cv_job, folds, "folds", "K",
+            "parts of the rows, each left out once (default: 10)", 2, 1e6),
+    CLI_CHOICE(cv_job, choice, "choose", "WHICH",
+               "the model's lambda: best or 1se (default: 1se)", "best|1se"),
+    CLI_TEXT(cv_job, svg, "svg", "FILE",
+             "draw errors and nonzeros (default: no)"),
     {.name = NULL},
 };
 
-static strads_err cv_check(void *arg, void *config)
+static strads_err cv_check(void *state, void *config)
 {
     (void)config;
-    const cv_job *job = arg;
-    strads_err err =
-        job->out.path ? sti_atomic_file_check(job->out.path) : STRADS_OK;
-    return !err && job->svg ? sti_atomic_file_check(job->svg) : err;
+    const cv_job *job = state;
+    return job->svg ? cli_output_check(job->svg) : STRADS_OK;
 }
 
-static strads_err cv_look(void *arg, const strads_data *data)
+static strads_err cv_look(void *state, const strads_data *data)
 {
-    const cv_job *job = arg;
+    const cv_job *job = state;
     const strads_share *first = strads_data_share(data, 0);
     for (uint32_t k = 0; first && k < first->partitions; k++) {
         if (!strads_data_share(data, k)) {
@@ -363,7 +332,7 @@ static strads_err cv_look(void *arg, const strads_data *data)
         return strads_fail(STRADS_EINVAL,
                            "%s needs all rows in one process; leave --listen "
                            "and --nodes out",
-                           job->cv->name);
+                           job->use.command->name);
     }
     if (job->folds > strads_data_rows(data)) {
         return strads_fail(STRADS_EINVAL,
@@ -374,7 +343,7 @@ static strads_err cv_look(void *arg, const strads_data *data)
     return STRADS_OK;
 }
 
-static strads_err cv_write_table(void *arg, FILE *out)
+static strads_err cv_write_table(void *state, FILE *out)
 {
     static const cli_column columns[] = {{"lambda", CLI_NUMBER, 0},
                                          {"nonzeros", CLI_COUNT, 0},
@@ -384,15 +353,15 @@ static strads_err cv_write_table(void *arg, FILE *out)
                                          {"accuracy", CLI_NUMBER, 0},
                                          {"choice", CLI_STRING, 0}};
     cli_column used[6];
-    const cv_job *job = arg;
-    const bool classifies = job->cv->classifies;
+    const cv_job *job = state;
+    const bool classifies = path_of(&job->use)->classifies;
     memcpy(used, columns, sizeof used);
     if (classifies) {
         used[4] = columns[5];
         used[5] = columns[6];
     }
     cli_table t = {.out = out,
-                   .format = cli_format_of(&job->out),
+                   .format = cli_format_of(&job->use.out),
                    .column = used,
                    .n = classifies ? 6 : 5,
                    .rows = job->n};
@@ -415,15 +384,13 @@ static strads_err cv_write_table(void *arg, FILE *out)
     return err;
 }
 
-static strads_err cv_draw(void *arg, FILE *out)
+static strads_err cv_draw(void *state, FILE *out)
 {
-    const cv_job *job = arg;
-    double *x = calloc(2 * (size_t)job->n + 1, sizeof *x);
-    if (!x) {
-        return strads_fail(STRADS_ENOMEM, "no memory left to draw the errors");
-    }
+    const cv_job *job = state;
+    double *x;
+    CLI_TRY(cli_reserve(2 * (size_t)job->n, sizeof *x, "the drawing", &x));
     cli_plot plot = {.out = out,
-                     .title = job->cv->title,
+                     .title = path_of(&job->use)->title,
                      .x = lambda_axis(job->point, job->n, x),
                      .y = {.name = "error, with its standard error",
                            .first = INFINITY,
@@ -434,7 +401,7 @@ static strads_err cv_draw(void *arg, FILE *out)
         plot.y.first = fmin(plot.y.first, e->error - e->deviation);
         plot.y.last = fmax(plot.y.last, e->error + e->deviation);
     }
-    cli_plot_begin(out, 2, job->cv->name);
+    cli_plot_begin(out, 2, job->use.command->name);
     cli_plot_frame(&plot);
     for (uint32_t k = 0; k < job->n; k++) {
         const strads_cv_point *e = &job->error[k];
@@ -462,29 +429,36 @@ double cli_cv_time_left(const cli_trained *trained)
     return limit > 0 ? fmax(left, 1e-9) : 0;
 }
 
+/* How many points the options ask for. */
+static uint32_t points_wanted(const cli_trained *trained, const cli_path *path)
+{
+    const strads_option *o =
+        strads_option_find(path->train.program->options, "points");
+    return *(const uint32_t *)(const void *)((const char *)trained->config +
+                                             o->offset);
+}
+
 static strads_err validate(cv_job *job, const cli_trained *trained)
 {
-    const uint32_t wanted = job->cv->wanted(trained->config);
-    job->point = job->cv->points(strads_result_state(trained->result), &job->n);
+    const cli_path *path = path_of(&job->use);
+    const uint32_t wanted = points_wanted(trained, path);
+    job->point = path->points(strads_result_state(trained->result), &job->n);
     if (job->n < wanted) {
         return strads_fail(STRADS_ECANCELED,
                            "the path on all rows ended at %" PRIu32
                            " of %" PRIu32 " points, and has no errors",
                            job->n, wanted);
     }
-    job->error = calloc(job->n, sizeof *job->error);
-    if (!job->error) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for the errors");
-    }
-    return job->cv->run(trained, job->folds, job->point[0].lambda, job->error,
-                        &job->best, &job->simplest);
+    CLI_TRY(cli_reserve(job->n, sizeof *job->error, "the errors", &job->error));
+    return path->validate(trained, job->folds, job->point[0].lambda, job->error,
+                          &job->best, &job->simplest);
 }
 
 static void tell_place(const cv_job *job, const char *what, uint32_t place)
 {
     const strads_cv_point *e = &job->error[place];
     char right[64] = "";
-    if (job->cv->classifies) {
+    if (path_of(&job->use)->classifies) {
         (void)snprintf(right, sizeof right, ", %.2f %% of labels right",
                        100 * e->accuracy);
     }
@@ -494,14 +468,11 @@ static void tell_place(const cv_job *job, const char *what, uint32_t place)
             right);
 }
 
-static strads_err cv_finish(void *arg, const cli_trained *trained)
+static strads_err cv_finish(void *state, const cli_trained *trained)
 {
-    cv_job *job = arg;
-    strads_err err = validate(job, trained);
-    if (err) {
-        return err;
-    }
-    bool best = job->choice && strcmp(job->choice, "best") == 0;
+    cv_job *job = state;
+    CLI_TRY(validate(job, trained));
+    const bool best = job->choice && strcmp(job->choice, "best") == 0;
     job->chosen = best ? job->best : job->simplest;
     if (!trained->quiet) {
         tell_place(job, "best", job->best);
@@ -510,19 +481,13 @@ static strads_err cv_finish(void *arg, const cli_trained *trained)
     return job->svg ? cli_output(job->svg, cv_draw, job) : STRADS_OK;
 }
 
-static strads_err cv_print(void *arg)
-{
-    cv_job *job = arg;
-    return cli_output(job->out.path, cv_write_table, job);
-}
-
 /* The model is the path's point at the choice: fitted on all rows. */
 static strads_err write_model(const cli_trained *trained, const char *path)
 {
-    const cv_job *job = trained->arg;
+    const cv_job *job = trained->state;
     const strads_path_point *point = &job->point[job->chosen];
     const strads_progress *p = strads_result_progress(trained->result);
-    const strads_model model = {.program = job->cv->model,
+    const strads_model model = {.program = path_of(&job->use)->train.model,
                                 .columns = strads_data_cols(trained->data),
                                 .width = 1,
                                 .intercept = point->intercept,
@@ -540,26 +505,29 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     return cli_model_write(&model, path, trained->quiet);
 }
 
-int cli_cv_main(const cli_cv *cv, int argc, char **argv)
+static void cv_release(void *state)
 {
-    cv_job job = {.cv = cv, .folds = 10, .out.format = "csv"};
-    const cli_train train = {
-        .program = cv->program,
-        .model = cv->model,
-        .name = cv->name,
-        .summary = cv->summary,
-        .options = "Path:",
-        .all_rows = true,
-        .resolve = cv->resolve,
-        .write = write_model,
-        .more = cv_table,
-        .arg = &job,
-        .check = cv_check,
-        .look = cv_look,
-        .finish = cv_finish,
-        .print = cv_print,
-    };
-    const int code = cli_train_main(&train, argc, argv);
-    free(job.error);
-    return code;
+    free(((cv_job *)state)->error);
+}
+
+int cli_cv_main(const cli_command *self, int argc, char **argv)
+{
+    const cli_path *path = self->of;
+    cli_command command = *self;
+    cli_train train = path->train;
+    train.options = "Path:";
+    train.all_rows = true;
+    train.complete = NULL;
+    train.write = write_model;
+    train.size = sizeof(cv_job);
+    train.initial = &(const cv_job){.folds = 10};
+    train.more = cv_table;
+    train.usual = "csv";
+    train.check = cv_check;
+    train.look = cv_look;
+    train.finish = cv_finish;
+    train.print = cv_write_table;
+    train.release = cv_release;
+    command.train = &train;
+    return cli_train_main(&command, argc, argv);
 }

@@ -66,7 +66,8 @@ static const strads_option file_table[] = {
      .offset = offsetof(cli_sim_words, f32),
      .help = "values in 4 bytes instead of 8 (default: no)",
      .rare = true},
-    CLI_OPTION_RESULT_ONLY(offsetof(cli_sim_words, quiet)),
+    CLI_FLAG(cli_sim_words, quiet, "quiet",
+             "print the result only (default: no)"),
     {.name = NULL},
 };
 

@@ -182,8 +182,8 @@ static void use_intercepts(cli_job *j)
 strads_err cli_start_read(cli_job *j)
 {
     cli_start *start = &j->start;
-    strads_err err = cli_model_read(j->files.start, cli_train_model(j->train),
-                                    &start->model);
+    strads_err err =
+        cli_model_read(j->files.start, cli_job_model(j->train), &start->model);
     if (!err && j->train->program->named_labels) {
         err = read_classes(start);
         err = err ? err : take_classes(j);

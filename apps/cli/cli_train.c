@@ -16,10 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "cli_job.h"
 #include "cli_liblinear.h"
-#include "cli_options.h"
 #include "engine/base/atomic_file.h"
 #include "engine/base/cores.h"
 
@@ -31,60 +29,38 @@ strads_err cli_plan_take(const strads_program *program,
     if (!engine->plan) {
         return STRADS_OK;
     }
-    strads_err err = strads_plan_read(engine->plan, plan);
-    if (!err) {
-        err = cli_option_refuse(program, "plan");
-    }
-    if (!err && engine->partitions == 0) {
+    CLI_TRY(strads_plan_read(engine->plan, plan));
+    CLI_TRY(cli_option_refuse(program, "plan"));
+    if (engine->partitions == 0) {
         engine->partitions = (*plan)->partitions;
     }
     engine->plan_given = *plan;
-    return err;
+    return STRADS_OK;
 }
 
 static const strads_option file_table[] = {
-    {.name = "model",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_files, model),
-     .metavar = "OUT.json",
-     .help = "write the model there (default: nowhere)"},
-    {.name = "log",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_files, log),
-     .metavar = "RUN.jsonl",
-     .help = "write a JSON line per report (default: none)"},
-    {.name = "start",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_files, start),
-     .metavar = "MODEL",
-     .help = "start from a model's values (default: from 0)"},
-    {.name = "labels",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(cli_files, labels),
-     .metavar = "FILE",
-     .help = "labels of MatrixMarket data, one a line"},
-    {.name = "f32",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(cli_files, f32),
-     .help = "values in 4 bytes instead of 8 (default: no)",
-     .rare = true},
-    CLI_OPTION_QUIET(offsetof(cli_files, quiet)),
+    CLI_TEXT(cli_files, model, "model", "OUT.json",
+             "write the model there (default: nowhere)"),
+    CLI_TEXT(cli_files, log, "log", "RUN.jsonl",
+             "write a JSON line per report (default: none)"),
+    CLI_TEXT(cli_files, start, "start", "MODEL",
+             "start from a model's values (default: from 0)"),
+    CLI_TEXT(cli_files, labels, "labels", "FILE",
+             "labels of MatrixMarket data, one a line"),
+    CLI_OPTION(BOOL, cli_files, f32, "f32", NULL,
+               "values in 4 bytes instead of 8 (default: no)", .rare = true),
+    CLI_FLAG(cli_files, quiet, "quiet", "print errors only (default: no)"),
     {.name = NULL},
 };
-
-static uint32_t cores(void)
-{
-    const uint32_t n = sti_cores();
-    return n > 1024 ? 1024 : n;
-}
 
 /* The defaults in figures, so that --print-config shows what will be. */
 static strads_err set_defaults(cli_job *j)
 {
     const strads_program *program = j->train->program;
+    const uint32_t cores = sti_cores();
     j->engine = (strads_engine_options){
         .size = sizeof j->engine,
-        .workers = cores(),
+        .workers = cores > 1024 ? 1024 : cores,
         .policy = "priority",
         .blocks = 1,
         .threshold = 0.1,
@@ -93,34 +69,30 @@ static strads_err set_defaults(cli_job *j)
         .shards = 1,
         .cache_bytes = UINT64_C(256) << 20,
     };
-    j->config = calloc(1, program->config_size + 1);
-    if (!j->config) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for the options");
+    const size_t size = j->train->size ? j->train->size : sizeof(cli_use);
+    CLI_TRY(cli_reserve(1, size, "the command", &j->state));
+    if (j->train->initial) {
+        memcpy(j->state, j->train->initial, size);
     }
+    ((cli_use *)j->state)->command = j->command;
+    ((cli_use *)j->state)->out.format = j->train->usual;
+    CLI_TRY(
+        cli_reserve(1, program->config_size + 1, "the options", &j->config));
     if (program->defaults) {
         memcpy(j->config, program->defaults, program->config_size);
     }
     return STRADS_OK;
 }
 
-static strads_err check_files(const cli_job *j)
-{
-    strads_err err =
-        j->files.model ? sti_atomic_file_check(j->files.model) : STRADS_OK;
-    if (!err && j->engine.trace) {
-        err = sti_atomic_file_check(j->engine.trace);
-    }
-    return err;
-}
-
 static strads_err check_options(const cli_job *j)
 {
+    const cli_use *use = j->state;
     if (j->train->all_rows && (j->engine.nodes > 1 || j->engine.listen)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: strads %s is for one process: it needs all "
                            "rows; leave it out",
                            j->engine.listen ? "--listen" : "--nodes",
-                           j->train->name);
+                           j->command->name);
     }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
@@ -133,7 +105,13 @@ static strads_err check_options(const cli_job *j)
                            "--listen needs --nodes N, 2 or more: how many "
                            "processes take part, this one too");
     }
-    return check_files(j);
+    if (j->files.model) {
+        CLI_TRY(sti_atomic_file_check(j->files.model));
+    }
+    if (use->out.path) {
+        CLI_TRY(cli_output_check(use->out.path));
+    }
+    return j->engine.trace ? sti_atomic_file_check(j->engine.trace) : STRADS_OK;
 }
 
 /* What scheduled rounds have options for does not concern a loop, and the
@@ -161,72 +139,58 @@ strads_err cli_job_keep_options(cli_job *j)
 static strads_err read_command_line(cli_job *j, int argc, char **argv,
                                     bool *done)
 {
-    static const char footer[] =
-        "Exit codes: 0 converged, 1 failed, 2 wrong input, 3 not converged, "
-        "130 stopped.\n";
-    cli_syntax syntax = {
-        .name = j->train->name,
-        .args = "DATA",
-        .summary = j->train->summary,
-        .footer = footer,
-        .config = true,
-        .one_process = j->train->all_rows,
-        .program = j->train->program,
-    };
+    const cli_train *train = j->train;
     cli_parsed parsed;
-    size_t g = 0;
-    strads_err err = set_defaults(j);
-    if (err) {
-        return err;
-    }
-    if (j->train->program->options) {
-        syntax.groups[g++] = (cli_group){j->train->options,
-                                         j->train->program->options, j->config};
-    }
-    syntax.groups[g++] = (cli_group){"Running:", running_table(j), &j->engine};
-    syntax.groups[g++] = (cli_group){"Files:", file_table, &j->files};
-    if (j->train->more) {
-        syntax.groups[g++] = (cli_group){NULL, j->train->more, j->train->arg};
-    }
-    err = cli_parse(&syntax, argc, argv, &j->strings, &parsed);
+    CLI_TRY(set_defaults(j));
+    const cli_syntax syntax = {
+        .name = j->command->name,
+        .args = "DATA",
+        .summary = j->command->about,
+        .footer = "Exit codes: 0 converged, 1 failed, 2 wrong input, 3 not "
+                  "converged, 130 stopped.",
+        .config = true,
+        .one_process = train->all_rows,
+        .program = train->program,
+        .groups = {{train->options, train->program->options, j->config},
+                   {"Running:", running_table(j), &j->engine},
+                   {"Files:", file_table, &j->files},
+                   {NULL, train->more, j->state},
+                   {NULL, cli_out_table(train->usual), j->state}},
+    };
+    CLI_TRY(cli_parse(&syntax, argc, argv, &j->strings, &parsed));
     *done = parsed.done;
-    if (err || parsed.done) {
-        return err;
+    if (parsed.done) {
+        return STRADS_OK;
     }
     j->data_path = parsed.arg[0];
-    err = cli_plan_take(j->train->program, &j->engine, &j->plan);
-    if (err) {
-        return err;
+    CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
+    CLI_TRY(check_options(j));
+    if (train->check) {
+        CLI_TRY(train->check(j->state, j->config));
     }
-    err = check_options(j);
-    if (!err && j->train->check) {
-        err = j->train->check(j->train->arg, j->config);
-    }
-    if (!err) {
-        err = cli_job_keep_options(j);
-    }
-    if (!err && j->files.model &&
-        j->train->program->kind == STRADS_KIND_SAMPLES) {
-        err = cli_model_check(j->files.model, cli_train_model(j->train),
-                              j->config_text);
-    }
-    return err;
+    CLI_TRY(cli_job_keep_options(j));
+    return j->files.model && train->program->kind == STRADS_KIND_SAMPLES
+               ? cli_model_check(j->files.model, cli_job_model(train),
+                                 j->config_text)
+               : STRADS_OK;
 }
 
 /* ---- input ------------------------------------------------------------- */
 
 static strads_err listen_for_nodes(cli_job *j)
 {
+    if (access(j->data_path, R_OK) != 0) { /* before others are asked to come */
+        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", j->data_path,
+                           strerror(errno));
+    }
     j->full_path = realpath(j->data_path, NULL);
     j->engine.data_path = j->full_path ? j->full_path : j->data_path;
-    strads_err err = strads_engine_listen(j->train->program, j->config,
-                                          &j->engine, &j->nodes);
-    if (!err) {
-        cli_say(j->files.quiet,
-                "waiting for %" PRIu32 " more processes: strads join %s",
-                j->engine.nodes - 1, strads_engine_url(j->nodes));
-    }
-    return err;
+    CLI_TRY(strads_engine_listen(j->train->program, j->config, &j->engine,
+                                 &j->nodes));
+    cli_say(j->files.quiet,
+            "waiting for %" PRIu32 " more processes: strads join %s",
+            j->engine.nodes - 1, strads_engine_url(j->nodes));
+    return STRADS_OK;
 }
 
 static strads_err read_data(cli_job *j)
@@ -237,90 +201,70 @@ static strads_err read_data(cli_job *j)
         .threads = j->engine.workers,
         .labels_path = j->files.labels,
     };
-    strads_err err = j->nodes ? strads_engine_keep(j->nodes, &options)
-                              : strads_run_cut(j->train->program, j->config,
-                                               &j->engine, &options);
-    if (!err && j->train->read) {
-        err = j->train->read(j->train->arg, j->data_path, &options);
+    CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
+                     : strads_run_cut(j->train->program, j->config, &j->engine,
+                                      &options));
+    if (j->train->read) {
+        CLI_TRY(j->train->read(j->state, j->data_path, &options));
     }
-    if (!err) {
-        cli_cost_tell(j->files.quiet, j->data_path, &options);
-        err = strads_data_read(j->data_path, &options, &j->data);
-    }
-    if (!err) {
-        strads_data_spend(j->data);
-    }
-    return err;
+    cli_cost_tell(j->files.quiet, j->data_path, &options);
+    CLI_TRY(strads_data_read(j->data_path, &options, &j->data));
+    strads_data_spend(j->data);
+    return STRADS_OK;
 }
 
-/* What comes down a pipe does not come again. */
-static bool comes_again(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
-}
-
-/* Where the data cannot be read anew, whoever suits all data. */
+/* The program that suits options and data; what comes down a pipe does not come
+ * again, and stays with the one that was asked for. */
 static const cli_train *choose(const cli_job *j, const cli_train *asked)
 {
+    struct stat info;
+    const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
     const cli_train *other =
-        asked->instead && comes_again(j->data_path)
-            ? asked->instead(j->config, &j->engine, j->data)
-            : NULL;
+        asked->instead && again ? asked->instead(j->config, &j->engine, j->data)
+                                : NULL;
     return other ? other : asked;
 }
 
 /* Reads the data for the program that suits them. */
 static strads_err read_for(cli_job *j, const cli_train *asked)
 {
-    strads_err err = read_data(j);
-    if (err || j->nodes) {
-        return err;
+    CLI_TRY(read_data(j));
+    if (j->nodes) {
+        return STRADS_OK;
     }
     if (choose(j, asked) != j->train) {
         j->train = choose(j, asked);
         strads_data_free(j->data);
         j->data = NULL;
-        err = read_data(j);
+        CLI_TRY(read_data(j));
     }
-    if (!err) {
-        j->cut_by_size = j->engine.partitions == 0;
-        j->engine.partitions = strads_data_partitions(j->data);
-        err = cli_job_keep_options(j);
-    }
-    return err;
+    j->cut_by_size = j->engine.partitions == 0;
+    j->engine.partitions = strads_data_partitions(j->data);
+    return cli_job_keep_options(j);
 }
 
 /* The parameters that the run will have: the program may want others than one
- * a column. */
-static strads_err find_shape(const cli_job *j, strads_shape *shape)
+ * a column, and have some where the data has none. */
+static strads_err check_shape(const cli_job *j, strads_shape *shape)
 {
     const strads_program *program = j->train->program;
+    const bool samples = program->kind == STRADS_KIND_SAMPLES;
     *shape = (strads_shape){.parameters = strads_data_cols(j->data),
                             .width = 1,
                             .block_max = 64};
-    return program->shape ? program->shape(j->config, j->data, shape)
-                          : STRADS_OK;
-}
-
-static strads_err check_shape(const cli_job *j, strads_shape *shape)
-{
-    const strads_kind kind = j->train->program->kind;
-    strads_err err = find_shape(j, shape);
-    /* A program may have parameters of its own, where the data has none. */
-    const bool none =
-        shape->parameters == 0 ||
-        (kind == STRADS_KIND_SAMPLES && strads_data_cols(j->data) == 0);
-    if (!err && none) {
-        err = strads_fail(STRADS_EFORMAT,
-                          "%s: has no %s, so there is nothing to train",
-                          j->data_path,
-                          kind == STRADS_KIND_SAMPLES   ? "columns"
-                          : kind == STRADS_KIND_RATINGS ? "items"
-                                                        : "words that are "
-                                                          "taken");
+    if (program->shape) {
+        CLI_TRY(program->shape(j->config, j->data, shape));
     }
-    return err;
+    if (shape->parameters > 0 && !(samples && strads_data_cols(j->data) == 0)) {
+        return STRADS_OK;
+    }
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: has no %s, so there is nothing to train",
+                       j->data_path,
+                       samples                                ? "columns"
+                       : program->kind == STRADS_KIND_RATINGS ? "items"
+                                                              : "words that "
+                                                                "are taken");
 }
 
 static void on_progress(void *arg, const strads_progress *progress)
@@ -331,7 +275,7 @@ static void on_progress(void *arg, const strads_progress *progress)
     cli_log_round(&j->log, progress);
     cli_progress_show(&j->line, done, progress);
     if (j->train->note) {
-        j->train->note(j->train->arg, progress);
+        j->train->note(j->state, progress);
     }
 }
 
@@ -339,41 +283,28 @@ static strads_err prepare(cli_job *j)
 {
     strads_shape shape;
     const cli_train *const asked = j->train;
-    strads_err err = STRADS_OK;
     j->train = choose(j, asked);
     j->engine.stop = cli_signal_catch();
     j->engine.progress = on_progress;
     j->engine.progress_arg = j;
-    if (j->engine.listen && access(j->data_path, R_OK) != 0) {
-        /* Before others are asked to come. */
-        return strads_fail(STRADS_EIO, "%s: cannot be read: %s", j->data_path,
-                           strerror(errno));
+    if (j->files.start) {
+        CLI_TRY(cli_start_read(j));
+    }
+    if (j->engine.listen) {
+        CLI_TRY(listen_for_nodes(j));
+    }
+    CLI_TRY(read_for(j, asked));
+    if (j->files.start) {
+        CLI_TRY(cli_start_check(j));
+    }
+    CLI_TRY(check_shape(j, &shape));
+    if (j->train->look) {
+        CLI_TRY(j->train->look(j->state, j->data));
     }
     if (j->files.start) {
-        err = cli_start_read(j);
+        CLI_TRY(cli_start_cut(j, &shape));
     }
-    if (!err && j->engine.listen) {
-        err = listen_for_nodes(j);
-    }
-    if (!err) {
-        err = read_for(j, asked);
-    }
-    if (!err && j->files.start) {
-        err = cli_start_check(j);
-    }
-    if (!err) {
-        err = check_shape(j, &shape);
-    }
-    if (!err && j->train->look) {
-        err = j->train->look(j->train->arg, j->data);
-    }
-    if (!err && j->files.start) {
-        err = cli_start_cut(j, &shape);
-    }
-    if (!err) {
-        err = cli_log_open(j->files.log, &j->log);
-    }
-    return err;
+    return cli_log_open(j->files.log, &j->log);
 }
 
 /* ---- the run ----------------------------------------------------------- */
@@ -565,76 +496,64 @@ static void summarise(const cli_job *j, const outcome *end)
     }
 }
 
+/* ---- the model -------------------------------------------------------------- */
+
+static strads_err write_common_model(const cli_job *j)
+{
+    strads_model *model = NULL;
+    CLI_TRY(strads_model_from_result(j->result, cli_job_model(j->train),
+                                     j->config_text, j->engine.seed, &model));
+    if (j->train->complete) {
+        j->train->complete(strads_result_state(j->result), model);
+    }
+    const strads_err err =
+        cli_model_write(model, j->files.model, j->files.quiet);
+    strads_model_free(model);
+    return err;
+}
+
 /* What the options came to mean is what a model tells of them. */
-static strads_err resolve_options(cli_job *j)
+static strads_err write_model(cli_job *j, cli_trained *trained)
 {
     j->engine.partitions = strads_result_partitions(j->result);
     if (j->train->resolve) {
         j->train->resolve(strads_result_state(j->result), j->config);
     }
-    return cli_job_keep_options(j);
+    CLI_TRY(cli_job_keep_options(j));
+    trained->options = j->config_text;
+    CLI_TRY(j->train->write ? j->train->write(trained, j->files.model)
+                            : write_common_model(j));
+    cli_say(j->files.quiet, "the model is in %s", j->files.model);
+    return STRADS_OK;
 }
 
-static cli_trained look_back(const cli_job *j)
+static strads_err give(cli_job *j)
 {
-    return (cli_trained){.result = j->result,
-                         .data = j->data,
-                         .options = j->config_text,
-                         .seed = j->engine.seed,
-                         .config = j->config,
-                         .engine = &j->engine,
-                         .quiet = j->files.quiet,
-                         .arg = j->train->arg};
-}
-
-static strads_err write_common_model(const cli_job *j)
-{
-    strads_model *model = NULL;
-    strads_err err =
-        strads_model_from_result(j->result, cli_train_model(j->train),
-                                 j->config_text, j->engine.seed, &model);
-    if (err) {
-        return err;
+    cli_trained trained = {.result = j->result,
+                           .data = j->data,
+                           .options = j->config_text,
+                           .seed = j->engine.seed,
+                           .config = j->config,
+                           .engine = &j->engine,
+                           .quiet = j->files.quiet,
+                           .state = j->state};
+    if (j->train->finish) {
+        CLI_TRY(j->train->finish(j->state, &trained));
     }
-    if (j->train->complete) {
-        j->train->complete(strads_result_state(j->result), model);
+    if (j->files.model) {
+        CLI_TRY(write_model(j, &trained));
     }
-    err = cli_model_write(model, j->files.model, j->files.quiet);
-    strads_model_free(model);
-    return err;
-}
-
-static strads_err write_model(cli_job *j)
-{
-    strads_err err = resolve_options(j);
-    if (!err && j->train->write) {
-        const cli_trained trained = look_back(j);
-        err = j->train->write(&trained, j->files.model);
-    } else if (!err) {
-        err = write_common_model(j);
-    }
-    if (!err) {
-        cli_say(j->files.quiet, "the model is in %s", j->files.model);
-    }
-    return err;
+    return j->train->print ? cli_output(((cli_use *)j->state)->out.path,
+                                        j->train->print, j->state)
+                           : STRADS_OK;
 }
 
 /* The model comes first: a log that cannot be finished costs no model. */
 static int conclude(cli_job *j)
 {
-    outcome end = judge(j);
-    strads_err err = STRADS_OK;
+    const outcome end = judge(j);
     summarise(j, &end);
-    if (j->train->finish) {
-        const cli_trained trained = look_back(j);
-        err = j->train->finish(j->train->arg, &trained);
-    }
-    if (!err && j->files.model) {
-        err = write_model(j);
-    }
-    if (!err && j->train->print) {
-        err = j->train->print(j->train->arg);
-    }
+    strads_err err = give(j);
     cli_log_end(&j->log, err ? "error" : end.word,
                 strads_result_progress(j->result));
     int code = err ? cli_complain(err, CLI_RUNNING) : end.code;
@@ -652,6 +571,9 @@ static int conclude(cli_job *j)
 
 static void job_free(cli_job *j)
 {
+    if (j->command->train->release && j->state) {
+        j->command->train->release(j->state);
+    }
     strads_result_free(j->result);
     strads_engine_free(j->nodes);
     strads_data_free(j->data);
@@ -661,6 +583,7 @@ static void job_free(cli_job *j)
     free(j->config_text);
     free(j->full_path);
     free(j->config);
+    free(j->state);
 }
 
 static int train_job(cli_job *j)
@@ -670,7 +593,7 @@ static int train_job(cli_job *j)
         return cli_complain(err, CLI_BEFORE);
     }
     err = run(j);
-    int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
+    const int code = err ? cli_complain(err, CLI_RUNNING) : CLI_OK;
     if (j->result) { /* a trace that cannot be finished costs no model */
         const int end = conclude(j);
         return code ? code : end;
@@ -680,17 +603,14 @@ static int train_job(cli_job *j)
     return code;
 }
 
-int cli_train_main(const cli_train *train, int argc, char **argv)
+int cli_train_main(const cli_command *command, int argc, char **argv)
 {
-    cli_job j = {.train = train};
+    cli_job j = {.command = command, .train = command->train};
     bool done = false;
-    strads_err err = read_command_line(&j, argc, argv, &done);
-    int code = CLI_OK;
-    if (err) {
-        code = cli_complain(err, CLI_BEFORE);
-    } else if (!done) {
-        code = train_job(&j);
-    }
+    const strads_err err = read_command_line(&j, argc, argv, &done);
+    const int code = err    ? cli_complain(err, CLI_BEFORE)
+                     : done ? CLI_OK
+                            : train_job(&j);
     job_free(&j);
     return code;
 }

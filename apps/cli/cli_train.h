@@ -1,8 +1,9 @@
-/* cli_train.h - training by any program: the way that `strads lasso train` and
- * `strads run` have in common. */
+/* cli_train.h - training by any program: the way that `strads lasso train`,
+ * `strads lda train` and `strads run` have in common. */
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
+#include "cli_options.h"
 #include "strads/strads.h"
 
 /* What a run has left for its model. */
@@ -14,14 +15,13 @@ typedef struct cli_trained {
     const void *config; /* the program's options */
     const strads_engine_options *engine;
     bool quiet;
-    void *arg; /* the command's own */
+    void *state; /* the command's own */
 } cli_trained;
 
-typedef struct cli_train {
+typedef struct cli_train cli_train;
+struct cli_train {
     const strads_program *program;
     const char *model;   /* the program that models name; NULL: this one */
-    const char *name;    /* of the command: "lasso train" */
-    const char *summary; /* for --help */
     const char *options; /* the heading of the program's options */
     bool all_rows;       /* needs them: no run of several processes */
     /* Puts into the options what they came to mean on this data, and into the
@@ -41,32 +41,30 @@ typedef struct cli_train {
      * they are read. One process asks again when they are, and where the
      * answer is another then, reads them anew. Both programs take the same
      * struct of options. */
-    const struct cli_train *(*instead)(const void *config,
-                                       const strads_engine_options *engine,
-                                       const strads_data *data);
+    const cli_train *(*instead)(const void *config,
+                                const strads_engine_options *engine,
+                                const strads_data *data);
 
-    /* A command that gives more than a model; each may be NULL. */
-    const strads_option *more; /* options of its own, of *arg */
-    void *arg;
+    /* A command that gives more than a model has a state, which begins with a
+     * cli_use, options in it, and functions; each may be NULL. */
+    size_t size;
+    const void *initial;       /* the state; NULL: 0 */
+    const strads_option *more; /* fields of the state */
+    const char *usual; /* --output and --format are there, as in a cli_verb */
     /* Before data are read (it may change the program's options); what they are
      * read with, where that is more than the program says; once they are there;
      * after each report; when the run has ended without an error, before
      * its model is written. */
-    strads_err (*check)(void *arg, void *config);
-    strads_err (*read)(void *arg, const char *path,
+    strads_err (*check)(void *state, void *config);
+    strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
-    strads_err (*look)(void *arg, const strads_data *data);
-    void (*note)(void *arg, const strads_progress *progress);
-    strads_err (*finish)(void *arg, const cli_trained *trained);
+    strads_err (*look)(void *state, const strads_data *data);
+    void (*note)(void *state, const strads_progress *progress);
+    strads_err (*finish)(void *state, const cli_trained *trained);
     /* After the model: so a reader that closes standard output costs none. */
-    strads_err (*print)(void *arg);
-} cli_train;
-
-/* The program that its models name. */
-static inline const char *cli_train_model(const cli_train *train)
-{
-    return train->model ? train->model : train->program->name;
-}
+    strads_err (*print)(void *state, FILE *out);
+    void (*release)(void *state);
+};
 
 /* A model's intercepts: one, or as many as it has numbers a coefficient, which
  * stay the caller's. */
@@ -86,6 +84,6 @@ strads_err cli_plan_take(const strads_program *program,
                          strads_engine_options *engine, strads_plan **plan);
 
 /* Reads the command line, trains, writes model and log; an exit code. */
-int cli_train_main(const cli_train *train, int argc, char **argv);
+int cli_train_main(const cli_command *command, int argc, char **argv);
 
 #endif

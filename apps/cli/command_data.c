@@ -1,91 +1,74 @@
 /* strads data info FILE: what a file holds. */
 #include <inttypes.h>
-#include <jansson.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "cli_options.h"
-#include "cli.h"
+#include "cli_data.h"
 
-typedef struct info_options {
-    const char *kind, *labels;
-    uint32_t workers;
-    bool json;
-} info_options;
+typedef struct info_state {
+    cli_use use;
+    const char *kind, *labels, *path;
+    strads_data_summary summary;
+} info_state;
 
 static const strads_option info_table[] = {
-    {.name = "json",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(info_options, json),
-     .help = "print one JSON object (default: for people)"},
-    {.name = "kind",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(info_options, kind),
-     .metavar = "KIND",
-     .help = "samples (LIBSVM), corpus (bag of words, ldac), text (a document "
-             "a line), documents (either) or ratings; MatrixMarket is any "
-             "but text (default: samples)"},
-    {.name = "labels",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(info_options, labels),
-     .metavar = "FILE",
-     .help = "labels of MatrixMarket data, one a line"},
-    CLI_OPTION_READERS(offsetof(info_options, workers)),
+    CLI_TEXT(info_state, kind, "kind", "KIND",
+             "samples (LIBSVM), corpus (bag of words, ldac), text (a document "
+             "a line), documents (either) or ratings; MatrixMarket is any but "
+             "text (default: samples)"),
+    CLI_TEXT(info_state, labels, "labels", "FILE",
+             "labels of MatrixMarket data, one a line"),
     {.name = NULL},
 };
 
-static void put_string(json_t *object, const char *name, const char *value)
+/* A row with all figures: as csv, json or npy. */
+static strads_err put_row(const info_state *i, FILE *out, cli_format format)
 {
-    json_t *string = json_string(value); /* NULL where it is no UTF-8 */
-    (void)json_object_set_new(object, name, string ? string : json_null());
-}
-
-static void put_count(json_t *object, const char *name, uint64_t value)
-{
-    (void)json_object_set_new(object, name, json_integer((json_int_t)value));
-}
-
-static void put_number(json_t *object, const char *name, double value,
-                       bool known)
-{
-    (void)json_object_set_new(object, name,
-                              known ? json_real(value) : json_null());
-}
-
-static void print_json(const char *path, const strads_data_summary *s)
-{
+    static const cli_column columns[] = {
+        {"path", CLI_STRING, 0},           {"format", CLI_STRING, 0},
+        {"compression", CLI_STRING, 0},    {"checksum", CLI_STRING, 0},
+        {"named_labels", CLI_BOOL, 0},     {"rows", CLI_COUNT, 0},
+        {"columns", CLI_COUNT, 0},         {"entries", CLI_COUNT, 0},
+        {"empty_rows", CLI_COUNT, 0},      {"empty_columns", CLI_COUNT, 0},
+        {"longest_row", CLI_COUNT, 0},     {"longest_column", CLI_COUNT, 0},
+        {"distinct_labels", CLI_COUNT, 0}, {"index_base", CLI_COUNT, 0},
+        {"file_bytes", CLI_COUNT, 0},      {"text_bytes", CLI_COUNT, 0},
+        {"matrix_bytes", CLI_COUNT, 0},    {"label_min", CLI_NUMBER, 0},
+        {"label_max", CLI_NUMBER, 0},      {"label_mean", CLI_NUMBER, 0},
+        {"value_min", CLI_NUMBER, 0},      {"value_max", CLI_NUMBER, 0}};
+    const strads_data_summary *s = &i->summary;
+    const bool labels = s->distinct_labels > 0 && !s->named_labels;
+    const uint64_t count[] = {s->rows,        s->cols,
+                              s->nnz,         s->empty_rows,
+                              s->empty_cols,  s->max_row_nnz,
+                              s->max_col_nnz, s->distinct_labels,
+                              s->index_base,  s->file_bytes,
+                              s->text_bytes,  s->matrix_bytes};
+    const double number[] = {labels ? s->label_min : NAN,
+                             labels ? s->label_max : NAN,
+                             labels ? s->label_mean : NAN,
+                             s->nnz > 0 ? s->value_min : NAN,
+                             s->nnz > 0 ? s->value_max : NAN};
     char checksum[17];
-    bool numbers = s->distinct_labels > 0 && !s->named_labels;
-    json_t *info = json_object();
+    cli_table t = {.out = out,
+                   .format = format,
+                   .column = columns,
+                   .n = sizeof columns / sizeof *columns,
+                   .rows = 1};
     (void)snprintf(checksum, sizeof checksum, "%016" PRIx64, s->checksum);
-    put_string(info, "path", path);
-    put_string(info, "format", s->format);
-    put_string(info, "compression", s->compression);
-    put_count(info, "rows", s->rows);
-    put_count(info, "columns", s->cols);
-    put_count(info, "entries", s->nnz);
-    put_count(info, "empty_rows", s->empty_rows);
-    put_count(info, "empty_columns", s->empty_cols);
-    put_count(info, "longest_row", s->max_row_nnz);
-    put_count(info, "longest_column", s->max_col_nnz);
-    put_number(info, "label_min", s->label_min, numbers);
-    put_number(info, "label_max", s->label_max, numbers);
-    put_number(info, "label_mean", s->label_mean, numbers);
-    put_count(info, "distinct_labels", s->distinct_labels);
-    (void)json_object_set_new(info, "named_labels",
-                              json_boolean(s->named_labels));
-    put_number(info, "value_min", s->value_min, s->nnz > 0);
-    put_number(info, "value_max", s->value_max, s->nnz > 0);
-    put_count(info, "index_base", s->index_base);
-    put_count(info, "file_bytes", s->file_bytes);
-    put_count(info, "text_bytes", s->text_bytes);
-    put_count(info, "matrix_bytes", s->matrix_bytes);
-    put_string(info, "checksum", checksum);
-    (void)json_dumpf(info, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    (void)putchar('\n');
-    json_decref(info);
+    CLI_TRY(cli_table_begin(&t));
+    cli_table_text(&t, i->path);
+    cli_table_text(&t, s->format);
+    cli_table_text(&t, s->compression);
+    cli_table_text(&t, checksum);
+    cli_table_count(&t, s->named_labels);
+    for (size_t k = 0; k < sizeof count / sizeof *count; k++) {
+        cli_table_count(&t, count[k]);
+    }
+    for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
+        cli_table_number(&t, number[k]);
+    }
+    return STRADS_OK;
 }
 
 static double per(uint64_t entries, uint64_t lines)
@@ -93,85 +76,99 @@ static double per(uint64_t entries, uint64_t lines)
     return lines ? (double)entries / (double)lines : 0;
 }
 
-static void print_labels(const strads_data_summary *s)
+static void put_labels(const strads_data_summary *s, FILE *out)
 {
     const char *more = s->distinct_labels >= 1000 ? " or more" : "";
     if (s->distinct_labels == 0) {
-        (void)printf("labels       none\n");
+        (void)fprintf(out, "labels       none\n");
         return;
     }
     if (s->named_labels) {
-        (void)printf("labels       names, %" PRIu64 " different ones\n",
-                     s->distinct_labels);
+        (void)fprintf(out, "labels       names, %" PRIu64 " different ones\n",
+                      s->distinct_labels);
         return;
     }
-    (void)printf("labels       %.6g to %.6g, mean %.6g, %" PRIu64
-                 "%s different ones\n",
-                 s->label_min, s->label_max, s->label_mean, s->distinct_labels,
-                 more);
+    (void)fprintf(out,
+                  "labels       %.6g to %.6g, mean %.6g, %" PRIu64
+                  "%s different ones\n",
+                  s->label_min, s->label_max, s->label_mean, s->distinct_labels,
+                  more);
 }
 
-static void print_text(const char *path, const strads_data_summary *s)
+static void put_text(const char *path, const strads_data_summary *s, FILE *out)
 {
     char bytes[CLI_BYTES_SIZE];
-    (void)printf("file         %s\n", path);
-    (void)printf("format       %s, compression %s, %s", s->format,
-                 s->compression, cli_bytes(s->file_bytes, bytes));
+    (void)fprintf(out, "file         %s\n", path);
+    (void)fprintf(out, "format       %s, compression %s, %s", s->format,
+                  s->compression, cli_bytes(s->file_bytes, bytes));
     if (s->text_bytes != s->file_bytes) {
-        (void)printf(" (%s of text)", cli_bytes(s->text_bytes, bytes));
+        (void)fprintf(out, " (%s of text)", cli_bytes(s->text_bytes, bytes));
     }
-    (void)printf("\nrows         %" PRIu64 ", %" PRIu64 " of them empty\n",
-                 s->rows, s->empty_rows);
-    (void)printf("columns      %" PRIu64 ", %" PRIu64
-                 " of them empty, counted from %" PRIu64 "\n",
-                 s->cols, s->empty_cols, s->index_base);
-    (void)printf("entries      %" PRIu64 ", values %.6g to %.6g\n", s->nnz,
-                 s->value_min, s->value_max);
-    (void)printf("a row        %.1f entries on average, %" PRIu64 " at most\n",
-                 per(s->nnz, s->rows), s->max_row_nnz);
-    (void)printf("a column     %.1f entries on average, %" PRIu64 " at most\n",
-                 per(s->nnz, s->cols), s->max_col_nnz);
-    print_labels(s);
-    (void)printf("in memory    %s (one orientation, values in 8 bytes)\n",
-                 cli_bytes(s->matrix_bytes, bytes));
-    (void)printf("checksum     %016" PRIx64 "\n", s->checksum);
+    (void)fprintf(out,
+                  "\nrows         %" PRIu64 ", %" PRIu64 " of them empty\n",
+                  s->rows, s->empty_rows);
+    (void)fprintf(out,
+                  "columns      %" PRIu64 ", %" PRIu64
+                  " of them empty, counted from %" PRIu64 "\n",
+                  s->cols, s->empty_cols, s->index_base);
+    (void)fprintf(out, "entries      %" PRIu64 ", values %.6g to %.6g\n",
+                  s->nnz, s->value_min, s->value_max);
+    (void)fprintf(out,
+                  "a row        %.1f entries on average, %" PRIu64 " at most\n",
+                  per(s->nnz, s->rows), s->max_row_nnz);
+    (void)fprintf(out,
+                  "a column     %.1f entries on average, %" PRIu64 " at most\n",
+                  per(s->nnz, s->cols), s->max_col_nnz);
+    put_labels(s, out);
+    (void)fprintf(out, "in memory    %s (one orientation, values in 8 bytes)\n",
+                  cli_bytes(s->matrix_bytes, bytes));
+    (void)fprintf(out, "checksum     %016" PRIx64 "\n", s->checksum);
 }
 
-static strads_err show(const char *path, const info_options *options)
+static strads_err put_info(void *state, FILE *out)
 {
-    strads_data_summary summary;
+    const info_state *i = state;
+    const cli_format format = cli_format_of(&i->use.out);
+    if (format != CLI_FORMAT_TEXT) {
+        return put_row(i, out, format);
+    }
+    put_text(i->path, &i->summary, out);
+    return STRADS_OK;
+}
+
+static strads_err info(void *state, const char *const *path)
+{
+    info_state *i = state;
     strads_data_options wanted = {
         .size = sizeof wanted,
-        .threads = options->workers,
-        .labels_path = options->labels,
+        .threads = i->use.workers,
+        .labels_path = i->labels,
         .named_labels = true,
     };
-    strads_err err = cli_data_kind(options->kind, &wanted.kind);
-    if (!err) {
-        err = strads_data_summarize(path, &wanted, &summary);
-    }
-    if (!err) {
-        (options->json ? print_json : print_text)(path, &summary);
-    }
-    return err;
+    i->path = path[0];
+    CLI_TRY(cli_data_kind(i->kind, &wanted.kind));
+    return strads_data_summarize(path[0], &wanted, &i->summary);
 }
 
-int cli_data_info(int argc, char **argv)
-{
-    info_options options = {0};
-    cli_syntax syntax = {
-        .name = "data info",
-        .args = "FILE",
-        .summary = "Looks a data file over, plain, gzip or zstd, and tells "
-                   "what it holds.",
-        .groups = {{NULL, info_table, &options}},
-    };
-    cli_parsed parsed;
-    sti_config_strings strings = {0};
-    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done) {
-        err = show(parsed.arg[0], &options);
-    }
-    sti_config_strings_free(&strings);
-    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-}
+static const cli_verb info_verb = {.size = sizeof(info_state),
+                                   .table = info_table,
+                                   .usual = "text",
+                                   .has = CLI_HAS_WORKERS,
+                                   .read = info,
+                                   .write = put_info};
+
+const cli_command cli_data_commands[] = {
+    {.name = "data info",
+     .args = "FILE",
+     .summary = "what a data file holds",
+     .about = "Looks a data file over, plain, gzip or zstd, and tells what it "
+              "holds.",
+     .verb = &info_verb},
+    {.name = "data synth lasso",
+     .args = "OUT",
+     .summary = "data of known origin for linear models",
+     .about = "Writes a design with correlated columns and labels of known "
+              "origin as LIBSVM text.",
+     .verb = &cli_synth_lasso},
+    {.name = NULL},
+};

@@ -3,75 +3,43 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli_terminal.h"
+#include "cli_documents.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_terminal.h"
-#include "cli_documents.h"
-#include "cli.h"
 
-typedef struct join_options {
+typedef struct join_state {
     const char *data, *program, *labels;
     strads_join_options engine;
     cli_words words;
     bool f32, quiet;
-} join_options;
+    cli_plugin plugin;
+    bool running; /* what goes wrong from now on is no wrong input */
+} join_state;
 
 static const strads_option join_table[] = {
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(join_options, engine.workers),
-     .metavar = "N",
-     .help = "threads of this process (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = "shard",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(join_options, engine.shard),
-     .help = "no workers: a loop's tables (default: no)"},
-    {.name = "journal",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, engine.journal),
-     .metavar = "DIR",
-     .help = "with --shard: come back when killed (default: none)"},
-    {.name = "data",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, data),
-     .metavar = "PATH",
-     .help = "the data here (default: the coordinator's path)"},
-    {.name = "listen",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, engine.listen),
-     .metavar = "URL",
-     .help = "where others reach this one (default: this machine)"},
-    {.name = "program",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, program),
-     .metavar = "FILE.so",
-     .help = "the program of a `strads run` (default: none)"},
-    {.name = "timeout",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(join_options, engine.timeout),
-     .metavar = "SECONDS",
-     .help = "seconds for the coordinator to answer (default: 30)",
-     .min = 1e-3,
-     .max = 1e9},
-    {.name = "labels",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, labels),
-     .metavar = "FILE",
-     .help = "labels of MatrixMarket data, one a line"},
-    {.name = "f32",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(join_options, f32),
-     .help = "values in 4 bytes, as the coordinator's (default: no)"},
-    {.name = "trace",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(join_options, engine.trace),
-     .metavar = "FILE",
-     .help = "write a Chrome/Perfetto trace (default: none)"},
-    CLI_OPTION_QUIET(offsetof(join_options, quiet)),
-    CLI_WORDS_OPTIONS(join_options, words),
+    CLI_U32(join_state, engine.workers, "workers", "N",
+            "threads of this process (default: one per core)", 1, 1024),
+    CLI_FLAG(join_state, engine.shard, "shard",
+             "no workers: a loop's tables (default: no)"),
+    CLI_TEXT(join_state, engine.journal, "journal", "DIR",
+             "with --shard: come back when killed (default: none)"),
+    CLI_TEXT(join_state, data, "data", "PATH",
+             "the data here (default: the coordinator's path)"),
+    CLI_TEXT(join_state, engine.listen, "listen", "URL",
+             "where others reach this one (default: this machine)"),
+    CLI_TEXT(join_state, program, "program", "FILE.so",
+             "the program of a `strads run` (default: none)"),
+    CLI_F64(join_state, engine.timeout, "timeout", "SECONDS",
+            "seconds for the coordinator to answer (default: 30)", 1e-3, 1e9),
+    CLI_TEXT(join_state, labels, "labels", "FILE",
+             "labels of MatrixMarket data, one a line"),
+    CLI_FLAG(join_state, f32, "f32",
+             "values in 4 bytes, as the coordinator's (default: no)"),
+    CLI_TEXT(join_state, engine.trace, "trace", "FILE",
+             "write a Chrome/Perfetto trace (default: none)"),
+    CLI_FLAG(join_state, quiet, "quiet", "print errors only (default: no)"),
+    CLI_WORDS_OPTIONS(join_state, words),
     {.name = NULL},
 };
 
@@ -84,60 +52,48 @@ static const strads_program *find_program(void *arg, const char *name)
     return strads_program_find(name);
 }
 
-static strads_err read_share(strads_engine *engine, join_options *options,
+static strads_err read_share(strads_engine *engine, join_state *s,
                              strads_data **out)
 {
+    char held[CLI_BYTES_SIZE];
     strads_data_options wanted = {
         .size = sizeof wanted,
-        .values = options->f32 ? STRADS_F32 : STRADS_F64,
-        .threads = options->engine.workers,
-        .labels_path = options->labels,
+        .values = s->f32 ? STRADS_F32 : STRADS_F64,
+        .threads = s->engine.workers,
+        .labels_path = s->labels,
     };
-    const char *path =
-        options->data ? options->data : strads_engine_data_path(engine);
+    const char *path = s->data ? s->data : strads_engine_data_path(engine);
     if (!path) {
         return strads_fail(STRADS_EINVAL,
                            "the coordinator named no data; give --data PATH");
     }
-    strads_err err = strads_engine_keep(engine, &wanted);
-    if (!err) {
-        err = cli_words_use(&options->words, &wanted);
-    }
-    if (!err) {
-        cli_cost_tell(options->quiet, path, &wanted);
-        err = strads_data_read(path, &wanted, out);
-    }
-    if (!err) {
-        char held[CLI_BYTES_SIZE];
-        strads_data_spend(*out);
-        cli_say(options->quiet, "keeps %s of the data in memory",
-                cli_bytes(strads_data_bytes(*out), held));
-    }
-    return err;
+    CLI_TRY(strads_engine_keep(engine, &wanted));
+    CLI_TRY(cli_words_use(&s->words, &wanted));
+    cli_cost_tell(s->quiet, path, &wanted);
+    CLI_TRY(strads_data_read(path, &wanted, out));
+    strads_data_spend(*out);
+    cli_say(s->quiet, "keeps %s of the data in memory",
+            cli_bytes(strads_data_bytes(*out), held));
+    return STRADS_OK;
 }
 
-/* *stage tells a wrong input from a run that broke. */
-static strads_err take_part(const char *url, join_options *options,
-                            cli_stage *stage)
+static strads_err take_part(const char *url, join_state *s)
 {
     strads_engine *engine = NULL;
     strads_data *data = NULL;
     strads_result *none = NULL;
-    *stage = CLI_RUNNING;
-    strads_err err = strads_engine_join(url, &options->engine, &engine);
-    if (err) {
-        return err;
-    }
-    cli_say(options->quiet, "joined %s: program %s", url,
+    s->running = true;
+    CLI_TRY(strads_engine_join(url, &s->engine, &engine));
+    cli_say(s->quiet, "joined %s: program %s", url,
             strads_engine_program(engine)->name);
-    *stage = CLI_BEFORE;
-    err = read_share(engine, options, &data);
+    s->running = false;
+    strads_err err = read_share(engine, s, &data);
     if (!err) {
-        *stage = CLI_RUNNING;
+        s->running = true;
         err = strads_engine_run(engine, data, &none);
     }
     if (!err) {
-        cli_say(options->quiet, "the run is over; the coordinator has it");
+        cli_say(s->quiet, "the run is over; the coordinator has it");
     }
     strads_result_free(none);
     strads_engine_free(engine);
@@ -145,45 +101,47 @@ static strads_err take_part(const char *url, join_options *options,
     return err;
 }
 
-static int join(const char *url, join_options *options)
+static strads_err join(const cli_command *self, int argc, char **argv,
+                       sti_config_strings *strings, join_state *s)
 {
-    cli_plugin plugin = {0};
-    cli_stage stage = CLI_BEFORE;
-    strads_err err = STRADS_OK;
-    if (options->program) {
-        err = cli_plugin_open(options->program, &plugin);
+    cli_parsed parsed;
+    const cli_syntax syntax = {.name = self->name,
+                               .args = self->args,
+                               .summary = self->about,
+                               .groups = {{NULL, join_table, s}}};
+    CLI_TRY(cli_parse(&syntax, argc, argv, strings, &parsed));
+    if (parsed.done) {
+        return STRADS_OK;
     }
-    if (!err) {
-        options->engine.find = find_program;
-        options->engine.find_arg = &plugin;
-        options->engine.stop = cli_signal_catch();
-        err = take_part(url, options, &stage);
+    if (s->program) {
+        CLI_TRY(cli_plugin_open(s->program, &s->plugin));
     }
-    int code = err ? cli_complain(err, stage) : CLI_OK;
-    cli_plugin_close(&plugin);
-    return code;
+    s->engine.find = find_program;
+    s->engine.find_arg = &s->plugin;
+    s->engine.stop = cli_signal_catch();
+    return take_part(parsed.arg[0], s);
 }
 
-int cli_join(int argc, char **argv)
+static int run_join(const cli_command *self, int argc, char **argv)
 {
-    join_options options = {.engine = {.size = sizeof options.engine}};
-    cli_syntax syntax = {
-        .name = "join",
-        .args = "URL",
-        .summary = "Joins the run that listens at URL, reads this process's "
-                   "share of the data and works until the run is over.",
-        .groups = {{NULL, join_table, &options}},
-    };
-    cli_parsed parsed;
+    join_state s = {.engine = {.size = sizeof s.engine}};
     sti_config_strings strings = {0};
-    int code = CLI_OK;
-    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (err) {
-        code = cli_complain(err, CLI_BEFORE);
-    } else if (!parsed.done) {
-        code = join(parsed.arg[0], &options);
-    }
-    cli_words_free(&options.words);
+    const strads_err err = join(self, argc, argv, &strings, &s);
+    const int code =
+        err ? cli_complain(err, s.running ? CLI_RUNNING : CLI_BEFORE) : CLI_OK;
+    cli_words_free(&s.words);
+    cli_plugin_close(&s.plugin);
     sti_config_strings_free(&strings);
     return code;
 }
+
+const cli_command cli_join_commands[] = {
+    {.name = "join",
+     .args = "URL",
+     .summary = "take part in a run as one more process",
+     .about =
+         "Joins the run that listens at URL, reads this process's share of "
+         "the data and works until the run is over.",
+     .run = run_join},
+    {.name = NULL},
+};

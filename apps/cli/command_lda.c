@@ -3,13 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli_train.h"
 #include "cli_documents.h"
-#include "cli.h"
+#include "cli_lda.h"
+#include "cli_train.h"
 #include "engine/base/atomic_file.h"
 #include "strads/lda.h"
 
 typedef struct lda_files {
+    cli_use use;
     const char *assignments;
     const char *path; /* of the data */
     cli_words words;
@@ -19,11 +20,8 @@ typedef struct lda_files {
 } lda_files;
 
 static const strads_option file_table[] = {
-    {.name = "assignments",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(lda_files, assignments),
-     .metavar = "FILE",
-     .help = "lines `N word:topic ...`, from 0 (none)"},
+    CLI_TEXT(lda_files, assignments, "assignments", "FILE",
+             "lines `N word:topic ...`, from 0 (none)"),
     CLI_WORDS_OPTIONS(lda_files, words),
     {.name = NULL},
 };
@@ -32,10 +30,7 @@ static const strads_option file_table[] = {
 static strads_err read_old(lda_files *f, strads_lda_options *options)
 {
     const strads_lda_options *defaults = strads_program_lda.defaults;
-    strads_err err = strads_lda_model_read(options->from, &f->old);
-    if (err) {
-        return err;
-    }
+    CLI_TRY(strads_lda_model_read(options->from, &f->old));
     if (options->topics != defaults->topics &&
         options->topics != f->old->topics) {
         return strads_fail(STRADS_EMISMATCH,
@@ -51,31 +46,30 @@ static strads_err read_old(lda_files *f, strads_lda_options *options)
     return STRADS_OK;
 }
 
-static strads_err check(void *files, void *config)
+static strads_err check(void *state, void *config)
 {
-    lda_files *f = files;
+    lda_files *f = state;
     strads_lda_options *options = config;
-    strads_err err = options->from ? read_old(f, options) : STRADS_OK;
-    if (err || !f->assignments) {
-        return err;
+    if (options->from) {
+        CLI_TRY(read_old(f, options));
     }
-    options->keep_assignments = true;
-    return sti_atomic_file_check(f->assignments);
+    options->keep_assignments = f->assignments != NULL;
+    return f->assignments ? sti_atomic_file_check(f->assignments) : STRADS_OK;
 }
 
-static strads_err set_reading(void *files, const char *path,
+static strads_err set_reading(void *state, const char *path,
                               strads_data_options *options)
 {
-    lda_files *f = files;
+    lda_files *f = state;
     f->path = path;
-    strads_err err = cli_words_use(&f->words, options);
-    return !err && f->old ? cli_words_extend(&f->words, f->old, path, options)
-                          : err;
+    CLI_TRY(cli_words_use(&f->words, options));
+    return f->old ? cli_words_extend(&f->words, f->old, path, options)
+                  : STRADS_OK;
 }
 
-static strads_err look(void *files, const strads_data *data)
+static strads_err look(void *state, const strads_data *data)
 {
-    lda_files *f = files;
+    lda_files *f = state;
     const char *path = f->words.vocab ? f->words.vocab : f->path;
     return cli_words_names(data, path, f->old, &f->names);
 }
@@ -99,48 +93,74 @@ static void tell_words(const lda_files *f, const cli_trained *trained)
 
 static strads_err write_model(const cli_trained *trained, const char *path)
 {
-    lda_files *f = trained->arg;
+    lda_files *f = trained->state;
     strads_lda_model *model = NULL;
-    strads_err err = strads_lda_model_from_result(trained->result, &model);
-    if (!err) {
-        model->names = f->names;
-        f->names = NULL;
-        err = strads_lda_model_write(model, trained->options, path);
-    }
+    CLI_TRY(strads_lda_model_from_result(trained->result, &model));
+    model->names = f->names;
+    f->names = NULL;
+    const strads_err err =
+        strads_lda_model_write(model, trained->options, path);
     strads_lda_model_free(model);
     return err;
 }
 
-static strads_err finish(void *files, const cli_trained *trained)
+static strads_err finish(void *state, const cli_trained *trained)
 {
-    const lda_files *f = files;
+    const lda_files *f = state;
     tell_words(f, trained);
     return f->assignments
                ? strads_lda_assignments_write(trained->result, f->assignments)
                : STRADS_OK;
 }
 
-int cli_lda_train(int argc, char **argv)
+static void release(void *state)
 {
-    lda_files files = {0};
-    const cli_train train = {
-        .program = &strads_program_lda,
-        .name = "lda train",
-        .summary = "Finds the topics of documents: plain text, a document a "
-                   "line, or counts (UCI bag of words, ldac, MatrixMarket).",
-        .options = "LDA:",
-        .write = write_model,
-        .more = file_table,
-        .arg = &files,
-        .check = check,
-        .read = set_reading,
-        .look = look,
-        .finish = finish,
-    };
-    int code = cli_train_main(&train, argc, argv);
-    cli_words_free(&files.words);
-    strads_names_free(files.names);
-    strads_lda_model_free(files.old);
-    free(files.old_path);
-    return code;
+    lda_files *f = state;
+    cli_words_free(&f->words);
+    strads_names_free(f->names);
+    strads_lda_model_free(f->old);
+    free(f->old_path);
 }
+
+static const cli_train train = {
+    .program = &strads_program_lda,
+    .options = "LDA:",
+    .write = write_model,
+    .size = sizeof(lda_files),
+    .more = file_table,
+    .check = check,
+    .read = set_reading,
+    .look = look,
+    .finish = finish,
+    .release = release,
+};
+
+const cli_command cli_lda_commands[] = {
+    {.name = "lda train",
+     .args = "DATA",
+     .summary = "find the topics of documents",
+     .about = "Finds the topics of documents: plain text, a document a line, "
+              "or counts (UCI bag of words, ldac, MatrixMarket).",
+     .train = &train},
+    {.name = "lda topics",
+     .args = "MODEL",
+     .summary = "the top words of its topics",
+     .about = "Prints the top words of each topic: its number, its share of "
+              "all tokens, words. Scores in csv and json are logarithms of "
+              "probabilities, or relevances.",
+     .verb = &cli_lda_topics},
+    {.name = "lda infer",
+     .args = "MODEL DATA",
+     .summary = "shares of its topics in new documents",
+     .about = "Writes the shares of the model's topics in each document. Words "
+              "that the model does not have count nothing.",
+     .verb = &cli_lda_infer},
+    {.name = "lda evaluate",
+     .args = "MODEL DATA",
+     .summary = "how well it predicts; coherence of topics",
+     .about = "Tells how well a topic model predicts documents (half of each "
+              "from the other half, or from left to right), and how well its "
+              "topics' top words go together in them.",
+     .verb = &cli_lda_evaluate},
+    {.name = NULL},
+};

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli.h"
+#include "cli_linear.h"
 #include "cli_path.h"
 #include "cli_train.h"
 #include "strads/lasso.h"
@@ -14,9 +14,25 @@
 #include "strads/sgd_logistic.h"
 #include "strads/svm.h"
 
+static void describe_lambda(double lambda, double lambda_max)
+{
+    if (lambda_max > 0) {
+        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
+                lambda / lambda_max, lambda_max);
+    } else {
+        cli_say(false, "lambda %.6g; no column says anything about the labels",
+                lambda);
+    }
+}
+
+/* What else than a time limit the validation of a path shares with its run. */
+#define CV_OPTIONS(trained, folds_)                                     \
+    .folds = (folds_), .threads = (trained)->engine->workers,           \
+    .seed = (trained)->seed, .tolerance = (trained)->engine->tolerance, \
+    .stop = (trained)->engine->stop, .time_limit = cli_cv_time_left(trained)
+
 /* ---- lasso -------------------------------------------------------------------- */
 
-/* A model tells its lambda, not how it was found. */
 static void lasso_resolve(const void *state, void *config)
 {
     strads_lasso_options *options = config;
@@ -31,99 +47,39 @@ static void lasso_complete(const void *state, strads_model *model)
 
 static void lasso_describe(const void *state)
 {
-    double lambda = strads_lasso_lambda(state);
-    double lambda_max = strads_lasso_lambda_max(state);
-    if (lambda_max > 0) {
-        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
-                lambda / lambda_max, lambda_max);
-    } else {
-        cli_say(false, "lambda %.6g; no column says anything about the labels",
-                lambda);
-    }
+    describe_lambda(strads_lasso_lambda(state), strads_lasso_lambda_max(state));
 }
 
-int cli_lasso_train(int argc, char **argv)
-{
-    static const cli_train train = {
-        .program = &strads_program_lasso,
-        .name = "lasso train",
-        .summary = "Trains a Lasso or an elastic net on LIBSVM or "
-                   "MatrixMarket data.",
-        .options = "Lasso:",
-        .resolve = lasso_resolve,
-        .complete = lasso_complete,
-        .describe = lasso_describe,
-    };
-    return cli_train_main(&train, argc, argv);
-}
+static const cli_train lasso_train = {
+    .program = &strads_program_lasso,
+    .options = "Lasso:",
+    .resolve = lasso_resolve,
+    .complete = lasso_complete,
+    .describe = lasso_describe,
+};
 
-static void lasso_path_describe(const void *state)
+static strads_err lasso_validate(const cli_trained *trained, uint32_t folds,
+                                 double first, strads_cv_point *error,
+                                 uint32_t *best, uint32_t *simplest)
 {
-    uint32_t n;
-    const strads_path_point *point = strads_lasso_path(state, &n);
-    cli_path_describe(point, n);
-}
-
-static void lasso_path_complete(const void *state, strads_model *model)
-{
-    model->intercept = strads_lasso_intercept(state);
-}
-
-int cli_lasso_path(int argc, char **argv)
-{
-    static const cli_path path = {
-        .train = {.program = &strads_program_lasso_path,
-                  .model = "lasso",
-                  .name = "lasso path",
-                  .summary = "Fits a Lasso at one lambda after the other; "
-                             "--model keeps the last.",
-                  .complete = lasso_path_complete,
-                  .describe = lasso_path_describe},
-        .points = strads_lasso_path,
-    };
-    return cli_path_main(&path, argc, argv);
-}
-
-static uint32_t lasso_path_wanted(const void *config)
-{
-    return ((const strads_lasso_path_options *)config)->points;
-}
-
-static strads_err lasso_path_validate(const cli_trained *trained,
-                                      uint32_t folds, double first,
-                                      strads_cv_point *error, uint32_t *best,
-                                      uint32_t *simplest)
-{
-    const strads_lasso_path_options *path = trained->config;
-    strads_lasso_cv_options options = {.path = *path,
-                                       .folds = folds,
-                                       .threads = trained->engine->workers,
-                                       .seed = trained->seed,
-                                       .tolerance = trained->engine->tolerance,
-                                       .stop = trained->engine->stop,
-                                       .time_limit = cli_cv_time_left(trained)};
+    strads_lasso_cv_options options = {
+        .path = *(const strads_lasso_path_options *)trained->config,
+        CV_OPTIONS(trained, folds)};
     options.path.first = first;
     return strads_lasso_cv(trained->data, &options, error, best, simplest);
 }
 
-int cli_lasso_cv(int argc, char **argv)
-{
-    static const cli_cv cv = {
-        .program = &strads_program_lasso_path,
-        .model = "lasso",
-        .name = "lasso cv",
-        .summary = "Chooses a Lasso's lambda by its error on rows left out.",
-        .title = "squared error on rows left out",
-        .wanted = lasso_path_wanted,
-        .points = strads_lasso_path,
-        .run = lasso_path_validate,
-    };
-    return cli_cv_main(&cv, argc, argv);
-}
+static const cli_path lasso_path = {
+    .train = {.program = &strads_program_lasso_path,
+              .model = "lasso",
+              .complete = lasso_complete},
+    .points = strads_lasso_path,
+    .validate = lasso_validate,
+    .title = "squared error on rows left out",
+};
 
 /* ---- logistic ------------------------------------------------------------------ */
 
-/* A model tells its labels, and its lambda, not how it was found. */
 static void logistic_resolve(const void *state, void *config)
 {
     *(strads_logistic_options *)config = *strads_logistic_resolved(state);
@@ -160,18 +116,11 @@ static void describe_labels(const char *classes, const char *multiclass)
 static void logistic_describe(const void *state)
 {
     const strads_logistic_options *o = strads_logistic_resolved(state);
-    double lambda_max = strads_logistic_lambda_max(state);
     describe_labels(o->classes, o->multiclass);
-    if (lambda_max > 0) {
-        cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g",
-                o->lambda, o->lambda / lambda_max, lambda_max);
-    } else {
-        cli_say(false, "lambda %.6g; no column says anything about the labels",
-                o->lambda);
-    }
+    describe_lambda(o->lambda, strads_logistic_lambda_max(state));
 }
 
-/* ---- an L2 penalty alone ----------------------------------------------- */
+/* An L2 penalty alone: in the dual. */
 
 static void logistic_resolve_dual(const void *state, void *config)
 {
@@ -191,15 +140,9 @@ static void logistic_describe_dual(const void *state)
             o.lambda);
 }
 
-static const char logistic_summary[] =
-    "Trains a logistic regression with an L1 or L2 penalty or both on LIBSVM "
-    "or MatrixMarket data.";
-
 static const cli_train logistic_dual = {
     .program = &strads_program_logistic_dual,
     .model = "logistic",
-    .name = "logistic train",
-    .summary = logistic_summary,
     .options = "Logistic regression:",
     .start = logistic_start,
     .resolve = logistic_resolve_dual,
@@ -218,98 +161,43 @@ static const cli_train *logistic_instead(const void *config,
     return known && strads_logistic_suits_dual(o, data) ? &logistic_dual : NULL;
 }
 
-int cli_logistic_train(int argc, char **argv)
-{
-    static const cli_train train = {
-        .program = &strads_program_logistic,
-        .name = "logistic train",
-        .summary = logistic_summary,
-        .options = "Logistic regression:",
-        .start = logistic_start,
-        .resolve = logistic_resolve,
-        .complete = logistic_complete,
-        .describe = logistic_describe,
-        .instead = logistic_instead,
-    };
-    return cli_train_main(&train, argc, argv);
-}
+static const cli_train logistic_train = {
+    .program = &strads_program_logistic,
+    .options = "Logistic regression:",
+    .start = logistic_start,
+    .resolve = logistic_resolve,
+    .complete = logistic_complete,
+    .describe = logistic_describe,
+    .instead = logistic_instead,
+};
 
-static void logistic_path_describe(const void *state)
-{
-    uint32_t n;
-    const strads_path_point *point = strads_logistic_path(state, &n);
-    cli_path_describe(point, n);
-}
-
-/* A model tells its labels. */
 static void logistic_path_resolve(const void *state, void *config)
 {
     ((strads_logistic_path_options *)config)->fit.classes =
         strads_logistic_resolved(state)->classes;
 }
 
-static void logistic_path_complete(const void *state, strads_model *model)
+static strads_err logistic_validate(const cli_trained *trained, uint32_t folds,
+                                    double first, strads_cv_point *error,
+                                    uint32_t *best, uint32_t *simplest)
 {
-    model->intercept = strads_logistic_intercepts(state)[0];
-}
-
-int cli_logistic_path(int argc, char **argv)
-{
-    static const cli_path path = {
-        .train = {.program = &strads_program_logistic_path,
-                  .model = "logistic",
-                  .name = "logistic path",
-                  .summary = "Fits a logistic regression at one lambda after "
-                             "the other; --model keeps the last.",
-                  .resolve = logistic_path_resolve,
-                  .complete = logistic_path_complete,
-                  .describe = logistic_path_describe},
-        .points = strads_logistic_path,
-    };
-    return cli_path_main(&path, argc, argv);
-}
-
-static uint32_t logistic_path_wanted(const void *config)
-{
-    return ((const strads_logistic_path_options *)config)->points;
-}
-
-static strads_err logistic_path_validate(const cli_trained *trained,
-                                         uint32_t folds, double first,
-                                         strads_cv_point *error, uint32_t *best,
-                                         uint32_t *simplest)
-{
-    const strads_logistic_path_options *path = trained->config;
-    strads_logistic_cv_options options = {.path = *path,
-                                          .folds = folds,
-                                          .threads = trained->engine->workers,
-                                          .seed = trained->seed,
-                                          .tolerance =
-                                              trained->engine->tolerance,
-                                          .stop = trained->engine->stop,
-                                          .time_limit =
-                                              cli_cv_time_left(trained)};
+    strads_logistic_cv_options options = {
+        .path = *(const strads_logistic_path_options *)trained->config,
+        CV_OPTIONS(trained, folds)};
     options.path.first = first;
     return strads_logistic_cv(trained->data, &options, error, best, simplest);
 }
 
-int cli_logistic_cv(int argc, char **argv)
-{
-    static const cli_cv cv = {
-        .program = &strads_program_logistic_path,
-        .model = "logistic",
-        .name = "logistic cv",
-        .summary = "Chooses a logistic regression's lambda by its deviance on "
-                   "rows left out.",
-        .title = "deviance on rows left out",
-        .classifies = true,
-        .resolve = logistic_path_resolve,
-        .wanted = logistic_path_wanted,
-        .points = strads_logistic_path,
-        .run = logistic_path_validate,
-    };
-    return cli_cv_main(&cv, argc, argv);
-}
+static const cli_path logistic_path = {
+    .train = {.program = &strads_program_logistic_path,
+              .model = "logistic",
+              .resolve = logistic_path_resolve,
+              .complete = logistic_complete},
+    .points = strads_logistic_path,
+    .validate = logistic_validate,
+    .title = "deviance on rows left out",
+    .classifies = true,
+};
 
 /* ---- sgd-logistic -------------------------------------------------------------- */
 
@@ -343,25 +231,17 @@ static void sgd_describe(const void *state)
     }
 }
 
-int cli_sgd_logistic_train(int argc, char **argv)
-{
-    static const cli_train train = {
-        .program = &strads_program_sgd_logistic,
-        .name = "sgd-logistic train",
-        .summary = "Trains an L2-regularised logistic regression on LIBSVM or "
-                   "MatrixMarket data, by data-parallel stochastic gradients.",
-        .options = "Logistic regression:",
-        .start = sgd_start,
-        .resolve = sgd_resolve,
-        .complete = sgd_complete,
-        .describe = sgd_describe,
-    };
-    return cli_train_main(&train, argc, argv);
-}
+static const cli_train sgd_train = {
+    .program = &strads_program_sgd_logistic,
+    .options = "Logistic regression:",
+    .start = sgd_start,
+    .resolve = sgd_resolve,
+    .complete = sgd_complete,
+    .describe = sgd_describe,
+};
 
 /* ---- svm ------------------------------------------------------------------------ */
 
-/* A model tells its labels. */
 static void svm_resolve(const void *state, void *config)
 {
     *(strads_svm_options *)config = *strads_svm_resolved(state);
@@ -393,7 +273,16 @@ static void svm_describe(const void *state)
     }
 }
 
-/* ---- train with an L1 penalty, or of several labels -------------------- */
+static const cli_train svm_train = {
+    .program = &strads_program_svm,
+    .options = "Support vector machine:",
+    .start = svm_start,
+    .resolve = svm_resolve,
+    .complete = svm_complete,
+    .describe = svm_describe,
+};
+
+/* With an L1 penalty, or by columns. */
 
 static void svm_resolve_l1(const void *state, void *config)
 {
@@ -414,6 +303,15 @@ static void svm_describe_l1(const void *state)
             names_two(o->classes) ? ": the second is positive"
                                   : ": each against the rest");
 }
+
+static const cli_train svm_l1_train = {
+    .program = &strads_program_svm_l1,
+    .model = "svm",
+    .options = "Support vector machine:",
+    .resolve = svm_resolve_l1,
+    .complete = svm_complete_l1,
+    .describe = svm_describe_l1,
+};
 
 /* What comes behind an option's name in words k and k + 1; NULL: word k is not
  * that option. */
@@ -453,33 +351,102 @@ static bool has_l1_ratio(int argc, char **argv)
     return false;
 }
 
-int cli_svm_train(int argc, char **argv)
+static int run_svm_train(const cli_command *self, int argc, char **argv)
 {
-    static const cli_train train = {
-        .program = &strads_program_svm,
-        .name = "svm train",
-        .summary = "Trains a linear support vector machine, for classes or for "
-                   "numbers, on LIBSVM or MatrixMarket data. With --l1-ratio A "
-                   "(then --help is about that): L1 penalties, an intercept "
-                   "that is not penalised.",
-        .options = "Support vector machine:",
-        .start = svm_start,
-        .resolve = svm_resolve,
-        .complete = svm_complete,
-        .describe = svm_describe,
-    };
-    static const cli_train train_l1 = {
-        .program = &strads_program_svm_l1,
-        .model = "svm",
-        .name = "svm train",
-        .summary = "Trains a linear support vector machine with an L1 or L2 "
-                   "penalty or both, for two classes or for several, each "
-                   "against the rest, on LIBSVM or MatrixMarket data.",
-        .options = "Support vector machine:",
-        .resolve = svm_resolve_l1,
-        .complete = svm_complete_l1,
-        .describe = svm_describe_l1,
-    };
-    return cli_train_main(has_l1_ratio(argc, argv) ? &train_l1 : &train, argc,
-                          argv);
+    cli_command command = *self;
+    command.train = &svm_train;
+    if (has_l1_ratio(argc, argv)) {
+        command.train = &svm_l1_train;
+        command.about =
+            "Trains a linear support vector machine with an L1 or L2 penalty "
+            "or both, for two classes or for several, each against the rest, "
+            "on LIBSVM or MatrixMarket data.";
+    }
+    return cli_train_main(&command, argc, argv);
 }
+
+/* ---- the commands ---------------------------------------------------------- */
+
+static const cli_linear_kind lasso = {.program = "lasso"};
+static const cli_linear_kind logistic = {.program = "logistic",
+                                         .classifies = true,
+                                         .probabilities = true};
+static const cli_linear_kind sgd_logistic = {.program = "sgd-logistic",
+                                             .classifies = true,
+                                             .probabilities = true};
+static const cli_linear_kind svm = {.program = "svm",
+                                    .classifies = true,
+                                    .by_loss = true};
+
+#define PROBABILITIES                                                         \
+    "Writes for each row of the data the probability of the positive label, " \
+    "or of each of several, one line a row."
+
+const cli_command cli_linear_commands[] = {
+    {.name = "lasso train",
+     .args = "DATA",
+     .summary = "train a Lasso or an elastic net",
+     .about = "Trains a Lasso or an elastic net on LIBSVM or MatrixMarket "
+              "data.",
+     .train = &lasso_train},
+    CLI_LINEAR_USE("lasso", &lasso, cli_predict_numbers,
+                   "a model's predictions, one a line",
+                   "Writes a model's prediction for each row of the data, one "
+                   "a line."),
+    {.name = "lasso path",
+     .args = "DATA",
+     .summary = "a Lasso at one lambda after the other",
+     .about = "Fits a Lasso at one lambda after the other; --model keeps the "
+              "last.",
+     .run = cli_path_main,
+     .of = &lasso_path},
+    {.name = "lasso cv",
+     .args = "DATA",
+     .summary = "the lambda that predicts best",
+     .about = "Chooses a Lasso's lambda by its error on rows left out.",
+     .run = cli_cv_main,
+     .of = &lasso_path},
+    {.name = "logistic train",
+     .args = "DATA",
+     .summary = "train a logistic regression",
+     .about = "Trains a logistic regression with an L1 or L2 penalty or both "
+              "on LIBSVM or MatrixMarket data.",
+     .train = &logistic_train},
+    CLI_LINEAR_USE("logistic", &logistic, cli_predict_probabilities,
+                   "its probabilities, one a line", PROBABILITIES),
+    {.name = "logistic path",
+     .args = "DATA",
+     .summary = "the same at one lambda after the other",
+     .about = "Fits a logistic regression at one lambda after the other; "
+              "--model keeps the last.",
+     .run = cli_path_main,
+     .of = &logistic_path},
+    {.name = "logistic cv",
+     .args = "DATA",
+     .summary = "the lambda that predicts best",
+     .about = "Chooses a logistic regression's lambda by its deviance on rows "
+              "left out.",
+     .run = cli_cv_main,
+     .of = &logistic_path},
+    {.name = "sgd-logistic train",
+     .args = "DATA",
+     .summary = "the same by stochastic gradients",
+     .about = "Trains an L2-regularised logistic regression on LIBSVM or "
+              "MatrixMarket data, by data-parallel stochastic gradients.",
+     .train = &sgd_train},
+    CLI_LINEAR_USE("sgd-logistic", &sgd_logistic, cli_predict_probabilities,
+                   "its probabilities, one a line", PROBABILITIES),
+    {.name = "svm train",
+     .args = "DATA",
+     .summary = "train a linear support vector machine",
+     .about = "Trains a linear support vector machine, for classes or for "
+              "numbers, on LIBSVM or MatrixMarket data. With --l1-ratio A "
+              "(then --help is about that): L1 penalties, an intercept that is "
+              "not penalised.",
+     .run = run_svm_train},
+    CLI_LINEAR_USE("svm", &svm, cli_predict_labels,
+                   "its labels or decision values, one a line",
+                   "Writes a label for each row of the data, one a line; for "
+                   "numbers, the number."),
+    {.name = NULL},
+};

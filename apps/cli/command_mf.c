@@ -2,14 +2,10 @@
  * show by it. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "cli_mf_model.h"
-#include "cli_options.h"
-#include "cli_output.h"
 #include "cli_train.h"
 #include "strads/mf.h"
 #include "strads/recommend.h"
@@ -23,21 +19,16 @@ static void resolve(const void *state, void *config)
 
 static void describe(const void *state)
 {
-    double train = NAN;
-    double validation = NAN;
-    double test = NAN;
+    static const char *const what[] = {"training", "held out", "test"};
+    double error[] = {NAN, NAN, NAN};
     char more[96] = "";
     size_t at = 0;
-    uint32_t undone = strads_mf_undone(state);
-    strads_mf_errors(state, &train, &validation, &test);
-    const struct {
-        const char *what;
-        double error;
-    } part[] = {{"training", train}, {"held out", validation}, {"test", test}};
+    const uint32_t undone = strads_mf_undone(state);
+    strads_mf_errors(state, &error[0], &error[1], &error[2]);
     for (size_t k = 0; k < 3; k++) {
-        if (!isnan(part[k].error)) {
+        if (!isnan(error[k])) {
             at += (size_t)snprintf(more + at, sizeof more - at, "%s%s %.6g",
-                                   at ? ", " : "", part[k].what, part[k].error);
+                                   at ? ", " : "", what[k], error[k]);
         }
     }
     if (at) {
@@ -52,37 +43,21 @@ static void describe(const void *state)
     }
 }
 
-int cli_mf_train(int argc, char **argv)
-{
-    static const cli_train train = {
-        .program = &strads_program_mf,
-        .name = "mf train",
-        .summary = "Factorises ratings of items by users: lines `user item "
-                   "rating`, CSV with a header and names, or MatrixMarket.",
-        .options = "Matrix factorisation:",
-        .resolve = resolve,
-        .describe = describe,
-        .write = cli_mf_model_write,
-    };
-    return cli_train_main(&train, argc, argv);
-}
+static const cli_train train = {
+    .program = &strads_program_mf,
+    .options = "Matrix factorisation:",
+    .resolve = resolve,
+    .describe = describe,
+    .write = cli_mf_model_write,
+};
 
 /* ---- predict ----------------------------------------------------------- */
 
 typedef struct prediction {
-    cli_out out;
-    uint32_t workers;
-    bool quiet;
+    cli_use use;
     cli_mf_model model;
     strads_data *data;
 } prediction;
-
-static const strads_option predict_table[] = {
-    CLI_OPTIONS_OUT(prediction, out, "text"),
-    CLI_OPTION_READERS(offsetof(prediction, workers)),
-    CLI_OPTION_RESULT_ONLY(offsetof(prediction, quiet)),
-    {.name = NULL},
-};
 
 /* A column of users or items: names, or numbers. */
 static cli_column id_column(const char *name, const strads_names *names)
@@ -100,16 +75,16 @@ static void put_id(cli_table *t, const strads_names *names, uint64_t id,
     }
 }
 
-static strads_err put_predictions(void *arg, FILE *out)
+static strads_err put_predictions(void *state, FILE *out)
 {
-    const prediction *p = arg;
+    const prediction *p = state;
     const cli_mf_model *m = &p->model;
     const strads_sparse *rows = &strads_data_share(p->data, 0)->by_row;
     const cli_column columns[] = {id_column("user", m->user_names),
                                   id_column("item", m->item_names),
                                   {"rating", CLI_NUMBER, 0}};
     cli_table t = {.out = out,
-                   .format = cli_format_of(&p->out),
+                   .format = cli_format_of(&p->use.out),
                    .column = columns,
                    .n = 3,
                    .rows = rows->nnz,
@@ -126,69 +101,52 @@ static strads_err put_predictions(void *arg, FILE *out)
     return err;
 }
 
-static strads_err predict(void *arg, const char *const *path)
+static strads_err predict(void *state, const char *const *path)
 {
-    prediction *p = arg;
-    const cli_mf_reading reading = {.workers = p->workers, .quiet = p->quiet};
-    strads_err err = cli_mf_model_read(path[0], &p->model);
-    if (!err) {
-        err = cli_mf_ratings_read(path[1], &p->model, &reading, &p->data);
-    }
-    return err ? err : cli_output(p->out.path, put_predictions, p);
+    prediction *p = state;
+    CLI_TRY(cli_mf_model_read(path[0], &p->model));
+    return cli_mf_ratings_read(path[1], &p->model, &p->use, STRADS_F64, false,
+                               &p->data);
 }
 
-int cli_mf_predict(int argc, char **argv)
+static void prediction_release(void *state)
 {
-    prediction p = {.out.format = "text"};
-    const cli_syntax syntax = {
-        .name = "mf predict",
-        .args = "MODEL DATA",
-        .summary = "Writes `user item rating`, tabs between, for each pair of "
-                   "user and item in the data, users in order.",
-        .groups = {{NULL, predict_table, &p}},
-    };
-    const int code = cli_run(&syntax, argc, argv, predict, &p);
-    strads_data_free(p.data);
-    cli_mf_model_free(&p.model);
-    return code;
+    prediction *p = state;
+    strads_data_free(p->data);
+    cli_mf_model_free(&p->model);
 }
+
+static const cli_verb predict_verb = {
+    .size = sizeof(prediction),
+    .usual = "text",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = predict,
+    .write = put_predictions,
+    .release = prediction_release,
+};
 
 /* ---- evaluate ---------------------------------------------------------- */
 
 /* A model's errors on ratings, and how good the order of its recommendations
  * is, beside the order by popularity. */
 typedef struct evaluation {
+    cli_use use;
     const char *train_path;
-    cli_out out;
     double relevant;
-    uint32_t top, workers;
-    bool quiet;
+    uint32_t top;
     cli_mf_model model;
     strads_data *test, *train;
     strads_ranking ours, popular;
 } evaluation;
 
 static const strads_option evaluate_table[] = {
-    {.name = "train",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(evaluation, train_path),
-     .metavar = "RATINGS",
-     .help = "what it was trained on: errors there, and ranking (none)"},
-    {.name = "top",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(evaluation, top),
-     .metavar = "K",
-     .help = "places of a ranking that count (default 10)",
-     .min = 1,
-     .max = 1e6},
-    {.name = "relevant",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(evaluation, relevant),
-     .metavar = "R",
-     .help = "ratings from R up are to be found (default: the model's mean)"},
-    CLI_OPTIONS_OUT(evaluation, out, "json"),
-    CLI_OPTION_READERS(offsetof(evaluation, workers)),
-    CLI_OPTION_RESULT_ONLY(offsetof(evaluation, quiet)),
+    CLI_TEXT(evaluation, train_path, "train", "RATINGS",
+             "what it was trained on: errors there, and ranking (none)"),
+    CLI_U32(evaluation, top, "top", "K",
+            "places of a ranking that count (default: 10)", 1, 1e6),
+    CLI_F64(evaluation, relevant, "relevant", "R",
+            "ratings from R up are to be found (default: the model's mean)", 0,
+            0),
     {.name = NULL},
 };
 
@@ -279,12 +237,12 @@ static void put_json_measures(const cli_measure *m, uint32_t n, FILE *out)
     (void)fputc('\n', out);
 }
 
-static strads_err put_evaluation(void *arg, FILE *out)
+static strads_err put_evaluation(void *state, FILE *out)
 {
-    const evaluation *e = arg;
+    const evaluation *e = state;
     cli_measure measure[2 * PART_FIGURES + RANK_FIGURES];
     const uint32_t n = measure_all(e, measure);
-    const cli_format format = cli_format_of(&e->out);
+    const cli_format format = cli_format_of(&e->use.out);
     if (format != CLI_FORMAT_JSON) {
         return cli_measures_write(out, format, measure, n);
     }
@@ -296,106 +254,60 @@ static strads_err rank(evaluation *e)
 {
     const strads_mf_factors factors = cli_mf_model_factors(&e->model);
     strads_recommender *recommender = NULL;
-    strads_err err = strads_recommender_new(&factors, &recommender);
-    if (!err) {
-        err = strads_recommender_judge(recommender, &factors,
-                                       &strads_data_share(e->train, 0)->by_row,
-                                       &strads_data_share(e->test, 0)->by_row,
-                                       e->relevant, e->top, &e->ours,
-                                       &e->popular);
-    }
+    CLI_TRY(strads_recommender_new(&factors, &recommender));
+    const strads_err err =
+        strads_recommender_judge(recommender, &factors,
+                                 &strads_data_share(e->train, 0)->by_row,
+                                 &strads_data_share(e->test, 0)->by_row,
+                                 e->relevant, e->top, &e->ours, &e->popular);
     strads_recommender_free(recommender);
     return err;
 }
 
-static strads_err evaluate(void *arg, const char *const *path)
+static strads_err evaluate(void *state, const char *const *path)
 {
-    evaluation *e = arg;
-    const cli_mf_reading reading = {.workers = e->workers, .quiet = e->quiet};
-    strads_err err = cli_mf_model_read(path[0], &e->model);
-    if (!err) {
-        err = cli_mf_ratings_read(path[1], &e->model, &reading, &e->test);
-    }
-    if (!err && e->train_path) {
-        err =
-            cli_mf_ratings_read(e->train_path, &e->model, &reading, &e->train);
-    }
+    evaluation *e = state;
+    CLI_TRY(cli_mf_model_read(path[0], &e->model));
+    CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
+                                &e->test));
     if (isnan(e->relevant)) {
         e->relevant = e->model.mean;
     }
-    if (!err && e->train) {
-        err = rank(e);
+    if (!e->train_path) {
+        return STRADS_OK;
     }
-    return err ? err : cli_output(e->out.path, put_evaluation, e);
+    CLI_TRY(cli_mf_ratings_read(e->train_path, &e->model, &e->use, STRADS_F64,
+                                false, &e->train));
+    return rank(e);
 }
 
-int cli_mf_evaluate(int argc, char **argv)
+static void evaluation_release(void *state)
 {
-    evaluation e = {.top = 10, .relevant = NAN, .out.format = "json"};
-    const cli_syntax syntax = {
-        .name = "mf evaluate",
-        .args = "MODEL DATA",
-        .summary = "Writes, as JSON, root mean squared error and mean absolute "
-                   "error of a model on ratings, each with its 95 % interval; "
-                   "with --train there, too, and how well it ranks.",
-        .groups = {{NULL, evaluate_table, &e}},
-    };
-    const int code = cli_run(&syntax, argc, argv, evaluate, &e);
-    strads_data_free(e.test);
-    strads_data_free(e.train);
-    cli_mf_model_free(&e.model);
-    return code;
+    evaluation *e = state;
+    strads_data_free(e->test);
+    strads_data_free(e->train);
+    cli_mf_model_free(&e->model);
 }
+
+static const cli_verb evaluate_verb = {
+    .size = sizeof(evaluation),
+    .initial = &(const evaluation){.top = 10, .relevant = NAN},
+    .table = evaluate_table,
+    .usual = "json",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = evaluate,
+    .write = put_evaluation,
+    .release = evaluation_release,
+};
 
 /* ---- recommend --------------------------------------------------------- */
 
 /* The items of highest predicted rating for users of the model, or for new ones
  * that are folded in from their ratings. */
-typedef struct recommend_options {
-    const char *user, *users, *exclude, *fold_in;
-    cli_out out;
-    uint32_t top, workers;
-    bool quiet;
-} recommend_options;
-
-#define FIELD(name) offsetof(recommend_options, name)
-
-static const strads_option recommend_table[] = {
-    {.name = "user",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(user),
-     .metavar = "ID",
-     .help = "for this user (default: all)"},
-    {.name = "users",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(users),
-     .metavar = "FILE",
-     .help = "for these users, one a line"},
-    {.name = "top",
-     .kind = STRADS_OPTION_U32,
-     .offset = FIELD(top),
-     .metavar = "N",
-     .help = "items a user (default 10)",
-     .min = 1,
-     .max = 1e6},
-    {.name = "exclude",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(exclude),
-     .metavar = "RATINGS",
-     .help = "leave out what a user rated there (default: nothing)"},
-    {.name = "fold-in",
-     .kind = STRADS_OPTION_STRING,
-     .offset = FIELD(fold_in),
-     .metavar = "RATINGS",
-     .help = "for the users of that file, new ones, without what they rated"},
-    CLI_OPTIONS_OUT(recommend_options, out, "text"),
-    CLI_OPTION_READERS(FIELD(workers)),
-    CLI_OPTION_RESULT_ONLY(FIELD(quiet)),
-    {.name = NULL},
-};
-
 typedef struct recommendation {
-    recommend_options o;
+    cli_use use;
+    const char *user, *users, *exclude, *fold_in;
+    uint32_t top;
     cli_mf_model model;
     strads_data *seen;   /* --exclude; NULL: none */
     strads_data *folded; /* --fold-in; NULL: users are the model's */
@@ -406,6 +318,20 @@ typedef struct recommendation {
     cli_table table;
     FILE *out;
 } recommendation;
+
+static const strads_option recommend_table[] = {
+    CLI_TEXT(recommendation, user, "user", "ID",
+             "for this user (default: all)"),
+    CLI_TEXT(recommendation, users, "users", "FILE",
+             "for these users, one a line (default: all)"),
+    CLI_U32(recommendation, top, "top", "N", "items a user (default: 10)", 1,
+            1e6),
+    CLI_TEXT(recommendation, exclude, "exclude", "RATINGS",
+             "leave out what a user rated there (default: nothing)"),
+    CLI_TEXT(recommendation, fold_in, "fold-in", "RATINGS",
+             "for the users of that file, new ones, without what they rated"),
+    {.name = NULL},
+};
 
 typedef struct id_source {
     const strads_names *users;
@@ -457,8 +383,8 @@ static void put_user(recommendation *r, const id_source *ids, uint64_t user,
     const uint64_t from = known ? x->start[user] : 0;
     const uint64_t to = known ? x->start[user + 1] : 0;
     uint32_t n = strads_recommender_top(r->recommender, row, to - from,
-                                        known ? x->index + from : NULL,
-                                        r->o.top, r->scored);
+                                        known ? x->index + from : NULL, r->top,
+                                        r->scored);
     const char *name = cli_name(ids->users, user, ids->base, room);
     if (r->table.format == CLI_FORMAT_JSON) {
         put_json_user(r, name, n);
@@ -497,12 +423,12 @@ static strads_err put_folded(recommendation *r)
     return err;
 }
 
-static strads_err put_recommendations(void *arg, FILE *out)
+static strads_err put_recommendations(void *state, FILE *out)
 {
-    recommendation *r = arg;
+    recommendation *r = state;
     const uint32_t listed = r->list ? strads_names_count(r->list) : 0;
     uint64_t user = 0;
-    const cli_format format = cli_format_of(&r->o.out);
+    const cli_format format = cli_format_of(&r->use.out);
     const cli_column ranked[] = {{"user", CLI_STRING, 0},
                                  {"rank", CLI_COUNT, 0},
                                  id_column("item", r->model.item_names),
@@ -525,11 +451,11 @@ static strads_err put_recommendations(void *arg, FILE *out)
         (void)cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
         put_known(r, user);
     }
-    if (r->o.user) {
-        (void)cli_mf_find_user(&r->model, r->o.user, &user);
+    if (r->user) {
+        (void)cli_mf_find_user(&r->model, r->user, &user);
         put_known(r, user);
     }
-    for (user = 0; user < r->model.users && !r->o.user && !r->list; user++) {
+    for (user = 0; user < r->model.users && !r->user && !r->list; user++) {
         put_known(r, user);
     }
     return STRADS_OK;
@@ -546,13 +472,13 @@ static strads_err check_users(const recommendation *r)
          k++) {
         err = cli_mf_find_user(&r->model, strads_names_at(r->list, k), &user);
     }
-    if (!err && r->o.user) {
-        err = cli_mf_find_user(&r->model, r->o.user, &user);
+    if (!err && r->user) {
+        err = cli_mf_find_user(&r->model, r->user, &user);
     }
     return err;
 }
 
-static strads_err check_options(const recommend_options *o)
+static strads_err check_options(const recommendation *o)
 {
     const int ways =
         (o->user != NULL) + (o->users != NULL) + (o->fold_in != NULL);
@@ -560,7 +486,7 @@ static strads_err check_options(const recommend_options *o)
         return strads_fail(STRADS_EINVAL,
                            "give one of --user, --users and --fold-in");
     }
-    if (cli_format_of(&o->out) == CLI_FORMAT_NPY) {
+    if (cli_format_of(&o->use.out) == CLI_FORMAT_NPY) {
         return strads_fail(STRADS_EINVAL,
                            "--format npy: lists of items are of unequal "
                            "length; choose text, csv or json");
@@ -573,117 +499,96 @@ static strads_err check_options(const recommend_options *o)
     return STRADS_OK;
 }
 
-static strads_err read_input(recommendation *r, const char *path)
+static strads_err recommend(void *state, const char *const *path)
 {
-    cli_mf_reading reading = {.workers = r->o.workers,
-                              .quiet = r->o.quiet,
-                              .values = STRADS_F32};
-    strads_err err = cli_mf_model_read(path, &r->model);
-    if (!err && r->o.users) {
-        err = strads_names_read(r->o.users, &r->list);
+    recommendation *r = state;
+    CLI_TRY(check_options(r));
+    CLI_TRY(cli_mf_model_read(path[0], &r->model));
+    if (r->users) {
+        CLI_TRY(strads_names_read(r->users, &r->list));
     }
-    if (!err) {
-        err = check_users(r);
+    CLI_TRY(check_users(r));
+    if (r->exclude) {
+        CLI_TRY(cli_mf_ratings_read(r->exclude, &r->model, &r->use, STRADS_F32,
+                                    false, &r->seen));
     }
-    if (!err && r->o.exclude) {
-        err = cli_mf_ratings_read(r->o.exclude, &r->model, &reading, &r->seen);
-    }
-    reading.new_users = true;
-    if (!err && r->o.fold_in) {
-        err =
-            cli_mf_ratings_read(r->o.fold_in, &r->model, &reading, &r->folded);
+    if (r->fold_in) {
+        CLI_TRY(cli_mf_ratings_read(r->fold_in, &r->model, &r->use, STRADS_F32,
+                                    true, &r->folded));
     }
     const strads_mf_factors factors = cli_mf_model_factors(&r->model);
-    if (!err) {
-        err = strads_recommender_new(&factors, &r->recommender);
+    CLI_TRY(strads_recommender_new(&factors, &r->recommender));
+    if (r->top > r->model.items) {
+        r->top = (uint32_t)r->model.items;
     }
-    if (!err && r->o.top > r->model.items) {
-        r->o.top = (uint32_t)r->model.items;
-    }
-    r->row = calloc(r->model.rank + 1, sizeof *r->row);
-    r->scored = calloc((size_t)r->o.top + 1, sizeof *r->scored);
-    return err || (r->row && r->scored)
-               ? err
-               : strads_fail(STRADS_ENOMEM, "no memory left for the items");
+    CLI_TRY(
+        cli_reserve(r->model.rank + 1, sizeof *r->row, "the items", &r->row));
+    return cli_reserve((size_t)r->top + 1, sizeof *r->scored, "the items",
+                       &r->scored);
 }
 
-static strads_err recommend(void *arg, const char *const *path)
+static void recommendation_release(void *state)
 {
-    recommendation *r = arg;
-    strads_err err = check_options(&r->o);
-    if (!err) {
-        err = read_input(r, path[0]);
-    }
-    return err ? err : cli_output(r->o.out.path, put_recommendations, r);
+    recommendation *r = state;
+    strads_recommender_free(r->recommender);
+    strads_data_free(r->seen);
+    strads_data_free(r->folded);
+    strads_names_free(r->list);
+    cli_mf_model_free(&r->model);
+    free(r->row);
+    free(r->scored);
 }
 
-int cli_mf_recommend(int argc, char **argv)
-{
-    recommendation r = {.o = {.top = 10, .out.format = "text"}};
-    const cli_syntax syntax = {
-        .name = "mf recommend",
-        .args = "MODEL",
-        .summary = "Writes, for each user, the items of highest predicted "
-                   "rating, best first: `user item score`, tabs between.",
-        .groups = {{NULL, recommend_table, &r.o}},
-    };
-    const int code = cli_run(&syntax, argc, argv, recommend, &r);
-    strads_recommender_free(r.recommender);
-    strads_data_free(r.seen);
-    strads_data_free(r.folded);
-    strads_names_free(r.list);
-    cli_mf_model_free(&r.model);
-    free(r.row);
-    free(r.scored);
-    return code;
-}
+static const cli_verb recommend_verb = {
+    .size = sizeof(recommendation),
+    .initial = &(const recommendation){.top = 10},
+    .table = recommend_table,
+    .usual = "text",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = recommend,
+    .write = put_recommendations,
+    .release = recommendation_release,
+};
 
 /* ---- show -------------------------------------------------------------- */
 
 typedef struct shown {
+    cli_use use;
     const char *of;
-    cli_out out;
     cli_mf_model model;
 } shown;
 
 static const strads_option show_table[] = {
-    {.name = "of",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(shown, of),
-     .metavar = "WHOM",
-     .help = "users or items (default: items)",
-     .choices = "users|items"},
-    CLI_OPTIONS_OUT(shown, out, "csv"),
+    CLI_CHOICE(shown, of, "of", "WHOM", "users or items (default: items)",
+               "users|items"),
     {.name = NULL},
 };
 
-static strads_err put_factors(void *arg, FILE *out)
+/* A bias, and columns factor_1, factor_2, ... */
+static strads_err put_factors(void *state, FILE *out)
 {
-    const shown *s = arg;
+    const shown *s = state;
     const cli_mf_model *m = &s->model;
     const bool users = strcmp(s->of, "users") == 0;
     const strads_names *names = users ? m->user_names : m->item_names;
     const float *x = users ? m->user : m->item;
     const uint64_t n = users ? m->users : m->items;
-    cli_column *column = calloc(m->rank + 2, sizeof *column);
-    char(*name)[24] = calloc(m->rank + 1, sizeof *name);
-    if (!column || !name) {
-        free(column);
-        free(name);
-        return strads_fail(STRADS_ENOMEM, "no memory left for a table");
-    }
+    cli_column *column;
+    char(*name)[24] = NULL;
+    CLI_TRY(cli_reserve(m->rank + 2, sizeof *column, "a table", &column));
+    strads_err err = cli_reserve(m->rank + 1, sizeof *name, "a table", &name);
     column[0] = id_column(users ? "user" : "item", names);
     column[1] = (cli_column){"bias", CLI_NUMBER, 0};
-    for (uint32_t k = 1; k <= m->rank; k++) {
+    for (uint32_t k = 1; k <= m->rank && !err; k++) {
         (void)snprintf(name[k], sizeof name[k], "factor_%" PRIu32, k);
         column[k + 1] = (cli_column){name[k], CLI_NUMBER, 0};
     }
     cli_table t = {.out = out,
-                   .format = cli_format_of(&s->out),
+                   .format = cli_format_of(&s->use.out),
                    .column = column,
                    .n = m->rank + 2,
                    .rows = n};
-    strads_err err = cli_table_begin(&t);
+    err = err ? err : cli_table_begin(&t);
     for (uint64_t row = 0; row < n && !err; row++) {
         put_id(&t, names, row, m->index_base);
         for (uint32_t k = 0; k <= m->rank; k++) {
@@ -695,24 +600,58 @@ static strads_err put_factors(void *arg, FILE *out)
     return err;
 }
 
-static strads_err show(void *arg, const char *const *path)
+static strads_err show(void *state, const char *const *path)
 {
-    shown *s = arg;
-    strads_err err = cli_mf_model_read(path[0], &s->model);
-    return err ? err : cli_output(s->out.path, put_factors, s);
+    return cli_mf_model_read(path[0], &((shown *)state)->model);
 }
 
-int cli_mf_show(int argc, char **argv)
+static void shown_release(void *state)
 {
-    shown s = {.of = "items", .out.format = "csv"};
-    const cli_syntax syntax = {
-        .name = "mf show",
-        .args = "MODEL",
-        .summary = "Writes a model's biases and factors as CSV with a header, "
-                   "a line an item or a user.",
-        .groups = {{NULL, show_table, &s}},
-    };
-    const int code = cli_run(&syntax, argc, argv, show, &s);
-    cli_mf_model_free(&s.model);
-    return code;
+    cli_mf_model_free(&((shown *)state)->model);
 }
+
+static const cli_verb show_verb = {
+    .size = sizeof(shown),
+    .initial = &(const shown){.of = "items"},
+    .table = show_table,
+    .usual = "csv",
+    .read = show,
+    .write = put_factors,
+    .release = shown_release,
+};
+
+const cli_command cli_mf_commands[] = {
+    {.name = "mf train",
+     .args = "DATA",
+     .summary = "factorise ratings of items by users",
+     .about = "Factorises ratings of items by users: lines `user item rating`, "
+              "CSV with a header and names, or MatrixMarket.",
+     .train = &train},
+    {.name = "mf predict",
+     .args = "MODEL DATA",
+     .summary = "its ratings of the pairs in the data",
+     .about = "Writes `user item rating`, tabs between, for each pair of user "
+              "and item in the data, users in order.",
+     .verb = &predict_verb},
+    {.name = "mf evaluate",
+     .args = "MODEL DATA",
+     .summary = "its errors on ratings, and how well it ranks",
+     .about =
+         "Writes, as JSON, root mean squared error and mean absolute error "
+         "of a model on ratings, each with its 95 % interval; with "
+         "--train there, too, and how well it ranks.",
+     .verb = &evaluate_verb},
+    {.name = "mf recommend",
+     .args = "MODEL",
+     .summary = "the items that users would rate highest",
+     .about = "Writes, for each user, the items of highest predicted rating, "
+              "best first: `user item score`, tabs between.",
+     .verb = &recommend_verb},
+    {.name = "mf show",
+     .args = "MODEL",
+     .summary = "its biases and factors as CSV",
+     .about = "Writes a model's biases and factors as CSV with a header, a "
+              "line an item or a user.",
+     .verb = &show_verb},
+    {.name = NULL},
+};

@@ -1,174 +1,27 @@
 /* strads plan make|check|show: plans of static programs. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli_options.h"
-#include "cli.h"
 #include "engine/base/atomic_file.h"
 
-typedef struct plan_options {
-    uint32_t partitions, blocks, workers;
+typedef struct plan_state {
+    cli_use use;
+    uint32_t partitions, blocks;
     const char *data, *kind, *planner;
     double balance;
-    bool json;
-} plan_options;
+    double *block, *partition; /* weights, [blocks] and [partitions] */
+    strads_plan *plan;
+} plan_state;
 
-#define FIELD(field) .offset = offsetof(plan_options, field)
-
-static const strads_option make_table[] = {
-    {.name = "partitions",
-     .kind = STRADS_OPTION_U32,
-     FIELD(partitions),
-     .metavar = "K",
-     .help = "shares of the data that blocks visit (needed)",
-     .min = 1,
-     .max = 65536},
-    {.name = "blocks",
-     .kind = STRADS_OPTION_U32,
-     FIELD(blocks),
-     .metavar = "B",
-     .help = "blocks that travel (default: two a partition)",
-     .min = 1,
-     .max = 1048576},
-    {.name = "planner",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(planner),
-     .metavar = "NAME",
-     .help = "rotation or weighted (default: weighted)",
-     .choices = "rotation|weighted"},
-    {.name = "data",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(data),
-     .metavar = "FILE",
-     .help = "weights from its columns' counts (default: all 1)"},
-    {.name = "kind",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(kind),
-     .metavar = "KIND",
-     .help = "of data: samples (default), corpus, text, documents, ratings"},
-    {.name = "workers",
-     .kind = STRADS_OPTION_U32,
-     FIELD(workers),
-     .metavar = "N",
-     .help = "threads that read it (default: one per core)",
-     .min = 1,
-     .max = 1024},
-    {.name = NULL},
-};
-
-static const strads_option check_table[] = {
-    {.name = "partitions",
-     .kind = STRADS_OPTION_U32,
-     FIELD(partitions),
-     .metavar = "K",
-     .help = "it has to be for so many (default: any)",
-     .min = 1,
-     .max = 65536},
-    {.name = "blocks",
-     .kind = STRADS_OPTION_U32,
-     FIELD(blocks),
-     .metavar = "B",
-     .help = "and have so many (default: any)",
-     .min = 1,
-     .max = 1048576},
-    {.name = "balance",
-     .kind = STRADS_OPTION_F64,
-     FIELD(balance),
-     .metavar = "X",
-     .help = "work of a step's busiest by its mean one (default: any)",
-     .min = 1,
-     .max = 1e9},
-    {.name = NULL},
-};
-
-static const strads_option show_table[] = {
-    {.name = "json",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(json),
-     .help = "its sizes as one JSON object (default: a table)"},
-    {.name = NULL},
-};
-
-/* ---- make -------------------------------------------------------------- */
-
-/* What a program that deals its columns gets: a block's entries, and the
- * entries of each partition's share. */
-static strads_err weigh_by_data(const plan_options *o, const strads_data *data,
-                                double *block, double *partition)
+static void release(void *state)
 {
-    uint64_t cols = strads_data_cols(data);
-    double *count = malloc(sizeof *count * (cols + 1));
-    strads_cut *cut = NULL;
-    if (!count) {
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory left for %" PRIu64 " columns", cols);
-    }
-    for (uint64_t j = 0; j < cols; j++) {
-        count[j] = strads_data_col_nnz(data, j);
-    }
-    strads_err err =
-        strads_cut_deal((uint32_t)cols, count, o->blocks, o->partitions, &cut);
-    for (uint32_t b = 0; b < o->blocks && !err; b++) {
-        block[b] = cut->weight[b];
-    }
-    for (uint32_t p = 0; p < o->partitions && !err; p++) {
-        partition[p] = (double)strads_data_share(data, p)->by_col.nnz;
-    }
-    strads_cut_free(cut);
-    free(count);
-    return err;
-}
-
-static strads_err weigh(const plan_options *o, double *block, double *partition)
-{
-    for (uint32_t b = 0; b < o->blocks; b++) {
-        block[b] = 1;
-    }
-    for (uint32_t p = 0; p < o->partitions; p++) {
-        partition[p] = 1;
-    }
-    if (!o->data) {
-        return STRADS_OK;
-    }
-    strads_data_options options = {.size = sizeof options,
-                                   .partitions = o->partitions,
-                                   .layout = STRADS_LAYOUT_COLS,
-                                   .named_labels = true,
-                                   .threads = o->workers};
-    strads_data *data = NULL;
-    strads_err err = cli_data_kind(o->kind, &options.kind);
-    if (!err) {
-        err = strads_data_read(o->data, &options, &data);
-    }
-    if (!err) {
-        err = weigh_by_data(o, data, block, partition);
-    }
-    strads_data_free(data);
-    return err;
-}
-
-/* A rotation that has weights, so that `check` can judge it by them. */
-static strads_err make_plan(const plan_options *o, const double *block,
-                            const double *partition, strads_plan **out)
-{
-    if (!o->planner || strcmp(o->planner, "rotation") != 0) {
-        return strads_plan_weighted(o->partitions, o->blocks, block, partition,
-                                    out);
-    }
-    strads_plan *bare = NULL;
-    strads_err err = strads_plan_rotation(o->partitions, o->blocks, &bare);
-    if (err) {
-        return err;
-    }
-    strads_plan draft = *bare;
-    draft.block_weight = block;
-    draft.partition_weight = partition;
-    err = strads_plan_new(&draft, out);
-    strads_plan_free(bare);
-    return err;
+    plan_state *s = state;
+    strads_plan_free(s->plan);
+    free(s->block);
+    free(s->partition);
 }
 
 static void tell(const char *path, const strads_plan *plan)
@@ -180,42 +33,120 @@ static void tell(const char *path, const strads_plan *plan)
             strads_plan_imbalance(plan));
 }
 
-static strads_err make(const char *path, plan_options *o)
+/* ---- make -------------------------------------------------------------- */
+
+static const strads_option make_table[] = {
+    CLI_U32(plan_state, partitions, "partitions", "K",
+            "shares of the data that blocks visit (needed)", 1, 65536),
+    CLI_U32(plan_state, blocks, "blocks", "B",
+            "blocks that travel (default: two a partition)", 1, 1048576),
+    CLI_CHOICE(plan_state, planner, "planner", "NAME",
+               "rotation or weighted (default: weighted)", "rotation|weighted"),
+    CLI_TEXT(plan_state, data, "data", "FILE",
+             "weights from its columns' counts (default: all 1)"),
+    CLI_TEXT(plan_state, kind, "kind", "KIND",
+             "of data: samples, corpus, text, documents, ratings (default: "
+             "samples)"),
+    {.name = NULL},
+};
+
+/* What a program that deals its columns gets: a block's entries, and the
+ * entries of each partition's share. */
+static strads_err weigh_by_data(plan_state *s, const strads_data *data)
 {
-    if (o->partitions == 0) {
+    const uint64_t cols = strads_data_cols(data);
+    double *count;
+    strads_cut *cut = NULL;
+    CLI_TRY(cli_reserve(cols, sizeof *count, "the columns", &count));
+    for (uint64_t j = 0; j < cols; j++) {
+        count[j] = strads_data_col_nnz(data, j);
+    }
+    const strads_err err =
+        strads_cut_deal((uint32_t)cols, count, s->blocks, s->partitions, &cut);
+    for (uint32_t b = 0; b < s->blocks && !err; b++) {
+        s->block[b] = cut->weight[b];
+    }
+    for (uint32_t p = 0; p < s->partitions && !err; p++) {
+        s->partition[p] = (double)strads_data_share(data, p)->by_col.nnz;
+    }
+    strads_cut_free(cut);
+    free(count);
+    return err;
+}
+
+static strads_err weigh(plan_state *s)
+{
+    for (uint32_t b = 0; b < s->blocks; b++) {
+        s->block[b] = 1;
+    }
+    for (uint32_t p = 0; p < s->partitions; p++) {
+        s->partition[p] = 1;
+    }
+    if (!s->data) {
+        return STRADS_OK;
+    }
+    strads_data_options options = {.size = sizeof options,
+                                   .partitions = s->partitions,
+                                   .layout = STRADS_LAYOUT_COLS,
+                                   .named_labels = true,
+                                   .threads = s->use.workers};
+    strads_data *data = NULL;
+    CLI_TRY(cli_data_kind(s->kind, &options.kind));
+    CLI_TRY(strads_data_read(s->data, &options, &data));
+    const strads_err err = weigh_by_data(s, data);
+    strads_data_free(data);
+    return err;
+}
+
+/* A rotation that has weights, so that `check` can judge it by them. */
+static strads_err make_plan(plan_state *s)
+{
+    if (!s->planner || strcmp(s->planner, "rotation") != 0) {
+        return strads_plan_weighted(s->partitions, s->blocks, s->block,
+                                    s->partition, &s->plan);
+    }
+    strads_plan *bare = NULL;
+    CLI_TRY(strads_plan_rotation(s->partitions, s->blocks, &bare));
+    strads_plan draft = *bare;
+    draft.block_weight = s->block;
+    draft.partition_weight = s->partition;
+    const strads_err err = strads_plan_new(&draft, &s->plan);
+    strads_plan_free(bare);
+    return err;
+}
+
+static strads_err make(void *state, const char *const *path)
+{
+    plan_state *s = state;
+    if (s->partitions == 0) {
         return strads_fail(STRADS_EINVAL,
                            "--partitions K is needed: how many shares of the "
                            "data the blocks visit");
     }
-    if (o->blocks == 0) {
-        o->blocks = 2 * o->partitions;
-    }
-    double *block = malloc(sizeof *block * o->blocks);
-    double *partition = malloc(sizeof *partition * o->partitions);
-    strads_plan *plan = NULL;
-    strads_err err = block && partition
-                         ? sti_atomic_file_check(path)
-                         : strads_fail(STRADS_ENOMEM, "no memory for a plan");
-    if (!err) {
-        err = weigh(o, block, partition);
-    }
-    if (!err) {
-        err = make_plan(o, block, partition, &plan);
-    }
-    if (!err) {
-        cli_writing();
-        err = strads_plan_write(plan, path);
-    }
-    if (!err) {
-        tell(path, plan);
-    }
-    strads_plan_free(plan);
-    free(block);
-    free(partition);
-    return err;
+    s->blocks = s->blocks ? s->blocks : 2 * s->partitions;
+    CLI_TRY(cli_reserve(s->blocks, sizeof *s->block, "a plan", &s->block));
+    CLI_TRY(cli_reserve(s->partitions, sizeof *s->partition, "a plan",
+                        &s->partition));
+    CLI_TRY(sti_atomic_file_check(path[0]));
+    CLI_TRY(weigh(s));
+    CLI_TRY(make_plan(s));
+    cli_writing();
+    CLI_TRY(strads_plan_write(s->plan, path[0]));
+    tell(path[0], s->plan);
+    return STRADS_OK;
 }
 
 /* ---- check ------------------------------------------------------------- */
+
+static const strads_option check_table[] = {
+    CLI_U32(plan_state, partitions, "partitions", "K",
+            "it has to be for so many (default: any)", 1, 65536),
+    CLI_U32(plan_state, blocks, "blocks", "B",
+            "and have so many (default: any)", 1, 1048576),
+    CLI_F64(plan_state, balance, "balance", "X",
+            "work of a step's busiest by its mean one (default: any)", 1, 1e9),
+    {.name = NULL},
+};
 
 static strads_err check_number(const char *path, const char *what,
                                uint32_t found, uint32_t wanted)
@@ -227,26 +158,20 @@ static strads_err check_number(const char *path, const char *what,
                              found, what, wanted);
 }
 
-static strads_err check(const char *path, plan_options *o)
+static strads_err check(void *state, const char *const *path)
 {
-    strads_plan *plan = NULL;
-    strads_err err = strads_plan_read(path, &plan);
-    if (!err) {
-        err = check_number(path, "partitions", plan->partitions, o->partitions);
-    }
-    if (!err) {
-        err = check_number(path, "blocks", plan->blocks, o->blocks);
-    }
-    if (!err && o->balance > 0 && strads_plan_check(plan, o->balance)) {
+    plan_state *s = state;
+    CLI_TRY(strads_plan_read(path[0], &s->plan));
+    CLI_TRY(check_number(path[0], "partitions", s->plan->partitions,
+                         s->partitions));
+    CLI_TRY(check_number(path[0], "blocks", s->plan->blocks, s->blocks));
+    if (s->balance > 0 && strads_plan_check(s->plan, s->balance)) {
         char why[256];
         (void)snprintf(why, sizeof why, "%s", strads_error_text());
-        err = strads_fail(STRADS_EINVAL, "%s: %s", path, why);
+        return strads_fail(STRADS_EINVAL, "%s: %s", path[0], why);
     }
-    if (!err) {
-        tell(path, plan);
-    }
-    strads_plan_free(plan);
-    return err;
+    tell(path[0], s->plan);
+    return STRADS_OK;
 }
 
 /* ---- show -------------------------------------------------------------- */
@@ -279,103 +204,105 @@ static int widest_entry(const strads_plan *plan)
     return (int)widest;
 }
 
-static void print_table(const strads_plan *plan)
+static void put_grid(const strads_plan *plan, FILE *out)
 {
     char text[ENTRY_MAX];
     int width = widest_entry(plan);
-    (void)printf("%-6s", "step");
+    (void)fprintf(out, "%-6s", "step");
     for (uint32_t p = 0; p < plan->partitions; p++) {
-        (void)printf("  p%-*" PRIu32, width - 1, p);
+        (void)fprintf(out, "  p%-*" PRIu32, width - 1, p);
     }
-    (void)putchar('\n');
+    (void)fputc('\n', out);
     for (uint32_t t = 0; t < plan->steps; t++) {
-        (void)printf("%-6" PRIu32, t);
+        (void)fprintf(out, "%-6" PRIu32, t);
         for (uint32_t p = 0; p < plan->partitions; p++) {
             entry_text(plan, t, p, text, sizeof text);
-            (void)printf("  %-*s", width, text);
+            (void)fprintf(out, "  %-*s", width, text);
         }
-        (void)putchar('\n');
+        (void)fputc('\n', out);
     }
 }
 
-static void print_sizes(const strads_plan *plan, const plan_options *o)
+/* csv, npy: who takes which block in which step, a row each; json: sizes. */
+static strads_err put_plan(void *state, FILE *out)
 {
-    if (o->json) {
-        (void)printf("{\"partitions\": %" PRIu32 ", \"blocks\": %" PRIu32
-                     ", \"steps\": %" PRIu32 ", \"imbalance\": %.15g}\n",
-                     plan->partitions, plan->blocks, plan->steps,
-                     strads_plan_imbalance(plan));
-        return;
+    static const cli_column columns[] = {{"step", CLI_COUNT, 0},
+                                         {"partition", CLI_COUNT, 0},
+                                         {"block", CLI_COUNT, 0}};
+    const plan_state *s = state;
+    const strads_plan *plan = s->plan;
+    const double busiest = strads_plan_imbalance(plan);
+    const size_t cells = (size_t)plan->steps * plan->partitions;
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&s->use.out),
+                   .column = columns,
+                   .n = 3,
+                   .rows = plan->start[cells]};
+    if (t.format == CLI_FORMAT_JSON) {
+        (void)fprintf(out,
+                      "{\"partitions\": %" PRIu32 ", \"blocks\": %" PRIu32
+                      ", \"steps\": %" PRIu32 ", \"imbalance\": %.15g}\n",
+                      plan->partitions, plan->blocks, plan->steps, busiest);
+        return STRADS_OK;
     }
-    (void)printf("%" PRIu32 " partitions, %" PRIu32 " blocks, %" PRIu32
-                 " steps; busiest by mean work of a step: %.3f\n\n",
-                 plan->partitions, plan->blocks, plan->steps,
-                 strads_plan_imbalance(plan));
-    print_table(plan);
+    if (t.format == CLI_FORMAT_TEXT) {
+        (void)fprintf(out,
+                      "%" PRIu32 " partitions, %" PRIu32 " blocks, %" PRIu32
+                      " steps; busiest by mean work of a step: %.3f\n\n",
+                      plan->partitions, plan->blocks, plan->steps, busiest);
+        put_grid(plan, out);
+        return STRADS_OK;
+    }
+    CLI_TRY(cli_table_begin(&t));
+    for (size_t c = 0; c < cells; c++) {
+        for (uint32_t e = plan->start[c]; e < plan->start[c + 1]; e++) {
+            cli_table_count(&t, c / plan->partitions);
+            cli_table_count(&t, c % plan->partitions);
+            cli_table_count(&t, plan->block[e]);
+        }
+    }
+    return STRADS_OK;
 }
 
-static strads_err show(const char *path, plan_options *o)
+static strads_err show(void *state, const char *const *path)
 {
-    strads_plan *plan = NULL;
-    strads_err err = strads_plan_read(path, &plan);
-    if (!err) {
-        print_sizes(plan, o);
-    }
-    strads_plan_free(plan);
-    return err;
+    return strads_plan_read(path[0], &((plan_state *)state)->plan);
 }
 
 /* ---- the three of them ------------------------------------------------- */
 
-static int run_plan(const cli_syntax *syntax, int argc, char **argv,
-                    plan_options *options,
-                    strads_err (*work)(const char *path, plan_options *o))
-{
-    cli_parsed parsed;
-    sti_config_strings strings = {0};
-    strads_err err = cli_parse(syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done) {
-        err = work(parsed.arg[0], options);
-    }
-    sti_config_strings_free(&strings);
-    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-}
+static const cli_verb make_verb = {.size = sizeof(plan_state),
+                                   .table = make_table,
+                                   .has = CLI_HAS_WORKERS,
+                                   .read = make,
+                                   .release = release};
+static const cli_verb check_verb = {.size = sizeof(plan_state),
+                                    .table = check_table,
+                                    .read = check,
+                                    .release = release};
+static const cli_verb show_verb = {.size = sizeof(plan_state),
+                                   .usual = "text",
+                                   .read = show,
+                                   .write = put_plan,
+                                   .release = release};
 
-int cli_plan_make(int argc, char **argv)
-{
-    plan_options options = {0};
-    const cli_syntax syntax = {
-        .name = "plan make",
-        .args = "OUT.json",
-        .summary = "Makes a plan: which partition takes which blocks in which "
-                   "step.",
-        .groups = {{NULL, make_table, &options}},
-    };
-    return run_plan(&syntax, argc, argv, &options, make);
-}
-
-int cli_plan_check(int argc, char **argv)
-{
-    plan_options options = {0};
-    const cli_syntax syntax = {
-        .name = "plan check",
-        .args = "FILE",
-        .summary = "Says whether every block meets every partition once, and "
-                   "nobody shares a block in a step; if not, where.",
-        .groups = {{NULL, check_table, &options}},
-    };
-    return run_plan(&syntax, argc, argv, &options, check);
-}
-
-int cli_plan_show(int argc, char **argv)
-{
-    plan_options options = {0};
-    const cli_syntax syntax = {
-        .name = "plan show",
-        .args = "FILE",
-        .summary = "Prints a plan: a line for each step, a column for each "
-                   "partition.",
-        .groups = {{NULL, show_table, &options}},
-    };
-    return run_plan(&syntax, argc, argv, &options, show);
-}
+const cli_command cli_plan_commands[] = {
+    {.name = "plan make",
+     .args = "OUT.json",
+     .summary = "who takes which blocks when: a plan",
+     .about = "Makes a plan: which partition takes which blocks in which step.",
+     .verb = &make_verb},
+    {.name = "plan check",
+     .args = "FILE",
+     .summary = "whether a plan keeps the rules",
+     .about = "Says whether every block meets every partition once, and nobody "
+              "shares a block in a step; if not, where.",
+     .verb = &check_verb},
+    {.name = "plan show",
+     .args = "FILE",
+     .summary = "a plan as a table",
+     .about = "Prints a plan: a line for each step, a column for each "
+              "partition.",
+     .verb = &show_verb},
+    {.name = NULL},
+};

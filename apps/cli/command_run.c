@@ -2,58 +2,51 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_train.h"
-#include "cli.h"
-
-static const char summary[] =
-    "Trains by a program from a shared object, which comes first: its options "
-    "are known from then on.";
 
 /* --check, of this command alone. */
-typedef struct run_options {
+typedef struct run_state {
+    cli_use use;
     bool check;
-    const strads_program *program;
     const void *config;
-} run_options;
+} run_state;
 
 static const strads_option more[] = {
-    {.name = "check",
-     .kind = STRADS_OPTION_BOOL,
-     .offset = offsetof(run_options, check),
-     .help = "try the program for mistakes first (default: no)"},
-    {.name = NULL}};
+    CLI_FLAG(run_state, check, "check",
+             "try the program for mistakes first (default: no)"),
+    {.name = NULL},
+};
 
-static strads_err keep_config(void *arg, void *config)
+static strads_err keep_config(void *state, void *config)
 {
-    ((run_options *)arg)->config = config;
+    ((run_state *)state)->config = config;
     return STRADS_OK;
 }
 
-static strads_err try_program(void *arg, const char *path,
+static strads_err try_program(void *state, const char *path,
                               strads_data_options *how)
 {
-    const run_options *o = arg;
-    if (!o->check)
+    const run_state *s = state;
+    const strads_program *program = s->use.command->train->program;
+    if (!s->check) {
         return STRADS_OK;
-    strads_err err = strads_program_check(o->program, o->config, path, how);
-    if (!err)
-        (void)fprintf(stderr,
-                      "strads: checked %s on %s: nothing wrong was found\n",
-                      o->program->name, path);
-    return err;
+    }
+    CLI_TRY(strads_program_check(program, s->config, path, how));
+    cli_say(false, "checked %s on %s: nothing wrong was found", program->name,
+            path);
+    return STRADS_OK;
 }
 
 /* Without a program there are only the words around it to show. */
-static int without_program(int argc, char **argv)
+static int without_program(const cli_command *self, int argc, char **argv)
 {
-    cli_syntax syntax = {
-        .name = "run",
-        .args = "PROGRAM.so DATA",
-        .summary = summary,
+    const cli_syntax syntax = {
+        .name = self->name,
+        .args = self->args,
+        .summary = self->about,
         .footer = "`strads run PROGRAM.so --help` lists the program's options "
-                  "and those of every run.\n",
+                  "and those of every run.",
     };
     cli_parsed parsed;
     sti_config_strings strings = {0};
@@ -66,10 +59,9 @@ static int without_program(int argc, char **argv)
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }
 
-int cli_run_program(int argc, char **argv)
+static int run_program(const cli_command *self, int argc, char **argv)
 {
-    char name[256];
-    char heading[256];
+    char name[256], heading[256];
     cli_plugin plugin;
     /* `run --check PROGRAM.so DATA` is `run PROGRAM.so DATA --check`. */
     if (argc > 1 && strcmp(argv[0], "--check") == 0 && argv[1][0] != '-') {
@@ -77,26 +69,40 @@ int cli_run_program(int argc, char **argv)
         argv[1] = "--check";
     }
     if (argc == 0 || argv[0][0] == '-') {
-        return without_program(argc, argv);
+        return without_program(self, argc, argv);
     }
-    strads_err err = cli_plugin_open(argv[0], &plugin);
+    const strads_err err = cli_plugin_open(argv[0], &plugin);
     if (err) {
         return cli_complain(err, CLI_BEFORE);
     }
     (void)snprintf(name, sizeof name, "run %s", argv[0]);
     (void)snprintf(heading, sizeof heading, "%s:", plugin.program.name);
-    run_options own = {.program = &plugin.program};
-    cli_train train = {
+    const cli_train train = {
+        .program = &plugin.program,
+        .options = heading,
+        .size = sizeof(run_state),
         .more = more,
-        .arg = &own,
         .check = keep_config,
         .read = try_program,
-        .program = &plugin.program,
-        .name = name,
-        .summary = plugin.program.summary ? plugin.program.summary : summary,
-        .options = heading,
     };
-    int code = cli_train_main(&train, argc - 1, argv + 1);
+    cli_command command = *self;
+    command.name = name;
+    command.train = &train;
+    if (plugin.program.summary) {
+        command.about = plugin.program.summary;
+    }
+    const int code = cli_train_main(&command, argc - 1, argv + 1);
     cli_plugin_close(&plugin);
     return code;
 }
+
+const cli_command cli_run_commands[] = {
+    {.name = "run",
+     .args = "PROGRAM.so DATA",
+     .summary = "train by a program of your own",
+     .about =
+         "Trains by a program from a shared object, which comes first: its "
+         "options are known from then on.",
+     .run = run_program},
+    {.name = NULL},
+};

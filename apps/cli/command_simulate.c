@@ -150,15 +150,13 @@ static int simulate_program(const strads_program *program, const char *word,
 }
 
 /* Without a program there are only the words around it to show. */
-static int without_program(int argc, char **argv)
+static int without_program(const cli_command *self, int argc, char **argv)
 {
     cli_syntax syntax = {
-        .name = "simulate",
-        .args = "PROGRAM DATA",
-        .summary = "Trains in virtual time, on simulated workers and a network "
-                   "between them. PROGRAM is the name of a built-in one, "
-                   "lasso say, or a shared object.",
-        .footer = "`strads simulate lasso --help` lists the options.\n",
+        .name = self->name,
+        .args = self->args,
+        .summary = self->about,
+        .footer = "`strads simulate lasso --help` lists the options.",
     };
     cli_parsed parsed;
     sti_config_strings strings = {0};
@@ -173,11 +171,11 @@ static int without_program(int argc, char **argv)
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }
 
-int cli_simulate(int argc, char **argv)
+static int run_simulate(const cli_command *self, int argc, char **argv)
 {
     cli_plugin plugin;
     if (argc == 0 || argv[0][0] == '-') {
-        return without_program(argc, argv);
+        return without_program(self, argc, argv);
     }
     const strads_program *program = strads_program_find(argv[0]);
     if (program) {
@@ -191,3 +189,14 @@ int cli_simulate(int argc, char **argv)
     cli_plugin_close(&plugin);
     return code;
 }
+
+const cli_command cli_simulate_commands[] = {
+    {.name = "simulate",
+     .args = "PROGRAM DATA",
+     .summary = "train in virtual time, on simulated workers",
+     .about = "Trains in virtual time, on simulated workers and a network "
+              "between them. PROGRAM is the name of a built-in one, lasso say, "
+              "or a shared object.",
+     .run = run_simulate},
+    {.name = NULL},
+};

@@ -1,6 +1,5 @@
-/* strads data synth lasso OUT: data of known origin for linear models. Sparse or
- * dense designs with correlated columns and a planted
- * answer, row by row, for programs of linear models to be tried on.
+/* strads data synth lasso OUT: designs with correlated columns and a planted
+ * answer, for programs of linear models to be tried on.
  *
  * Sparse: each column has so many slots, a row and a value in each. From one
  * column to the next a slot stays as it is with probability c, and is drawn
@@ -14,37 +13,75 @@
 #include <gsl/gsl_rng.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
-#include "cli.h"
-#include "cli_options.h"
-#include "cli_output.h"
+#include "cli_data.h"
 #include "cli_terminal.h"
-#include "engine/base/atomic_file.h"
 #include "engine/base/random.h"
 
-typedef struct synth_spec {
-    uint32_t rows, columns;
+/* A slot's stretch of columns that share a row and a value. */
+typedef struct run {
+    uint32_t row, slot, begin, end; /* columns */
+    int32_t thousandths;
+} run;
+
+/* An entry of the row at hand. */
+typedef struct entry {
+    uint32_t column, slot;
+    int32_t thousandths;
+} entry;
+
+typedef struct synth {
+    cli_use use;
+    const char *truth;
+    uint32_t rows, columns, support;
     uint32_t
         entries; /* slots of a column, at most `rows`; not of a dense one */
-    uint32_t support;   /* columns with a weight, at most `columns` */
-    double correlation; /* c, 0 to below 1 */
-    double snr;         /* above 0 */
+    double correlation, snr;
     uint64_t seed;
-    bool dense;
-    bool uniform; /* values from [0, 1) instead of normal ones */
-} synth_spec;
+    bool dense, uniform, signs;
 
-/* What is not 0 of a row, columns ascending from 0; values in thousandths. */
-typedef struct synth_row {
-    uint32_t n;
-    const uint32_t *column;
-    const int32_t *thousandths;
-    double label;
-} synth_row;
+    gsl_rng *draw;
+    run *runs;                 /* [n_runs], by row */
+    size_t n_runs, room, next; /* next: of the row after the one at hand */
+    entry *entry;              /* [most] of the row at hand */
+    size_t n, most;
+    double *label;    /* [rows] */
+    uint32_t *chosen; /* [support] columns with a weight */
+    double *weight;   /* [columns] */
+    const volatile bool *stop;
+    uint64_t written;
+} synth;
+
+static const strads_option synth_table[] = {
+    CLI_U32(synth, rows, "rows", "N", "rows (default: 5000)", 1,
+            UINT32_MAX - 2),
+    CLI_U32(synth, columns, "columns", "P", "columns (default: 200000)", 1,
+            UINT32_MAX - 2),
+    CLI_U32(synth, entries, "entries", "K", "entries of a column (default: 20)",
+            1, UINT32_MAX - 2),
+    CLI_F64(synth, correlation, "correlation", "C",
+            "of neighbours; of columns d apart it is C^d (default: 0.9)", 0,
+            0.999999),
+    CLI_U32(synth, support, "support", "K",
+            "columns that the labels come from (default: 200)", 1,
+            UINT32_MAX - 2),
+    CLI_F64(synth, snr, "snr", "S", "|Xb|^2 by |noise|^2 (default: 4)", 1e-9,
+            1e12),
+    CLI_OPTION(U64, synth, seed, "seed", "S",
+               "names all random draws (default: 2)", .min = 0,
+               .max = 9007199254740991.),
+    CLI_FLAG(synth, dense, "dense",
+             "normal rows with such a correlation, nothing is 0 (default: no)"),
+    CLI_FLAG(synth, uniform, "uniform",
+             "values from [0, 1) instead of normal ones (default: no)"),
+    CLI_FLAG(synth, signs, "signs",
+             "labels are -1 and +1: their signs (default: no)"),
+    CLI_TEXT(synth, truth, "truth", "FILE",
+             "write b there: a line \"COLUMN VALUE\" each (default: no)"),
+    {.name = NULL},
+};
 
 /* ---- draws ---------------------------------------------------------------- */
 
@@ -73,474 +110,247 @@ static const gsl_rng_type streams = {.name = "streams",
                                      .get = next_word,
                                      .get_double = next_unit};
 
-/* From now on `draw` gives the stream (seed, purpose, index) from its
+/* From now on s->draw gives the stream (seed, purpose, index) from its
  * beginning. */
-static void draw_stream(gsl_rng *draw, uint64_t seed, uint64_t purpose,
-                        uint64_t index)
+static void draw_stream(const synth *s, uint64_t purpose, uint64_t index)
 {
-    *(sti_random *)gsl_rng_state(draw) =
-        sti_random_stream(seed, purpose, index);
+    *(sti_random *)gsl_rng_state(s->draw) =
+        sti_random_stream(s->seed, purpose, index);
 }
 
 /* Purposes of streams; the index is a slot or a row. */
 enum { DRAW_SLOT = 1, DRAW_ROW, DRAW_SUPPORT, DRAW_WEIGHTS, DRAW_NOISE };
 
-/* Rows between two looks at the stop flag. */
-enum { LOOK_EVERY = 64 };
+/* ---- the design ------------------------------------------------------------ */
 
-typedef struct run {
-    uint32_t begin, end; /* columns */
-    uint32_t slot;
-    int32_t thousandths;
-} run;
-
-typedef struct synth {
-    synth_spec spec;
-    gsl_rng *draw;
-    uint64_t *start; /* [rows + 2] of a row's runs */
-    run *runs;
-    run **covering;       /* [entries] of the column at hand */
-    uint32_t *column;     /* [columns] of the row at hand */
-    int32_t *thousandths; /* [columns] */
-    double *label;        /* [rows] */
-    uint32_t *support;    /* [spec.support] */
-    double *weight;       /* [spec.support] */
-    double *by_column;    /* [columns] the same, 0 elsewhere */
-} synth;
-
-/* ---- runs of slots ----------------------------------------------------- */
-
-static int32_t draw_value(const synth *design)
+static strads_err add_run(synth *s, run r)
 {
-    const double x = design->spec.uniform
-                         ? gsl_rng_uniform(design->draw)
-                         : gsl_ran_gaussian_ziggurat(design->draw, 1);
-    const int32_t thousandths = (int32_t)lrint(x * 1000);
-    return thousandths != 0 ? thousandths : 1; /* an entry is there */
+    if (s->n_runs == s->room) {
+        const size_t room = 2 * s->room + 1024;
+        run *more = realloc(s->runs, room * sizeof *more);
+        if (!more) {
+            return strads_fail(STRADS_ENOMEM,
+                               "no memory for a design of %zu stretches of "
+                               "columns: give fewer columns or entries",
+                               room);
+        }
+        s->runs = more;
+        s->room = room;
+    }
+    s->runs[s->n_runs++] = r;
+    return STRADS_OK;
 }
 
-/* Draws all runs; the same ones each time. */
-static void each_run(const synth *design,
-                     void (*take)(const synth *design, uint64_t row,
-                                  const run *r))
+static int by_row(const void *a, const void *b)
 {
-    const synth_spec *spec = &design->spec;
-    for (uint32_t slot = 0; slot < spec->entries; slot++) {
-        draw_stream(design->draw, spec->seed, DRAW_SLOT, slot);
-        for (uint32_t j = 0; j < spec->columns;) {
+    const run *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static strads_err draw_runs(synth *s)
+{
+    for (uint32_t slot = 0; slot < s->entries; slot++) {
+        draw_stream(s, DRAW_SLOT, slot);
+        for (uint32_t j = 0; j < s->columns;) {
             const uint32_t length =
-                gsl_ran_geometric(design->draw, 1 - spec->correlation);
-            run r = {.begin = j, .end = spec->columns, .slot = slot};
-            if (length < spec->columns - j) {
+                gsl_ran_geometric(s->draw, 1 - s->correlation);
+            run r = {.begin = j, .end = s->columns, .slot = slot};
+            if (length < s->columns - j) {
                 r.end = j + length;
             }
-            const uint64_t row = gsl_rng_uniform_int(design->draw, spec->rows);
-            r.thousandths = draw_value(design);
-            take(design, row, &r);
+            r.row = (uint32_t)gsl_rng_uniform_int(s->draw, s->rows);
+            const double x = s->uniform ? gsl_rng_uniform(s->draw)
+                                        : gsl_ran_gaussian_ziggurat(s->draw, 1);
+            r.thousandths = (int32_t)lrint(x * 1000);
+            if (r.thousandths == 0) {
+                r.thousandths = 1; /* an entry is there */
+            }
+            CLI_TRY(add_run(s, r));
             j = r.end;
         }
     }
+    qsort(s->runs, s->n_runs, sizeof *s->runs, by_row);
+    return STRADS_OK;
 }
 
-/* Counts go two places on, so that start[row + 1] can run. */
-static void count_run(const synth *design, uint64_t row, const run *r)
+static strads_err add_entry(synth *s, entry e)
 {
-    (void)r;
-    design->start[row + 2]++;
-}
-
-static void keep_run(const synth *design, uint64_t row, const run *r)
-{
-    design->runs[design->start[row + 1]++] = *r;
-}
-
-static int by_begin(const void *a, const void *b)
-{
-    const run *x = a, *y = b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-static strads_err draw_runs(synth *design)
-{
-    const uint64_t rows = design->spec.rows;
-    each_run(design, count_run);
-    for (uint64_t i = 0; i < rows; i++) {
-        design->start[i + 2] += design->start[i + 1];
+    if (s->n == s->most) {
+        const size_t most = 2 * s->most + 1024;
+        entry *more = realloc(s->entry, most * sizeof *more);
+        if (!more) {
+            return strads_fail(STRADS_ENOMEM, "no memory left for a row");
+        }
+        s->entry = more;
+        s->most = most;
     }
-    const uint64_t n = design->start[rows + 1];
-    design->runs = malloc((n + 1) * sizeof *design->runs);
-    if (!design->runs) {
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory for a design of %llu stretches of "
-                           "columns: give fewer columns or entries",
-                           (unsigned long long)n);
+    s->entry[s->n++] = e;
+    return STRADS_OK;
+}
+
+static int by_column(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    return x->column != y->column ? (x->column > y->column ? 1 : -1)
+                                  : (x->slot > y->slot) - (x->slot < y->slot);
+}
+
+/* Of entries of one column that of the first slot stays. */
+static strads_err sparse_row(synth *s, uint32_t i)
+{
+    size_t left = 0;
+    s->n = 0;
+    for (; s->next < s->n_runs && s->runs[s->next].row == i; s->next++) {
+        const run *r = &s->runs[s->next];
+        for (uint32_t j = r->begin; j < r->end; j++) {
+            CLI_TRY(add_entry(s, (entry){j, r->slot, r->thousandths}));
+        }
     }
-    each_run(design, keep_run);
-    for (uint64_t i = 0; i < rows; i++) {
-        qsort(design->runs + design->start[i],
-              design->start[i + 1] - design->start[i], sizeof *design->runs,
-              by_begin);
+    qsort(s->entry, s->n, sizeof *s->entry, by_column);
+    for (size_t k = 0; k < s->n; k++) {
+        if (left == 0 || s->entry[left - 1].column != s->entry[k].column) {
+            s->entry[left++] = s->entry[k];
+        }
+    }
+    s->n = left;
+    return STRADS_OK;
+}
+
+/* x_j = c x_(j-1) + sqrt(1 - c^2) z_j */
+static strads_err dense_row(synth *s, uint32_t i)
+{
+    const double c = s->correlation, fresh = sqrt(1 - c * c);
+    double x = 0;
+    s->n = 0;
+    draw_stream(s, DRAW_ROW, i);
+    for (uint32_t j = 0; j < s->columns; j++) {
+        const double z = gsl_ran_gaussian_ziggurat(s->draw, 1);
+        x = j == 0 ? z : c * x + fresh * z;
+        const int32_t thousandths = (int32_t)lrint(x * 1000);
+        if (thousandths != 0) {
+            CLI_TRY(add_entry(s, (entry){j, 0, thousandths}));
+        }
     }
     return STRADS_OK;
 }
 
-/* ---- a row ------------------------------------------------------------- */
-
-/* Of the n runs that cover column j: the value of the first slot, and up to
- * which column nothing changes. */
-static int32_t first_of(run *const *covering, uint32_t n, uint32_t *end)
+/* Row i of rows that are asked for in order. */
+static strads_err next_row(synth *s, uint32_t i)
 {
-    const run *first = covering[0];
-    for (uint32_t k = 0; k < n; k++) {
-        if (covering[k]->slot < first->slot) {
-            first = covering[k];
-        }
-        if (covering[k]->end < *end) {
-            *end = covering[k]->end;
-        }
+    if (*s->stop) {
+        return strads_fail(STRADS_ECANCELED, "interrupted");
     }
-    return first->thousandths;
-}
-
-static uint32_t drop_ended(run **covering, uint32_t n, uint32_t j)
-{
-    uint32_t left = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        if (covering[k]->end > j) {
-            covering[left++] = covering[k];
-        }
-    }
-    return left;
-}
-
-static uint32_t sparse_row(synth *design, uint32_t i)
-{
-    run *next = design->runs + design->start[i];
-    run *const last = design->runs + design->start[i + 1];
-    uint32_t n = 0, n_covering = 0, j = 0;
-
-    while (next < last || n_covering > 0) {
-        if (n_covering == 0) {
-            j = next->begin;
-        }
-        while (next < last && next->begin == j) {
-            design->covering[n_covering++] = next++;
-        }
-        uint32_t end = next < last ? next->begin : design->spec.columns;
-        const int32_t value = first_of(design->covering, n_covering, &end);
-        for (; j < end; j++) {
-            design->column[n] = j;
-            design->thousandths[n++] = value;
-        }
-        n_covering = drop_ended(design->covering, n_covering, j);
-    }
-    return n;
-}
-
-/* x_j = c x_(j-1) + sqrt(1 - c^2) z_j */
-static uint32_t dense_row(synth *design, uint32_t i)
-{
-    const synth_spec *spec = &design->spec;
-    const double c = spec->correlation, fresh = sqrt(1 - c * c);
-    uint32_t n = 0;
-    double x = 0;
-
-    draw_stream(design->draw, spec->seed, DRAW_ROW, i);
-    for (uint32_t j = 0; j < spec->columns; j++) {
-        const double z = gsl_ran_gaussian_ziggurat(design->draw, 1);
-        x = j == 0 ? z : c * x + fresh * z;
-        const int32_t thousandths = (int32_t)lrint(x * 1000);
-        if (thousandths == 0) {
-            continue;
-        }
-        design->column[n] = j;
-        design->thousandths[n++] = thousandths;
-    }
-    return n;
-}
-
-/* Row i; it lasts until the next call. */
-static synth_row row_at(synth *design, uint32_t i)
-{
-    return (synth_row){.n = design->spec.dense ? dense_row(design, i)
-                                               : sparse_row(design, i),
-                       .column = design->column,
-                       .thousandths = design->thousandths,
-                       .label = design->label[i]};
+    s->next = i == 0 ? 0 : s->next;
+    return s->dense ? dense_row(s, i) : sparse_row(s, i);
 }
 
 /* ---- the answer and the labels ----------------------------------------- */
 
-static void draw_weights(synth *design)
+static strads_err draw_weights(synth *s)
 {
-    const synth_spec *spec = &design->spec;
-
-    draw_stream(design->draw, spec->seed, DRAW_SUPPORT, 0);
-    for (uint32_t j = 0; j < spec->columns; j++) {
-        design->column[j] = j;
+    uint32_t *all;
+    CLI_TRY(cli_reserve(s->columns, sizeof *all, "the columns", &all));
+    for (uint32_t j = 0; j < s->columns; j++) {
+        all[j] = j;
     }
     /* Keeps the order of what it chooses from. */
-    (void)gsl_ran_choose(design->draw, design->support, spec->support,
-                         design->column, spec->columns,
-                         sizeof *design->support);
-    draw_stream(design->draw, spec->seed, DRAW_WEIGHTS, 0);
-    for (uint32_t k = 0; k < spec->support; k++) {
-        const double sign = gsl_rng_uniform_int(design->draw, 2) ? 1 : -1;
-        design->weight[k] = sign + gsl_ran_gaussian_ziggurat(design->draw, 1);
-        design->by_column[design->support[k]] = design->weight[k];
+    draw_stream(s, DRAW_SUPPORT, 0);
+    (void)gsl_ran_choose(s->draw, s->chosen, s->support, all, s->columns,
+                         sizeof *all);
+    draw_stream(s, DRAW_WEIGHTS, 0);
+    for (uint32_t k = 0; k < s->support; k++) {
+        const double sign = gsl_rng_uniform_int(s->draw, 2) ? 1 : -1;
+        s->weight[s->chosen[k]] = sign + gsl_ran_gaussian_ziggurat(s->draw, 1);
     }
+    free(all);
+    return STRADS_OK;
 }
 
-static strads_err draw_labels(synth *design, const volatile bool *stop)
+static strads_err draw_labels(synth *s)
 {
-    const synth_spec *spec = &design->spec;
     double signal = 0, noise = 0;
-
-    for (uint32_t i = 0; i < spec->rows; i++) {
-        if (i % LOOK_EVERY == 0 && *stop) {
-            return strads_fail(STRADS_ECANCELED, "interrupted");
-        }
-        const synth_row row = row_at(design, i);
+    for (uint32_t i = 0; i < s->rows; i++) {
         double sum = 0;
-        for (uint32_t k = 0; k < row.n; k++) {
-            sum += design->by_column[row.column[k]] * row.thousandths[k];
+        CLI_TRY(next_row(s, i));
+        for (size_t k = 0; k < s->n; k++) {
+            sum += s->weight[s->entry[k].column] * s->entry[k].thousandths;
         }
-        design->label[i] = sum / 1000;
-        signal += design->label[i] * design->label[i];
+        s->label[i] = sum / 1000;
+        signal += s->label[i] * s->label[i];
     }
     for (int pass = 0; pass < 2; pass++) {
         const double share =
-            pass && noise > 0 ? sqrt(signal / spec->snr / noise) : 0;
-        draw_stream(design->draw, spec->seed, DRAW_NOISE, 0);
-        for (uint32_t i = 0; i < spec->rows; i++) {
-            const double e = gsl_ran_gaussian_ziggurat(design->draw, 1);
+            pass && noise > 0 ? sqrt(signal / s->snr / noise) : 0;
+        draw_stream(s, DRAW_NOISE, 0);
+        for (uint32_t i = 0; i < s->rows; i++) {
+            const double e = gsl_ran_gaussian_ziggurat(s->draw, 1);
             noise += pass ? 0 : e * e;
-            design->label[i] += share * e;
+            s->label[i] += share * e;
         }
     }
     return STRADS_OK;
-}
-
-/* ---- the whole --------------------------------------------------------- */
-
-static bool reserve(synth *design)
-{
-    const synth_spec *spec = &design->spec;
-    const size_t columns = spec->columns;
-
-    design->draw = gsl_rng_alloc(&streams);
-    design->start = calloc((size_t)spec->rows + 2, sizeof *design->start);
-    design->covering = calloc((size_t)spec->entries + 1, sizeof(run *));
-    design->column = calloc(columns, sizeof *design->column);
-    design->thousandths = calloc(columns, sizeof *design->thousandths);
-    design->label = calloc(spec->rows, sizeof *design->label);
-    design->support = calloc((size_t)spec->support + 1, sizeof(uint32_t));
-    design->weight = calloc((size_t)spec->support + 1, sizeof(double));
-    design->by_column = calloc(columns, sizeof *design->by_column);
-    return design->draw && design->start && design->covering &&
-           design->column && design->thousandths && design->label &&
-           design->support && design->weight && design->by_column;
-}
-
-static void free_design(synth *design)
-{
-    if (!design) {
-        return;
-    }
-    gsl_rng_free(design->draw);
-    free(design->start);
-    free(design->runs);
-    free(design->covering);
-    free(design->column);
-    free(design->thousandths);
-    free(design->label);
-    free(design->support);
-    free(design->weight);
-    free(design->by_column);
-    free(design);
-}
-
-/* Draws everything but a dense design's values: memory for a tenth of the
- * entries at c = 0.9. Ends early when *stop becomes true. */
-static strads_err make_design(const synth_spec *spec, const volatile bool *stop,
-                              synth **out)
-{
-    synth *design = calloc(1, sizeof *design);
-    strads_err err;
-
-    if (design) {
-        design->spec = *spec;
-    }
-    if (!design || !reserve(design)) {
-        err = strads_fail(STRADS_ENOMEM,
-                          "no memory for a design of %u rows and %u columns",
-                          spec->rows, spec->columns);
-        goto fail;
-    }
-    draw_weights(design);
-    err = spec->dense ? STRADS_OK : draw_runs(design);
-    if (!err) {
-        err = draw_labels(design, stop);
-    }
-    if (err) {
-        goto fail;
-    }
-    *out = design;
-    return STRADS_OK;
-fail:
-    free_design(design);
-    return err;
 }
 
 /* ---- the command -------------------------------------------------------------- */
 
-/* What an option is until it is given. */
-#define NOT_GIVEN (-1.)
-
-typedef struct synth_options {
-    const char *preset, *truth;
-    uint32_t rows, columns, entries, support;
-    double correlation, snr;
-    uint64_t seed;
-    bool dense, uniform, signs, quiet;
-} synth_options;
-
-#define FIELD(field) .offset = offsetof(synth_options, field)
-
-static const strads_option synth_table[] = {
-    {.name = "preset",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(preset),
-     .metavar = "NAME",
-     .help = "what the options below are unless given (default: mid)",
-     .choices = "mid|big|ssp500|dense_ar"},
-    {.name = "rows",
-     .kind = STRADS_OPTION_U32,
-     FIELD(rows),
-     .metavar = "N",
-     .help = "rows (mid: 5000)",
-     .min = 1,
-     .max = UINT32_MAX - 2},
-    {.name = "columns",
-     .kind = STRADS_OPTION_U32,
-     FIELD(columns),
-     .metavar = "P",
-     .help = "columns (mid: 200000)",
-     .min = 1,
-     .max = UINT32_MAX - 2},
-    {.name = "entries",
-     .kind = STRADS_OPTION_U32,
-     FIELD(entries),
-     .metavar = "K",
-     .help = "entries of a column (mid: 20)",
-     .min = 1,
-     .max = UINT32_MAX - 2},
-    {.name = "correlation",
-     .kind = STRADS_OPTION_F64,
-     FIELD(correlation),
-     .metavar = "C",
-     .help = "of neighbours; of columns d apart it is C^d (mid: 0.9)",
-     .min = 0,
-     .max = 0.999999},
-    {.name = "support",
-     .kind = STRADS_OPTION_U32,
-     FIELD(support),
-     .metavar = "K",
-     .help = "columns that the labels come from (mid: 200)",
-     .min = 1,
-     .max = UINT32_MAX - 2},
-    {.name = "snr",
-     .kind = STRADS_OPTION_F64,
-     FIELD(snr),
-     .metavar = "S",
-     .help = "|Xb|^2 by |noise|^2 (mid: 4)",
-     .min = 1e-9,
-     .max = 1e12},
-    {.name = "seed",
-     .kind = STRADS_OPTION_U64,
-     FIELD(seed),
-     .metavar = "S",
-     .help = "names all random draws (mid: 2)",
-     .min = 0,
-     .max = 9007199254740991.},
-    {.name = "dense",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(dense),
-     .help = "normal rows with such a correlation, nothing is 0"},
-    {.name = "uniform",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(uniform),
-     .help = "values from [0, 1) instead of normal ones"},
-    {.name = "signs",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(signs),
-     .help = "labels are -1 and +1: their signs"},
-    {.name = "truth",
-     .kind = STRADS_OPTION_STRING,
-     FIELD(truth),
-     .metavar = "FILE",
-     .help = "writes b there: a line \"COLUMN VALUE\" each"},
-    {.name = "quiet",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(quiet),
-     .help = "errors only (default: no)"},
-    {.name = NULL},
-};
-
-/* ---- presets ----------------------------------------------------------- */
-
-typedef struct preset {
-    const char *name;
-    synth_spec spec;
-} preset;
-
-static const preset presets[] = {
-    {"mid",
-     {.rows = 5000,
-      .columns = 200000,
-      .entries = 20,
-      .correlation = 0.9,
-      .support = 200,
-      .snr = 4,
-      .seed = 2}},
-    {"big",
-     {.rows = 20000,
-      .columns = 1000000,
-      .entries = 20,
-      .correlation = 0.9,
-      .support = 1000,
-      .snr = 4,
-      .seed = 3}},
-    {"ssp500",
-     {.rows = 500,
-      .columns = 400000,
-      .entries = 10,
-      .correlation = 0.5,
-      .support = 50,
-      .snr = 4,
-      .seed = 1}},
-    {"dense_ar",
-     {.rows = 200,
-      .columns = 10000,
-      .correlation = 0.9,
-      .support = 30,
-      .snr = 4,
-      .seed = 4,
-      .dense = true}},
-};
-
-static synth_spec find_preset(const char *name)
+/* n / 1000 without trailing zeros: "-1.25", "0.003". */
+static void put_thousandths(FILE *out, int32_t n)
 {
-    size_t k = 0;
-    while (name && strcmp(presets[k].name, name) != 0) {
-        k++; /* the option's choices are these names */
+    const uint32_t size = n < 0 ? 0u - (uint32_t)n : (uint32_t)n;
+    uint32_t rest = size % 1000;
+    int digits = 3;
+    for (; rest > 0 && rest % 10 == 0; rest /= 10) {
+        digits--;
     }
-    return presets[k].spec;
+    (void)fprintf(out, rest ? "%s%" PRIu32 ".%0*" PRIu32 : "%s%" PRIu32,
+                  n < 0 ? "-" : "", size / 1000, digits, rest);
 }
 
-static strads_err check_spec(const synth_spec *s)
+static strads_err put_data(void *state, FILE *out)
 {
-    if (!s->dense && s->entries > s->rows) {
+    synth *s = state;
+    strads_err err = STRADS_OK;
+    cli_progress line;
+    cli_progress_begin(&line, s->use.quiet,
+                       (cli_goal){.unit = "row", .total = s->rows});
+    for (uint32_t i = 0; i < s->rows && !err; i++) {
+        err = next_row(s, i);
+        (void)fprintf(out, s->signs ? "%+.0f" : "%.6g",
+                      !s->signs          ? s->label[i]
+                      : s->label[i] >= 0 ? 1
+                                         : -1);
+        for (size_t k = 0; k < s->n; k++) {
+            (void)fprintf(out, " %" PRIu32 ":", s->entry[k].column + 1);
+            put_thousandths(out, s->entry[k].thousandths);
+        }
+        (void)fputc('\n', out);
+        s->written += s->n;
+        cli_progress_at(&line, i + 1, NULL);
+    }
+    cli_progress_end(&line);
+    return err;
+}
+
+static strads_err put_truth(void *state, FILE *out)
+{
+    const synth *s = state;
+    for (uint32_t k = 0; k < s->support; k++) {
+        (void)fprintf(out, "%" PRIu32 " %.17g\n", s->chosen[k] + 1,
+                      s->weight[s->chosen[k]]);
+    }
+    return STRADS_OK;
+}
+
+static strads_err check(synth *s)
+{
+    if (s->dense && s->entries > 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "--entries %" PRIu32 " and --dense: a dense "
+                           "design has all entries; give one of them",
+                           s->entries);
+    }
+    s->entries = s->dense ? 0 : s->entries ? s->entries : 20;
+    if (s->entries > s->rows) {
         return strads_fail(STRADS_EINVAL,
                            "a column of %" PRIu32 " rows has no room for "
                            "%" PRIu32 " entries; give fewer --entries or "
@@ -556,232 +366,70 @@ static strads_err check_spec(const synth_spec *s)
     return STRADS_OK;
 }
 
-static strads_err fill_spec(const synth_options *o, synth_spec *s)
+static strads_err synthesize(void *state, const char *const *path)
 {
-    *s = find_preset(o->preset);
-    if (o->dense && o->entries > 0) {
+    static const char what[] = "the design";
+    synth *s = state;
+    const char *end = strrchr(path[0], '.');
+    if (end && (strcmp(end, ".gz") == 0 || strcmp(end, ".zst") == 0)) {
         return strads_fail(STRADS_EINVAL,
-                           "--entries %" PRIu32 " and --dense: a dense "
-                           "design has all entries; give one of them",
-                           o->entries);
+                           "%s: this is written plain; write it to /dev/stdout "
+                           "and pack what comes",
+                           path[0]);
     }
-    s->dense = (s->dense && o->entries == 0) || o->dense;
-    s->entries = s->dense ? 0 : o->entries ? o->entries : s->entries;
-    s->uniform = o->uniform;
-    s->rows = o->rows ? o->rows : s->rows;
-    s->columns = o->columns ? o->columns : s->columns;
-    s->support = o->support ? o->support : s->support;
-    s->correlation = o->correlation >= 0 ? o->correlation : s->correlation;
-    s->snr = o->snr > 0 ? o->snr : s->snr;
-    s->seed = o->seed != UINT64_MAX ? o->seed : s->seed;
-    return check_spec(s);
-}
-
-/* ---- writing ----------------------------------------------------------- */
-
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t length = strlen(path), n = strlen(end);
-    return length > n && strcmp(path + length - n, end) == 0;
-}
-
-/* Text on its way to a file, plain or, where the name ends in .zst, packed. */
-typedef struct packer {
-    FILE *file;
-    ZSTD_CCtx *zstd;
-    char out[1 << 16];
-    uint64_t bytes; /* that have reached the file */
-} packer;
-
-static bool pack(packer *p, const void *from, size_t n, ZSTD_EndDirective how)
-{
-    ZSTD_inBuffer in = {from, n, 0};
-    size_t left = 1;
-    while (left > 0) {
-        ZSTD_outBuffer out = {p->out, sizeof p->out, 0};
-        left = ZSTD_compressStream2(p->zstd, &out, &in, how);
-        if (ZSTD_isError(left) ||
-            fwrite(p->out, 1, out.pos, p->file) != out.pos) {
-            return false;
-        }
-        p->bytes += out.pos;
-        left = how == ZSTD_e_end ? left : in.size - in.pos;
+    CLI_TRY(check(s));
+    CLI_TRY(cli_output_check(path[0]));
+    if (s->truth) {
+        CLI_TRY(cli_output_check(s->truth));
     }
-    return true;
-}
-
-static ssize_t take_text(void *cookie, const char *text, size_t n)
-{
-    packer *p = cookie;
-    if (p->zstd) {
-        return pack(p, text, n, ZSTD_e_continue) ? (ssize_t)n : 0;
+    cli_writing();
+    s->stop = cli_signal_catch();
+    s->draw = gsl_rng_alloc(&streams);
+    if (!s->draw) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for the draws");
     }
-    p->bytes += n;
-    return (ssize_t)fwrite(text, 1, n, p->file);
-}
-
-/* n / 1000 without trailing zeros: "-1.25", "0.003". */
-static void put_thousandths(FILE *out, int32_t n)
-{
-    const uint32_t size = n < 0 ? 0u - (uint32_t)n : (uint32_t)n;
-    uint32_t rest = size % 1000;
-    int digits = 3;
-    for (; rest > 0 && rest % 10 == 0; rest /= 10) {
-        digits--;
+    CLI_TRY(cli_reserve(s->rows, sizeof *s->label, what, &s->label));
+    CLI_TRY(cli_reserve(s->support, sizeof *s->chosen, what, &s->chosen));
+    CLI_TRY(cli_reserve(s->columns, sizeof *s->weight, what, &s->weight));
+    CLI_TRY(draw_weights(s));
+    if (!s->dense) {
+        CLI_TRY(draw_runs(s));
     }
-    (void)fprintf(out, rest ? "%s%" PRIu32 ".%0*" PRIu32 : "%s%" PRIu32,
-                  n < 0 ? "-" : "", size / 1000, digits, rest);
-}
-
-static void write_row(FILE *out, const synth_row *row, bool sign)
-{
-    if (sign) {
-        (void)fputs(row->label >= 0 ? "+1" : "-1", out);
-    } else {
-        (void)fprintf(out, "%.6g", row->label);
+    CLI_TRY(draw_labels(s));
+    CLI_TRY(cli_output(path[0], put_data, s));
+    if (s->truth) {
+        CLI_TRY(cli_output(s->truth, put_truth, s));
     }
-    for (uint32_t k = 0; k < row->n; k++) {
-        (void)fprintf(out, " %" PRIu32 ":", row->column[k] + 1);
-        put_thousandths(out, row->thousandths[k]);
-    }
-    (void)fputc('\n', out);
-}
-
-typedef struct synth_job {
-    const char *path;
-    synth_options options;
-    synth_spec spec;
-    synth *design;
-    const volatile bool *stop;
-    uint64_t entries, bytes; /* written */
-} synth_job;
-
-static strads_err write_rows(synth_job *job, FILE *out)
-{
-    strads_err err = STRADS_OK;
-    cli_progress line;
-    cli_progress_begin(&line, job->options.quiet,
-                       (cli_goal){.unit = "row", .total = job->spec.rows});
-    for (uint32_t i = 0; i < job->spec.rows && !err; i++) {
-        const synth_row row = row_at(job->design, i);
-        write_row(out, &row, job->options.signs);
-        job->entries += row.n;
-        cli_progress_at(&line, i + 1, NULL);
-        err = *job->stop ? strads_fail(STRADS_ECANCELED, "interrupted")
-                         : STRADS_OK;
-    }
-    cli_progress_end(&line);
-    return err;
-}
-
-/* Through the packer; ends it. */
-static strads_err write_text(synth_job *job, packer *p)
-{
-    FILE *text =
-        fopencookie(p, "w", (cookie_io_functions_t){.write = take_text});
-    if (!text || (ends_in(job->path, ".zst") && !p->zstd)) {
-        if (text) {
-            (void)fclose(text);
-        }
-        return strads_fail(STRADS_ENOMEM, "%s: no memory to write it",
-                           job->path);
-    }
-    (void)setvbuf(text, NULL, _IOFBF, 1 << 16);
-    strads_err err = write_rows(job, text);
-    bool bad = ferror(text) != 0;
-    bad = fclose(text) != 0 || bad;
-    bad = (p->zstd && !pack(p, "", 0, ZSTD_e_end)) || bad;
-    if (!err && bad) {
-        err =
-            strads_fail(STRADS_EIO, "%s: cannot be written: is the disk full?",
-                        job->path);
-    }
-    return err;
-}
-
-static strads_err put_data(void *arg, FILE *file)
-{
-    synth_job *job = arg;
-    packer *p = calloc(1, sizeof *p);
-    if (!p) {
-        return strads_fail(STRADS_ENOMEM, "%s: no memory to write it",
-                           job->path);
-    }
-    p->file = file;
-    p->zstd = ends_in(job->path, ".zst") ? ZSTD_createCCtx() : NULL;
-    strads_err err = write_text(job, p);
-    job->bytes = p->bytes;
-    (void)ZSTD_freeCCtx(p->zstd);
-    free(p);
-    return err;
-}
-
-static strads_err put_truth(void *arg, FILE *out)
-{
-    const synth_job *job = arg;
-    for (uint32_t k = 0; k < job->spec.support; k++) {
-        (void)fprintf(out, "%" PRIu32 " %.17g\n", job->design->support[k] + 1,
-                      job->design->weight[k]);
-    }
+    cli_say(s->use.quiet,
+            "%s: %" PRIu32 " rows, %" PRIu32 " columns, %" PRIu64
+            " entries, seed %" PRIu64,
+            path[0], s->rows, s->columns, s->written, s->seed);
     return STRADS_OK;
 }
 
-static strads_err check_paths(const synth_job *job)
+static void release(void *state)
 {
-    if (ends_in(job->path, ".gz")) {
-        return strads_fail(STRADS_EINVAL,
-                           "%s: this is written plain or as .zst, not as .gz",
-                           job->path);
+    synth *s = state;
+    if (s->draw) {
+        gsl_rng_free(s->draw);
     }
-    strads_err err = sti_atomic_file_check(job->path);
-    return err || !job->options.truth
-               ? err
-               : sti_atomic_file_check(job->options.truth);
+    free(s->runs);
+    free(s->entry);
+    free(s->label);
+    free(s->chosen);
+    free(s->weight);
 }
 
-static strads_err synthesize(void *arg, const char *const *path)
-{
-    synth_job *job = arg;
-    char size[CLI_BYTES_SIZE];
-    job->path = path[0];
-    strads_err err = fill_spec(&job->options, &job->spec);
-    if (!err) {
-        err = check_paths(job);
-    }
-    if (!err) {
-        cli_writing();
-        job->stop = cli_signal_catch();
-        err = make_design(&job->spec, job->stop, &job->design);
-    }
-    if (!err) {
-        err = cli_output(job->path, put_data, job);
-    }
-    if (!err && job->options.truth) {
-        err = cli_output(job->options.truth, put_truth, job);
-    }
-    if (!err) {
-        cli_say(job->options.quiet,
-                "%s: %" PRIu32 " rows, %" PRIu32 " columns, %" PRIu64
-                " entries, seed %" PRIu64 ", %s",
-                job->path, job->spec.rows, job->spec.columns, job->entries,
-                job->spec.seed, cli_bytes(job->bytes, size));
-    }
-    return err;
-}
-
-int cli_data_synth_lasso(int argc, char **argv)
-{
-    synth_job job = {.options = {.correlation = NOT_GIVEN,
-                                 .snr = NOT_GIVEN,
-                                 .seed = UINT64_MAX}};
-    const cli_syntax syntax = {
-        .name = "data synth lasso",
-        .args = "OUT",
-        .summary = "Writes a design with correlated columns and labels of "
-                   "known origin as LIBSVM text; OUT.zst is packed.",
-        .groups = {{NULL, synth_table, &job.options}},
-    };
-    const int code = cli_run(&syntax, argc, argv, synthesize, &job);
-    free_design(job.design);
-    return code;
-}
+const cli_verb cli_synth_lasso = {
+    .size = sizeof(synth),
+    .initial = &(const synth){.rows = 5000,
+                              .columns = 200000,
+                              .support = 200,
+                              .correlation = 0.9,
+                              .snr = 4,
+                              .seed = 2},
+    .table = synth_table,
+    .has = CLI_HAS_QUIET,
+    .read = synthesize,
+    .release = release,
+};

@@ -1,4 +1,4 @@
-/* The `strads` command: a table of commands, and which one is meant. */
+/* The `strads` command: the families of commands, and which one is meant. */
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -6,160 +6,35 @@
 #include <sys/mman.h>
 
 #include "cli.h"
-#include "cli_linear.h"
+#include "cli_generate.h"
+#include "cli_options.h"
+#include "cli_train.h"
 #include "engine/base/option_table.h"
 
-static const cli_command commands[] = {
-    {.name = "lasso train",
-     .args = "DATA",
-     .summary = "train a Lasso or an elastic net",
-     .run = cli_lasso_train},
-    {.name = "lasso predict",
-     .args = "MODEL DATA",
-     .summary = "a model's predictions, one a line",
-     .of = cli_linear_predict},
-    {.name = "lasso path",
-     .args = "DATA",
-     .summary = "a Lasso at one lambda after the other",
-     .run = cli_lasso_path},
-    {.name = "lasso cv",
-     .args = "DATA",
-     .summary = "the lambda that predicts best",
-     .run = cli_lasso_cv},
-    {.name = "lasso evaluate",
-     .args = "MODEL DATA",
-     .summary = "how good its predictions are",
-     .of = cli_linear_evaluate},
-    {.name = "lasso show",
-     .args = "MODEL",
-     .summary = "its largest weights, by name",
-     .of = cli_linear_show},
-    {.name = "logistic train",
-     .args = "DATA",
-     .summary = "train a logistic regression",
-     .run = cli_logistic_train},
-    {.name = "logistic predict",
-     .args = "MODEL DATA",
-     .summary = "its probabilities, one a line",
-     .of = cli_linear_predict},
-    {.name = "logistic path",
-     .args = "DATA",
-     .summary = "the same at one lambda after the other",
-     .run = cli_logistic_path},
-    {.name = "logistic cv",
-     .args = "DATA",
-     .summary = "the lambda that predicts best",
-     .run = cli_logistic_cv},
-    {.name = "logistic evaluate",
-     .args = "MODEL DATA",
-     .summary = "how good its predictions are",
-     .of = cli_linear_evaluate},
-    {.name = "logistic show",
-     .args = "MODEL",
-     .summary = "its largest weights, by name",
-     .of = cli_linear_show},
-    {.name = "sgd-logistic train",
-     .args = "DATA",
-     .summary = "the same by stochastic gradients",
-     .run = cli_sgd_logistic_train},
-    {.name = "sgd-logistic predict",
-     .args = "MODEL DATA",
-     .summary = "its probabilities, one a line",
-     .of = cli_linear_predict},
-    {.name = "sgd-logistic evaluate",
-     .args = "MODEL DATA",
-     .summary = "how good its predictions are",
-     .of = cli_linear_evaluate},
-    {.name = "sgd-logistic show",
-     .args = "MODEL",
-     .summary = "its largest weights, by name",
-     .of = cli_linear_show},
-    {.name = "svm train",
-     .args = "DATA",
-     .summary = "train a linear support vector machine",
-     .run = cli_svm_train},
-    {.name = "svm predict",
-     .args = "MODEL DATA",
-     .summary = "its labels or decision values, one a line",
-     .of = cli_linear_predict},
-    {.name = "svm evaluate",
-     .args = "MODEL DATA",
-     .summary = "how good its predictions are",
-     .of = cli_linear_evaluate},
-    {.name = "svm show",
-     .args = "MODEL",
-     .summary = "its largest weights, by name",
-     .of = cli_linear_show},
-    {.name = "lda train",
-     .args = "DATA",
-     .summary = "find the topics of documents",
-     .run = cli_lda_train},
-    {.name = "lda topics",
-     .args = "MODEL",
-     .summary = "the top words of its topics",
-     .run = cli_lda_topics},
-    {.name = "lda infer",
-     .args = "MODEL DATA",
-     .summary = "shares of its topics in new documents",
-     .run = cli_lda_infer},
-    {.name = "lda evaluate",
-     .args = "MODEL DATA",
-     .summary = "how well it predicts; coherence of topics",
-     .run = cli_lda_evaluate},
-    {.name = "mf train",
-     .args = "DATA",
-     .summary = "factorise ratings of items by users",
-     .run = cli_mf_train},
-    {.name = "mf predict",
-     .args = "MODEL DATA",
-     .summary = "its ratings of the pairs in the data",
-     .run = cli_mf_predict},
-    {.name = "mf evaluate",
-     .args = "MODEL DATA",
-     .summary = "its errors on ratings, and how well it ranks",
-     .run = cli_mf_evaluate},
-    {.name = "mf recommend",
-     .args = "MODEL",
-     .summary = "the items that users would rate highest",
-     .run = cli_mf_recommend},
-    {.name = "mf show",
-     .args = "MODEL",
-     .summary = "its biases and factors as CSV",
-     .run = cli_mf_show},
-    {.name = "run",
-     .args = "PROGRAM.so DATA",
-     .summary = "train by a program of your own",
-     .run = cli_run_program},
-    {.name = "simulate",
-     .args = "PROGRAM DATA",
-     .summary = "train in virtual time, on simulated workers",
-     .run = cli_simulate},
-    {.name = "join",
-     .args = "URL",
-     .summary = "take part in a run as one more process",
-     .run = cli_join},
-    {.name = "plan make",
-     .args = "OUT.json",
-     .summary = "who takes which blocks when: a plan",
-     .run = cli_plan_make},
-    {.name = "plan check",
-     .args = "FILE",
-     .summary = "whether a plan keeps the rules",
-     .run = cli_plan_check},
-    {.name = "plan show",
-     .args = "FILE",
-     .summary = "a plan as a table",
-     .run = cli_plan_show},
-    {.name = "data info",
-     .args = "FILE",
-     .summary = "what a data file holds",
-     .run = cli_data_info},
-    {.name = "data synth lasso",
-     .args = "OUT",
-     .summary = "data of known origin for linear models",
-     .run = cli_data_synth_lasso},
+static const cli_command *const families[] = {
+    cli_linear_commands, cli_lda_commands,      cli_mf_commands,
+    cli_run_commands,    cli_simulate_commands, cli_join_commands,
+    cli_plan_commands,   cli_data_commands,
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+const cli_command *cli_command_at(size_t place)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+        for (const cli_command *c = families[f]; c->name; c++) {
+            if (place-- == 0) {
+                return c;
+            }
+        }
+    }
+    return NULL;
+}
+
+int cli_command_run(const cli_command *command, int argc, char **argv)
+{
+    return command->train  ? cli_train_main(command, argc, argv)
+           : command->verb ? cli_verb_run(command, argc, argv)
+                           : command->run(command, argc, argv);
+}
 
 static void list_command(FILE *out, const cli_command *command)
 {
@@ -170,11 +45,12 @@ static void list_command(FILE *out, const cli_command *command)
 
 static int show_help(FILE *out)
 {
+    const cli_command *command;
     (void)fputs("strads trains models by scheduled model parallelism.\n"
                 "Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n",
                 out);
-    for (size_t k = 0; k < N_COMMANDS; k++) {
-        list_command(out, &commands[k]);
+    for (size_t k = 0; (command = cli_command_at(k)); k++) {
+        list_command(out, command);
     }
     (void)fputs("  strads help COMMAND               its options and their "
                 "defaults\n"
@@ -208,10 +84,11 @@ static int words_of(const cli_command *command, int argc, char **argv)
 
 static const cli_command *find_command(int argc, char **argv, int *words)
 {
-    for (size_t k = 0; k < N_COMMANDS; k++) {
-        *words = words_of(&commands[k], argc, argv);
+    const cli_command *command;
+    for (size_t k = 0; (command = cli_command_at(k)); k++) {
+        *words = words_of(command, argc, argv);
         if (*words > 0) {
-            return &commands[k];
+            return command;
         }
     }
     return NULL;
@@ -238,10 +115,11 @@ static bool goes_on(const cli_command *command, const char *word)
 static bool list_longer(const char *word, char *out, size_t size)
 {
     size_t at = 0;
-    for (size_t k = 0; k < N_COMMANDS && at < size; k++) {
-        if (goes_on(&commands[k], word)) {
+    const cli_command *c;
+    for (size_t k = 0; (c = cli_command_at(k)) && at < size; k++) {
+        if (goes_on(c, word)) {
             at += (size_t)snprintf(out + at, size - at, "%sstrads %s",
-                                   at ? " or " : "", commands[k].name);
+                                   at ? " or " : "", c->name);
         }
     }
     return at > 0;
@@ -252,6 +130,7 @@ static bool list_longer(const char *word, char *out, size_t size)
 static bool show_half(int n, char **argv)
 {
     char word[WORDS_SIZE], longer[256];
+    const cli_command *c;
     if (n < 1 || n > 2) {
         return false;
     }
@@ -260,9 +139,9 @@ static bool show_half(int n, char **argv)
         return false;
     }
     (void)printf("Usage: strads %s COMMAND [OPTION...] ARGUMENTS\n\n", word);
-    for (size_t k = 0; k < N_COMMANDS; k++) {
-        if (goes_on(&commands[k], word)) {
-            list_command(stdout, &commands[k]);
+    for (size_t k = 0; (c = cli_command_at(k)); k++) {
+        if (goes_on(c, word)) {
+            list_command(stdout, c);
         }
     }
     return true;
@@ -272,10 +151,11 @@ static const char *nearest_command(const char *wrong)
 {
     const char *best = NULL;
     unsigned best_distance = STI_NAME_FAR;
-    for (size_t k = 0; k < N_COMMANDS; k++) {
-        unsigned distance = sti_nearest_distance(wrong, commands[k].name);
+    const cli_command *c;
+    for (size_t k = 0; (c = cli_command_at(k)); k++) {
+        const unsigned distance = sti_nearest_distance(wrong, c->name);
         if (distance < best_distance) {
-            best = commands[k].name;
+            best = c->name;
             best_distance = distance;
         }
     }
@@ -312,18 +192,6 @@ static int unknown_command(int argc, char **argv)
     return cli_complain(refuse_command(argc, argv), CLI_BEFORE);
 }
 
-/* Some commands are the same for several programs. */
-static int start(const cli_command *command, int argc, char **argv)
-{
-    char program[32];
-    if (!command->of) {
-        return command->run(argc, argv);
-    }
-    (void)snprintf(program, sizeof program, "%.*s",
-                   (int)strcspn(command->name, " "), command->name);
-    return command->of(program, command->name, argc, argv);
-}
-
 static int run_command(int argc, char **argv)
 {
     int words = 0;
@@ -332,7 +200,7 @@ static int run_command(int argc, char **argv)
         show_half(argc - 1, argv)) {
         return CLI_OK;
     }
-    return command ? start(command, argc - words, argv + words)
+    return command ? cli_command_run(command, argc - words, argv + words)
                    : unknown_command(argc, argv);
 }
 
@@ -349,7 +217,8 @@ static int help(int argc, char **argv)
     if (!command && show_half(argc, argv)) {
         return CLI_OK;
     }
-    return command ? start(command, 1, words) : unknown_command(argc, argv);
+    return command ? cli_command_run(command, 1, words)
+                   : unknown_command(argc, argv);
 }
 
 static int dispatch(int argc, char **argv)
@@ -367,6 +236,9 @@ static int dispatch(int argc, char **argv)
     }
     if (strcmp(argv[0], "help") == 0) {
         return help(argc - 1, argv + 1);
+    }
+    if (strcmp(argv[0], "--generate") == 0) {
+        return cli_generate(argc - 1, argv + 1);
     }
     return run_command(argc, argv);
 }

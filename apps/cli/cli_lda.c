@@ -1,16 +1,13 @@
 /* strads lda topics, infer, evaluate: what a topic model says of its words, of
  * new documents, and how good that is. */
+#include "cli_lda.h"
+
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "cli_documents.h"
-#include "cli_options.h"
-#include "cli_output.h"
-#include "engine/base/atomic_file.h"
 
 /* The name of a word; without names its number, from 0. */
 static const char *word_name(const strads_lda_model *m, uint32_t word,
@@ -34,15 +31,14 @@ typedef struct matrix {
 /* From words' topics to topics' words. */
 static strads_err turn_round(matrix *x)
 {
+    static const char what[] = "the topics";
     const strads_lda_model *m = x->model;
     const uint64_t pairs = m->start[m->words];
-    x->start = calloc((size_t)m->topics + 2, sizeof *x->start);
-    x->word = malloc((pairs + 1) * sizeof *x->word);
-    x->count = malloc((pairs + 1) * sizeof *x->count);
-    x->phi = malloc(m->words * sizeof *x->phi);
-    if (!x->start || !x->word || !x->count || !x->phi) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for the topics");
-    }
+    CLI_TRY(
+        cli_reserve((size_t)m->topics + 2, sizeof *x->start, what, &x->start));
+    CLI_TRY(cli_reserve(pairs, sizeof *x->word, what, &x->word));
+    CLI_TRY(cli_reserve(pairs, sizeof *x->count, what, &x->count));
+    CLI_TRY(cli_reserve(m->words, sizeof *x->phi, what, &x->phi));
     for (uint64_t i = 0; i < pairs; i++) {
         x->start[m->topic[i] + 2]++;
     }
@@ -109,20 +105,19 @@ static strads_err put_matrix(void *arg, FILE *out)
     return err;
 }
 
-static bool ends_with(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), size = strlen(ending);
-    return n > size && strcmp(path + n - size, ending) == 0;
-}
-
 static strads_err write_matrix(const strads_lda_model *model, const char *path)
 {
-    matrix x = {.model = model, .format = CLI_FORMAT_NPY};
-    if (ends_with(path, ".csv")) {
-        x.format = CLI_FORMAT_CSV;
-    } else if (ends_with(path, ".json")) {
-        x.format = CLI_FORMAT_JSON;
-    } else if (!ends_with(path, ".npy")) {
+    static const char *const ending[] = {[CLI_FORMAT_CSV] = ".csv",
+                                         [CLI_FORMAT_JSON] = ".json",
+                                         [CLI_FORMAT_NPY] = ".npy"};
+    matrix x = {.model = model, .format = CLI_FORMAT_CSV};
+    const size_t n = strlen(path);
+    while (x.format <= CLI_FORMAT_NPY &&
+           (n <= strlen(ending[x.format]) ||
+            strcmp(path + n - strlen(ending[x.format]), ending[x.format]))) {
+        x.format++;
+    }
+    if (x.format > CLI_FORMAT_NPY) {
         return strads_fail(STRADS_EINVAL,
                            "--matrix %s: expected a name that ends with .npy, "
                            ".csv or .json",
@@ -142,41 +137,24 @@ static strads_err write_matrix(const strads_lda_model *model, const char *path)
 /* ---- topics ------------------------------------------------------------- */
 
 typedef struct top_words {
+    cli_use use;
     uint32_t words;
     double relevance;
     const char *vocab, *matrix;
-    cli_out out;
     strads_lda_model *model;
     uint32_t *word; /* [topics x words] */
     double *score;
 } top_words;
 
 static const strads_option topics_table[] = {
-    {.name = "words",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(top_words, words),
-     .metavar = "N",
-     .help = "words of each topic (default: 10)",
-     .min = 1,
-     .max = 10000},
-    {.name = "relevance",
-     .kind = STRADS_OPTION_F64,
-     .offset = offsetof(top_words, relevance),
-     .metavar = "L",
-     .help = "1: most probable first; less: typical of it (1)",
-     .min = 0,
-     .max = 1},
-    {.name = "vocab",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(top_words, vocab),
-     .metavar = "FILE",
-     .help = "the words' names, one a line (the model's, if any)"},
-    CLI_OPTIONS_OUT(top_words, out, "text"),
-    {.name = "matrix",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(top_words, matrix),
-     .metavar = "FILE",
-     .help = "all probabilities, topics x words: .npy, .csv or .json (none)"},
+    CLI_U32(top_words, words, "words", "N", "words of each topic (default: 10)",
+            1, 10000),
+    CLI_F64(top_words, relevance, "relevance", "L",
+            "1: most probable first; less: typical of it (1)", 0, 1),
+    CLI_TEXT(top_words, vocab, "vocab", "FILE",
+             "the words' names, one a line (the model's, if any)"),
+    CLI_TEXT(top_words, matrix, "matrix", "FILE",
+             "all probabilities, topics x words: .npy, .csv or .json (none)"),
     {.name = NULL},
 };
 
@@ -248,7 +226,7 @@ static strads_err put_topics(void *arg, FILE *out)
                                          {"score", CLI_NUMBER, 0}};
     const top_words *t = arg;
     cli_table table = {.out = out,
-                       .format = cli_format_of(&t->out),
+                       .format = cli_format_of(&t->use.out),
                        .column = columns,
                        .n = 5,
                        .digits = 9};
@@ -275,10 +253,7 @@ static strads_err put_topics(void *arg, FILE *out)
 static strads_err read_vocab(top_words *t)
 {
     strads_names *names = NULL;
-    strads_err err = strads_names_read(t->vocab, &names);
-    if (err) {
-        return err;
-    }
+    CLI_TRY(strads_names_read(t->vocab, &names));
     strads_names_free(t->model->names);
     t->model->names = names;
     return strads_names_count(names) == t->model->words
@@ -290,81 +265,69 @@ static strads_err read_vocab(top_words *t)
                              t->model->words);
 }
 
-static strads_err show_topics(void *arg, const char *const *path)
+static strads_err read_topics(void *state, const char *const *path)
 {
-    top_words *t = arg;
-    strads_err err = strads_lda_model_read(path[0], &t->model);
-    if (!err && t->vocab) {
-        err = read_vocab(t);
-    }
-    if (err) {
-        return err;
+    top_words *t = state;
+    CLI_TRY(strads_lda_model_read(path[0], &t->model));
+    if (t->vocab) {
+        CLI_TRY(read_vocab(t));
     }
     const size_t n = (size_t)t->model->topics * t->words;
-    t->word = calloc(n, sizeof *t->word);
-    t->score = calloc(n, sizeof *t->score);
-    if (!t->word || !t->score) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for the words");
-    }
-    err = strads_lda_top_words(t->model, t->relevance, t->words, t->word,
-                               t->score);
-    if (!err && t->matrix) {
-        err = write_matrix(t->model, t->matrix);
-    }
-    return err ? err : cli_output(t->out.path, put_topics, t);
+    CLI_TRY(cli_reserve(n, sizeof *t->word, "the words", &t->word));
+    CLI_TRY(cli_reserve(n, sizeof *t->score, "the words", &t->score));
+    CLI_TRY(strads_lda_top_words(t->model, t->relevance, t->words, t->word,
+                                 t->score));
+    return t->matrix ? write_matrix(t->model, t->matrix) : STRADS_OK;
 }
 
-int cli_lda_topics(int argc, char **argv)
+static void topics_release(void *state)
 {
-    top_words t = {.words = 10, .relevance = 1, .out.format = "text"};
-    const cli_syntax syntax = {
-        .name = "lda topics",
-        .args = "MODEL",
-        .summary =
-            "Prints the top words of each topic: its number, its share "
-            "of all tokens, words. Scores in csv and json are logarithms "
-            "of probabilities, or relevances.",
-        .groups = {{NULL, topics_table, &t}},
-    };
-    const int code = cli_run(&syntax, argc, argv, show_topics, &t);
-    strads_lda_model_free(t.model);
-    free(t.word);
-    free(t.score);
-    return code;
+    top_words *t = state;
+    strads_lda_model_free(t->model);
+    free(t->word);
+    free(t->score);
 }
+
+const cli_verb cli_lda_topics = {
+    .size = sizeof(top_words),
+    .initial = &(const top_words){.words = 10, .relevance = 1},
+    .table = topics_table,
+    .usual = "text",
+    .read = read_topics,
+    .write = put_topics,
+    .release = topics_release,
+};
 
 /* ---- model and documents ------------------------------------------------- */
 
 /* What infer and evaluate have in common. */
 typedef struct reading {
+    cli_use use;
     uint32_t sweeps, burn_in;
     uint64_t seed;
-    cli_out out;
     cli_corpus_options read;
     strads_lda_model *model;
     cli_corpus corpus;
     uint32_t *word, *count; /* of the longest document */
 } reading;
 
-#define DRAW_OPTIONS(type, member, of)                         \
-    {.name = "sweeps",                                         \
-     .kind = STRADS_OPTION_U32,                                \
-     .offset = offsetof(type, member.sweeps),                  \
-     .metavar = "N",                                           \
-     .help = of "draws of every token (default: 50)",          \
-     .min = 1,                                                 \
-     .max = 1e9},                                              \
-        {.name = "burn-in",                                    \
-         .kind = STRADS_OPTION_U32,                            \
-         .offset = offsetof(type, member.burn_in),             \
-         .metavar = "N",                                       \
-         .help = "of them not averaged (default: 10)",         \
-         .max = 1e9},                                          \
-    {                                                          \
-        .name = "seed", .kind = STRADS_OPTION_U64,             \
-        .offset = offsetof(type, member.seed), .metavar = "S", \
-        .help = "of the draws (default: 0)"                    \
-    }
+#define DRAW_OPTIONS(of)                                       \
+    CLI_U32(reading, sweeps, "sweeps", "N",                    \
+            of "draws of every token (default: 50)", 1, 1e9),  \
+        CLI_U32(reading, burn_in, "burn-in", "N",              \
+                "of them not averaged (default: 10)", 0, 1e9), \
+        CLI_OPTION(U64, reading, seed, "seed", "S",            \
+                   "of the draws (default: 0)", .min = 0)
+
+static const strads_option data_table[] = {
+    CLI_TEXT(reading, read.vocab, "vocab", "FILE",
+             "names of DATA's words, one a line: words go by name, not by "
+             "number"),
+    CLI_TEXT(reading, read.kind, "kind", "KIND",
+             "corpus (counts), text, documents: either, by its first line "
+             "(default: documents)"),
+    {.name = NULL},
+};
 
 static strads_err read_documents(reading *r, const char *const *path)
 {
@@ -374,22 +337,15 @@ static strads_err read_documents(reading *r, const char *const *path)
                            "--sweeps %" PRIu32,
                            r->burn_in, r->sweeps);
     }
-    strads_err err =
-        r->out.path ? sti_atomic_file_check(r->out.path) : STRADS_OK;
-    if (!err) {
-        err = strads_lda_model_read(path[0], &r->model);
-    }
-    if (!err) {
-        err = cli_corpus_read(r->model, path[1], &r->read, &r->corpus);
-    }
-    r->word = calloc(r->corpus.longest + 1, sizeof *r->word);
-    r->count = calloc(r->corpus.longest + 1, sizeof *r->count);
-    return err || (r->word && r->count)
-               ? err
-               : strads_fail(STRADS_ENOMEM, "no memory left for a document");
+    CLI_TRY(strads_lda_model_read(path[0], &r->model));
+    CLI_TRY(cli_corpus_read(r->model, path[1], &r->read, &r->corpus));
+    CLI_TRY(cli_reserve(r->corpus.longest, sizeof *r->word, "a document",
+                        &r->word));
+    return cli_reserve(r->corpus.longest, sizeof *r->count, "a document",
+                       &r->count);
 }
 
-static void reading_free(reading *r)
+static void reading_release(reading *r)
 {
     strads_lda_model_free(r->model);
     cli_corpus_free(&r->corpus);
@@ -409,20 +365,14 @@ static strads_lda_draws draws_of(const reading *r)
 typedef struct inference {
     reading r;
     const char *documents_path;
-    bool quiet;
     strads_names *documents; /* their names, or NULL */
     double *theta;
 } inference;
 
 static const strads_option infer_table[] = {
-    DRAW_OPTIONS(inference, r, ""),
-    CLI_OPTIONS_OUT(inference, r.out, "csv"),
-    {.name = "documents",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(inference, documents_path),
-     .metavar = "FILE",
-     .help = "names of the documents, one a line, not for npy (none)"},
-    CLI_OPTION_QUIET(offsetof(inference, quiet)),
+    DRAW_OPTIONS(""),
+    CLI_TEXT(inference, documents_path, "documents", "FILE",
+             "names of the documents, one a line, not for npy (none)"),
     {.name = NULL},
 };
 
@@ -433,7 +383,7 @@ static strads_err put_inference(void *arg, FILE *out)
     const uint32_t topics = f->r.model->topics;
     const uint64_t documents = strads_data_rows(f->r.corpus.data);
     const strads_lda_draws draws = draws_of(&f->r);
-    const cli_format format = cli_format_of(&f->r.out);
+    const cli_format format = cli_format_of(&f->r.use.out);
     const bool named = f->documents && format != CLI_FORMAT_NPY;
     const bool first = named || format == CLI_FORMAT_JSON;
     const cli_column columns[] = {{"document", named ? CLI_STRING : CLI_COUNT,
@@ -466,52 +416,48 @@ static strads_err put_inference(void *arg, FILE *out)
 static strads_err name_documents(inference *f)
 {
     const uint64_t rows = strads_data_rows(f->r.corpus.data);
-    strads_err err = strads_names_read(f->documents_path, &f->documents);
-    if (!err && strads_names_count(f->documents) != rows) {
-        err = strads_fail(STRADS_EMISMATCH,
-                          "--documents %s: has %" PRIu32
-                          " names, there are %" PRIu64 " documents",
-                          f->documents_path, strads_names_count(f->documents),
-                          rows);
-    }
-    return err;
+    CLI_TRY(strads_names_read(f->documents_path, &f->documents));
+    return strads_names_count(f->documents) == rows
+               ? STRADS_OK
+               : strads_fail(STRADS_EMISMATCH,
+                             "--documents %s: has %" PRIu32
+                             " names, there are %" PRIu64 " documents",
+                             f->documents_path,
+                             strads_names_count(f->documents), rows);
 }
 
-static strads_err infer(void *arg, const char *const *path)
+static strads_err infer(void *state, const char *const *path)
 {
-    inference *f = arg;
-    strads_err err = read_documents(&f->r, path);
-    if (!err && f->documents_path) {
-        err = name_documents(f);
+    inference *f = state;
+    CLI_TRY(read_documents(&f->r, path));
+    if (f->documents_path) {
+        CLI_TRY(name_documents(f));
     }
-    if (err) {
-        return err;
-    }
-    f->theta = calloc(f->r.model->topics, sizeof *f->theta);
-    if (!f->theta) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for a document");
-    }
-    cli_corpus_tell(&f->r.corpus, f->quiet);
-    return cli_output(f->r.out.path, put_inference, f);
+    cli_corpus_tell(&f->r.corpus, f->r.use.quiet);
+    return cli_reserve(f->r.model->topics, sizeof *f->theta, "a document",
+                       &f->theta);
 }
 
-int cli_lda_infer(int argc, char **argv)
+static void inference_release(void *state)
 {
-    inference f = {.r = {.sweeps = 50, .burn_in = 10, .out.format = "csv"}};
-    const cli_syntax syntax = {
-        .name = "lda infer",
-        .args = "MODEL DATA",
-        .summary = "Writes the shares of the model's topics in each document. "
-                   "Words that the model does not have count nothing.",
-        .groups = {{NULL, infer_table, &f},
-                   {"Data:", cli_corpus_table, &f.r.read}},
-    };
-    const int code = cli_run(&syntax, argc, argv, infer, &f);
-    strads_names_free(f.documents);
-    free(f.theta);
-    reading_free(&f.r);
-    return code;
+    inference *f = state;
+    strads_names_free(f->documents);
+    free(f->theta);
+    reading_release(&f->r);
 }
+
+const cli_verb cli_lda_infer = {
+    .size = sizeof(inference),
+    .initial = &(const inference){.r = {.sweeps = 50, .burn_in = 10}},
+    .table = infer_table,
+    .more = data_table,
+    .title = "Data:",
+    .usual = "csv",
+    .has = CLI_HAS_QUIET,
+    .read = infer,
+    .write = put_inference,
+    .release = inference_release,
+};
 
 /* ---- evaluate ------------------------------------------------------------- */
 
@@ -526,27 +472,15 @@ typedef struct evaluation {
 } evaluation;
 
 static const strads_option evaluate_table[] = {
-    DRAW_OPTIONS(evaluation, r, "completion: "),
-    {.name = "particles",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(evaluation, particles),
-     .metavar = "N",
-     .help = "left to right: time grows with the square of a document's "
-             "length (default: 0, not done)",
-     .max = 1e6},
-    {.name = "words",
-     .kind = STRADS_OPTION_U32,
-     .offset = offsetof(evaluation, words),
-     .metavar = "N",
-     .help = "coherence: of so many top words (default: 10)",
-     .min = 2,
-     .max = 1000},
-    {.name = "assignments",
-     .kind = STRADS_OPTION_STRING,
-     .offset = offsetof(evaluation, assignments),
-     .metavar = "FILE",
-     .help = "their likelihood, too: lines `N word:topic ...` (none)"},
-    CLI_OPTIONS_OUT(evaluation, r.out, "text"),
+    DRAW_OPTIONS("completion: "),
+    CLI_U32(evaluation, particles, "particles", "N",
+            "left to right: time grows with the square of a document's length "
+            "(default: 0, not done)",
+            0, 1e6),
+    CLI_U32(evaluation, words, "words", "N",
+            "coherence: of so many top words (default: 10)", 2, 1000),
+    CLI_TEXT(evaluation, assignments, "assignments", "FILE",
+             "their likelihood, too: lines `N word:topic ...` (none)"),
     {.name = NULL},
 };
 
@@ -572,19 +506,15 @@ static strads_err score_documents(evaluation *e, bool completion,
 
 static strads_err judge_topics(evaluation *e)
 {
+    static const char what[] = "the topics' words";
     const size_t topics = e->r.model->topics, places = topics * e->words;
-    e->top = calloc(places, sizeof *e->top);
-    e->score = calloc(places, sizeof *e->score);
-    e->umass = calloc(topics, sizeof *e->umass);
-    e->npmi = calloc(topics, sizeof *e->npmi);
-    if (!e->top || !e->score || !e->umass || !e->npmi) {
-        return strads_fail(STRADS_ENOMEM, "no memory left to judge a model");
-    }
-    strads_err err =
-        strads_lda_top_words(e->r.model, 1, e->words, e->top, e->score);
-    return err ? err
-               : strads_lda_coherence((uint32_t)topics, e->words, e->top,
-                                      e->r.corpus.data, e->umass, e->npmi);
+    CLI_TRY(cli_reserve(places, sizeof *e->top, what, &e->top));
+    CLI_TRY(cli_reserve(places, sizeof *e->score, what, &e->score));
+    CLI_TRY(cli_reserve(topics, sizeof *e->umass, what, &e->umass));
+    CLI_TRY(cli_reserve(topics, sizeof *e->npmi, what, &e->npmi));
+    CLI_TRY(strads_lda_top_words(e->r.model, 1, e->words, e->top, e->score));
+    return strads_lda_coherence((uint32_t)topics, e->words, e->top,
+                                e->r.corpus.data, e->umass, e->npmi);
 }
 
 static double mean_of(const double *x, uint32_t n)
@@ -773,11 +703,12 @@ static strads_err put_measures(const evaluation *e, FILE *out,
                                cli_format format)
 {
     const uint32_t topics = e->r.model->topics;
-    cli_measure *m = calloc(2 * (size_t)topics + 16, sizeof *m);
-    char(*name)[16] = calloc(topics, sizeof *name);
+    cli_measure *m;
+    char(*name)[16] = NULL;
     uint32_t n = 0;
-    strads_err err = STRADS_ENOMEM;
-    if (m && name) {
+    CLI_TRY(cli_reserve(2 * (size_t)topics + 16, sizeof *m, "a table", &m));
+    strads_err err = cli_reserve(topics, sizeof *name, "a table", &name);
+    if (!err) {
         n += add_score(m + n, "completion", &e->completion);
         if (e->particles > 0) {
             n += add_score(m + n, "left_to_right", &e->left_to_right);
@@ -796,18 +727,16 @@ static strads_err put_measures(const evaluation *e, FILE *out,
             m[n++] = (cli_measure){"npmi", name[k], e->npmi[k], NAN, NAN};
         }
         err = cli_measures_write(out, format, m, n);
-    } else {
-        err = strads_fail(STRADS_ENOMEM, "no memory left for a table");
     }
     free(m);
     free(name);
     return err;
 }
 
-static strads_err put_evaluation(void *arg, FILE *out)
+static strads_err put_evaluation(void *state, FILE *out)
 {
-    const evaluation *e = arg;
-    const cli_format format = cli_format_of(&e->r.out);
+    const evaluation *e = state;
+    const cli_format format = cli_format_of(&e->r.use.out);
     if (format == CLI_FORMAT_TEXT) {
         put_text(e, out);
     } else if (format == CLI_FORMAT_JSON) {
@@ -818,43 +747,39 @@ static strads_err put_evaluation(void *arg, FILE *out)
     return STRADS_OK;
 }
 
-static strads_err evaluate(void *arg, const char *const *path)
+static strads_err evaluate(void *state, const char *const *path)
 {
-    evaluation *e = arg;
-    strads_err err = read_documents(&e->r, path);
-    if (!err) {
-        err = score_documents(e, true, &e->completion);
+    evaluation *e = state;
+    CLI_TRY(read_documents(&e->r, path));
+    CLI_TRY(score_documents(e, true, &e->completion));
+    if (e->particles > 0) {
+        CLI_TRY(score_documents(e, false, &e->left_to_right));
     }
-    if (!err && e->particles > 0) {
-        err = score_documents(e, false, &e->left_to_right);
+    if (e->assignments) {
+        CLI_TRY(strads_lda_joint_of(e->r.model, e->assignments, &e->joint));
     }
-    if (!err && e->assignments) {
-        err = strads_lda_joint_of(e->r.model, e->assignments, &e->joint);
-    }
-    if (!err) {
-        err = judge_topics(e);
-    }
-    return err ? err : cli_output(e->r.out.path, put_evaluation, e);
+    return judge_topics(e);
 }
 
-int cli_lda_evaluate(int argc, char **argv)
+static void evaluation_release(void *state)
 {
-    evaluation e = {.r = {.sweeps = 50, .burn_in = 10, .out.format = "text"},
-                    .words = 10};
-    const cli_syntax syntax = {
-        .name = "lda evaluate",
-        .args = "MODEL DATA",
-        .summary = "Tells how well a topic model predicts documents (half of "
-                   "each from the other half, or from left to right), and how "
-                   "well its topics' top words go together in them.",
-        .groups = {{NULL, evaluate_table, &e},
-                   {"Data:", cli_corpus_table, &e.r.read}},
-    };
-    const int code = cli_run(&syntax, argc, argv, evaluate, &e);
-    free(e.top);
-    free(e.score);
-    free(e.umass);
-    free(e.npmi);
-    reading_free(&e.r);
-    return code;
+    evaluation *e = state;
+    free(e->top);
+    free(e->score);
+    free(e->umass);
+    free(e->npmi);
+    reading_release(&e->r);
 }
+
+const cli_verb cli_lda_evaluate = {
+    .size = sizeof(evaluation),
+    .initial =
+        &(const evaluation){.r = {.sweeps = 50, .burn_in = 10}, .words = 10},
+    .table = evaluate_table,
+    .more = data_table,
+    .title = "Data:",
+    .usual = "text",
+    .read = evaluate,
+    .write = put_evaluation,
+    .release = evaluation_release,
+};
