@@ -1,0 +1,23 @@
+#!/bin/sh
+# The R package builds against what is installed, and R CMD check has nothing to
+# warn of.
+set -eu
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+cmake --install "$STRADS_BUILD" --prefix "$scratch/prefix" >install.log
+export STRADS_PREFIX="$scratch/prefix" _R_CHECK_FORCE_SUGGESTS_=false
+export _R_CHECK_XREFS_USE_ALIASES_FROM_CRAN_=false
+export _R_CHECK_CRAN_INCOMING_=false OPENBLAS_NUM_THREADS=1 LC_ALL=C.UTF-8
+cp -R "$STRADS_SOURCE/R" package
+R CMD build package >build.log 2>&1 || {
+    cat build.log
+    exit 1
+}
+R CMD check --no-manual strads_*.tar.gz >check.log 2>&1 || {
+    cat check.log strads.Rcheck/00install.out strads.Rcheck/tests/*.fail || true
+    exit 1
+}
+cat check.log
+grep -q '^Status: OK\|^Status: [0-9]* NOTE' check.log
