@@ -29,6 +29,8 @@ struct cli_command {
     /* argv[0] is the first word after the name; returns an exit code. */
     int (*run)(const cli_command *self, int argc, char **argv);
     const void *of; /* what its functions know of it: whose models, say */
+    const char *const *first; /* arguments that decide which options there are,
+                                 as manual and completion list them; or NULL */
 };
 
 /* Families of commands, each ended by a row without a name; main.c lists them. */

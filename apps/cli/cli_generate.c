@@ -14,10 +14,11 @@ typedef struct page {
     FILE *out;
     const char *folder; /* of man pages */
     const cli_command *command;
+    const char *name; /* of the command, with an argument that decides */
     void (*option)(const struct page *page, const strads_option *option);
 } page;
 
-enum { PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096, PAGE_NAME = 128 };
 
 static void each_option(const page *p, const cli_syntax *syntax)
 {
@@ -33,21 +34,43 @@ static void each_option(const page *p, const cli_syntax *syntax)
     }
 }
 
-/* Has every command hand its syntax over; a command of programs does so for
- * itself, without one. */
+/* Has every command hand its syntax over, for each argument that decides. */
 static int each_command(page *p,
                         void (*take)(void *arg, const cli_syntax *syntax))
 {
     char help[] = "--help";
-    char *words[] = {help, NULL};
     int code = CLI_OK;
     cli_parse_describe(take, p);
     for (size_t k = 0; code == CLI_OK && (p->command = cli_command_at(k));
          k++) {
+        char *words[] = {help, NULL, NULL};
         code = cli_command_run(p->command, 1, words);
+        const char *const *first = p->command->first;
+        for (; code == CLI_OK && first && *first; first++) {
+            char word[64];
+            (void)snprintf(word, sizeof word, "%s", *first);
+            words[0] = word;
+            words[1] = help;
+            code = cli_command_run(p->command, 2, words);
+        }
     }
     cli_parse_describe(NULL, NULL);
     return code;
+}
+
+/* Calls `put` with each name that has options, and what it does. */
+static void each_name(FILE *out, void (*put)(FILE *out, const char *name,
+                                             const char *summary))
+{
+    const cli_command *c;
+    for (size_t k = 0; (c = cli_command_at(k)); k++) {
+        put(out, c->name, c->summary);
+        for (size_t f = 0; c->first && c->first[f]; f++) {
+            char name[96];
+            (void)snprintf(name, sizeof name, "%s %s", c->name, c->first[f]);
+            put(out, name, c->summary);
+        }
+    }
 }
 
 /* ---- man pages ------------------------------------------------------------- */
@@ -69,9 +92,9 @@ static void put_roff(FILE *out, const char *text)
 }
 
 /* "lasso train": "strads-lasso-train". */
-static const char *page_name(const char *command, char out[64])
+static const char *page_name(const char *command, char out[PAGE_NAME])
 {
-    (void)snprintf(out, 64, "strads-%s", command);
+    (void)snprintf(out, PAGE_NAME, "strads-%s", command);
     for (char *c = out; *c; c++) {
         *c = *c == ' ' ? '-' : *c;
     }
@@ -140,8 +163,8 @@ static void take_man(void *arg, const cli_syntax *syntax)
 {
     page p = *(const page *)arg;
     const cli_command *c = p.command;
-    char name[64];
-    p.out = open_page(&p, page_name(c->name, name));
+    char name[PAGE_NAME];
+    p.out = open_page(&p, page_name(syntax->name, name));
     if (!p.out) {
         return; /* the overview, which comes last, tells of the folder */
     }
@@ -150,10 +173,10 @@ static void take_man(void *arg, const cli_syntax *syntax)
     (void)fprintf(p.out, "%s \\- ", name);
     put_roff(p.out, c->summary);
     (void)fprintf(p.out, ".SH SYNOPSIS\n.B strads %s\n[\\fIOPTION\\fR...] ",
-                  c->name);
-    put_roff(p.out, c->args);
+                  syntax->name);
+    put_roff(p.out, syntax->args);
     (void)fputs(".SH DESCRIPTION\n", p.out);
-    put_roff(p.out, c->about);
+    put_roff(p.out, syntax->summary);
     (void)fputs(".SH OPTIONS\n", p.out);
     each_option(&p, syntax);
     put_exit_codes(p.out);
@@ -161,11 +184,16 @@ static void take_man(void *arg, const cli_syntax *syntax)
     (void)fclose(p.out);
 }
 
+static void put_reference(FILE *out, const char *command, const char *summary)
+{
+    char name[PAGE_NAME];
+    (void)fprintf(out, ".TP\n.BR %s (1)\n", page_name(command, name));
+    put_roff(out, summary);
+}
+
 static strads_err put_overview(const page *p)
 {
     FILE *out = open_page(p, "strads");
-    const cli_command *c;
-    char name[64];
     if (!out) {
         return strads_fail(STRADS_EIO, "%s: cannot be written into", p->folder);
     }
@@ -174,10 +202,7 @@ static strads_err put_overview(const page *p)
                 "parallelism\n.SH SYNOPSIS\n.B strads\n\\fICOMMAND\\fR "
                 "[\\fIOPTION\\fR...] \\fIARGUMENT\\fR...\n.SH COMMANDS\n",
                 out);
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        (void)fprintf(out, ".TP\n.BR %s (1)\n", page_name(c->name, name));
-        put_roff(out, c->summary);
-    }
+    each_name(out, put_reference);
     (void)fputs(".TP\n.B strads help \\fICOMMAND\\fR\nits options and their "
                 "defaults\n.TP\n.B strads \\-\\-version\nthe version\n",
                 out);
@@ -220,8 +245,7 @@ static void bash_option(const page *p, const strads_option *o)
 static void bash_choices(const page *p, const strads_option *o)
 {
     if (o->choices) {
-        (void)fprintf(p->out, "    '%s --%s') words='", p->command->name,
-                      o->name);
+        (void)fprintf(p->out, "    '%s --%s') words='", p->name, o->name);
         put_choices(p->out, o->choices);
         (void)fputs("' ;;\n", p->out);
     }
@@ -230,7 +254,7 @@ static void bash_choices(const page *p, const strads_option *o)
 static void take_bash(void *arg, const cli_syntax *syntax)
 {
     page p = *(const page *)arg;
-    (void)fprintf(p.out, "    '%s') options='", p.command->name);
+    (void)fprintf(p.out, "    '%s') options='", syntax->name);
     p.option = bash_option;
     each_option(&p, syntax);
     (void)fputs(" --help' ;;\n", p.out);
@@ -239,16 +263,15 @@ static void take_bash(void *arg, const cli_syntax *syntax)
 static void take_bash_choices(void *arg, const cli_syntax *syntax)
 {
     page p = *(const page *)arg;
+    p.name = syntax->name;
     p.option = bash_choices;
     each_option(&p, syntax);
 }
 
-static void put_commands(FILE *out, const char *format)
+static void bash_name(FILE *out, const char *name, const char *summary)
 {
-    const cli_command *c;
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        (void)fprintf(out, format, c->name);
-    }
+    (void)summary;
+    (void)fprintf(out, " '%s'", name);
 }
 
 /* The longest command that the line begins with, then its options, the choices
@@ -275,9 +298,11 @@ static int make_bash(page *p)
                 "    local before=${COMP_WORDS[COMP_CWORD-1]} options words\n"
                 "    local commands=(",
                 p->out);
-    put_commands(p->out, "'%s' ");
+    each_name(p->out, bash_name);
     (void)
         fputs(")\n"
+              "    [ \"$current\" != = ] || current=\n"
+              "    [ \"$before\" != = ] || before=${COMP_WORDS[COMP_CWORD-2]}\n"
               "    for ((n = 1; n < COMP_CWORD && n < 4; n++)); do\n"
               "        line=$line${line:+ }${COMP_WORDS[n]}\n"
               "        _strads_options \"$line\"\n"
@@ -285,7 +310,8 @@ static int make_bash(page *p)
               "    done\n"
               "    if [ -z \"$command\" ]; then\n"
               "        words=$(printf '%s\\n' \"${commands[@]}\" |\n"
-              "            sed -n \"s/^${line:+$line }\\([^ ]*\\).*/\\1/p\")\n"
+              "            sed -n \"s/^${line:+$line }\\([^ ]*\\).*/\\1/p\" | "
+              "sort -u)\n"
               "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
               "        return\n"
               "    fi\n"
@@ -326,15 +352,21 @@ static void zsh_option(const page *p, const strads_option *o)
 static void take_zsh(void *arg, const cli_syntax *syntax)
 {
     page p = *(const page *)arg;
-    (void)fprintf(p.out, "    '%s')\n        _arguments \\\n", p.command->name);
+    (void)fprintf(p.out, "    '%s')\n        _arguments \\\n", syntax->name);
     p.option = zsh_option;
     each_option(&p, syntax);
     (void)fputs("        '--help[its options]' '*:file:_files' ;;\n", p.out);
 }
 
+static void zsh_name(FILE *out, const char *name, const char *summary)
+{
+    (void)fprintf(out, "        '%s:", name);
+    put_plain(out, summary, "':\\");
+    (void)fputs("'\n", out);
+}
+
 static int make_zsh(page *p)
 {
-    const cli_command *c;
     (void)fputs("#compdef strads\n"
                 "# made by strads --generate zsh\n"
                 "_strads_arguments() {\n"
@@ -349,11 +381,7 @@ static int make_zsh(page *p)
                 "    local -a names left\n"
                 "    names=(\n",
                 p->out);
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        (void)fprintf(p->out, "        '%s:", c->name);
-        put_plain(p->out, c->summary, "':\\");
-        (void)fputs("'\n", p->out);
-    }
+    each_name(p->out, zsh_name);
     (void)fputs("    )\n"
                 "    for ((n = 2; n < CURRENT && n < 5; n++)); do\n"
                 "        line=\"$line${line:+ }${words[n]}\"\n"
@@ -377,7 +405,7 @@ static int make_zsh(page *p)
 static void fish_option(const page *p, const strads_option *o)
 {
     (void)fprintf(p->out, "complete -c strads -n '__strads_is \"%s\"' -l %s",
-                  p->command->name, o->name);
+                  p->name, o->name);
     if (o->choices) {
         (void)fputs(" -x -a '", p->out);
         put_choices(p->out, o->choices);
@@ -393,40 +421,43 @@ static void fish_option(const page *p, const strads_option *o)
 static void take_fish(void *arg, const cli_syntax *syntax)
 {
     page p = *(const page *)arg;
+    p.name = syntax->name;
     p.option = fish_option;
     each_option(&p, syntax);
 }
 
+/* Each word of a command, behind those before it. */
+static void fish_name(FILE *out, const char *name, const char *summary)
+{
+    for (const char *at = name; at;) {
+        const char *end = strchr(at, ' ');
+        const int n = (int)(end ? (size_t)(end - at) : strlen(at));
+        const int before = (int)(at > name ? at - name - 1 : 0);
+        (void)fprintf(out,
+                      "complete -c strads -f -n '__strads_before \"%.*s\"' "
+                      "-a '%.*s' -d '",
+                      before, name, n, at);
+        put_plain(out, end ? "" : summary, "'\\");
+        (void)fputs("'\n", out);
+        at = end ? end + 1 : NULL;
+    }
+}
+
 static int make_fish(page *p)
 {
-    const cli_command *c;
     (void)fputs("# fish completion of strads; made by strads --generate fish\n"
                 "function __strads_line\n"
                 "    set -l words (commandline -opc)\n"
                 "    string join ' ' -- $words[2..-1]\n"
                 "end\n"
                 "function __strads_is\n"
-                "    string match -q -- \"$argv[1]*\" (__strads_line)\n"
+                "    string match -rq -- \"^$argv[1]( |\\$)\" (__strads_line)\n"
                 "end\n"
                 "function __strads_before\n"
                 "    test (__strads_line) = \"$argv[1]\"\n"
                 "end\n",
                 p->out);
-    for (size_t k = 0; (c = cli_command_at(k)); k++) {
-        const char *at = c->name;
-        while (at) { /* each word, behind those before it */
-            const char *end = strchr(at, ' ');
-            const int n = (int)(end ? (size_t)(end - at) : strlen(at));
-            const int before = (int)(at > c->name ? at - c->name - 1 : 0);
-            (void)fprintf(p->out,
-                          "complete -c strads -f -n '__strads_before \"%.*s\"' "
-                          "-a '%.*s' -d '",
-                          before, c->name, n, at);
-            put_plain(p->out, end ? "" : c->summary, "'\\");
-            (void)fputs("'\n", p->out);
-            at = end ? end + 1 : NULL;
-        }
-    }
+    each_name(p->out, fish_name);
     return each_command(p, take_fish);
 }
 

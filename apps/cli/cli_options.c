@@ -527,6 +527,11 @@ void cli_parse_describe(void (*take)(void *arg, const cli_syntax *syntax),
     described_arg = arg;
 }
 
+bool cli_parse_is_described(void)
+{
+    return described != NULL;
+}
+
 /* ---- values ------------------------------------------------------------ */
 
 static strads_err check_args(const cli_reader *r)

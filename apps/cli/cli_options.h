@@ -80,6 +80,8 @@ strads_err cli_parse(const cli_syntax *syntax, int argc, char **argv,
 void cli_parse_describe(void (*take)(void *arg, const cli_syntax *syntax),
                         void *arg);
 
+bool cli_parse_is_described(void);
+
 /* Whether --help, manual and completion tell of the option. */
 bool cli_option_listed(const cli_syntax *syntax, const strads_option *option);
 

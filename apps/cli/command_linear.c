@@ -351,10 +351,30 @@ static bool has_l1_ratio(int argc, char **argv)
     return false;
 }
 
+/* Manual and completion tell of both programs: what only the second has. */
+static const strads_option *l1_options(void)
+{
+    static strads_option table[32];
+    size_t n = 0;
+    for (const strads_option *o = strads_program_svm_l1.options;
+         o->name && n + 1 < sizeof table / sizeof *table; o++) {
+        if (!strads_option_find(strads_program_svm.options, o->name)) {
+            table[n++] = *o;
+        }
+    }
+    table[n] = (strads_option){.name = NULL};
+    return table;
+}
+
 static int run_svm_train(const cli_command *self, int argc, char **argv)
 {
+    cli_train both = svm_train;
     cli_command command = *self;
     command.train = &svm_train;
+    if (cli_parse_is_described()) {
+        both.more = l1_options();
+        command.train = &both;
+    }
     if (has_l1_ratio(argc, argv)) {
         command.train = &svm_l1_train;
         command.about =

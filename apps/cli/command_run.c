@@ -59,6 +59,18 @@ static int without_program(const cli_command *self, int argc, char **argv)
     return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }
 
+/* For manual and completion: what every program has. */
+static int describe(const cli_command *self, int argc, char **argv)
+{
+    static const strads_program any = {.size = sizeof any, .name = "program"};
+    const cli_train train = {.program = &any,
+                             .size = sizeof(run_state),
+                             .more = more};
+    cli_command command = *self;
+    command.train = &train;
+    return cli_train_main(&command, argc, argv);
+}
+
 static int run_program(const cli_command *self, int argc, char **argv)
 {
     char name[256], heading[256];
@@ -67,6 +79,9 @@ static int run_program(const cli_command *self, int argc, char **argv)
     if (argc > 1 && strcmp(argv[0], "--check") == 0 && argv[1][0] != '-') {
         argv[0] = argv[1];
         argv[1] = "--check";
+    }
+    if (cli_parse_is_described()) {
+        return describe(self, argc, argv);
     }
     if (argc == 0 || argv[0][0] == '-') {
         return without_program(self, argc, argv);

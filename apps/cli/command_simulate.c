@@ -190,6 +190,11 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
     return code;
 }
 
+static const char *const programs[] = {
+    "lasso",         "lasso-path",   "logistic", "logistic-dual",
+    "logistic-path", "sgd-logistic", "svm",      "svm-l1",
+    "lda",           "mf",           NULL};
+
 const cli_command cli_simulate_commands[] = {
     {.name = "simulate",
      .args = "PROGRAM DATA",
@@ -197,6 +202,7 @@ const cli_command cli_simulate_commands[] = {
      .about = "Trains in virtual time, on simulated workers and a network "
               "between them. PROGRAM is the name of a built-in one, lasso say, "
               "or a shared object.",
-     .run = run_simulate},
+     .run = run_simulate,
+     .first = programs},
     {.name = NULL},
 };
