@@ -25,7 +25,7 @@ static double dual_value_at(const dual_sample *sample, double *w)
     for (int i = 0; i < ROWS; i++) {
         for (uint64_t e = start[i]; e < start[i + 1]; e++)
             w[column[e]] += entry[e] * sample[i].b;
-        dual += dual_conjugate(&sample[i], 0, sample[i].b);
+        dual += dual_log_loss.conjugate(&sample[i], sample[i].b);
     }
     for (int j = 0; j < COLS; j++)
         dual -= w[j] * w[j] / 2;
@@ -44,12 +44,12 @@ static dual_local local_of(dual_sample *sample, double *w)
 static void expect_guess(double cost)
 {
     double w[COLS + 1] = {0}, expected[COLS + 1] = {0}, square = 0;
-    dual_sample sample[ROWS];
+    dual_sample sample[ROWS] = {{0}};
     dual_local local = local_of(sample, w);
 
     for (int i = 0; i < ROWS; i++) /* the last one has no weight */
-        sample[i] = dual_sample_of(DUAL_LOGISTIC, target[i], i < 2 ? cost : 0);
-    const double told = dual_guess(&local, &share);
+        dual_log_loss.set(&sample[i], target[i], i < 2 ? cost : 0, 0);
+    const double told = dual_log_loss.guess(&local, &share);
     cr_expect_gt(dual_value_at(sample, expected), 0, "C = %g", cost);
     for (int j = 0; j <= COLS; j++) {
         cr_expect_float_eq(w[j], expected[j], 1e-12 * (1 + fabs(w[j])));
@@ -78,13 +78,13 @@ Test(dual_guess, rows_that_cancel_stay_where_they_are)
     static const double none[] = {0, 0, 0, 0, 0};
     strads_share empty = share;
     double w[COLS + 1] = {0};
-    dual_sample sample[ROWS];
+    dual_sample sample[ROWS] = {{0}};
     dual_local local = local_of(sample, w);
 
     empty.by_row.f64 = none;
     for (int i = 0; i < ROWS; i++)
-        sample[i] = dual_sample_of(DUAL_LOGISTIC, target[i], 1);
-    cr_expect_eq(dual_guess(&local, &empty), 0);
+        dual_log_loss.set(&sample[i], target[i], 1, 0);
+    cr_expect_eq(dual_log_loss.guess(&local, &empty), 0);
     for (int i = 0; i < ROWS; i++)
         cr_expect_eq(sample[i].b, 0);
 }

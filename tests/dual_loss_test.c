@@ -1,14 +1,16 @@
-/* A row's own problem under every loss: its best b, and steps beyond, against a
- * search that knows only the problem's definition. */
+/* Each dual loss against its definition alone: the loss is the largest of
+ * g(b) - b z (Fenchel and Young), a row's best b beats a search, what a z asks
+ * for is where the maximum is taken, and h is how fast it changes. */
 #include <criterion/criterion.h>
 
 #include <math.h>
+#include <string.h>
 
 #include <strads/policy.h>
 
 #include "apps/glm_dual/dual_loss.h"
 
-enum { CASES = 2000, GRID = 2000 };
+enum { CASES = 600, GRID = 2000 };
 
 static double draw(uint64_t *k)
 {
@@ -16,65 +18,126 @@ static double draw(uint64_t *k)
 }
 
 typedef struct row {
+    const dual_loss *loss;
     dual_sample x;
-    double flat, safety, b, z;
+    double safety, z, low, high; /* where b is looked for */
 } row;
 
-/* What the row alone gains by going from b to `to`, as dual_best has it. */
-static double gain(const row *r, double to)
+static row draw_row(uint64_t *k, int i)
 {
-    const dual_sample *x = &r->x;
-    const double by = to - r->b;
+    const dual_loss *loss = dual_losses[i % DUAL_LOSSES];
+    row r = {.loss = loss, .safety = 1 + draw(k), .z = 6 * draw(k) - 3};
 
-    return x->target * by - r->flat * (fabs(to) - fabs(r->b)) -
-           x->ridge / 2 * (to * to - r->b * r->b) - r->z * by -
-           r->safety * x->square / 2 * by * by;
-}
-
-static row draw_row(uint64_t *k)
-{
-    const dual_loss_kind kind = (dual_loss_kind)(draw(k) * DUAL_LOGISTIC);
-    const bool classes = dual_loss_classifies(kind);
-    const double target = classes ? draw(k) < .5 ? -1 : 1 : 6 * draw(k) - 3;
-    row r = {.x = dual_sample_of(kind, target, .1 + 3 * draw(k)),
-             .flat = classes ? 0 : draw(k),
-             .safety = 1 + draw(k),
-             .z = 6 * draw(k) - 3};
-
+    loss->set(&r.x, loss->classifies ? draw(k) < .5 ? -1 : 1 : 6 * draw(k) - 3,
+              .1 + 3 * draw(k), draw(k));
     r.x.square = .01 + 2 * draw(k);
-    r.b = dual_smaller(dual_larger(6 * draw(k) - 3, r.x.low), r.x.high);
+    r.low = fmax(r.x.low, -50);
+    r.high = fmin(r.x.high, 50);
+    r.x.b = loss->quadratic ? fmin(fmax(6 * draw(k) - 3, r.low), r.high) : 0;
     return r;
 }
 
+static double at(const row *r, int g)
+{
+    return r->low + (r->high - r->low) * g / GRID;
+}
+
+/* What the textbook says, by names. */
+static double textbook(const row *r)
+{
+    const char *name = r->loss->name;
+    const double c = r->x.cost, m = 1 - r->x.target * r->z;
+    const double off = fabs(r->x.target - r->z) - r->x.flat;
+
+    if (strcmp(name, "logistic") == 0)
+        return c * log1p(exp(m - 1));
+    const double t = fmax(r->loss->classifies ? m : off, 0);
+    return strncmp(name, "squared", 7) == 0 ? c * t * t : c * t;
+}
+
+Test(dual_loss, the_loss_is_the_largest_of_what_b_makes_of_it)
+{
+    uint64_t k = 0;
+
+    for (int i = 0; i < CASES; i++) {
+        const row r = draw_row(&k, i);
+        const double loss = r.loss->value(&r.x, r.z);
+        const dual_answer asked = r.loss->answer(&r.x, INFINITY, 0, r.z);
+        cr_assert_float_eq(loss, textbook(&r), 1e-12 * (1 + loss), "%s",
+                           r.loss->name);
+        cr_assert_float_eq(loss,
+                           r.loss->conjugate(&r.x, asked.b) - asked.b * r.z,
+                           1e-12 * (1 + loss), "%s", r.loss->name);
+        for (int g = 0; g <= GRID; g++)
+            cr_assert_geq(loss,
+                          r.loss->conjugate(&r.x, at(&r, g)) - at(&r, g) * r.z -
+                              1e-9,
+                          "%s at %g", r.loss->name, at(&r, g));
+    }
+}
+
+/* What D gains, of this row alone, by going to b. */
+static double gain(const row *r, double b)
+{
+    const double by = b - r->x.b;
+
+    return r->loss->conjugate(&r->x, b) - r->loss->conjugate(&r->x, r->x.b) -
+           r->z * by - r->safety * r->x.square / 2 * by * by;
+}
+
+/* A logistic row's visits end near the best. */
 Test(dual_loss, a_rows_best_is_above_all_else_within_its_bounds)
 {
     uint64_t k = 0;
 
     for (int i = 0; i < CASES; i++) {
-        const row r = draw_row(&k);
-        const double best = dual_best(&r.x, r.flat, r.safety, r.b, r.z);
-        const double low = fmax(r.x.low, -50), high = fmin(r.x.high, 50);
+        const row r = draw_row(&k, i);
+        const double best = r.loss->best(&r.x, r.safety, r.z);
+        const double slack =
+            r.loss->quadratic ? 1e-9 : 1e-2 * fmax(gain(&r, best), 0);
         cr_expect(best >= r.x.low && best <= r.x.high, "case %d", i);
-        for (int g = 0; g <= GRID; g++) {
-            const double to = low + (high - low) * g / GRID;
-            cr_assert_leq(gain(&r, to), gain(&r, best) + 1e-9, "case %d at %g",
-                          i, to);
-        }
+        for (int g = 0; g <= GRID; g++)
+            cr_assert_leq(gain(&r, at(&r, g)), gain(&r, best) + slack,
+                          "%s, case %d at %g", r.loss->name, i, at(&r, g));
+        cr_expect_eq(r.loss->rise(&r.x, r.z) > 0, best != r.x.b, "case %d", i);
     }
 }
 
-Test(dual_loss, a_step_beyond_loses_nothing_and_stays_within_bounds)
+Test(dual_loss, h_is_how_fast_b_changes_as_z_falls)
 {
-    uint64_t k = 0, further = 0;
+    enum { CLOSE = 1000000 };
+    uint64_t k = 0;
+    int seen = 0;
 
     for (int i = 0; i < CASES; i++) {
-        const row r = draw_row(&k);
-        const double stride = 1 + draw(&k);
-        const double best = dual_best(&r.x, r.flat, r.safety, r.b, r.z);
-        const double to = dual_beyond(&r.x, r.flat, stride, r.b, best);
-        cr_expect(to >= r.x.low && to <= r.x.high, "case %d", i);
-        cr_expect_geq(gain(&r, to), -1e-12, "case %d: %g to %g", i, r.b, to);
-        further += fabs(to - r.b) > fabs(best - r.b);
+        const row r = draw_row(&k, i);
+        const double sigma = r.loss->smooth ? INFINITY : .5 + draw(&k);
+        const double anchor = r.x.b, by = 1. / CLOSE;
+        const dual_answer asked = r.loss->answer(&r.x, sigma, anchor, r.z);
+        const dual_answer up = r.loss->answer(&r.x, sigma, anchor, r.z + by);
+        const dual_answer down = r.loss->answer(&r.x, sigma, anchor, r.z - by);
+        if (fabs(up.h - down.h) > 1e-4 * (up.h + down.h))
+            continue; /* a kink between the two */
+        seen++;
+        cr_expect_float_eq(asked.h, (down.b - up.b) * CLOSE / 2,
+                           1e-4 * (1 + asked.h), "%s", r.loss->name);
+        cr_expect(!r.loss->smooth || r.loss->bend == 0 ||
+                  asked.h <= r.loss->bend * r.x.cost * (1 + 1e-12));
     }
-    cr_expect_gt(further, CASES / 5);
+    cr_expect_gt(seen, CASES / 2);
+}
+
+Test(dual_loss, rows_without_weight_stay_where_they_are)
+{
+    for (int k = 0; k < DUAL_LOSSES; k++) {
+        const dual_loss *loss = dual_losses[k];
+        dual_sample x = {.square = 2};
+        loss->set(&x, 1, 0, .1);
+        cr_expect_eq(x.square, 2);
+        cr_expect_eq(x.low, 0);
+        cr_expect_eq(x.high, 0);
+        cr_expect_eq(loss->value(&x, -3), 0, "%s", loss->name);
+        cr_expect_eq(loss->answer(&x, INFINITY, 0, -3).b, 0);
+        cr_expect_lt(loss->rise(&x, -3), 0, "%s", loss->name);
+    }
 }

@@ -1,23 +1,25 @@
-/* The linear SVM as a program: what is computed where, phase by phase.
+/* The dual programs: what is computed where, phase by phase, whatever the loss.
  *
  * Parameters are w = X'b, groups of rows, and the rows' dual variables b. Each
  * pool of partitions owns its groups, and each partition has a w of its own,
  * ahead of the common one by what it has done since the last join.
  *
  *     survey   labels, and their counts    -> classes, what a row weighs
- *     moments  sum c x, sum c x^2           -> the columns' scales
+ *     moments  sum c x, sum c x^2           -> the columns' scales and shifts
  *     seed     the b that a start's w asks for
  *     ascend   blocks that the policy chose of each pool's groups: each b to
  *              its best, in turn            -> shares of the gap: priorities
  *     join     the change of a pool's w     -> how safe adding is
  *     merge    the change of everybody's w  -> the common w
  *     scan     all rows, at the common w    -> b, gap, priorities of all
+ *     curve    X'HX at w                    -> Newton's steps, of few columns
+ *     slope    along a step                 -> how far it goes
+ *     take     the b that w asks for
+ *     face     steps in the b between their bounds, of many columns
  *     tell     nothing                      -> w of the columns as they stand
  *
  * The policy rests when what is left to gain is below what was asked for; a
  * scan then tells whether it is. docs/svm.md has the rest. */
-#include <strads/svm.h>
-
 #include "dual.h"
 
 /* ---- what comes next --------------------------------------------------- */
@@ -87,7 +89,9 @@ strads_err dual_schedule(strads_turn *turn)
                             : strads_turn_stop(turn);
     if (!state->surveyed)
         return dispatch_survey(turn, state);
-    if (state->problem.options.standardize && !state->measured)
+    if ((state->problem.options.standardize ||
+         state->problem.options.intercept) &&
+        !state->measured)
         return dispatch_all(turn, state, DUAL_MOMENTS);
     if (state->seed_due)
         return strads_turn_dispatch(turn, DUAL_SEED, state->partitions,
@@ -104,18 +108,23 @@ strads_err dual_schedule(strads_turn *turn)
     if (state->step == DUAL_TAKE)
         return strads_turn_dispatch(turn, DUAL_TAKE, state->partitions,
                                     state->own);
-    if (state->step == DUAL_FACE && state->little)
+    if (state->step == DUAL_FACE)
         return dispatch_none(turn, state, DUAL_FACE);
     if (state->step != DUAL_ASCEND)
         return dispatch_all(turn, state, state->step);
     return strads_turn_policy(turn, DUAL_ASCEND);
 }
 
-static strads_err dual_objective(void *user, strads_report *report)
+/* ---- results ----------------------------------------------------------- */
+
+const double *strads_svm_intercepts(const void *state)
 {
-    dual_report(user, 1, report);
-    report->nonzeros = strads_svm_supports(user);
-    return STRADS_OK;
+    return ((const dual_state *)state)->intercept;
+}
+
+uint64_t strads_svm_supports(const void *state)
+{
+    return dual_total(state).supports;
 }
 
 /* ---- the table --------------------------------------------------------- */
@@ -142,7 +151,7 @@ const strads_phase dual_phases[DUAL_PHASES] = {
     [DUAL_SEED] = {.name = "seed",
                    .when = STRADS_WHEN_CALLED,
                    .to = STRADS_TO_OWNER,
-                   .partial = dual_partial_seed,
+                   .partial = dual_partial_none,
                    .update = dual_update_seed,
                    .aggregate = dual_aggregate_seed},
     [DUAL_ASCEND] = {.name = "ascend",
@@ -186,7 +195,7 @@ const strads_phase dual_phases[DUAL_PHASES] = {
                    .when = STRADS_WHEN_CALLED,
                    .to = STRADS_TO_OWNER,
                    .reports = true,
-                   .partial = dual_partial_seed,
+                   .partial = dual_partial_none,
                    .update = dual_update_take,
                    .aggregate = dual_aggregate_take},
     [DUAL_FACE] = {.name = "face",
@@ -200,52 +209,3 @@ const strads_phase dual_phases[DUAL_PHASES] = {
                    .to = STRADS_TO_NOBODY,
                    .aggregate = dual_aggregate_tell},
 };
-
-static strads_err shape(const void *config, const strads_data *data,
-                        strads_shape *out)
-{
-    dual_problem problem;
-    const strads_err err = dual_options_resolve(config, &problem);
-
-    return err ? err : dual_shape(&problem, data, out);
-}
-
-static strads_err begin(const void *config, const strads_data *data,
-                        const strads_shape *sizes, void **out)
-{
-    dual_problem problem;
-    const strads_err err = dual_options_resolve(config, &problem);
-
-    return err ? err : dual_begin(&problem, data, sizes, out);
-}
-
-static strads_err open(const strads_task *task, void **out)
-{
-    dual_problem problem;
-    const strads_err err = dual_options_resolve(task->config, &problem);
-
-    return err ? err : dual_open(task, &problem, out);
-}
-
-/* What is wrong with the options is said by `shape`. */
-static bool named_labels(const void *config)
-{
-    dual_problem problem;
-
-    return dual_options_resolve(config, &problem) != STRADS_OK ||
-           dual_loss_classifies(problem.loss);
-}
-
-const strads_program strads_program_svm = {DUAL_COMPUTED,
-                                           .named_labels = named_labels,
-                                           .name = "svm",
-                                           .summary =
-                                               "linear support vector machine",
-                                           .options = dual_option_table,
-                                           .config_size =
-                                               sizeof(strads_svm_options),
-                                           .defaults = &dual_defaults,
-                                           .shape = shape,
-                                           .begin = begin,
-                                           .open = open,
-                                           .objective = dual_objective};

@@ -9,24 +9,11 @@
  * ICML 2008, section 3.2, "shrinking": more than anything pulled at all in the
  * pass before). */
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/policy.h>
 
-#include "dual_newton.h"
-
-/* Steps are so many times as long as to a row's best b alone: rows that are
- * alike all go the same way, and fewer passes do (successive over-relaxation,
- * Young, Trans. AMS 76, 1954). Of losses with kinks only what rows have in
- * common bends D. Where columns are few the last digits are Newton's. */
-#define STRIDE 1.1
-#define STRIDE_KINKS 1.25
-
-static double stride_of(const dual_local *local)
-{
-    return local->columns < DUAL_NEWTON_COLUMNS ? 1
-           : local->smooth                      ? STRIDE
-                                                : STRIDE_KINKS;
-}
+#include "dual.h"
 
 size_t dual_partial_ascend(const strads_task *task)
 {
@@ -48,7 +35,7 @@ static uint32_t draw(uint64_t *s, uint32_t n)
     return (uint32_t)(((next_random(s) >> 32) * n) >> 32);
 }
 
-static strads_err reserve(dual_local *local, uint32_t n)
+static strads_err reserve_order(dual_local *local, uint32_t n)
 {
     if (n <= local->room)
         return STRADS_OK;
@@ -79,17 +66,8 @@ static void draw_order(const strads_task *task)
 
 /* ---- a group ----------------------------------------------------------- */
 
-/* The partition of the pool that has a group, and which of its rows these
- * are. */
-typedef struct group {
-    const strads_share *share;
-    dual_sample *sample; /* of the share's row 0 */
-    uint64_t begin, end;
-    uint32_t *awake; /* those that do not rest */
-    double *resting; /* the part of D of those that do */
-} group;
-
-static group group_at(const strads_task *task, uint32_t place)
+/* The group at a place of the block, whichever partition of the pool has it. */
+static dual_group group_at(const strads_task *task, uint32_t place)
 {
     const uint64_t number =
         strads_block_param(&task->block, place) - dual_first_group(task->shape);
@@ -109,166 +87,27 @@ static group group_at(const strads_task *task, uint32_t place)
     const uint64_t begin = at * size < local->rows ? at * size : local->rows;
     const uint64_t end =
         begin + size < local->rows ? begin + size : local->rows;
-    return (group){.share = dual_share(local, task->peer[low].share),
-                   .sample = local->sample,
-                   .begin = begin,
-                   .end = end,
-                   .awake = &local->awake[at],
-                   .resting = &local->resting[at]};
+    return (dual_group){.share = dual_share(local, task->peer[low].share),
+                        .sample = local->sample,
+                        .begin = begin,
+                        .end = end,
+                        .awake = &local->awake[at],
+                        .resting = &local->resting[at]};
 }
 
-/* What a partition's visits need beside its local state. */
-typedef struct visit {
-    dual_local *local;
-    double safety;    /* s */
-    double stride;    /* over that to a row's best */
-    double steep;     /* a fall that lets a row rest */
-    bool wakes;       /* rows that rest are looked at, too */
-    double worst;     /* the steepest rise so far */
-    double part;      /* the group's rows' part of D, */
-    double gap;       /* and of the gap as it was found; */
-    uint64_t entries; /* those of them that do not rest, */
-    bool all_rest;    /* if any */
-    uint64_t visits, inside, crossed;
-} visit;
-
-/* One row to its best b, and beyond. */
-static void ascend(visit *v, dual_sample *x, const data_column *row, double z)
+/* Asks for the beginning of row i of a share; what follows lies behind it. */
+static void fetch_row(const strads_share *share, const dual_sample *sample,
+                      uint64_t i)
 {
-    const dual_local *local = v->local;
-    const double flat = local->flat;
-    const double b = dual_beyond(x, flat, v->stride, x->b,
-                                 dual_best(x, flat, v->safety, x->b, z));
+    const strads_sparse *x = &share->by_row;
+    const uint64_t at = x->start[i];
+    const char *value =
+        x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
 
-    v->gap += dual_gap_at(x, flat, x->b, z);
-    if (b != x->b)
-        dual_add(local, row, v->safety * (b - x->b), local->w);
-    x->b = b;
-}
-
-/* False: the row rests from now on. */
-static bool visit_row(visit *v, dual_sample *x, const data_column *row)
-{
-    const dual_local *local = v->local;
-    const double z = dual_dot(local, row, local->w);
-    const double rise = dual_rise(x, local->flat, x->b, z);
-    const bool inside = dual_is_inside(x, local->flat);
-
-    v->visits++;
-    if (rise > 0) {
-        v->worst = dual_larger(v->worst, rise);
-        ascend(v, x, row, z);
-    }
-    v->inside += dual_is_inside(x, local->flat);
-    v->crossed += dual_is_inside(x, local->flat) != inside;
-    return rise >= -v->steep;
-}
-
-/* The rows of a group to be looked at, a bit each. */
-static uint32_t rows_of(const visit *v, const group *g)
-{
-    const uint64_t n = g->end - g->begin;
-    const uint32_t all = n > 0 ? UINT32_MAX >> (DUAL_GROUP_MAX - n) : 0;
-
-    return v->wakes ? all : all & *g->awake;
-}
-
-/* Rows that rest cost nothing: what they have of D is known. */
-static void visit_rows(visit *v, const group *g)
-{
-    double resting = v->wakes ? 0 : *g->resting;
-    uint32_t awake = 0;
-
-    for (uint32_t rows = rows_of(v, g); rows > 0; rows &= rows - 1) {
-        const uint64_t i = g->begin + (uint64_t)__builtin_ctz(rows);
-        dual_sample *x = &g->sample[i];
-        const data_column row = dual_row_of(g->share, i);
-        if (visit_row(v, x, &row)) {
-            awake |= rows & (~rows + 1);
-            v->entries += row.n;
-            v->part += dual_conjugate(x, v->local->flat, x->b);
-        } else {
-            resting += dual_conjugate(x, v->local->flat, x->b);
-        }
-    }
-    *g->awake = awake;
-    *g->resting = resting;
-    v->part += resting;
-    v->all_rest = awake == 0;
-}
-
-/* ---- a group of the logistic loss -------------------------------------- */
-
-/* How many of its rows move together. Those without weight do not move. */
-static uint32_t together(const visit *v, const group *g)
-{
-    double most = 0;
-
-    for (uint64_t i = g->begin; i < g->end; i++)
-        most = dual_larger(most, g->sample[i].square * g->sample[i].cost);
-    return dual_entropy_together(v->safety * most);
-}
-
-/* Rows begin .. end - 1. */
-static void move_together(visit *v, const group *g, uint64_t begin,
-                          uint64_t end)
-{
-    const dual_local *local = v->local;
-    data_column row[DUAL_ENTROPY_ROWS];
-    dual_sample *sample[DUAL_ENTROPY_ROWS];
-    dual_entropies rows;
-    uint32_t n = 0;
-
-    for (uint64_t i = begin; i < end; i++) {
-        dual_sample *x = &g->sample[i];
-        if (!dual_has_entropy(x))
-            continue;
-        row[n] = dual_row_of(g->share, i);
-        sample[n] = x;
-        rows.cost[n] = x->cost;
-        rows.curvature[n] = v->safety * x->square;
-        rows.m[n] = x->target * dual_dot(local, &row[n], local->w);
-        rows.part[n] = x->target * x->b;
-        rows.u[n++] = x->u;
-    }
-    if (n == 0)
-        return;
-    local->move(n, &rows);
-    for (uint32_t k = 0; k < n; k++) {
-        dual_sample *x = sample[k];
-        const double b = x->target * rows.part[k];
-        if (b != x->b)
-            dual_add(local, &row[k], v->safety * (b - x->b), local->w);
-        x->b = b;
-        x->u = rows.u[k];
-        v->entries += row[k].n;
-    }
-    v->visits += n;
-    v->gap += rows.gap;
-    v->part += rows.dual;
-    v->all_rest = false;
-}
-
-/* By as equal numbers as there can be. */
-static void visit_entropies(visit *v, const group *g)
-{
-    const uint64_t n = g->end - g->begin;
-    const uint64_t most = together(v, g), times = (n + most - 1) / most;
-
-    for (uint64_t k = 0; k < times; k++)
-        move_together(v, g, g->begin + n * k / times,
-                      g->begin + n * (k + 1) / times);
-}
-
-static void visit_group(visit *v, const group *g)
-{
-    v->gap = v->part = 0;
-    v->entries = 0;
-    v->all_rest = true;
-    if (v->local->problem.loss == DUAL_LOGISTIC)
-        visit_entropies(v, g);
-    else
-        visit_rows(v, g);
+    __builtin_prefetch(&sample[i]);
+    __builtin_prefetch(x->index + at);
+    __builtin_prefetch(value);
+    __builtin_prefetch(value + 64);
 }
 
 /* |w|^2 where a block begins. The first of a run without a start has a w of 0,
@@ -280,8 +119,8 @@ static double begin_at(dual_local *local, const strads_share *given)
         local->kernels->dot_dense(local->columns + 1, local->w, local->w);
     const bool alone = local->joint == local->w;
 
-    return reached == 0 && alone && local->problem.loss == DUAL_LOGISTIC
-               ? dual_guess(local, dual_share(local, given))
+    return reached == 0 && alone && local->loss->guess
+               ? local->loss->guess(local, dual_share(local, given))
                : reached;
 }
 
@@ -289,12 +128,11 @@ strads_err dual_update_ascend(strads_task *task)
 {
     dual_local *local = task->local;
     const uint32_t n = task->block.n;
-    const strads_err err = reserve(local, n);
-    visit v = {.local = local,
-               .safety = task->total[DUAL_SAFETY],
-               .stride = stride_of(local),
-               .steep = dual_steep(task),
-               .wakes = task->total[DUAL_STEEP] < 0};
+    const strads_err err = reserve_order(local, n);
+    dual_visit v = {.local = local,
+                    .safety = task->total[DUAL_SAFETY],
+                    .steep = dual_steep(task),
+                    .wakes = task->total[DUAL_STEEP] < 0};
 
     if (err)
         return err;
@@ -302,16 +140,18 @@ strads_err dual_update_ascend(strads_task *task)
     dual_begin_w(task);
     local->level = task->total[DUAL_LEVEL];
     const double reached = begin_at(local, task->share);
-    group next = group_at(task, local->order[0]);
+    dual_group next = group_at(task, local->order[0]);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t at = local->order[k];
-        const group g = next;
+        v.group = next;
         if (k + 1 < n) {
             next = group_at(task, local->order[k + 1]);
             if (next.begin < next.end)
-                dual_fetch_row(next.share, next.sample, next.begin);
+                fetch_row(next.share, next.sample, next.begin);
         }
-        visit_group(&v, &g);
+        v.gap = v.part = 0;
+        v.entries = 0;
+        local->loss->visit(&v);
         task->partial[at] = v.all_rest ? -1 : v.gap;
         task->partial[n + at] = (double)v.entries;
         task->value[dual_at(local, at)] = v.part;
@@ -321,5 +161,184 @@ strads_err dual_update_ascend(strads_task *task)
     task->partial[2 * n + DUAL_INSIDE] = (double)v.inside;
     task->partial[2 * n + DUAL_CROSSED] = (double)v.crossed;
     task->partial[2 * n + DUAL_REACHED] = reached;
+    return STRADS_OK;
+}
+
+/* Everyone's change of w, added up; and how much more curved than it is each
+ * row's problem has to be taken, so that adding is safe.
+ *
+ * The partitions of a pool read each other's w, and each adds up a span of the
+ * columns for all of them: a join, of which the coordinator hears two numbers.
+ * The store and other pools are told by a merge. */
+
+/* What is measured fades by this each time, and s sinks no faster. */
+#define FADE .7
+#define SINK .99
+
+/* Columns that are added up at once. */
+enum { STRIP = 512 };
+
+void dual_begin_w(const strads_task *task)
+{
+    dual_local *local = task->local;
+
+    if (local->behind && local->based)
+        memcpy(local->w, local->base, (local->columns + 1) * sizeof(double));
+    for (uint32_t k = 0; k < task->n_peers && local->behind && !local->based;
+         k++) {
+        const dual_local *peer = task->peer[k].local;
+        const strads_range span = peer->span;
+        memcpy(local->w + span.begin, peer->joint + span.begin,
+               (span.end - span.begin) * sizeof(double));
+    }
+    local->behind = false;
+    local->moved = task->round;
+    if (local->joint == local->w)
+        local->based = false;
+}
+
+/* ---- within a pool ----------------------------------------------------- */
+
+/* |sum d_k|^2 and sum |d_k|^2. */
+enum { NEAR, FAR, JOIN_SUMS };
+
+size_t dual_partial_join(const strads_task *task)
+{
+    (void)task;
+    return JOIN_SUMS;
+}
+
+/* n columns from `at` on: from + sum (w_k - from) / s. */
+static void join_strip(strads_task *task, const double *from, uint64_t at,
+                       uint64_t n)
+{
+    const dual_local *local = task->local;
+    const double s = task->total[DUAL_SAFETY];
+    double sum[STRIP] = {0}, d[STRIP];
+
+    for (uint32_t k = 0; k < task->n_peers; k++) {
+        const dual_local *peer = task->peer[k].local;
+        if (peer->moved <= local->joined)
+            continue;
+        for (uint64_t j = 0; j < n; j++) {
+            d[j] = (peer->w[at + j] - from[at + j]) / s;
+            sum[j] += d[j];
+        }
+        task->partial[FAR] += local->kernels->dot_dense(n, d, d);
+    }
+    task->partial[NEAR] += local->kernels->dot_dense(n, sum, sum);
+    for (uint64_t j = 0; j < n; j++)
+        local->joint[at + j] = from[at + j] + sum[j];
+}
+
+strads_err dual_update_join(strads_task *task)
+{
+    dual_local *local = task->local;
+    const double *from = local->based ? local->base : local->joint;
+    const strads_range span = local->span;
+
+    for (uint64_t at = span.begin; at < span.end; at += STRIP)
+        join_strip(task, from, at,
+                   at + STRIP < span.end ? STRIP : span.end - at);
+    local->joined = task->round;
+    local->based = false;
+    local->behind = true;
+    return STRADS_OK;
+}
+
+void dual_set_safety(strads_commit *commit)
+{
+    const dual_state *state = commit->state;
+
+    commit->total_change[DUAL_SAFETY] =
+        (state->alone ? 1 : state->safety) - commit->total[DUAL_SAFETY];
+}
+
+/* s: as measured, of late; at least 1 and at most K. */
+static void measure(dual_state *state, double near, double far)
+{
+    if (!(far > 0)) /* nothing has moved */
+        return;
+    state->near = FADE * state->near + near;
+    state->far = FADE * state->far + far;
+    const double seen = state->near / state->far;
+    const double slow = 1 + (state->safety - 1) * SINK;
+    const double s = state->near == near ? seen : fmax(seen, slow);
+    state->safety = fmin(fmax(s, 1), state->partitions);
+}
+
+strads_err dual_aggregate_join(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    state->joined = true;
+    state->apart = commit->partial[FAR];
+    if (state->pools == 1 && state->spread)
+        measure(state, commit->partial[NEAR], state->apart);
+    state->spread = false;
+    if (state->pools == 1)
+        dual_set_safety(commit);
+    return STRADS_OK;
+}
+
+/* ---- for all ----------------------------------------------------------- */
+
+size_t dual_partial_merge(const strads_task *task)
+{
+    return task->block.n;
+}
+
+strads_err dual_update_merge(strads_task *task)
+{
+    const dual_local *local = task->local;
+
+    if (local->based)
+        return STRADS_OK;
+    for (uint64_t j = local->span.begin; j < local->span.end; j++)
+        task->partial[j] = local->joint[j] - local->base[j];
+    return STRADS_OK;
+}
+
+static double square_of(const strads_commit *commit)
+{
+    double sum = 0;
+
+    for (uint32_t j = 0; j < commit->block.n; j++)
+        sum += commit->partial[j] * commit->partial[j];
+    return sum;
+}
+
+strads_err dual_aggregate_merge(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+
+    for (uint32_t j = 0; j < commit->block.n; j++)
+        commit->change[dual_place(state, j)] = commit->partial[j];
+    if (state->pools > 1) {
+        measure(state, square_of(commit), state->apart);
+        dual_set_safety(commit);
+    }
+    state->moved = state->joined = false;
+    dual_take_intercept(commit);
+    return STRADS_OK;
+}
+
+/* A commit of coefficients begins with one; all others are their owner's
+ * own. */
+strads_err dual_refresh(strads_task *task, const strads_change *changes,
+                        uint32_t n)
+{
+    dual_local *local = task->local;
+
+    for (uint32_t c = 0; c < n; c++) {
+        const strads_change *change = &changes[c];
+        if (change->n == 0 || change->param[0] > local->columns)
+            continue;
+        for (uint32_t k = 0; k < change->n; k++)
+            if (change->param[k] <= local->columns)
+                local->base[change->param[k]] +=
+                    change->change[dual_at(local, k)];
+        local->based = local->behind = true;
+    }
     return STRADS_OK;
 }

@@ -3,14 +3,14 @@
  *
  *     1/2 |w|^2 + C sum c_i log(1 + exp(-y_i x_i'w)),   C = 1 / (W lambda).
  */
-#include <strads/logistic.h>
-
 #include <float.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "apps/linear/linear_options.h"
+#include <strads/logistic.h>
+
 #include "apps/kernels/outer_kernels.h"
+#include "apps/linear/linear_options.h"
 #include "dual.h"
 
 #define FIELD(name) offsetof(strads_logistic_options, name)
@@ -98,8 +98,9 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
     return true;
 }
 
-static strads_err resolve(const strads_logistic_options *o, dual_problem *out)
+static strads_err resolve(const void *config, dual_problem *out)
 {
+    const strads_logistic_options *o = config;
     strads_err err;
 
     if (!suits_options(o, 2))
@@ -124,39 +125,13 @@ static strads_err resolve(const strads_logistic_options *o, dual_problem *out)
                                       .weights = o->weights,
                                       .classes = o->classes,
                                       .start_intercept = o->start_intercept},
-                          .loss = DUAL_LOGISTIC,
+                          .loss = &dual_log_loss,
                           .weights = {o->weights, o->row_weight},
                           .lambda = o->lambda};
     return STRADS_OK;
 }
 
-/* ---- the program's slots ----------------------------------------------- */
-
-static strads_err shape(const void *config, const strads_data *data,
-                        strads_shape *out)
-{
-    dual_problem problem;
-    const strads_err err = resolve(config, &problem);
-
-    return err ? err : dual_shape(&problem, data, out);
-}
-
-static strads_err begin(const void *config, const strads_data *data,
-                        const strads_shape *sizes, void **out)
-{
-    dual_problem problem;
-    const strads_err err = resolve(config, &problem);
-
-    return err ? err : dual_begin(&problem, data, sizes, out);
-}
-
-static strads_err open(const strads_task *task, void **out)
-{
-    dual_problem problem;
-    const strads_err err = resolve(task->config, &problem);
-
-    return err ? err : dual_open(task, &problem, out);
-}
+/* ---- the program ------------------------------------------------------- */
 
 static double lambda_of(const dual_state *state)
 {
@@ -172,8 +147,6 @@ static strads_err objective(void *user, strads_report *report)
     return STRADS_OK;
 }
 
-/* ---- results ----------------------------------------------------------- */
-
 strads_logistic_options strads_logistic_dual_resolved(const void *begun)
 {
     const dual_state *state = begun;
@@ -187,6 +160,8 @@ strads_logistic_options strads_logistic_dual_resolved(const void *begun)
                                      .classes = o->classes};
 }
 
+DUAL_SLOTS(resolve)
+
 const strads_program strads_program_logistic_dual = {
     DUAL_COMPUTED,
     .named_labels = linear_classes_named,
@@ -194,7 +169,4 @@ const strads_program strads_program_logistic_dual = {
     .summary = "logistic regression, L2 alone, in the dual",
     .options = option_table,
     .config_size = sizeof(strads_logistic_options),
-    .shape = shape,
-    .begin = begin,
-    .open = open,
     .objective = objective};

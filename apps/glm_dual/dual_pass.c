@@ -12,7 +12,7 @@
 
 #include <strads/policy.h>
 
-#include "dual_newton.h"
+#include "dual.h"
 
 /* Of groups that are neither wrong nor far from it: not at rest. */
 #define AWAKE 1e-200
@@ -166,7 +166,7 @@ static void tell_block(strads_commit *commit)
     }
 }
 
-void dual_begin_passes(strads_commit *commit)
+static void begin_passes(strads_commit *commit)
 {
     dual_state *state = commit->state;
 
@@ -175,7 +175,6 @@ void dual_begin_passes(strads_commit *commit)
         pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
         pool->before = INFINITY;
         pool->falls = 1;
-        pool->since = 0;
         pool->settled = pool->sleepers = pool->wakes = false;
         begin_pass(commit, pool, NULL, pool->end - pool->begin);
         tell(commit, pool);
@@ -194,7 +193,9 @@ strads_err dual_begin_first_passes(strads_commit *commit)
     }
     strads_commit_prioritise(commit, (uint32_t)state->groups, state->told,
                              state->how);
-    dual_begin_passes(commit);
+    for (uint32_t g = 0; g < state->pools; g++)
+        state->pool[g].since = 0;
+    begin_passes(commit);
     return strads_commit_route(commit, DUAL_ASCEND, INFINITY);
 }
 
@@ -224,8 +225,7 @@ static double left_to_gain(const dual_state *state)
 static bool is_hasty(const dual_state *state)
 {
     return state->scans == 0 && state->visits < HASTY_PASSES * state->rows &&
-           state->problem.loss != DUAL_LOGISTIC &&
-           dual_loss_is_smooth(state->problem.loss);
+           state->problem.loss->quadratic && state->problem.loss->smooth;
 }
 
 /* How steep a fall lets a row rest, wherever it is: a share of the steepest
@@ -291,13 +291,14 @@ static void end_pass(strads_commit *commit, dual_pool *pool)
 {
     dual_state *state = commit->state;
 
-    pool->falls = isfinite(pool->before) && pool->sum < pool->before
-                      ? pool->sum / pool->before
-                      : 1;
+    const bool known = isfinite(pool->before);
+
+    pool->falls =
+        known && pool->sum < pool->before ? pool->sum / pool->before : 1;
     pool->before = pool->sum;
     pool->worst = pool->worst_now > 0 ? pool->worst_now : INFINITY;
     pool->since++;
-    pool->settled = dual_is_settled(pool);
+    pool->settled = known && dual_is_settled(pool);
     pool->sum = pool->worst_now = pool->inside = pool->crossed = 0;
     wake(state, pool);
     commit->total_change[DUAL_STEEP] = steep(state) - commit->total[DUAL_STEEP];
@@ -360,5 +361,5 @@ void dual_pass_scanned(strads_commit *commit)
         state->waits[i] = VISITED;
     }
     if (++state->seen == state->partitions)
-        dual_begin_passes(commit);
+        begin_passes(commit);
 }

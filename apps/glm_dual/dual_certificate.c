@@ -1,13 +1,45 @@
-/* A look at all rows from the w that all agree on: the duality gap, row by row.
+/* What a fit is worth, and an intercept that is not penalised.
  *
- *     P - D = sum over rows of  loss(r) - (b target - e|b| - d/2 b^2) + b z
+ * A scan looks at all rows from the w that all agree on: the duality gap, row by
+ * row.
+ *
+ *     P - D = sum over rows of  loss(z) - g(b) + b z
  *
  * where each term is 0 or more, and is that row's priority (as Csiba, Qu and
  * Richtarik, ICML 2015, and Duenner, Parnell and Jaggi, NIPS 2017, draw by).
- * P and D are bounds whatever w and b are; here w = X'b. */
+ * P and D are bounds whatever w and b are; here w = X'b.
+ *
+ * P without a penalty of an intercept b0 has the dual of before under one more
+ * condition, sum b_i = 0. Proximal points find both: with a level l, a problem
+ *
+ *     P(w, b0) + 1/(2 B^2) (b0 - l)^2,   b0 = l + B v
+ *
+ * is that of a bias column of value B, whose coefficient v = B sum b_i is
+ * penalised as all are, with l added to each z. At its end, or near it, b0 is
+ * the next level. In the dual that is the method of multipliers (Rockafellar,
+ * SIAM J. Control and Optimization 14, 1976): what the level lacks becomes
+ * smaller by 1 + B^2 times P's curvature in b0. So B v is a share of what it
+ * lacks; two levels tell which, and the next one makes up for it.
+ *
+ * D is a bound where sum b_i = 0, and the rows' b are not quite there. With the
+ * larger side's b, those above 0 or those below, times t < 1 they are, t being
+ * the smaller side's sum over the larger one's. All parts of D are concave and
+ * 0 at 0, so that
+ *
+ *     D >= sum of the one side + t sum of the other side - 1/2 |X'b|^2
+ *          + (1 - t) X'b X_s'b_s - 1/2 (1 - t)^2 (sum |b_i| |x_i|)^2
+ *
+ * with s the side that is made smaller. */
 #include <string.h>
 
 #include "dual.h"
+
+/* B^2 over how much D bends in a row's b: passes over the rows suffer from a
+ * column of 1 and more of it, and less makes levels slow. */
+#define BIAS_SHARE .1
+
+/* The least share of what is missing that a bias is taken for. */
+#define SHARE_MIN .05
 
 /* A run ends when so many scans in a row have bettered neither bound; and so
  * many passes lie between two scans at most. */
@@ -15,6 +47,62 @@ enum { IDLE_MAX = 20, PASSES_MAX = 300, LEVEL_PASSES = 2 };
 
 /* After so many of them s is the number of partitions again. */
 enum { IDLE_SAFE = 3 };
+
+/* ---- certificates ------------------------------------------------------ */
+
+void dual_add_sums(const dual_local *local, const dual_sample *x, double b,
+                   double z, double *sums)
+{
+    const int side = b < 0;
+    const double bias = local->bias;
+    const double square = x->square - bias * bias;
+
+    sums[DUAL_LOSS] += local->loss->value(x, z);
+    sums[DUAL_SUPPORTS] += b != 0;
+    sums[DUAL_PART + side] += local->loss->conjugate(x, b);
+    if (!local->problem.options.intercept)
+        return;
+    /* b x intercept sums to 0, and hides the rest where targets are large. */
+    const double intercept = local->level + bias * local->base[local->columns];
+    sums[DUAL_PART + side] -= b * intercept;
+    sums[DUAL_SIZE + side] += fabs(b);
+    sums[DUAL_PULL + side] += b * (z - intercept);
+    sums[DUAL_REACH + side] += fabs(b) * sqrt(square > 0 ? square : 0);
+}
+
+/* t, and the side that it makes smaller. */
+static double balance(const dual_state *state, const double *sums, int *larger)
+{
+    const double *size = sums + DUAL_SIZE;
+
+    *larger = size[1] > size[0];
+    return state->problem.options.intercept && size[*larger] > 0
+               ? size[!*larger] / size[*larger]
+               : 1;
+}
+
+double dual_excess(const dual_state *state, const double *sums)
+{
+    int larger;
+    const double t = balance(state, sums, &larger);
+
+    return (1 - t) * fabs(sums[DUAL_PART + larger]);
+}
+
+static double dual_value(const dual_state *state, const double *sums,
+                         dual_point at)
+{
+    const double *part = sums + DUAL_PART;
+    int larger;
+    const double t = balance(state, sums, &larger);
+    const double reach = (1 - t) * sums[DUAL_REACH + larger];
+    const double pull = (1 - t) * sums[DUAL_PULL + larger] - reach * at.apart;
+
+    return part[!larger] + t * part[larger] - at.dual_square / 2 + pull -
+           reach * reach / 2;
+}
+
+/* ---- a scan ------------------------------------------------------------ */
 
 /* The groups of the partition that a block of rows belongs to. */
 static uint64_t count_groups(const strads_task *task)
@@ -54,29 +142,25 @@ strads_err dual_update_scan(strads_task *task)
         double *group = &task->partial[i / size];
         const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
-        const double rise = dual_rise(x, local->flat, x->b, z);
-        const double loss = dual_loss_at(x, local->flat, z);
-        const double dual = dual_conjugate(x, local->flat, x->b);
+        const double rise = local->loss->rise(x, z);
         local->anchor[i] = task->value[dual_at(local, i)] = x->b;
         if (rise < -fall) {
-            local->resting[i / size] += dual;
+            local->resting[i / size] += local->loss->conjugate(x, x->b);
         } else {
             local->awake[i / size] |= UINT32_C(1) << i % size;
             *group = dual_larger(*group, 0);
             entries[i / size] += (double)row.n;
         }
         if (rise > 0)
-            *group += dual_larger(loss - dual + z * x->b, 0);
-        sums[DUAL_LOSS] += loss;
-        sums[DUAL_SUPPORTS] += x->b != 0;
-        dual_level_add(local, x, x->b, z, dual, sums);
+            *group += dual_gap_at(local->loss, x, z);
+        dual_add_sums(local, x, x->b, z, sums);
     }
     return STRADS_OK;
 }
 
 /* ---- a start ----------------------------------------------------------- */
 
-size_t dual_partial_seed(const strads_task *task)
+size_t dual_partial_none(const strads_task *task)
 {
     (void)task;
     return 0;
@@ -90,7 +174,6 @@ static void take_over(strads_task *task, double sigma)
     const strads_share *share = dual_share(local, task->share);
     const double s = task->total[DUAL_SAFETY];
     const double part = s / task->share->partitions;
-    double h;
 
     dual_begin_w(task);
     local->level = task->total[DUAL_LEVEL];
@@ -100,11 +183,10 @@ static void take_over(strads_task *task, double sigma)
         dual_sample *x = &local->sample[i];
         const data_column row = dual_row_of(share, i);
         const double z = dual_dot(local, &row, local->base);
-        x->b = sigma > 0
-                   ? dual_smooth(x, local->flat, sigma, local->anchor[i], z, &h)
-                   : dual_answer(x, local->flat, z);
-        if (dual_has_entropy(x))
-            x->u = -x->target * z;
+        const dual_answer asked =
+            local->loss->answer(x, sigma, local->anchor[i], z);
+        x->b = asked.b;
+        x->u = asked.u;
         task->value[dual_at(local, i)] = x->b;
         dual_add(local, &row, s * x->b, local->w);
     }
@@ -114,7 +196,7 @@ static void take_over(strads_task *task, double sigma)
 /* The b that the start's w asks for. */
 strads_err dual_update_seed(strads_task *task)
 {
-    take_over(task, 0);
+    take_over(task, INFINITY);
     return STRADS_OK;
 }
 
@@ -124,7 +206,7 @@ strads_err dual_update_take(strads_task *task)
 {
     dual_local *local = task->local;
 
-    take_over(task, local->sigma);
+    take_over(task, local->loss->smooth ? INFINITY : task->total[DUAL_SIGMA]);
     for (uint64_t i = 0; i < local->rows; i++)
         local->anchor[i] = local->sample[i].b;
     return STRADS_OK;
@@ -138,6 +220,63 @@ strads_err dual_aggregate_seed(strads_commit *commit)
     state->moved = state->spread = true;
     state->joined = false;
     return STRADS_OK;
+}
+
+/* ---- from level to level ----------------------------------------------- */
+
+double dual_level_bias(const dual_problem *problem, double square)
+{
+    const double bend = square + problem->loss->strong / problem->options.c;
+
+    if (!problem->options.intercept)
+        return problem->options.bias;
+    return bend > 0 ? sqrt(BIAS_SHARE * bend) : 1;
+}
+
+/* What the bias comes to. */
+static double bias_of(const strads_commit *commit)
+{
+    const dual_state *state = commit->state;
+    const double *w = strads_store_dense(commit->store, 0);
+
+    return state->bias * w[dual_place(state, state->columns)];
+}
+
+/* The level goes by a multiple of what the bias comes to; what it came to
+ * before, and how far the level went then, tell which. */
+static void move_level(strads_commit *commit, double bias)
+{
+    dual_state *state = commit->state;
+
+    if (state->level_step != 0) {
+        const double share = (state->bias_before - bias) / state->level_step;
+        if (share > SHARE_MIN)
+            state->level_share = fmin(share, 1);
+    }
+    state->bias_before = bias;
+    state->level_step = bias / state->level_share;
+    commit->total_change[DUAL_LEVEL] += state->level_step;
+}
+
+static void watch_level(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const double *sums = state->sums;
+
+    state->level_gap = state->gap;
+    if (!state->problem.options.intercept)
+        return;
+    state->level_gap = sums[DUAL_LOSS] - sums[DUAL_PART] - sums[DUAL_PART + 1] +
+                       sums[DUAL_PULL] + sums[DUAL_PULL + 1];
+    move_level(commit, bias_of(commit));
+}
+
+void dual_level_take(strads_commit *commit)
+{
+    const dual_state *state = commit->state;
+
+    if (state->problem.options.intercept)
+        commit->total_change[DUAL_LEVEL] += bias_of(commit);
 }
 
 /* ---- coordinator ------------------------------------------------------- */
@@ -185,7 +324,7 @@ static double enough(dual_state *state, double tolerance)
 strads_err dual_certify(dual_state *state, const double *sums, dual_point at)
 {
     state->primal = sums[DUAL_LOSS] + at.square / 2;
-    state->gap = fmax(state->primal - dual_level_dual(state, sums, at), 0);
+    state->gap = fmax(state->primal - dual_value(state, sums, at), 0);
     state->supports = (uint64_t)sums[DUAL_SUPPORTS];
     if (!isfinite(state->primal))
         return strads_fail(STRADS_EPROGRAM,
@@ -228,7 +367,7 @@ static strads_err end_scan(strads_commit *commit)
         return err;
     dual_watch(state);
     hold_back(commit);
-    dual_level_watch(commit);
+    watch_level(commit);
     state->enough = enough(state, commit->tolerance);
     commit->total_change[DUAL_ENOUGH] =
         state->enough - commit->total[DUAL_ENOUGH];

@@ -1,25 +1,20 @@
-/* The options of the SVM: their table, their defaults, and what must hold. The
- * table checks what the command line and JSON say; structs filled in by
- * programs are checked here. */
+/* The SVM as a program: its options, and what is wrong with them. The table
+ * checks what the command line and JSON say; structs filled in by programs are
+ * checked here. */
 #include <float.h>
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "apps/linear/linear_options.h"
 #include "dual.h"
 
-const strads_svm_options dual_defaults = {.loss = "squared-hinge",
-                                          .c = 1,
-                                          .epsilon = .1};
+static const strads_svm_options defaults = {.loss = "squared-hinge",
+                                            .c = 1,
+                                            .epsilon = .1};
 
 #define FIELD(name) offsetof(strads_svm_options, name)
 
-/* In the order of dual_loss_kind. */
-static const char *const losses[] = {"hinge", "squared-hinge", "epsilon",
-                                     "squared-epsilon"};
-
-const strads_option dual_option_table[] = {
+static const strads_option option_table[] = {
     {.name = "loss",
      .kind = STRADS_OPTION_STRING,
      .offset = FIELD(loss),
@@ -53,11 +48,13 @@ const strads_option dual_option_table[] = {
     LINEAR_OPTION_CLASSES(FIELD(classes)),
     {.name = NULL}};
 
-static strads_err find_loss(const char *name, dual_loss_kind *out)
+/* The logistic one has options of its own: dual_logistic.c. */
+static strads_err find_loss(const char *name, const dual_loss **out)
 {
-    for (int k = DUAL_HINGE; k <= DUAL_SQUARED_EPSILON; k++)
-        if (strcmp(losses[k], name) == 0) {
-            *out = (dual_loss_kind)k;
+    for (int k = 0; k < DUAL_LOSSES; k++)
+        if (dual_losses[k] != &dual_log_loss &&
+            strcmp(dual_losses[k]->name, name) == 0) {
+            *out = dual_losses[k];
             return STRADS_OK;
         }
     return strads_fail(STRADS_EINVAL,
@@ -86,17 +83,16 @@ static strads_err refuse_classes(const strads_svm_options *o)
                        weights ? o->class_weight : o->classes, o->loss);
 }
 
-strads_err dual_options_resolve(const strads_svm_options *given,
-                                dual_problem *out)
+static strads_err resolve(const void *config, dual_problem *out)
 {
-    strads_svm_options o = *given;
-    dual_loss_kind loss = DUAL_HINGE;
+    strads_svm_options o = *(const strads_svm_options *)config;
+    const dual_loss *loss = NULL;
     strads_err err;
 
     if (!o.loss)
-        o.loss = dual_defaults.loss;
+        o.loss = defaults.loss;
     if (o.c == 0)
-        o.c = dual_defaults.c;
+        o.c = defaults.c;
     if ((err = find_loss(o.loss, &loss)) ||
         (err = linear_check_number("c", o.c, DBL_MAX)) ||
         (err = linear_check_number("bias", o.bias, DBL_MAX)) ||
@@ -107,7 +103,7 @@ strads_err dual_options_resolve(const strads_svm_options *given,
                            "intercept fits one that is not penalised, bias "
                            "(%g) one that is; give one of them",
                            o.bias);
-    if (dual_loss_classifies(loss))
+    if (loss->classifies)
         o.epsilon = 0;
     else if ((err = refuse_classes(&o)))
         return err;
@@ -116,3 +112,33 @@ strads_err dual_options_resolve(const strads_svm_options *given,
                           .weights = {o.weights, o.row_weight}};
     return STRADS_OK;
 }
+
+/* ---- the program ------------------------------------------------------- */
+
+/* What is wrong with the options is said by `shape`. */
+static bool named_labels(const void *config)
+{
+    dual_problem problem;
+
+    return resolve(config, &problem) != STRADS_OK || problem.loss->classifies;
+}
+
+static strads_err objective(void *user, strads_report *report)
+{
+    dual_report(user, 1, report);
+    report->nonzeros = strads_svm_supports(user);
+    return STRADS_OK;
+}
+
+const strads_svm_options *strads_svm_resolved(const void *state)
+{
+    return &((const dual_state *)state)->problem.options;
+}
+
+DUAL_SLOTS(resolve)
+
+const strads_program strads_program_svm = {
+    DUAL_COMPUTED,           .named_labels = named_labels,
+    .name = "svm",           .summary = "linear support vector machine",
+    .options = option_table, .config_size = sizeof(strads_svm_options),
+    .defaults = &defaults,   .objective = objective};
