@@ -1,7 +1,10 @@
-/* The trees of dispatches and partials: everybody is reached once, nobody is
- * far away or has many children, and the order of numbers is kept. */
+/* The tree: everybody is reached once, nobody is far away or has many children,
+ * the order of numbers is kept; and what is large costs everybody about one
+ * message's worth. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/round/tree.h"
 
@@ -42,9 +45,8 @@ static void check(sti_tree tree)
 Test(role_tree, everybody_is_reached_once_within_three_levels)
 {
     for (uint32_t k = 0; k < SIZES; k++) {
-        check(sti_tree_of_partials(sizes[k]));
-        check(sti_tree_of_dispatches(sizes[k]));
-        check(sti_tree_of_pieces(sizes[k]));
+        check(sti_tree_up(sizes[k]));
+        check(sti_tree_down(sizes[k]));
     }
 }
 
@@ -64,16 +66,16 @@ static uint32_t walk(const sti_tree *tree, uint32_t index)
 Test(role_tree, a_walk_meets_the_numbers_in_order)
 {
     for (uint32_t k = 0; k < SIZES; k++) {
-        sti_tree tree = sti_tree_of_partials(sizes[k]);
+        sti_tree tree = sti_tree_up(sizes[k]);
         cr_assert_eq(walk(&tree, 0), sizes[k]);
     }
 }
 
-Test(role_tree, up_to_eight_partials_climb_a_binomial_tree)
+Test(role_tree, up_to_eight_partials_go_up_a_binomial_tree)
 {
     for (uint32_t n = 1; n <= 8; n++)
         for (uint32_t p = 1; p < n; p++) {
-            sti_tree tree = sti_tree_of_partials(n);
+            sti_tree tree = sti_tree_up(n);
             cr_assert_eq(sti_tree_find(&tree, p).parent, p & (p - 1));
         }
 }
@@ -89,50 +91,220 @@ static uint32_t widest(sti_tree tree)
     return most;
 }
 
-/* The coordinator's sum: heads in their order, each of a stretch of partitions
- * that begins where the one before it ends. */
-Test(role_tree, partials_reach_the_coordinator_in_order)
-{
-    for (uint32_t k = 0; k < SIZES; k++) {
-        const uint32_t n = sizes[k];
-        uint32_t head = 0, heads = 0, deepest = 0;
-        for (uint32_t p = 0; p < n; p++) {
-            uint32_t hops = 1, at = p;
-            sti_place place = sti_tree_climb(n, p);
-            if (place.parent == p) {
-                cr_assert_eq(n > 16 ? place.rank : 0, heads);
-                head = p;
-                heads++;
-            }
-            for (; place.parent != at; hops++) {
-                at = place.parent;
-                place = sti_tree_climb(n, at);
-            }
-            cr_assert_eq(at, head, "%u of %u goes to %u", p, n, at);
-            deepest = hops > deepest ? hops : deepest;
-        }
-        cr_assert_eq(heads, sti_tree_heads(n));
-        cr_assert_eq(heads == 1, n <= 16);
-        cr_assert_leq(deepest, n <= 16 ? 4 : 3);
-    }
-}
-
 Test(role_tree, nobody_has_many_children)
 {
-    cr_assert_eq(widest(sti_tree_of_partials(8)), 3);
-    cr_assert_eq(widest(sti_tree_of_partials(64)), 7);
-    cr_assert_eq(widest(sti_tree_of_partials(1024)), 19);
-    cr_assert_eq(widest(sti_tree_of_dispatches(9)), 8);
-    cr_assert_eq(widest(sti_tree_of_dispatches(37)), 8);
-    cr_assert_eq(widest(sti_tree_of_dispatches(64)), 7);
-    cr_assert_eq(widest(sti_tree_of_dispatches(1024)), 19);
+    cr_assert_eq(widest(sti_tree_up(8)), 3);
+    cr_assert_eq(widest(sti_tree_up(64)), 7);
+    cr_assert_eq(widest(sti_tree_up(1024)), 19);
+    cr_assert_eq(widest(sti_tree_down(9)), 8);
+    cr_assert_eq(widest(sti_tree_down(37)), 8);
+    cr_assert_eq(widest(sti_tree_down(64)), 7);
+    cr_assert_eq(widest(sti_tree_down(1024)), 19);
 }
 
 Test(role_tree, a_parent_depends_on_the_number_alone)
 {
-    sti_tree small = sti_tree_of_partials(600);
-    sti_tree large = sti_tree_of_partials(65536);
+    sti_tree small = sti_tree_up(600);
+    sti_tree large = sti_tree_up(65536);
     for (uint32_t p = 1; p < 600; p++)
         cr_assert_eq(sti_tree_find(&small, p).parent,
                      sti_tree_find(&large, p).parent);
+}
+
+/* ---- reduce in chunks --------------------------------------------------- */
+
+/* Of a dispatch of one phase whose partial has so many bytes. */
+static sti_chunks chunks_of(uint32_t partitions, uint32_t totals, size_t bytes,
+                            strads_phase phase)
+{
+    size_t at[] = {0, bytes / 3 / 8 * 8, bytes};
+    const sti_dispatch d = {.n_blocks = 2, .partial_at = at};
+    const sti_run run = {.phases = &phase,
+                         .n_phases = 1,
+                         .partitions = partitions,
+                         .shape.totals = totals};
+    return sti_chunks_of(&run, &d);
+}
+
+static const uint32_t counts[] = {5, 6, 7, 8, 16, 31, 33, 100, 256, 1024};
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+Test(role_tree, chunks_leave_nothing_out_and_are_even)
+{
+    const size_t lengths[] = {131072, 131080, 1600024, 16000024};
+    for (uint32_t k = 0; k < COUNTS; k++)
+        for (uint32_t l = 0; l < 4; l++)
+            for (uint32_t totals = 0; totals <= 77; totals += 77) {
+                const sti_chunks s =
+                    chunks_of(counts[k], totals, lengths[l], (strads_phase){0});
+                cr_assert(s.n > 1 && s.n <= counts[k]);
+                cr_assert_leq(s.n, STI_CHUNKS_MAX);
+                cr_assert_eq(s.bytes, lengths[l] + totals * sizeof(double));
+                cr_assert_eq(sti_chunks_begin(&s, 0), 0);
+                cr_assert_eq(sti_chunks_begin(&s, s.n), s.bytes);
+                cr_assert_geq(sti_chunks_begin(&s, 1), s.head);
+                for (uint32_t c = 0; c < s.n; c++) {
+                    const size_t begin = sti_chunks_begin(&s, c);
+                    const size_t size = sti_chunks_begin(&s, c + 1) - begin;
+                    cr_assert_eq(begin % STI_CHUNK_ALIGN, 0);
+                    cr_assert_leq(size, (s.bytes - s.head) / s.n + s.head +
+                                            STI_CHUNK_ALIGN + s.n);
+                }
+            }
+}
+
+Test(role_tree, what_is_small_or_no_sum_goes_whole)
+{
+    const size_t large = 1 << 20;
+    const strads_phase whole[] = {{.merge = STRADS_MERGE_CONCAT},
+                                  {.merge = STRADS_MERGE_OWN},
+                                  {.to = STRADS_TO_OWNER},
+                                  {.to = STRADS_TO_RING}};
+    cr_assert_gt(chunks_of(8, 0, large, (strads_phase){0}).n, 1);
+    cr_assert_eq(chunks_of(8, 0, 32760, (strads_phase){0}).n, 1);
+    cr_assert_eq(chunks_of(4, 0, large, (strads_phase){0}).n, 1);
+    for (uint32_t k = 0; k < 4; k++)
+        cr_assert_eq(chunks_of(8, 0, large, whole[k]).n, 1);
+}
+
+/* Every chunk has one root, few hops from all; and what one partition takes in
+ * of all of them is little more than one partial. */
+Test(role_tree, nobody_takes_in_much_more_than_one_partial)
+{
+    for (uint32_t k = 0; k < COUNTS; k++) {
+        const uint32_t n = counts[k];
+        const sti_chunks s = chunks_of(n, 0, 4 << 20, (strads_phase){0});
+        double most = 0;
+        for (uint32_t c = 0; c < s.n; c++) {
+            uint32_t roots = 0, hops = 0;
+            for (uint32_t p = 0; p < n; p++) {
+                roots += sti_chunks_place(&s, c, p).parent == p;
+                hops = 0;
+                for (uint32_t at = p; sti_chunks_place(&s, c, at).parent != at;
+                     hops++)
+                    at = sti_chunks_place(&s, c, at).parent;
+                cr_assert_leq(hops, 3);
+            }
+            cr_assert_eq(roots, 1);
+        }
+        for (uint32_t p = 0; p < n; p++) {
+            uint32_t children = 0;
+            for (uint32_t c = 0; c < s.n; c++)
+                children += sti_chunks_place(&s, c, p).n_children;
+            most = fmax(most, (double)children / s.n);
+        }
+        cr_log_info("%4u partitions: %u chunks, %.2f partials", n, s.n, most);
+        cr_assert_leq(most, 1.7);
+    }
+}
+
+/* ---- broadcast ---------------------------------------------------------- */
+
+enum { WORKERS_MAX = 1111 };
+
+/* A dispatch that brings so many changed parameters, on as many nodes as
+ * workers. */
+typedef struct broadcast {
+    strads_program program;
+    sti_run run;
+    uint32_t node_of[WORKERS_MAX];
+    sti_dispatch *dispatch;
+    sti_buffer *packed;
+} broadcast;
+
+static void open_broadcast(broadcast *t, uint32_t workers, uint32_t changed)
+{
+    *t = (broadcast){.run = {.program = &t->program,
+                             .shape = {.width = 1},
+                             .workers = workers,
+                             .node_of = t->node_of}};
+    for (uint32_t w = 0; w < workers; w++)
+        t->node_of[w] = w;
+    sti_news *news;
+    cr_assert_eq(sti_news_change(1, changed, 1, &news), STRADS_OK);
+    const sti_dispatch_parts parts = {.phase = STI_PHASE_OPEN,
+                                      .width = 1,
+                                      .n_news = 1,
+                                      .news = &news};
+    memset((void *)(uintptr_t)news->change.param, 0, 4 * (size_t)changed);
+    memset((void *)(uintptr_t)news->change.change, 0, 8 * (size_t)changed);
+    cr_assert_eq(sti_dispatch_new(&parts, &t->dispatch), STRADS_OK);
+    cr_assert_eq(sti_broadcast_pack(&t->run, t->dispatch, &t->packed),
+                 STRADS_OK);
+    sti_object_drop(news);
+}
+
+static void close_broadcast(broadcast *t)
+{
+    sti_object_drop(t->dispatch);
+    sti_object_drop(t->packed);
+}
+
+/* Has every message passed on, and checks that everybody hears everything once,
+ * at most four hops away; returns the most that one worker sends, in whole
+ * dispatches. */
+static double most_sent(broadcast *t, uint32_t *pieces)
+{
+    static uint32_t hops[WORKERS_MAX][STI_PIECES_MAX];
+    uint32_t sent[WORKERS_MAX] = {0}, most = 0;
+    memset(hops, 0, sizeof hops);
+    sti_effects out = {0};
+    cr_assert_eq(sti_broadcast_begin(&t->run, t->dispatch, t->packed, &out),
+                 STRADS_OK);
+    *pieces = 1;
+    for (size_t k = 0; k < out.n; k++) {
+        const sti_msg msg = out.at[k].msg;
+        const uint32_t to = msg.to - STI_WORKER_0;
+        cr_assert(to < t->run.workers && !msg.partition == !t->packed);
+        cr_assert_eq(hops[to][msg.slice], 0, "%u hears twice", to);
+        hops[to][msg.slice] = 1;
+        if (msg.from >= STI_WORKER_0) {
+            sent[msg.from - STI_WORKER_0]++;
+            hops[to][msg.slice] += hops[msg.from - STI_WORKER_0][msg.slice];
+        }
+        cr_assert_leq(hops[to][msg.slice], 4);
+        *pieces = msg.partition ? msg.partition : 1;
+        sti_broadcast_pass_on(&t->run, to, &msg, &out);
+        sti_object_drop(msg.object);
+    }
+    for (uint32_t w = 0; w < t->run.workers; w++) {
+        for (uint32_t i = 0; i < *pieces; i++)
+            cr_assert_gt(hops[w][i], 0, "%u misses %u", w, i);
+        most = sent[w] > most ? sent[w] : most;
+    }
+    out.n = 0; /* what they sent has been dropped */
+    sti_effects_free(&out);
+    return (double)most / *pieces;
+}
+
+Test(role_tree, a_dispatch_reaches_everybody_once_whole_or_in_pieces)
+{
+    const uint32_t workers[] = {1,  2,   7,   8,    9,    16,  17,
+                                37, 100, 257, 1000, 1024, 1111};
+    for (uint32_t k = 0; k < sizeof workers / sizeof *workers; k++)
+        for (uint32_t changed = 100; changed < 10000; changed *= 3) {
+            broadcast t;
+            uint32_t pieces;
+            open_broadcast(&t, workers[k], changed);
+            const double most = most_sent(&t, &pieces);
+            cr_assert_eq(pieces > 1,
+                         workers[k] >= STI_PIECES_FROM && changed > 200);
+            cr_assert_leq(most, pieces >= 10 ? 5 : 18,
+                          "%g of %u workers, %u pieces", most, workers[k],
+                          pieces);
+            close_broadcast(&t);
+        }
+}
+
+Test(role_tree, workers_of_few_nodes_are_sent_it_whole)
+{
+    broadcast t;
+    open_broadcast(&t, 64, 5000);
+    cr_assert_not_null(t.packed);
+    sti_object_drop(t.packed);
+    for (uint32_t w = 0; w < 64; w++)
+        t.node_of[w] = w * (STI_PIECES_FROM - 1) / 64;
+    cr_assert_eq(sti_broadcast_pack(&t.run, t.dispatch, &t.packed), STRADS_OK);
+    cr_assert_null(t.packed);
+    close_broadcast(&t);
 }

@@ -120,11 +120,10 @@ static void take_effects(toy_roles *r)
 
 void toy_roles_begin(toy_roles *r, sti_dispatch *dispatch)
 {
-    const sti_place root = sti_descent_place(&r->run, STI_COORDINATOR);
     sti_buffer *packed;
-    strads_err err = sti_descent_pack(&r->run, dispatch, &packed);
+    strads_err err = sti_broadcast_pack(&r->run, dispatch, &packed);
     if (!err)
-        err = sti_descent_begin(&r->run, &root, dispatch, packed, &r->effects);
+        err = sti_broadcast_begin(&r->run, dispatch, packed, &r->effects);
     r->effects.lost = r->effects.lost || err;
     sti_object_drop(packed);
     sti_object_drop(dispatch);

@@ -40,10 +40,8 @@ typedef enum sti_msg_kind {
                               what else was asked of it is forgotten */
     STI_MSG_SETTLED = 13,  /* client to shard, after ATTACHED: it was told that
                               pushes up to `round` are in */
-    STI_MSG_LOOP = 14,     /* between the nodes of a data-parallel program:
+    STI_MSG_LOOP = 14      /* between the nodes of a data-parallel program:
                               sti_loop_note */
-    STI_MSG_PIECE = 15     /* as a DISPATCH: part of one, packed, see
-                              tree.h */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */
@@ -51,12 +49,12 @@ typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
     uint32_t partition; /* PARTIAL: whose; HOP: to whom; CHOICE: number of the
-                           scheduler; PIECE: how many there are */
-    uint16_t slice;     /* PARTIAL: which part of it, see tree.h; PIECE */
+                           scheduler; DISPATCH: in how many pieces, 0: whole */
+    uint16_t slice;     /* PARTIAL: which chunk of it; DISPATCH: which piece */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */
-    sti_object *object; /* PARTIAL, PIECE, PUSH: sti_buffer */
+    sti_object *object; /* PARTIAL, PUSH, a DISPATCH's piece: sti_buffer */
 } sti_msg;
 
 /* A role's failure: the first ends the run with this sentence. */

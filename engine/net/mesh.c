@@ -353,7 +353,6 @@ static const message_kind kinds[] = {
     ROLE(DISPATCH) = {"DISPATCH", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(PARTIAL) = {"PARTIAL", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(HOP) = {"HOP", NO_LIMIT, ALWAYS, true, take_message},
-    ROLE(PIECE) = {"PIECE", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(FAIL) = {"FAIL", SENTENCE_LIMIT, ALWAYS, true, take_message},
     ROLE(ASK) = {"ASK", NO_LIMIT, WITH_SCHEDULERS, true, take_message},
     ROLE(CHOICE) = {"CHOICE", NO_LIMIT, WITH_SCHEDULERS, true, take_message},
@@ -633,7 +632,7 @@ static strads_err say_loss(sti_mesh *mesh, uint32_t to)
 static void note_closing(sti_mesh *mesh, const sti_msg *msg)
 {
     bool closes = false;
-    if (msg->kind == STI_MSG_DISPATCH)
+    if (msg->kind == STI_MSG_DISPATCH && !msg->partition)
         closes = ((const sti_dispatch *)msg->object)->phase == STI_PHASE_CLOSE;
     else if (msg->kind == STI_MSG_LOOP)
         closes = ((const sti_loop_note *)msg->object)->word == STI_LOOP_CLOSE;

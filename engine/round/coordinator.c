@@ -236,8 +236,6 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
     if (!c)
         goto fail;
     c->run = run;
-    c->down = sti_descent_place(run, STI_COORDINATOR);
-    c->heads = sti_tree_heads(run->partitions);
     c->flights = calloc(sti_run_window(run), sizeof *c->flights);
     if (!c->flights || sti_coord_make_choosers(c) ||
         sti_buffer_new(0, &c->aggregate.scratch) ||
@@ -265,10 +263,9 @@ void sti_coord_drop_news(sti_news **news, size_t n)
 
 void sti_coord_clear_flight(sti_flight *f)
 {
-    for (uint32_t k = 0; f->slices && k < f->n_slices; k++)
-        sti_object_drop(f->slices[k]);
-    free(f->slices);
-    free(f->came);
+    for (uint32_t k = 0; f->chunks && k < f->n_chunks; k++)
+        sti_object_drop(f->chunks[k]);
+    free(f->chunks);
     free(f->parts);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);

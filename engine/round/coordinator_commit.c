@@ -1,5 +1,5 @@
-/* Partials that arrive: whole, in slices, or one of each head of the tree. A
- * flight has arrived when all of them are here. */
+/* Partials that arrive, whole or in chunks. A flight has arrived when all of
+ * them are here. */
 #include "engine/round/coordinator_state.h"
 
 #include <stdlib.h>
@@ -15,59 +15,28 @@ static strads_err nobody_waits(const sti_msg *msg)
                        (unsigned long long)msg->round);
 }
 
-/* Which part of a dispatch's partial a message brings, of several that are to
- * come; UINT32_MAX: none. */
-static uint32_t part_of(const sti_coordinator *c, const sti_slices *slices,
-                        const sti_msg *msg)
-{
-    const uint32_t p = msg->partition;
-    if (p >= c->run->partitions || msg->slice >= slices->n)
-        return UINT32_MAX;
-    const sti_place place = sti_slices_place(slices, msg->slice, p);
-    if (place.parent != p)
-        return UINT32_MAX;
-    return slices->n > 1 ? msg->slice : place.rank;
-}
-
-static strads_err make_parts(sti_flight *f, uint32_t n)
-{
-    f->slices = calloc(n, sizeof(sti_buffer *));
-    f->came = calloc(n, sizeof *f->came);
-    f->n_slices = n;
-    return f->slices && f->came ? STRADS_OK : sti_coord_no_memory();
-}
-
-static strads_err put_part(const sti_coordinator *c, sti_flight *f,
-                           const sti_slices *slices, uint32_t n,
-                           const sti_msg *msg)
-{
-    const uint32_t part = part_of(c, slices, msg);
-    if (part >= n || (f->came && f->came[part]))
-        return nobody_waits(msg);
-    strads_err err = f->came ? STRADS_OK : make_parts(f, n);
-    if (err)
-        return err;
-    f->came[part] = true;
-    f->slices[part] = (sti_buffer *)msg->object;
-    return STRADS_OK;
-}
-
-/* A partial, or a part of it, which `f` takes over. */
+/* A partial, or a chunk of it from the root of its tree, which `f` takes
+ * over. */
 static strads_err put_partial(const sti_coordinator *c, sti_flight *f,
                               const sti_msg *msg)
 {
-    const sti_slices slices = sti_slices_of(c->run, f->dispatch);
-    const uint32_t n = slices.n > 1 ? slices.n : c->heads;
-    strads_err err = STRADS_OK;
-    if (n > 1)
-        err = put_part(c, f, &slices, n, msg);
-    else if (msg->slice > 0)
-        err = nobody_waits(msg);
-    else
+    const sti_chunks chunks = sti_chunks_of(c->run, f->dispatch);
+    const uint32_t p = msg->partition;
+    if (msg->slice >= chunks.n || p >= c->run->partitions ||
+        sti_chunks_place(&chunks, msg->slice, p).parent != p ||
+        (f->chunks && f->chunks[msg->slice]))
+        return nobody_waits(msg);
+    if (chunks.n == 1) {
         f->partial = (sti_buffer *)msg->object;
-    if (err)
-        return err;
-    f->arrived = ++f->n_came == n;
+    } else {
+        if (!f->chunks)
+            f->chunks = calloc(chunks.n, sizeof(sti_buffer *));
+        if (!f->chunks)
+            return sti_coord_no_memory();
+        f->n_chunks = chunks.n;
+        f->chunks[msg->slice] = (sti_buffer *)msg->object;
+    }
+    f->arrived = ++f->n_came == chunks.n;
     if (msg->busy_ns > f->busy_ns)
         f->busy_ns = msg->busy_ns;
     return STRADS_OK;
@@ -145,8 +114,8 @@ static void coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
     job->run = c->run;
     job->dispatch = f->dispatch;
     job->partial = f->partial;
-    job->n_slices = f->n_slices;
-    job->slices = f->slices;
+    job->n_chunks = f->n_chunks;
+    job->chunks = f->chunks;
     job->by_policy = f->by_policy;
     job->keep_pairs = !f->wished;
     job->ask_objective = c->run->phases == &c->run->simple &&
@@ -490,7 +459,7 @@ static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
     c->n_news = 0;
     c->next_seq++;
     c->in_flight++;
-    if (sti_descent_begin(c->run, &c->down, d, c->prepare.packed, out))
+    if (sti_broadcast_begin(c->run, d, c->prepare.packed, out))
         sti_coord_end(c, sti_coord_no_memory(), out);
     sti_object_drop(c->prepare.packed);
     c->prepare.packed = NULL;

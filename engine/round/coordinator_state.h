@@ -19,10 +19,8 @@ typedef struct sti_flight {
     uint32_t n_parts; /* 0: all blocks are the chooser's */
     sti_dispatch *dispatch;
     sti_buffer *partial;
-    sti_buffer **slices; /* [n_slices] of a partial that comes in slices, or of
-                            several heads (tree.h) */
-    bool *came;          /* [n_slices] */
-    uint32_t n_slices, n_came;
+    sti_buffer **chunks; /* [n_chunks] of a partial that comes in chunks */
+    uint32_t n_chunks, n_came;
     uint64_t sent_at;
     uint64_t alone_ns; /* since it was sent, or the one before arrived */
     uint64_t busy_ns;  /* of it, the longest computing */
@@ -101,8 +99,6 @@ struct sti_coordinator {
     sti_flight *flights; /* [window] by seq modulo window */
     sti_flight own;      /* of a phase to NOBODY: never really in flight */
     sti_flight *committing;
-    sti_place down;        /* in the tree of whole dispatches */
-    uint32_t heads;        /* that send a whole partial: see tree.h */
     uint64_t last_arrival; /* when a partial came last */
     uint32_t in_flight;
     sti_plan plan;

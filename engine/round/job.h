@@ -42,7 +42,7 @@ typedef struct sti_worker_job {
     sti_dispatch *dispatch;
     sti_buffer *partial; /* WORK: to fill; MERGE: into */
     sti_buffer *from;    /* MERGE */
-    uint32_t slice;      /* MERGE: which part of the partial `from` is */
+    uint32_t chunk;      /* MERGE: which part of the partial `from` is */
     sti_hop *hop;        /* HOP */
     bool leaves;         /* HOP: pack the object for another node */
     bool home;           /* HOP: the lap is over, keep the record */
@@ -116,9 +116,9 @@ typedef struct sti_aggregate_job {
     sti_job job;
     sti_run *run;
     sti_dispatch *dispatch;
-    sti_buffer *partial; /* in; of one that came in slices: out, a reference */
-    uint32_t n_slices;
-    sti_buffer **slices; /* [n_slices] taken over; 0: it came whole */
+    sti_buffer *partial; /* in; of one that came in chunks: out, a reference */
+    uint32_t n_chunks;
+    sti_buffer **chunks; /* [n_chunks] taken over; 0: it came whole */
     bool ask_objective;
     bool by_policy;  /* the policy chose these blocks */
     bool keep_pairs; /* PROBE: the values go into the run's cache */

@@ -683,37 +683,26 @@ static strads_err commit_records(sti_aggregate_job *job)
     return err;
 }
 
-static strads_err join_slices(const sti_aggregate_job *job,
-                              const sti_slices *slices, sti_buffer **out)
+/* Puts a partial together that came in chunks, and drops them. */
+static strads_err join_chunks(sti_aggregate_job *job)
 {
-    strads_err err = sti_buffer_new(slices->bytes, out);
-    for (uint32_t k = 0; k < slices->n && !err; k++) {
-        const size_t begin = sti_slices_begin(slices, k);
-        const size_t size = sti_slices_begin(slices, k + 1) - begin;
-        if (job->slices[k]->size != size)
-            return strads_fail(STRADS_EPEER,
-                               "round %llu: slice %u of %u has %zu bytes, not "
-                               "%zu: a node runs other options",
-                               (unsigned long long)job->job.round, k, slices->n,
-                               job->slices[k]->size, size);
-        memcpy((*out)->bytes + begin, job->slices[k]->bytes, size);
-    }
-    return err;
-}
-
-/* Puts a partial together that came in parts, and drops them. */
-static strads_err join_parts(sti_aggregate_job *job)
-{
-    const sti_slices slices = sti_slices_of(job->run, job->dispatch);
-    if (job->n_slices == 0)
+    const sti_chunks chunks = sti_chunks_of(job->run, job->dispatch);
+    if (job->n_chunks == 0)
         return STRADS_OK;
-    strads_err err =
-        slices.n > 1 ? join_slices(job, &slices, &job->partial)
-                     : sti_merge_heads(job->run, job->dispatch, job->n_slices,
-                                       job->slices, &job->partial);
-    for (uint32_t k = 0; k < job->n_slices; k++) {
-        sti_object_drop(job->slices[k]);
-        job->slices[k] = NULL;
+    strads_err err = sti_buffer_new(chunks.bytes, &job->partial);
+    for (uint32_t k = 0; k < job->n_chunks; k++) {
+        const size_t begin = sti_chunks_begin(&chunks, k);
+        const size_t size = sti_chunks_begin(&chunks, k + 1) - begin;
+        if (!err && job->chunks[k]->size != size)
+            err = strads_fail(STRADS_EPEER,
+                              "round %llu: chunk %u of %u has %zu bytes, not "
+                              "%zu: a node runs other options",
+                              (unsigned long long)job->job.round, k, chunks.n,
+                              job->chunks[k]->size, size);
+        if (!err)
+            memcpy(job->partial->bytes + begin, job->chunks[k]->bytes, size);
+        sti_object_drop(job->chunks[k]);
+        job->chunks[k] = NULL;
     }
     return err;
 }
@@ -749,7 +738,7 @@ strads_err sti_job_aggregate(sti_run *run, sti_aggregate_job *job)
         job->total_change = calloc(run->shape.totals, sizeof(double));
     if (run->shape.totals && !job->total_change)
         return no_memory();
-    err = join_parts(job);
+    err = join_chunks(job);
     if (!err && phase->to != STRADS_TO_NOBODY)
         err = sti_totals_commit(run, job->partial);
     if (err)

@@ -397,5 +397,5 @@ strads_err sti_job_prepare(sti_run *run, sti_prepare_job *job)
         err = fill_dispatch(run, job->dispatch, values);
     return err || to_nobody
                ? err
-               : sti_descent_pack(run, job->dispatch, &job->packed);
+               : sti_broadcast_pack(run, job->dispatch, &job->packed);
 }

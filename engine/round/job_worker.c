@@ -414,14 +414,6 @@ static strads_err work(sti_run *run, sti_worker_job *job)
     return err;
 }
 
-static strads_err merge(const sti_run *run, const sti_worker_job *job)
-{
-    const sti_dispatch *d = job->dispatch;
-    return sti_slices_of(run, d).n > 1
-               ? sti_merge_slice(run, d, job->slice, job->partial, job->from)
-               : sti_merge_partials(run, d, job->partial, job->from);
-}
-
 strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
 {
     switch (job->job.call) {
@@ -432,7 +424,8 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
     case STI_CALL_HOP:
         return job_hop(run, job);
     case STI_CALL_MERGE:
-        return merge(run, job);
+        return sti_merge(run, job->dispatch, job->chunk, job->partial,
+                         job->from);
     default:
         return work(run, job);
     }

@@ -676,10 +676,12 @@ static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     switch (msg->kind) {
     case STI_MSG_DISPATCH:
-        put_dispatch(w, (const sti_dispatch *)msg->object);
+        if (msg->partition)
+            put_partial(w, (const sti_buffer *)msg->object);
+        else
+            put_dispatch(w, (const sti_dispatch *)msg->object);
         return w->err;
     case STI_MSG_PARTIAL:
-    case STI_MSG_PIECE:
         put_partial(w, (const sti_buffer *)msg->object);
         return w->err;
     case STI_MSG_HOP:
@@ -729,9 +731,9 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
     msg->object = NULL;
     switch (msg->kind) {
     case STI_MSG_DISPATCH:
-        return get_dispatch(run, &r, msg);
+        return msg->partition ? get_partial(&r, backing, msg)
+                              : get_dispatch(run, &r, msg);
     case STI_MSG_PARTIAL:
-    case STI_MSG_PIECE:
         return get_partial(&r, backing, msg);
     case STI_MSG_HOP:
         return get_hop(run, &r, msg);

@@ -116,7 +116,7 @@ static double *added_in(const sti_run *run, const sti_partition *part,
            (size_t)(seq % sti_run_window(run)) * run->shape.totals;
 }
 
-static void add(double *into, const double *from, size_t n)
+static void add(double *restrict into, const double *restrict from, size_t n)
 {
     for (size_t k = 0; k < n; k++)
         into[k] += from[k];
@@ -237,60 +237,42 @@ static strads_err append_records(const sti_run *run, sti_buffer *into,
     return err;
 }
 
-strads_err sti_merge_partials(const sti_run *run, const sti_dispatch *d,
-                              sti_buffer *into, const sti_buffer *from)
+/* Numbers that are added up, totals and blocks alike. Other chunks of the same
+ * partial may be on their way already. */
+static strads_err add_numbers(const sti_run *run, const sti_dispatch *d,
+                              uint32_t chunk, sti_buffer *into,
+                              const sti_buffer *from)
+{
+    const sti_chunks chunks = sti_chunks_of(run, d);
+    size_t begin = 0, size = into->size;
+    if (chunks.n > 1) {
+        begin = sti_chunks_begin(&chunks, chunk);
+        size = sti_chunks_begin(&chunks, chunk + 1) - begin;
+    }
+    if (from->size != size)
+        return wrong_size(from, size);
+    add((double *)(void *)(into->bytes + begin),
+        (const double *)(const void *)from->bytes, size / sizeof(double));
+    return STRADS_OK;
+}
+
+strads_err sti_merge(const sti_run *run, const sti_dispatch *d, uint32_t chunk,
+                     sti_buffer *into, const sti_buffer *from)
 {
     const strads_phase *phase = &run->phases[d->phase];
     if (sti_phase_keeps_records(phase))
         return append_records(run, into, from);
+    if (phase->merge == STRADS_MERGE_SUM)
+        return add_numbers(run, d, chunk, into, from);
     if (from->size != into->size)
         return wrong_size(from, into->size);
     totals_merge(run, into, from);
     for (uint32_t k = 0; k < d->n_blocks; k++) {
         const size_t at = sti_totals_bytes(run) + d->partial_at[k];
-        sti_phase_merge(phase, into->bytes + at, from->bytes + at,
-                        sti_partial_bytes(run, d, k));
+        phase->merge_with(into->bytes + at, from->bytes + at,
+                          sti_partial_bytes(run, d, k));
     }
     return STRADS_OK;
-}
-
-/* Other slices of the same partial may be on their way already. */
-strads_err sti_merge_slice(const sti_run *run, const sti_dispatch *d,
-                           uint32_t slice, sti_buffer *into,
-                           const sti_buffer *from)
-{
-    const sti_slices slices = sti_slices_of(run, d);
-    const size_t begin = sti_slices_begin(&slices, slice);
-    const size_t size = sti_slices_begin(&slices, slice + 1) - begin;
-    const size_t totals = begin == 0 ? slices.head : 0;
-    if (from->size != size)
-        return wrong_size(from, size);
-    if (begin == 0)
-        totals_merge(run, into, from);
-    sti_phase_merge(&run->phases[d->phase], into->bytes + begin + totals,
-                    from->bytes + totals, size - totals);
-    return STRADS_OK;
-}
-
-/* The first one is a worker's, who only lends it. */
-strads_err sti_merge_heads(const sti_run *run, const sti_dispatch *d,
-                           uint32_t n, sti_buffer *const *heads,
-                           sti_buffer **out)
-{
-    sti_buffer *sum;
-    strads_err err = sti_buffer_copy(heads[0], &sum);
-    if (err)
-        return err;
-    if (sti_phase_keeps_records(&run->phases[d->phase]) &&
-        sum->size < sti_totals_bytes(run))
-        err = wrong_size(sum, sti_totals_bytes(run));
-    for (uint32_t k = 1; k < n && !err; k++)
-        err = sti_merge_partials(run, d, sum, heads[k]);
-    if (err)
-        sti_object_drop(sum);
-    else
-        *out = sum;
-    return err;
 }
 
 /* Versions of blocks. A table takes increments, so the coordinator remembers

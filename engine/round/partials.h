@@ -71,23 +71,11 @@ strads_err sti_totals_commit(sti_run *run, const sti_buffer *partial);
 /* Commits what an aggregate adds. */
 strads_err sti_totals_add(sti_run *run, const double *change);
 
-/* two partials of one dispatch become one. */
-
-/* Whole ones, `from` behind `into`: blocks in their places, records appended.
- * STRADS_EPEER: a size that is not due; STRADS_ENOMEM. */
-strads_err sti_merge_partials(const sti_run *run, const sti_dispatch *dispatch,
-                              sti_buffer *into, const sti_buffer *from);
-
-/* A slice, into its place in `into`. The same errors. */
-strads_err sti_merge_slice(const sti_run *run, const sti_dispatch *dispatch,
-                           uint32_t slice, sti_buffer *into,
-                           const sti_buffer *from);
-
-/* What came of the heads of trees, in their order, as one; n > 0. The same
- * errors. */
-strads_err sti_merge_heads(const sti_run *run, const sti_dispatch *dispatch,
-                           uint32_t n, sti_buffer *const *heads,
-                           sti_buffer **out);
+/* Two partials of one dispatch, or chunks of them, become one: `from`, of later
+ * partitions, goes into its place in `into`, or behind it. STRADS_EPEER: a size
+ * that is not due; STRADS_ENOMEM. */
+strads_err sti_merge(const sti_run *run, const sti_dispatch *dispatch,
+                     uint32_t chunk, sti_buffer *into, const sti_buffer *from);
 
 /* what blocks of a RING carry, kept in the
  * store as of the end of a lap.

@@ -1,5 +1,5 @@
-/* Numbers alone. Child r begins S(r, levels) after its parent: so many are the
- * parent and the children before it. */
+/* Child r begins S(r, levels) after its parent: so many are the parent and the
+ * children before it. */
 #include "engine/round/tree.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "engine/round/message_codec.h"
 #include "engine/round/partials.h"
 
-enum { LEVELS = 3, FEW_CHILDREN = 8, FEW_PARTITIONS = 16 };
+enum { LEVELS = 3, FEW_CHILDREN = 8 };
 
 /* S(turns, levels); r < 2^17, so that it fits. */
 static uint64_t reach(uint64_t r, uint32_t levels)
@@ -23,22 +23,17 @@ static uint64_t reach(uint64_t r, uint32_t levels)
     return sum;
 }
 
-sti_tree sti_tree_of_partials(uint32_t partitions)
+sti_tree sti_tree_up(uint32_t n)
 {
-    return (sti_tree){.n = partitions, .levels = LEVELS};
+    return (sti_tree){.n = n, .levels = LEVELS};
 }
 
-sti_tree sti_tree_of_dispatches(uint32_t n)
+sti_tree sti_tree_down(uint32_t n)
 {
     uint32_t levels = 1;
     while (levels < LEVELS && reach(FEW_CHILDREN, levels) < n)
         levels++;
     return (sti_tree){.n = n, .levels = levels};
-}
-
-sti_tree sti_tree_of_pieces(uint32_t rows)
-{
-    return (sti_tree){.n = rows, .levels = 2};
 }
 
 /* S(r, 0) .. S(r, LEVELS) of one r, from 0 on. */
@@ -87,220 +82,55 @@ uint32_t sti_tree_child(uint32_t index, const sti_place *place, uint32_t rank)
     return index + (uint32_t)reach(rank, place->levels);
 }
 
-sti_place sti_tree_climb(uint32_t partitions, uint32_t partition)
+/* By how much chunk c of m turns the tree of n members. */
+static uint32_t turn_of(uint32_t n, uint32_t c, uint32_t m)
 {
-    if (partitions <= FEW_PARTITIONS) {
-        const sti_tree tree = sti_tree_of_partials(partitions);
-        return sti_tree_find(&tree, partition);
-    }
-    const sti_tree tree = sti_tree_of_partials(partitions + 1);
-    sti_place place = sti_tree_find(&tree, partition + 1);
-    place.parent = place.parent > 0 ? place.parent - 1 : partition;
-    return place;
+    return (uint32_t)((uint64_t)c * n / m);
 }
 
-uint32_t sti_tree_heads(uint32_t partitions)
+/* ---- reduce ------------------------------------------------------------- */
+
+sti_chunks sti_chunks_of(const sti_run *run, const sti_dispatch *d)
 {
-    if (partitions <= FEW_PARTITIONS)
-        return 1;
-    const sti_tree tree = sti_tree_of_partials(partitions + 1);
-    return sti_tree_find(&tree, 0).n_children;
-}
-
-/* Numbers alone. Who holds a stretch's sum of a slice is found from above:
- * level by level the slice's number says whose stretch of those below, of those
- * that there are. */
-
-enum {
-    LEVELS_PAIRED = 4, /* up to so many levels partitions meet in pairs */
-    LEVELS_WIDE = 3,   /* of more partitions than these join */
-    BYTES_BY_ROOT = 128
-};
-
-static bool may_be_cut(const sti_run *run, const sti_dispatch *d)
-{
-    if (d->phase >= run->n_phases || run->partitions < STI_SLICES_FROM)
-        return false;
-    const strads_phase *phase = &run->phases[d->phase];
-    return phase->to == STRADS_TO_ALL && phase->merge == STRADS_MERGE_SUM;
-}
-
-/* Whether n slices are not too many for so many bytes. Of many partitions what
- * is small goes whole, as a hop less takes it there; n is 8 from 8 KB on, 16
- * from 32 KB, 32 from 128 KB, 64 from 512 KB. */
-static bool may_be_so_many(uint32_t partitions, uint32_t n, size_t bytes)
-{
-    if (partitions <= UINT32_C(1) << LEVELS_PAIRED)
-        return n <= bytes / STI_SLICE_BYTES;
-    return bytes >= STI_SLICE_BYTES / 2 &&
-           (size_t)n * n <= bytes / BYTES_BY_ROOT;
-}
-
-sti_slices sti_slices_of(const sti_run *run, const sti_dispatch *d)
-{
-    sti_slices slices = {.n = 1, .partitions = run->partitions};
-    if (!may_be_cut(run, d))
-        return slices;
+    const uint32_t K = run->partitions;
+    sti_chunks chunks = {.n = 1, .partitions = K};
+    if (K < STI_CHUNKS_FROM || d->phase >= run->n_phases ||
+        run->phases[d->phase].to != STRADS_TO_ALL ||
+        run->phases[d->phase].merge != STRADS_MERGE_SUM)
+        return chunks;
     const size_t numbers = d->partial_at[d->n_blocks];
-    slices.head = sti_totals_bytes(run);
-    slices.bytes = slices.head + numbers;
-    while (2 * slices.n <= STI_SLICES_MAX && 2 * slices.n <= run->partitions &&
-           may_be_so_many(run->partitions, 2 * slices.n, numbers))
-        slices.n *= 2;
-    return slices;
+    size_t least = STI_CHUNK_SHARE / K;
+    least = least > STI_CHUNK_LEAST ? least : STI_CHUNK_LEAST;
+    size_t n = K < STI_CHUNKS_MAX ? K : STI_CHUNKS_MAX;
+    n = numbers / least < n ? numbers / least : n;
+    chunks.n = n > 1 ? (uint32_t)n : 1;
+    chunks.head = sti_totals_bytes(run);
+    chunks.bytes = chunks.head + numbers;
+    return chunks;
 }
 
-size_t sti_slices_begin(const sti_slices *s, uint32_t slice)
+size_t sti_chunks_begin(const sti_chunks *chunks, uint32_t chunk)
 {
-    if (slice == 0)
+    if (chunk == 0)
         return 0;
-    if (slice >= s->n)
-        return s->bytes;
-    const size_t at = s->head + (s->bytes - s->head) / s->n * slice;
-    return (at + STI_SLICE_ALIGN - 1) / STI_SLICE_ALIGN * STI_SLICE_ALIGN;
+    if (chunk >= chunks->n)
+        return chunks->bytes;
+    const size_t at =
+        chunks->head + (chunks->bytes - chunks->head) / chunks->n * chunk;
+    return (at + STI_CHUNK_ALIGN - 1) / STI_CHUNK_ALIGN * STI_CHUNK_ALIGN;
 }
 
-/* ---- places ------------------------------------------------------------ */
-
-/* Level l + 1 joins 2^bits[l] stretches of level l, the lower levels more. */
-typedef struct levels {
-    uint32_t n;
-    uint32_t bits[LEVELS_PAIRED];
-} levels;
-
-static levels levels_of(uint32_t partitions)
-{
-    uint32_t all = 0;
-    while ((uint64_t)1 << all < partitions)
-        all++;
-    levels of = {.n = all <= LEVELS_PAIRED ? all : LEVELS_WIDE};
-    for (uint32_t l = 0; l < of.n; l++) {
-        of.bits[l] = (all + of.n - l - 1) / (of.n - l);
-        all -= of.bits[l];
-    }
-    return of;
-}
-
-/* Bits of a slice's number. */
-static uint32_t bits(const sti_slices *s)
-{
-    return (uint32_t)__builtin_ctz(s->n);
-}
-
-/* Stretches of one level, of which one comes to be. */
-typedef struct group {
-    uint32_t first, bits; /* of a partition's number: which stretch of these */
-    uint32_t at;          /* that of the partition in question */
-    uint32_t size;        /* those that exist */
-} group;
-
-static group group_of(const sti_slices *s, const levels *of, uint32_t level,
-                      uint32_t partition)
-{
-    group g = {.bits = of->bits[level]};
-    for (uint32_t l = 0; l < level; l++)
-        g.first += of->bits[l];
-    const uint64_t most = (uint64_t)1 << g.bits, stretch = partition >> g.first;
-    const uint64_t begin = stretch & ~(most - 1);
-    const uint64_t left = ((s->partitions - 1) >> g.first) + 1 - begin;
-    g.at = (uint32_t)(stretch - begin);
-    g.size = (uint32_t)(left < most ? left : most);
-    return g;
-}
-
-/* The stretch whose holder takes the others' sums in: by the slice's number,
- * from the first bit that no level below has looked at. */
-static uint32_t taker(const sti_slices *s, uint32_t slice, const group *g)
-{
-    const uint32_t past = g->first % bits(s);
-    const uint32_t turned = slice >> past | slice << (bits(s) - past);
-    return (turned & (s->n - 1)) % g->size;
-}
-
-/* Who holds the stretch of level `level` that begins at `begin`. */
-static uint32_t holder(const sti_slices *s, const levels *of, uint32_t slice,
-                       uint32_t level, uint32_t begin)
-{
-    while (level-- > 0) {
-        const group g = group_of(s, of, level, begin);
-        begin += taker(s, slice, &g) << g.first;
-    }
-    return begin;
-}
-
-/* How many others' sums a partition has taken in where it holds a stretch. */
-static uint32_t taken_in(const sti_slices *s, const levels *of, uint32_t level,
-                         uint32_t partition)
-{
-    uint32_t n = 0;
-    for (uint32_t l = 0; l < level; l++)
-        n += group_of(s, of, l, partition).size - 1;
-    return n;
-}
-
-/* Behind its own sum a taker adds the next stretch's and so on, round to the
- * one before it. */
-static sti_place place_of_slice(const sti_slices *s, uint32_t slice,
-                                uint32_t partition)
-{
-    const levels of = levels_of(s->partitions);
-    sti_place place = {.parent = partition};
-    uint32_t l = 0;
-    for (; l < of.n; l++) {
-        const group g = group_of(s, &of, l, partition);
-        const uint32_t to = taker(s, slice, &g);
-        if (to == g.at)
-            continue;
-        const uint32_t begin = ((partition >> g.first) - g.at + to) << g.first;
-        place.parent = holder(s, &of, slice, l, begin);
-        place.rank = taken_in(s, &of, l, place.parent) +
-                     (g.at + g.size - to) % g.size - 1;
-        break;
-    }
-    place.n_children = taken_in(s, &of, l, partition);
-    return place;
-}
-
-sti_place sti_slices_place(const sti_slices *s, uint32_t slice,
+sti_place sti_chunks_place(const sti_chunks *chunks, uint32_t chunk,
                            uint32_t partition)
 {
-    if (s->n > 1)
-        return place_of_slice(s, slice, partition);
-    return sti_tree_climb(s->partitions, partition);
+    const uint32_t K = chunks->partitions, turn = turn_of(K, chunk, chunks->n);
+    const sti_tree tree = sti_tree_up(K);
+    sti_place place = sti_tree_find(&tree, (partition + K - turn) % K);
+    place.parent = (place.parent + turn) % K;
+    return place;
 }
 
-uint32_t sti_slices_children_max(uint32_t partitions)
-{
-    const levels of = levels_of(partitions);
-    uint32_t most = 0;
-    for (uint32_t l = 0; l < of.n; l++)
-        most += (UINT32_C(1) << of.bits[l]) - 1;
-    return most;
-}
-
-static uint32_t reverse(const sti_slices *s, uint32_t number)
-{
-    uint32_t reversed = 0;
-    for (uint32_t b = 0; b < bits(s); b++)
-        reversed = reversed << 1 | (number >> b & 1);
-    return reversed;
-}
-
-/* Counted down in reverse order of bits, from all ones, a number's lowest bits
- * say whether partition and slice part at level 0, and so on. */
-uint32_t sti_slices_turn(const sti_slices *s, uint32_t partition, uint32_t k)
-{
-    return (partition ^ ~reverse(s, k)) & (s->n - 1);
-}
-
-uint32_t sti_slices_when(const sti_slices *s, uint32_t partition,
-                         uint32_t slice)
-{
-    return reverse(s, ~(partition ^ slice));
-}
-
-/* Numbers in trees, and pieces. Who has most below it is sent to first: it has
- * the longest way to go. */
+/* ---- broadcast ---------------------------------------------------------- */
 
 static void send_copy(const sti_msg *msg, sti_address from, sti_address to,
                       sti_effects *out)
@@ -312,70 +142,37 @@ static void send_copy(const sti_msg *msg, sti_address from, sti_address to,
     sti_effect_send(out, copy);
 }
 
-/* ---- whole ------------------------------------------------------------- */
-
-/* The coordinator is number 0 of the tree, worker w is w + 1. */
-sti_place sti_descent_place(const sti_run *run, sti_address address)
-{
-    const sti_tree tree = sti_tree_of_dispatches(run->workers + 1);
-    return sti_tree_find(&tree, address < STI_WORKER_0
-                                    ? 0
-                                    : address - STI_WORKER_0 + 1);
-}
-
-static void send_whole(uint32_t number, const sti_place *place,
-                       const sti_msg *msg, sti_effects *out)
+/* Who has most below it is sent to first: it has the longest way to go. */
+static void send_whole(const sti_run *run, uint32_t number, const sti_msg *msg,
+                       sti_effects *out)
 {
     const sti_address from =
         number ? STI_WORKER_0 + number - 1 : STI_COORDINATOR;
-    for (uint32_t rank = place->n_children; rank-- > 0;)
+    const sti_tree tree = sti_tree_down(run->workers + 1);
+    const sti_place place = sti_tree_find(&tree, number);
+    for (uint32_t rank = place.n_children; rank-- > 0;)
         send_copy(msg, from,
-                  STI_WORKER_0 + sti_tree_child(number, place, rank) - 1, out);
+                  STI_WORKER_0 + sti_tree_child(number, &place, rank) - 1, out);
 }
 
-void sti_descent_pass_on(uint32_t worker, const sti_place *place,
-                         const sti_msg *msg, sti_effects *out)
+void sti_broadcast_pass_on(const sti_run *run, uint32_t worker,
+                           const sti_msg *msg, sti_effects *out)
 {
-    send_whole(worker + 1, place, msg, out);
-}
-
-/* ---- in pieces --------------------------------------------------------- */
-
-/* Row r of the workers is r n .. r n + n - 1, and the i-th of each row is of
- * group i. Those behind the last full row, fewer than n, have a row each that
- * gives them its pieces too: `guest` of row r is the r-th of them. */
-typedef struct rows {
-    uint32_t n, full, guests;
-} rows;
-
-static rows rows_of(const sti_run *run, uint32_t n)
-{
-    return (rows){.n = n, .full = run->workers / n, .guests = run->workers % n};
-}
-
-/* Down the group's tree, then to the others in the row, each beginning with
- * the one behind itself. */
-void sti_descent_pass_piece_on(const sti_run *run, uint32_t worker,
-                               const sti_msg *msg, sti_effects *out)
-{
-    const rows of = rows_of(run, msg->partition);
-    const uint32_t row = worker / of.n, own = worker % of.n;
-    const sti_address from = STI_WORKER_0 + worker;
-    if (row >= of.full || own != msg->slice)
+    const uint32_t n = run->workers;
+    if (!msg->partition) {
+        send_whole(run, worker + 1, msg, out);
         return;
-    const sti_tree tree = sti_tree_of_pieces(of.full);
-    const sti_place place = sti_tree_find(&tree, row);
-    for (uint32_t rank = place.n_children; rank-- > 0;) {
-        const uint32_t child = sti_tree_child(row, &place, rank);
-        send_copy(msg, from, STI_WORKER_0 + child * of.n + own, out);
     }
-    for (uint32_t k = 1; k < of.n; k++)
-        send_copy(msg, from, STI_WORKER_0 + row * of.n + (own + k) % of.n, out);
-    for (uint32_t guest = row; guest < of.guests; guest += of.full)
-        send_copy(msg, from, STI_WORKER_0 + of.full * of.n + guest, out);
+    const uint32_t turn = turn_of(n, msg->slice, msg->partition);
+    const uint32_t number = (worker + n - turn) % n;
+    const sti_tree tree = sti_tree_down(n);
+    const sti_place place = sti_tree_find(&tree, number);
+    for (uint32_t rank = place.n_children; rank-- > 0;)
+        send_copy(msg, STI_WORKER_0 + worker,
+                  STI_WORKER_0 +
+                      (sti_tree_child(number, &place, rank) + turn) % n,
+                  out);
 }
-
-/* ---- the coordinator's ------------------------------------------------- */
 
 /* The nodes are numbered in the order of their workers. */
 static uint32_t nodes_of(const sti_run *run)
@@ -407,8 +204,8 @@ static uint32_t pieces_of(const sti_run *run, size_t bytes)
     return (uint32_t)(n < most ? n : most);
 }
 
-strads_err sti_descent_pack(const sti_run *run, sti_dispatch *d,
-                            sti_buffer **out)
+strads_err sti_broadcast_pack(const sti_run *run, sti_dispatch *d,
+                              sti_buffer **out)
 {
     *out = NULL;
     if (d->n_news == 0 || d->phase == STI_PHASE_CLOSE ||
@@ -425,8 +222,9 @@ strads_err sti_descent_pack(const sti_run *run, sti_dispatch *d,
     return err;
 }
 
-static strads_err begin_pieces(const sti_run *run, uint64_t seq,
-                               sti_buffer *packed, sti_effects *out)
+/* Each to the root of its tree. */
+static strads_err send_pieces(const sti_run *run, uint64_t seq,
+                              sti_buffer *packed, sti_effects *out)
 {
     const uint32_t n = pieces_of(run, packed->size);
     size_t begin = 0;
@@ -437,28 +235,28 @@ static strads_err begin_pieces(const sti_run *run, uint64_t seq,
                                          end - begin, &piece);
         if (err)
             return err;
-        const sti_msg msg = {.kind = STI_MSG_PIECE,
-                             .partition = n,
-                             .slice = (uint16_t)i,
-                             .round = seq,
-                             .object = &piece->head};
-        send_copy(&msg, STI_COORDINATOR, STI_WORKER_0 + i, out);
-        sti_object_drop(piece);
+        sti_effect_send(out, (sti_msg){.kind = STI_MSG_DISPATCH,
+                                       .from = STI_COORDINATOR,
+                                       .to = STI_WORKER_0 +
+                                             turn_of(run->workers, i, n),
+                                       .partition = n,
+                                       .slice = (uint16_t)i,
+                                       .round = seq,
+                                       .object = &piece->head});
         begin = end;
     }
     return STRADS_OK;
 }
 
-strads_err sti_descent_begin(const sti_run *run, const sti_place *root,
-                             sti_dispatch *dispatch, sti_buffer *packed,
-                             sti_effects *out)
+strads_err sti_broadcast_begin(const sti_run *run, sti_dispatch *dispatch,
+                               sti_buffer *packed, sti_effects *out)
 {
     if (packed)
-        return begin_pieces(run, dispatch->seq, packed, out);
+        return send_pieces(run, dispatch->seq, packed, out);
     const sti_msg msg = {.kind = STI_MSG_DISPATCH,
                          .round = dispatch->seq,
                          .object = &dispatch->head};
-    send_whole(0, root, &msg, out);
+    send_whole(run, 0, &msg, out);
     return STRADS_OK;
 }
 

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Partials on their way up, whole by the tree over partitions or slice by
- * slice (tree.h). Children are taken in in their order, whatever order
- * they come in, so the shape of the sum, and with it every bit, depends on the
- * number of partitions alone. */
+/* Partials on their way up the tree, whole or chunk by chunk (tree.h). Children
+ * are taken in in their order, whatever order they come in, so the shape of the
+ * sum, and with it every bit, depends on the number of partitions alone. */
 
 static const char unexpected[] =
     "a node sent a partial that nobody waits for: it runs another version or "
@@ -18,38 +17,37 @@ static const char unexpected[] =
 
 /* ---- places ------------------------------------------------------------ */
 
-/* The climbs of a seat and room for their children, in one allocation. */
-static bool make_climbs(const sti_worker *w, const sti_slices *slices,
+/* A seat's chunks and room for their children, in one allocation. */
+static bool make_chunks(const sti_worker *w, const sti_chunks *chunks,
                         struct sti_seat *seat, uint32_t k)
 {
     size_t children = 0;
-    for (uint32_t i = 0; i < slices->n; i++)
-        children += sti_slices_place(slices, i, w->first + k).n_children;
-    seat->climb =
-        calloc(1, sizeof *seat->climb * slices->n + sizeof(sti_msg) * children);
-    if (!seat->climb)
+    for (uint32_t c = 0; c < chunks->n; c++)
+        children += sti_chunks_place(chunks, c, w->first + k).n_children;
+    seat->reduce = calloc(1, sizeof *seat->reduce * chunks->n +
+                                 sizeof(sti_msg) * children);
+    if (!seat->reduce)
         return false;
-    sti_msg *child = (sti_msg *)(void *)(seat->climb + slices->n);
-    for (uint32_t i = 0; i < slices->n; i++) {
-        seat->climb[i].place = sti_slices_place(slices, i, w->first + k);
-        seat->climb[i].child = child;
-        child += seat->climb[i].place.n_children;
+    sti_msg *child = (sti_msg *)(void *)(seat->reduce + chunks->n);
+    for (uint32_t c = 0; c < chunks->n; c++) {
+        seat->reduce[c].place = sti_chunks_place(chunks, c, w->first + k);
+        seat->reduce[c].child = child;
+        child += seat->reduce[c].place.n_children;
     }
     return true;
 }
 
-/* A slot's dispatch is taken up: how it climbs. False: it has failed. */
-static bool worker_make_climbs(sti_worker *w, struct sti_slot *s,
-                               sti_effects *out)
+/* A slot's dispatch is taken up: how its partials go up. False: it has failed. */
+static bool begin_reduce(sti_worker *w, struct sti_slot *s, sti_effects *out)
 {
-    s->slices = sti_slices_of(w->run, s->dispatch);
+    s->chunks = sti_chunks_of(w->run, s->dispatch);
     for (uint32_t k = 0; k < w->n; k++) {
         struct sti_seat *seat = &s->seats[k];
-        seat->ready = UINT64_MAX >> (64 - s->slices.n);
-        if (s->slices.n == 1) {
-            seat->climb = &seat->whole;
-        } else if (!make_climbs(w, &s->slices, seat, k)) {
-            sti_worker_fail(w, STRADS_ENOMEM, "no memory for a round's slices",
+        seat->ready = UINT64_MAX >> (64 - s->chunks.n);
+        if (s->chunks.n == 1) {
+            seat->reduce = &seat->whole;
+        } else if (!make_chunks(w, &s->chunks, seat, k)) {
+            sti_worker_fail(w, STRADS_ENOMEM, "no memory for a round's chunks",
                             out);
             return false;
         }
@@ -57,20 +55,36 @@ static bool worker_make_climbs(sti_worker *w, struct sti_slot *s,
     return true;
 }
 
-static void worker_drop_climbs(struct sti_seat *seat, uint32_t n_slices)
+/* The chunk that a partition looks at as its k-th, and when it looks at one: it
+ * ends with the one that it is the root of, or is near it. */
+static uint32_t chunk_at(const sti_chunks *chunks, uint32_t partition,
+                         uint32_t k)
 {
-    for (uint32_t i = 0; seat->climb && i < n_slices; i++) {
-        struct sti_climb *climb = &seat->climb[i];
-        for (uint32_t c = 0; c < climb->place.n_children; c++) {
-            sti_object_drop(climb->child[c].object);
-            climb->child[c] = (sti_msg){0};
+    const uint32_t own =
+        (uint32_t)((uint64_t)partition * chunks->n / chunks->partitions);
+    return (own + 1 + k) % chunks->n;
+}
+
+static uint32_t turn_of_chunk(const sti_chunks *chunks, uint32_t partition,
+                              uint32_t chunk)
+{
+    return (chunk + chunks->n - chunk_at(chunks, partition, 0)) % chunks->n;
+}
+
+static void drop_reduce(struct sti_seat *seat, uint32_t n_chunks)
+{
+    for (uint32_t i = 0; seat->reduce && i < n_chunks; i++) {
+        struct sti_reduce *reduce = &seat->reduce[i];
+        for (uint32_t c = 0; c < reduce->place.n_children; c++) {
+            sti_object_drop(reduce->child[c].object);
+            reduce->child[c] = (sti_msg){0};
         }
-        climb->merged = 0;
-        climb->sent = false;
+        reduce->merged = 0;
+        reduce->sent = false;
     }
-    if (seat->climb != &seat->whole)
-        free(seat->climb);
-    seat->climb = NULL;
+    if (seat->reduce != &seat->whole)
+        free(seat->reduce);
+    seat->reduce = NULL;
 }
 
 /* ---- up ---------------------------------------------------------------- */
@@ -85,38 +99,37 @@ static void end_if_closed(const sti_worker *w, const struct sti_slot *s,
 
 /* What is sent of a seat's partial; NULL without an error: nothing. */
 static strads_err pick(const struct sti_slot *s, const struct sti_seat *seat,
-                       uint32_t slice, sti_object **out)
+                       uint32_t chunk, sti_object **out)
 {
-    const sti_slices *slices = &s->slices;
     *out = NULL;
     if (sti_worker_is_internal(s->dispatch))
         return STRADS_OK;
-    if (slices->n == 1) {
+    if (s->chunks.n == 1) {
         *out = sti_object_keep(seat->partial);
         return STRADS_OK;
     }
-    const size_t begin = sti_slices_begin(slices, slice);
+    const size_t begin = sti_chunks_begin(&s->chunks, chunk);
     sti_buffer *part;
     strads_err err =
         sti_buffer_over(&seat->partial->head, seat->partial->bytes + begin,
-                        sti_slices_begin(slices, slice + 1) - begin, &part);
+                        sti_chunks_begin(&s->chunks, chunk + 1) - begin, &part);
     if (!err)
         *out = &part->head;
     return err;
 }
 
 static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
-                    uint32_t slice, sti_effects *out)
+                    uint32_t chunk, sti_effects *out)
 {
     struct sti_seat *seat = &s->seats[k];
-    const sti_place *place = &seat->climb[slice].place;
+    const sti_place *place = &seat->reduce[chunk].place;
     const bool root = place->parent == w->first + k;
     sti_object *object;
-    if (pick(s, seat, slice, &object)) {
+    if (pick(s, seat, chunk, &object)) {
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
         return;
     }
-    seat->climb[slice].sent = true;
+    seat->reduce[chunk].sent = true;
     seat->n_sent++;
     sti_effect_send(out,
                     (sti_msg){.kind = STI_MSG_PARTIAL,
@@ -124,7 +137,7 @@ static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
                               .to = root ? STI_COORDINATOR
                                          : sti_worker_host(w, place->parent),
                               .partition = w->first + k,
-                              .slice = (uint16_t)slice,
+                              .slice = (uint16_t)chunk,
                               .round = s->seq,
                               .busy_ns = seat->busy_ns,
                               .object = object});
@@ -132,11 +145,11 @@ static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
 }
 
 static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
-                    uint32_t slice, sti_effects *out)
+                    uint32_t chunk, sti_effects *out)
 {
     struct sti_seat *seat = &s->seats[k];
-    struct sti_climb *climb = &seat->climb[slice];
-    const sti_msg *child = &climb->child[climb->merged];
+    struct sti_reduce *reduce = &seat->reduce[chunk];
+    const sti_msg *child = &reduce->child[reduce->merged];
     if (child->busy_ns > seat->busy_ns)
         seat->busy_ns = child->busy_ns;
     if (!child->object != sti_worker_is_internal(s->dispatch)) {
@@ -144,48 +157,47 @@ static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
         return;
     }
     if (!child->object) {
-        climb->merged++;
+        reduce->merged++;
         return;
     }
     seat->job.from = (sti_buffer *)child->object;
-    seat->job.slice = slice;
+    seat->job.chunk = chunk;
     sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
 }
 
 /* A MERGE job has been carried out. */
 static void worker_merged(struct sti_seat *seat)
 {
-    struct sti_climb *climb = &seat->climb[seat->job.slice];
-    sti_object_drop(climb->child[climb->merged].object);
-    climb->child[climb->merged].object = NULL;
-    climb->merged++;
+    struct sti_reduce *reduce = &seat->reduce[seat->job.chunk];
+    sti_object_drop(reduce->child[reduce->merged].object);
+    reduce->child[reduce->merged].object = NULL;
+    reduce->merged++;
 }
 
-/* One step of a slice, if there is one. */
-static bool climb_on(sti_worker *w, struct sti_slot *s, uint32_t k,
-                     uint32_t slice, sti_effects *out)
+/* One step of a chunk, if there is one. */
+static bool reduce_on(sti_worker *w, struct sti_slot *s, uint32_t k,
+                      uint32_t chunk, sti_effects *out)
 {
-    const struct sti_climb *climb = &s->seats[k].climb[slice];
-    if (climb->sent)
+    const struct sti_reduce *reduce = &s->seats[k].reduce[chunk];
+    if (reduce->sent)
         return false;
-    if (climb->merged == climb->place.n_children) {
-        send_up(w, s, k, slice, out);
+    if (reduce->merged == reduce->place.n_children) {
+        send_up(w, s, k, chunk, out);
         return true;
     }
-    if (climb->child[climb->merged].kind == 0)
+    if (reduce->child[reduce->merged].kind == 0)
         return false;
-    take_in(w, s, k, slice, out);
+    take_in(w, s, k, chunk, out);
     return true;
 }
 
-void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
-                      sti_effects *out)
+void sti_worker_reduce(sti_worker *w, struct sti_slot *s, uint32_t k,
+                       sti_effects *out)
 {
     struct sti_seat *seat = &s->seats[k];
     while (seat->ready && seat->worked && !seat->busy && !w->failed) {
         const uint32_t turn = (uint32_t)__builtin_ctzll(seat->ready);
-        const uint32_t slice = sti_slices_turn(&s->slices, w->first + k, turn);
-        if (!climb_on(w, s, k, slice, out))
+        if (!reduce_on(w, s, k, chunk_at(&s->chunks, w->first + k, turn), out))
             seat->ready &= ~(UINT64_C(1) << turn);
     }
 }
@@ -198,21 +210,20 @@ static uint32_t seat_partial(sti_worker *w, struct sti_slot *s,
                              const sti_msg *msg)
 {
     const uint32_t partitions = w->run->partitions;
-    if (msg->slice >= s->slices.n || msg->partition >= partitions)
+    if (msg->slice >= s->chunks.n || msg->partition >= partitions)
         return UINT32_MAX;
     const sti_place from =
-        sti_slices_place(&s->slices, msg->slice, msg->partition);
+        sti_chunks_place(&s->chunks, msg->slice, msg->partition);
     const uint32_t parent = from.parent;
     if (parent == msg->partition || parent < w->first ||
         parent >= w->first + w->n)
         return UINT32_MAX;
     struct sti_seat *seat = &s->seats[parent - w->first];
-    struct sti_climb *climb = &seat->climb[msg->slice];
-    if (climb->child[from.rank].kind)
+    sti_msg *child = &seat->reduce[msg->slice].child[from.rank];
+    if (child->kind)
         return UINT32_MAX;
-    climb->child[from.rank] = *msg;
-    seat->ready |= UINT64_C(1)
-                   << sti_slices_when(&s->slices, parent, msg->slice);
+    *child = *msg;
+    seat->ready |= UINT64_C(1) << turn_of_chunk(&s->chunks, parent, msg->slice);
     return parent - w->first;
 }
 
@@ -225,7 +236,7 @@ static void take_one(sti_worker *w, struct sti_slot *s, const sti_msg *msg,
         sti_worker_fail(w, STRADS_EPEER, unexpected, out);
         return;
     }
-    sti_worker_climb(w, s, k, out);
+    sti_worker_reduce(w, s, k, out);
 }
 
 /* Keeps what came before its dispatch; no more than could. */
@@ -269,22 +280,15 @@ static void worker_seat_ahead(sti_worker *w, struct sti_slot *s,
 
 /* ---- the role */
 
-static void bound_ahead(sti_worker *w)
-{
-    const sti_tree up = sti_tree_of_partials(w->run->partitions);
-    const uint32_t whole = sti_tree_find(&up, 0).n_children;
-    const uint32_t cut = sti_slices_children_max(w->run->partitions);
-    w->most_ahead = w->n * (whole > cut ? whole : cut) * STI_SLICES_MAX;
-}
-
 static bool make_seats(const sti_worker *w, struct sti_slot *s)
 {
     s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
     if (!s->seats)
         return false;
+    const sti_tree tree = sti_tree_up(w->run->partitions);
     for (uint32_t k = 0; k < w->n; k++) {
-        struct sti_climb *whole = &s->seats[k].whole;
-        whole->place = sti_tree_climb(w->run->partitions, w->first + k);
+        struct sti_reduce *whole = &s->seats[k].whole;
+        whole->place = sti_tree_find(&tree, w->first + k);
         whole->child =
             calloc(whole->place.n_children + (size_t)1, sizeof(sti_msg));
         if (!whole->child)
@@ -306,8 +310,8 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     w->slots = calloc(w->window, sizeof *w->slots);
     w->turn = calloc(w->n + (size_t)1, sizeof *w->turn);
     w->said = calloc(w->n + (size_t)1, sizeof *w->said);
-    bound_ahead(w);
-    w->down = sti_descent_place(run, STI_WORKER_0 + index);
+    const sti_tree tree = sti_tree_up(run->partitions);
+    w->most_ahead = w->n * sti_tree_find(&tree, 0).n_children * STI_CHUNKS_MAX;
     if (!w->slots || !w->turn || !w->said)
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
@@ -320,9 +324,9 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for worker %u", index);
 }
 
-static void clear_seat(struct sti_seat *s, uint32_t n_slices, uint32_t n_blocks)
+static void clear_seat(struct sti_seat *s, uint32_t n_chunks, uint32_t n_blocks)
 {
-    worker_drop_climbs(s, n_slices);
+    drop_reduce(s, n_chunks);
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
     while (s->homing) {
@@ -341,7 +345,7 @@ static void clear_slot(sti_worker *w, struct sti_slot *s)
 {
     uint32_t n_blocks = s->dispatch ? s->dispatch->n_blocks : 0;
     for (uint32_t k = 0; s->seats && k < w->n; k++)
-        clear_seat(&s->seats[k], s->slices.n, n_blocks);
+        clear_seat(&s->seats[k], s->chunks.n, n_blocks);
     for (uint32_t k = 0; k < s->n_early; k++)
         sti_object_drop(s->early[k]);
     free(s->early);
@@ -391,7 +395,7 @@ bool sti_worker_is_over(const sti_worker *w, const struct sti_slot *s)
     if (!s->taken_up)
         return false;
     for (uint32_t k = 0; k < w->n; k++)
-        if (s->seats[k].n_sent < s->slices.n)
+        if (s->seats[k].n_sent < s->chunks.n)
             return false;
     return true;
 }
@@ -479,7 +483,7 @@ void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
 static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
 {
     w->next++;
-    if (!worker_make_climbs(w, s, out))
+    if (!begin_reduce(w, s, out))
         return;
     s->taken_up = true;
     for (uint32_t k = 0; k < w->n; k++)
@@ -498,42 +502,33 @@ static void take_up_all(sti_worker *w, sti_effects *out)
     }
 }
 
-static void refuse_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
-{
-    sti_object_drop(msg->object);
-    sti_worker_fail(w, STRADS_EPEER, "a round was dispatched twice", out);
-}
-
+/* Takes the reference of a dispatch, or of a piece of one, and passes it on. */
 static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
     struct sti_slot *s = sti_worker_slot(w, msg->round);
-    if (!s || s->dispatch || s->pieces || !msg->object) {
-        refuse_dispatch(w, msg, out);
+    const bool whole = msg->partition == 0;
+    if (!s || s->dispatch || !msg->object || (whole && s->pieces) ||
+        (!whole && !sti_pieces_take(&s->pieces, msg))) {
+        sti_object_drop(msg->object);
+        sti_worker_fail(w, STRADS_EPEER, "a round was dispatched twice", out);
         return;
     }
-    sti_descent_pass_on(w->index, &w->down, msg, out);
-    s->dispatch = (sti_dispatch *)msg->object;
+    sti_broadcast_pass_on(w->run, w->index, msg, out);
+    if (whole) {
+        s->dispatch = (sti_dispatch *)msg->object;
+    } else if (s->pieces->came < s->pieces->n) {
+        return;
+    } else {
+        strads_err err =
+            sti_pieces_join(w->run, s->pieces, msg->round, &s->dispatch);
+        sti_pieces_free(s->pieces);
+        s->pieces = NULL;
+        if (err) {
+            sti_worker_fail(w, err, strads_error_text(), out);
+            return;
+        }
+    }
     take_up_all(w, out);
-}
-
-static void take_piece(sti_worker *w, const sti_msg *msg, sti_effects *out)
-{
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
-    if (!s || s->dispatch || !sti_pieces_take(&s->pieces, msg)) {
-        refuse_dispatch(w, msg, out);
-        return;
-    }
-    sti_descent_pass_piece_on(w->run, w->index, msg, out);
-    if (s->pieces->came < s->pieces->n)
-        return;
-    strads_err err =
-        sti_pieces_join(w->run, s->pieces, msg->round, &s->dispatch);
-    sti_pieces_free(s->pieces);
-    s->pieces = NULL;
-    if (err)
-        sti_worker_fail(w, err, strads_error_text(), out);
-    else
-        take_up_all(w, out);
 }
 
 static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
@@ -568,7 +563,7 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
         seat->worked = true;
         break;
     }
-    sti_worker_climb(w, s, k, out);
+    sti_worker_reduce(w, s, k, out);
 }
 
 static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
@@ -580,9 +575,6 @@ static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
     switch (event->msg.kind) {
     case STI_MSG_DISPATCH:
         take_dispatch(w, &event->msg, out);
-        break;
-    case STI_MSG_PIECE:
-        take_piece(w, &event->msg, out);
         break;
     case STI_MSG_PARTIAL:
         worker_take_partial(w, &event->msg, out);

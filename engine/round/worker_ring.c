@@ -65,7 +65,7 @@ static void end_if_complete(sti_worker *w, struct sti_slot *s, uint32_t k,
     if (seat->worked || seat->homes < seat->n_home)
         return;
     seat->worked = true;
-    sti_worker_climb(w, s, k, out);
+    sti_worker_reduce(w, s, k, out);
 }
 
 bool sti_worker_ring_on(sti_worker *w, struct sti_slot *s, uint32_t k,

@@ -6,9 +6,9 @@
 #include "engine/round/tree.h"
 #include "engine/round/roles.h"
 
-/* A slice of a partition's partial on its way up. */
-struct sti_climb {
-    sti_place place; /* in the tree of the slice */
+/* A chunk of a partition's partial on its way up. */
+struct sti_reduce {
+    sti_place place; /* in the tree of the chunk */
     uint32_t merged; /* children taken in */
     bool sent;
     sti_msg *child; /* [n_children] as they arrived; kind 0: not yet */
@@ -20,13 +20,13 @@ struct sti_seat {
     bool busy;       /* the job is out */
     bool started;    /* the news are being told, or more */
     bool worked;     /* its own partial is complete */
-    uint32_t n_sent; /* slices */
-    uint64_t ready;  /* a bit for each slice that may have something to do, in
+    uint32_t n_sent; /* chunks */
+    uint64_t ready;  /* a bit for each chunk that may have something to do, in
                         the order in which the partition looks at them */
     sti_buffer *partial;
-    struct sti_climb *climb; /* [slices.n] from when it is taken up: `whole`, or
-                                a list of its own */
-    struct sti_climb whole;
+    struct sti_reduce *reduce; /* [chunks.n] from when it is taken up: `whole`,
+                                  or a list of its own */
+    struct sti_reduce whole;
     uint64_t busy_ns;
     /* RING; the arrays are there once the news have been told. */
     uint32_t *order;   /* [n_blocks] places, as this partition takes them */
@@ -44,7 +44,7 @@ struct sti_slot {
         *dispatch;      /* NULL: only pieces, partials or hops came so far */
     sti_pieces *pieces; /* of the dispatch; NULL: none have come */
     bool taken_up;
-    sti_slices slices;      /* once it is taken up */
+    sti_chunks chunks;      /* once it is taken up */
     struct sti_seat *seats; /* [n_partitions] */
     sti_msg *ahead;         /* partials that came before it was taken up */
     uint32_t n_ahead, room_ahead;
@@ -57,7 +57,6 @@ struct sti_worker {
     sti_run *run;
     uint32_t index;
     uint32_t first, n;   /* partitions hosted */
-    sti_place down;      /* in the tree of whole dispatches */
     uint32_t most_ahead; /* partials that can come before their dispatch */
     uint32_t window;
     uint64_t next;          /* round to be taken up next */
@@ -93,11 +92,10 @@ static inline bool sti_worker_is_internal(const sti_dispatch *d)
 
 /* ---- worker.c ---------------------------------------------------- */
 
-/* A slot's dispatch is taken up: how it climbs. False: it has failed. */
-/* Takes in what has come, of each slice child after child, and sends slices on
+/* Takes in what has come, of each chunk child after child, and sends chunks on
  * that are complete. */
-void sti_worker_climb(sti_worker *w, struct sti_slot *s, uint32_t k,
-                      sti_effects *out);
+void sti_worker_reduce(sti_worker *w, struct sti_slot *s, uint32_t k,
+                       sti_effects *out);
 
 /* ---- worker_ring.c ----------------------------------------------------- */
 

@@ -220,9 +220,7 @@ static strads_err send_away(sti_sim *sim, const sti_msg *msg)
 static strads_err send(sti_sim *sim, const sti_msg *msg)
 {
     const sti_run *run = sim->run;
-    const bool down =
-        msg->kind == STI_MSG_DISPATCH || msg->kind == STI_MSG_PIECE;
-    if (down && msg->round > sim->dispatched)
+    if (msg->kind == STI_MSG_DISPATCH && msg->round > sim->dispatched)
         sim->dispatched = msg->round;
     strads_err err;
     if (sti_sim_node_of(run, msg->from) != sti_sim_node_of(run, msg->to)) {
@@ -421,17 +419,6 @@ static double busy(const sti_sim *sim, sti_address role)
     return 1e-9 * (double)core_of(sim, role)->busy_ns;
 }
 
-/* Whole ones and pieces. */
-static strads_sim_traffic dispatches(const sti_sim *sim)
-{
-    strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH);
-    const strads_sim_traffic pieces =
-        sti_sim_wire_traffic(sim->wire, STI_MSG_PIECE);
-    all.messages += pieces.messages;
-    all.bytes += pieces.bytes;
-    return all;
-}
-
 void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
 {
     strads_sim_traffic all = sti_sim_wire_traffic(sim->wire, 0);
@@ -441,7 +428,7 @@ void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
         .messages = all.messages,
         .bytes = all.bytes,
         .digest = XXH3_64bits_digest(sim->digest),
-        .dispatches = dispatches(sim),
+        .dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH),
         .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
         .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_HOP),
         .workers = sim->run->workers,

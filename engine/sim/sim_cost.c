@@ -7,7 +7,7 @@
  *            refresh_cost + refresh_entry_cost x 1 / K of what changed.
  *   merge    merge_cost x bytes
  *   aggregate, choose   aggregate_cost, choose_cost; and merge_cost x bytes
- *            where an aggregate has to put slices together
+ *            where an aggregate has to put chunks together
  *   all others   nothing: begin, open, close, prepare, schedule, report
  *
  * Each time is drawn by itself: jobs by their place in the run's order of
@@ -218,8 +218,8 @@ static double worker_seconds(const sti_sim_cost *cost,
 static double joined_bytes(const sti_aggregate_job *job)
 {
     double bytes = 0;
-    for (uint32_t k = 0; k < job->n_slices; k++)
-        bytes += (double)job->slices[k]->size;
+    for (uint32_t k = 0; k < job->n_chunks; k++)
+        bytes += (double)job->chunks[k]->size;
     return bytes;
 }
 

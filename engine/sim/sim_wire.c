@@ -14,7 +14,7 @@
  * track must not cross, so each takes a lane that is free. */
 enum { LANES = 16 };
 
-enum { KINDS = STI_MSG_PIECE + 1 };
+enum { KINDS = STI_MSG_LOOP + 1 };
 
 typedef struct port {
     uint64_t sends_until, receives_until;
@@ -113,7 +113,6 @@ static const char *span_name(sti_msg_kind kind)
 {
     switch (kind) {
     case STI_MSG_DISPATCH:
-    case STI_MSG_PIECE:
         return "transfer dispatch";
     case STI_MSG_PARTIAL:
         return "transfer partial";

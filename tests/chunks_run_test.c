@@ -1,4 +1,4 @@
-/* Runs whose partials go in slices: the same bits on threads, on nodes and
+/* Runs whose partials go in chunks: the same bits on threads, on nodes and
  * simulated, and rounds that do not grow with the number of workers. */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -32,7 +32,7 @@ static void expect_same(strads_result *result, const strads_result *first)
     strads_result_free(result);
 }
 
-Test(slices_run, threads_give_the_same_bits_however_many)
+Test(chunks_run, threads_give_the_same_bits_however_many)
 {
     const uint32_t partitions[] = {5, 8, 11};
     for (uint32_t k = 0; k < 3; k++) {
@@ -44,7 +44,7 @@ Test(slices_run, threads_give_the_same_bits_however_many)
     }
 }
 
-Test(slices_run, a_rough_network_gives_the_bits_of_threads)
+Test(chunks_run, a_rough_network_gives_the_bits_of_threads)
 {
     strads_result *first = on_threads(11, 1, 0);
     const uint32_t nodes[] = {3, 11};
@@ -59,14 +59,14 @@ Test(slices_run, a_rough_network_gives_the_bits_of_threads)
         expect_same(sim_toy_simulate(&wide_toy, NULL, data, &options, &sim,
                                      &outcome),
                     first);
-        /* A slice is a message: 8 of them instead of 1. */
+        /* A chunk is a message. */
         cr_assert_gt(outcome.partials.messages, 3 * nodes[k] * WIDE_TOY_ROUNDS);
         strads_data_free(data);
     }
     strads_result_free(first);
 }
 
-Test(slices_run, nodes_give_the_bits_of_threads)
+Test(chunks_run, nodes_give_the_bits_of_threads)
 {
     strads_result *first = on_threads(8, 1, 0);
     /* To 8 nodes its news, 200 KB a round, go down in pieces. */
@@ -187,9 +187,9 @@ static double partials_of(uint32_t workers, bool cut)
 }
 
 /* Cut, all give and get about one partial, and the coordinator gets one: two
- * in all, and what the slices on their way wait for each other. In one tree
- * the root has 12 children at 256. */
-Test(slices_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
+ * in all, and what the chunks on their way wait for each other. Whole, the root
+ * has 12 children at 256. */
+Test(chunks_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
 {
     double least = INFINITY, most = 0;
     for (uint32_t workers = 8; workers <= 256; workers *= 2) {
@@ -203,5 +203,5 @@ Test(slices_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
         if (workers == 256)
             cr_assert(whole > 5 * cut, "%.2f of %.2f", cut, whole);
     }
-    cr_assert(least > 1.75 && most < 2.25, "%.2f to %.2f", least, most);
+    cr_assert(least > 1.75 && most < 2.5, "%.2f to %.2f", least, most);
 }
