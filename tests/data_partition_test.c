@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "data_oracle.h"
-#include "engine/data/data_build.h"
+#include "engine/data/build.h"
 
 TestSuite(data_partition, .init = oracle_enter, .fini = oracle_leave);
 
@@ -189,59 +189,6 @@ Test(data_partition, the_checksum_sees_each_change)
                                                            "# same\n"
                                                            "-0 2:1"),
                                       (strads_data_options){0}));
-}
-
-static void make_columns(const oracle *m, uint64_t *start, uint32_t *index,
-                         double *value)
-{
-    uint64_t at = 0;
-    for (uint64_t j = 0; j < m->cols; j++) {
-        start[j] = at;
-        for (uint64_t i = 0; i < m->nnz; i++) {
-            if (m->entry[i].col != j)
-                continue;
-            index[at] = m->entry[i].row;
-            value[at++] = m->entry[i].value;
-        }
-    }
-    start[m->cols] = at;
-}
-
-Test(data_partition, columns_in_memory_give_what_their_file_gives)
-{
-    oracle m = medium(10);
-    const char *path = oracle_write_libsvm(&m, "random.svm");
-    uint64_t *start = calloc(m.cols + 1, sizeof *start);
-    uint32_t *index = calloc(m.nnz + 1, sizeof *index);
-    double *value = calloc(m.nnz + 1, sizeof *value);
-    make_columns(&m, start, index, value);
-    strads_columns columns = {.rows = m.rows,
-                              .cols = m.cols,
-                              .start = start,
-                              .index = index,
-                              .value = value,
-                              .label = m.label};
-    for (uint32_t k = 0; k < 12; k++) {
-        strads_data_options o = {.size = sizeof o,
-                                 .partitions = 1 + k / 3 * 2,
-                                 .split = (strads_split)(k % 3),
-                                 .layout = STRADS_LAYOUT_BOTH};
-        strads_data *data;
-        cr_assert_eq(strads_data_from_columns(&columns, &o, &data), STRADS_OK);
-        oracle_expect_data(&m, data, o, true);
-        cr_assert_eq(strads_data_checksum(data), checksum_of(path, o));
-        cr_assert_eq(strads_data_index_base(data), 0);
-        strads_data_free(data);
-    }
-    index[start[3]] = (uint32_t)m.rows;
-    strads_data *data = NULL;
-    cr_assert_eq(strads_data_from_columns(&columns, NULL, &data),
-                 STRADS_EINVAL);
-    cr_assert_null(data);
-    free(start);
-    free(index);
-    free(value);
-    oracle_free(&m);
 }
 
 Test(data_partition, a_cut_is_balanced_by_entries)

@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "engine/data/sparse_build.h"
+#include "engine/data/build.h"
 
 /* One part of `lines` by 1000, with counts by line. */
 static sti_side make_side(const uint64_t *counts, uint64_t lines)

@@ -1,6 +1,6 @@
 /* The public face of a data set that is complete: nothing here changes one, but
  * what is to be spent. */
-#include "engine/data/data_set.h"
+#include "engine/data/build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 
 #include "engine/base/cores.h"
 #include "engine/data/memory.h"
-#include "engine/data/parallel_tasks.h"
 
 static strads_err check_options(const strads_data_options *o)
 {
@@ -182,8 +181,10 @@ uint64_t strads_data_repeated(const strads_data *data)
 
 void strads_data_spend(strads_data *data)
 {
+    /* What is lent is its owner's. */
+    const bool own = !data->by_col.lent && !data->by_row.lent;
     for (uint32_t k = 0; k < data->keep_count; k++)
-        data->shares[k].spendable = true;
+        data->shares[k].spendable = own;
 }
 
 /* Pages that lie wholly within the array's [begin, end). */

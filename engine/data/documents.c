@@ -4,7 +4,7 @@
  * is read once and sampled for long. */
 #include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
-#include "engine/data/text_pass.h"
+#include "engine/data/text.h"
 
 /* The whole number at p, below 10^18, that ends where `ends` or a blank
  * stands; NULL when there is none. */

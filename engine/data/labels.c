@@ -1,5 +1,5 @@
 
-#include "engine/data/labels.h"
+#include "engine/data/naming.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <xxhash.h>
 
 #include "engine/data/parse_number.h"
-#include "engine/data/readers.h"
-#include "engine/data/text_pass.h"
+#include "engine/data/read.h"
+#include "engine/data/text.h"
 
 /* ---- what is a name ---------------------------------------------------- */
 

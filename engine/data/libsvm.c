@@ -6,10 +6,10 @@
  * only what sizes depend on is looked at (rows, indices) and values are
  * skipped: the counting pass need not find errors, the next one will. In both a
  * byte beyond `end` is never taken for text, though it may be read. */
-#include "engine/data/labels.h"
+#include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
-#include "engine/data/readers.h"
-#include "engine/data/text_pass.h"
+#include "engine/data/read.h"
+#include "engine/data/text.h"
 
 static void end_row(sti_feed *f)
 {

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "engine/data/parse_number.h"
-#include "engine/data/readers.h"
+#include "engine/data/read.h"
 
 static const char banner[] = "%%MatrixMarket";
 

@@ -1,5 +1,5 @@
-/* engine/data/memory.h - zeroed arrays, large ones on huge pages, and how much
- * memory a process may still take. */
+/* engine/data/memory.h - zeroed arrays, large ones on huge pages, how much
+ * memory a process may still take, and tasks on a few threads. */
 #ifndef STI_DATA_MEMORY_H
 #define STI_DATA_MEMORY_H
 
@@ -23,5 +23,12 @@ void *sti_big_grow(void *array, size_t old, size_t bytes);
  * what is left of the control group's limit, whichever is less. UINT64_MAX when
  * neither can be told. */
 uint64_t sti_memory_available(void);
+
+typedef void (*sti_task)(void *context, size_t task);
+
+/* Runs task(context, 0 .. tasks - 1), each once, on at most `threads` threads,
+ * the calling one among them; returns when all are done. When the system
+ * refuses a thread the others do its work. */
+void sti_parallel(uint32_t threads, size_t tasks, sti_task task, void *context);
 
 #endif

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "engine/data/memory.h"
-#include "engine/data/text_pass.h"
+#include "engine/data/text.h"
 #include "strads/names.h"
 
 enum { FIRST_SLOTS = 64, FIRST_BYTES = 1024 };

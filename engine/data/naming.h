@@ -1,14 +1,17 @@
-/* engine/data/naming.h - texts whose rows or columns are named, not numbered.
- * naming.c also holds strads/names.h: the table of names, and files of them.
+/* engine/data/naming.h - rows and columns that are named, and labels that are.
  *
  * A pass of its own goes over the text once, in order, and adds every name that
  * it meets; the passes after it look names up and change nothing here. */
 #ifndef STI_DATA_NAMING_H
 #define STI_DATA_NAMING_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/data/text.h"
+#include "strads/data.h"
+#include "strads/error.h"
 #include "strads/names.h"
 
 /* One axis: rows or columns. `names` is NULL where the text has numbers. */
@@ -47,5 +50,54 @@ strads_err sti_naming_count(sti_naming *naming, uint32_t word, uint64_t row);
 strads_err sti_naming_end(sti_naming *naming);
 
 void sti_naming_free(sti_naming *naming);
+
+typedef struct sti_label_names {
+    const strads_names *names; /* in order; NULL: they are being collected */
+    strads_names *own;         /* what `names` is, where it is made here */
+    strads_names *found;       /* in any order; guarded by `lock` */
+    pthread_mutex_t lock;
+} sti_label_names;
+
+/* Whether labels of the text [begin, end) are names, which its first row tells;
+ * *form says, for sentences, what a label has to be. */
+bool sti_label_names_are(const char *begin, const char *end, const char **form);
+
+/* Names are to be collected, or, where some are given, looked up at once. */
+strads_err sti_label_names_open(sti_label_names *names,
+                                const strads_names *given);
+
+/* Where the label at p ends. */
+const char *sti_label_end(const char *p, const char *end);
+
+/* The number of the label at p, 0 while names are collected; false after a
+ * trouble. A feed asks the others' names only for what it has not met. */
+bool sti_label_names_number(sti_feed *feed, const char *p, const char *end,
+                            double *number);
+
+/* Forgets what has been collected: the text is read once more from its
+ * beginning. */
+strads_err sti_label_names_restart(sti_label_names *names);
+
+/* Ends the pass that collects. */
+strads_err sti_label_names_end(sti_label_names *names);
+
+void sti_label_names_free(sti_label_names *names);
+
+/* Labels that stand in a file of their own. */
+
+/* How a file of labels is read. */
+typedef struct sti_labels_options {
+    uint64_t rows;             /* that are expected */
+    uint64_t memory;           /* bytes that a pipe's text may take */
+    bool named;                /* they may be names, */
+    const strads_names *given; /* these, or NULL */
+} sti_labels_options;
+
+/* Reads labels[rows] from text with one label a line, or from a MatrixMarket
+ * array of one column or one row; plain or compressed. Where they are names,
+ * `names` is opened. STRADS_EFORMAT also when
+ * the file does not hold exactly `rows` of them. */
+strads_err sti_labels_read(const char *path, const sti_labels_options *options,
+                           sti_label_names *names, double *labels);
 
 #endif

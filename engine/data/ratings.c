@@ -11,7 +11,7 @@
 
 #include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
-#include "engine/data/readers.h"
+#include "engine/data/read.h"
 
 enum { LONGEST_NAME = 4096 };
 

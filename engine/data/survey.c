@@ -2,7 +2,7 @@
  * that every array of the matrix is made once, in its final size. Where
  * rows follow each other, chunks count for themselves (their order in a column
  * matters later); otherwise they count together, with atomic additions. */
-#include "engine/data/survey.h"
+#include "engine/data/read.h"
 
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "engine/data/memory.h"
-#include "engine/data/read_data.h"
 
 enum { FIRST_ROOM = 4096 };
 

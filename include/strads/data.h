@@ -267,6 +267,49 @@ STRADS_API strads_err
 strads_data_from_columns(const strads_columns *columns,
                          const strads_data_options *options, strads_data **out);
 
+/* The same from compressed rows: start[rows + 1], index[nnz] the columns. */
+typedef strads_columns strads_rows;
+STRADS_API strads_err strads_data_from_rows(const strads_rows *rows,
+                                            const strads_data_options *options,
+                                            strads_data **out);
+
+/* A matrix in arrays of the types that other libraries have. Zero is a default
+ * but for rows, cols and value. Sparse: compressed lines, which are columns
+ * (CSC) or rows (CSR), each line's indices ascending, none twice. Dense: `start`
+ * is NULL and value[rows * cols] holds line after line, columns (Fortran's
+ * order) or rows (C's). */
+typedef struct strads_arrays {
+    size_t size; /* sizeof(strads_arrays) */
+    uint64_t rows, cols;
+    bool by_row;           /* lines are rows */
+    bool borrow;           /* see strads_data_from_arrays */
+    const void *start;     /* [lines + 1] */
+    strads_scalar starts;  /* its type, STRADS_I32 or STRADS_I64 */
+    const void *index;     /* [nnz] */
+    strads_scalar indices; /* STRADS_I32 or STRADS_I64 */
+    const void *value;     /* [nnz], or dense */
+    strads_scalar values;  /* STRADS_F64 or STRADS_F32 */
+    const double *label;   /* [rows] or NULL */
+} strads_arrays;
+
+/* Makes a data set from arrays. Without `borrow` all are copied, zeros of dense
+ * ones left out, and may go afterwards. With it index and value have to outlive
+ * the data set, unchanged, and are used in place, where they are
+ * what it would hold: sparse, in the layout's orientation, indices of 32 bits,
+ * values of options->values' type, and one partition or a split along the
+ * lines (rows of rows, columns of columns). Copied even then are starts, counts
+ * and labels, 8 to 12 bytes a line; and index and value where either ends so
+ * near to the end of a page of memory that the 16 entries behind it, which may
+ * be read, could be missing. strads_data_bytes tells what is held beside what
+ * is borrowed; strads_data_spend does nothing to it.
+ * Where the options have row_names or col_names there must be as many rows or
+ * columns. STRADS_EINVAL: the arrays contradict each other, or a value is not
+ * finite; STRADS_ELIMIT: it does not fit in f32; STRADS_ENOMEM with the numbers.
+ * Blocks. Any thread. */
+STRADS_API strads_err
+strads_data_from_arrays(const strads_arrays *arrays,
+                        const strads_data_options *options, strads_data **out);
+
 /* Frees a data set and all its shares; NULL is fine. */
 STRADS_API void strads_data_free(strads_data *data);
 

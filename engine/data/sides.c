@@ -1,14 +1,13 @@
 /* Places entries into compressed lines. See sparse_build.h for what `start`
  * means while a side is built. No place beyond the counted ones is ever written
  * to, even when a file says something else the second time. */
-#include "engine/data/sparse_build.h"
+#include "engine/data/build.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/data/memory.h"
-#include "engine/data/parallel_tasks.h"
 
 static uint64_t lines_of(const sti_part *part)
 {
@@ -27,9 +26,8 @@ uint64_t sti_side_bytes(const sti_side *s, strads_scalar values)
 {
     uint64_t value = values == STRADS_F32 ? sizeof(float) : sizeof(double);
     uint64_t entry = sizeof(uint32_t) + value;
-    return s->wanted ? starts_of(s) * sizeof(uint64_t) +
-                           (s->nnz + STI_OVERREAD) * entry
-                     : 0;
+    const uint64_t entries = s->lent ? 0 : s->nnz + STI_OVERREAD;
+    return s->wanted ? starts_of(s) * sizeof(uint64_t) + entries * entry : 0;
 }
 
 bool sti_side_make_starts(sti_side *s, uint32_t spare)
@@ -218,7 +216,7 @@ static bool place_across(sti_side *s, const sti_batch *b)
 
 bool sti_side_place(sti_side *s, size_t chunk, const sti_batch *b)
 {
-    if (s->count == 0 || b->n == 0)
+    if (s->count == 0 || b->n == 0 || s->lent)
         return true;
     return s->cross ? place_across(s, b) : place_along(s, chunk, b);
 }
@@ -283,9 +281,11 @@ void sti_side_free(sti_side *s)
     uint64_t room = s->room;
     sti_side_free_places(s);
     sti_big_free(s->start, s->start_room * sizeof *s->start);
-    sti_big_free(s->index, room * sizeof *s->index);
-    sti_big_free(s->f64, room * sizeof *s->f64);
-    sti_big_free(s->f32, room * sizeof *s->f32);
+    if (!s->lent) {
+        sti_big_free(s->index, room * sizeof *s->index);
+        sti_big_free(s->f64, room * sizeof *s->f64);
+        sti_big_free(s->f32, room * sizeof *s->f32);
+    }
     free(s->parts);
     *s = (sti_side){0};
 }

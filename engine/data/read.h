@@ -1,13 +1,14 @@
-/* engine/data/readers.h - finding rows in text that has one a line. The
- * parser itself is sti_libsvm_parser in text_feed.h. */
-#ifndef STI_DATA_READERS_H
-#define STI_DATA_READERS_H
+/* engine/data/read.h - a file that is being read: its format, its passes. */
+#ifndef STI_DATA_READ_H
+#define STI_DATA_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/data/text_pass.h"
+#include "engine/data/build.h"
+#include "engine/data/naming.h"
+#include "engine/data/text.h"
 #include "strads/data.h"
 
 /* The start of the line after the first `rows` rows; p starts a line. Blank
@@ -18,7 +19,7 @@ const char *sti_libsvm_skip_rows(const char *p, const char *end, uint64_t rows,
 /* Headers of formats that tell their sizes
  * and then list entries in any order: MatrixMarket and UCI bag of words. The
  * parser of what follows is sti_market_parser or sti_bag_parser in
- * text_feed.h. */
+ * text.h. */
 
 typedef enum sti_symmetry {
     STI_SYMMETRY_NONE,
@@ -54,7 +55,7 @@ strads_err sti_bag_header(const char *path, const char *begin, const char *end,
                           sti_market *out);
 
 /* How the lines of a ratings file look. The
- * parser itself is sti_ratings_parser in text_feed.h. */
+ * parser itself is sti_ratings_parser in text.h. */
 
 enum { STI_RATINGS_COLUMNS = 64 };
 
@@ -78,13 +79,6 @@ strads_err sti_ratings_look(const char *path, const char *begin,
 
 /* Which format a text is in. */
 
-/* What becomes of an entry that is there more than once. */
-typedef enum sti_repeats {
-    STI_REPEATS_REFUSE,
-    STI_REPEATS_ADD, /* they are added up */
-    STI_REPEATS_LAST /* the last one in the file counts */
-} sti_repeats;
-
 typedef struct sti_format {
     const sti_parser *parser;
     bool by_row;  /* row after row, otherwise entries in any order */
@@ -103,5 +97,37 @@ typedef struct sti_format {
 /* Looks at the beginning of the text, decompressed if need be. */
 strads_err sti_format_find(const sti_text *text,
                            const strads_data_options *options, sti_format *out);
+
+typedef struct sti_reading {
+    strads_data_options options;
+    sti_text text;
+    sti_format format;
+    sti_pass pass;
+    sti_survey survey;
+    sti_naming naming;
+    sti_label_names label_names;
+} sti_reading;
+
+/* Opens, finds the format, reads a header, cuts chunks. */
+strads_err sti_reading_open(sti_reading *reading, const char *path,
+                            const strads_data_options *options);
+
+/* Labels from options.labels_path, all rows of them; NULL there: NULL. */
+strads_err sti_reading_labels(sti_reading *reading, double **out);
+
+/* Before the first pass: the sizes, and the names, of a text that does not tell
+ * its sizes and does not go row by row, or that has names; a pass of its own.
+ * Nothing for others. */
+strads_err sti_reading_measure(sti_reading *reading);
+
+/* Whether the columns are as many as their names. */
+strads_err sti_reading_check_names(const sti_reading *reading);
+
+/* Names become the data set's, and how many entries had others. */
+void sti_reading_give_names(sti_reading *reading, strads_data *data);
+
+/* The first pass: fills `survey`. */
+strads_err sti_reading_survey(sti_reading *reading);
+void sti_reading_close(sti_reading *reading);
 
 #endif

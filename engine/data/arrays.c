@@ -1,0 +1,398 @@
+/* Data sets from arrays in memory: the same build as for a file, fed from
+ * compressed or dense lines. Where the arrays are what the build would make of
+ * them they are used in place, if their owner lends them: then only the starts
+ * of lines are made. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/base/sized.h"
+#include "engine/data/build.h"
+#include "engine/data/memory.h"
+
+enum { PAGE = 4096 };
+
+/* Arrays of any types, as lines (columns or rows) and what crosses them. */
+typedef struct source {
+    const strads_arrays *a;
+    uint64_t lines, minors, nnz;
+    const char *line, *minor; /* what people call them */
+    const char *name;         /* of the source, for sentences */
+} source;
+
+static inline uint64_t start_of(const source *s, uint64_t k)
+{
+    if (s->a->start == NULL)
+        return k * s->minors;
+    return s->a->starts == STRADS_I32 ? ((const uint32_t *)s->a->start)[k]
+                                      : ((const uint64_t *)s->a->start)[k];
+}
+
+static inline uint64_t index_of(const source *s, uint64_t at, uint64_t first)
+{
+    if (s->a->start == NULL)
+        return at - first;
+    return s->a->indices == STRADS_I32 ? ((const uint32_t *)s->a->index)[at]
+                                       : ((const uint64_t *)s->a->index)[at];
+}
+
+static inline double value_of(const source *s, uint64_t at)
+{
+    return s->a->values == STRADS_F32 ? (double)((const float *)s->a->value)[at]
+                                      : ((const double *)s->a->value)[at];
+}
+
+/* ---- what is wrong ------------------------------------------------------- */
+
+static strads_err check_line(const source *s, uint64_t k, strads_scalar values)
+{
+    const uint64_t first = start_of(s, k);
+    uint64_t last = 0;
+    for (uint64_t at = first; at < start_of(s, k + 1); at++) {
+        const uint64_t i = index_of(s, at, first);
+        const double value = value_of(s, at);
+        if (i >= s->minors)
+            return strads_fail(STRADS_EINVAL,
+                               "%s %llu: found %s %llu, expected below %llu",
+                               s->line, (unsigned long long)k, s->minor,
+                               (unsigned long long)i,
+                               (unsigned long long)s->minors);
+        if (at > first && i <= last)
+            return strads_fail(STRADS_EINVAL,
+                               "%s %llu: found %s %llu after %s %llu, expected "
+                               "ascending %ss, none twice",
+                               s->line, (unsigned long long)k, s->minor,
+                               (unsigned long long)i, s->minor,
+                               (unsigned long long)last, s->minor);
+        if (!isfinite(value))
+            return strads_fail(STRADS_EINVAL,
+                               "%s %llu, %s %llu: found %g, expected a finite "
+                               "value",
+                               s->line, (unsigned long long)k, s->minor,
+                               (unsigned long long)i, value);
+        if (values == STRADS_F32 && isinf((float)value))
+            return strads_fail(STRADS_ELIMIT,
+                               "value %g does not fit in 32 bits; use f64",
+                               value);
+        last = i;
+    }
+    return STRADS_OK;
+}
+
+static bool is_whole(strads_scalar type)
+{
+    return type == STRADS_I32 || type == STRADS_I64;
+}
+
+static strads_err check_sizes(const source *s)
+{
+    const strads_arrays *a = s->a;
+    const bool sparse = a->start != NULL;
+    if (a->rows == 0)
+        return strads_fail(STRADS_EINVAL, "%s without rows", s->name);
+    if (a->rows > STI_MOST_LINES || a->cols > STI_MOST_LINES)
+        return strads_fail(STRADS_ELIMIT,
+                           "%llu rows by %llu columns, at most %llu fit",
+                           (unsigned long long)a->rows,
+                           (unsigned long long)a->cols,
+                           (unsigned long long)STI_MOST_LINES);
+    if (is_whole(a->values) ||
+        (sparse && (!is_whole(a->starts) || !is_whole(a->indices))))
+        return strads_fail(STRADS_EINVAL,
+                           "%s: values are f64 or f32, starts and indices i32 "
+                           "or i64",
+                           s->name);
+    if (sparse && start_of(s, 0) != 0)
+        return strads_fail(STRADS_EINVAL, "start[0] is %llu, expected 0",
+                           (unsigned long long)start_of(s, 0));
+    for (uint64_t k = 0; sparse && k < s->lines; k++)
+        if (start_of(s, k + 1) < start_of(s, k))
+            return strads_fail(STRADS_EINVAL,
+                               "start[%llu] is below start[%llu], expected "
+                               "ascending starts",
+                               (unsigned long long)k + 1,
+                               (unsigned long long)k);
+    if (start_of(s, s->lines) > 0 &&
+        ((sparse && a->index == NULL) || a->value == NULL))
+        return strads_fail(STRADS_EINVAL,
+                           "%s without an index or a value array", s->name);
+    return STRADS_OK;
+}
+
+/* What labels are called; NULL: they are numbers. */
+static const strads_names *names_of(const strads_data_options *o)
+{
+    return o->named_labels ? o->label_names : NULL;
+}
+
+static strads_err check_label(const strads_names *names, uint64_t i,
+                              double label)
+{
+    if (!isfinite(label))
+        return strads_fail(STRADS_EINVAL,
+                           "row %llu: found label %g, expected a finite one",
+                           (unsigned long long)i, label);
+    if (names != NULL && (label < 0 || label >= strads_names_count(names) ||
+                          label != floor(label)))
+        return strads_fail(STRADS_EINVAL,
+                           "row %llu: found label %g, expected the number of "
+                           "one of %u names, counted from 0",
+                           (unsigned long long)i, label,
+                           strads_names_count(names));
+    return STRADS_OK;
+}
+
+static strads_err check(const source *s, const strads_data_options *o)
+{
+    const strads_names *const names[] = {o->row_names, o->col_names};
+    const uint64_t sizes[] = {s->a->rows, s->a->cols};
+    strads_err err = check_sizes(s);
+    for (uint64_t k = 0; err == STRADS_OK && k < s->lines; k++)
+        err = check_line(s, k, o->values);
+    for (uint64_t i = 0; err == STRADS_OK && s->a->label && i < s->a->rows; i++)
+        err = check_label(names_of(o), i, s->a->label[i]);
+    for (int k = 0; k < 2 && err == STRADS_OK; k++)
+        if (names[k] != NULL && strads_names_count(names[k]) != sizes[k])
+            err =
+                strads_fail(STRADS_EINVAL, "%s: %llu %s and %u names for them",
+                            s->name, (unsigned long long)sizes[k],
+                            k == 0 ? "rows" : "columns",
+                            strads_names_count(names[k]));
+    return err;
+}
+
+/* ---- the build ----------------------------------------------------------- */
+
+static void emit(sti_feed *f, const source *s)
+{
+    const bool dense = s->a->start == NULL;
+    f->keep_cols = UINT64_MAX;
+    for (uint64_t k = 0; k < s->lines; k++) {
+        const uint64_t first = start_of(s, k), end = start_of(s, k + 1);
+        for (uint64_t at = first; at < end; at++) {
+            const uint64_t i = index_of(s, at, first);
+            const double value = value_of(s, at);
+            if (!dense || value != 0)
+                sti_feed_put(f, s->a->by_row ? k : i, s->a->by_row ? i : k,
+                             value);
+        }
+    }
+    sti_feed_flush(f);
+}
+
+static void count_batch(sti_feed *f, const sti_batch *b)
+{
+    sti_survey *survey = f->context;
+    for (size_t i = 0; i < b->n; i++) {
+        survey->col_nnz[b->col[i]]++;
+        survey->row_nnz[b->row[i]]++;
+    }
+    survey->nnz += b->n;
+}
+
+static const sti_sink count_sink = {.entries = count_batch};
+
+static strads_err count(const source *s, const strads_data_options *o,
+                        sti_feed *f, sti_survey *survey)
+{
+    survey->rows = s->a->rows;
+    survey->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
+    const sti_needs needs =
+        sti_needs_of(o, survey->rows, survey->cols,
+                     s->a->start && !s->a->borrow ? s->nnz : 0);
+    strads_err err = sti_needs_check(s->name, o, &needs);
+    if (err != STRADS_OK)
+        return err;
+    survey->col_nnz = sti_big_alloc(survey->cols * sizeof *survey->col_nnz);
+    survey->row_nnz = sti_big_alloc(survey->rows * sizeof *survey->row_nnz);
+    if (survey->col_nnz == NULL || survey->row_nnz == NULL)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory to count them",
+                           s->name);
+    f->context = survey;
+    f->sink = &count_sink;
+    emit(f, s);
+    return STRADS_OK;
+}
+
+/* Kernels may read a little beyond the end: what is there must exist. */
+static bool may_overread(const void *array, uint64_t n, size_t width)
+{
+    const uintptr_t end = (uintptr_t)array + n * width;
+    return n == 0 ||
+           (end - 1) / PAGE == (end + STI_OVERREAD * width - 1) / PAGE;
+}
+
+/* The side that is these very arrays, or NULL. */
+static sti_side *find_lent(const source *s, sti_build *b)
+{
+    const strads_arrays *a = s->a;
+    sti_side *side = a->by_row ? &b->data->by_row : &b->data->by_col;
+    const bool same =
+        a->borrow && a->start != NULL && a->indices == STRADS_I32 &&
+        a->values == b->options.values && side->wanted && !side->cross &&
+        side->count > 0 && (a->by_row || a->cols >= b->data->cols);
+    return same && may_overread(a->index, s->nnz, sizeof(uint32_t)) &&
+                   may_overread(a->value, s->nnz,
+                                a->values == STRADS_F32 ? sizeof(float)
+                                                        : sizeof(double))
+               ? side
+               : NULL;
+}
+
+static void lend(const source *s, sti_side *side)
+{
+    sti_part *part = &side->parts[0];
+    const uint64_t lines = part->line.end - part->line.begin;
+    const uint64_t first = start_of(s, part->line.begin);
+    for (uint64_t k = 0; k <= lines; k++)
+        part->start[k] = start_of(s, part->line.begin + k) - first;
+    part->base = 0;
+    part->nnz = part->start[lines];
+    /* Nobody writes to what is lent. */
+    side->index = (uint32_t *)(uintptr_t)s->a->index + first;
+    if (s->a->values == STRADS_F32)
+        side->f32 = (float *)(uintptr_t)s->a->value + first;
+    else
+        side->f64 = (double *)(uintptr_t)s->a->value + first;
+}
+
+static void give_names(strads_data *data, const strads_data_options *o)
+{
+    data->label_names = names_of(o);
+    data->row_names = o->row_names;
+    data->col_names = o->col_names;
+    for (uint32_t k = 0; k < data->keep_count; k++) {
+        data->shares[k].label_names = data->label_names;
+        data->shares[k].row_names = data->row_names;
+        data->shares[k].col_names = data->col_names;
+    }
+}
+
+static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
+                             strads_data **out)
+{
+    strads_err err = sti_build_begin(b);
+    sti_side *lent = err == STRADS_OK ? find_lent(s, b) : NULL;
+    if (lent != NULL)
+        lent->lent = true;
+    if (err == STRADS_OK)
+        err = sti_build_allocate(b);
+    if (err != STRADS_OK)
+        return err;
+    f->context = b;
+    if (sti_build_must_count(b)) {
+        f->sink = &sti_build_count_sink;
+        emit(f, s);
+    }
+    if (lent != NULL)
+        lend(s, lent);
+    err = sti_build_open(b, NULL, 1);
+    if (err != STRADS_OK)
+        return err;
+    f->sink = &sti_build_place_sink;
+    emit(f, s);
+    f->sink->end(f);
+    if (s->a->label != NULL)
+        sti_build_give_labels(b, s->a->label);
+    b->digest.label_sum += sti_digest_label_names(names_of(&b->options));
+    sti_twice twice;
+    err = sti_build_order(b, true, &twice);
+    if (err == STRADS_OK)
+        err = sti_build_finish(b, out);
+    if (err == STRADS_OK)
+        give_names(*out, &b->options);
+    return err;
+}
+
+static strads_err from_source(const source *s,
+                              const strads_data_options *options,
+                              strads_data **out)
+{
+    strads_data_options o;
+    sti_survey survey = {0};
+    strads_err err = sti_data_options(options, &o);
+    if (err == STRADS_OK)
+        err = check(s, &o);
+    if (err != STRADS_OK)
+        return err;
+    sti_build build = {.name = s->name,
+                       .options = o,
+                       .survey = &survey,
+                       .has_labels = s->a->label != NULL};
+    sti_feed *feed = calloc(1, sizeof *feed);
+    if (feed == NULL)
+        err = strads_fail(STRADS_ENOMEM, "%s: no memory to read them", s->name);
+    if (err == STRADS_OK)
+        err = count(s, &o, feed, &survey);
+    if (err == STRADS_OK)
+        err = build_from(s, &build, feed, out);
+    free(feed);
+    sti_build_free(&build);
+    sti_survey_free(&survey);
+    return err;
+}
+
+static source source_of(const strads_arrays *a, const char *name)
+{
+    source s = {.a = a,
+                .lines = a->by_row ? a->rows : a->cols,
+                .minors = a->by_row ? a->cols : a->rows,
+                .line = a->by_row ? "row" : "column",
+                .minor = a->by_row ? "column" : "row",
+                .name = name};
+    return s;
+}
+
+strads_err sti_data_from_arrays(const char *name, const strads_arrays *arrays,
+                                const strads_data_options *options,
+                                strads_data **out)
+{
+    source s = source_of(arrays, name);
+    const bool whole = is_whole(arrays->starts) || arrays->start == NULL;
+    s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
+    return from_source(&s, options, out);
+}
+
+strads_err strads_data_from_arrays(const strads_arrays *arrays,
+                                   const strads_data_options *options,
+                                   strads_data **out)
+{
+    strads_arrays a = {0};
+    strads_err err = arrays != NULL
+                         ? sti_sized_copy(&a, sizeof a, arrays, "strads_arrays")
+                         : strads_fail(STRADS_EINVAL, "no arrays");
+    return err == STRADS_OK ? sti_data_from_arrays("arrays", &a, options, out)
+                            : err;
+}
+
+static strads_err from_lines(const char *name, bool by_row,
+                             const strads_columns *c,
+                             const strads_data_options *options,
+                             strads_data **out)
+{
+    if (c == NULL || c->start == NULL)
+        return strads_fail(STRADS_EINVAL, "%s without a start array", name);
+    const strads_arrays a = {.rows = c->rows,
+                             .cols = c->cols,
+                             .by_row = by_row,
+                             .start = c->start,
+                             .starts = STRADS_I64,
+                             .index = c->index,
+                             .indices = STRADS_I32,
+                             .value = c->value,
+                             .label = c->label};
+    return sti_data_from_arrays(name, &a, options, out);
+}
+
+strads_err strads_data_from_columns(const strads_columns *columns,
+                                    const strads_data_options *options,
+                                    strads_data **out)
+{
+    return from_lines("columns", false, columns, options, out);
+}
+
+strads_err strads_data_from_rows(const strads_rows *rows,
+                                 const strads_data_options *options,
+                                 strads_data **out)
+{
+    return from_lines("rows", true, rows, options, out);
+}
