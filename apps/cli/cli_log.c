@@ -35,7 +35,7 @@ static bool is_measured(const cli_log *log, const char *name)
     return false;
 }
 
-static cli_json begin_line(const cli_log *log, const char *event)
+cli_json cli_log_line(const cli_log *log, const char *event)
 {
     cli_json j = {.out = log->file};
     cli_json_open(&j, NULL, '{');
@@ -44,7 +44,7 @@ static cli_json begin_line(const cli_log *log, const char *event)
 }
 
 /* Who wrote the line and when: UTC, to the millisecond. */
-static void end_line(cli_log *log, cli_json *j)
+void cli_log_end_line(cli_log *log, cli_json *j)
 {
     struct timespec now;
     struct tm utc;
@@ -70,7 +70,7 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
         return;
     }
     log->measures = start->measures;
-    cli_json j = begin_line(log, "start");
+    cli_json j = cli_log_line(log, "start");
     cli_json_string(&j, "version", strads_version());
     cli_json_string(&j, "program", start->program);
     cli_json_string(&j, "data", start->data_path);
@@ -82,7 +82,7 @@ void cli_log_begin(cli_log *log, const cli_log_start *start)
     cli_json_count(&j, "partitions", start->partitions);
     cli_json_count(&j, "nodes", start->nodes);
     cli_json_raw(&j, "options", start->options);
-    end_line(log, &j);
+    cli_log_end_line(log, &j);
 }
 
 static void put_progress(const cli_log *log, cli_json *j,
@@ -115,9 +115,9 @@ static void put_progress(const cli_log *log, cli_json *j,
 void cli_log_round(cli_log *log, const strads_progress *progress)
 {
     if (log->file) {
-        cli_json j = begin_line(log, "round");
+        cli_json j = cli_log_line(log, "round");
         put_progress(log, &j, progress);
-        end_line(log, &j);
+        cli_log_end_line(log, &j);
     }
 }
 
@@ -125,12 +125,12 @@ void cli_log_end(cli_log *log, const char *reason,
                  const strads_progress *progress)
 {
     if (log->file) {
-        cli_json j = begin_line(log, "end");
+        cli_json j = cli_log_line(log, "end");
         cli_json_string(&j, "reason", reason);
         if (progress) {
             put_progress(log, &j, progress);
         }
-        end_line(log, &j);
+        cli_log_end_line(log, &j);
     }
 }
 

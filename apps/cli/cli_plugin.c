@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_options.h"
 #include "engine/run/program_check.h"
 
 /* dlopen looks a bare name up on the system's paths; a file is meant here. */
@@ -67,4 +68,21 @@ void cli_plugin_close(cli_plugin *plugin)
         (void)dlclose(plugin->handle);
     }
     *plugin = (cli_plugin){0};
+}
+
+int cli_plugin_missing(const cli_command *self, int argc, char **argv,
+                       const char *sentence, const char *footer)
+{
+    const cli_syntax syntax = {.name = self->name,
+                               .args = self->args,
+                               .summary = self->about,
+                               .footer = footer};
+    cli_parsed parsed;
+    sti_config_strings strings = {0};
+    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
+    if (!err && !parsed.done) {
+        err = strads_fail(STRADS_EINVAL, "%s", sentence);
+    }
+    sti_config_strings_free(&strings);
+    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
 }

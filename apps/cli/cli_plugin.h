@@ -2,6 +2,7 @@
 #ifndef CLI_PLUGIN_H
 #define CLI_PLUGIN_H
 
+#include "cli.h"
 #include "strads/program.h"
 #include "strads/version.h"
 
@@ -15,5 +16,10 @@ typedef struct cli_plugin {
  * built for another strads. STRADS_EPROGRAM: its table contradicts itself. */
 strads_err cli_plugin_open(const char *path, cli_plugin *plugin);
 void cli_plugin_close(cli_plugin *plugin);
+
+/* For a command whose first argument, a program, is not there: answers --help
+ * with `footer`, or fails with the sentence. An exit code. */
+int cli_plugin_missing(const cli_command *self, int argc, char **argv,
+                       const char *sentence, const char *footer);
 
 #endif

@@ -38,27 +38,6 @@ static strads_err try_program(void *state, const char *path,
     return STRADS_OK;
 }
 
-/* Without a program there are only the words around it to show. */
-static int without_program(const cli_command *self, int argc, char **argv)
-{
-    const cli_syntax syntax = {
-        .name = self->name,
-        .args = self->args,
-        .summary = self->about,
-        .footer = "`strads run PROGRAM.so --help` lists the program's options "
-                  "and those of every run.",
-    };
-    cli_parsed parsed;
-    sti_config_strings strings = {0};
-    strads_err err = cli_parse(&syntax, argc, argv, &strings, &parsed);
-    if (!err && !parsed.done) {
-        err = strads_fail(STRADS_EINVAL,
-                          "strads run needs PROGRAM.so as its first argument");
-    }
-    sti_config_strings_free(&strings);
-    return err ? cli_complain(err, CLI_BEFORE) : CLI_OK;
-}
-
 /* For manual and completion: what every program has. */
 static int describe(const cli_command *self, int argc, char **argv)
 {
@@ -84,7 +63,11 @@ static int run_program(const cli_command *self, int argc, char **argv)
         return describe(self, argc, argv);
     }
     if (argc == 0 || argv[0][0] == '-') {
-        return without_program(self, argc, argv);
+        return cli_plugin_missing(
+            self, argc, argv,
+            "strads run needs PROGRAM.so as its first argument",
+            "`strads run PROGRAM.so --help` lists the program's options and "
+            "those of every run.");
     }
     const strads_err err = cli_plugin_open(argv[0], &plugin);
     if (err) {
