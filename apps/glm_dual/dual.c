@@ -108,7 +108,7 @@ strads_err dual_schedule(strads_turn *turn)
     if (state->step == DUAL_TAKE)
         return strads_turn_dispatch(turn, DUAL_TAKE, state->partitions,
                                     state->own);
-    if (state->step == DUAL_FACE)
+    if (state->step == DUAL_FACE && state->pools == 1)
         return dispatch_none(turn, state, DUAL_FACE);
     if (state->step != DUAL_ASCEND)
         return dispatch_all(turn, state, state->step);

@@ -79,13 +79,16 @@ static inline uint64_t dual_first_sample(const strads_shape *shape)
 }
 
 /* Shared totals: s; a fall of D that lets a row rest, below 0 while a pass looks
- * at rows that rest as well; the level; sigma of dual_newton.c; and
- * what of the gap steps of dual_face.c may leave. */
+ * at rows that rest as well; the level; sigma of dual_newton.c; and of
+ * dual_face.c how far a step goes, how much it keeps of the one before, and what
+ * of the gap needs none. */
 enum {
     DUAL_SAFETY,
     DUAL_STEEP,
     DUAL_LEVEL,
     DUAL_SIGMA,
+    DUAL_STRIDE,
+    DUAL_TURN,
     DUAL_ENOUGH,
     DUAL_TOTALS
 };
@@ -250,6 +253,16 @@ typedef struct dual_outcome {
     uint64_t nonzeros, supports;
 } dual_outcome;
 
+/* How steps of conjugate gradients go on: dual_face.c. */
+typedef struct dual_heading {
+    double *v;      /* [columns + 1] where w goes */
+    double square;  /* r'r at the last step, */
+    double first;   /* and at the first one */
+    uint32_t steps; /* in this face */
+    double alpha;   /* of the next step: how far, */
+    double beta;    /* and how much of the last p is in its p */
+} dual_heading;
+
 typedef struct dual_state {
     dual_problem problem;
     char classes_text[LINEAR_CLASSES_TEXT]; /* options.classes points to it */
@@ -308,6 +321,8 @@ typedef struct dual_state {
     /* dual_newton.c; `step` is the phase that comes next, or DUAL_ASCEND. */
     uint32_t step;
     uint32_t inner, vain;
+    double judged_gap; /* at the last scan, */
+    uint64_t judged_visits;
     bool gave_up;
     bool blunt;                 /* the last step was within rounding, */
     double gradient;            /* from where the gradient was that long, */
@@ -318,6 +333,7 @@ typedef struct dual_state {
     double nearest;             /* the least gap so far */
 
     /* dual_face.c */
+    dual_heading heading;
     uint32_t patience; /* passes before the next */
     double faced;      /* the gap before the last one */
 } dual_state;
@@ -488,7 +504,7 @@ void dual_curve_free(dual_curve *curve);
 void dual_face_free(dual_face *face);
 /* After a scan: whether Newton's steps come next, or dual ascent. At a pass's
  * end: whether it has settled, and whether steps between bounds come next. */
-void dual_newton_judge(dual_state *state);
+void dual_newton_judge(dual_state *state, double tolerance);
 bool dual_is_settled(const dual_pool *pool);
 void dual_judge_face(dual_state *state);
 /* sigma of the first smooth problem, over C. */

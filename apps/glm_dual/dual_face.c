@@ -7,18 +7,26 @@
  *
  *     beta = max(0, r'(r - r before)) / (r'r before)
  *     p = r + beta p                     v = S + beta v
- *     alpha = r'p / (s v'v + p'd p)      b += alpha p      w += s alpha v
+ *     alpha = r'p / (v'v + p'd p)        b += alpha p      w += alpha v
  *
  * (Hestenes and Stiefel, 1952; this beta is Polak's and Ribiere's, 1969). A row
- * that would leave its bounds stops there and is out of the face, and w and v
- * are put right by it. s is 1 where one pool has all rows; several pools go
- * steps of their own faces at once, each with rows' problems taken to be s times
- * as curved, and what they have done is merged as after a pass.
+ * that would leave its bounds stops there and is out of the face: w and v have
+ * of it what they should not,
  *
- * An intercept that is not penalised asks for sum b = 0. Where there is one pool
- * its steps keep the sum: r and p are taken less their means, v less as much of
- * u = X_J'1, what rows at their bounds take off the sum all others give back,
- * and r's mean is what the level lacks.
+ *     owed = sum (b - b unbounded) x,   gone = - sum p x
+ *
+ * and steps go on with w + owed and v + gone.
+ *
+ * Where there is one pool its first partition goes all steps for all in one
+ * round. Otherwise a step is a round: partitions give S and the products, the
+ * coordinator moves w, and partitions move their b when they hear of alpha and
+ * beta, which is at the next step; so r is of w without what is owed, and r'p -
+ * v'owed makes up for it.
+ *
+ * An intercept that is not penalised asks for sum b = 0. In one pool steps keep
+ * that sum: r and p are taken less their means, v less as much of u = X_J'1,
+ * what rows at their bounds take off the sum all others give back, and r's mean
+ * is what the level lacks.
  *
  * That J is the right one is left to passes: they come before, until next to no
  * row comes to a bound or leaves it, and after, when a scan has woken who is
@@ -41,9 +49,27 @@ enum { STEPS_MAX = 100, PASSES = 3, PATIENCE_MAX = 96 };
 /* Steps end when r'r is this share of what it was. */
 #define SMALL 1e-6
 
-/* What a pool gives: how many groups have moved, step by step, and what the
- * level lacks. */
-enum { MOVED, LACKS, FACE_SUMS };
+/* What a step finds over a face's rows: r'r, r'(r before), r'p, the same of d r
+ * and d p, the rows' shares of the gap, how many have come to a bound, and in
+ * how many groups b moved. */
+enum {
+    SQUARE,
+    BEFORE,
+    ALONG,
+    RIDGE_RR,
+    RIDGE_RP,
+    RIDGE_PP,
+    GAP,
+    HITS,
+    MOVED,
+    FACE_SUMS
+};
+
+/* What partitions give of a step that is a round, [columns + 1] each, before
+ * these; of all steps in a round they give how many groups have moved, step by
+ * step, and what the level lacks. */
+enum { RISE, OWED, GONE, VECTORS };
+enum { ALL_MOVED, LACKS, ALL_SUMS };
 
 /* Rows between their bounds, whose entries lie side by side: each step walks
  * through all of them, and they are few and far apart in the shares. */
@@ -62,12 +88,11 @@ struct dual_face {
     uint32_t *column; /* [columns] which these are, */
     uint32_t *number; /* [all columns] and their numbers */
     double *w, *rise; /* [columns + 1] w, S, */
-    double *v, *ones; /* v and u */
-    double safety;    /* s */
+    double *ones;     /* u */
     double bias;      /* B, or 0 while the sum of b is kept instead: */
     bool keeps_sum;
     double level, sum; /* what z is counted from; sum b of all rows */
-    double square;     /* r'r */
+    dual_heading heading;
 };
 
 /* A column that has no number. */
@@ -93,7 +118,7 @@ void dual_face_free(dual_face *face)
     free(face->number);
     free(face->w);
     free(face->rise);
-    free(face->v);
+    free(face->heading.v);
     free(face->ones);
     free(face);
 }
@@ -129,10 +154,10 @@ static bool reserve_columns(dual_face *face, uint64_t columns)
     face->number = malloc((columns + 1) * sizeof(*face->number));
     face->w = malloc((columns + 1) * sizeof(*face->w));
     face->rise = malloc((columns + 1) * sizeof(*face->rise));
-    face->v = malloc((columns + 1) * sizeof(*face->v));
+    face->heading.v = malloc((columns + 1) * sizeof(double));
     face->ones = malloc((columns + 1) * sizeof(*face->ones));
-    return face->column && face->number && face->w && face->rise && face->v &&
-           face->ones;
+    return face->column && face->number && face->w && face->rise &&
+           face->heading.v && face->ones;
 }
 
 /* The next row of a partition between its bounds, from *i on. */
@@ -188,18 +213,18 @@ static uint64_t add_rows(dual_face *face, const strads_peer *of, uint64_t size,
     return at;
 }
 
-/* The rows of all partitions of a pool. Full rows know no columns but all: then
- * all keep their numbers. */
-static strads_err gather(const strads_task *task)
+/* The rows of n partitions; columns are numbered anew where that is asked for,
+ * and no row is full and knows no columns but all. */
+static strads_err gather(const strads_task *task, const strads_peer *of,
+                         uint32_t n, bool full)
 {
     dual_local *local = task->local;
     const uint64_t size = dual_group_rows(task->shape->rows);
     uint64_t rows = 0, entries = 0, at = 0;
-    bool full = false;
     data_column row;
 
-    for (uint32_t k = 0; k < task->n_peers; k++)
-        for (uint64_t i = 0; find_row(&task->peer[k], &i, &row); i++) {
+    for (uint32_t k = 0; k < n; k++)
+        for (uint64_t i = 0; find_row(&of[k], &i, &row); i++) {
             rows++;
             entries += row.n;
             full = full || !row.index;
@@ -220,14 +245,14 @@ static strads_err gather(const strads_task *task)
         face->number[j] = full ? (uint32_t)j : NONE;
         face->column[j] = (uint32_t)j;
     }
-    for (uint32_t k = 0; k < task->n_peers; k++)
-        at = add_rows(face, &task->peer[k], size, at);
+    for (uint32_t k = 0; k < n; k++)
+        at = add_rows(face, &of[k], size, at);
     return STRADS_OK;
 }
 
-/* ---- steps ------------------------------------------------------------- */
+/* ---- a step's rows ----------------------------------------------------- */
 
-/* w += a x, in the face's columns. */
+/* w += a x of row k, in the face's columns. */
 static void add(const dual_local *local, uint64_t k, double a, double *w)
 {
     const dual_face *face = local->face;
@@ -236,60 +261,76 @@ static void add(const dual_local *local, uint64_t k, double a, double *w)
     w[face->columns] += a * face->bias;
 }
 
-/* How D rises at w, in all b, and S of it; the rows' shares of the gap. */
-static double look(const dual_local *local, double *square, double *before)
+/* Takes r less its mean, and S with it: the level has the mean. */
+static void centre(const dual_local *local, double *rise)
 {
     dual_face *face = local->face;
-    const uint64_t last = face->columns;
-    double gap = 0, sum = 0;
+    double mean = 0;
 
-    memset(face->rise, 0, (last + 1) * sizeof(double));
-    for (uint64_t k = 0; k < face->n; k++) {
-        const dual_sample *x = face->sample[k];
-        const double z = local->kernels->dot(&face->row[k], face->w) +
-                         face->bias * face->w[last] + face->level;
-        const double r =
-            x->target - z - copysign(x->flat, x->b) - x->ridge * x->b;
-        gap += dual_gap_at(local->loss, x, z);
-        sum += r;
-        *square += r * r;
-        *before += r * face->pull[k];
-        face->pull[k] = r;
-        add(local, k, r, face->rise);
-    }
-    if (!face->keeps_sum || face->n == 0)
-        return gap;
-    const double mean = sum / (double)face->n;
-    face->level += mean;
-    *square -= mean * sum; /* before the means of r before were 0 */
+    for (uint64_t k = 0; k < face->n; k++)
+        mean += face->pull[k] / (double)face->n;
     for (uint64_t k = 0; k < face->n; k++)
         face->pull[k] -= mean;
-    local->kernels->add_dense(last, -mean, face->ones, face->rise);
-    return gap;
+    face->level += mean;
+    local->kernels->add_dense(face->columns, -mean, face->ones, rise);
 }
 
-/* Moves b by alpha p, or all by alpha, and w; not out of the face. Rows that
- * come to a bound leave it, and w and v what they have too much of them. How
- * much of the sum of b they keep. */
-static double advance(const dual_local *local, double alpha, bool alike)
+/* How D rises at w, in all b, and S of it. */
+static void look(const dual_local *local, const double *w, double *rise,
+                 double *sums)
 {
     dual_face *face = local->face;
-    double *v = alike ? face->ones : face->v, sum = 0;
+
+    for (uint64_t k = 0; k < face->n; k++) {
+        const dual_sample *x = face->sample[k];
+        const double z = local->kernels->dot(&face->row[k], w) +
+                         face->bias * w[face->columns] + face->level;
+        const double r =
+            x->target - z - copysign(x->flat, x->b) - x->ridge * x->b;
+        sums[GAP] += dual_gap_at(local->loss, x, z);
+        sums[BEFORE] += r * face->pull[k];
+        face->pull[k] = r;
+        add(local, k, r, rise);
+    }
+    if (face->keeps_sum && face->n > 0) /* means of r before were 0 */
+        centre(local, rise);
+    for (uint64_t k = 0; k < face->n; k++) {
+        const double r = face->pull[k], p = face->course[k];
+        const double d = face->sample[k]->ridge;
+        sums[SQUARE] += r * r;
+        sums[ALONG] += r * p;
+        sums[RIDGE_RR] += d * r * r;
+        sums[RIDGE_RP] += d * r * p;
+        sums[RIDGE_PP] += d * p * p;
+    }
+}
+
+/* p = r + beta p. */
+static void turn(dual_face *face, double beta)
+{
+    for (uint64_t k = 0; k < face->n; k++)
+        face->course[k] = face->pull[k] + beta * face->course[k];
+}
+
+/* Moves b by alpha p, or all by alpha, but not out of the face. Rows that come
+ * to a bound leave it; w and v are told what they have too much of them. */
+static void move(const dual_local *local, double alpha, bool alike, double *w,
+                 double *v)
+{
+    dual_face *face = local->face;
     uint64_t n = 0;
 
-    local->kernels->add_dense(face->columns + 1, face->safety * alpha, v,
-                              face->w);
     for (uint64_t k = 0; k < face->n; k++) {
         dual_sample *x = face->sample[k];
-        const double p = alike ? 1 : face->course[k], to = x->b + alpha * p;
+        const double to = x->b + alpha * (alike ? 1 : face->course[k]);
         const double low = x->flat > 0 && x->b > 0 ? 0 : x->low;
         const double high = x->flat > 0 && x->b < 0 ? 0 : x->high;
-        sum -= x->b;
+        face->sum -= x->b;
         x->b = dual_smaller(dual_larger(to, low), high);
-        sum += x->b;
+        face->sum += x->b;
         if (!dual_is_inside(x)) {
-            add(local, k, face->safety * (x->b - to), face->w);
-            add(local, k, -face->course[k], face->v);
+            add(local, k, x->b - to, w);
+            add(local, k, -face->course[k], v);
             if (face->keeps_sum)
                 add(local, k, -1, face->ones);
             continue;
@@ -301,48 +342,6 @@ static double advance(const dual_local *local, double alpha, bool alike)
         face->course[n++] = face->course[k];
     }
     face->n = n;
-    return sum;
-}
-
-/* Gives back what the sum of b lacks, and has p keep it. */
-static void keep_sum(const dual_local *local)
-{
-    enum { TIMES = 4 };
-    dual_face *face = local->face;
-    double mean = 0;
-
-    for (int t = 0; t < TIMES && face->n > 0 && face->sum != 0; t++) {
-        const uint64_t n = face->n;
-        face->sum += advance(local, -face->sum / (double)n, true);
-        if (face->n == n)
-            break;
-    }
-    for (uint64_t k = 0; k < face->n; k++)
-        mean += face->course[k] / (double)face->n;
-    for (uint64_t k = 0; k < face->n; k++)
-        face->course[k] -= mean;
-    local->kernels->add_dense(face->columns, -mean, face->ones, face->v);
-}
-
-/* Where b goes next, and how far; 0: D does not rise along it, or does not
- * bend. */
-static double head(const dual_local *local, double beta)
-{
-    dual_face *face = local->face;
-    const uint64_t n = face->columns + 1;
-    double along = 0, ridge = 0;
-
-    for (uint64_t k = 0; k < face->n; k++) {
-        const double p = face->pull[k] + beta * face->course[k];
-        along += face->pull[k] * p;
-        ridge += face->sample[k]->ridge * p * p;
-        face->course[k] = p;
-    }
-    for (uint64_t j = 0; j < n; j++)
-        face->v[j] = face->rise[j] + (beta > 0 ? beta * face->v[j] : 0);
-    const double bend =
-        face->safety * local->kernels->dot_dense(n, face->v, face->v) + ridge;
-    return bend > 1e-14 * face->square && along > 0 ? along / bend : 0;
 }
 
 static uint64_t count_groups(const dual_face *face)
@@ -354,44 +353,161 @@ static uint64_t count_groups(const dual_face *face)
     return n;
 }
 
-/* All steps of one face, until `enough` of the gap is left. The groups moved. */
-static uint64_t go(const dual_local *local, double enough)
-{
-    dual_face *face = local->face;
-    double first = 0, last = 0;
-    uint64_t moved = 0;
+/* ---- the way ----------------------------------------------------------- */
 
-    if (face->keeps_sum)
-        keep_sum(local);
-    for (int step = 0; step < STEPS_MAX && face->n > 0; step++) {
-        double square = 0, before = 0;
-        const double gap = look(local, &square, &before);
-        if (step == 0)
-            first = square;
-        if (gap <= enough || square <= SMALL * first)
-            break;
-        const double beta =
-            step > 1 && square > before ? (square - before) / last : 0;
-        face->square = last = square;
-        double alpha = head(local, beta);
-        if (alpha == 0 && beta > 0)
-            alpha = head(local, 0);
-        if (alpha == 0)
-            break;
-        moved += count_groups(face);
-        face->sum += advance(local, alpha, false);
-        if (face->keeps_sum)
-            keep_sum(local);
-    }
-    return moved;
+/* What a step finds: S, what w and v are to be told of rows that came to a
+ * bound, NULL where they have been, and sums. */
+typedef struct face_step {
+    const double *rise, *owed, *gone; /* [columns + 1] */
+    const double *sums;
+} face_step;
+
+/* The next heading. False: D does not rise along it, or does not bend. */
+static bool head(dual_heading *heading, uint64_t columns,
+                 const face_step *found, double beta)
+{
+    const column_kernels *kernels = column_kernels_choose(columns);
+    const double *sums = found->sums;
+    const uint64_t n = columns + 1;
+    double *v = heading->v, along = sums[SQUARE] + beta * sums[ALONG];
+
+    for (uint64_t j = 0; j < n && beta > 0 && found->gone; j++)
+        v[j] += found->gone[j];
+    for (uint64_t j = 0; j < n; j++)
+        v[j] = found->rise[j] + (beta > 0 ? beta * v[j] : 0);
+    const double bend = kernels->dot_dense(n, v, v) + sums[RIDGE_RR] +
+                        beta * (2 * sums[RIDGE_RP] + beta * sums[RIDGE_PP]);
+    if (found->owed)
+        along -= kernels->dot_dense(n, v, found->owed);
+    heading->alpha = along / bend;
+    heading->beta = beta;
+    return bend > 1e-14 * sums[SQUARE] && along > 0;
 }
 
-/* ---- the phase --------------------------------------------------------- */
+/* False: there is no next step, since what is left of the gap is `enough`,
+ * say. */
+static bool head_on(dual_heading *heading, uint64_t columns,
+                    const face_step *found, double enough)
+{
+    const double *sums = found->sums;
+    const double more = sums[SQUARE] - sums[BEFORE];
+
+    if (++heading->steps == 1)
+        heading->first = sums[SQUARE];
+    const double beta =
+        heading->steps > 1 && more > 0 ? more / heading->square : 0;
+    heading->square = sums[SQUARE];
+    return heading->steps <= STEPS_MAX && sums[GAP] > enough &&
+           sums[SQUARE] > SMALL * heading->first &&
+           (head(heading, columns, found, heading->steps > 2 ? beta : 0) ||
+            head(heading, columns, found, 0));
+}
+
+/* ---- a step a round ---------------------------------------------------- */
 
 size_t dual_partial_face(const strads_task *task)
 {
-    (void)task;
-    return FACE_SUMS;
+    return task->block.n > 0
+               ? VECTORS * ((size_t)task->shape->cols + 1) + FACE_SUMS
+               : ALL_SUMS;
+}
+
+static strads_err step(strads_task *task)
+{
+    dual_local *local = task->local;
+    const strads_peer self = {.share = task->share, .local = local};
+    const size_t n = local->columns + 1;
+    double *sums = task->partial + VECTORS * n;
+    strads_err err = STRADS_OK;
+
+    if (!(task->total[DUAL_STRIDE] > 0))
+        err = gather(task, &self, 1, true);
+    if (err)
+        return err;
+    local->face->bias = local->bias;
+    local->face->level = task->total[DUAL_LEVEL];
+    if (task->total[DUAL_STRIDE] > 0) {
+        const uint64_t before = local->face->n;
+        sums[MOVED] = (double)count_groups(local->face);
+        turn(local->face, task->total[DUAL_TURN]);
+        move(local, task->total[DUAL_STRIDE], false, task->partial + OWED * n,
+             task->partial + GONE * n);
+        sums[HITS] = (double)(before - local->face->n);
+    }
+    look(local, local->base, task->partial + RISE * n, sums);
+    return STRADS_OK;
+}
+
+/* What partitions are told of a step; a stride of 0: steps begin anew. */
+static void tell_step(strads_commit *commit, double stride, double by)
+{
+    commit->total_change[DUAL_STRIDE] = stride - commit->total[DUAL_STRIDE];
+    commit->total_change[DUAL_TURN] = by - commit->total[DUAL_TURN];
+}
+
+static void end_steps(dual_state *state)
+{
+    state->step = DUAL_ASCEND;
+    state->scan_due = true;
+    for (uint32_t g = 0; g < state->pools; g++)
+        state->pool[g].since = 0;
+}
+
+static strads_err aggregate_step(strads_commit *commit)
+{
+    dual_state *state = commit->state;
+    const size_t n = state->columns + 1;
+    const face_step found = {.rise = commit->partial + RISE * n,
+                             .owed = commit->partial + OWED * n,
+                             .gone = commit->partial + GONE * n,
+                             .sums = commit->partial + VECTORS * n};
+    dual_heading *heading = &state->heading;
+
+    if (!heading->v)
+        heading->v = malloc(n * sizeof(double));
+    if (!heading->v)
+        return strads_fail(STRADS_ENOMEM, "no memory for %llu columns",
+                           (unsigned long long)n);
+    if (!(commit->total[DUAL_STRIDE] > 0))
+        heading->steps = 0;
+    for (uint64_t j = 0; j < n && found.sums[HITS] > 0; j++)
+        commit->change[dual_place(state, j)] = found.owed[j];
+    tell_step(commit, 0, 0);
+    strads_commit_moved(commit, (uint64_t)found.sums[MOVED]);
+    if (head_on(heading, state->columns, &found, state->enough)) {
+        for (uint64_t j = 0; j < n; j++)
+            commit->change[dual_place(state, j)] +=
+                heading->alpha * heading->v[j];
+        tell_step(commit, heading->alpha, heading->beta);
+    } else {
+        end_steps(state);
+    }
+    dual_take_intercept(commit);
+    return STRADS_OK;
+}
+
+/* ---- all steps in a round ---------------------------------------------- */
+
+/* Gives back what the sum of b lacks, and has p keep it. */
+static void keep_sum(const dual_local *local)
+{
+    enum { TIMES = 4 };
+    dual_face *face = local->face;
+    double *v = face->heading.v, mean = 0;
+
+    for (int t = 0; t < TIMES && face->n > 0 && face->sum != 0; t++) {
+        const uint64_t n = face->n;
+        const double by = -face->sum / (double)n;
+        local->kernels->add_dense(face->columns, by, face->ones, face->w);
+        move(local, by, true, face->w, v);
+        if (face->n == n)
+            break;
+    }
+    for (uint64_t k = 0; k < face->n; k++)
+        mean += face->course[k] / (double)face->n;
+    for (uint64_t k = 0; k < face->n; k++)
+        face->course[k] -= mean;
+    local->kernels->add_dense(face->columns, -mean, face->ones, v);
 }
 
 /* Where w stands, in the face's columns, and u. */
@@ -401,9 +517,7 @@ static void take_w(const strads_task *task)
     dual_face *face = local->face;
     const uint64_t last = face->columns;
 
-    face->keeps_sum =
-        local->problem.options.intercept && task->shape->pools == 1;
-    face->safety = task->shape->pools == 1 ? 1 : task->total[DUAL_SAFETY];
+    face->keeps_sum = local->problem.options.intercept;
     face->bias = face->keeps_sum ? 0 : local->bias;
     face->level = task->total[DUAL_LEVEL];
     if (face->keeps_sum)
@@ -411,7 +525,8 @@ static void take_w(const strads_task *task)
     for (uint64_t k = 0; k < last; k++)
         face->w[k] = local->w[face->column[k]];
     face->w[last] = local->w[local->columns];
-    memset(face->v, 0, (last + 1) * sizeof(double));
+    face->heading.steps = 0;
+    memset(face->heading.v, 0, (last + 1) * sizeof(double));
     memset(face->ones, 0, (last + 1) * sizeof(double));
     for (uint64_t k = 0; k < face->n && face->keeps_sum; k++)
         add(local, k, 1, face->ones);
@@ -425,26 +540,49 @@ static void give_w(const dual_local *local, double s)
     for (uint64_t k = 0; k <= face->columns; k++) {
         double *w =
             &local->w[k < face->columns ? face->column[k] : local->columns];
-        *w += s / face->safety * (face->w[k] - *w);
+        *w += s * (face->w[k] - *w);
     }
 }
 
-/* A pool's first partition goes all steps for all. */
-strads_err dual_update_face(strads_task *task)
+/* How many groups have moved, step by step. */
+static uint64_t go(const dual_local *local, double enough)
+{
+    dual_face *face = local->face;
+    dual_heading *heading = &face->heading;
+    uint64_t moved = 0;
+
+    for (bool goes_on = face->n > 0; goes_on;) {
+        double sums[FACE_SUMS] = {0};
+        const face_step found = {.rise = face->rise, .sums = sums};
+        if (face->keeps_sum)
+            keep_sum(local);
+        memset(face->rise, 0, (face->columns + 1) * sizeof(double));
+        look(local, face->w, face->rise, sums);
+        goes_on = head_on(heading, face->columns, &found, enough);
+        if (!goes_on)
+            break;
+        moved += count_groups(face);
+        local->kernels->add_dense(face->columns + 1, heading->alpha, heading->v,
+                                  face->w);
+        turn(face, heading->beta);
+        move(local, heading->alpha, false, face->w, heading->v);
+    }
+    return moved;
+}
+
+static strads_err go_all_steps(strads_task *task)
 {
     dual_local *local = task->local;
     const double s = task->total[DUAL_SAFETY];
-    strads_err err;
+    const strads_err err = gather(task, task->peer, task->n_peers, false);
 
-    if (task->share->partition != task->first_peer)
-        return STRADS_OK;
-    dual_begin_w(task);
-    if ((err = gather(task)))
+    if (err)
         return err;
+    dual_begin_w(task);
     take_w(task);
-    dual_face *face = local->face;
+    const dual_face *face = local->face;
     const double sum = face->sum;
-    task->partial[MOVED] = (double)go(local, task->total[DUAL_ENOUGH]);
+    task->partial[ALL_MOVED] = (double)go(local, task->total[DUAL_ENOUGH]);
     give_w(local, s);
     if (face->keeps_sum) {
         task->partial[LACKS] = face->level - task->total[DUAL_LEVEL];
@@ -453,19 +591,26 @@ strads_err dual_update_face(strads_task *task)
     return STRADS_OK;
 }
 
+strads_err dual_update_face(strads_task *task)
+{
+    if (task->block.n > 0)
+        return step(task);
+    return task->share->partition == task->first_peer ? go_all_steps(task)
+                                                      : STRADS_OK;
+}
+
 strads_err dual_aggregate_face(strads_commit *commit)
 {
     dual_state *state = commit->state;
 
-    strads_commit_moved(commit, (uint64_t)commit->partial[MOVED]);
+    if (commit->block.n > 0)
+        return aggregate_step(commit);
+    strads_commit_moved(commit, (uint64_t)commit->partial[ALL_MOVED]);
     commit->total_change[DUAL_LEVEL] += commit->partial[LACKS];
     state->level_step = 0;
-    state->spread = state->spread || state->pools > 1;
-    state->moved = state->scan_due = true;
+    state->moved = true;
     state->joined = false;
-    state->step = DUAL_ASCEND;
-    for (uint32_t g = 0; g < state->pools; g++)
-        state->pool[g].since = 0;
+    end_steps(state);
     return STRADS_OK;
 }
 

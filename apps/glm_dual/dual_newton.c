@@ -572,16 +572,30 @@ strads_err dual_aggregate_slope(strads_commit *commit)
     return STRADS_OK;
 }
 
-/* Few columns, and a start that is not too far off. */
-static bool suits(const dual_state *state)
+/* Whether passes at the rate of those since the last scan reach the tolerance
+ * before steps would: these take as long as some p/8 passes. */
+static bool passes_do(const dual_state *state, double tolerance)
 {
-    return state->columns < DUAL_NEWTON_COLUMNS && !state->gave_up &&
-           state->scans >= SCANS;
+    const double passes = (double)(state->visits - state->judged_visits) /
+                          ((double)state->rows + 1);
+    const double fall = log(state->judged_gap / state->gap);
+    const double left = log(state->gap / (tolerance * state->primal));
+
+    return left * passes < fall * (double)state->columns / 8;
 }
 
-void dual_newton_judge(dual_state *state)
+/* Few columns, and a start that is not too far off. */
+void dual_newton_judge(dual_state *state, double tolerance)
 {
-    state->step = suits(state) ? DUAL_CURVE : DUAL_ASCEND;
+    const bool suits = state->columns < DUAL_NEWTON_COLUMNS &&
+                       !state->gave_up && state->scans >= SCANS;
+
+    if (state->step == DUAL_ASCEND && suits && passes_do(state, tolerance))
+        state->next_scan = state->visits + state->visits / 2;
+    else
+        state->step = suits ? DUAL_CURVE : DUAL_ASCEND;
+    state->judged_gap = state->gap;
+    state->judged_visits = state->visits;
 }
 
 /* Whether the take has bettered the gap, and if not, what comes of it; sigma,

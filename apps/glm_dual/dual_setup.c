@@ -284,6 +284,7 @@ void dual_end(void *begun)
     free(state->own);
     free(state->matrix);
     free(state->direction);
+    free(state->heading.v);
     free(state);
 }
 
@@ -803,6 +804,8 @@ static void begin_problem(dual_state *state)
     state->idle = 0;
     state->step = DUAL_ASCEND;
     state->inner = state->vain = 0;
+    state->judged_gap = INFINITY;
+    state->judged_visits = 0;
     state->gave_up = state->blunt = false;
     state->ballast = 1;
     state->patience = 1;
@@ -829,7 +832,7 @@ void dual_judge(dual_state *state, double tolerance)
     const bool good = state->gap <= tolerance * state->primal;
 
     if (is_last(state) || !(good || state->stalled)) {
-        dual_newton_judge(state);
+        dual_newton_judge(state, tolerance);
         return;
     }
     state->done[state->target++] = outcome_of(state);
