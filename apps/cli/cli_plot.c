@@ -104,6 +104,20 @@ static double round_step(double span)
     return power * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
 }
 
+/* The nearest of 1, 2 and 5 times a power of ten that is not above v (up: not
+ * below). */
+static double round_to(double v, bool up)
+{
+    static const double digit[] = {1, 2, 5, 10};
+    const double power = pow(10, floor(log10(v) + 1e-9));
+    size_t d = up ? 0 : 3;
+    while (up ? digit[d] * power < v * (1 - 1e-9)
+              : digit[d] * power > v * (1 + 1e-9)) {
+        d = up ? d + 1 : d - 1;
+    }
+    return digit[d] * power;
+}
+
 static unsigned linear_ticks(const cli_axis *a, double *out)
 {
     const double low = fmin(a->first, a->last), high = fmax(a->first, a->last);
@@ -157,7 +171,7 @@ static void tick_text(const cli_axis *a, double v, char out[CLI_TIME_SIZE])
     }
 }
 
-/* A frame needs some width, and a linear y axis ends on ticks. */
+/* A frame needs some width. */
 static void widen(cli_axis *a)
 {
     if (!(fabs(a->last - a->first) > 0)) {
@@ -215,6 +229,9 @@ void cli_plot_frame(cli_plot *p)
         const double step = round_step(fabs(p->y.last - p->y.first));
         p->y.first = floor(p->y.first / step + 1e-9) * step;
         p->y.last = ceil(p->y.last / step - 1e-9) * step;
+    } else {
+        p->y.first = round_to(p->y.first, false);
+        p->y.last = round_to(p->y.last, true);
     }
     text(p, left_of(p), TOP - 28, "font-size=\"13\"", p->title);
     put_y_ticks(p);

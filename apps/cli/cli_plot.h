@@ -39,8 +39,8 @@ typedef struct cli_plot {
 void cli_plot_begin(FILE *out, unsigned diagrams, const char *title);
 void cli_plot_end(FILE *out);
 
-/* Axes with their names, ticks on round numbers, the title. A linear y axis is
- * widened to its outer ticks. */
+/* Axes with their names, ticks on round numbers (1, 2 or 5 times a power of
+ * ten), the title. The y axis is widened to its outer ticks. */
 void cli_plot_frame(cli_plot *plot);
 /* Writes the notes beside the diagram, moved apart where they would collide. */
 void cli_plot_finish(cli_plot *plot);

@@ -582,7 +582,7 @@ static strads_err draw(void *arg, FILE *out)
 {
     const sim *s = arg;
     const uint32_t n = s->n_points;
-    double x[MOST_POINTS], y[MOST_POINTS], ideal[MOST_POINTS];
+    double x[MOST_POINTS], y[MOST_POINTS];
     cli_plot time = {.out = out,
                      .title = "time to the objective; dashed: half for twice "
                               "the workers",
@@ -600,16 +600,14 @@ static strads_err draw(void *arg, FILE *out)
     for (uint32_t k = 0; k < n; k++) {
         x[k] = s->workers[k];
         y[k] = fmax(s->point[k].seconds, 1e-9);
-        ideal[k] = y[0] * x[0] / x[k];
         time.y.first = fmin(time.y.first, y[k]);
         time.y.last = fmax(time.y.last, y[k]);
     }
-    for (uint32_t k = 0; k < n; k++) { /* it ends at the frame */
-        ideal[k] = fmax(ideal[k], time.y.first);
-    }
     cli_plot_begin(out, 2, s->name);
     cli_plot_frame(&time);
-    cli_plot_line(&time, n, x, ideal, 7, CLI_PLOT_DASHED);
+    const double end = fmin(x[n - 1], x[0] * y[0] / time.y.first);
+    cli_plot_line(&time, 2, (double[]){x[0], end},
+                  (double[]){y[0], y[0] * x[0] / end}, 7, CLI_PLOT_DASHED);
     cli_plot_line(&time, n, x, y, 0, CLI_PLOT_DOTS);
     busy.place = 1;
     busy.title = "workers busy";
