@@ -184,20 +184,17 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
 
 strads_err cli_corpus_kind(const char *name, strads_kind *kind)
 {
-    *kind = STRADS_KIND_DOCUMENTS;
-    if (!name || strcmp(name, "documents") == 0) {
-        return STRADS_OK;
+    static const strads_kind kinds[] = {STRADS_KIND_DOCUMENTS,
+                                        STRADS_KIND_CORPUS, STRADS_KIND_TEXT};
+    static const char *const names[] = {"documents", "corpus", "text"};
+    for (size_t k = 0; k < 3; k++) {
+        if (!name || strcmp(name, names[k]) == 0) {
+            *kind = kinds[k];
+            return STRADS_OK;
+        }
     }
-    if (strcmp(name, "corpus") == 0) {
-        *kind = STRADS_KIND_CORPUS;
-    } else if (strcmp(name, "text") == 0) {
-        *kind = STRADS_KIND_TEXT;
-    } else {
-        return strads_fail(STRADS_EINVAL,
-                           "--kind %s: expected documents, corpus or text",
-                           name);
-    }
-    return STRADS_OK;
+    return strads_fail(STRADS_EINVAL,
+                       "--kind %s: expected documents, corpus or text", name);
 }
 
 void cli_corpus_free(cli_corpus *corpus)

@@ -1,5 +1,6 @@
 #include "cli_labels.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "engine/base/number_text.h"
@@ -58,6 +59,25 @@ void cli_labels_free(cli_labels *l)
 const char *cli_labels_name(const cli_labels *l, uint32_t k)
 {
     return l->names ? strads_names_at(l->names, k) : NULL;
+}
+
+const char *cli_labels_text(const cli_labels *l, uint32_t k,
+                            char room[CLI_LABEL_SIZE])
+{
+    const char *name = cli_labels_name(l, k);
+    (void)snprintf(room, CLI_LABEL_SIZE, "%g", l->label[k]);
+    return name ? name : room;
+}
+
+uint32_t cli_labels_class(const cli_labels *l, const char *name, double number)
+{
+    uint32_t at;
+    if (!name != !l->names) {
+        return l->n;
+    }
+    return !name ? cli_labels_find(l, number)
+           : strads_names_find(l->names, name, strlen(name), &at) ? at
+                                                                  : l->n;
 }
 
 uint32_t cli_labels_find(const cli_labels *l, double label)

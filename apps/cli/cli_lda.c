@@ -167,6 +167,15 @@ static uint32_t words_found(const uint32_t *word, uint32_t most)
     return n;
 }
 
+static void put_words(const strads_lda_model *m, const uint32_t *word,
+                      uint32_t most, cli_json *j)
+{
+    char room[CLI_NAME_SIZE];
+    for (uint32_t i = 0; i < words_found(word, most); i++) {
+        cli_json_string(j, NULL, word_name(m, word[i], room));
+    }
+}
+
 static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
 {
     const uint32_t *word = t->word + (size_t)topic * t->words;
@@ -184,16 +193,12 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
 {
     const size_t first = (size_t)topic * t->words;
     const uint32_t n = words_found(t->word + first, t->words);
-    char room[CLI_NAME_SIZE];
     cli_json j = {.out = out};
     cli_json_open(&j, NULL, '{');
     cli_json_count(&j, "topic", topic);
     cli_json_count(&j, "tokens", t->model->total[topic]);
     cli_json_open(&j, "words", '[');
-    for (uint32_t i = 0; i < n; i++) {
-        cli_json_string(&j, NULL,
-                        word_name(t->model, t->word[first + i], room));
-    }
+    put_words(t->model, t->word + first, t->words, &j);
     cli_json_close(&j, ']');
     cli_json_open(&j, "scores", '[');
     for (uint32_t i = 0; i < n; i++) {
@@ -535,83 +540,90 @@ static double per_token(double log_likelihood, uint64_t tokens)
     return tokens > 0 ? log_likelihood / (double)tokens : NAN;
 }
 
-/* ---- in JSON: a line a measure, a line a topic ---------------------------- */
+/* ---- as a list of figures, for programs -------------------------------------- */
 
-static cli_json begin_measure(FILE *out, const char *name)
+enum { FEW = 24, TOPIC_FIGURES = 3, NUMBER_SIZE = 12 };
+
+typedef struct figures {
+    cli_measure *list;
+    uint32_t n, n_all; /* of all documents; then those of topics */
+    char (*number)[NUMBER_SIZE];
+} figures;
+
+static void add(figures *f, const char *part, const char *name, double value)
 {
-    cli_json j = {.out = out};
-    cli_json_open(&j, NULL, '{');
-    cli_json_string(&j, "measure", name);
-    return j;
+    f->list[f->n++] = (cli_measure){name, part, value, NAN, NAN};
 }
 
-static void end_measure(cli_json *j)
+static void add_score(figures *f, const char *part, double log_likelihood,
+                      uint64_t tokens)
 {
-    cli_json_close(j, '}');
-    (void)fputc('\n', j->out);
-}
-
-static void put_json_score(FILE *out, const char *name,
-                           const strads_lda_score *score)
-{
-    const double mean = per_token(score->log_likelihood, score->tokens);
-    cli_json j = begin_measure(out, name);
-    cli_json_count(&j, "tokens", score->tokens);
-    cli_json_number(&j, "log_likelihood", score->log_likelihood);
-    if (score->tokens > 0) {
-        cli_json_number(&j, "log_likelihood_per_token", mean);
-        cli_json_number(&j, "perplexity", exp(-mean));
+    const double mean = per_token(log_likelihood, tokens);
+    add(f, part, "tokens", (double)tokens);
+    add(f, part, "log_likelihood", log_likelihood);
+    if (tokens > 0) {
+        add(f, part, "log_likelihood_per_token", mean);
+        add(f, part, "perplexity", exp(-mean));
     }
-    end_measure(&j);
 }
 
-static void put_json_coherence(const evaluation *e, FILE *out)
+static void list_figures(const evaluation *e, figures *f)
 {
     const strads_lda_model *m = e->r.model;
-    char room[CLI_NAME_SIZE];
-    cli_json j = begin_measure(out, "coherence");
-    cli_json_count(&j, "words", e->words);
-    cli_json_number(&j, "umass", mean_of(e->umass, m->topics));
-    cli_json_number(&j, "npmi", mean_of(e->npmi, m->topics));
-    end_measure(&j);
+    const strads_lda_score *half = &e->completion, *left = &e->left_to_right;
+    add(f, "documents", "documents",
+        (double)strads_data_rows(e->r.corpus.data));
+    add(f, "documents", "tokens", (double)e->r.corpus.tokens);
+    add(f, "documents", "unknown_tokens", (double)e->r.corpus.unknown);
+    add_score(f, "completion", half->log_likelihood, half->tokens);
+    if (e->particles > 0) {
+        add_score(f, "left_to_right", left->log_likelihood, left->tokens);
+    }
+    if (e->assignments) {
+        add(f, "assignments", "documents", (double)e->joint.documents);
+        add_score(f, "assignments", e->joint.log_likelihood, e->joint.tokens);
+    }
+    add(f, "coherence", "words", e->words);
+    add(f, "coherence", "umass", mean_of(e->umass, m->topics));
+    add(f, "coherence", "npmi", mean_of(e->npmi, m->topics));
+    f->n_all = f->n;
     for (uint32_t k = 0; k < m->topics; k++) {
-        const uint32_t *top = e->top + (size_t)k * e->words;
-        j = (cli_json){.out = out};
-        cli_json_open(&j, NULL, '{');
-        cli_json_count(&j, "topic", k);
-        cli_json_count(&j, "tokens", m->total[k]);
-        cli_json_number(&j, "umass", e->umass[k]);
-        cli_json_number(&j, "npmi", e->npmi[k]);
-        cli_json_open(&j, "words", '[');
-        for (uint32_t i = 0; i < words_found(top, e->words); i++) {
-            cli_json_string(&j, NULL, word_name(m, top[i], room));
-        }
-        cli_json_close(&j, ']');
-        end_measure(&j);
+        (void)snprintf(f->number[k], NUMBER_SIZE, "%" PRIu32, k);
+        add(f, f->number[k], "tokens", (double)m->total[k]);
+        add(f, f->number[k], "umass", e->umass[k]);
+        add(f, f->number[k], "npmi", e->npmi[k]);
     }
 }
 
-static void put_json(const evaluation *e, FILE *out)
+/* A line for each part, with its figures; for each topic, with its words. */
+static void put_json(const evaluation *e, const figures *f, FILE *out)
 {
-    cli_json j = begin_measure(out, "documents");
-    cli_json_count(&j, "documents", strads_data_rows(e->r.corpus.data));
-    cli_json_count(&j, "tokens", e->r.corpus.tokens);
-    cli_json_count(&j, "unknown_tokens", e->r.corpus.unknown);
-    end_measure(&j);
-    put_json_score(out, "completion", &e->completion);
-    if (e->particles > 0) {
-        put_json_score(out, "left_to_right", &e->left_to_right);
+    const strads_lda_model *m = e->r.model;
+    cli_json j = {.out = out};
+    for (uint32_t k = 0; k < f->n; k++) {
+        const cli_measure *now = &f->list[k];
+        if (k == 0 || now->part != now[-1].part) {
+            j = (cli_json){.out = out};
+            cli_json_open(&j, NULL, '{');
+            if (k < f->n_all) {
+                cli_json_string(&j, "measure", now->part);
+            } else {
+                cli_json_raw(&j, "topic", now->part);
+            }
+        }
+        cli_json_number(&j, now->name, now->value);
+        if (k + 1 < f->n && now[1].part == now->part) {
+            continue;
+        }
+        if (k >= f->n_all) {
+            const size_t topic = (k - f->n_all) / TOPIC_FIGURES;
+            cli_json_open(&j, "words", '[');
+            put_words(m, e->top + topic * e->words, e->words, &j);
+            cli_json_close(&j, ']');
+        }
+        cli_json_close(&j, '}');
+        (void)fputc('\n', out);
     }
-    if (e->assignments) {
-        j = begin_measure(out, "assignments");
-        cli_json_count(&j, "documents", e->joint.documents);
-        cli_json_count(&j, "tokens", e->joint.tokens);
-        cli_json_number(&j, "log_likelihood", e->joint.log_likelihood);
-        cli_json_number(&j, "log_likelihood_per_token",
-                        per_token(e->joint.log_likelihood, e->joint.tokens));
-        end_measure(&j);
-    }
-    put_json_coherence(e, out);
 }
 
 /* ---- for people ------------------------------------------------------------ */
@@ -685,51 +697,23 @@ static void put_text(const evaluation *e, FILE *out)
     }
 }
 
-/* ---- as a table ------------------------------------------------------------ */
-
-static uint32_t add_score(cli_measure *out, const char *part,
-                          const strads_lda_score *score)
-{
-    const double mean = per_token(score->log_likelihood, score->tokens);
-    out[0] = (cli_measure){"tokens", part, (double)score->tokens, NAN, NAN};
-    out[1] =
-        (cli_measure){"log_likelihood", part, score->log_likelihood, NAN, NAN};
-    out[2] = (cli_measure){"perplexity", part, exp(-mean), NAN, NAN};
-    return 3;
-}
-
-/* The figures of all, then each topic's coherence. */
-static strads_err put_measures(const evaluation *e, FILE *out,
-                               cli_format format)
+static strads_err put_figures(const evaluation *e, FILE *out, cli_format format)
 {
     const uint32_t topics = e->r.model->topics;
-    cli_measure *m;
-    char(*name)[16] = NULL;
-    uint32_t n = 0;
-    CLI_TRY(cli_reserve(2 * (size_t)topics + 16, sizeof *m, "a table", &m));
-    strads_err err = cli_reserve(topics, sizeof *name, "a table", &name);
+    figures f = {0};
+    CLI_TRY(cli_reserve(FEW + TOPIC_FIGURES * (size_t)topics, sizeof *f.list,
+                        "a table", &f.list));
+    strads_err err = cli_reserve(topics, NUMBER_SIZE, "a table", &f.number);
     if (!err) {
-        n += add_score(m + n, "completion", &e->completion);
-        if (e->particles > 0) {
-            n += add_score(m + n, "left_to_right", &e->left_to_right);
-        }
-        if (e->assignments) {
-            m[n++] = (cli_measure){"log_likelihood", "assignments",
-                                   e->joint.log_likelihood, NAN, NAN};
-        }
-        m[n++] =
-            (cli_measure){"umass", "mean", mean_of(e->umass, topics), NAN, NAN};
-        m[n++] =
-            (cli_measure){"npmi", "mean", mean_of(e->npmi, topics), NAN, NAN};
-        for (uint32_t k = 0; k < topics; k++) {
-            (void)snprintf(name[k], sizeof name[k], "%" PRIu32, k);
-            m[n++] = (cli_measure){"umass", name[k], e->umass[k], NAN, NAN};
-            m[n++] = (cli_measure){"npmi", name[k], e->npmi[k], NAN, NAN};
-        }
-        err = cli_measures_write(out, format, m, n);
+        list_figures(e, &f);
     }
-    free(m);
-    free(name);
+    if (!err && format == CLI_FORMAT_JSON) {
+        put_json(e, &f, out);
+    } else if (!err) {
+        err = cli_measures_write(out, format, f.list, f.n);
+    }
+    free(f.list);
+    free(f.number);
     return err;
 }
 
@@ -737,13 +721,10 @@ static strads_err put_evaluation(void *state, FILE *out)
 {
     const evaluation *e = state;
     const cli_format format = cli_format_of(&e->r.use.out);
-    if (format == CLI_FORMAT_TEXT) {
-        put_text(e, out);
-    } else if (format == CLI_FORMAT_JSON) {
-        put_json(e, out);
-    } else {
-        return put_measures(e, out, format);
+    if (format != CLI_FORMAT_TEXT) {
+        return put_figures(e, out, format);
     }
+    put_text(e, out);
     return STRADS_OK;
 }
 

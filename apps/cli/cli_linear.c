@@ -220,16 +220,6 @@ static void judge(linear *l, double label)
     l->tally.squares += loss * loss;
 }
 
-/* The label of class k, as text. */
-static const char *label_text(const cli_labels *of, uint32_t k, char room[32])
-{
-    const char *name = cli_labels_name(of, k);
-    if (!name) {
-        (void)snprintf(room, 32, "%g", of->label[k]);
-    }
-    return name ? name : room;
-}
-
 /* ---- predict ------------------------------------------------------------------ */
 
 static const char *const what_words[] = {[NUMBER] = "prediction",
@@ -262,7 +252,7 @@ static uint32_t make_heading(const linear *l, heading *h)
     for (uint32_t k = 0; k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
                        what_words[l->what], n > 1 ? "_" : "",
-                       n > 1 ? label_text(&l->of, k, room) : "");
+                       n > 1 ? cli_labels_text(&l->of, k, room) : "");
         h->column[k] =
             (cli_column){h->name[k], names ? CLI_STRING : CLI_NUMBER, 0};
     }
@@ -470,7 +460,7 @@ static void measure_class(evaluation *e, uint32_t c)
     char room[32];
     char *name = e->names[c];
     (void)snprintf(name, sizeof e->names[c], "%s",
-                   label_text(&e->l.of, c, room));
+                   cli_labels_text(&e->l.of, c, room));
     add_measure(e, "rows", name, alone((double)t->rows));
     add_measure(e, "precision", name, alone(share(t->both, t->given)));
     add_measure(e, "recall", name, alone(share(t->both, t->rows)));
@@ -702,7 +692,8 @@ static void put_weight(const shown *s, FILE *out, double value,
     char room[32];
     (void)fprintf(out, "%14.6g  %s", value, name);
     if (s->of.n > 0) {
-        (void)fprintf(out, "  of label %s", label_text(&s->of, output, room));
+        (void)fprintf(out, "  of label %s",
+                      cli_labels_text(&s->of, output, room));
     }
     (void)fputc('\n', out);
 }
@@ -729,7 +720,7 @@ static void put_coefficient(const shown *s, cli_table *t, uint64_t column,
     cli_table_count(t, column);
     cli_table_text(t, name);
     if (s->of.n > 0) {
-        cli_table_text(t, label_text(&s->of, output, room));
+        cli_table_text(t, cli_labels_text(&s->of, output, room));
     }
     cli_table_number(t, value);
 }

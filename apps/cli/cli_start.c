@@ -34,21 +34,6 @@ static const char **classes_option(const cli_job *j)
                : NULL;
 }
 
-/* Which of `in` is class k of `of`; in->n: none. */
-static uint32_t find_class(const cli_labels *in, const cli_labels *of,
-                           uint32_t k)
-{
-    const char *name = cli_labels_name(of, k);
-    uint32_t at;
-    if (!name != !in->names) {
-        return in->n;
-    }
-    if (!name) {
-        return cli_labels_find(in, of->label[k]);
-    }
-    return strads_names_find(in->names, name, strlen(name), &at) ? at : in->n;
-}
-
 /* from[k]: the place of the run's class k among the start's. False: they are
  * not the same. */
 static bool match(const cli_labels *start, const cli_labels *run,
@@ -56,7 +41,8 @@ static bool match(const cli_labels *start, const cli_labels *run,
 {
     bool same = start->n == run->n;
     for (uint32_t k = 0; same && k < run->n; k++) {
-        from[k] = find_class(start, run, k);
+        from[k] =
+            cli_labels_class(start, cli_labels_name(run, k), run->label[k]);
         same = from[k] < start->n;
     }
     return same;
@@ -82,10 +68,8 @@ static strads_err turn(cli_job *j, const uint32_t *order)
 {
     const strads_model *m = j->start.model;
     const double *b = m->intercepts ? m->intercepts : &m->intercept;
-    double *to = calloc((m->n + 1) * m->width, sizeof *to);
-    if (!to) {
-        return strads_fail(STRADS_ENOMEM, "no memory left for the start");
-    }
+    double *to;
+    CLI_TRY(cli_reserve((m->n + 1) * m->width, sizeof *to, "the start", &to));
     for (uint64_t k = 0; k < m->n; k++) {
         turn_row(m->value + k * m->width, order, m->width, to + k * m->width);
     }
@@ -182,78 +166,60 @@ static void use_intercepts(cli_job *j)
 strads_err cli_start_read(cli_job *j)
 {
     cli_start *start = &j->start;
-    strads_err err =
-        cli_model_read(j->files.start, cli_job_model(j->train), &start->model);
-    if (!err && j->train->program->named_labels) {
-        err = read_classes(start);
-        err = err ? err : take_classes(j);
+    CLI_TRY(
+        cli_model_read(j->files.start, cli_job_model(j->train), &start->model));
+    if (j->train->program->named_labels) {
+        CLI_TRY(read_classes(start));
+        CLI_TRY(take_classes(j));
     }
-    if (!err) {
-        j->engine.n_start = start->model->n;
-        j->engine.start_param = start->model->index;
-        j->engine.start_value = values_of(start);
-        use_intercepts(j);
-    }
-    return err;
+    j->engine.n_start = start->model->n;
+    j->engine.start_param = start->model->index;
+    j->engine.start_value = values_of(start);
+    use_intercepts(j);
+    return STRADS_OK;
 }
 
 /* ---- with the data ----------------------------------------------------- */
 
-/* The labels of the data, by number, of rows that are kept. */
-typedef struct seen {
-    uint64_t rows;
-    bool class[CLI_LABELS_MAX];
-} kept_labels;
-
-static strads_err refuse_label(const cli_job *j, const strads_names *names,
-                               double label)
+/* Every row that is kept has one of the labels; where all rows are kept, every
+ * label has a row. */
+static strads_err check_rows(const cli_job *j, const cli_labels *labels)
 {
-    char number[32];
-    (void)snprintf(number, sizeof number, "%g", label);
-    return strads_fail(STRADS_EINVAL,
-                       "%s: its labels are %s, and the data has rows with the "
-                       "label %s; start from a model of the same labels",
-                       j->files.start, j->start.classes,
-                       names ? strads_names_at(names, (uint32_t)label)
-                             : number);
-}
-
-static strads_err look_at(const cli_job *j, const cli_labels *labels,
-                          const strads_share *share, kept_labels *out)
-{
-    const strads_names *names = share->label_names;
-    const uint64_t n = share->rows.end - share->rows.begin;
-    for (uint64_t i = 0; share->label && i < n; i++) {
-        const double label = share->label[i];
-        const char *name =
-            names ? strads_names_at(names, (uint32_t)label) : NULL;
-        uint32_t k = labels->n;
-        if (!name != !labels->names ||
-            (name &&
-             !strads_names_find(labels->names, name, strlen(name), &k)) ||
-            (!name && (k = cli_labels_find(labels, label)) == labels->n)) {
-            return refuse_label(j, names, label);
+    bool seen[CLI_LABELS_MAX] = {false};
+    uint64_t rows = 0;
+    const strads_share *share;
+    char room[CLI_LABEL_SIZE];
+    for (uint32_t p = 0; (share = strads_data_share(j->data, p)); p++) {
+        const uint64_t n = share->rows.end - share->rows.begin;
+        for (uint64_t i = 0; share->label && i < n; i++) {
+            const double label = share->label[i];
+            const char *name =
+                share->label_names
+                    ? strads_names_at(share->label_names, (uint32_t)label)
+                    : NULL;
+            const uint32_t k = cli_labels_class(labels, name, label);
+            if (k == labels->n) {
+                (void)snprintf(room, sizeof room, "%g", label);
+                return strads_fail(STRADS_EINVAL,
+                                   "%s: its labels are %s, and the data has "
+                                   "rows with the label %s; start from a model "
+                                   "of the same labels",
+                                   j->files.start, j->start.classes,
+                                   name ? name : room);
+            }
+            seen[k] = true;
         }
-        out->class[k] = true;
+        rows += n;
     }
-    out->rows += n;
-    return STRADS_OK;
-}
-
-static strads_err check_all_seen(const cli_job *j, const cli_labels *labels,
-                                 const kept_labels *kept)
-{
-    for (uint32_t k = 0; k < labels->n; k++) {
-        const char *name = cli_labels_name(labels, k);
-        char number[32];
-        (void)snprintf(number, sizeof number, "%g", labels->label[k]);
-        if (!kept->class[k]) {
+    for (uint32_t k = 0; rows == strads_data_rows(j->data) && k < labels->n;
+         k++) {
+        if (!seen[k]) {
             return strads_fail(STRADS_EINVAL,
                                "%s: its labels are %s, and no row of the data "
                                "has the label %s; start from a model of the "
                                "same labels",
                                j->files.start, j->start.classes,
-                               name ? name : number);
+                               cli_labels_text(labels, k, room));
         }
     }
     return STRADS_OK;
@@ -262,25 +228,16 @@ static strads_err check_all_seen(const cli_job *j, const cli_labels *labels,
 strads_err cli_start_check(const cli_job *j)
 {
     cli_labels labels = {0};
-    kept_labels kept = {0};
-    const strads_share *share;
-    strads_err err = STRADS_OK;
     if (!j->start.classes || j->start.turned) {
         return STRADS_OK; /* then the program holds them against --classes */
     }
-    if (!cli_labels_read(j->start.classes, &labels)) {
-        err = strads_fail(STRADS_EFORMAT,
+    const strads_err err =
+        cli_labels_read(j->start.classes, &labels)
+            ? check_rows(j, &labels)
+            : strads_fail(STRADS_EFORMAT,
                           "%s: its classes are \"%s\"; expected their labels "
                           "with commas between",
                           j->files.start, j->start.classes);
-    }
-    for (uint32_t p = 0;
-         !err && (share = strads_data_share(j->data, p)) != NULL; p++) {
-        err = look_at(j, &labels, share, &kept);
-    }
-    if (!err && kept.rows == strads_data_rows(j->data)) {
-        err = check_all_seen(j, &labels, &kept);
-    }
     cli_labels_free(&labels);
     return err;
 }
