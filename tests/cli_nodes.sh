@@ -36,6 +36,31 @@ for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
         fail "$url: the log counts no bytes"
 done
 
+# A token: who has it takes part, with the same bits; who has not is told so
+umask 077
+echo "an example of a token" >token
+echo "another one, as long as it" >other
+rm -f four.json first.err
+start first lasso train "$year_train" $common --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --model four.json --token-file token
+first=$child
+url=$(url_of first)
+refuses 2 "the run's --token-file" join "$url" --token-file other
+refuses 2 "the same --token-file" join "$url"
+export STRADS_TOKEN="an example of a token"
+start second join "$url"
+unset STRADS_TOKEN
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+grep -E '"(index|value)"' four.json >four.bits || :
+cmp -s one.bits four.bits || fail "two processes with a token and one differ"
+refuses 2 "--token-file" lasso train "$year_train" --nodes 2 \
+    --listen tcp://0.0.0.0:0 --model m.json
+chmod 644 token
+refuses 2 "chmod 600" lasso train "$year_train" --nodes 2 \
+    --listen tcp://127.0.0.1:0 --model m.json --token-file token
+
 # A port in use
 rm -f first.err
 start first lasso train "$year_train" --nodes 2 --listen tcp://127.0.0.1:0 \

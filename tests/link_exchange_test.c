@@ -333,7 +333,9 @@ Test(link_exchange, a_wildcard_url_is_seen_with_the_peers_address)
     char url[STI_URL_MAX + 1];
     link_node a, b;
     link_node_open(&a, 0, NULL, NULL);
-    link_node_open(&b, 1, "tcp://0.0.0.0:0", NULL);
+    const sti_trust all = {.insecure = true};
+    const sti_net_options anywhere = {.trust = &all};
+    link_node_open(&b, 1, "tcp://0.0.0.0:0", &anywhere);
     cr_expect_eq(strncmp(sti_net_url(b.net), "tcp://0.0.0.0:", 14), 0);
     (void)link_node_join(&b, &a);
     cr_assert_eq(sti_net_seen_url(a.net, a.links[1], "tcp://0.0.0.0:4711", url),

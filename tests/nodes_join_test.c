@@ -361,7 +361,10 @@ static void expect_listens_like(const char *host)
     char url[64], wanted[64];
     (void)snprintf(url, sizeof url, "tcp://%s:0", host);
     (void)snprintf(wanted, sizeof wanted, "tcp://%s:", host);
-    const team t = {.program = &nodes_toy, .nodes = 2, .listen = url};
+    const team t = {.program = &nodes_toy,
+                    .nodes = 2,
+                    .listen = url,
+                    .insecure = true};
     strads_engine *first;
     joiner second;
     pair(&t, &first, &second);

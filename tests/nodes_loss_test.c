@@ -280,7 +280,8 @@ Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
     const team t = {.program = &nodes_toy_endless, .nodes = 2};
     survivor s = {.team = &t};
     sti_mesh *mesh;
-    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, &mesh), STRADS_OK);
+    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, NULL, &mesh),
+                 STRADS_OK);
     (void)snprintf(s.url, sizeof s.url, "%s", sti_mesh_url(mesh));
     cr_assert_eq(pthread_create(&s.thread, NULL, survive, &s), 0);
     call_together(mesh, &t);
@@ -360,7 +361,8 @@ static strads_err break_off(bool done)
 {
     sti_mesh *mesh;
     forger f;
-    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, &mesh), STRADS_OK);
+    cr_assert_eq(sti_mesh_open("tcp://127.0.0.1:0", NULL, NULL, &mesh),
+                 STRADS_OK);
     sti_mesh_rules(mesh, 0, false); /* no link is made anew */
     cr_assert(forger_open(&f, sti_mesh_url(mesh)));
     const sti_hello hello = forger_hello(&f);

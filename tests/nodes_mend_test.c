@@ -143,6 +143,15 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
         count(2, false, mean, true);
 }
 
+/* Each new link has keys of its own. */
+Test(nodes_mend, a_loop_with_a_token_counts_exactly_over_links_that_break)
+{
+    cr_assert_eq(setenv("STRADS_TOKEN", "a token of this very test", 1), 0);
+    count(0, false, 1000, false);
+    count(2, false, 3000, true);
+    cr_assert_eq(unsetenv("STRADS_TOKEN"), 0);
+}
+
 /* No link brings a frame any more, though each is dialled again at once. */
 static void damage_all(void *arg, const strads_progress *progress)
 {

@@ -29,6 +29,7 @@ strads_err team_listen(const team *t, strads_engine **out)
     options.nodes = t->nodes;
     options.workers = t->workers[0] ? t->workers[0] : 1;
     options.trace = t->trace[0];
+    options.insecure = t->insecure;
     return strads_engine_listen(t->program, t->config, &options, out);
 }
 
@@ -41,6 +42,7 @@ strads_err team_join(const team *t, uint32_t node, const char *url,
         .listen = t->joins[node],
         .stop = t->stop,
         .timeout = t->timeout,
+        .insecure = t->insecure,
         .trace = t->trace[node],
         .find = find,
         .find_arg = (void *)(uintptr_t)t,

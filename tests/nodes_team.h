@@ -24,6 +24,7 @@ typedef struct team {
     const char *trace[TEAM_MAX]; /* NULL: none */
     const volatile bool *stop;   /* of the others; NULL: none */
     double timeout;              /* .. to join; 0: the usual */
+    bool insecure;
     const char *joins[TEAM_MAX]; /* where it listens; NULL: tcp */
     uint64_t rows[TEAM_MAX];     /* of the toy matrix; 0: 23 */
     const char *path;            /* not NULL: this file, not a toy matrix */

@@ -318,7 +318,8 @@ static const char *const outputs[] = {"model",     "log",          "trace",
 static const char *const replaced[] = {"start", "from", NULL};
 
 /* What only a run of several processes has. */
-static const char *const of_nodes[] = {"listen", "nodes", "reconnect", NULL};
+static const char *const of_nodes[] = {"listen",     "nodes",    "reconnect",
+                                       "token-file", "insecure", NULL};
 
 static bool is_in(const char *const *names, const char *name)
 {

@@ -21,7 +21,8 @@ enum {
     STI_PROTOCOL = 11,      /* raised whenever old and new nodes cannot talk */
     STI_HEADER_BYTES = 64,  /* fixed for ever, in every protocol */
     STI_PAYLOAD_ALIGN = 64, /* of a received payload in memory */
-    STI_HELLO_LIMIT = 1 << 16 /* payload bytes that a stranger may announce */
+    STI_HELLO_LIMIT = 1 << 16, /* payload bytes of a HELLO .. */
+    STI_REJECT_LIMIT = 4096    /* .. and of a REJECT */
 };
 
 #define STI_NODE_NONE UINT32_MAX /* no node id yet, or any node */
@@ -36,6 +37,11 @@ enum {
     STI_KIND_PING = 4,    /* "I live": sent when idle, never handed on */
     STI_KIND_BYE = 5,     /* the sender's last frame but one */
     STI_KIND_BYE_ACK = 6, /* "I have read everything up to your BYE" */
+    /* Before HELLO where there is a token, see secret.h. */
+    STI_KIND_KNOCK = 7,     /* who dials: its nonce */
+    STI_KIND_CHALLENGE = 8, /* who accepts: its nonce */
+    STI_KIND_PROOF = 9,     /* who dials: that it has the token */
+    STI_KIND_GRANT = 10,    /* who accepts: the same; all behind it is tagged */
     STI_KIND_FIRST_MESSAGE = 16
 };
 

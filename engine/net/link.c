@@ -101,7 +101,9 @@ static void conn_free(sti_conn *conn)
         (void)pthread_join(conn->reader, NULL);
     (void)close(conn->fd);
     sti_frame_free(conn->frame);
-    (void)pthread_cond_destroy(&conn->to_writer);
+    sti_tagger_free(conn->sends);
+    sti_tagger_free(conn->receives);
+    (void)pthread_cond_destroy(&conn->moved);
     (void)pthread_mutex_destroy(&conn->lock);
     free(conn);
 }
@@ -127,7 +129,7 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     atomic_init(&conn->heard_ns, conn->born_ns);
     atomic_init(&conn->said_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
-    (void)pthread_cond_init(&conn->to_writer, NULL);
+    (void)pthread_cond_init(&conn->moved, NULL);
     sti_socket_peer(fd, conn->host, &port);
     sti_socket_tune(fd);
     if (url != NULL)
@@ -137,12 +139,24 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
                        conn->host[0] ? "the connection from %s:%u"
                                      : "a connection%s over ipc",
                        conn->host, port);
-    strads_err err = enlist(net, conn);
+    strads_err err = STRADS_OK;
+    conn->handshake.token = &net->trust.token;
+    if (net->trust.token.size > 0) {
+        conn->stage = conn->dialled ? STI_AWAITS_CHALLENGE : STI_AWAITS_KNOCK;
+        err = sti_nonce_draw(conn->handshake.nonce[!conn->dialled]);
+    }
+    if (err == STRADS_OK)
+        err = enlist(net, conn);
     if (err != STRADS_OK) {
         conn_free(conn);
         return err;
     }
     *out = conn->id;
+    if (conn->stage == STI_AWAITS_CHALLENGE &&
+        sti_conn_send_control(conn, STI_KIND_KNOCK,
+                              conn->handshake.nonce[STI_DIALS],
+                              STI_NONCE_BYTES) != STRADS_OK)
+        sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
     conn->has_reader =
         pthread_create(&conn->reader, NULL, sti_conn_read_all, conn) == 0;
     if (!conn->has_reader) {
@@ -169,7 +183,7 @@ void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
             (void)snprintf(conn->text, sizeof conn->text, "%s: %s", conn->where,
                            text);
     }
-    pthread_cond_broadcast(&conn->to_writer);
+    pthread_cond_broadcast(&conn->moved);
     pthread_mutex_unlock(&conn->lock);
     if (first)
         (void)shutdown(conn->fd, SHUT_RDWR);
@@ -186,6 +200,8 @@ bool sti_conn_is_dead(sti_conn *conn)
 static void report(const sti_conn *conn)
 {
     const sti_net_options *o = &conn->net->options;
+    if (conn->dialled && conn->stage != STI_OPEN)
+        return; /* sti_net_dial tells it */
     if (conn->dialled || conn->introduced) {
         if (o->events.lost != NULL)
             o->events.lost(o->arg, conn->id, conn->why, conn->text);
@@ -209,7 +225,7 @@ void sti_conn_finish(sti_conn *conn)
     sti_net *net = conn->net;
     pthread_mutex_lock(&conn->lock);
     while (conn->writing && !conn->stuck && !conn->has_writer)
-        (void)pthread_cond_wait(&conn->to_writer, &conn->lock);
+        (void)pthread_cond_wait(&conn->moved, &conn->lock);
     const bool has_writer = conn->has_writer;
     pthread_mutex_unlock(&conn->lock);
     if (has_writer)
@@ -346,6 +362,38 @@ static strads_err connect_to(const sti_net_options *o, const sti_url *to,
     }
 }
 
+/* Other machines reach an address that is not the loopback's. */
+static strads_err check_trust(const sti_net *net, const sti_url *url,
+                              const char *text)
+{
+    if (net->trust.token.size > 0 || net->trust.insecure ||
+        sti_url_is_local(url))
+        return STRADS_OK;
+    return strads_fail(
+        STRADS_EINVAL,
+        "%s: over a network nodes need a token: give all of them "
+        "the same --token-file FILE (or STRADS_TOKEN); with "
+        "--insecure whoever reaches the port may take part",
+        text);
+}
+
+/* Until the other end has proved that it has the token. */
+static strads_err await_open(sti_net *net, sti_link link)
+{
+    strads_err err = STRADS_OK;
+    sti_conn *conn = sti_conn_acquire(net, link);
+    if (conn == NULL)
+        return strads_fail(STRADS_EIO, "the link is gone");
+    pthread_mutex_lock(&conn->lock);
+    while (conn->stage != STI_OPEN && !conn->dead)
+        (void)pthread_cond_wait(&conn->moved, &conn->lock);
+    if (conn->stage != STI_OPEN)
+        err = strads_fail(conn->why, "%s", conn->text);
+    pthread_mutex_unlock(&conn->lock);
+    sti_conn_release(conn);
+    return err;
+}
+
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out)
 {
@@ -360,8 +408,12 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
     if (err != STRADS_OK)
         return err;
     sti_url_write(&parsed, written);
-    err = connect_to(&net->options, &parsed, written, timeout_ns, &fd);
-    return err ? err : start_conn(net, fd, written, out);
+    err = check_trust(net, &parsed, written);
+    if (err == STRADS_OK)
+        err = connect_to(&net->options, &parsed, written, timeout_ns, &fd);
+    if (err == STRADS_OK)
+        err = start_conn(net, fd, written, out);
+    return err ? err : await_open(net, *out);
 }
 
 strads_err sti_net_probe(const char *url)
@@ -383,7 +435,7 @@ strads_err sti_net_probe(const char *url)
 
 /* ---- housekeeping: heartbeats and deadlines ---------------------------- */
 
-typedef enum verdict { FINE, PING, SILENT, NO_HELLO, NO_BYE } verdict;
+typedef enum verdict { FINE, PING, SILENT, NO_HELLO, NO_GRANT, NO_BYE } verdict;
 
 /* How long nothing has moved in either direction since parting began. The
  * caller holds conn->lock. */
@@ -407,6 +459,8 @@ static verdict judge(sti_conn *conn, uint64_t now)
         v = FINE;
     else if (!conn->dialled && !conn->introduced)
         v = now - conn->born_ns >= o->hello_ns ? NO_HELLO : FINE;
+    else if (conn->stage != STI_OPEN)
+        v = now - conn->born_ns >= o->dead_ns ? NO_GRANT : FINE;
     else if (conn->parting && (now >= conn->part_by ||
                                (!mute && stillness(conn, now) >=
                                              GOODBYES_A_HELLO * o->hello_ns)))
@@ -427,7 +481,7 @@ static void look_after(sti_conn *conn, uint64_t now)
     case FINE:
         break;
     case PING:
-        (void)sti_conn_send_control(conn, STI_KIND_PING);
+        (void)sti_conn_send_control(conn, STI_KIND_PING, NULL, 0);
         break;
     case SILENT:
         (void)snprintf(text, sizeof text,
@@ -440,6 +494,11 @@ static void look_after(sti_conn *conn, uint64_t now)
         sti_conn_end(conn, STRADS_EPEER,
                      "no complete HELLO came in time: not a strads node, or "
                      "one that hangs");
+        break;
+    case NO_GRANT:
+        sti_conn_end(conn, STRADS_EIO,
+                     "it has not answered in time whether it has the token: is "
+                     "it a strads node?");
         break;
     case NO_BYE:
         sti_conn_end(conn, STRADS_EPEER,
@@ -696,6 +755,9 @@ strads_err sti_net_listen(sti_net *net, const char *url)
     if (err != STRADS_OK)
         return err;
     sti_url_write(&at, text);
+    err = check_trust(net, &at, text);
+    if (err != STRADS_OK)
+        return err;
     int e = sti_socket_listen(&at, &fd);
     if (e)
         return strads_fail(
@@ -726,6 +788,8 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     if (net == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory for a net");
     net->options = o;
+    if (o.trust != NULL)
+        net->trust = *o.trust;
     net->listener = -1;
     atomic_init(&net->node, o.node);
     (void)pthread_mutex_init(&net->lock, NULL);

@@ -1,8 +1,9 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
  * A net listens on one URL and holds any number of links, each one connection
- * over which frames travel both ways, in order. Whoever dials sends HELLO as
- * its first frame; whoever accepts drops a stranger that sends anything else,
+ * over which frames travel both ways, in order. Where there is a token, both
+ * ends first prove that they have it, and from then on each frame is tagged
+ * (secret.h). Whoever dials then sends HELLO as its first frame; whoever accepts drops a stranger that sends anything else,
  * or nothing in time. Idle links carry PINGs; a link on which nothing arrives
  * for dead_ns, or whose connection closes, is lost. No byte that a peer sends
  * ends the process, and none makes it allocate more than the frame limit
@@ -27,6 +28,7 @@
 
 #include "engine/net/frame.h"
 #include "engine/net/hello.h"
+#include "engine/net/secret.h"
 #include "engine/net/socket.h"
 #include "strads/error.h"
 
@@ -72,7 +74,10 @@ typedef struct sti_net_options {
     uint64_t dead_ns;      /* lost after so much; 0: 5 x heartbeat; at least
                               2 x heartbeat */
     uint64_t hello_ns;     /* a stranger's time to say HELLO; 0: 1 s */
-    uint32_t node;         /* this node's id; STI_NODE_NONE when a WELCOME
+    /* Who is let in, copied. NULL: whoever reaches an address of this machine
+     * alone, and no address of another kind. */
+    const sti_trust *trust;
+    uint32_t node; /* this node's id; STI_NODE_NONE when a WELCOME
                               will tell (sti_net_set_node) */
     /* Asked between two tries to dial whether to stop trying. NULL: never. */
     bool (*gives_up)(void *arg);
@@ -82,7 +87,8 @@ typedef struct sti_net_options {
 
 /* Opens a net and starts to listen; *out is the caller's to close.
  * STRADS_EINVAL: an option, or a URL that is none or of another scheme (the
- * sentence says which are known). STRADS_EIO: the URL cannot be listened on,
+ * sentence says which are known), or one that other machines reach without a
+ * token. STRADS_EIO: the URL cannot be listened on,
  * for one because the port is in use. STRADS_ENOMEM. Does not block, but for
  * resolving a host name. */
 strads_err sti_net_open(const sti_net_options *options, sti_net **out);
@@ -98,10 +104,12 @@ const char *sti_net_url(const sti_net *net);
 void sti_net_set_node(sti_net *net, uint32_t node);
 
 /* Connects to another net's URL, trying again until `timeout_ns` has passed
- * (whoever listens may start later). The caller sends HELLO next. Events of
- * the link may come before this returns. Blocks.
- * STRADS_EINVAL: the URL. STRADS_EIO: nobody answered; the sentence names URL
- * and cause. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
+ * (whoever listens may start later), and proves the token if there is one. The
+ * caller sends HELLO next. Events of the link may come before this returns.
+ * Blocks.
+ * STRADS_EINVAL: the URL, or one that needs a token. STRADS_EIO: nobody
+ * answered; the sentence names URL and cause. STRADS_EMISMATCH: it has another
+ * token, or none. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
  * closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);

@@ -33,19 +33,22 @@ void sti_queue_free(sti_queued *first)
 }
 
 /* The header, and the payload where it is copied, in one piece; a large payload
- * is sent from where it lies. `header` is all but the checksum. */
-static strads_err make_queued(const sti_outgoing *f, sti_header header,
-                              sti_queued **out)
+ * is sent from where it lies. Where frames have tags there is room for them
+ * (sti_queued). `header` is all but the checksum. */
+static strads_err make_queued(bool tagged, const sti_outgoing *f,
+                              sti_header header, sti_queued **out)
 {
     const bool copy = f->sent == NULL || header.size <= STI_SEND_COPY_MAX;
-    const size_t room = STI_HEADER_BYTES + (copy ? (size_t)header.size : 0);
+    const size_t head = STI_HEADER_BYTES + (tagged ? STI_TAG_BYTES : 0);
+    const size_t tail = tagged && header.size > 0 ? STI_TAG_BYTES : 0;
+    const size_t room = head + (copy ? (size_t)header.size : 0) + tail;
     sti_queued *q = malloc(sizeof *q + room);
     if (q == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
                            (unsigned long long)header.size);
     *q = (sti_queued){.kind = header.kind, .iov_count = 1};
-    q->iov[0] = (struct iovec){q->bytes, room};
-    unsigned char *to = q->bytes + STI_HEADER_BYTES;
+    q->iov[0] = (struct iovec){q->bytes, copy ? room : head};
+    unsigned char *to = q->bytes + head;
     for (unsigned i = 0; i < f->part_count; i++) {
         const size_t size = (size_t)f->parts[i].size;
         if (size > 0 && copy)
@@ -58,6 +61,8 @@ static strads_err make_queued(const sti_outgoing *f, sti_header header,
     if (!copy) {
         q->sent = f->sent;
         q->sent_arg = f->sent_arg;
+        if (tail > 0)
+            q->iov[q->iov_count++] = (struct iovec){to, tail};
     }
     header.checksum = sti_frame_checksum(f->parts, f->part_count);
     sti_frame_encode_header(&header, q->bytes);
@@ -65,15 +70,39 @@ static strads_err make_queued(const sti_outgoing *f, sti_header header,
     return STRADS_OK;
 }
 
+/* The tags of a frame, in the order in which frames leave: so the caller holds
+ * conn->lock. */
+static void seal(sti_conn *conn, sti_queued *q)
+{
+    const sti_part head = {q->bytes, STI_HEADER_BYTES};
+    unsigned char *at = q->bytes + STI_HEADER_BYTES;
+    sti_part body[STI_PARTS_MAX];
+    unsigned n = 0;
+    sti_tag_make(conn->sends, &head, 1, at);
+    at += STI_TAG_BYTES;
+    const size_t behind = q->iov[0].iov_len - STI_HEADER_BYTES - STI_TAG_BYTES;
+    if (behind > 0) { /* payload and tag */
+        body[n++] = (sti_part){at, behind - STI_TAG_BYTES};
+        at += behind - STI_TAG_BYTES;
+    }
+    for (unsigned i = 1; i + 1 < q->iov_count; i++)
+        body[n++] = (sti_part){q->iov[i].iov_base, q->iov[i].iov_len};
+    if (n > 0)
+        sti_tag_make(conn->sends, body, n, at);
+}
+
 /* Appends; the caller holds conn->lock and, when this returns true, calls
  * write_at_once after having given it back. */
 static bool append(sti_conn *conn, sti_queued *q)
 {
     const bool start = !conn->writing;
+    if (conn->sends != NULL)
+        seal(conn, q);
     *conn->last = q;
     conn->last = &q->next;
     conn->writing = true;
-    conn->introduced = conn->introduced || conn->dialled;
+    conn->introduced =
+        conn->introduced || (conn->dialled && conn->stage == STI_OPEN);
     return start;
 }
 
@@ -163,7 +192,7 @@ static void part_if_done(sti_conn *conn);
 
 /* The writer goes on, unless the connection is dead. False: there is no thread
  * for it, and nobody writes. */
-static bool leave_to_writer(sti_conn *conn)
+static bool leave_moved(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
     if (!conn->has_writer && !conn->dead)
@@ -172,7 +201,7 @@ static bool leave_to_writer(sti_conn *conn)
     const bool good = conn->has_writer || conn->dead;
     conn->stuck = conn->has_writer;
     conn->writing = conn->has_writer;
-    pthread_cond_broadcast(&conn->to_writer);
+    pthread_cond_broadcast(&conn->moved);
     pthread_mutex_unlock(&conn->lock);
     return good;
 }
@@ -189,7 +218,7 @@ static void write_at_once(sti_conn *conn)
     }
     if (p == EMPTY)
         part_if_done(conn);
-    else if (!leave_to_writer(conn))
+    else if (!leave_moved(conn))
         sti_conn_end(conn, STRADS_ENOMEM, "no thread to send what is queued");
 }
 
@@ -198,7 +227,7 @@ static bool await_stuck(sti_conn *conn)
 {
     pthread_mutex_lock(&conn->lock);
     while (!conn->stuck && !(conn->dead && !conn->writing))
-        (void)pthread_cond_wait(&conn->to_writer, &conn->lock);
+        (void)pthread_cond_wait(&conn->moved, &conn->lock);
     const bool stuck = conn->stuck;
     conn->stuck = false;
     pthread_mutex_unlock(&conn->lock);
@@ -221,14 +250,18 @@ void *sti_conn_write_stuck(void *arg)
 
 /* ---- sending ----------------------------------------------------------- */
 
-strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind)
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
+                                 const void *bytes, uint64_t size)
 {
-    const sti_outgoing frame = {
-        .header = {.kind = kind,
-                   .from = atomic_load(&conn->net->node),
-                   .to = STI_NODE_NONE}};
+    const sti_outgoing frame = {.header = {.kind = kind,
+                                           .from =
+                                               atomic_load(&conn->net->node),
+                                           .to = STI_NODE_NONE,
+                                           .size = size},
+                                .parts = {{bytes, size}},
+                                .part_count = 1};
     sti_queued *q = NULL;
-    strads_err err = make_queued(&frame, frame.header, &q);
+    strads_err err = make_queued(conn->sends != NULL, &frame, frame.header, &q);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);
@@ -265,7 +298,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     bool start = false;
     sti_header header = frame->header;
     header.size = size;
-    strads_err err = make_queued(frame, header, &q);
+    strads_err err = make_queued(conn->sends != NULL, frame, header, &q);
     if (err != STRADS_OK)
         return err;
     const bool copied = q->sent == NULL;
@@ -323,7 +356,8 @@ void sti_conn_part(sti_conn *conn, uint64_t by)
     if (!introduced)
         sti_conn_end(conn, STRADS_ECANCELED,
                      "closed here before anything was said");
-    else if (first && sti_conn_send_control(conn, STI_KIND_BYE) != STRADS_OK)
+    else if (first &&
+             sti_conn_send_control(conn, STI_KIND_BYE, NULL, 0) != STRADS_OK)
         sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
 }
 
@@ -365,14 +399,49 @@ static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
 static strads_err check_size(const sti_conn *conn, const sti_header *h)
 {
     const sti_net_options *o = &conn->net->options;
+    if (conn->stage != STI_OPEN || h->kind == STI_KIND_KNOCK)
+        return STRADS_OK; /* check_handshake has seen to it */
     return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
                ? breach(h, "that is larger than this kind may be")
                : STRADS_OK;
 }
 
+/* Before the other end has proved its token. A HELLO is of one that has none:
+ * it is told so, and not read; so is a KNOCK where this one has none. */
+static strads_err check_handshake(const sti_conn *conn, const sti_header *h)
+{
+    static const struct {
+        uint16_t kind;
+        uint64_t size;
+    } due[] = {
+        [STI_AWAITS_KNOCK] = {STI_KIND_KNOCK, STI_NONCE_BYTES},
+        [STI_AWAITS_CHALLENGE] = {STI_KIND_CHALLENGE, STI_NONCE_BYTES},
+        [STI_AWAITS_PROOF] = {STI_KIND_PROOF, STI_PROOF_BYTES},
+        [STI_AWAITS_GRANT] = {STI_KIND_GRANT, STI_PROOF_BYTES},
+    };
+    if (h->kind == due[conn->stage].kind && h->size == due[conn->stage].size)
+        return STRADS_OK;
+    if (conn->dialled && h->kind == STI_KIND_REJECT &&
+        h->size <= STI_REJECT_LIMIT)
+        return STRADS_OK;
+    if (conn->stage == STI_AWAITS_KNOCK && h->kind == STI_KIND_HELLO)
+        return STRADS_OK;
+    return breach(h, "before it has proved its token");
+}
+
+static bool is_unasked_knock(const sti_conn *conn, const sti_header *h)
+{
+    return !conn->dialled && !conn->introduced && conn->stage == STI_OPEN &&
+           h->kind == STI_KIND_KNOCK && h->size == STI_NONCE_BYTES;
+}
+
 /* The caller holds conn->lock. */
 static strads_err check_rules(const sti_conn *conn, const sti_header *h)
 {
+    if (conn->stage != STI_OPEN)
+        return check_handshake(conn, h);
+    if (is_unasked_knock(conn, h))
+        return STRADS_OK;
     if (!conn->dialled && !conn->introduced && h->kind != STI_KIND_HELLO)
         return breach(h, "before its HELLO");
     if (conn->bye_received && h->kind != STI_KIND_BYE_ACK)
@@ -406,7 +475,7 @@ static strads_err check_rules(const sti_conn *conn, const sti_header *h)
     return STRADS_OK;
 }
 
-/* ---- delivering -------------------------------------------------------- */
+/* ---- handing over ------------------------------------------------------- */
 
 static void introduce(sti_conn *conn)
 {
@@ -421,7 +490,7 @@ static strads_err take_bye(sti_conn *conn)
     pthread_mutex_lock(&conn->lock);
     conn->bye_received = true;
     pthread_mutex_unlock(&conn->lock);
-    strads_err err = sti_conn_send_control(conn, STI_KIND_BYE_ACK);
+    strads_err err = sti_conn_send_control(conn, STI_KIND_BYE_ACK, NULL, 0);
     if (err == STRADS_OK)
         sti_conn_part(conn, UINT64_MAX);
     return err;
@@ -444,6 +513,99 @@ static void hand_over(sti_conn *conn, sti_frame *frame)
     atomic_store(&conn->delivering, false);
 }
 
+/* ---- the handshake ----------------------------------------------------- */
+
+/* The REJECT leaves before the connection ends: the kernel has it. */
+static strads_err turn_away(sti_conn *conn, const char *said, const char *text)
+{
+    sti_writer w = {0};
+    const sti_reject answer = {STRADS_EMISMATCH, said};
+    sti_reject_encode(&answer, &w);
+    (void)sti_conn_send_control(conn, STI_KIND_REJECT, w.bytes, w.size);
+    sti_writer_free(&w);
+    return strads_fail(STRADS_EPEER, "%s", text);
+}
+
+static void set_stage(sti_conn *conn, sti_stage stage)
+{
+    pthread_mutex_lock(&conn->lock);
+    conn->stage = stage;
+    pthread_cond_broadcast(&conn->moved);
+    pthread_mutex_unlock(&conn->lock);
+}
+
+/* Both ends have the token: from here on frames have tags, in both
+ * directions. */
+static strads_err open_up(sti_conn *conn, sti_side side)
+{
+    sti_tagger *sends = NULL;
+    strads_err err = sti_tagger_new(&conn->handshake, side, &sends);
+    if (err == STRADS_OK)
+        err = sti_tagger_new(&conn->handshake, !side, &conn->receives);
+    pthread_mutex_lock(&conn->lock);
+    conn->sends = sends;
+    pthread_mutex_unlock(&conn->lock);
+    if (err == STRADS_OK)
+        set_stage(conn, STI_OPEN);
+    return err;
+}
+
+static strads_err send_proof(sti_conn *conn, sti_side side, uint16_t kind)
+{
+    unsigned char proof[STI_PROOF_BYTES];
+    sti_proof_make(&conn->handshake, side, proof);
+    return sti_conn_send_control(conn, kind, proof, sizeof proof);
+}
+
+/* A frame of the handshake, which check_handshake has let in. */
+static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
+{
+    sti_handshake *h = &conn->handshake;
+    sti_reject answer;
+    strads_err err;
+    switch (frame->header.kind) {
+    case STI_KIND_KNOCK:
+        if (conn->stage == STI_OPEN)
+            return turn_away(
+                conn,
+                "this run has no token: leave it out, or give node "
+                "0 the same one",
+                "it wants a token, and this run has none");
+        memcpy(h->nonce[STI_DIALS], frame->payload, STI_NONCE_BYTES);
+        set_stage(conn, STI_AWAITS_PROOF);
+        return sti_conn_send_control(conn, STI_KIND_CHALLENGE,
+                                     h->nonce[STI_ACCEPTS], STI_NONCE_BYTES);
+    case STI_KIND_CHALLENGE:
+        memcpy(h->nonce[STI_ACCEPTS], frame->payload, STI_NONCE_BYTES);
+        set_stage(conn, STI_AWAITS_GRANT);
+        return send_proof(conn, STI_DIALS, STI_KIND_PROOF);
+    case STI_KIND_PROOF:
+        if (!sti_proof_is(h, STI_DIALS, frame->payload))
+            return turn_away(conn,
+                             "this run has another token: give this node the "
+                             "run's --token-file",
+                             "its token is not this run's");
+        err = send_proof(conn, STI_ACCEPTS, STI_KIND_GRANT);
+        return err ? err : open_up(conn, STI_ACCEPTS);
+    case STI_KIND_GRANT:
+        if (!sti_proof_is(h, STI_ACCEPTS, frame->payload))
+            return strads_fail(STRADS_EMISMATCH,
+                               "it does not have this node's token, and only "
+                               "pretends to be of the run");
+        return open_up(conn, STI_DIALS);
+    case STI_KIND_HELLO:
+        return turn_away(conn,
+                         "this run has a token: give this node the same "
+                         "--token-file, or STRADS_TOKEN",
+                         "it came without a token");
+    default:
+        err = sti_reject_decode(frame->payload, frame->header.size, &answer);
+        return err ? err : strads_fail(answer.code, "%s", answer.text);
+    }
+}
+
+/* ---- delivering -------------------------------------------------------- */
+
 /* What the transport tells the transport. */
 static strads_err take_control(sti_conn *conn, uint16_t kind)
 {
@@ -459,27 +621,53 @@ static strads_err deliver(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
     strads_err err = sti_frame_verify(frame);
+    const bool shakes_hands = conn->stage != STI_OPEN || kind == STI_KIND_KNOCK;
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
                               memory_order_relaxed);
-    if (err == STRADS_OK &&
+    if (err == STRADS_OK && !shakes_hands &&
         (kind < STI_KIND_PING || kind >= STI_KIND_FIRST_MESSAGE)) {
         if (kind == STI_KIND_HELLO)
             introduce(conn);
         hand_over(conn, frame);
         return STRADS_OK;
     }
+    if (err == STRADS_OK)
+        err = shakes_hands ? take_handshake(conn, frame)
+                           : take_control(conn, kind);
     sti_frame_free(frame);
-    return err ? err : take_control(conn, kind);
+    return err;
 }
 
 /* ---- bytes to frames --------------------------------------------------- */
 
+static strads_err check_tag(sti_conn *conn, const void *bytes, uint64_t size,
+                            const unsigned char *tag)
+{
+    const sti_part all = {bytes, size};
+    return sti_tag_is(conn->receives, &all, 1, tag)
+               ? STRADS_OK
+               : strads_fail(STRADS_EIO,
+                             "a frame does not have the tag that the run's "
+                             "token gives it: it was damaged, or changed, on "
+                             "its way");
+}
+
+/* Bytes of a header, with its tag. */
+static size_t head_bytes(const sti_conn *conn)
+{
+    return STI_HEADER_BYTES + (conn->receives ? STI_TAG_BYTES : 0);
+}
+
 /* Begins a frame with the header that lies at ahead_begin. */
 static strads_err begin_frame(sti_conn *conn)
 {
+    const unsigned char *at = conn->ahead + conn->ahead_begin;
     sti_header header;
-    strads_err err = sti_frame_decode_header(conn->ahead + conn->ahead_begin,
-                                             payload_limit(conn), &header);
+    strads_err err = STRADS_OK;
+    if (conn->receives)
+        err = check_tag(conn, at, STI_HEADER_BYTES, at + STI_HEADER_BYTES);
+    if (err == STRADS_OK)
+        err = sti_frame_decode_header(at, payload_limit(conn), &header);
     if (err != STRADS_OK)
         return err;
     pthread_mutex_lock(&conn->lock);
@@ -489,7 +677,7 @@ static strads_err begin_frame(sti_conn *conn)
         err = check_size(conn, &header);
     if (err != STRADS_OK)
         return err;
-    conn->ahead_begin += STI_HEADER_BYTES;
+    conn->ahead_begin += head_bytes(conn);
     conn->filled = 0;
     return sti_frame_alloc(&header, &conn->frame);
 }
@@ -506,6 +694,16 @@ static strads_err fill_frame(sti_conn *conn)
     conn->ahead_begin += n;
     if (conn->filled < frame->header.size)
         return STRADS_OK;
+    if (conn->receives && frame->header.size > 0) {
+        const unsigned char *tag = conn->ahead + conn->ahead_begin;
+        if (conn->ahead_end - conn->ahead_begin < STI_TAG_BYTES)
+            return STRADS_OK;
+        strads_err err =
+            check_tag(conn, frame->payload, frame->header.size, tag);
+        if (err != STRADS_OK)
+            return err;
+        conn->ahead_begin += STI_TAG_BYTES;
+    }
     conn->frame = NULL;
     return deliver(conn, frame);
 }
@@ -525,7 +723,7 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
         conn->ahead_end += count;
     }
     while (err == STRADS_OK && !sti_conn_is_dead(conn) && conn->frame == NULL &&
-           conn->ahead_end - conn->ahead_begin >= STI_HEADER_BYTES) {
+           conn->ahead_end - conn->ahead_begin >= head_bytes(conn)) {
         err = begin_frame(conn);
         if (err == STRADS_OK)
             err = fill_frame(conn);
@@ -544,7 +742,7 @@ static ssize_t receive(sti_conn *conn)
     struct iovec iov[2];
     struct msghdr room = {.msg_iov = iov};
     ssize_t n;
-    if (conn->frame != NULL)
+    if (conn->frame != NULL && conn->filled < conn->frame->header.size)
         iov[room.msg_iovlen++] =
             (struct iovec){conn->frame->payload + conn->filled,
                            (size_t)(conn->frame->header.size - conn->filled)};

@@ -32,16 +32,26 @@ enum {
     STI_LINKS_MAX = 16384
 };
 
-/* A frame on its way out. `iov` says what is left of it. */
+/* A frame on its way out. `iov` says what is left of it. Where frames have tags,
+ * that of the header lies behind it, and that of the payload at the end. */
 typedef struct sti_queued {
     struct sti_queued *next;
     uint16_t kind;
     unsigned iov_count;
-    struct iovec iov[1 + STI_PARTS_MAX];
+    struct iovec iov[2 + STI_PARTS_MAX];
     void (*sent)(void *sent_arg);
     void *sent_arg;
     unsigned char bytes[]; /* the header, and the payload where it is copied */
 } sti_queued;
+
+/* What a connection waits for before HELLO; STI_OPEN: nothing, or no more. */
+typedef enum sti_stage {
+    STI_OPEN,
+    STI_AWAITS_KNOCK,
+    STI_AWAITS_CHALLENGE,
+    STI_AWAITS_PROOF,
+    STI_AWAITS_GRANT
+} sti_stage;
 
 typedef struct sti_conn {
     sti_net *net;
@@ -57,11 +67,14 @@ typedef struct sti_conn {
     bool finished;  /* guarded by net->lock: reported; may be reaped */
     bool stranger;  /* guarded by net->lock: counts among the strangers */
 
-    pthread_mutex_t lock;     /* guards what follows, down to the queue */
-    pthread_cond_t to_writer; /* stuck or dead is set, or writing has ended */
+    pthread_mutex_t lock; /* guards what follows, down to the queue */
+    pthread_cond_t moved; /* stuck, dead or stage has changed, or writing
+                                 has ended */
     bool has_writer;
-    uint32_t node;   /* whose frames these are, once bound */
-    bool introduced; /* HELLO came (accepted) or a frame went (dialled) */
+    sti_stage stage;
+    sti_tagger *sends; /* NULL: frames have no tags */
+    uint32_t node;     /* whose frames these are, once bound */
+    bool introduced;   /* HELLO came (accepted) or a frame went (dialled) */
     bool bound;
     bool parting;      /* our BYE is queued or written */
     bool bye_written;  /* .. written to the last byte */
@@ -85,7 +98,9 @@ typedef struct sti_conn {
     _Atomic uint64_t heard_ns, said_ns;
     atomic_bool delivering; /* the owner's callback runs: silence is ours */
 
-    /* Touched by the reader alone. */
+    /* Touched by the reader alone, once it runs. */
+    sti_handshake handshake;
+    sti_tagger *receives;
     sti_frame *frame; /* the one whose payload is not complete */
     uint64_t filled;
     size_t ahead_begin, ahead_end;
@@ -94,6 +109,7 @@ typedef struct sti_conn {
 
 struct sti_net {
     sti_net_options options; /* defaults filled in, listen_url not used */
+    sti_trust trust;
     char url[STI_URL_MAX + 1];
     sti_url listens_at;
     int bell; /* an eventfd that wakes the housekeeping thread; -1: none */
@@ -147,8 +163,10 @@ void sti_net_ring(sti_net *net);
 void *sti_conn_read_all(void *conn);    /* the reader */
 void *sti_conn_write_stuck(void *conn); /* the writer */
 
-/* Queues PING, BYE or BYE_ACK behind all else. STRADS_ENOMEM. */
-strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind);
+/* Queues a frame of the transport's own behind all else: PING, BYE, BYE_ACK, or
+ * one of the handshake, with its payload. STRADS_ENOMEM. */
+strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
+                                 const void *bytes, uint64_t size);
 
 /* Starts to part; `by` is of the net's clock. */
 void sti_conn_part(sti_conn *conn, uint64_t by);

@@ -320,7 +320,7 @@ static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
 
 /* The largest payloads. */
 enum {
-    SENTENCE_LIMIT = 4096,
+    SENTENCE_LIMIT = STI_REJECT_LIMIT,
     NOTE_LIMIT = 128,        /* LOOP, ACK and what is as small */
     WELCOME_LIMIT = 4 << 20, /* the URLs of STI_NODES_MAX, and options */
 };
@@ -687,8 +687,8 @@ void sti_mesh_say_done(sti_mesh *mesh)
 
 /* Where `url` is NULL it listens once it has joined, where the coordinator can
  * be reached from. */
-strads_err sti_mesh_open(const char *url, const volatile bool *stop,
-                         sti_mesh **out)
+strads_err sti_mesh_open(const char *url, const sti_trust *trust,
+                         const volatile bool *stop, sti_mesh **out)
 {
     sti_mesh *mesh = calloc(1, sizeof *mesh);
     if (!mesh)
@@ -702,6 +702,7 @@ strads_err sti_mesh_open(const char *url, const volatile bool *stop,
     mesh->window_ns = 10 * STI_SECOND;
     const sti_net_options options = {
         .listen_url = url ? url : "",
+        .trust = trust,
         .node = STI_NODE_NONE,
         .arg = mesh,
         .limit_of = limit_of,

@@ -16,11 +16,11 @@
 typedef struct sti_mesh sti_mesh;
 
 /* Opens this process's end and listens on `url`; NULL, of a node that joins: on
- * the interface that reaches node 0, when it does. `stop`
- * (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
+ * the interface that reaches node 0, when it does. `trust` (or NULL) is copied.
+ * `stop` (or NULL) ends every wait below with STRADS_ECANCELED. Errors as
  * sti_net_open. */
-strads_err sti_mesh_open(const char *url, const volatile bool *stop,
-                         sti_mesh **out);
+strads_err sti_mesh_open(const char *url, const sti_trust *trust,
+                         const volatile bool *stop, sti_mesh **out);
 
 /* Says goodbye to all, waiting until what was sent has been read, and frees;
  * `failed` tells the others first that the run has failed with the thread's

@@ -134,6 +134,30 @@ static int resolve(const sti_url *url, struct addrinfo **out)
     return e == EAI_SYSTEM ? errno : e;
 }
 
+static bool is_loopback(const struct sockaddr *at)
+{
+    const void *p = at;
+    if (at->sa_family == AF_INET) {
+        const struct sockaddr_in *in = p;
+        return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    const struct sockaddr_in6 *in = p;
+    return at->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in->sin6_addr);
+}
+
+bool sti_url_is_local(const sti_url *url)
+{
+    struct addrinfo *all = NULL;
+    bool local = true;
+    if (url->tcp && resolve(url, &all) != 0)
+        return true;
+    for (const struct addrinfo *a = all; a != NULL; a = a->ai_next)
+        local = local && is_loopback(a->ai_addr);
+    if (all != NULL)
+        freeaddrinfo(all);
+    return local;
+}
+
 /* The path's length was checked when the URL was taken apart. */
 static struct sockaddr_un path_address(const sti_url *url)
 {

@@ -22,6 +22,10 @@ typedef struct sti_url {
 strads_err sti_url_parse(const char *url, sti_url *out);
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1]);
 
+/* An address that no other machine reaches: ipc, or the loopback's. A host that
+ * is not known is taken for one: nobody is reached there. */
+bool sti_url_is_local(const sti_url *url);
+
 /* Any address of the machine, which no other machine can dial. */
 bool sti_url_is_wildcard(const sti_url *url);
 

@@ -116,8 +116,12 @@ strads_err strads_engine_listen(const strads_program *program,
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
     engine->terms.plan =
         options->plan_given ? options->plan_given : engine->terms.plan_read;
+    sti_trust trust = {.insecure = options->insecure};
     if (!err)
-        err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+        err = sti_token_read(options->token_file, &trust.token);
+    if (!err)
+        err = sti_mesh_open(options->listen, &trust, options->stop,
+                            &engine->mesh);
     if (!err)
         sti_mesh_rules(engine->mesh, engine->terms.reconnect,
                        engine->program.run != NULL);
@@ -316,7 +320,11 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
     };
     sti_mesh_terms told = {0};
     double timeout = options->timeout > 0 ? options->timeout : 30;
-    err = sti_mesh_open(options->listen, options->stop, &engine->mesh);
+    sti_trust trust = {.insecure = options->insecure};
+    err = sti_token_read(options->token_file, &trust.token);
+    if (!err)
+        err = sti_mesh_open(options->listen, &trust, options->stop,
+                            &engine->mesh);
     if (!err)
         sti_mesh_accepts(engine->mesh, accept_program,
                          (void *)(uintptr_t)options);

@@ -83,6 +83,17 @@
          .help = "processes in all, this one too (default: 1)",                \
          .min = 1,                                                             \
          .max = 1024},                                                         \
+        {.name = "token-file",                                                 \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(token_file),                                                    \
+         .metavar = "FILE",                                                    \
+         .rare = true,                                                         \
+         .help = "the token that all nodes share (default: none)"},            \
+        {.name = "insecure",                                                   \
+         .kind = STRADS_OPTION_BOOL,                                           \
+         FIELD(insecure),                                                      \
+         .rare = true,                                                         \
+         .help = "any address without a token (default: no)"},                 \
         {.name = "reconnect",                                                  \
          .kind = STRADS_OPTION_F64,                                            \
          FIELD(reconnect),                                                     \

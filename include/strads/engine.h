@@ -102,6 +102,14 @@ typedef struct strads_engine_options {
                               broken: it is dialled again; 0: 10 */
     const char *data_path; /* told to joining nodes */
 
+    /* Who may take part (docs/security.md); the same on every node. */
+    const char
+        *token_file; /* a file with the run's token, 16 to 512 bytes, that
+                               others may not read; NULL: the environment's
+                               STRADS_TOKEN, or no token: then only addresses
+                               that no other machine reaches are taken */
+    bool insecure; /* no token, and any address: whoever reaches it may join */
+
     /* A loop's tables over several nodes; told to joining nodes. The first
      * three are for table 0 and for those that are `tuned`, where a spec leaves
      * them at 0; strads/store.h says what they mean. */
@@ -187,7 +195,8 @@ STRADS_API strads_err strads_program_check(const strads_program *program,
 /* Opens options->listen for options->nodes - 1 others and returns at once: the
  * URL with its real port can be told to them now. `program`, `config` and
  * `options` must outlive the engine. STRADS_EIO: the address is in use or not
- * there. STRADS_EINVAL: an option; or on more than one node a program of
+ * there; or the token's file. STRADS_EINVAL: an option, or the token; or on
+ * more than one node a program of
  * rounds with tables of its own, which runs in one process in this version. */
 STRADS_API strads_err strads_engine_listen(const strads_program *program,
                                            const void *config,
@@ -214,11 +223,14 @@ typedef struct strads_join_options {
     const strads_program *(*find)(void *arg, const char *name);
     void *find_arg;
     const volatile bool *stop;
+    /* As strads_engine_options. */
+    const char *token_file;
+    bool insecure;
 } strads_join_options;
 
 /* Joins the run at `url`: waits until all nodes have joined, however long the
  * coordinator waits for them. STRADS_EMISMATCH: another version, no such
- * program, joined already, or a full run (told at once). STRADS_EIO: nobody
+ * program, another token, joined already, or a full run (told at once). STRADS_EIO: nobody
  * answers. STRADS_EPEER: the coordinator or another node was lost or failed.
  * STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
