@@ -1,8 +1,7 @@
 /* What a store on another node costs, over loopback tcp: one shard in one
  * process, one worker in another, rows of 1024 f32. Push: every row is added to
- * and its clock ended, again and again, until the shard has all. Lend: the same
- * of rows that the worker lends until then. Pull: every row is read anew each
- * clock. Floors, in the same run and in turn: a raw tcp
+ * and its clock ended, again and again, until the shard has all. Pull: every row
+ * is read anew each clock. Floors, in the same run and in turn: a raw tcp
  * stream of as many bytes, which the receiver adds (push) or copies (pull), and
  * a bare nng_stream of them (bare_streams.h), for comparison. Neither keeps
  * what it sends until it is acknowledged, as the store does: what that costs
@@ -51,9 +50,9 @@ typedef struct pace {
     double values, cpu;
 } pace;
 
-enum { PUSH, LEND, PULL, WAYS };
+enum { PUSH, PULL, WAYS };
 
-static const char *const way_names[WAYS] = {"push", "lend", "pull"};
+static const char *const way_names[WAYS] = {"push", "pull"};
 
 /* ns of one call. */
 typedef struct small_calls {
@@ -193,24 +192,6 @@ static const uint32_t *all_rows(void)
     return rows;
 }
 
-static strads_err time_lend(strads_session *s, int size, const float *values,
-                            pace *out)
-{
-    const uint32_t *rows = all_rows();
-    strads_err err = STRADS_OK;
-    stretch spell = begin_stretch(shard_pid);
-    for (int k = 0; !err && k < turns(size); k++) {
-        err = strads_session_lend_rows(s, 1, rows_of[size], rows, values);
-        if (!err)
-            err = strads_session_clock(s);
-    }
-    strads_err late = strads_session_reclaim(s);
-    if (!err && !late)
-        err = settle(s);
-    *out = end_stretch(&spell, size);
-    return err ? err : late;
-}
-
 static strads_err time_pull(strads_session *s, int size, float *values,
                             pace *out)
 {
@@ -273,9 +254,8 @@ static strads_err time_size(strads_session *s, int way, int size, float *values)
         for (int k = 0; k < BARE_KINDS; k++)
             floor[k][r] =
                 time_bare((bare_kind)k, size, way == PULL, (char *)values);
-        err = way == PULL   ? time_pull(s, size, values, &store[r])
-              : way == LEND ? time_lend(s, size, values, &store[r])
-                            : time_push(s, size, values, &store[r]);
+        err = way == PULL ? time_pull(s, size, values, &store[r])
+                          : time_push(s, size, values, &store[r]);
     }
     if (err)
         return err;

@@ -85,10 +85,10 @@ for words in "--hold-below 0.02" "--push-bytes 8192"; do
             "$(member spare.json objective), $(member plain.json objective)"
 done
 says spare.json '"push-bytes": 8192' '"window": null' '"cache-bytes": 268435456'
-trains other 2 --listen tcp://127.0.0.1:0 --eager --window 2 \
+trains other 2 --listen tcp://127.0.0.1:0 --window 2 \
     --cache-bytes 8192 --staleness adaptive --staleness-max 3
 all_end other
-says other.json '"eager": true' '"window": 2' '"cache-bytes": 8192' \
+says other.json '"window": 2' '"cache-bytes": 8192' \
     '"staleness": "adaptive"' '"staleness-max": 3'
 awk -v o="$(member other.json objective)" \
     -v one="$(member one.json objective)" 'BEGIN { exit !(o < 1.5 * one) }' ||

@@ -64,10 +64,10 @@ gives 0 lasso cv --help
 refuses 2 '--f32: program mf has no use for it' simulate mf x --f32
 # A loop has options of its own, and none of those that rounds have.
 gives 0 sgd-logistic train --help
-says out --eager --hold-below --push-bytes --window --cache-bytes \
+says out --hold-below --push-bytes --window --cache-bytes \
     --staleness --staleness-max --shards
 refuses 2 'unknown option --policy' sgd-logistic train x --policy cyclic
-refuses 2 'unknown option --eager' lasso train x --eager
+refuses 2 'unknown option --window' lasso train x --window 2
 refuses 2 '--window 65: expected 1 to 64' sgd-logistic train x --window 65
 refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
 refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0

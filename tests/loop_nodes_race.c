@@ -36,7 +36,6 @@ int main(void)
                   .options = {.shards = 2}};
         tally = (tally_plan){.clocks = 25,
                              .staleness = staleness[s],
-                             .eager = s == 1,
                              .reporter = 4,
                              .reports = 20,
                              .snapshots = 3,

@@ -10,6 +10,7 @@
 #include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
 #include "engine/net/mesh_state.h"
+#include "engine/store/message.h"
 #include "tests/loop_tally.h"
 #include "tests/nodes_forger.h"
 #include "tests/nodes_team.h"
@@ -57,7 +58,7 @@ static void run_well(const team *t, double each)
 /* ---- sums and staleness ------------------------------------------------ */
 
 static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
-                  bool eager, const char *listen, const char *const *joins)
+                  const char *listen, const char *const *joins)
 {
     team t = {.program = &tally_program,
               .nodes = nodes,
@@ -68,7 +69,6 @@ static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
         t.joins[k] = joins[k];
     tally = (tally_plan){.clocks = 40,
                          .staleness = staleness,
-                         .eager = eager,
                          .snapshots = 3,
                          .flushes = 3};
     run_well(&t, 40);
@@ -81,14 +81,14 @@ Test(loop_nodes, two_nodes_count_exactly_and_no_read_breaks_the_rule)
 {
     for (uint32_t shards = 1; shards <= 3; shards++)
         for (int s = 0; s < 3; s++)
-            count(2, shards, STALENESS[s], false, NULL, NULL);
+            count(2, shards, STALENESS[s], NULL, NULL);
 }
 
 Test(loop_nodes, three_nodes_count_exactly_and_no_read_breaks_the_rule)
 {
     for (uint32_t shards = 1; shards <= 3; shards++)
         for (int s = 0; s < 3; s++)
-            count(3, shards, STALENESS[s], false, NULL, NULL);
+            count(3, shards, STALENESS[s], NULL, NULL);
 }
 
 Test(loop_nodes, and_so_they_do_over_ipc)
@@ -101,18 +101,12 @@ Test(loop_nodes, and_so_they_do_over_ipc)
         joins[k] = url[k];
     }
     for (int s = 0; s < 3; s++) {
-        count(2, 2, STALENESS[s], false, url[0], joins);
-        count(3, 3, STALENESS[s], false, url[0], joins);
+        count(2, 2, STALENESS[s], url[0], joins);
+        count(3, 3, STALENESS[s], url[0], joins);
     }
     for (int k = 0; k < 3; k++)
         (void)unlink(url[k] + strlen("ipc://"));
     (void)rmdir(folder);
-}
-
-Test(loop_nodes, eager_rows_obey_the_same_rule)
-{
-    for (int s = 0; s < 3; s++)
-        count(3, 2, STALENESS[s], true, NULL, NULL);
 }
 
 Test(loop_nodes, one_node_that_listens_is_a_run_too)
@@ -329,11 +323,11 @@ Test(loop_nodes, a_node_that_speaks_for_another_is_found_out)
                                .to = STI_CLIENT_0,
                                .round = 1},
                      text);
-    expect_found_out((sti_msg){.kind = STI_MSG_ATTACH,
+    expect_found_out((sti_msg){.kind = STI_MSG_SETTLED,
                                .from = STI_CLIENT_0,
                                .to = STI_SHARD_0},
                      text);
-    expect_found_out((sti_msg){.kind = STI_MSG_ATTACH,
+    expect_found_out((sti_msg){.kind = STI_MSG_SETTLED,
                                .from = STI_CLIENT_0 + 1,
                                .to = STI_SHARD_0 + 1}, /* there is one */
                      text);

@@ -149,21 +149,6 @@ Test(loop_options, a_small_cache_has_rows_sent_again)
                   (unsigned long long)kept.bytes_sent);
 }
 
-Test(loop_options, eager_rows_need_not_be_asked_for)
-{
-    plan.add = 1;
-    plan.changes = 2;
-    plan.reads = 1;
-    const strads_progress pulled = run_with(&plain);
-    strads_engine_options eager = plain;
-    eager.eager = true;
-    const strads_progress pushed = run_with(&eager);
-    cr_expect_leq(pushed.bytes_sent, pulled.bytes_sent / 2,
-                  "%llu bytes, and %llu when they are asked for",
-                  (unsigned long long)pushed.bytes_sent,
-                  (unsigned long long)pulled.bytes_sent);
-}
-
 /* A loop that only pushes never waits while the window has room. */
 Test(loop_options, a_full_window_has_a_loop_wait_for_acknowledgements)
 {

@@ -26,7 +26,6 @@ static strads_err tally_tables(const void *config, const strads_shape *shape,
                                     .rows = TALLY_ROWS,
                                     .cols = shape->partitions,
                                     .sparse = true,
-                                    .eager = tally.eager,
                                     .snapshot_every = tally.snapshots};
     (void)config;
     return strads_store_create(store, &spec, &(uint32_t){0});

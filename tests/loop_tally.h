@@ -15,7 +15,6 @@ enum { TALLY_ROWS = 7, TALLY_PARTITIONS_MAX = 8 };
  */
 typedef struct tally_plan {
     uint32_t clocks, staleness;
-    bool eager;
     uint32_t fails;   /* 1 + the clock in which the last partition fails */
     uint32_t reports; /* partition `reporter` reports in so many clocks */
     uint32_t reporter;

@@ -29,30 +29,27 @@ static strads_err tables(const void *config, const strads_shape *shape_,
     return strads_store_create(store, &spec, &(uint32_t){0});
 }
 
-/* The same memory again and again: once a clock all of it is had back, and
- * written over. */
-static strads_err lend(strads_session *s, uint32_t parity, float *lent)
+/* All rows of a parity at once, from memory that is written over then. */
+static strads_err add_batch(strads_session *s, uint32_t parity, float *batch)
 {
     uint32_t rows[ROWS / 2];
-    strads_err err = parity ? STRADS_OK : strads_session_reclaim(s);
-    if (!parity)
-        memset(lent, 0x5A, sizeof *lent * ROWS * COLS);
-    lent += parity ? ROWS / 2 * COLS : 0;
     for (uint32_t k = 0; k < ROWS / 2; k++) {
         rows[k] = 2 * k + parity;
         for (uint32_t i = 0; i < COLS; i++)
-            lent[(size_t)k * COLS + i] = (float)(rows[k] + 1);
+            batch[(size_t)k * COLS + i] = (float)(rows[k] + 1);
     }
-    return err ? err : strads_session_lend_rows(s, TABLE, ROWS / 2, rows, lent);
+    strads_err err = strads_session_inc_rows(s, TABLE, ROWS / 2, rows, batch);
+    memset(batch, 0x5A, sizeof *batch * (ROWS / 2) * COLS);
+    return err;
 }
 
 /* Adds row + 1 to all cells of the rows of one parity. */
-static strads_err add(strads_session *s, uint32_t parity, float *lent)
+static strads_err add(strads_session *s, uint32_t parity, float *batch)
 {
     float row[COLS];
     strads_err err = STRADS_OK;
-    if (wide.lends)
-        return lend(s, parity, lent);
+    if (wide.batches)
+        return add_batch(s, parity, batch);
     for (uint32_t k = parity; !err && k < ROWS; k += 2) {
         for (uint32_t i = 0; i < COLS; i++)
             row[i] = (float)(k + 1);
@@ -98,16 +95,16 @@ static strads_err end_clock(strads_session *s, uint64_t whole,
 static strads_err one_clock(strads_session *s, uint64_t c, uint32_t partitions,
                             const uint32_t *rows, float *values)
 {
-    float *lent = values + (size_t)ROWS * COLS;
+    float *batch = values + (size_t)ROWS * COLS;
     const uint64_t whole = wide.endless ? c : c * partitions;
-    strads_err err = add(s, 0, lent);
+    strads_err err = add(s, 0, batch);
     if (!err)
         err = strads_session_read_rows(s, TABLE, ROWS, rows, 0, values);
     if (err)
         return err;
     check(values, rows, (const uint64_t[2]){whole + 1, whole},
           (c + 2) * partitions);
-    err = add(s, 1, lent);
+    err = add(s, 1, batch);
     return err ? err : end_clock(s, whole + partitions, rows, values);
 }
 
@@ -138,9 +135,8 @@ static strads_err run(strads_task *task, strads_session *s)
         err = one_clock(s, c, partitions, rows, values);
     if (!err && !wide.endless)
         err = see_all(s, partitions, rows, values);
-    strads_err late = strads_session_reclaim(s);
     free(values);
-    return err ? err : late;
+    return err;
 }
 
 const strads_program wide_program = {.size = sizeof(strads_program),

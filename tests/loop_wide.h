@@ -1,6 +1,6 @@
 /* tests/loop_wide.h - a data-parallel program that reads all of a table of wide
- * rows each clock, and adds to all of it: rows come past the cache, and from
- * other nodes straight to where they are read. No part knows Criterion. */
+ * rows each clock, and adds to all of it: rows come past the cache. No part knows
+ * Criterion. */
 #ifndef TESTS_LOOP_WIDE_H
 #define TESTS_LOOP_WIDE_H
 
@@ -13,7 +13,7 @@ typedef struct wide_plan {
     uint32_t clocks;
     bool backwards;    /* the last row is read first */
     bool endless;      /* something else ends it, at any clock */
-    bool lends;        /* what it adds */
+    bool batches;      /* rows are added in batches */
     atomic_uint wrong; /* rows that were read and cannot be */
     atomic_uint done;  /* partitions that have seen all clocks of everybody */
 } wide_plan;

@@ -1,4 +1,4 @@
-/* Loops that read wide rows of other nodes, and lend some, for a race detector:
+/* Loops that read wide rows of other nodes, and add some in batches, for a race detector:
  * ones that end well, and ones that a time limit ends. Exits with 1 when an end
  * is wrong. */
 #include <stdio.h>
@@ -32,10 +32,11 @@ int main(void)
         team t = {.program = &wide_program,
                   .nodes = 2,
                   .options = {.shards = 1 + k / 2}};
-        const bool lends = k % 2;
-        wide = (wide_plan){.clocks = 8, .lends = lends};
+        const bool batches = k % 2;
+        wide = (wide_plan){.clocks = 8, .batches = batches};
         run(&t);
-        wide = (wide_plan){.clocks = 1000000, .endless = true, .lends = lends};
+        wide =
+            (wide_plan){.clocks = 1000000, .endless = true, .batches = batches};
         t.options.time_limit = 0.1;
         run(&t);
     }

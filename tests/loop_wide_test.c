@@ -5,7 +5,7 @@
 #include "tests/nodes_team.h"
 
 static void expect_wide(uint32_t nodes, uint32_t shards, uint32_t workers,
-                        bool backwards, bool lends)
+                        bool backwards, bool batches)
 {
     const team t = {.program = &wide_program,
                     .nodes = nodes,
@@ -13,7 +13,8 @@ static void expect_wide(uint32_t nodes, uint32_t shards, uint32_t workers,
                     .options = {.shards = shards}};
     team_end end[TEAM_MAX];
     strads_result *result;
-    wide = (wide_plan){.clocks = 12, .backwards = backwards, .lends = lends};
+    wide =
+        (wide_plan){.clocks = 12, .backwards = backwards, .batches = batches};
     team_run(&t, &result, end);
     for (uint32_t k = 0; k < nodes; k++)
         cr_expect_eq(end[k].err, STRADS_OK, "%s", end[k].text);
@@ -38,7 +39,7 @@ Test(loop_wide, and_where_two_workers_share_a_node)
         expect_wide(2, shards, 2, false, false);
 }
 
-Test(loop_wide, rows_that_are_lent_are_added_once_wherever_they_go)
+Test(loop_wide, rows_that_are_added_in_batches_are_added_once_wherever_they_go)
 {
     for (uint32_t shards = 1; shards <= 2; shards++) {
         expect_wide(3, shards, 1, false, true);

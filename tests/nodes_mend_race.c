@@ -101,7 +101,6 @@ int main(void)
     for (uint32_t staleness = 0; staleness < 2; staleness++) {
         tally = (tally_plan){.clocks = 60,
                              .staleness = staleness,
-                             .eager = staleness == 1,
                              .reports = 5,
                              .flushes = 2};
         run(&loops);

@@ -99,7 +99,7 @@ static strads_err open_and_cut(const strads_task *task, void **local)
 
 /* ---- nothing is lost, nothing comes twice ------------------------------ */
 
-static void count(uint32_t staleness, bool eager, uint64_t mean, bool flips)
+static void count(uint32_t staleness, uint64_t mean, bool flips)
 {
     team t = {.program = &tally_program,
               .nodes = 3,
@@ -113,7 +113,6 @@ static void count(uint32_t staleness, bool eager, uint64_t mean, bool flips)
     uint32_t width;
     tally = (tally_plan){.clocks = 200,
                          .staleness = staleness,
-                         .eager = eager,
                          .reports = 2,
                          .snapshots = 5,
                          .flushes = 3};
@@ -131,24 +130,24 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_are_cut_again_and_again)
 {
     static const uint32_t staleness[] = {0, 2, STRADS_STALENESS_INFINITE};
     for (int s = 0; s < 3; s++) {
-        count(staleness[s], false, 1000, false);
-        count(staleness[s], false, 10000, false);
+        count(staleness[s], 1000, false);
+        count(staleness[s], 10000, false);
     }
-    count(1, true, 3000, false);
+    count(1, 3000, false);
 }
 
 Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
 {
     for (uint64_t mean = 1000; mean < 100000; mean *= 4)
-        count(2, false, mean, true);
+        count(2, mean, true);
 }
 
 /* Each new link has keys of its own. */
 Test(nodes_mend, a_loop_with_a_token_counts_exactly_over_links_that_break)
 {
     cr_assert_eq(setenv("STRADS_TOKEN", "a token of this very test", 1), 0);
-    count(0, false, 1000, false);
-    count(2, false, 3000, true);
+    count(0, 1000, false);
+    count(2, 3000, true);
     cr_assert_eq(unsetenv("STRADS_TOKEN"), 0);
 }
 
@@ -210,12 +209,12 @@ Test(nodes_mend, rounds_give_the_same_bits_over_links_that_are_cut)
     strads_result_free(whole);
 }
 
-/* ---- rows that are lent ------------------------------------------------- */
+/* ---- wide rows ---------------------------------------------------------- */
 
-enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30, WIDE_LOANS = 8 };
+enum { WIDE_ROWS = 32, WIDE_COLS = 1024, WIDE_CLOCKS = 30 };
 
 static atomic_uint wide_wrong;
-static bool wide_lends; /* its increments, too */
+static bool wide_batches; /* its increments */
 
 static strads_err wide_shape(const void *config, const strads_data *data,
                              strads_shape *shape)
@@ -236,24 +235,19 @@ static void check_wide(const double *values, uint64_t c, uint32_t partitions)
             atomic_fetch_add(&wide_wrong, 1);
 }
 
-/* Several pieces are on their way at once. What was lent is written over as
- * soon as it is given back. */
+/* Several pieces are on their way at once; what was added is written over. */
 static strads_err add_wide(strads_session *session, const uint32_t *rows,
                            double *ones)
 {
-    const uint32_t loans = wide_lends ? WIDE_LOANS : 0;
     strads_err err = STRADS_OK;
     for (uint32_t k = 0; k < WIDE_ROWS * WIDE_COLS; k++)
-        ones[k] = wide_lends ? 1.0 / WIDE_LOANS : 1;
-    for (uint32_t k = 0; !err && k < loans; k++)
-        err = strads_session_lend_rows(session, 0, WIDE_ROWS, rows, ones);
-    for (uint32_t k = 0; !loans && !err && k < WIDE_ROWS; k++)
+        ones[k] = 1;
+    if (wide_batches)
+        err = strads_session_inc_rows(session, 0, WIDE_ROWS, rows, ones);
+    for (uint32_t k = 0; !wide_batches && !err && k < WIDE_ROWS; k++)
         err = strads_session_inc_row(session, 0, k, ones);
-    if (!err)
-        err = strads_session_clock(session);
-    strads_err late = wide_lends ? strads_session_reclaim(session) : STRADS_OK;
     memset(ones, 0x5A, WIDE_ROWS * WIDE_COLS * sizeof *ones);
-    return err ? err : late;
+    return err ? err : strads_session_clock(session);
 }
 
 static strads_err wide_run(strads_task *task, strads_session *session)
@@ -279,7 +273,7 @@ static strads_err wide_run(strads_task *task, strads_session *session)
     return err;
 }
 
-static void run_wide(bool lends)
+static void run_wide(bool batches)
 {
     const strads_program wide = {.size = sizeof wide,
                                  .name = "wide",
@@ -294,7 +288,7 @@ static void run_wide(bool lends)
     t.listening = build_roads;
     t.arg = &r;
     roads_of_opening = &r;
-    wide_lends = lends;
+    wide_batches = batches;
     team_run(&t, &result, end);
     const unsigned cuts = close_roads(&r);
     for (uint32_t k = 0; k < t.nodes; k++)
@@ -309,14 +303,12 @@ static void run_wide(bool lends)
     strads_result_free(result);
 }
 
-/* Lent to their answers. */
-Test(nodes_mend, rows_that_a_broken_link_has_lost_are_read_as_they_are_then)
+Test(nodes_mend, wide_rows_are_read_and_added_once_over_links_that_are_cut)
 {
     run_wide(false);
 }
 
-/* Lent by workers, too. */
-Test(nodes_mend, rows_that_are_lent_are_pushed_once_over_links_that_are_cut)
+Test(nodes_mend, and_so_they_are_in_batches)
 {
     run_wide(true);
 }

@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "engine/round/message_codec.h"
-#include "engine/store/store_client.h"
-#include "engine/store/store_message.h"
+#include "engine/store/client.h"
 
-enum { SENT = 64, RESEND = 100 };
+enum { SENT = 64, RESEND = 100, PIECE = 64 };
 
 static const strads_table_spec tables[] = {
     {.name = "a", .type = STRADS_F64, .rows = 100, .cols = 2, .staleness = 0},
@@ -20,19 +19,17 @@ static const strads_table_spec tables[] = {
 typedef struct hand {
     sti_client *client;
     sti_pending pending[2];
+    strads_session session; /* whose they are */
     sti_effects effects;
     sti_msg sent[SENT];
     uint32_t n_sent, wakes, fails;
     uint64_t timer;
 } hand;
 
-static void open_returned(hand *h, uint64_t cache_bytes, uint32_t max_pushes,
-                          uint64_t returned_at, const uint64_t *clocks)
+static void open_hand(hand *h, uint64_t cache_bytes, uint32_t max_pushes)
 {
-    *h = (hand){0};
+    *h = (hand){.session = {.shards = 1, .n_tables = 2}};
     const sti_client_setup setup = {.client = 4,
-                                    .returned_at = returned_at,
-                                    .clocks = clocks,
                                     .shards = 1,
                                     .first_worker = 8,
                                     .workers = 1,
@@ -40,15 +37,12 @@ static void open_returned(hand *h, uint64_t cache_bytes, uint32_t max_pushes,
                                     .n_tables = 2,
                                     .cache_bytes = cache_bytes,
                                     .max_pushes = max_pushes,
+                                    .piece_bytes = PIECE,
                                     .resend_ns = RESEND};
     cr_assert_eq(sti_client_new(&setup, &h->client), STRADS_OK);
     for (uint32_t t = 0; t < 2; t++)
-        sti_pending_init(&h->pending[t], &tables[t]);
-}
-
-static void open_hand(hand *h, uint64_t cache_bytes, uint32_t max_pushes)
-{
-    open_returned(h, cache_bytes, max_pushes, 0, NULL);
+        sti_pending_init(&h->pending[t], &tables[t], t, 1);
+    h->session.pending = h->pending;
 }
 
 static void forget_sent(hand *h)
@@ -103,8 +97,8 @@ static bool read_row(hand *h, uint32_t row, double *values)
 {
     bool wait;
     const sti_client_read read = {
-        .worker = 8, .n = 1, .rows = &row, .pending = &h->pending[0], .now = 1};
-    cr_assert_eq(sti_client_read_rows(h->client, &read, values, NULL, &wait,
+        .worker = 8, .n = 1, .rows = &row, .session = &h->session, .now = 1};
+    cr_assert_eq(sti_client_read_rows(h->client, &read, values, &wait,
                                       &h->effects),
                  STRADS_OK);
     take_effects(h);
@@ -126,7 +120,7 @@ static void answer(hand *h, double value, uint64_t as_of, uint64_t applied)
 {
     const sti_row_ask *ask = (const sti_row_ask *)h->sent[h->n_sent - 1].object;
     sti_row_answer *rows;
-    sti_push_room room;
+    char *cells;
     cr_assert_eq(h->sent[h->n_sent - 1].kind, STI_MSG_ASK_ROWS);
     cr_assert_eq(sti_row_answer_new(&rows), STRADS_OK);
     rows->id = ask->id;
@@ -134,9 +128,9 @@ static void answer(hand *h, double value, uint64_t as_of, uint64_t applied)
     rows->as_of = as_of;
     rows->applied = applied;
     cr_assert_eq(sti_buffer_new(0, &rows->parts), STRADS_OK);
-    cr_assert_eq(sti_push_reserve(rows->parts, 0, 1, 16, &room), STRADS_OK);
-    room.rows[0] = ask->rows[0];
-    memcpy(room.cells, (double[]){value, value}, 16);
+    cr_assert_eq(sti_push_reserve(rows->parts, 0, 1, ask->rows, 16, &cells),
+                 STRADS_OK);
+    memcpy(cells, (double[]){value, value}, 16);
     tell(h, (sti_msg){.kind = STI_MSG_ROWS, .object = &rows->head});
 }
 
@@ -176,38 +170,6 @@ Test(role_client, an_answer_older_than_what_was_acknowledged_is_asked_again)
     cr_assert_eq(h.wakes, 1);
     cr_assert(read_row(&h, 7, got));
     cr_assert_float_eq(got[0], 1, 0);
-    close_hand(&h);
-}
-
-/* Instead of the answer to the ask that was sent last: its link broke. */
-static void tell_again(hand *h, uint32_t first)
-{
-    const sti_row_ask *ask = (const sti_row_ask *)h->sent[h->n_sent - 1].object;
-    sti_row_answer *rows;
-    cr_assert_eq(sti_row_answer_new(&rows), STRADS_OK);
-    rows->id = ask->id;
-    rows->worker = ask->worker;
-    rows->first = first;
-    rows->again = true;
-    tell(h, (sti_msg){.kind = STI_MSG_ROWS, .object = &rows->head});
-}
-
-Test(role_client, rows_that_a_broken_link_has_lost_are_asked_for_again_at_once)
-{
-    hand h;
-    double got[2];
-    open_hand(&h, 0, 0);
-    cr_assert_not(read_row(&h, 7, got));
-    uint32_t sent = h.n_sent;
-    tell_again(&h, 0);
-    cr_assert_eq(h.n_sent, sent + 1);
-    tell_again(&h, 1); /* a later piece of the same answer */
-    cr_assert_eq(h.n_sent, sent + 1);
-    cr_assert_eq(h.wakes + h.fails, 0);
-    answer(&h, 3, 0, 0);
-    cr_assert_eq(h.wakes, 1);
-    cr_assert(read_row(&h, 7, got));
-    cr_assert_float_eq(got[0], 3, 0);
     close_hand(&h);
 }
 
@@ -271,35 +233,78 @@ Test(role_client, a_shard_that_tells_of_less_than_before_hears_what_it_told)
     close_hand(&h);
 }
 
-Test(role_client, one_that_comes_back_goes_on_where_its_stream_stands)
+/* Of each push that was sent: how many rows of table 0, and whether it ends a
+ * clock. */
+static uint32_t rows_of(const sti_msg *msg, bool *ends)
 {
-    enum { LIFE = 5 };
-    const uint64_t clock = 3;
+    sti_push_part part;
+    strads_err err;
+    uint32_t n = 0;
+    cr_assert_eq(msg->kind, STI_MSG_PUSH);
+    for (size_t at = 0;
+         sti_push_next((const sti_buffer *)msg->object, &at, &part, &err);)
+        if (part.kind == STI_PUSH_MARK)
+            *ends = part.end == STI_PUSH_CLOCK;
+        else
+            n += part.n;
+    return n;
+}
+
+Test(role_client, what_is_more_than_a_piece_leaves_in_several_that_end_at_once)
+{
+    enum { ROWS = 11, EACH = PIECE / 16 };
     hand h;
-    open_returned(&h, 0, 0, LIFE, &clock);
-    sti_client_attach(h.client, 0, 1, &h.effects);
-    take_effects(&h);
-    cr_assert_eq(h.sent[0].kind, STI_MSG_ATTACH);
-    cr_assert_eq(h.sent[0].life, LIFE);
-    cr_assert_not(push(&h, STI_PUSH_CLOCK));
-    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 6}); /* unasked */
-    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 6, .life = 4});
-    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 6});
-    cr_assert_not(push(&h, STI_PUSH_CLOCK));
-    forget_sent(&h);
-    const sti_event timer = {.kind = STI_EVENT_TIMER, .now = 1 + RESEND};
-    sti_client_step(h.client, &timer, 1, &h.effects);
-    take_effects(&h);
-    cr_assert_eq(h.n_sent, 1);
-    cr_assert_eq(h.sent[0].kind, STI_MSG_ATTACH);
-    forget_sent(&h);
-    tell(&h, (sti_msg){.kind = STI_MSG_ATTACHED, .round = 7, .life = LIFE});
+    open_hand(&h, 0, 0);
+    for (uint32_t row = 0; row < ROWS; row++)
+        add(&h, 0, row, 1);
     cr_assert(push(&h, STI_PUSH_CLOCK));
+    cr_assert_eq(h.n_sent, 3);
+    for (uint32_t k = 0; k < 3; k++) {
+        bool ends = false;
+        cr_assert_eq(rows_of(&h.sent[k], &ends), k < 2 ? EACH : ROWS % EACH);
+        cr_assert_eq(ends, k == 2);
+    }
+    cr_assert_eq(h.pending[0].n, 0);
+    close_hand(&h);
+}
+
+Test(role_client, what_does_not_fit_the_window_is_pending_still)
+{
+    enum { ROWS = 12, EACH = PIECE / 16 };
+    hand h;
+    bool ends;
+    open_hand(&h, 0, 2);
+    for (uint32_t row = 0; row < ROWS; row++)
+        add(&h, 0, row, 1);
+    cr_assert_not(push(&h, STI_PUSH_CLOCK));
     cr_assert_eq(h.n_sent, 2);
-    cr_assert_eq(h.sent[0].kind, STI_MSG_SETTLED);
-    cr_assert_eq(h.sent[0].round, 7);
-    cr_assert_eq(h.sent[1].round, 8);
-    cr_assert_eq(sti_client_clock(h.client, 8), clock + 1);
+    cr_assert_eq(h.pending[0].n, EACH);
+    cr_assert_eq(sti_client_clock(h.client, 8), 0);
+    tell(&h, (sti_msg){.kind = STI_MSG_ACK, .round = 2});
+    cr_assert(push(&h, STI_PUSH_CLOCK));
+    cr_assert_eq(h.n_sent, 3);
+    cr_assert_eq(rows_of(&h.sent[2], &ends), EACH);
+    cr_assert_eq(sti_client_clock(h.client, 8), 1);
+    close_hand(&h);
+}
+
+Test(role_client, a_piece_that_leaves_early_leaves_the_clock_as_it_was)
+{
+    hand h;
+    bool wait, ends = true;
+    open_hand(&h, 0, 0);
+    for (uint32_t row = 0; row < 6; row++)
+        add(&h, 0, row, 1);
+    cr_assert_eq(sti_client_push_early(h.client, 8, &h.pending[0], 1, &wait,
+                                       &h.effects),
+                 STRADS_OK);
+    take_effects(&h);
+    cr_assert_not(wait);
+    cr_assert_eq(h.n_sent, 1);
+    cr_assert_eq(rows_of(&h.sent[0], &ends), PIECE / 16);
+    cr_assert_not(ends);
+    cr_assert_eq(h.pending[0].n, 2);
+    cr_assert_eq(sti_client_clock(h.client, 8), 0);
     close_hand(&h);
 }
 
@@ -381,13 +386,14 @@ Test(role_client, rows_of_a_broken_shard_fail_the_run_and_no_more)
 Test(role_client, bytes_of_a_message_never_lead_out_of_it)
 {
     sti_row_answer *rows;
-    sti_push_room room;
+    char *cells;
     sti_writer w = {0};
     cr_assert_eq(sti_row_answer_new(&rows), STRADS_OK);
     cr_assert_eq(sti_buffer_new(0, &rows->parts), STRADS_OK);
-    cr_assert_eq(sti_push_reserve(rows->parts, 0, 3, 16, &room), STRADS_OK);
-    memset(room.rows, 0, 12);
-    memset(room.cells, 0, 48);
+    cr_assert_eq(sti_push_reserve(rows->parts, 0, 3, (uint32_t[3]){0}, 16,
+                                  &cells),
+                 STRADS_OK);
+    memset(cells, 0, 48);
     const sti_msg msg = {.kind = STI_MSG_ROWS,
                          .from = STI_SHARD_0,
                          .object = &rows->head};
@@ -399,7 +405,7 @@ Test(role_client, bytes_of_a_message_never_lead_out_of_it)
         memcpy(copy->bytes, w.bytes, size);
         if (k >= w.size)
             copy->bytes[k - w.size] ^= 0xff;
-        for (sti_msg_kind kind = STI_MSG_PUSH; kind <= STI_MSG_ATTACHED;
+        for (sti_msg_kind kind = STI_MSG_PUSH; kind <= STI_MSG_SETTLED;
              kind++) {
             sti_msg got = {.kind = kind};
             if (!sti_msg_decode(NULL, copy->bytes, size, &copy->head, &got))

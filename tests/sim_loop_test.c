@@ -25,7 +25,7 @@ static strads_sim_options network(uint32_t nodes)
 /* ---- what is promised -------------------------------------------------- */
 
 static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
-                  bool eager, double jitter)
+                  double jitter)
 {
     enum { PARTITIONS = 5, CLOCKS = 30 };
     strads_data *data = toy_data(&tally_program, 23, 17, PARTITIONS);
@@ -39,7 +39,6 @@ static void count(uint32_t nodes, uint32_t shards, uint32_t staleness,
     sim.jitter = jitter;
     tally = (tally_plan){.clocks = CLOCKS,
                          .staleness = staleness,
-                         .eager = eager,
                          .snapshots = 4,
                          .flushes = 3};
     cr_assert_eq(strads_simulate(&tally_program, NULL, data, &options, &sim,
@@ -60,7 +59,7 @@ Test(sim_loop, counts_are_exact_and_no_read_breaks_the_rule)
     for (int s = 0; s < 3; s++)
         for (uint32_t nodes = 1; nodes <= 5; nodes += 2)
             for (uint32_t shards = 1; shards <= 3; shards++)
-                count(nodes, shards, staleness[s], shards == 2, nodes - 1);
+                count(nodes, shards, staleness[s], nodes - 1);
 }
 
 /* At staleness 0 sgd-logistic has the same bits wherever it runs. */

@@ -2,7 +2,7 @@
  * in words, and its numbers are here once more. */
 #include <criterion/criterion.h>
 
-#include "engine/store/adaptive_staleness.h"
+#include "engine/store/session.h"
 
 enum { CLOCKS = 8, MOST = 3, LONG = 1000000 };
 

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/store/session_inside.h"
+#include "engine/store/session.h"
 
 enum { COLS = 4, WIDE = 1 + STI_RECENT_BYTES / 8 };
 
@@ -57,15 +57,11 @@ static const sti_change_count *changes_of(const void *behind, uint32_t table)
     return &((const source *)behind)->changes;
 }
 
-static strads_err advance(strads_session *session, uint64_t clock)
+static strads_err push(strads_session *session, sti_push_end end,
+                       uint64_t clock, bool more)
 {
-    (void)session, (void)clock;
+    (void)session, (void)end, (void)clock, (void)more;
     return STRADS_OK;
-}
-
-static void leave(strads_session *session)
-{
-    (void)session;
 }
 
 static const sti_session_ops counted = {
@@ -74,10 +70,8 @@ static const sti_session_ops counted = {
     .join = nothing,
     .read = answer,
     .changes = changes_of,
-    .flush = nothing,
-    .advance = advance,
+    .push = push,
     .barrier = nothing,
-    .leave = leave,
 };
 
 static strads_session *open_session(source *s)

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "engine/store/store_inside.h"
+#include "engine/store/local_store.h"
 #include "strads/policy.h"
 #include "strads/store.h"
 #include "tests/expect_failure.h"

@@ -5,11 +5,12 @@
 #include "engine/base/object.h"
 #include "engine/store/journal.h"
 
-enum { SHARD_CLIENTS = 3, SHARD_WORKERS = 4 };
+enum { SHARD_CLIENTS = 3, SHARD_WORKERS = 4, SHARD_CELLS = 600 };
 
+/* Its cells depend on what was pushed, its digest on the order, too. */
 typedef struct toy_shard {
-    strads_store *store;
     uint64_t applied[SHARD_CLIENTS], clocks[SHARD_WORKERS];
+    uint64_t cells[SHARD_CELLS], digest;
 } toy_shard;
 
 toy_shard *shard_new(void);
@@ -34,7 +35,7 @@ typedef struct keeping_sink {
 } keeping_sink;
 keeping_sink keeping_sink_new(void);
 
-/* n random pushes of several clients: the first ones make tables. */
+/* n random pushes of several clients. */
 typedef struct history {
     size_t n;
     sti_journal_record *records;

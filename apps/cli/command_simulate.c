@@ -107,12 +107,12 @@ static const strads_option *running_table(const strads_program *program)
         "partitions", "policy",    "depth",      "blocks", "schedulers",
         "threshold",  "tolerance", "max-rounds", "seed",   "deterministic",
         "time-limit", "trace",     "pools",      "plan"};
-    static const char *const loops[MOST] = {"partitions",  "tolerance",
-                                            "max-rounds",  "seed",
-                                            "time-limit",  "shards",
-                                            "eager",       "hold-below",
-                                            "push-bytes",  "window",
-                                            "cache-bytes", "trace"};
+    static const char *const loops[MOST] = {"partitions", "tolerance",
+                                            "max-rounds", "seed",
+                                            "time-limit", "shards",
+                                            "hold-below", "push-bytes",
+                                            "window",     "cache-bytes",
+                                            "trace"};
     static strads_option table[MOST + 1];
     const char *const *names = program->run ? loops : rounds;
     const strads_option *all = program->run ? strads_engine_loop_option_table()

@@ -14,18 +14,20 @@ strads_err sgd_fetch(sgd_worker *w, uint32_t n, const uint32_t *rows,
     return err;
 }
 
-/* With a grain, sums do not depend on the order in which they are made. */
+/* With a grain, sums do not depend on the order in which they are made. What is
+ * fetched has been copied: its room is that of the batch. */
 strads_err sgd_push(sgd_worker *w, uint32_t n, const uint32_t *rows)
 {
-    strads_err err = STRADS_OK;
-    for (uint32_t k = 0; !err && k < n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         double *change = w->change + (size_t)rows[k] * SGD_ROW;
         if (w->grain > 0)
             sgd_round(SGD_ROW, w->grain, change);
-        err = strads_session_inc_row(w->session, SGD_WEIGHTS, rows[k], change);
+        memcpy(w->fetched + (size_t)k * SGD_ROW, change,
+               SGD_ROW * sizeof(*change));
         memset(change, 0, SGD_ROW * sizeof(*change));
     }
-    return err;
+    return strads_session_inc_rows(w->session, SGD_WEIGHTS, n, rows,
+                                   w->fetched);
 }
 
 /* The rows of the table that this partition starts and gives to the model; the

@@ -181,27 +181,11 @@ strads_err sti_buffer_resize(sti_buffer *buffer, size_t size)
     return STRADS_OK;
 }
 
-strads_err sti_buffer_own(sti_buffer *buffer)
-{
-    const size_t before = buffer->size;
-    if (!buffer->rest_bytes)
-        return STRADS_OK;
-    strads_err err = sti_buffer_resize(buffer, sti_buffer_whole(buffer));
-    if (err)
-        return err;
-    memcpy(buffer->bytes + before, buffer->rest, buffer->rest_bytes);
-    buffer->rest = NULL;
-    buffer->rest_bytes = 0;
-    return STRADS_OK;
-}
-
 strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out)
 {
-    strads_err err = sti_buffer_new(sti_buffer_whole(buffer), out);
+    strads_err err = sti_buffer_new(buffer->size, out);
     if (err)
         return err;
     memcpy((*out)->bytes, buffer->bytes, buffer->size);
-    if (buffer->rest_bytes)
-        memcpy((*out)->bytes + buffer->size, buffer->rest, buffer->rest_bytes);
     return STRADS_OK;
 }

@@ -49,17 +49,7 @@ typedef struct sti_buffer {
     unsigned char *bytes;
     bool embedded;       /* `bytes` lie behind the buffer, in its allocation */
     sti_object *backing; /* what `bytes` lies in, when not its own */
-    /* What comes behind them, in memory of somebody who leaves it as it is as
-     * long as the buffer refers to it. NULL: nothing. */
-    const void *rest;
-    size_t rest_bytes;
 } sti_buffer;
-
-/* Bytes of all of it. */
-static inline size_t sti_buffer_whole(const sti_buffer *buffer)
-{
-    return buffer->size + buffer->rest_bytes;
-}
 
 /* A buffer of `size` bytes, not initialised. STRADS_ENOMEM. */
 strads_err sti_buffer_new(size_t size, sti_buffer **out);
@@ -72,11 +62,7 @@ strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
  * was in use stays, `size` is set. STRADS_ENOMEM. */
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size);
 
-/* Copies the rest, behind the others, where nobody else reads the buffer
- * meanwhile. STRADS_ENOMEM: it still refers to it. */
-strads_err sti_buffer_own(sti_buffer *buffer);
-
-/* A copy, with its rest behind the others. STRADS_ENOMEM. */
+/* A copy. STRADS_ENOMEM. */
 strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out);
 
 /* A block of at least `size` bytes, 64-byte aligned, not initialised; *room is

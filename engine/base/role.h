@@ -30,14 +30,14 @@ typedef enum sti_msg_kind {
     STI_MSG_ASK = 4,      /* coordinator to a scheduler: sti_ask */
     STI_MSG_CHOICE = 5,   /* a scheduler to the coordinator: sti_choice */
     STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
-    /* Of the store; a client is a store_client.h or the coordinator. */
-    STI_MSG_PUSH = 7,      /* client to shard: commits, as in push.h */
+    /* Of the store; a client is a sti_client of engine/store/client.h. */
+    STI_MSG_PUSH = 7,      /* client to shard: increments, as in message.h */
     STI_MSG_ACK = 8,       /* shard to client: pushes up to `round` are in */
     STI_MSG_ASK_ROWS = 9,  /* client to shard: sti_row_ask */
     STI_MSG_ROWS = 10,     /* shard to client: sti_row_answer */
-    STI_MSG_ATTACH = 11,   /* client to shard: where do you stand? */
-    STI_MSG_ATTACHED = 12, /* shard to client: pushes up to `round` are in, and
-                              what else was asked of it is forgotten */
+    STI_MSG_ATTACHED = 12, /* shard that came up again to client: pushes up to
+                              `round` are in, and what else was asked of it is
+                              forgotten */
     STI_MSG_SETTLED = 13,  /* client to shard, after ATTACHED: it was told that
                               pushes up to `round` are in */
     STI_MSG_LOOP = 14      /* between the nodes of a data-parallel program:
@@ -53,7 +53,6 @@ typedef struct sti_msg {
     uint16_t slice;     /* PARTIAL: which chunk of it; DISPATCH: which piece */
     uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
-    uint64_t life;      /* ATTACH, ATTACHED: which of a client's asks */
     sti_object *object; /* PARTIAL, PUSH, a DISPATCH's piece: sti_buffer */
 } sti_msg;
 
@@ -84,9 +83,7 @@ typedef enum sti_call {
     STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch, if it may leave */
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */
     STI_CALL_REPORT = 9,    /* coordinator: `objective` alone */
-    STI_CALL_CHOOSE = 10,   /* scheduler: priorities, then the policy */
-    STI_CALL_APPLY = 12,    /* shard: pushes into the log, then into tables */
-    STI_CALL_SERVE = 13     /* shard: rows for those who asked */
+    STI_CALL_CHOOSE = 10    /* scheduler: priorities, then the policy */
 } sti_call;
 
 /* A failed job's sentence. It is kept by the role (a worker has one for each
@@ -132,7 +129,7 @@ typedef enum sti_effect_kind {
     STI_EFFECT_TIMER = 4,   /* give this role a TIMER event once `now` is `at`;
                                a role has asked for one at a time */
     STI_EFFECT_WAKE = 5     /* worker `worker` may repeat the call that was
-                               told to wait (store_client.h) */
+                               told to wait (engine/store/client.h) */
 } sti_effect_kind;
 
 typedef struct sti_effect {

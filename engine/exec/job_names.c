@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CALLS = STI_CALL_SERVE + 1, NAME_MAX_BYTES = 80 };
+enum { CALLS = STI_CALL_CHOOSE + 1, NAME_MAX_BYTES = 80 };
 
 static const char *const verb[CALLS] = {
     [STI_CALL_OPEN] = "open",           [STI_CALL_WORK] = "update",
@@ -12,8 +12,7 @@ static const char *const verb[CALLS] = {
     [STI_CALL_CLOSE] = "close",         [STI_CALL_BEGIN] = "begin",
     [STI_CALL_SCHEDULE] = "schedule",   [STI_CALL_PREPARE] = "prepare",
     [STI_CALL_AGGREGATE] = "aggregate", [STI_CALL_REPORT] = "objective",
-    [STI_CALL_CHOOSE] = "schedule",     [STI_CALL_APPLY] = "commit",
-    [STI_CALL_SERVE] = "serve",
+    [STI_CALL_CHOOSE] = "schedule",
 };
 
 struct sti_job_names {
@@ -63,6 +62,5 @@ const char *sti_job_name(const sti_job_names *names, const sti_job *job)
 
 bool sti_job_is_callback(const sti_job *job)
 {
-    return job->call != STI_CALL_PREPARE && job->call != STI_CALL_APPLY &&
-           job->call != STI_CALL_SERVE;
+    return job->call != STI_CALL_PREPARE;
 }

@@ -13,7 +13,7 @@
 #include "engine/round/dispatch.h"
 #include "engine/round/loop_message.h"
 #include "engine/round/message_codec.h"
-#include "engine/store/store_message.h"
+#include "engine/store/message.h"
 
 /* What became of a frame that has come. */
 typedef enum verdict {
@@ -360,7 +360,6 @@ static const message_kind kinds[] = {
     ROLE(ACK) = {"ACK", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ASK_ROWS) = {"ASK_ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ROWS) = {"ROWS", NO_LIMIT, IN_LOOPS, true, take_message},
-    ROLE(ATTACH) = {"ATTACH", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(ATTACHED) = {"ATTACHED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(SETTLED) = {"SETTLED", NOTE_LIMIT, IN_LOOPS, true, take_message},
     ROLE(LOOP) = {"LOOP", NOTE_LIMIT, IN_LOOPS, true, take_message},
@@ -557,23 +556,6 @@ static void end_transfer(sti_retained *retained)
     pthread_mutex_unlock(&mesh->lock);
 }
 
-/* Rows that are lent are there for this call alone: the message gets copies. */
-static strads_err own_rows(sti_msg *msg)
-{
-    const sti_buffer *push = (const sti_buffer *)msg->object;
-    if (msg->kind == STI_MSG_ROWS)
-        return sti_row_answer_own((sti_row_answer *)msg->object);
-    if (msg->kind != STI_MSG_PUSH || !push->rest_bytes)
-        return STRADS_OK;
-    sti_buffer *whole;
-    strads_err err = sti_buffer_copy(push, &whole);
-    if (!err) {
-        sti_object_drop(msg->object);
-        msg->object = &whole->head;
-    }
-    return err;
-}
-
 static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
 {
     sti_mesh *mesh = t->mesh;
@@ -648,16 +630,15 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *given)
     sti_msg msg = *given;
     uint32_t to = sti_run_node_of(mesh->run, msg.to);
     note_closing(mesh, &msg);
-    strads_err err = own_rows(&msg);
-    transfer *t = err ? NULL : calloc(1, sizeof *t);
+    transfer *t = calloc(1, sizeof *t);
+    strads_err err =
+        t ? STRADS_OK : strads_fail(STRADS_ENOMEM, "no memory for a message");
     if (t) {
         t->mesh = mesh;
         err = put_transfer(t, &msg, to);
-        if (err == STRADS_EPEER)
-            err = say_loss(mesh, to);
-    } else if (!err) {
-        err = strads_fail(STRADS_ENOMEM, "no memory for a message");
     }
+    if (err == STRADS_EPEER)
+        err = say_loss(mesh, to);
     sti_object_drop(msg.object);
     return err;
 }

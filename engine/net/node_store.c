@@ -1,31 +1,150 @@
-/* A node's store: its birth, its end, and what it fails with. The first failure
- * stays. */
+/* A node's store: its shards, its clients, and who steps them: whoever has the
+ * lock of their box. That is a worker in a call, or the thread that has just
+ * received a message: so a push is added, and rows are copied, by the thread that
+ * has the bytes in its processor's cache. Who cannot have the lock leaves its
+ * message to who has it; he looks once more after he has given it back, so that
+ * none stays there. What would have to wait for room in a link's queue, or for a
+ * journal's disk, is left for the store's own thread, which looks after timers,
+ * too.
+ *
+ * Invariants: messages are taken in the order in which they came; what a role
+ * sends leaves in the order in which it was asked for, because what cannot leave
+ * yet stays in front of what comes after. Nobody sleeps with a lock but in a
+ * link's queue, nobody waits for one box with another one's lock, and nobody is
+ * woken by who has the lock: he would only wait for it. So a thread of the
+ * transport waits for nothing, and what others wait for is always received. */
+#include "engine/net/node_store.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/monotonic_clock.h"
-#include "engine/net/node_store_inside.h"
+#include "engine/exec/inbox.h"
+#include "engine/store/client.h"
+#include "engine/store/shard.h"
 
-/* Between nodes nothing is lost (outbox.h), and a shard that was started again
- * says so (S5): what seems lost is only late. */
+/* Between nodes nothing is lost (retransmit.h), and a shard that was started
+ * again says so (S5): what seems lost is only late. */
 static const uint64_t resend_ns = UINT64_C(30000000000);
 
-/* Rows are copied: a link keeps them until they have arrived. */
-static const uint64_t lend_bytes = UINT64_MAX;
+enum {
+    SLEEP_NS = 20 * 1000000, /* then timers are looked at again */
+    MOST_TURNS = 64,         /* of a thread that has something else to do */
+    DUE_MAX = 16,
+    CLIENTS_MAX = 2 /* the workers', the engine's */
+};
+
+/* What roles share who are stepped under one lock. */
+typedef struct box {
+    sti_inbox inbox;      /* who has the lock takes what is there */
+    pthread_mutex_t lock; /* guards what follows */
+    sti_effects effects;  /* those from `sent` on are messages to be sent */
+    size_t sent;
+    sti_msg *taken; /* spare array to swap with the inbox */
+    size_t room_taken;
+} box;
+
+/* A worker that may be asleep. */
+typedef struct waiter {
+    pthread_cond_t wake;
+    bool woken; /* sleep_lock */
+    bool due;   /* box: to be woken once the lock is given back */
+} waiter;
+
+typedef struct client_box {
+    sti_client_host host; /* first: sessions have it behind them */
+    sti_node_store *store;
+    box box;
+    uint32_t first_worker, n_workers;
+    waiter *workers;   /* [n_workers] */
+    uint64_t timer_at; /* box; UINT64_MAX: none */
+    waiter *due[DUE_MAX];
+    uint32_t n_due; /* box */
+    bool settles;   /* box: `settled` is due */
+
+    pthread_mutex_t sleep_lock; /* taken last; guards what follows */
+    pthread_cond_t acknowledged;
+    bool settled;
+} client_box;
+
+typedef struct shard_place {
+    sti_journal *journal; /* NULL: none */
+    sti_shard *role;
+    uint64_t timer_at; /* UINT64_MAX: none */
+    uint32_t track;
+} shard_place;
+
+struct sti_node_store {
+    sti_node_store_setup setup;
+    strads_table_spec *tables; /* [n_tables], each with a name of its own */
+    uint32_t n_tables;
+    uint64_t started_ns;
+    client_box clients[CLIENTS_MAX];
+    uint32_t n_clients;
+    strads_session *engine; /* of the engine's client; node 0 */
+    box box;                /* of the shards */
+    shard_place *shards;    /* [n_shards]: number node + k x nodes */
+    uint32_t n_shards;
+
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t bell_lock; /* guards what follows */
+    pthread_cond_t bell;
+    bool called; /* the thread is to look up */
+
+    atomic_bool stopping;
+    atomic_bool restarts; /* S5 is due */
+    atomic_bool aborted;  /* err and text are there */
+    pthread_mutex_t fail_lock;
+    strads_err err;  /* fail_lock; the first */
+    char text[1024]; /* fail_lock */
+};
 
 static strads_err no_memory(void)
 {
     return strads_fail(STRADS_ENOMEM, "no memory for a node's store");
 }
 
-uint64_t sti_node_store_now(const sti_node_store *store)
+/* ns since the store was opened. */
+static uint64_t now_of(const sti_node_store *store)
 {
     return sti_monotonic_now() - store->started_ns;
 }
 
+static bool is_here(const sti_node_store *store, sti_address a)
+{
+    return sti_run_node_of(store->setup.run, a) == store->setup.node;
+}
+
+/* The store's thread is to look up. */
+static void ring(sti_node_store *store)
+{
+    pthread_mutex_lock(&store->bell_lock);
+    store->called = true;
+    pthread_cond_signal(&store->bell);
+    pthread_mutex_unlock(&store->bell_lock);
+}
+
 /* ---- failing ----------------------------------------------------------- */
 
+static void wake(client_box *c, waiter *w)
+{
+    pthread_mutex_lock(&c->sleep_lock);
+    w->woken = true;
+    pthread_mutex_unlock(&c->sleep_lock);
+    pthread_cond_signal(&w->wake);
+}
+
+static void wake_settled(client_box *c)
+{
+    pthread_mutex_lock(&c->sleep_lock);
+    c->settled = true;
+    pthread_mutex_unlock(&c->sleep_lock);
+    pthread_cond_broadcast(&c->acknowledged);
+}
+
+/* The first failure stays. */
 void sti_node_store_abort(sti_node_store *store, strads_err err,
                           const char *text)
 {
@@ -36,12 +155,17 @@ void sti_node_store_abort(sti_node_store *store, strads_err err,
     }
     pthread_mutex_unlock(&store->fail_lock);
     atomic_store(&store->aborted, true);
-    for (uint32_t k = 0; k < store->n_ends; k++)
-        sti_client_outdate(store->end[k].client);
-    sti_node_store_call(store);
+    for (uint32_t k = 0; k < store->n_clients; k++) {
+        client_box *c = &store->clients[k];
+        sti_client_outdate(c->host.client);
+        for (uint32_t w = 0; w < c->n_workers; w++)
+            wake(c, &c->workers[w]);
+        wake_settled(c);
+    }
 }
 
-strads_err sti_node_store_failure(sti_node_store *store)
+/* What the store was aborted with, as this thread's error; STRADS_OK. */
+static strads_err failure_of(sti_node_store *store)
 {
     if (!atomic_load(&store->aborted))
         return STRADS_OK;
@@ -51,7 +175,457 @@ strads_err sti_node_store_failure(sti_node_store *store)
     return err;
 }
 
-/* ---- opening ----------------------------------------------------------- */
+static void fail(sti_node_store *store, strads_err err)
+{
+    store->setup.failed(store->setup.arg, err, strads_error_text());
+}
+
+static void take_failure(sti_node_store *store, const sti_msg *msg)
+{
+    const sti_failure *failure = (const sti_failure *)msg->object;
+    store->setup.failed(store->setup.arg,
+                        failure ? failure->err : STRADS_ENOMEM,
+                        failure ? failure->text : "no memory for the store");
+    sti_object_drop(msg->object);
+}
+
+/* ---- sending ----------------------------------------------------------- */
+
+static client_box *client_of(sti_node_store *store, sti_address client)
+{
+    const bool own = client - STI_CLIENT_0 == store->setup.node;
+    return &store->clients[own ? 0 : store->n_clients - 1];
+}
+
+static uint64_t bytes_of(const sti_msg *msg)
+{
+    const sti_buffer *buffer = (const sti_buffer *)msg->object;
+    if (msg->kind == STI_MSG_ROWS && msg->object)
+        buffer = ((const sti_row_answer *)msg->object)->parts;
+    else if (msg->kind != STI_MSG_PUSH)
+        buffer = NULL;
+    return buffer ? buffer->size : 0;
+}
+
+/* Into the box of roles of this node, whoever steps them. */
+static void leave(sti_node_store *store, const sti_msg *msg)
+{
+    box *to =
+        msg->to < STI_CLIENT_0 ? &store->box : &client_of(store, msg->to)->box;
+    strads_err err = sti_inbox_put(&to->inbox, msg);
+    if (err)
+        fail(store, err);
+}
+
+/* With the box's lock held: sends what roles asked for. False: there is no room
+ * for all of it on a link, and who may not wait for that leaves it to the store's
+ * thread. */
+static bool send_all(sti_node_store *store, box *b, bool may_wait)
+{
+    for (; b->sent < b->effects.n; b->sent++) {
+        const sti_effect *effect = &b->effects.at[b->sent];
+        const sti_msg *msg = &effect->msg;
+        if (effect->kind != STI_EFFECT_SEND)
+            continue;
+        if (msg->kind == STI_MSG_FAIL) {
+            take_failure(store, msg);
+        } else if (is_here(store, msg->to)) {
+            leave(store, msg);
+        } else if (may_wait || store->setup.has_room(store->setup.arg, msg->to,
+                                                     bytes_of(msg))) {
+            strads_err err = store->setup.send(store->setup.arg, msg);
+            if (err)
+                fail(store, err);
+        } else {
+            ring(store);
+            return false;
+        }
+    }
+    b->effects.n = b->sent = 0;
+    if (b->effects.lost)
+        fail(store, no_memory());
+    return true;
+}
+
+static void free_box(box *b)
+{
+    for (size_t k = 0; k < b->sent; k++)
+        b->effects.at[k].msg.object = NULL; /* its receiver's */
+    sti_effects_free(&b->effects);
+    free(b->taken);
+    pthread_mutex_destroy(&b->lock);
+    sti_inbox_free(&b->inbox);
+}
+
+static strads_err init_box(box *b)
+{
+    strads_err err = sti_inbox_init(&b->inbox);
+    if (!err)
+        pthread_mutex_init(&b->lock, NULL);
+    return err;
+}
+
+/* ---- shards ------------------------------------------------------------ */
+
+/* With the lock held. */
+static void step_shard(sti_node_store *store, shard_place *shard,
+                       const sti_event *event)
+{
+    sti_effects *out = &store->box.effects;
+    const size_t before = out->n;
+    sti_shard_step(shard->role, event, 1, out);
+    for (size_t k = before; k < out->n; k++)
+        if (out->at[k].kind == STI_EFFECT_TIMER)
+            shard->timer_at = out->at[k].at;
+}
+
+static void take_shards_inbox(sti_node_store *store)
+{
+    const sti_run *run = store->setup.run;
+    box *b = &store->box;
+    const size_t n = sti_inbox_take(&b->inbox, &b->taken, &b->room_taken);
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t shard = b->taken[k].to - STI_SHARD_0;
+        step_shard(
+            store,
+            &store->shards[shard / (run->n_hosts ? run->n_hosts : run->nodes)],
+            &(sti_event){.now = now_of(store), .msg = b->taken[k]});
+    }
+}
+
+static void work(sti_node_store *store, const shard_place *shard,
+                 uint64_t bytes)
+{
+    const uint64_t zero = store->started_ns - store->setup.zero_ns;
+    const uint64_t begin = now_of(store);
+    sti_shard_work(shard->role, begin, &store->box.effects);
+    sti_trace_span(store->setup.trace, shard->track, bytes ? "commit" : "serve",
+                   zero + begin, zero + now_of(store), 0);
+}
+
+/* With the lock held: until there is nothing more to do. What is left otherwise
+ * the store's thread finds, which is called. */
+static void drive_shards(sti_node_store *store, bool may_wait)
+{
+    bool busy = send_all(store, &store->box, may_wait);
+    unsigned turns = 0;
+    while (busy && !atomic_load(&store->stopping)) {
+        busy = false;
+        take_shards_inbox(store);
+        for (uint32_t k = 0; k < store->n_shards; k++) {
+            uint64_t bytes;
+            if (!sti_shard_has_work(store->shards[k].role, &bytes))
+                continue;
+            work(store, &store->shards[k], bytes);
+            busy = true;
+        }
+        if (!send_all(store, &store->box, may_wait))
+            return;
+        if (busy && !may_wait && ++turns == MOST_TURNS) {
+            ring(store);
+            return;
+        }
+    }
+}
+
+/* S5, S6: what is due by time, or for a restart. */
+static void look_at_shards_time(sti_node_store *store)
+{
+    const uint64_t now = now_of(store);
+    const bool restarts = atomic_exchange(&store->restarts, false);
+    for (uint32_t k = 0; k < store->n_shards; k++) {
+        shard_place *shard = &store->shards[k];
+        if (restarts && shard->journal)
+            step_shard(store, shard,
+                       &(sti_event){.kind = STI_EVENT_START, .now = now});
+        if (now < shard->timer_at)
+            continue;
+        shard->timer_at = UINT64_MAX;
+        step_shard(store, shard,
+                   &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
+    }
+}
+
+/* ---- clients ----------------------------------------------------------- */
+
+/* With the lock held: what a step or a call of the client asked for, from effect
+ * `before` on. More than are noted are woken at once. */
+static void note_effects(client_box *c, size_t before)
+{
+    const sti_effects *out = &c->box.effects;
+    for (size_t k = before; k < out->n; k++) {
+        if (out->at[k].kind == STI_EFFECT_TIMER)
+            c->timer_at = out->at[k].at;
+        if (out->at[k].kind != STI_EFFECT_WAKE)
+            continue;
+        waiter *w = &c->workers[out->at[k].worker - c->first_worker];
+        if (w->due)
+            continue;
+        if (c->n_due == DUE_MAX) {
+            wake(c, w);
+            continue;
+        }
+        w->due = true;
+        c->due[c->n_due++] = w;
+    }
+}
+
+/* With the lock held. */
+static void step_client(client_box *c, const sti_event *event)
+{
+    const size_t before = c->box.effects.n;
+    sti_client_step(c->host.client, event, 1, &c->box.effects);
+    note_effects(c, before);
+    c->settles |= sti_client_settled(c->host.client);
+}
+
+/* Gives the lock back, and wakes who is due. */
+static void release(client_box *c)
+{
+    waiter *due[DUE_MAX];
+    const uint32_t n = c->n_due;
+    const bool settles = c->settles;
+    for (uint32_t k = 0; k < n; k++) {
+        due[k] = c->due[k];
+        due[k]->due = false;
+    }
+    c->n_due = 0;
+    c->settles = false;
+    pthread_mutex_unlock(&c->box.lock);
+    for (uint32_t k = 0; k < n; k++)
+        wake(c, due[k]);
+    if (settles)
+        wake_settled(c);
+}
+
+/* With the lock held: takes what has come, and sends. */
+static void drive_client(client_box *c, bool may_wait)
+{
+    box *b = &c->box;
+    const size_t n = sti_inbox_take(&b->inbox, &b->taken, &b->room_taken);
+    for (size_t k = 0; k < n; k++)
+        step_client(c,
+                    &(sti_event){.now = now_of(c->store), .msg = b->taken[k]});
+    (void)send_all(c->store, b, may_wait);
+}
+
+/* Whoever has given a lock back, or left a message, sees to it that none stays
+ * with nobody. */
+static void look_around(sti_node_store *store)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        for (uint32_t k = 0; k < store->n_clients; k++) {
+            client_box *c = &store->clients[k];
+            if (!atomic_load(&c->box.inbox.stirred) ||
+                pthread_mutex_trylock(&c->box.lock) != 0)
+                continue;
+            drive_client(c, false);
+            release(c);
+            again = true;
+        }
+        if (!atomic_load(&store->box.inbox.stirred) ||
+            atomic_load(&store->stopping))
+            continue;
+        if (store->setup.journal) {
+            ring(store);
+        } else if (pthread_mutex_trylock(&store->box.lock) == 0) {
+            drive_shards(store, false);
+            pthread_mutex_unlock(&store->box.lock);
+            again = true;
+        }
+    }
+}
+
+void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg)
+{
+    leave(store, msg);
+    look_around(store);
+}
+
+/* ---- the store's thread ------------------------------------------------ */
+
+static void wait_for_bell(sti_node_store *store)
+{
+    const uint64_t until = sti_monotonic_in(SLEEP_NS);
+    bool late = false;
+    pthread_mutex_lock(&store->bell_lock);
+    while (!store->called && !late)
+        late = !sti_monotonic_wait(&store->bell, &store->bell_lock, until);
+    store->called = false;
+    pthread_mutex_unlock(&store->bell_lock);
+}
+
+static void *live(void *arg)
+{
+    sti_node_store *store = arg;
+    while (!atomic_load(&store->stopping)) {
+        wait_for_bell(store);
+        pthread_mutex_lock(&store->box.lock);
+        look_at_shards_time(store);
+        drive_shards(store, true);
+        pthread_mutex_unlock(&store->box.lock);
+        for (uint32_t k = 0; k < store->n_clients; k++) {
+            client_box *c = &store->clients[k];
+            pthread_mutex_lock(&c->box.lock);
+            const uint64_t now = now_of(store);
+            if (now >= c->timer_at) {
+                c->timer_at = UINT64_MAX;
+                step_client(c,
+                            &(sti_event){.kind = STI_EVENT_TIMER, .now = now});
+            }
+            drive_client(c, true);
+            release(c);
+        }
+        look_around(store);
+    }
+    return NULL;
+}
+
+void sti_node_store_restart(sti_node_store *store)
+{
+    atomic_store(&store->restarts, true);
+    ring(store);
+}
+
+/* ---- workers' calls ---------------------------------------------------- */
+
+static strads_err begin(sti_client_host *host, uint32_t worker)
+{
+    client_box *c = (client_box *)host;
+    (void)worker;
+    pthread_mutex_lock(&c->box.lock);
+    return failure_of(c->store);
+}
+
+/* The lock is given back meanwhile. */
+static strads_err wait(sti_client_host *host, uint32_t worker)
+{
+    client_box *c = (client_box *)host;
+    waiter *w = &c->workers[worker - c->first_worker];
+    note_effects(c, c->box.sent);
+    (void)send_all(c->store, &c->box, true);
+    release(c);
+    look_around(c->store);
+    pthread_mutex_lock(&c->sleep_lock);
+    while (!w->woken && !atomic_load(&c->store->aborted))
+        pthread_cond_wait(&w->wake, &c->sleep_lock);
+    w->woken = false;
+    pthread_mutex_unlock(&c->sleep_lock);
+    pthread_mutex_lock(&c->box.lock);
+    return failure_of(c->store);
+}
+
+static void end(sti_client_host *host, uint32_t worker, bool more)
+{
+    client_box *c = (client_box *)host;
+    (void)worker;
+    note_effects(c, c->box.sent);
+    if (!more)
+        (void)send_all(c->store, &c->box, true);
+    release(c);
+    look_around(c->store);
+}
+
+static uint64_t host_now(const sti_client_host *host)
+{
+    return now_of(((const client_box *)host)->store);
+}
+
+/* Waits until the shards have all that was pushed. */
+static strads_err settle(client_box *c)
+{
+    bool done = false;
+    while (!done && !atomic_load(&c->store->aborted)) {
+        pthread_mutex_lock(&c->box.lock);
+        done = sti_client_settled(c->host.client);
+        pthread_mutex_lock(&c->sleep_lock);
+        c->settled = done;
+        pthread_mutex_unlock(&c->sleep_lock);
+        release(c);
+        look_around(c->store);
+        pthread_mutex_lock(&c->sleep_lock);
+        while (!c->settled && !atomic_load(&c->store->aborted))
+            pthread_cond_wait(&c->acknowledged, &c->sleep_lock);
+        pthread_mutex_unlock(&c->sleep_lock);
+    }
+    return failure_of(c->store);
+}
+
+strads_err sti_node_store_settle(sti_node_store *store)
+{
+    return settle(&store->clients[0]);
+}
+
+strads_err sti_node_store_session(sti_node_store *store, uint32_t worker,
+                                  strads_session **out)
+{
+    return sti_client_session(&store->clients[0].host, worker,
+                              store->setup.run->partitions, out);
+}
+
+/* ---- the engine's own -------------------------------------------------- */
+
+/* What a push of start values may gather. */
+static const uint64_t push_bytes = UINT64_C(8) << 20;
+
+static bool is_zero(const char *bytes, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (bytes[k])
+            return false;
+    return true;
+}
+
+static strads_err put_table(strads_session *session, uint32_t table,
+                            const strads_store *from)
+{
+    strads_snapshot *snapshot;
+    uint64_t gathered = 0;
+    strads_err err = strads_store_snapshot(from, table, &snapshot);
+    if (err)
+        return err;
+    const uint64_t rows = session->pending[table * session->shards].spec->rows;
+    for (uint64_t row = 0; !err && row < rows; row++) {
+        sti_pending *pending =
+            sti_session_pending(session, table, (uint32_t)row);
+        sti_row_delta delta = {.row = (uint32_t)row};
+        err = strads_snapshot_row(snapshot, row, &delta.n, &delta.cols,
+                                  &delta.cells);
+        if (err || is_zero(delta.cells, delta.n * pending->cell))
+            continue;
+        err = sti_pending_add(pending, &delta);
+        gathered += delta.n * pending->cell;
+        if (err || gathered < push_bytes)
+            continue;
+        gathered = 0;
+        err = strads_session_flush(session);
+    }
+    strads_snapshot_free(snapshot);
+    return err ? err : strads_session_flush(session);
+}
+
+strads_err sti_node_store_put(sti_node_store *store, const strads_store *from)
+{
+    strads_session *engine = store->engine;
+    strads_err err = STRADS_OK;
+    for (uint32_t t = 0; !err && t < store->n_tables; t++)
+        if (strads_store_version(from, t)) /* somebody has added to it */
+            err = put_table(engine, t, from);
+    if (!err)
+        err = engine->ops->push(engine, STI_PUSH_LEAVE, 0, false);
+    return err ? err : settle(&store->clients[1]);
+}
+
+strads_err sti_node_store_get(sti_node_store *store, uint32_t table, uint32_t n,
+                              const uint32_t *rows, void *out)
+{
+    return strads_session_read_rows(store->engine, table, n, rows,
+                                    STRADS_STALENESS_INFINITE, out);
+}
+
+/* ---- opening and closing ----------------------------------------------- */
 
 static strads_err copy_tables(sti_node_store *store)
 {
@@ -69,12 +643,12 @@ static strads_err copy_tables(sti_node_store *store)
     return STRADS_OK;
 }
 
-static strads_err open_end(sti_node_store *store, uint32_t client,
-                           uint32_t first_worker, uint32_t workers)
+static strads_err open_client(sti_node_store *store, uint32_t number,
+                              uint32_t first_worker, uint32_t workers)
 {
-    sti_store_end *end = &store->end[store->n_ends];
+    client_box *c = &store->clients[store->n_clients];
     const sti_tuning *tuning = &store->setup.run->tuning;
-    const sti_client_setup setup = {.client = client,
+    const sti_client_setup setup = {.client = number,
                                     .shards = store->setup.run->shards,
                                     .first_worker = first_worker,
                                     .workers = workers,
@@ -83,29 +657,61 @@ static strads_err open_end(sti_node_store *store, uint32_t client,
                                     .cache_bytes = tuning->cache_bytes,
                                     .max_pushes = tuning->window,
                                     .resend_ns = resend_ns};
-    strads_err err = sti_store_end_init(end, store, &setup);
-    store->n_ends += !err;
-    return err;
+    *c = (client_box){.store = store,
+                      .first_worker = first_worker,
+                      .timer_at = UINT64_MAX,
+                      .workers = calloc(workers + 1, sizeof *c->workers),
+                      .host = {.effects = &c->box.effects,
+                               .tables = store->tables,
+                               .n_tables = store->n_tables,
+                               .shards = store->setup.run->shards,
+                               .piece = STI_PIECE_BYTES,
+                               .begin = begin,
+                               .wait = wait,
+                               .end = end,
+                               .now = host_now,
+                               .zero_ns = store->started_ns}};
+    strads_err err = c->workers ? init_box(&c->box) : no_memory();
+    if (err) {
+        free(c->workers);
+        return err;
+    }
+    pthread_mutex_init(&c->sleep_lock, NULL);
+    pthread_cond_init(&c->acknowledged, NULL);
+    for (; c->n_workers < workers; c->n_workers++)
+        pthread_cond_init(&c->workers[c->n_workers].wake, NULL);
+    store->n_clients++;
+    return sti_client_new(&setup, &c->host.client);
+}
+
+static void free_client(client_box *c)
+{
+    sti_client_free(c->host.client);
+    for (uint32_t w = 0; w < c->n_workers; w++)
+        pthread_cond_destroy(&c->workers[w].wake);
+    free(c->workers);
+    pthread_cond_destroy(&c->acknowledged);
+    pthread_mutex_destroy(&c->sleep_lock);
+    free_box(&c->box);
 }
 
 /* The engine's own worker comes behind all partitions'. */
-static strads_err open_ends(sti_node_store *store)
+static strads_err open_clients(sti_node_store *store)
 {
     const sti_node_store_setup *setup = &store->setup;
     const sti_run *run = setup->run;
     strads_err err =
-        open_end(store, setup->node, setup->first_worker, setup->workers);
-    if (err || setup->node != 0)
-        return err;
-    err = open_end(store, run->nodes, run->partitions, 1);
-    return err ? err
-               : sti_store_end_session(&store->end[1], run->partitions,
-                                       &store->engine);
+        open_client(store, setup->node, setup->first_worker, setup->workers);
+    if (!err && setup->node == 0)
+        err = open_client(store, run->nodes, run->partitions, 1);
+    if (!err && setup->node == 0)
+        err = sti_client_session(&store->clients[1].host, run->partitions,
+                                 run->partitions, &store->engine);
+    return err;
 }
 
-/* S5 RESTART: what its journal holds, which is nothing at first. */
 static strads_err open_journal(const sti_node_store *store, uint32_t number,
-                               sti_store_shard *shard)
+                               sti_journal **out)
 {
     char path[4096];
     const sti_journal_options options = {.run = store->setup.run_id,
@@ -115,33 +721,27 @@ static strads_err open_journal(const sti_node_store *store, uint32_t number,
     if (n >= (int)sizeof path)
         return strads_fail(STRADS_EIO, "%s: too long a path",
                            store->setup.journal);
-    strads_err err = sti_journal_open(path, &options, &shard->journal);
-    return err ? err : sti_kept_recover(shard->kept, shard->journal);
+    return sti_journal_open(path, &options, out);
 }
 
 static strads_err open_shard(sti_node_store *store, uint32_t number)
 {
     const sti_run *run = store->setup.run;
-    sti_store_shard *shard = &store->shards[store->n_shards++];
+    shard_place *shard = &store->shards[store->n_shards++];
     char name[32];
-    const sti_kept_setup kept = {
-        .shard = number,
-        .shards = run->shards,
-        .streams = run->nodes + 1,
-        .workers = run->partitions + 1,
-        .tables = store->tables,
-        .n_tables = store->n_tables,
-    };
     (void)snprintf(name, sizeof name, "shard %u", number);
     shard->timer_at = UINT64_MAX;
     shard->track = sti_trace_track(store->setup.trace, store->setup.node, name);
-    strads_err err = sti_kept_open(&kept, &shard->kept);
-    if (!err && store->setup.journal)
-        err = open_journal(store, number, shard);
-    const sti_shard_setup setup = {.kept = shard->kept,
-                                   .first_client = STI_CLIENT_0,
+    strads_err err = store->setup.journal
+                         ? open_journal(store, number, &shard->journal)
+                         : STRADS_OK;
+    const sti_shard_setup setup = {.shard = number,
+                                   .shards = run->shards,
+                                   .clients = run->nodes + 1,
+                                   .workers = run->partitions + 1,
+                                   .tables = store->tables,
+                                   .n_tables = store->n_tables,
                                    .journal = shard->journal,
-                                   .lend_bytes = lend_bytes,
                                    .retell_ns = resend_ns};
     return err ? err : sti_shard_new(&setup, &shard->role);
 }
@@ -152,7 +752,7 @@ static strads_err open_shards(sti_node_store *store)
     store->shards = calloc(run->shards, sizeof *store->shards);
     strads_err err = store->shards ? STRADS_OK : no_memory();
     for (uint32_t s = 0; !err && s < run->shards; s++)
-        if (sti_node_store_has(store, STI_SHARD_0 + s))
+        if (is_here(store, STI_SHARD_0 + s))
             err = open_shard(store, s);
     return err;
 }
@@ -165,22 +765,20 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
         return no_memory();
     store->setup = *setup;
     store->started_ns = sti_monotonic_now();
-    strads_err err = sti_inbox_init(&store->inbox);
+    strads_err err = init_box(&store->box);
     if (err) {
         free(store);
         return err;
     }
     pthread_mutex_init(&store->fail_lock, NULL);
-    pthread_mutex_init(&store->driving, NULL);
     pthread_mutex_init(&store->bell_lock, NULL);
     (void)sti_monotonic_cond_init(&store->bell);
     err = copy_tables(store);
     if (!err)
         err = open_shards(store);
     if (!err)
-        err = open_ends(store);
-    store->started = !err && !pthread_create(&store->thread, NULL,
-                                             sti_node_store_main, store);
+        err = open_clients(store);
+    store->started = !err && !pthread_create(&store->thread, NULL, live, store);
     if (!err && !store->started)
         err = strads_fail(STRADS_EIO, "cannot start the store's thread: use "
                                       "fewer partitions");
@@ -194,12 +792,12 @@ strads_err sti_node_store_open(const sti_node_store_setup *setup,
 void sti_node_store_stop(sti_node_store *store)
 {
     atomic_store(&store->stopping, true);
-    sti_node_store_call(store);
+    ring(store);
     if (store->started)
         pthread_join(store->thread, NULL);
     store->started = false;
-    pthread_mutex_lock(&store->driving); /* who drives leaves first */
-    pthread_mutex_unlock(&store->driving);
+    pthread_mutex_lock(&store->box.lock); /* who drives leaves first */
+    pthread_mutex_unlock(&store->box.lock);
 }
 
 void sti_node_store_close(sti_node_store *store)
@@ -208,26 +806,19 @@ void sti_node_store_close(sti_node_store *store)
         return;
     sti_node_store_stop(store);
     sti_session_free(store->engine);
-    for (uint32_t k = 0; k < store->n_ends; k++)
-        sti_store_end_free(&store->end[k]);
+    for (uint32_t k = 0; k < store->n_clients; k++)
+        free_client(&store->clients[k]);
     for (uint32_t k = 0; k < store->n_shards; k++) {
         sti_shard_free(store->shards[k].role);
-        sti_kept_free(store->shards[k].kept);
         sti_journal_close(store->shards[k].journal);
     }
     for (uint32_t t = 0; t < store->n_tables; t++)
         free((char *)(uintptr_t)store->tables[t].name);
     free(store->tables);
     free(store->shards);
-    sti_effects_free(&store->effects);
-    for (size_t k = 0; k < store->n_late; k++)
-        sti_object_drop(store->late[k].object);
-    free(store->late);
-    free(store->taken);
-    sti_inbox_free(&store->inbox);
+    free_box(&store->box);
     pthread_cond_destroy(&store->bell);
     pthread_mutex_destroy(&store->bell_lock);
-    pthread_mutex_destroy(&store->driving);
     pthread_mutex_destroy(&store->fail_lock);
     free(store);
 }

@@ -2,18 +2,14 @@
  * shards: the shards that live here, the node's client, and on node 0 a client
  * of the engine's own, which puts start values in and gets the model out.
  *
- * Shards are stepped, and their jobs run, by the thread that brings a message
- * when no other thread does (node_store_drive.c); a thread of the store's own
- * does what would have to wait, and looks after timers. Clients are stepped by
- * these and by the workers that call, each under its lock; who has to wait
- * sleeps until it is woken. Where roles live is a function of the numbers of
- * nodes and shards (sti_run_node_of). */
+ * Where roles live is a function of the numbers of nodes and shards
+ * (sti_run_node_of). */
 #ifndef STI_NODE_STORE_H
 #define STI_NODE_STORE_H
 
 #include "engine/base/trace.h"
 #include "engine/round/run_context.h"
-#include "engine/net/frame.h"
+#include "strads/store.h"
 
 typedef struct sti_node_store sti_node_store;
 
@@ -63,8 +59,6 @@ void sti_node_store_deliver(sti_node_store *store, const sti_msg *msg);
  * does not block. */
 void sti_node_store_abort(sti_node_store *store, strads_err err,
                           const char *text);
-
-/* ---- node_store_session.c ---------------------------------------------- */
 
 /* A session of one of this node's workers, at clock 0. STRADS_ENOMEM. */
 strads_err sti_node_store_session(sti_node_store *store, uint32_t worker,

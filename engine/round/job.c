@@ -26,10 +26,6 @@ static strads_err carry_out(sti_run *run, sti_job *job)
         return sti_job_report(run, (sti_aggregate_job *)job);
     case STI_CALL_CHOOSE:
         return sti_job_choose(run, (sti_choose_job *)job);
-    case STI_CALL_APPLY:
-        return sti_job_apply((sti_apply_job *)job);
-    case STI_CALL_SERVE:
-        return sti_job_serve((sti_serve_job *)job);
     }
     return strads_fail(STRADS_ESTATE, "a job of unknown kind %d",
                        (int)job->call);

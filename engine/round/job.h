@@ -12,7 +12,6 @@
 #include "engine/round/dispatch.h"
 #include "engine/base/role.h"
 #include "engine/round/run_context.h"
-#include "engine/store/shard_job.h"
 
 /* ---- worker's jobs ----------------------------------------------------- */
 

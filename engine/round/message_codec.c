@@ -9,7 +9,7 @@
 
 #include "engine/round/loop_message.h"
 #include "engine/round/ring_plan.h"
-#include "engine/store/store_codec.h"
+#include "engine/store/message.h"
 
 /* Lists of blocks as items of a payload. A block that was read points into the
  * payload. */
@@ -694,7 +694,6 @@ static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
     case STI_MSG_ACK:
     case STI_MSG_ASK_ROWS:
     case STI_MSG_ROWS:
-    case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
     case STI_MSG_SETTLED:
         sti_store_encode(msg, w, rest);
@@ -743,7 +742,6 @@ strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
     case STI_MSG_ACK:
     case STI_MSG_ASK_ROWS:
     case STI_MSG_ROWS:
-    case STI_MSG_ATTACH:
     case STI_MSG_ATTACHED:
     case STI_MSG_SETTLED:
         return sti_store_decode(&r, backing, msg);

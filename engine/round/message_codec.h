@@ -19,8 +19,8 @@
 strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w);
 
 /* The same without copying the rows of PUSH and ROWS: the payload is what the
- * writer has, and behind it `rest`, which lies in the message's object, or is
- * lent to it (store_message.h). Of other kinds `rest` is empty. */
+ * writer has, and behind it `rest`, which lies in the message's object. Of other
+ * kinds `rest` is empty. */
 strads_err sti_msg_encode_parts(const sti_msg *msg, sti_writer *w,
                                 sti_part *rest);
 

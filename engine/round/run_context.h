@@ -34,7 +34,6 @@ typedef struct sti_partition {
 
 /* How a loop's tables are spread, by the run's options: strads/engine.h. */
 typedef struct sti_tuning {
-    bool eager;
     double hold_below;
     uint64_t push_bytes, cache_bytes;
     uint32_t window;

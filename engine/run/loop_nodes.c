@@ -16,7 +16,7 @@
 #include "engine/base/stop_flag.h"
 #include "engine/net/node_store.h"
 #include "engine/round/job.h"
-#include "engine/store/session_inside.h"
+#include "engine/store/session.h"
 
 /* Another node, as node 0 knows it. */
 typedef struct sti_other_node {
@@ -428,7 +428,7 @@ static void mesh_failed(void *arg, strads_err err, const char *text)
 static uint64_t trace_clock(const void *arg)
 {
     const struct sti_loop_nodes *nodes = arg;
-    return sti_session_clock_ns() - nodes->all.zero_ns;
+    return sti_monotonic_now() - nodes->all.zero_ns;
 }
 
 static bool has_room(void *arg, sti_address to, uint64_t bytes)

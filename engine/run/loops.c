@@ -15,7 +15,7 @@
 #include "engine/base/stop_flag.h"
 #include "engine/round/job.h"
 #include "engine/sim/sim_loop.h"
-#include "engine/store/session_inside.h"
+#include "engine/store/session.h"
 
 double sti_loop_now(clockid_t clock)
 {
@@ -166,7 +166,6 @@ static strads_table_spec spec_of(const sti_run *run, uint32_t table)
     strads_table_spec spec = *strads_store_spec(run->store, table);
     if (table > 0 && !spec.tuned)
         return spec;
-    spec.eager = spec.eager || run->tuning.eager;
     if (spec.hold_below == 0)
         spec.hold_below = run->tuning.hold_below;
     if (spec.push_bytes == 0)
@@ -348,7 +347,7 @@ strads_err sti_loops_join(sti_loops *all, uint32_t started)
 
 strads_err sti_loops_open(sti_loops *all)
 {
-    all->zero_ns = sti_session_clock_ns();
+    all->zero_ns = sti_monotonic_now();
     pthread_mutex_init(&all->lock, NULL);
     (void)sti_monotonic_cond_init(&all->moved);
     all->loop = calloc(all->count + 1, sizeof *all->loop);

@@ -13,7 +13,7 @@
 
 #include "engine/base/atomic_file.h"
 #include "engine/run/plan_json.h"
-#include "engine/store/push_stream.h"
+#include "engine/store/client.h"
 
 /* ---- terms -------------------------------------------------------------- */
 
@@ -30,9 +30,8 @@ static json_t *config_json(const sti_run_terms *terms)
 
 static json_t *tuning_json(const sti_tuning *t)
 {
-    return json_pack("{s:b, s:f, s:I, s:I, s:I}", "eager", t->eager,
-                     "hold_below", t->hold_below, "push_bytes",
-                     (json_int_t)t->push_bytes, "cache_bytes",
+    return json_pack("{s:f, s:I, s:I, s:I}", "hold_below", t->hold_below,
+                     "push_bytes", (json_int_t)t->push_bytes, "cache_bytes",
                      (json_int_t)t->cache_bytes, "window",
                      (json_int_t)t->window);
 }
@@ -132,8 +131,7 @@ static strads_err read_tuning(json_t *all, sti_tuning *out)
     if (!t || !(hold >= 0) || push < 0 || cache < 0 || window < 0 ||
         window > STI_PUSHES_MAX)
         return refuse("terms of tables");
-    *out = (sti_tuning){.eager = json_is_true(json_object_get(t, "eager")),
-                        .hold_below = hold,
+    *out = (sti_tuning){.hold_below = hold,
                         .push_bytes = (uint64_t)push,
                         .cache_bytes = (uint64_t)cache,
                         .window = (uint32_t)window};

@@ -177,14 +177,9 @@ static const strads_option rounds[] = {
     {.name = NULL},
 };
 
-/* The last five are of tables that are spread over nodes. */
+/* The last four are of tables that are spread over nodes. */
 static const strads_option loops[] = {
     OPTIONS_OF_ALL,
-    {.name = "eager",
-     .kind = STRADS_OPTION_BOOL,
-     FIELD(eager),
-     .rare = true,
-     .help = "changed rows go to nodes that have read them (no)"},
     {.name = "hold-below",
      .kind = STRADS_OPTION_F64,
      FIELD(hold_below),

@@ -9,7 +9,7 @@
 #include "engine/round/partials.h"
 #include "engine/round/owned_policy.h"
 #include "engine/run/program_check.h"
-#include "engine/store/push_stream.h"
+#include "engine/store/client.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,8 +82,7 @@ static strads_err find_policy(sti_setup *setup)
 
 sti_tuning sti_setup_tuning(const strads_engine_options *o)
 {
-    return (sti_tuning){.eager = o->eager,
-                        .hold_below = o->hold_below,
+    return (sti_tuning){.hold_below = o->hold_below,
                         .push_bytes = o->push_bytes,
                         .cache_bytes = o->cache_bytes,
                         .window = o->window};

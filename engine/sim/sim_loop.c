@@ -1,19 +1,61 @@
 /* The simulated nodes of a loop. It owns the queue, the roles, the wire and the
  * baton; whoever holds the baton carries out events until one of them is a
- * partition's turn, and hands the baton on to it, or goes on itself.
+ * partition's turn, and hands the baton on to it, or goes on itself. A call of a
+ * partition's session that has to wait gives it away.
  *
- * Invariant: a partition waits for one thing at a time, and `due` says that its
- * turn is in the queue. */
+ * Invariants: a partition waits for one thing at a time, and `due` says that its
+ * turn is in the queue; a shard is at work while that is in the queue. */
 #include "engine/sim/sim_loop.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <xxhash.h>
 
-#include "engine/store/store_message.h"
-#include "engine/exec/job_names.h"
-#include "engine/sim/sim_loop_state.h"
+#include "engine/sim/sim_baton.h"
+#include "engine/sim/sim_queue.h"
+#include "engine/sim/sim_wire.h"
+#include "engine/store/client.h"
+#include "engine/store/shard.h"
+
+/* A partition, and who runs its client for its session. */
+typedef struct looper {
+    sti_client_host host; /* first */
+    sti_sim_loop *sim;
+    uint32_t number;
+    sti_address client;
+    bool due;        /* its turn is in the queue */
+    bool left;       /* its body has returned */
+    uint64_t clocks; /* that were priced */
+    uint64_t cpu_ns; /* of its thread, when it was looked at last */
+} looper;
+
+typedef struct simulated_shard {
+    sti_shard *role;
+    bool busy; /* its work is under way */
+    uint32_t track;
+} simulated_shard;
+
+struct sti_sim_loop {
+    sti_sim_loop_setup setup;
+    sti_sim_queue queue;
+    sti_sim_cost cost;
+    sti_sim_wire *wire;
+    simulated_shard *shards;  /* [shards] */
+    sti_client **clients;     /* [nodes] */
+    looper *loopers;          /* [partitions] */
+    uint32_t n_left, visitor; /* visitor: partitions when there is none */
+    uint64_t *last_there;     /* [nodes x shards x 2] see in_order */
+    sti_effects effects;
+    sti_baton *baton;
+    XXH3_state_t *digest;
+    uint64_t now, events, busy_ns, spent_ns;
+    bool over;
+    strads_err err;
+    char text[1024];
+};
 
 /* Nothing is lost, so nothing is sent again. */
 static const uint64_t never_ns = STI_SIM_TIME_MAX / 2;
@@ -23,7 +65,8 @@ static strads_err no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for a simulated loop");
 }
 
-void sti_sim_loop_stop(sti_sim_loop *sim, strads_err err)
+/* Ends the run; the first error counts. */
+static void stop(sti_sim_loop *sim, strads_err err)
 {
     if (!err || sim->over)
         return;
@@ -39,7 +82,7 @@ static void push_item(sti_sim_loop *sim, const sti_sim_item *item)
         sti_sim_wire_lose(sim->wire, item->parcel);
     else if (err && item->event.kind == STI_EVENT_MESSAGE)
         sti_object_drop(item->event.msg.object);
-    sti_sim_loop_stop(sim, err);
+    stop(sim, err);
 }
 
 static void push_event(sti_sim_loop *sim, uint64_t time, sti_address to,
@@ -48,9 +91,10 @@ static void push_event(sti_sim_loop *sim, uint64_t time, sti_address to,
     push_item(sim, &(sti_sim_item){.time = time, .to = to, .event = event});
 }
 
-void sti_sim_loop_wake(sti_sim_loop *sim, uint32_t partition, uint64_t time)
+/* Puts a partition's turn into the queue, unless it is there. */
+static void wake_partition(sti_sim_loop *sim, uint32_t partition, uint64_t time)
 {
-    sti_sim_looper *l = &sim->loopers[partition];
+    looper *l = &sim->loopers[partition];
     if (l->due || l->left)
         return;
     l->due = true;
@@ -64,9 +108,9 @@ static void fail_by(sti_sim_loop *sim, const sti_msg *msg)
 {
     const sti_failure *failure = (const sti_failure *)msg->object;
     if (failure)
-        sti_sim_loop_stop(sim, strads_fail(failure->err, "%s", failure->text));
+        stop(sim, strads_fail(failure->err, "%s", failure->text));
     else
-        sti_sim_loop_stop(sim, no_memory());
+        stop(sim, no_memory());
 }
 
 /* Links are streams: between a client and a shard, one way, nothing overtakes,
@@ -101,7 +145,7 @@ static void send(sti_sim_loop *sim, const sti_msg *msg)
             item.time = in_order(sim, msg, item.time);
             push_item(sim, &item);
         }
-        sti_sim_loop_stop(sim, err);
+        stop(sim, err);
     }
     sti_object_drop(msg->object);
 }
@@ -112,71 +156,61 @@ static void receive(sti_sim_loop *sim, sti_parcel *parcel)
     strads_err err = sti_sim_wire_receive(sim->wire, parcel, sim->now, &msg);
     if (!err)
         push_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
-    sti_sim_loop_stop(sim, err);
+    stop(sim, err);
 }
 
 /* ---- roles ------------------------------------------------------------- */
 
 /* Pushes are taken in at merge_cost a byte; reading is free. */
-static void start_job(sti_sim_loop *sim, sti_address role, sti_job *job)
+static void start_work(sti_sim_loop *sim, sti_address role)
 {
-    double bytes = 0;
-    if (job->call == STI_CALL_APPLY) {
-        const sti_apply_job *apply = (const sti_apply_job *)job;
-        for (uint32_t k = 0; k < apply->n; k++)
-            bytes += (double)apply->pushes[k].push->size;
-    }
-    const double seconds = sim->setup.costs->merge_cost * bytes;
+    simulated_shard *shard = &sim->shards[role - STI_SHARD_0];
+    uint64_t bytes;
+    if (shard->busy || !sti_shard_has_work(shard->role, &bytes))
+        return;
+    const double seconds = sim->setup.costs->merge_cost * (double)bytes;
     const uint64_t until = sti_sim_after(sim->now, (uint64_t)(1e9 * seconds));
-    sti_trace_span(sim->setup.trace, sim->tracks[role - STI_SHARD_0],
-                   sti_job_name(NULL, job), sim->now, until, 0);
-    push_event(sim, until, role,
-               (sti_event){.kind = STI_EVENT_DONE, .job = job});
+    sti_trace_span(sim->setup.trace, shard->track, bytes ? "commit" : "serve",
+                   sim->now, until, 0);
+    shard->busy = true;
+    push_event(sim, until, role, (sti_event){.kind = STI_EVENT_DONE});
 }
 
-void sti_sim_loop_apply(sti_sim_loop *sim, sti_address role)
+/* What a role, or a call of its partitions, asked for. */
+static void carry_out(sti_sim_loop *sim, sti_address role)
 {
     for (size_t k = 0; k < sim->effects.n; k++) {
         sti_effect *effect = &sim->effects.at[k];
         if (effect->kind == STI_EFFECT_SEND)
             send(sim, &effect->msg);
-        else if (effect->kind == STI_EFFECT_COMPUTE)
-            start_job(sim, role, effect->job);
         else if (effect->kind == STI_EFFECT_WAKE)
-            sti_sim_loop_wake(sim, effect->worker, sim->now);
+            wake_partition(sim, effect->worker, sim->now);
         else if (effect->kind == STI_EFFECT_TIMER)
             push_event(sim, effect->at > sim->now ? effect->at : sim->now, role,
                        (sti_event){.kind = STI_EVENT_TIMER});
     }
     sim->effects.n = 0;
     if (sim->effects.lost)
-        sti_sim_loop_stop(sim, no_memory());
-}
-
-static void note_parked(sti_sim_loop *sim, const sti_event *event)
-{
-    const sti_row_answer *answer = (const sti_row_answer *)event->msg.object;
-    if (event->kind != STI_EVENT_MESSAGE || event->msg.kind != STI_MSG_ROWS ||
-        !answer || !answer->id)
-        return;
-    sti_sim_looper *l = &sim->loopers[answer->worker];
-    if (answer->parked_ns > l->parked_ns)
-        l->parked_ns = answer->parked_ns;
+        stop(sim, no_memory());
 }
 
 static void step(sti_sim_loop *sim, sti_address role, const sti_event *event)
 {
-    if (event->kind == STI_EVENT_DONE)
-        sti_job_run(NULL, event->job);
     if (role >= STI_CLIENT_0) {
-        note_parked(sim, event);
         sti_client_step(sim->clients[role - STI_CLIENT_0], event, 1,
                         &sim->effects);
-    } else {
-        sti_shard_step(sim->shards[role - STI_SHARD_0], event, 1,
-                       &sim->effects);
+        carry_out(sim, role);
+        return;
     }
-    sti_sim_loop_apply(sim, role);
+    simulated_shard *shard = &sim->shards[role - STI_SHARD_0];
+    if (event->kind == STI_EVENT_DONE) {
+        shard->busy = false;
+        sti_shard_work(shard->role, sim->now, &sim->effects);
+    } else {
+        sti_shard_step(shard->role, event, 1, &sim->effects);
+    }
+    carry_out(sim, role);
+    start_work(sim, role);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -234,7 +268,9 @@ static bool at_end(const sti_sim_loop *sim)
     return true;
 }
 
-uint32_t sti_sim_loop_next(sti_sim_loop *sim)
+/* Carries out events until a partition is to go on; `partitions` when it is
+ * over. */
+static uint32_t next_turn(sti_sim_loop *sim)
 {
     const uint32_t none = sim->setup.run->partitions;
     sti_sim_item item;
@@ -247,11 +283,10 @@ uint32_t sti_sim_loop_next(sti_sim_loop *sim)
         if (!some || item.time >= never_ns) {
             if (some)
                 drop_item(sim, &item);
-            sti_sim_loop_stop(
-                sim, strads_fail(STRADS_ESTATE,
-                                 "simulation: %u of %u loops have ended, the "
-                                 "others wait for what does not come",
-                                 sim->n_left, none));
+            stop(sim, strads_fail(STRADS_ESTATE,
+                                  "simulation: %u of %u loops have ended, the "
+                                  "others wait for what does not come",
+                                  sim->n_left, none));
             break;
         }
         uint32_t partition = take(sim, &item);
@@ -261,23 +296,124 @@ uint32_t sti_sim_loop_next(sti_sim_loop *sim)
     return none;
 }
 
+/* ---- partitions' calls -------------------------------------------------- */
+
+static uint64_t thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static strads_err check_over(const sti_sim_loop *sim)
+{
+    return sim->over ? strads_fail(STRADS_ECANCELED, "the simulation is over")
+                     : STRADS_OK;
+}
+
+/* Others go on until it is this partition's turn. */
+static strads_err wait_turn(looper *l)
+{
+    sti_sim_loop *sim = l->sim;
+    if (sim->over)
+        return check_over(sim);
+    const uint32_t next = next_turn(sim);
+    if (next != l->number)
+        sti_baton_pass(sim->baton, l->number, next);
+    return check_over(sim);
+}
+
+/* What the program computed since its last call. */
+static strads_err begin_call(sti_client_host *host, uint32_t worker)
+{
+    looper *l = (looper *)host;
+    (void)worker;
+    l->sim->spent_ns += thread_ns() - l->cpu_ns;
+    return check_over(l->sim);
+}
+
+static strads_err wait_for_wake(sti_client_host *host, uint32_t worker)
+{
+    looper *l = (looper *)host;
+    (void)worker;
+    carry_out(l->sim, l->client);
+    return wait_turn(l);
+}
+
+static void end_call(sti_client_host *host, uint32_t worker, bool more)
+{
+    looper *l = (looper *)host;
+    (void)worker, (void)more;
+    carry_out(l->sim, l->client);
+    l->cpu_ns = thread_ns();
+}
+
+static uint64_t host_now(const sti_client_host *host)
+{
+    return ((const looper *)host)->sim->now;
+}
+
+strads_err sti_sim_loop_session(sti_sim_loop *sim, uint32_t partition,
+                                strads_session **out)
+{
+    looper *l = &sim->loopers[partition];
+    l->cpu_ns = thread_ns();
+    return sti_client_session(&l->host, partition, sim->setup.run->partitions,
+                              out);
+}
+
+/* A clock's computing passes before it ends. */
+static strads_err compute(sti_client_host *host, uint32_t worker)
+{
+    looper *l = (looper *)host;
+    sti_sim_loop *sim = l->sim;
+    const uint64_t ns = sti_sim_cost_clock(&sim->cost, l->number, l->clocks++);
+    const uint64_t until = sti_sim_after(sim->now, ns);
+    strads_err err = begin_call(host, worker);
+    while (!err && sim->now < until) { /* a WAKE may come without need */
+        wake_partition(sim, l->number, until);
+        err = wait_turn(l);
+    }
+    sim->busy_ns += err ? 0 : ns;
+    l->cpu_ns = thread_ns();
+    return err;
+}
+
+uint64_t sti_sim_loop_now(const sti_sim_loop *sim)
+{
+    return sim->now;
+}
+
+uint64_t sti_sim_loop_spent(const sti_sim_loop *sim)
+{
+    return sim->spent_ns;
+}
+
+void sti_sim_loop_visit(sti_sim_loop *sim, uint32_t partition)
+{
+    sim->visitor = partition;
+    sti_baton_pass(sim->baton, partition, sim->setup.run->partitions);
+}
+
 /* ---- opening ----------------------------------------------------------- */
 
-static strads_err open_shard(sti_sim_loop *sim, uint32_t s)
+static strads_err open_shard(sti_sim_loop *sim, uint32_t s,
+                             const strads_store *start)
 {
     const sti_run *run = sim->setup.run;
     char name[32];
-    const sti_kept_setup kept = {.shard = s,
-                                 .shards = run->shards,
-                                 .streams = run->nodes + 1,
-                                 .workers = run->partitions,
-                                 .tables = sim->setup.tables,
-                                 .n_tables = sim->setup.n_tables};
+    const sti_shard_setup setup = {.shard = s,
+                                   .shards = run->shards,
+                                   .clients = run->nodes,
+                                   .workers = run->partitions,
+                                   .tables = sim->setup.tables,
+                                   .n_tables = sim->setup.n_tables};
     (void)snprintf(name, sizeof name, "shard %u", s);
-    sim->tracks[s] =
+    sim->shards[s].track =
         sti_trace_track(sim->setup.trace, sti_run_node_of(run, STI_SHARD_0 + s),
                         name);
-    return sti_kept_open(&kept, &sim->kept[s]);
+    strads_err err = sti_shard_new(&setup, &sim->shards[s].role);
+    return err ? err : sti_shard_fill(sim->shards[s].role, start);
 }
 
 static strads_err open_client(sti_sim_loop *sim, uint32_t c)
@@ -294,10 +430,22 @@ static strads_err open_client(sti_sim_loop *sim, uint32_t c)
                                     .cache_bytes = run->tuning.cache_bytes,
                                     .max_pushes = run->tuning.window,
                                     .resend_ns = never_ns};
+    strads_err err = sti_client_new(&setup, &sim->clients[c]);
     for (uint32_t p = first; p < first + setup.workers; p++)
-        sim->loopers[p] =
-            (sti_sim_looper){.sim = sim, .number = p, .client = c};
-    return sti_client_new(&setup, &sim->clients[c]);
+        sim->loopers[p] = (looper){.sim = sim,
+                                   .number = p,
+                                   .client = STI_CLIENT_0 + c,
+                                   .host = {.client = sim->clients[c],
+                                            .effects = &sim->effects,
+                                            .tables = sim->setup.tables,
+                                            .n_tables = sim->setup.n_tables,
+                                            .shards = run->shards,
+                                            .begin = begin_call,
+                                            .wait = wait_for_wake,
+                                            .end = end_call,
+                                            .computed = compute,
+                                            .now = host_now}};
+    return err;
 }
 
 static strads_err open_roles(sti_sim_loop *sim, const strads_store *start)
@@ -305,15 +453,9 @@ static strads_err open_roles(sti_sim_loop *sim, const strads_store *start)
     const sti_run *run = sim->setup.run;
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; !err && s < run->shards; s++)
-        err = open_shard(sim, s);
+        err = open_shard(sim, s, start);
     for (uint32_t c = 0; !err && c < run->nodes; c++)
         err = open_client(sim, c);
-    if (!err)
-        err = sti_sim_loop_put(sim, start);
-    for (uint32_t s = 0; !err && s < run->shards; s++)
-        err = sti_shard_new(&(sti_shard_setup){.kept = sim->kept[s],
-                                               .first_client = STI_CLIENT_0},
-                            &sim->shards[s]);
     return err;
 }
 
@@ -323,7 +465,7 @@ static void live(void *arg, uint32_t partition)
     sim->setup.body(sim->setup.arg, partition);
     sim->loopers[partition].left = true;
     sim->n_left++;
-    sti_baton_leave(sim->baton, sti_sim_loop_next(sim));
+    sti_baton_leave(sim->baton, next_turn(sim));
 }
 
 strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
@@ -336,18 +478,15 @@ strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
     sim->setup = *setup;
     sim->visitor = run->partitions;
     sti_sim_cost_init(&sim->cost, run, setup->costs);
-    sim->kept = calloc(run->shards, sizeof(sti_kept *));
-    sim->shards = calloc(run->shards, sizeof(sti_shard *));
-    sim->tracks = calloc(run->shards, sizeof *sim->tracks);
+    sim->shards = calloc(run->shards, sizeof *sim->shards);
     sim->clients = calloc(run->nodes, sizeof(sti_client *));
     sim->loopers = calloc(run->partitions, sizeof *sim->loopers);
     sim->last_there =
         calloc((size_t)run->nodes * run->shards * 2, sizeof *sim->last_there);
     sim->digest = XXH3_createState();
     strads_err err = STRADS_OK;
-    if (!sim->last_there || !sim->kept || !sim->shards || !sim->tracks ||
-        !sim->clients || !sim->loopers || !sim->digest ||
-        XXH3_64bits_reset(sim->digest) != XXH_OK)
+    if (!sim->last_there || !sim->shards || !sim->clients || !sim->loopers ||
+        !sim->digest || XXH3_64bits_reset(sim->digest) != XXH_OK)
         err = no_memory();
     if (!err)
         err = open_roles(sim, start);
@@ -369,21 +508,15 @@ void sti_sim_loop_free(sti_sim_loop *sim)
     while (sti_sim_queue_pop(&sim->queue, &item))
         drop_item(sim, &item);
     sti_sim_queue_free(&sim->queue);
-    for (uint32_t s = 0; s < run->shards; s++) {
-        if (sim->shards)
-            sti_shard_free(sim->shards[s]);
-        if (sim->kept)
-            sti_kept_free(sim->kept[s]);
-    }
+    for (uint32_t s = 0; sim->shards && s < run->shards; s++)
+        sti_shard_free(sim->shards[s].role);
     for (uint32_t c = 0; sim->clients && c < run->nodes; c++)
         sti_client_free(sim->clients[c]);
     sti_sim_wire_free(sim->wire);
     sti_sim_cost_free(&sim->cost);
     sti_effects_free(&sim->effects);
     XXH3_freeState(sim->digest);
-    free(sim->kept);
     free(sim->shards);
-    free(sim->tracks);
     free(sim->clients);
     free(sim->loopers);
     free(sim->last_there);
@@ -408,8 +541,8 @@ strads_err sti_sim_loop_run(sti_sim_loop *sim)
     if (err)
         return err;
     for (uint32_t p = 0; p < none; p++)
-        sti_sim_loop_wake(sim, p, 0);
-    uint32_t next = sti_sim_loop_next(sim);
+        wake_partition(sim, p, 0);
+    uint32_t next = next_turn(sim);
     while (next < none) {
         sti_baton_pass(sim->baton, none, next);
         next = sim->visitor;
@@ -423,6 +556,14 @@ strads_err sti_sim_loop_run(sti_sim_loop *sim)
 }
 
 /* ---- what came of it --------------------------------------------------- */
+
+strads_err sti_sim_loop_model(sti_sim_loop *sim, strads_store *to)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t s = 0; !err && s < sim->setup.run->shards; s++)
+        err = sti_shard_read_out(sim->shards[s].role, 0, to);
+    return err;
+}
 
 void sti_sim_loop_outcome(const sti_sim_loop *sim, strads_sim_outcome *out)
 {

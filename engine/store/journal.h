@@ -13,9 +13,10 @@
 #define STI_STORE_JOURNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "engine/store/store_image.h"
+#include "strads/error.h"
 
 #define STI_NO_MARK UINT32_MAX
 
@@ -38,6 +39,11 @@ typedef struct sti_journal_reader {
     strads_err (*checkpoint)(void *arg, const void *bytes, uint64_t size);
     strads_err (*record)(void *arg, const sti_journal_record *record);
 } sti_journal_reader;
+
+/* Where bytes go to, in order. Embed it in what takes them. */
+typedef struct sti_sink {
+    strads_err (*put)(struct sti_sink *sink, const void *bytes, size_t size);
+} sti_sink;
 
 /* Puts a whole state into the sink. */
 typedef strads_err sti_journal_state(void *arg, sti_sink *sink);

@@ -15,8 +15,6 @@ typedef struct sti_cached_row {
     uint32_t table, row;
     uint32_t pins; /* somebody is about to read it: it is not evicted */
     bool used;     /* since the hand passed it last */
-    bool late;     /* the user's: it came after eager rows that it missed */
-    bool spent;    /* the user's: it lacks own pushes and is not read again */
     uint64_t as_of;
     uint64_t stamp; /* the user's: of what changed it last */
     uint64_t asked; /* the user's: clock of the last refresh */

@@ -1,14 +1,50 @@
 /* A worker's clocked view, wherever the tables are: its clock, and what it has
  * added since its last push. Checks what a caller says; the rest is done by
- * what stands behind (session_inside.h). */
+ * what stands behind (session.h). */
+#include "engine/store/session.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include "engine/store/number_cells.h"
-#include "engine/store/pending_push.h"
-#include "engine/store/session_inside.h"
+/* ---- opening ----------------------------------------------------------- */
+
+/* Tables may have been added since the last call. */
+static strads_err make_pending(strads_session *session)
+{
+    const uint32_t tables = session->ops->tables(session->behind);
+    const uint32_t shards = session->shards;
+    if (session->n_tables == tables)
+        return STRADS_OK;
+    sti_pending *more = realloc(session->pending,
+                                (size_t)tables * shards * sizeof(sti_pending));
+    if (!more)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to keep increments of %" PRIu32 " tables",
+                           tables);
+    session->pending = more;
+    for (; session->n_tables < tables; session->n_tables++) {
+        const uint32_t t = session->n_tables;
+        for (uint32_t s = 0; s < shards; s++) {
+            sti_pending *pending = &more[(size_t)t * shards + s];
+            sti_pending_init(pending, session->ops->spec(session->behind, t), t,
+                             shards);
+            if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
+                pending->piece = session->piece;
+            sti_pending_tried(pending);
+        }
+    }
+    return STRADS_OK;
+}
+
+void sti_session_free(strads_session *session)
+{
+    if (!session)
+        return;
+    for (size_t k = 0; k < (size_t)session->n_tables * session->shards; k++)
+        sti_pending_free(&session->pending[k]);
+    free(session->pending);
+    free(session);
+}
 
 strads_err sti_session_open(const sti_session_ops *ops, void *behind,
                             uint32_t worker, uint32_t workers,
@@ -21,38 +57,21 @@ strads_err sti_session_open(const sti_session_ops *ops, void *behind,
     session->behind = behind;
     session->worker = worker;
     session->workers = workers;
+    session->shards = 1;
     strads_err err = ops->join(session);
+    const bool joined = !err;
+    if (joined)
+        err = make_pending(session);
+    if (err && joined)
+        (void)ops->push(session, STI_PUSH_LEAVE, 0, false);
     if (err)
-        free(session);
+        sti_session_free(session);
     else
         *out = session;
     return err;
 }
 
-void sti_session_free(strads_session *session)
-{
-    if (!session)
-        return;
-    for (uint32_t t = 0; t < session->n_pending; t++)
-        sti_pending_free(&session->pending[t]);
-    free(session->pending);
-    free(session);
-}
-
 /* ---- where its time goes ----------------------------------------------- */
-
-uint64_t sti_session_clock_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t now_of(const strads_session *session)
-{
-    return session->ops->now ? session->ops->now(session->behind)
-                             : sti_session_clock_ns();
-}
 
 static void span(const strads_session *session, const char *name,
                  uint64_t begin_ns, uint64_t end_ns)
@@ -66,7 +85,8 @@ static void span(const strads_session *session, const char *name,
 void sti_session_traced(strads_session *session, const sti_session_track *track)
 {
     session->track = *track;
-    session->clock_ns = session->computing_ns = now_of(session);
+    session->clock_ns = session->computing_ns =
+        session->ops->now(session->behind);
 }
 
 /* It is not told when an answer waited for clocks: amid its travel, say. */
@@ -90,7 +110,7 @@ static void end_clock_span(strads_session *session)
 {
     if (!session->track.trace)
         return;
-    uint64_t now = now_of(session);
+    const uint64_t now = session->ops->now(session->behind);
     span(session, "compute", session->computing_ns, now);
     span(session, "clock", session->clock_ns, now);
     session->clock_ns = session->computing_ns = now;
@@ -100,7 +120,7 @@ static void end_clock_span(strads_session *session)
 
 void sti_session_leave(strads_session *session)
 {
-    session->ops->leave(session);
+    (void)session->ops->push(session, STI_PUSH_LEAVE, 0, false);
     end_clock_span(session);
 }
 
@@ -113,165 +133,128 @@ void strads_session_close(strads_session *session)
 
 /* ---- checks ------------------------------------------------------------ */
 
-static strads_err find_spec(const strads_session *session, uint32_t table,
-                            const strads_table_spec **out)
+static strads_err check_table(strads_session *session, uint32_t table)
 {
-    *out = session->ops->spec(session->behind, table);
-    if (*out)
+    if (table < session->n_tables)
         return STRADS_OK;
+    const uint32_t tables = session->ops->tables(session->behind);
+    if (table < tables)
+        return make_pending(session);
     return strads_fail(STRADS_EINVAL,
                        "there is no table %" PRIu32 ": the store has "
                        "%" PRIu32 ", numbered from 0",
-                       table, session->ops->tables(session->behind));
+                       table, tables);
 }
 
-/* Tables may have been added since the last call. */
-strads_err sti_session_make_pending(strads_session *session)
+static const strads_table_spec *spec_of(const strads_session *session,
+                                        uint32_t table)
 {
-    uint32_t tables = session->ops->tables(session->behind);
-    if (session->n_pending == tables)
-        return STRADS_OK;
-    sti_pending *more = realloc(session->pending, tables * sizeof(sti_pending));
-    if (!more)
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory to keep increments of %" PRIu32 " tables",
-                           tables);
-    session->pending = more;
-    while (session->n_pending < tables) {
-        uint32_t t = session->n_pending++;
-        sti_pending_init(&more[t], session->ops->spec(session->behind, t));
-    }
-    return STRADS_OK;
+    return session->pending[(size_t)table * session->shards].spec;
 }
 
-strads_err sti_session_make_pieces(strads_session *session, uint64_t piece)
+static strads_err check_rows(strads_session *session, uint32_t table,
+                             uint32_t n, const uint32_t *rows)
 {
-    strads_err err = sti_session_make_pending(session);
-    session->piece = piece;
-    for (uint32_t t = 0; !err && t < session->n_pending; t++) {
-        sti_pending *pending = &session->pending[t];
-        if (!pending->spec->sparse && !sti_pending_is_filtered(pending))
-            pending->piece = piece;
-        sti_pending_tried(pending);
-    }
+    strads_err err = check_table(session, table);
+    for (uint32_t k = 0; !err && k < n; k++)
+        err = sti_spec_check_row(spec_of(session, table), rows[k]);
     return err;
 }
 
-strads_err sti_session_find_pending(strads_session *session, uint32_t table,
-                                    sti_pending **out)
+/* A row that is to be added to: *out is what is pending for it. */
+static strads_err find_pending(strads_session *session, uint32_t table,
+                               uint64_t row, sti_pending **out)
 {
-    const strads_table_spec *spec;
-    strads_err err = STRADS_OK;
-    if (table >= session->n_pending) {
-        err = find_spec(session, table, &spec);
-        if (!err)
-            err = sti_session_make_pending(session);
-        if (err)
-            return err;
-    }
-    *out = &session->pending[table];
-    return STRADS_OK;
+    strads_err err = check_table(session, table);
+    if (!err)
+        err = sti_spec_check_row(spec_of(session, table), row);
+    if (!err)
+        *out = sti_session_pending(session, table, (uint32_t)row);
+    return err;
 }
 
 /* ---- reading ----------------------------------------------------------- */
-
-static strads_err check_rows(strads_session *session,
-                             const sti_session_read *read)
-{
-    sti_pending *pending;
-    strads_err err = sti_session_find_pending(session, read->table, &pending);
-    for (uint32_t k = 0; !err && k < read->n; k++)
-        err = sti_spec_check_row(pending->spec, read->rows[k]);
-    return err;
-}
-
-static strads_err read_rows(strads_session *session,
-                            const sti_session_read *read)
-{
-    strads_err err = check_rows(session, read);
-    return err ? err : session->ops->read(session, read);
-}
 
 strads_err strads_session_read_rows(strads_session *session, uint32_t table,
                                     uint32_t n, const uint32_t *rows,
                                     uint32_t staleness, void *out)
 {
-    return read_rows(session, &(sti_session_read){.table = table,
-                                                  .n = n,
-                                                  .rows = rows,
-                                                  .staleness = staleness,
-                                                  .out = out});
+    const sti_session_read read = {.table = table,
+                                   .n = n,
+                                   .rows = rows,
+                                   .staleness = staleness,
+                                   .out = out};
+    strads_err err = check_rows(session, table, n, rows);
+    return err ? err : session->ops->read(session, &read);
 }
 
 strads_err strads_session_read_snapshot(strads_session *session, uint32_t table,
                                         uint32_t n, const uint32_t *rows,
                                         void *out, uint64_t *clock)
 {
-    return read_rows(session, &(sti_session_read){.table = table,
-                                                  .n = n,
-                                                  .rows = rows,
-                                                  .out = out,
-                                                  .snapshot = clock});
+    const sti_session_read read = {
+        .table = table, .n = n, .rows = rows, .out = out, .snapshot = clock};
+    strads_err err = check_rows(session, table, n, rows);
+    return err ? err : session->ops->read(session, &read);
 }
 
-static sti_recent_key key_of(const strads_session *session, uint32_t table,
-                             uint64_t row, uint32_t staleness)
-{
-    return (sti_recent_key){.row = row,
-                            .clock = session->clock,
-                            .table = table,
-                            .staleness = staleness};
-}
-
-/* Counts the changes of a narrow row that is read again; NULL: it need not be
- * kept. */
-static const sti_change_count *keeps(strads_session *session,
-                                     sti_recent_key key)
+/* A narrow row that is read again has its place, and its values are to be kept:
+ * counts the changes of it. NULL: it need not be kept, but has its place now. */
+static const sti_change_count *claim_recent(strads_session *session,
+                                            sti_recent_key key, size_t bytes)
 {
     const sti_session_ops *ops = session->ops;
-    return ops->changes &&
-                   session->pending[key.table].row_bytes <= STI_RECENT_BYTES &&
-                   sti_recent_claim(&session->recent, key)
-               ? ops->changes(session->behind, key.table)
-               : NULL;
+    sti_recent_row *at =
+        &session->recent.at[sti_recent_place(key.table, key.row)];
+    if (!ops->changes || bytes > STI_RECENT_BYTES)
+        return NULL;
+    const bool again = at->key.row == key.row && at->key.table == key.table;
+    at->key = key;
+    at->changes = NULL;
+    return again ? ops->changes(session->behind, key.table) : NULL;
 }
 
-static strads_err ask_row(strads_session *session, uint32_t table, uint64_t row,
-                          uint32_t staleness, void *out)
+static strads_err ask_row(strads_session *session, sti_recent_key key,
+                          void *out)
 {
-    const sti_recent_key key = key_of(session, table, row, staleness);
     sti_pending *pending;
     uint64_t before = 0;
-    strads_err err = sti_session_find_pending(session, table, &pending);
-    if (!err)
-        err = sti_spec_check_row(pending->spec, row);
+    strads_err err = find_pending(session, key.table, key.row, &pending);
     if (err)
         return err;
-    const sti_change_count *changes = keeps(session, key);
+    const sti_change_count *changes =
+        claim_recent(session, key, pending->row_bytes);
     if (changes)
         before = atomic_load_explicit(changes, memory_order_acquire);
-    err = session->ops->read(session, &(sti_session_read){
-                                          .table = table,
-                                          .n = 1,
-                                          .rows = &(uint32_t){(uint32_t)row},
-                                          .staleness = staleness,
-                                          .out = out,
-                                      });
-    if (changes && !err)
-        sti_recent_keep(&session->recent, key, changes, before, out,
-                        pending->row_bytes);
+    err =
+        session->ops->read(session, &(sti_session_read){
+                                        .table = key.table,
+                                        .n = 1,
+                                        .rows = &(uint32_t){(uint32_t)key.row},
+                                        .staleness = key.staleness,
+                                        .out = out,
+                                    });
+    if (changes && !err) {
+        const uint32_t place = sti_recent_place(key.table, key.row);
+        session->recent.at[place].changes = changes;
+        session->recent.at[place].before = before;
+        memcpy(session->recent.values[place], out, pending->row_bytes);
+    }
     return err;
 }
 
 strads_err strads_session_read_row(strads_session *session, uint32_t table,
                                    uint64_t row, uint32_t staleness, void *out)
 {
-    const void *values =
-        sti_recent_find(&session->recent,
-                        key_of(session, table, row, staleness));
+    const sti_recent_key key = {.row = row,
+                                .clock = session->clock,
+                                .table = table,
+                                .staleness = staleness};
+    const void *values = sti_recent_find(&session->recent, key);
     if (!values)
-        return ask_row(session, table, row, staleness, out);
-    memcpy(out, values, session->pending[table].row_bytes);
+        return ask_row(session, key, out);
+    memcpy(out, values,
+           session->pending[(size_t)table * session->shards].row_bytes);
     return STRADS_OK;
 }
 
@@ -287,9 +270,7 @@ strads_err strads_session_inc(strads_session *session, uint32_t table,
         int32_t i32;
         int64_t i64;
     } cell;
-    strads_err err = sti_session_find_pending(session, table, &pending);
-    if (!err)
-        err = sti_spec_check_row(pending->spec, row);
+    strads_err err = find_pending(session, table, row, &pending);
     if (!err)
         err = sti_spec_check_col(pending->spec, col);
     if (!err)
@@ -308,9 +289,7 @@ strads_err strads_session_inc_sparse(strads_session *session, uint32_t table,
                                      const uint32_t *cols, const void *delta)
 {
     sti_pending *pending = NULL;
-    strads_err err = sti_session_find_pending(session, table, &pending);
-    if (!err)
-        err = sti_spec_check_row(pending->spec, row);
+    strads_err err = find_pending(session, table, row, &pending);
     for (uint32_t k = 0; !err && k < n; k++)
         err = sti_spec_check_col(pending->spec, cols[k]);
     if (err || n == 0)
@@ -331,53 +310,54 @@ static strads_err push_early(strads_session *session, sti_pending *pending,
         if (!pending->was_early)
             pending->early_row = pending->rows[0];
         pending->was_early = true;
-        err = session->ops->push_early(session);
+        err = session->ops->push_early(session, pending);
     }
     sti_pending_tried(pending);
     return err;
 }
 
+/* `row` is one of the table. */
+static strads_err add_row(strads_session *session, uint32_t table, uint32_t row,
+                          const void *delta)
+{
+    sti_pending *pending = sti_session_pending(session, table, row);
+    strads_err err = STRADS_OK;
+    sti_recent_forget(&session->recent, table, row);
+    if (sti_pending_is_due(pending))
+        err = push_early(session, pending, row);
+    return err ? err
+               : sti_pending_add(pending,
+                                 &(sti_row_delta){.row = row,
+                                                  .n = pending->spec->cols,
+                                                  .cells = delta});
+}
+
 strads_err strads_session_inc_row(strads_session *session, uint32_t table,
                                   uint64_t row, const void *delta)
 {
-    sti_pending *pending = NULL;
-    strads_err err = sti_session_find_pending(session, table, &pending);
-    if (!err)
-        err = sti_spec_check_row(pending->spec, row);
-    if (err)
-        return err;
-    sti_recent_forget(&session->recent, table, row);
-    if (sti_pending_is_due(pending))
-        err = push_early(session, pending, (uint32_t)row);
-    return err ? err
-               : sti_pending_add(pending,
-                                 &(sti_row_delta){.row = (uint32_t)row,
-                                                  .n = pending->spec->cols,
-                                                  .cells = delta});
+    sti_pending *pending;
+    strads_err err = find_pending(session, table, row, &pending);
+    return err ? err : add_row(session, table, (uint32_t)row, delta);
+}
+
+strads_err strads_session_inc_rows(strads_session *session, uint32_t table,
+                                   uint32_t n, const uint32_t *rows,
+                                   const void *delta)
+{
+    const char *from = delta;
+    strads_err err = check_rows(session, table, n, rows);
+    for (uint32_t k = 0; !err && k < n; k++) {
+        err = add_row(session, table, rows[k], from);
+        from += session->pending[(size_t)table * session->shards].row_bytes;
+    }
+    return err;
 }
 
 /* ---- clocks ------------------------------------------------------------ */
 
 strads_err strads_session_flush(strads_session *session)
 {
-    return session->ops->flush(session);
-}
-
-void sti_session_passed(strads_session *session, uint64_t clock)
-{
-    for (uint32_t t = 0; t < session->n_pending; t++)
-        sti_pending_clock(&session->pending[t]);
-    end_clock_span(session);
-    session->clock = clock;
-}
-
-static strads_err check_cut_off(const strads_session *session)
-{
-    if (!session->cut_off || !session->cut_off(session->cut_off_arg))
-        return STRADS_OK;
-    return strads_fail(STRADS_ECANCELED,
-                       "the run has ended: a loop is to ask for that once a "
-                       "clock (strads_loop_ends), and to return");
+    return session->ops->push(session, STI_PUSH_FLUSH, 0, false);
 }
 
 strads_err strads_session_clock(strads_session *session)
@@ -385,29 +365,27 @@ strads_err strads_session_clock(strads_session *session)
     return strads_session_advance(session, session->clock + 1);
 }
 
-strads_err strads_session_advance(strads_session *session, uint64_t clock)
+/* `more`: a read follows. */
+static strads_err end_clocks(strads_session *session, uint64_t clock, bool more)
 {
-    if (clock <= session->clock)
-        return strads_session_flush(session);
-    strads_err err = check_cut_off(session);
-    if (!err)
-        err = session->ops->advance(session, clock);
-    if (!err)
-        sti_session_passed(session, clock);
-    return err;
+    if (session->cut_off && session->cut_off(session->cut_off_arg))
+        return strads_fail(STRADS_ECANCELED,
+                           "the run has ended: a loop is to ask for that once "
+                           "a clock (strads_loop_ends), and to return");
+    strads_err err = session->ops->push(session, STI_PUSH_CLOCK, clock, more);
+    if (err)
+        return err;
+    for (size_t k = 0; k < (size_t)session->n_tables * session->shards; k++)
+        sti_pending_clock(&session->pending[k]);
+    end_clock_span(session);
+    session->clock = clock;
+    return STRADS_OK;
 }
 
-static strads_err clock_and_read(strads_session *session,
-                                 const sti_session_read *read)
+strads_err strads_session_advance(strads_session *session, uint64_t clock)
 {
-    strads_err err = check_rows(session, read);
-    if (!err && session->ops->advance_and_read) {
-        err = check_cut_off(session);
-        return err ? err : session->ops->advance_and_read(session, read);
-    }
-    if (!err)
-        err = strads_session_clock(session);
-    return err ? err : session->ops->read(session, read);
+    return clock <= session->clock ? strads_session_flush(session)
+                                   : end_clocks(session, clock, false);
 }
 
 strads_err strads_session_clock_and_read(strads_session *session,
@@ -415,11 +393,15 @@ strads_err strads_session_clock_and_read(strads_session *session,
                                          const uint32_t *rows,
                                          uint32_t staleness, void *out)
 {
-    return clock_and_read(session, &(sti_session_read){.table = table,
-                                                       .n = n,
-                                                       .rows = rows,
-                                                       .staleness = staleness,
-                                                       .out = out});
+    const sti_session_read read = {.table = table,
+                                   .n = n,
+                                   .rows = rows,
+                                   .staleness = staleness,
+                                   .out = out};
+    strads_err err = check_rows(session, table, n, rows);
+    if (!err)
+        err = end_clocks(session, session->clock + 1, true);
+    return err ? err : session->ops->read(session, &read);
 }
 
 strads_err strads_session_barrier(strads_session *session)

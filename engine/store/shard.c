@@ -1,131 +1,93 @@
-/* A shard of the store. What was accepted waits here while a job is at work;
- * the next one takes all that waits, so a busy shard answers less often. Owns
- * the pushes that wait and those that its job is at, and the asks whose clock
- * has not come.
+/* A shard of the store. What was accepted waits here until the shard's work is
+ * done; that takes all that waits, so a busy shard answers less often.
  *
- * Invariants: of each stream applied <= accepted, and every push between the
- * two is in `at_work` or `waiting`, in the order in which they were accepted:
- * that of the journal. How many these can be is bounded by who pushes
- * (STI_PUSHES_MAX for each client), and asks are one for each worker. */
+ * Invariants: rows lie in the store's tables by their place among the shard's
+ * rows (message.h); a push changes rows, its client's number and its worker's
+ * clock together, or a failure ends the run; no number and no clock ever goes
+ * back. How many pushes can wait is bounded by who pushes (STI_PUSHES_MAX for
+ * each client), and asks are one for each worker. */
 #include "engine/store/shard.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct push_list {
-    sti_taken_push *at;
-    uint32_t n, room;
-} push_list;
+#include "engine/store/shard_state.h"
 
-/* The last number of each kind. */
-typedef struct stream_state {
-    uint64_t accepted, applied;
-    bool moved;         /* applied has grown in the last job */
-    bool attaching;     /* ATTACH came, and is answered */
-    uint64_t attach_at; /* once this is applied, */
-    uint64_t life;      /* to that life of the client */
-    bool silent;        /* since the restart */
-} stream_state;
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory for a shard of the store");
+}
 
-/* A worker's ask whose clock has not come; ids only grow. */
-typedef struct parked_ask {
-    uint64_t last_id;
-    uint32_t stream;
-    uint64_t since;   /* when it came */
-    bool early;       /* before its clock had come */
-    sti_row_ask *ask; /* NULL: none */
-} parked_ask;
+static strads_err broken(void)
+{
+    return strads_fail(STRADS_EPEER,
+                       "a node sent what does not fit the store: it runs "
+                       "another version or is broken");
+}
 
-static const uint64_t default_piece = UINT64_C(256) << 10;
-static const uint64_t default_retell_ns = 500000000;
+/* ---- opening ----------------------------------------------------------- */
 
-struct sti_shard {
-    sti_kept *kept;
-    sti_journal *journal;
-    sti_address address, first_client;
-    uint32_t streams, workers;
-    stream_state *stream; /* [streams] */
-    parked_ask *parked;   /* [workers] */
-    uint64_t clock;       /* after the last job */
-    bool tell;            /* it has moved since eager rows were sent */
-    push_list waiting, at_work;
-    uint32_t durable; /* of at_work: in the journal, not yet applied */
-    bool busy, failed;
-    uint64_t now; /* of the last event */
-    uint64_t retell_ns;
-    sti_apply_job apply;
-    sti_serve_job serve;
-    sti_job_text said;
-};
+static strads_err add_table(sti_shard *shard, uint32_t number)
+{
+    const sti_shard_setup *setup = &shard->setup;
+    sti_shard_table *table = &shard->tables[number];
+    strads_table_spec held = setup->tables[number];
+    held.rows = sti_rows_held(held.rows, number, setup->shard, setup->shards);
+    strads_err err = strads_store_create(shard->store, &held, &number);
+    if (err)
+        return err;
+    table->rows = shard->store->tables[number];
+    table->spec = setup->tables[number];
+    table->spec.name = table->rows->name;
+    table->images.every = table->spec.snapshot_every;
+    return STRADS_OK;
+}
 
 strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out)
 {
     sti_shard *shard = calloc(1, sizeof *shard);
     if (!shard)
-        goto fail;
-    shard->kept = setup->kept;
-    shard->journal = setup->journal;
-    shard->first_client = setup->first_client;
-    shard->address = STI_SHARD_0 + sti_kept_shard(setup->kept);
-    shard->streams = sti_kept_streams(setup->kept);
-    shard->workers = sti_kept_workers(setup->kept);
-    shard->clock = sti_kept_clock(setup->kept);
-    shard->serve.piece_bytes =
-        setup->piece_bytes ? setup->piece_bytes : default_piece;
-    shard->serve.lend_bytes = setup->lend_bytes;
-    shard->retell_ns = setup->retell_ns ? setup->retell_ns : default_retell_ns;
-    shard->stream = calloc(shard->streams + 1, sizeof *shard->stream);
-    shard->parked = calloc(shard->workers + 1, sizeof *shard->parked);
-    shard->serve.asks = calloc(shard->workers + 1, sizeof *shard->serve.asks);
-    if (!shard->stream || !shard->parked || !shard->serve.asks)
-        goto fail;
-    for (uint32_t c = 0; c < shard->streams; c++)
-        shard->stream[c].accepted = shard->stream[c].applied =
-            sti_kept_applied(setup->kept, c);
-    *out = shard;
-    return STRADS_OK;
-fail:
-    sti_shard_free(shard);
-    return strads_fail(STRADS_ENOMEM, "no memory for a shard");
-}
-
-static void drop_pushes(push_list *list)
-{
-    for (uint32_t k = 0; k < list->n; k++)
-        sti_object_drop(list->at[k].push);
-    list->n = 0;
-}
-
-static void drop_asks(sti_serve_job *job)
-{
-    for (uint32_t k = 0; k < job->n; k++)
-        sti_object_drop(job->asks[k].ask);
-    job->n = 0;
-}
-
-static void drop_answers(sti_serve_job *job)
-{
-    for (uint32_t k = 0; k < job->n_answers; k++)
-        sti_object_drop(job->answers[k].answer);
-    job->n_answers = 0;
+        return no_memory();
+    shard->setup = *setup;
+    if (!setup->piece_bytes)
+        shard->setup.piece_bytes = UINT64_C(256) << 10;
+    if (!setup->retell_ns)
+        shard->setup.retell_ns = 500000000;
+    shard->clock = setup->workers ? 0 : STI_CLOCK_GONE;
+    shard->tables = calloc(setup->n_tables + 1, sizeof *shard->tables);
+    shard->clients = calloc(setup->clients + 1, sizeof *shard->clients);
+    shard->workers = calloc(setup->workers + 1, sizeof *shard->workers);
+    strads_err err = shard->tables && shard->clients && shard->workers
+                         ? strads_store_open(setup->memory_limit, &shard->store)
+                         : no_memory();
+    for (uint32_t t = 0; !err && t < setup->n_tables; t++)
+        err = add_table(shard, t);
+    if (!err && setup->journal)
+        err = sti_shard_recover(shard);
+    if (err)
+        sti_shard_free(shard);
+    else
+        *out = shard;
+    return err;
 }
 
 void sti_shard_free(sti_shard *shard)
 {
     if (!shard)
         return;
-    drop_pushes(&shard->waiting);
-    drop_pushes(&shard->at_work);
-    free(shard->waiting.at);
-    free(shard->at_work.at);
-    for (uint32_t w = 0; shard->parked && w < shard->workers; w++)
-        sti_object_drop(shard->parked[w].ask);
-    drop_asks(&shard->serve);
-    drop_answers(&shard->serve);
-    free(shard->serve.answers);
-    free(shard->serve.asks);
-    free(shard->parked);
-    free(shard->stream);
+    for (uint32_t k = 0; k < shard->n_waiting; k++)
+        sti_object_drop(shard->waiting[k].push);
+    for (uint32_t w = 0; shard->workers && w < shard->setup.workers; w++)
+        sti_object_drop(shard->workers[w].ask);
+    for (uint32_t t = 0; shard->tables && t < shard->setup.n_tables; t++)
+        sti_images_free(&shard->tables[t].images);
+    strads_store_free(shard->store);
+    free(shard->waiting);
+    free(shard->workers);
+    free(shard->clients);
+    free(shard->tables);
+    free(shard->places);
     free(shard);
 }
 
@@ -134,150 +96,148 @@ uint64_t sti_shard_clock(const sti_shard *shard)
     return shard->clock;
 }
 
-static void fail(sti_shard *shard, strads_err err, const char *text,
-                 sti_effects *out)
+uint64_t sti_shard_applied(const sti_shard *shard, uint32_t client)
+{
+    return shard->clients[client].applied;
+}
+
+const strads_store *sti_shard_store(const sti_shard *shard)
+{
+    return shard->store;
+}
+
+static sti_address address_of(const sti_shard *shard)
+{
+    return STI_SHARD_0 + shard->setup.shard;
+}
+
+static void fail(sti_shard *shard, strads_err err, sti_effects *out)
 {
     if (!shard->failed)
-        sti_effect_send(out,
-                        (sti_msg){.kind = STI_MSG_FAIL,
-                                  .from = shard->address,
-                                  .to = STI_COORDINATOR,
-                                  .object = sti_failure_object(err, text)});
+        sti_effect_send(out, (sti_msg){.kind = STI_MSG_FAIL,
+                                       .from = address_of(shard),
+                                       .to = STI_COORDINATOR,
+                                       .object = sti_failure_object(
+                                           err, strads_error_text())});
     shard->failed = true;
 }
 
-static void tell(const sti_shard *shard, sti_msg_kind kind, uint32_t stream,
-                 uint64_t life, sti_effects *out)
+/* Up to which push all of a client's are in. */
+static void tell(const sti_shard *shard, sti_msg_kind kind, uint32_t client,
+                 sti_effects *out)
 {
     sti_effect_send(out, (sti_msg){.kind = kind,
-                                   .from = shard->address,
-                                   .to = shard->first_client + stream,
-                                   .round = shard->stream[stream].applied,
-                                   .life = life});
+                                   .from = address_of(shard),
+                                   .to = STI_CLIENT_0 + client,
+                                   .round = shard->clients[client].applied});
 }
 
 /* ---- taking in --------------------------------------------------------- */
 
-static bool keep(push_list *list, sti_taken_push push)
-{
-    if (list->n == list->room) {
-        uint32_t room = list->room ? 2 * list->room : 8;
-        sti_taken_push *at = realloc(list->at, sizeof *at * room);
-        if (!at)
-            return false;
-        list->at = at;
-        list->room = room;
-    }
-    list->at[list->n++] = push;
-    return true;
-}
-
 /* S1 ACCEPT: what was accepted before is not taken again; what comes too early
  * is dropped, and the answer says from where on it is to be sent. */
-static void accept_push(sti_shard *shard, uint32_t stream, const sti_msg *msg,
+static void accept_push(sti_shard *shard, uint32_t client, const sti_msg *msg,
                         sti_effects *out)
 {
     sti_buffer *push = (sti_buffer *)msg->object;
-    stream_state *s = &shard->stream[stream];
-    bool due = msg->round == s->accepted + 1;
+    sti_shard_client *c = &shard->clients[client];
+    bool due = msg->round == c->accepted + 1;
     if (!push || !due) {
         sti_object_drop(push);
-        tell(shard, STI_MSG_ACK, stream, 0, out);
+        tell(shard, STI_MSG_ACK, client, out);
         return;
     }
-    const sti_taken_push taken = {.stream = stream,
-                                  .number = msg->round,
-                                  .push = push};
-    if (!keep(&shard->waiting, taken)) {
-        sti_object_drop(push);
-        fail(shard, STRADS_ENOMEM, "no memory for commits that wait", out);
-        return;
+    if (shard->n_waiting == shard->room_waiting) {
+        const uint32_t room = shard->room_waiting ? 2 * shard->room_waiting : 8;
+        sti_taken_push *more = realloc(shard->waiting, sizeof *more * room);
+        if (!more) {
+            sti_object_drop(push);
+            fail(shard, no_memory(), out);
+            return;
+        }
+        shard->waiting = more;
+        shard->room_waiting = room;
     }
-    s->accepted++;
+    shard->waiting[shard->n_waiting++] =
+        (sti_taken_push){.client = client, .number = msg->round, .push = push};
+    c->accepted++;
 }
 
-/* S4 SERVE, parking: one ask for each worker. It is answered by a job, at once
- * when its clock has come. */
-static void park(sti_shard *shard, uint32_t stream, const sti_msg *msg,
+/* S4 SERVE, parking: one ask for each worker, which is answered when its clock
+ * has come; and once more when it came again while it was being answered. */
+static void park(sti_shard *shard, uint32_t client, const sti_msg *msg,
                  sti_effects *out)
 {
     sti_row_ask *ask = (sti_row_ask *)msg->object;
-    if (!ask || ask->worker >= shard->workers) {
+    if (!ask || ask->worker >= shard->setup.workers) {
         sti_object_drop(ask);
-        fail(shard, STRADS_EPEER, "a node asked for rows in another's name",
+        fail(shard,
+             strads_fail(STRADS_EPEER,
+                         "a node asked for rows in another's name"),
              out);
         return;
     }
-    parked_ask *parked = &shard->parked[ask->worker];
-    if (ask->id < parked->last_id) { /* its worker has gone on */
-        sti_object_drop(ask);
+    sti_shard_worker *w = &shard->workers[ask->worker];
+    if (ask->id < w->last_id || (w->ask && ask->id == w->last_id)) {
+        w->again |= ask->id == w->last_id && w->done;
+        sti_object_drop(ask); /* else its worker has gone on */
         return;
     }
-    if (!parked->ask || ask->id > parked->last_id) { /* not sent again */
-        parked->since = shard->now;
-        parked->early = ask->needs > shard->clock;
+    if (ask->id > w->last_id) {
+        w->since = shard->now;
+        w->early = ask->needs > shard->clock;
     }
-    sti_object_drop(parked->ask);
-    parked->last_id = ask->id;
-    parked->stream = stream;
-    parked->ask = ask;
-}
-
-/* Which pushes of a former life are in is settled when those have been applied
- * that were accepted before: only then nothing else of it can come. */
-static void answer_attach(sti_shard *shard, uint32_t stream, sti_effects *out)
-{
-    stream_state *s = &shard->stream[stream];
-    if (!s->attaching || s->applied < s->attach_at)
-        return;
-    s->attaching = false;
-    tell(shard, STI_MSG_ATTACHED, stream, s->life, out);
+    sti_object_drop(w->ask);
+    w->last_id = ask->id;
+    w->client = client;
+    w->ask = ask;
+    w->done = 0;
+    w->again = false;
 }
 
 /* S6 COMPARE: what a client was told is in is in. Otherwise the disk has lost
  * what it had said was synced, and no client keeps it any more. */
-static void compare(sti_shard *shard, uint32_t stream, uint64_t settled,
+static void compare(sti_shard *shard, uint32_t client, uint64_t settled,
                     sti_effects *out)
 {
-    stream_state *s = &shard->stream[stream];
-    s->silent = false;
-    if (settled <= s->applied)
+    sti_shard_client *c = &shard->clients[client];
+    c->silent = false;
+    if (settled <= c->applied)
         return;
-    strads_err err = strads_fail(
-        STRADS_EIO,
-        "shard %u has lost what its disk had said was synced: client %u was "
-        "told that its pushes up to %llu are kept, the journal ends at %llu "
-        "(clock %llu): run again with a journal on another disk, and never put "
-        "back an older copy of its directory",
-        (unsigned)(shard->address - STI_SHARD_0), (unsigned)stream,
-        (unsigned long long)settled, (unsigned long long)s->applied,
-        (unsigned long long)shard->clock);
-    fail(shard, err, strads_error_text(), out);
+    fail(
+        shard,
+        strads_fail(
+            STRADS_EIO,
+            "shard %u has lost what its disk had said was synced: client %u "
+            "was "
+            "told that its pushes up to %llu are kept, the journal ends at "
+            "%llu "
+            "(clock %llu): run again with a journal on another disk, and never "
+            "put back an older copy of its directory",
+            (unsigned)shard->setup.shard, (unsigned)client,
+            (unsigned long long)settled, (unsigned long long)c->applied,
+            (unsigned long long)shard->clock),
+        out);
 }
 
 static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
 {
-    uint32_t stream = msg->from - shard->first_client;
-    if (stream >= shard->streams) {
+    const uint32_t client = msg->from - STI_CLIENT_0;
+    if (client >= shard->setup.clients) {
         sti_object_drop(msg->object);
-        fail(shard, STRADS_EPEER, "a stranger uses the store", out);
+        fail(shard, strads_fail(STRADS_EPEER, "a stranger uses the store"),
+             out);
         return;
     }
     switch (msg->kind) {
     case STI_MSG_PUSH:
-        accept_push(shard, stream, msg, out);
+        accept_push(shard, client, msg, out);
         break;
     case STI_MSG_ASK_ROWS:
-        park(shard, stream, msg, out);
-        break;
-    case STI_MSG_ATTACH:
-        shard->stream[stream].attaching = true;
-        shard->stream[stream].life = msg->life;
-        shard->stream[stream].attach_at = shard->stream[stream].accepted;
-        answer_attach(shard, stream, out);
+        park(shard, client, msg, out);
         break;
     case STI_MSG_SETTLED:
-        compare(shard, stream, msg->round, out);
+        compare(shard, client, msg->round, out);
         break;
     default:
         sti_object_drop(msg->object);
@@ -285,174 +245,18 @@ static void take(sti_shard *shard, const sti_msg *msg, sti_effects *out)
     }
 }
 
-/* Again and again to those who have not answered. */
+/* S5, S6: where they stand, again and again to those who have not answered. */
 static void tell_silent(sti_shard *shard, sti_effects *out)
 {
-    uint32_t silent = 0;
-    for (uint32_t c = 0; c < shard->streams; c++) {
-        if (!shard->stream[c].silent)
+    bool some = false;
+    for (uint32_t c = 0; c < shard->setup.clients; c++) {
+        if (!shard->clients[c].silent)
             continue;
-        tell(shard, STI_MSG_ATTACHED, c, 0, out);
-        silent++;
+        tell(shard, STI_MSG_ATTACHED, c, out);
+        some = true;
     }
-    if (silent)
-        sti_effect_timer(out, shard->now + shard->retell_ns);
-}
-
-/* S5 RESTART: before anything else came. */
-static void restart(sti_shard *shard, sti_effects *out)
-{
-    sti_kept_restarted(shard->kept);
-    for (uint32_t c = 0; c < shard->streams; c++)
-        shard->stream[c].silent = true;
-    tell_silent(shard, out);
-}
-
-/* ---- jobs -------------------------------------------------------------- */
-
-static void start_apply(sti_shard *shard, sti_effects *out)
-{
-    if (shard->at_work.n == 0) {
-        push_list empty = shard->at_work;
-        shard->at_work = shard->waiting;
-        shard->waiting = empty;
-    }
-    const push_list *work = &shard->at_work;
-    shard->busy = true;
-    shard->apply =
-        (sti_apply_job){.job = {.call = STI_CALL_APPLY,
-                                .role = shard->address,
-                                .round = work->at[work->n - 1].number,
-                                .said = &shard->said},
-                        .kept = shard->kept,
-                        .journal = shard->journal,
-                        .n = work->n,
-                        .durable = shard->durable,
-                        .pushes = work->at};
-    sti_effect_compute(out, &shard->apply.job);
-}
-
-/* Where an ask of this worker is answered: behind the others, or instead of
- * one that its worker does not wait for any more. NULL: the one that is being
- * answered is this very one, sent again. */
-static sti_ready_ask *place_for(sti_serve_job *job, const sti_row_ask *ask)
-{
-    for (uint32_t k = 0; k < job->n; k++) {
-        sti_row_ask *other = job->asks[k].ask;
-        if (other->worker != ask->worker)
-            continue;
-        if (other->id == ask->id)
-            return NULL;
-        sti_object_drop(other);
-        return &job->asks[k];
-    }
-    return &job->asks[job->n++];
-}
-
-/* Takes the asks whose clock has come; they are the job's then. */
-static void gather(sti_shard *shard)
-{
-    for (uint32_t w = 0; w < shard->workers; w++) {
-        parked_ask *parked = &shard->parked[w];
-        if (!parked->ask || parked->ask->needs > shard->clock)
-            continue;
-        sti_ready_ask *place = place_for(&shard->serve, parked->ask);
-        if (!place)
-            continue;
-        *place =
-            (sti_ready_ask){.stream = parked->stream,
-                            .parked_ns =
-                                parked->early ? shard->now - parked->since : 0,
-                            .ask = parked->ask};
-        parked->ask = NULL;
-    }
-}
-
-static void start_serve(sti_shard *shard, sti_effects *out)
-{
-    sti_serve_job *job = &shard->serve;
-    shard->busy = true;
-    job->job = (sti_job){.call = STI_CALL_SERVE,
-                         .role = shard->address,
-                         .round = shard->clock,
-                         .said = &shard->said};
-    job->kept = shard->kept;
-    job->tell = shard->tell;
-    shard->tell = false;
-    sti_effect_compute(out, &job->job);
-}
-
-/* S3 APPLY, the end of it: what is durable and in the tables is acknowledged,
- * with one ACK for each stream. */
-static void applied(sti_shard *shard, sti_effects *out)
-{
-    push_list *work = &shard->at_work;
-    uint32_t done = shard->apply.done;
-    for (uint32_t k = 0; k < done; k++) {
-        stream_state *s = &shard->stream[work->at[k].stream];
-        s->applied = work->at[k].number;
-        s->moved = true;
-        sti_object_drop(work->at[k].push);
-    }
-    work->n -= done;
-    shard->durable = shard->apply.durable - done;
-    memmove(work->at, work->at + done, sizeof *work->at * work->n);
-    for (uint32_t c = 0; done && c < shard->streams; c++) {
-        if (shard->stream[c].moved)
-            tell(shard, STI_MSG_ACK, c, 0, out);
-        shard->stream[c].moved = false;
-        answer_attach(shard, c, out);
-    }
-    uint64_t clock = sti_kept_clock(shard->kept);
-    shard->tell |= clock > shard->clock;
-    shard->clock = clock;
-}
-
-/* S4 SERVE, the end of it. */
-static void served(sti_shard *shard, sti_effects *out)
-{
-    sti_serve_job *job = &shard->serve;
-    for (uint32_t k = 0; !job->job.err && k < job->n_answers; k++)
-        sti_effect_send(out,
-                        (sti_msg){.kind = STI_MSG_ROWS,
-                                  .from = shard->address,
-                                  .to = shard->first_client +
-                                        job->answers[k].stream,
-                                  .object = &job->answers[k].answer->head});
-    if (job->job.err)
-        drop_answers(job);
-    job->n_answers = 0;
-    uint32_t left = 0;
-    for (uint32_t k = 0; k < job->n; k++)
-        if (!job->job.err && job->asks[k].done < job->asks[k].ask->n)
-            job->asks[left++] = job->asks[k];
-        else
-            sti_object_drop(job->asks[k].ask);
-    job->n = left;
-}
-
-static void finish(sti_shard *shard, const sti_job *job, sti_effects *out)
-{
-    shard->busy = false;
-    if (job->call == STI_CALL_APPLY)
-        applied(shard, out);
-    else
-        served(shard, out);
-    if (job->err)
-        fail(shard, job->err, job->said->text, out);
-}
-
-/* Who waits for a clock is served before the next pushes, piece by piece: so a
- * snapshot is there until everybody who asked for it has it. */
-static void advance(sti_shard *shard, sti_effects *out)
-{
-    if (shard->busy || shard->failed)
-        return;
-    gather(shard);
-    if (shard->serve.n || shard->tell)
-        start_serve(shard, out);
-    else if (shard->at_work.n || shard->waiting.n)
-        start_apply(shard, out);
+    if (some)
+        sti_effect_timer(out, shard->now + shard->setup.retell_ns);
 }
 
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
@@ -461,22 +265,427 @@ void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
     for (size_t k = 0; k < n; k++) {
         shard->now = events[k].now;
         switch (events[k].kind) {
-        case STI_EVENT_DONE:
-            finish(shard, events[k].job, out);
-            break;
         case STI_EVENT_MESSAGE:
             take(shard, &events[k].msg, out);
             break;
-        case STI_EVENT_START:
-            restart(shard, out);
+        case STI_EVENT_START: /* S5 RESTART: before anything else came */
+            for (uint32_t c = 0; c < shard->setup.clients; c++)
+                shard->clients[c].silent = true;
+            tell_silent(shard, out);
             break;
         case STI_EVENT_TIMER:
             if (!shard->failed)
                 tell_silent(shard, out);
             break;
+        case STI_EVENT_DONE:
         case STI_EVENT_CANCEL:
             break;
         }
     }
-    advance(shard, out);
+}
+
+/* ---- what it keeps ----------------------------------------------------- */
+
+strads_err sti_shard_check(const sti_shard *shard, const sti_buffer *push)
+{
+    const sti_shard_setup *setup = &shard->setup;
+    strads_err err = STRADS_OK;
+    sti_push_part part;
+    for (size_t at = 0; !err && sti_push_next(push, &at, &part, &err);) {
+        const bool good =
+            part.kind == STI_PUSH_MARK
+                ? part.worker < setup->workers &&
+                      part.clock < STI_CLOCK_GONE / 2
+                : part.table < setup->n_tables &&
+                      sti_push_fits(&shard->tables[part.table].spec, &part,
+                                    setup->shard, setup->shards);
+        if (!good)
+            err = broken();
+    }
+    return err;
+}
+
+/* Where rows lie among the shard's. */
+static strads_err find_places(sti_shard *shard, uint32_t n,
+                              const uint32_t *rows)
+{
+    if (n > shard->room) {
+        uint32_t *places = realloc(shard->places, sizeof *places * n);
+        if (!places)
+            return no_memory();
+        shard->places = places;
+        shard->room = n;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        shard->places[k] = sti_row_place(rows[k], shard->setup.shards);
+    return STRADS_OK;
+}
+
+static strads_err add_to(sti_table *rows, const sti_push_part *part, uint32_t n,
+                         const uint32_t *places)
+{
+    if (part->kind == STI_PUSH_ROWS)
+        return sti_table_inc(rows, n, places, part->cells, NULL);
+    return sti_table_add(rows, 1,
+                         &(sti_row_delta){.row = places[0],
+                                          .n = part->n,
+                                          .cols = part->places,
+                                          .cells = part->cells},
+                         NULL);
+}
+
+/* Increments of a worker that is at `clock`: to the rows, and to the snapshots
+ * of later clocks; those that must not have them are begun before. */
+static strads_err apply_rows(sti_shard *shard, const sti_push_part *part,
+                             uint64_t clock)
+{
+    sti_shard_table *table = &shard->tables[part->table];
+    const bool one = part->kind == STI_PUSH_COLS;
+    const uint32_t n = one ? 1 : part->n;
+    const uint32_t *rows = one ? &part->row : part->places;
+    strads_err err = STRADS_OK;
+    if (shard->setup.shards > 1)
+        err = find_places(shard, n, rows);
+    const uint32_t *places = shard->setup.shards > 1 ? shard->places : rows;
+    if (!err && table->images.every && shard->clock != STI_CLOCK_GONE)
+        err = sti_images_begin(&table->images, table->rows, table->rows->name,
+                               shard->clock, clock);
+    if (!err)
+        err = add_to(table->rows, part, n, places);
+    for (uint32_t k = 0; !err && k < STI_IMAGES_MAX; k++)
+        if (table->images.image[k].clock > clock)
+            err = add_to(table->images.image[k].table, part, n, places);
+    return err;
+}
+
+void sti_shard_find_clock(sti_shard *shard)
+{
+    shard->clock = STI_CLOCK_GONE;
+    for (uint32_t w = 0; w < shard->setup.workers; w++)
+        if (shard->workers[w].clock < shard->clock)
+            shard->clock = shard->workers[w].clock;
+}
+
+/* Moves a worker's clock, and the least of them; true when that has come to a
+ * clock of which there is a snapshot. */
+static bool move_clock(sti_shard *shard, const sti_push_part *mark)
+{
+    const uint64_t to = mark->end == STI_PUSH_LEAVE   ? STI_CLOCK_GONE
+                        : mark->end == STI_PUSH_CLOCK ? mark->clock + 1
+                                                      : mark->clock;
+    const uint64_t before = shard->clock;
+    bool snapshot = false;
+    if (to <= shard->workers[mark->worker].clock)
+        return false;
+    shard->workers[mark->worker].clock = to;
+    sti_shard_find_clock(shard);
+    if (shard->clock == before || shard->clock == STI_CLOCK_GONE)
+        return false;
+    for (uint32_t t = 0; t < shard->setup.n_tables; t++) {
+        sti_images *images = &shard->tables[t].images;
+        if (!images->every ||
+            before / images->every == shard->clock / images->every)
+            continue;
+        sti_images_drop(images, shard->clock);
+        snapshot = true;
+    }
+    return snapshot;
+}
+
+strads_err sti_shard_apply(sti_shard *shard, uint32_t client, uint64_t number,
+                           const sti_buffer *push, bool *snapshot)
+{
+    strads_err err = STRADS_OK;
+    sti_push_part part;
+    sti_push_part mark = {.kind = STI_PUSH_ROWS};
+    uint64_t clock = shard->clock;
+    for (size_t at = 0; !err && sti_push_next(push, &at, &part, &err);) {
+        if (part.kind == STI_PUSH_MARK) {
+            mark = part;
+            clock = part.clock;
+        } else {
+            err = apply_rows(shard, &part, clock);
+        }
+    }
+    if (err)
+        return err;
+    shard->clients[client].applied = number;
+    if (mark.kind == STI_PUSH_MARK && move_clock(shard, &mark))
+        *snapshot = true;
+    return STRADS_OK;
+}
+
+/* ---- work: pushes ------------------------------------------------------ */
+
+/* S2 PERSIST: checks the pushes that wait and hands them to the journal. */
+static strads_err persist(sti_shard *shard)
+{
+    strads_err err = STRADS_OK;
+    uint32_t k = 0;
+    for (; k < shard->n_waiting; k++) {
+        err = sti_shard_check(shard, shard->waiting[k].push);
+        if (!err && shard->setup.journal)
+            err = sti_shard_append(shard, &shard->waiting[k]);
+        if (err)
+            break;
+    }
+    strads_err late =
+        shard->setup.journal && k
+            ? shard->setup.journal->ops->sync(shard->setup.journal)
+            : STRADS_OK;
+    if (!late)
+        shard->durable = k;
+    return err ? err : late;
+}
+
+/* S3 APPLY: only what is durable, so nobody ever reads what a restart may take
+ * back; up to a snapshot's clock, which is served before the next one's comes.
+ * Then that is acknowledged, with one ACK for each client. After a failure what
+ * came before it is applied. */
+static strads_err take_in(sti_shard *shard, sti_effects *out)
+{
+    bool snapshot = false;
+    uint32_t done = 0;
+    strads_err err = shard->durable ? STRADS_OK : persist(shard);
+    strads_err failed = STRADS_OK;
+    while (!failed && !snapshot && done < shard->durable) {
+        const sti_taken_push *push = &shard->waiting[done];
+        failed = sti_shard_apply(shard, push->client, push->number, push->push,
+                                 &snapshot);
+        if (failed)
+            break;
+        shard->clients[push->client].moved = true;
+        sti_object_drop(push->push);
+        done++;
+    }
+    shard->n_waiting -= done;
+    shard->durable -= done;
+    memmove(shard->waiting, shard->waiting + done,
+            sizeof *shard->waiting * shard->n_waiting);
+    for (uint32_t c = 0; done && c < shard->setup.clients; c++) {
+        if (shard->clients[c].moved)
+            tell(shard, STI_MSG_ACK, c, out);
+        shard->clients[c].moved = false;
+    }
+    err = failed ? failed : err;
+    if (!err && shard->setup.journal && !shard->durable)
+        err = sti_shard_shorten(shard);
+    return err;
+}
+
+/* ---- work: rows -------------------------------------------------------- */
+
+static const sti_sparse_row *sparse_row(const sti_shard *shard,
+                                        const sti_table *from, uint32_t row)
+{
+    return &from->sparse[sti_row_place(row, shard->setup.shards)];
+}
+
+/* How many of the rows, from the first on, are of about a piece: one at least.
+ */
+static uint32_t fit(const sti_shard *shard, const sti_table *from, uint32_t n,
+                    const uint32_t *rows)
+{
+    uint64_t taken = 0;
+    uint32_t k = 0;
+    for (; k < n; k++) {
+        taken += from->sparse ? sparse_row(shard, from, rows[k])->n *
+                                    (from->cell + sizeof(uint32_t))
+                              : from->row_bytes;
+        if (k > 0 && taken > shard->setup.piece_bytes)
+            break;
+    }
+    return k;
+}
+
+/* Appends rows[n] of a table, or of a snapshot of it. */
+static strads_err put_rows(const sti_shard *shard, uint32_t table,
+                           const sti_table *from, uint32_t n,
+                           const uint32_t *rows, sti_buffer *parts)
+{
+    const size_t bytes = from->row_bytes;
+    strads_err err = STRADS_OK;
+    char *cells;
+    for (uint32_t k = 0; from->sparse && !err && k < n; k++) {
+        const sti_sparse_row *row = sparse_row(shard, from, rows[k]);
+        err = sti_push_append(parts, &(sti_push_part){.kind = STI_PUSH_COLS,
+                                                      .table = table,
+                                                      .row = rows[k],
+                                                      .n = row->n,
+                                                      .places = row->cols,
+                                                      .cells = row->values,
+                                                      .cell_bytes =
+                                                          row->n * from->cell});
+    }
+    if (from->sparse || n == 0)
+        return err;
+    err = sti_push_reserve(parts, table, n, rows, bytes, &cells);
+    for (uint32_t k = 0; !err && k < n; k++)
+        memcpy(cells + k * bytes,
+               from->dense +
+                   sti_row_place(rows[k], shard->setup.shards) * bytes,
+               bytes);
+    return err;
+}
+
+static strads_err check_ask(const sti_shard *shard, const sti_row_ask *ask)
+{
+    bool good = ask->n == 0 || ask->table < shard->setup.n_tables;
+    for (uint32_t k = 0; good && k < ask->n; k++)
+        good = ask->rows[k] < shard->tables[ask->table].spec.rows &&
+               sti_row_shard(ask->table, ask->rows[k], shard->setup.shards) ==
+                   shard->setup.shard;
+    return good ? STRADS_OK : broken();
+}
+
+/* The rows that an ask is about: the table's, or the snapshot's; NULL: that is
+ * not, or no more, kept. Rows are their own snapshot for those alone who may ask
+ * for it now. */
+static const sti_table *rows_for(const sti_shard *shard, const sti_row_ask *ask)
+{
+    const sti_shard_table *table = &shard->tables[ask->table];
+    const uint64_t every = table->images.every;
+    if (!ask->exact)
+        return table->rows;
+    const sti_table *image =
+        sti_images_at(&table->images, table->rows, ask->needs);
+    const bool own =
+        every && ask->needs % every == 0 && shard->clock - ask->needs < every;
+    return image == table->rows && !own ? NULL : image;
+}
+
+/* The next piece of an answer. */
+static strads_err serve(sti_shard *shard, sti_shard_worker *w, sti_effects *out)
+{
+    const sti_row_ask *ask = w->ask;
+    const uint32_t *rows = ask->rows + w->done;
+    sti_row_answer *answer;
+    strads_err err = w->done ? STRADS_OK : check_ask(shard, ask);
+    if (!err)
+        err = sti_row_answer_new(&answer);
+    if (err)
+        return err;
+    answer->id = ask->id;
+    answer->worker = ask->worker;
+    answer->table = ask->table;
+    answer->first = w->done;
+    answer->exact = ask->exact;
+    answer->as_of = ask->exact ? ask->needs : shard->clock;
+    answer->applied = shard->clients[w->client].applied;
+    answer->parked_ns = w->early ? shard->now - w->since : 0;
+    if (ask->n) { /* otherwise the clock is what was asked for */
+        const sti_table *from = rows_for(shard, ask);
+        const uint32_t n = from ? fit(shard, from, ask->n - w->done, rows) : 0;
+        answer->gone = !from;
+        err = sti_buffer_new(0, &answer->parts);
+        if (!err && from)
+            err = put_rows(shard, ask->table, from, n, rows, answer->parts);
+        w->done = from ? w->done + n : ask->n;
+    }
+    if (err) {
+        sti_object_drop(answer);
+        return err;
+    }
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_ROWS,
+                                   .from = address_of(shard),
+                                   .to = STI_CLIENT_0 + w->client,
+                                   .object = &answer->head});
+    if (w->done == ask->n && !w->again) {
+        sti_object_drop(w->ask);
+        w->ask = NULL;
+    } else if (w->done == ask->n) {
+        w->done = 0;
+        w->again = false;
+    }
+    return STRADS_OK;
+}
+
+static bool is_ready(const sti_shard *shard, const sti_shard_worker *w)
+{
+    return w->ask && (w->done || w->ask->needs <= shard->clock);
+}
+
+/* ---- work -------------------------------------------------------------- */
+
+bool sti_shard_has_work(const sti_shard *shard, uint64_t *bytes)
+{
+    *bytes = 0;
+    if (shard->failed)
+        return false;
+    for (uint32_t w = 0; w < shard->setup.workers; w++)
+        if (is_ready(shard, &shard->workers[w]))
+            return true;
+    for (uint32_t k = 0; k < shard->n_waiting; k++)
+        *bytes += shard->waiting[k].push->size;
+    return shard->n_waiting > 0;
+}
+
+/* Who waits for a clock is served before the next pushes, piece by piece: so a
+ * snapshot is there until everybody who asked for it has it. */
+void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out)
+{
+    strads_err err = STRADS_OK;
+    bool served = false;
+    shard->now = now;
+    if (shard->failed)
+        return;
+    for (uint32_t w = 0; !err && w < shard->setup.workers; w++)
+        if (is_ready(shard, &shard->workers[w])) {
+            err = serve(shard, &shard->workers[w], out);
+            served = true;
+        }
+    if (!served && shard->n_waiting)
+        err = take_in(shard, out);
+    if (err)
+        fail(shard, err, out);
+}
+
+/* ---- from outside of the protocol -------------------------------------- */
+
+static strads_err fill_table(sti_shard *shard, uint32_t table,
+                             const strads_snapshot *from)
+{
+    const sti_shard_setup *setup = &shard->setup;
+    const uint64_t rows = shard->tables[table].spec.rows;
+    strads_err err = STRADS_OK;
+    for (uint64_t row = sti_row_first(table, setup->shard, setup->shards);
+         !err && row < rows; row += setup->shards) {
+        sti_row_delta delta = {.row =
+                                   sti_row_place((uint32_t)row, setup->shards)};
+        err =
+            strads_snapshot_row(from, row, &delta.n, &delta.cols, &delta.cells);
+        if (!err && delta.n)
+            err = sti_table_add(shard->tables[table].rows, 1, &delta, NULL);
+    }
+    return err;
+}
+
+strads_err sti_shard_fill(sti_shard *shard, const strads_store *from)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t t = 0; !err && t < shard->setup.n_tables; t++) {
+        strads_snapshot *snapshot;
+        if (!strads_store_version(from, t))
+            continue; /* nobody has added to it */
+        err = strads_store_snapshot(from, t, &snapshot);
+        if (err)
+            break;
+        err = fill_table(shard, t, snapshot);
+        strads_snapshot_free(snapshot);
+    }
+    return err;
+}
+
+strads_err sti_shard_read_out(const sti_shard *shard, uint32_t table,
+                              strads_store *to)
+{
+    const sti_table *from = shard->tables[table].rows;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < from->spec.rows; k++) {
+        const uint32_t row =
+            sti_row_at(k, table, shard->setup.shard, shard->setup.shards);
+        err = strads_store_inc(to, table, 1, &row,
+                               from->dense + k * from->row_bytes, NULL);
+    }
+    return err;
 }

@@ -1,48 +1,77 @@
 /* engine/store/shard.h - the role that keeps rows: it takes in pushes of each
  * client in the order of their numbers, each once, says how far it is, and
- * answers who asks for rows (S1 to S6 of the store's protocol).
+ * answers who asks for rows (S1 to S6 of the protocol, docs/consistency.md).
  *
- * Clients are streams (push_stream.h): the coordinator of a run, or one
- * store_client.h on each node of a data-parallel program. */
-#ifndef STI_SHARD_H
-#define STI_SHARD_H
+ * What it keeps is one state: its rows of the tables, how far each client's
+ * stream and each worker's clock is, and snapshots of exact clocks. It changes
+ * by pushes alone, in one order, so the same pushes in the same order give the
+ * same state again (S5).
+ *
+ * Belongs to one thread at a time. */
+#ifndef STI_STORE_SHARD_H
+#define STI_STORE_SHARD_H
 
-#include "engine/store/shard_job.h"
+#include "engine/base/role.h"
+#include "engine/store/journal.h"
+#include "engine/store/local_store.h"
 
 typedef struct sti_shard sti_shard;
 
+/* The clock of a worker that has left; of a shard whose workers all have. */
+#define STI_CLOCK_GONE UINT64_MAX
+
 typedef struct sti_shard_setup {
-    sti_kept *kept;           /* what it keeps (kept_rows.h), with its number,
-                                 sizes and, after a restart, its state */
-    sti_address first_client; /* its clients: as many as `kept` has streams */
-    sti_journal *journal;     /* S2; recovered (S5: sti_kept_recover); NULL:
-                                 nothing is persisted */
-    uint64_t piece_bytes;     /* of an answer, about; 0: 256 KB */
-    /* Rows that lie one behind the other are lent to their answer (see
-     * store_message.h) from so many bytes on: who carries out SEND encodes or
-     * owns it before he does anything else. 0: none are. */
-    uint64_t lend_bytes;
-    uint64_t retell_ns; /* S6; 0: 0.5 s */
+    uint32_t shard, shards;          /* its number, of how many */
+    uint32_t clients;                /* from STI_CLIENT_0 on: streams */
+    uint32_t workers;                /* of all clients */
+    const strads_table_spec *tables; /* copied; the same on all nodes */
+    uint32_t n_tables;
+    uint64_t memory_limit; /* of rows and snapshots; 0: what is free */
+    sti_journal *journal;  /* S2; NULL: nothing is persisted. Outlives it */
+    uint64_t piece_bytes;  /* of an answer, about; 0: 256 KB */
+    uint64_t retell_ns;    /* S6; 0: 0.5 s */
 } sti_shard_setup;
 
-/* STRADS_ENOMEM. `kept` and `journal` outlive the role; its jobs alone touch
- * them from now on. */
+/* With what its journal holds (S5), which is nothing at first. STRADS_EINVAL: a
+ * table's spec. STRADS_EMISMATCH: the journal is of another shard or run.
+ * STRADS_EFORMAT, STRADS_ENOMEM, and what the journal says. */
 strads_err sti_shard_new(const sti_shard_setup *setup, sti_shard **out);
-
 void sti_shard_free(sti_shard *shard);
 
-/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, ATTACH,
- * SETTLED), DONE, and START after a restart (S5): each client is told where it
- * stands, and again, by TIMER, until it has said what it was told before (S6).
- * It sends ACK, ROWS, ATTACHED, and FAIL to the coordinator when a job has
- * failed, a client broke a rule, or a client was told of more than there is;
- * then it goes no further. COMPUTE: one job at a time, whatever thread carries
- * it out. It ends when the run does: there is no END of its own. */
+/* Takes n events in order, appends effects: MESSAGE (PUSH, ASK_ROWS, SETTLED),
+ * and START after a restart (S5): each client is told where it stands, and
+ * again, by TIMER, until it has said what it was told before (S6). It sends ACK,
+ * ROWS, ATTACHED, and FAIL to the coordinator when its work has failed, a client
+ * broke a rule, or a client was told of more than there is; then it goes no
+ * further. */
 void sti_shard_step(sti_shard *shard, const sti_event *events, size_t n,
                     sti_effects *out);
 
-/* The least clock of all workers that have not left, as what is durable says;
- * STI_CLOCK_GONE when all have. */
+/* Is there something to be done? *bytes: so many of pushes would be taken in;
+ * 0: rows are read. */
+bool sti_shard_has_work(const sti_shard *shard, uint64_t *bytes);
+
+/* Does it: takes in the pushes that wait, or answers all whose clock has come
+ * with one piece each. May block for the journal's disk. */
+void sti_shard_work(sti_shard *shard, uint64_t now, sti_effects *out);
+
+/* The least clock of all workers that have not left; STI_CLOCK_GONE when all
+ * have. The number of the last push of a client that is in. */
 uint64_t sti_shard_clock(const sti_shard *shard);
+uint64_t sti_shard_applied(const sti_shard *shard, uint32_t client);
+
+/* ---- from outside of the protocol -------------------------------------- */
+
+/* The rows that it holds of each table, by their place (message.h); with one
+ * shard, exactly what was pushed. */
+const strads_store *sti_shard_store(const sti_shard *shard);
+
+/* Adds the shard's rows of all tables of `from`, before any push has come.
+ * STRADS_ENOMEM. */
+strads_err sti_shard_fill(sti_shard *shard, const strads_store *from);
+
+/* Adds its rows of a dense table to those of `to`. STRADS_ENOMEM. */
+strads_err sti_shard_read_out(const sti_shard *shard, uint32_t table,
+                              strads_store *to);
 
 #endif

@@ -85,9 +85,8 @@ static strads_err bound(ssp_worker *k)
         multiply(k, k->w, k->change);
         err = strads_session_inc_row(k->session, BOUND, turn, k->change);
         if (!err)
-            err = strads_session_clock(k->session);
-        if (!err)
-            err = strads_session_read_row(k->session, BOUND, turn, 0, k->g);
+            err = strads_session_clock_and_read(k->session, BOUND, 1, &turn, 0,
+                                                k->g);
         most = 0;
         for (uint32_t j = 0; j < k->columns; j++) {
             if (k->w[j] > 0)

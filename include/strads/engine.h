@@ -111,14 +111,13 @@ typedef struct strads_engine_options {
     bool insecure; /* no token, and any address: whoever reaches it may join */
 
     /* A loop's tables over several nodes; told to joining nodes. The first
-     * three are for table 0 and for those that are `tuned`, where a spec leaves
+     * two are for table 0 and for those that are `tuned`, where a spec leaves
      * them at 0; strads/store.h says what they mean. */
-    bool eager;
     double hold_below;
     uint64_t push_bytes;
     uint32_t window;      /* pushes of a node to one shard that are not yet
                              acknowledged, 1 .. 64, of 256 KB each or less; 0:
-                             64, and 1 MB of them. More of them wait */
+                             64, and 2 MB of them. More of them wait */
     uint64_t cache_bytes; /* a node's cache of rows; 0: 256 MiB */
 
     /* Start values of table 0: n_start parameters. */

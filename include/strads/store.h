@@ -53,8 +53,6 @@ typedef struct strads_table_spec {
     uint32_t snapshot_every; /* keep exact images of clocks k, 2k, ... for
                                 strads_session_read_snapshot; 0: no */
     /* Where a store is spread over nodes: */
-    bool eager; /* changed rows go to the nodes that have read them whenever a
-                   clock ends for all; otherwise rows go to who asks */
     /* Filters of what a worker pushes when its clock ends. What they hold back
      * stays with the worker, which sees it itself; it leaves once it is large
      * enough, and at the latest with a flush or when the session is closed. So
@@ -66,8 +64,9 @@ typedef struct strads_table_spec {
     double hold_below;   /* rows whose changes are all smaller; 0: none */
     uint64_t push_bytes; /* about that many bytes of numbers a clock, the rows
                             with the largest change first; 0: any */
-    bool tuned; /* eager, hold_below and push_bytes, where they are 0 here, are
-                   what the run's options say (strads/engine.h) */
+    bool
+        tuned; /* hold_below and push_bytes, where they are 0 here, are what the
+                   run's options say (strads/engine.h) */
 } strads_table_spec;
 
 /* Makes an empty store whose tables and snapshots may take `memory_limit` bytes
@@ -231,33 +230,16 @@ STRADS_API strads_err strads_session_inc_row(strads_session *session,
                                              uint32_t table, uint64_t row,
                                              const void *delta);
 
-/* Adds delta[n x cols] to n whole rows, rows[n], as strads_session_inc_row does
- * to each, but as far as it can without copying them: they are lent. They must
- * stay as they are until strads_session_reclaim has returned, on every way out
- * of the program that has lent them, also after a failure; the same ones may be
- * lent again meanwhile. Over nodes they leave from where they are, again if a
- * connection breaks, until a shard has them. rows[] is the caller's at once.
- * What is lent is not added up: over nodes rows leave in pieces of about
- * 256 KB, each but the last one at once, the last when the clock ends or more
- * is lent, and each as one commit. Copied are rows that can not leave as they
- * lie: of sparse tables and of those with filters; when a row is named twice;
- * when the table has increments that wait for the clock, or gets others before
- * it ends; where the rows of a piece, or less than 32 KB of them, go to several
- * shards; and those that go to a shard in this process. It may wait for room
- * for them on their way. STRADS_EINVAL: no such table or row. STRADS_ENOMEM,
- * and when the run has failed: only the first of the rows have been added.
- * As ps-lite pushes: zero-copy. */
-STRADS_API strads_err strads_session_lend_rows(strads_session *session,
-                                               uint32_t table, uint32_t n,
-                                               const uint32_t *rows,
-                                               const void *delta);
-
-/* Waits until nothing that this session has lent is needed any more: all of it
- * that has left is where it goes; what waits for the clock still is copied.
- * The memory is the caller's again also when it fails with what has ended the
- * run; but not with STRADS_ENOMEM, when there was no room for that copy: end
- * the clock or flush, and call it again. */
-STRADS_API strads_err strads_session_reclaim(strads_session *session);
+/* Adds delta[n x cols] of the table's type to n whole rows, rows[n]:
+ * strads_session_inc_row for each of them, in order; a row may be named more than
+ * once. rows[] and delta[] are the caller's again when it returns. STRADS_EINVAL:
+ * no such table or row; nothing was added. STRADS_ENOMEM, and over nodes when the
+ * run has failed: only the first of the rows have been added. Blocks as
+ * strads_session_inc_row does. */
+STRADS_API strads_err strads_session_inc_rows(strads_session *session,
+                                              uint32_t table, uint32_t n,
+                                              const uint32_t *rows,
+                                              const void *delta);
 
 /* Pushes the increments out, each table's as one commit (over nodes: as one for
  * every few rows). STRADS_ENOMEM (sparse rows): of this table and those after

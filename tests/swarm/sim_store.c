@@ -9,8 +9,6 @@
 
 #include "tests/swarm/sim_store_state.h"
 
-#include "engine/round/job.h"
-
 /* ---- ending ------------------------------------------------------------ */
 
 void sti_sim_store_stop(sti_sim_store *sim, strads_err err)
@@ -79,7 +77,7 @@ static void post_letter(sti_sim_store *sim, sti_sim_letter *letter,
     sti_sim_store_stop(sim, err);
 }
 
-/* Takes the reference: what is lent is read now. */
+/* Takes over the reference. */
 static void leave(sti_sim_store *sim, const sti_msg *msg)
 {
     sti_sim_fate fate = {0};
@@ -135,15 +133,20 @@ void sti_sim_store_wake(sti_sim_store *sim, uint32_t worker, uint64_t time)
                         (sti_event){.kind = STI_EVENT_TIMER});
 }
 
-static void start_job(sti_sim_store *sim, sti_address role, sti_job *job)
+/* Work is done when its time is over: until then the kill of its shard decides
+ * how much of it happened. */
+static void start_work(sti_sim_store *sim, sti_address role)
 {
-    uint32_t node = node_of(sim, role);
-    uint64_t ns = sim->setup.job_ns;
+    const uint32_t node = node_of(sim, role);
+    sti_sim_shard *shard = &sim->shards[node];
+    uint64_t ns = sim->setup.job_ns, bytes;
+    if (!shard->role || shard->busy || !sti_shard_has_work(shard->role, &bytes))
+        return;
     ns = sti_sim_store_on_node(sim, node,
                                ns + sti_random_below(&sim->random, ns + 1));
-    sim->shards[node].job = job;
+    shard->busy = true;
     sti_sim_store_event(sim, sim->now + ns, role,
-                        (sti_event){.kind = STI_EVENT_DONE, .job = job});
+                        (sti_event){.kind = STI_EVENT_DONE});
 }
 
 void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
@@ -152,8 +155,6 @@ void sti_sim_store_apply(sti_sim_store *sim, sti_address role)
         sti_effect *effect = &sim->effects.at[k];
         if (effect->kind == STI_EFFECT_SEND)
             send(sim, &effect->msg);
-        else if (effect->kind == STI_EFFECT_COMPUTE)
-            start_job(sim, role, effect->job);
         else if (effect->kind == STI_EFFECT_WAKE)
             sti_sim_store_wake(sim, effect->worker, sim->now);
         else if (effect->kind == STI_EFFECT_TIMER)
@@ -175,18 +176,18 @@ static void step_client(sti_sim_store *sim, sti_address role,
     sti_sim_store_apply(sim, role);
 }
 
-/* A job is carried out when its time is over: until then the kill of its shard
- * decides how much of it happened. */
 static void step_shard(sti_sim_store *sim, sti_address role,
                        const sti_event *event)
 {
     sti_sim_shard *shard = &sim->shards[role - STI_SHARD_0];
     if (event->kind == STI_EVENT_DONE) {
-        sti_job_run(NULL, event->job);
-        shard->job = NULL;
+        shard->busy = false;
+        sti_shard_work(shard->role, sim->now, &sim->effects);
+    } else {
+        sti_shard_step(shard->role, event, 1, &sim->effects);
     }
-    sti_shard_step(shard->role, event, 1, &sim->effects);
     sti_sim_store_apply(sim, role);
+    start_work(sim, role);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -207,8 +208,7 @@ static void note(sti_sim_store *sim, const sti_sim_item *item)
 static bool is_there(const sti_sim_store *sim, sti_address role)
 {
     uint32_t node = node_of(sim, role);
-    return role >= STI_CLIENT_0 ? sim->clients[node - sim->setup.shards] != NULL
-                                : sim->shards[node].role != NULL;
+    return role >= STI_CLIENT_0 || sim->shards[node].role != NULL;
 }
 
 /* What comes to a node that is down is lost. */
@@ -286,7 +286,7 @@ static bool at_end(const sti_sim_store *sim)
     if (sim->n_left < sim->n_workers)
         return false;
     for (uint32_t c = 0; c < sim->setup.clients; c++)
-        if (!sim->clients[c] || !sti_client_settled(sim->clients[c]))
+        if (!sti_client_settled(sim->clients[c]))
             return false;
     for (uint32_t k = 0; k < sim->setup.shards; k++)
         if (!sim->shards[k].role ||

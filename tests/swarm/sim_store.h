@@ -14,23 +14,20 @@
 
 #include <stdio.h>
 
-#include "engine/store/store_client.h"
+#include "engine/store/client.h"
+#include "engine/store/shard.h"
 #include "tests/swarm/sim_store_net.h"
-#include "engine/store/kept_rows.h"
 
 typedef struct sti_sim_store sti_sim_store;
 typedef struct sti_sim_worker sti_sim_worker;
 
 typedef enum sti_sim_fault_kind {
-    STI_SIM_KILL = 0,  /* `node` is down for `lasts`. A client loses what its
-                          workers had not pushed, and what was on its way; then
-                          its workers run their bodies once more */
+    STI_SIM_KILL = 0,  /* shard `node` is down for `lasts` */
     STI_SIM_PAUSE = 1, /* `node` does nothing */
     STI_SIM_SLOW = 2,  /* `node` takes `factor` times as long */
     STI_SIM_CUT = 3,   /* nothing comes through between `node` and `other` */
     STI_SIM_ISLE = 4,  /* the same, between `node` and all others */
-    STI_SIM_BREAK = 5, /* as CUT, and what is on its way is lost; then `node`,
-                          a client's, attaches to shard `other` again */
+    STI_SIM_BREAK = 5, /* as CUT, and what is on its way is lost */
     STI_SIM_FULL_DISK = 6, /* shard `node` cannot write much more, */
     STI_SIM_BAD_DISK = 7,  /* or sync: it fails, and restarts when the disk is
                               mended */
@@ -53,10 +50,9 @@ typedef struct sti_sim_store_setup {
     uint32_t shards, clients, workers_each;
     const strads_table_spec *tables;
     uint32_t n_tables;
-    uint64_t cache_bytes, max_bytes, resend_ns; /* as in store_client.h */
+    uint64_t cache_bytes, max_bytes, resend_ns; /* as in client.h */
     uint64_t piece_bytes, window_bytes;         /* pieces: in shard.h, too */
-    /* As in pending_rows.h, where 0 is what it has by itself, and shard.h. */
-    uint64_t lend_bytes;
+    uint64_t around_bytes;                      /* as in pending.h */
     uint32_t max_pushes;
     uint64_t log_room; /* as in journal.h: small, for many checkpoints */
     uint64_t job_ns;   /* a shard's job takes that, up to twice that */
@@ -67,12 +63,8 @@ typedef struct sti_sim_store_setup {
     /* The run is stuck when it has not ended by then. */
     uint64_t limit_ns, limit_events;
 
-    /* A worker's life; it leaves the store before it returns. When its client
-     * was killed it begins once more, at the clock at which it was: its first
-     * push ends that. */
+    /* A worker's life; it leaves the store before it returns. */
     void (*body)(void *arg, sti_sim_worker *worker);
-    /* NULL, or: a client is killed. */
-    void (*dies)(void *arg, uint32_t client);
     /* NULL, or: a shard's disk has lost what was synced. */
     void (*forgets)(void *arg, uint32_t shard);
     /* NULL, or: what a role sends, as it does; it may be changed on its way. */
@@ -87,8 +79,6 @@ typedef struct sti_sim_store_outcome {
     uint64_t events, now, digest; /* XXH3-64 of all events in order */
     uint64_t frames, bytes, lost, doubled, damaged;
     uint64_t restarts, resent; /* resent: pushes, more than once */
-    uint64_t deaths;           /* of clients */
-    uint64_t early;            /* pushes, before their clock or flush */
     uint64_t kept_reads;       /* answered by what a worker had kept */
     uint64_t disk_failures;    /* that a shard found out */
     uint64_t lies;             /* disks that lost what was synced, */
@@ -119,7 +109,7 @@ void sti_sim_store_outcome_of(const sti_sim_store *sim,
 strads_err sti_sim_store_restart(sti_sim_store *sim);
 
 /* What a shard keeps, after a run that ended well. */
-const sti_kept *sti_sim_store_kept(const sti_sim_store *sim, uint32_t shard);
+const sti_shard *sti_sim_store_shard(const sti_sim_store *sim, uint32_t shard);
 
 /* A line of the tale, from a body. */
 void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
@@ -131,18 +121,18 @@ void sti_sim_store_tell(sti_sim_store *sim, const char *format, ...)
  * returns at once. */
 
 uint32_t sti_sim_worker_number(const sti_sim_worker *worker);
-uint64_t sti_sim_worker_life(const sti_sim_worker *worker); /* 0, 1, ... */
 uint64_t sti_sim_worker_clock(const sti_sim_worker *worker);
 sti_sim_store *sti_sim_worker_store(const sti_sim_worker *worker);
 
-/* Of this life: for all calls but the two below. It must not be closed. */
+/* For all calls but the two below. It must not be closed. */
 strads_session *sti_sim_worker_session(const sti_sim_worker *worker);
 
 /* What STRADS_STALENESS_ADAPTIVE is in the next read of a table. */
 uint32_t sti_sim_worker_staleness(const sti_sim_worker *worker, uint32_t table);
 
 /* As strads_session_read_row and _read_rows, or an exact read as
- * sti_client_read_rows does it; worker, pending and now are filled in here. */
+ * strads_session_read_snapshot; *as_of: the least clock that the rows are as of.
+ */
 strads_err sti_sim_worker_read(sti_sim_worker *worker,
                                const sti_client_read *read, void *values,
                                uint64_t *as_of);

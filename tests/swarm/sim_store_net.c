@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/round/message_codec.h"
-#include "engine/store/store_message.h"
+#include "engine/store/message.h"
 #include "engine/net/frame.h"
 
 enum { KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16, POISON = 0xDB };
@@ -16,12 +16,13 @@ enum { KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16, POISON = 0xDB };
 strads_err sti_sim_net_open(uint32_t nodes, uint64_t seed,
                             const sti_sim_weather *weather, sti_sim_net *net)
 {
-    *net = (sti_sim_net){
-        .weather = *weather,
-        .random = sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 0),
-        .mending = sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 1),
-        .nodes = nodes,
-        .links = calloc((size_t)nodes * nodes, sizeof *net->links)};
+    *net =
+        (sti_sim_net){.weather = *weather,
+                      .random =
+                          sti_random_stream(seed, STI_PURPOSE_ENGINE + 200, 0),
+                      .nodes = nodes,
+                      .links =
+                          calloc((size_t)nodes * nodes, sizeof *net->links)};
     return net->links ? STRADS_OK
                       : strads_fail(STRADS_ENOMEM,
                                     "no memory for %u simulated nodes", nodes);
@@ -127,15 +128,6 @@ static strads_err post(sti_sim_net *net, sti_sim_link *link, const sti_msg *msg,
     return STRADS_OK;
 }
 
-/* What was lent is lost when a link breaks, but its receiver is told so once it
- * is mended: as often as not, here. */
-static bool is_told_of(sti_sim_net *net, const sti_msg *msg,
-                       sti_row_answer *again, sti_msg *told)
-{
-    return sti_store_instead(msg, again, told) &&
-           sti_random_below(&net->mending, 2);
-}
-
 static strads_err write_letter(sti_sim_net *net, const sti_msg *msg)
 {
     sti_writer_clear(&net->writer);
@@ -147,17 +139,13 @@ strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
                             sti_sim_fate *fate)
 {
     sti_sim_link *link = link_of(net, from, to);
-    sti_row_answer again;
-    sti_msg told;
     *fate = (sti_sim_fate){0};
     net->frames++;
     const bool cut = now < link->cut_until;
     const bool lost = cut || by_chance(net, net->weather.lost);
     net->lost += lost;
-    if (cut || (lost && !is_told_of(net, msg, &again, &told)))
-        return STRADS_OK;
     if (lost)
-        msg = &told;
+        return STRADS_OK;
     strads_err err = write_letter(net, msg);
     if (err)
         return err;

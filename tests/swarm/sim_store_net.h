@@ -44,7 +44,6 @@ typedef struct sti_sim_link {
 typedef struct sti_sim_net {
     sti_sim_weather weather;
     sti_random random;
-    sti_random mending; /* whether a link was mended behind what is lost */
     uint32_t nodes;
     sti_sim_link *links; /* [nodes x nodes] from, to */
     sti_writer writer;   /* kept for its memory */

@@ -32,13 +32,35 @@ static strads_err open_workers(sti_sim_store *sim)
     return STRADS_OK;
 }
 
+static strads_err open_client(sti_sim_store *sim, uint32_t number)
+{
+    const sti_sim_store_setup *s = &sim->setup;
+    const uint32_t first = number * s->workers_each;
+    const sti_client_setup setup = {.client = number,
+                                    .shards = s->shards,
+                                    .first_worker = first,
+                                    .workers = s->workers_each,
+                                    .tables = s->tables,
+                                    .n_tables = s->n_tables,
+                                    .cache_bytes = s->cache_bytes,
+                                    .max_pushes = s->max_pushes,
+                                    .max_bytes = s->max_bytes,
+                                    .piece_bytes = s->piece_bytes,
+                                    .window_bytes = s->window_bytes,
+                                    .resend_ns = s->resend_ns};
+    strads_err err = sti_client_new(&setup, &sim->clients[number]);
+    for (uint32_t k = 0; k < s->workers_each; k++)
+        sti_sim_worker_join(&sim->workers[first + k], sim->clients[number]);
+    return err;
+}
+
 static strads_err open_roles(sti_sim_store *sim)
 {
     const sti_sim_store_setup *s = &sim->setup;
     for (uint32_t k = 0; k < s->shards && !sim->over; k++)
         sti_sim_store_shard_up(sim, k);
     for (uint32_t c = 0; c < s->clients && !sim->over; c++)
-        sti_sim_store_client_up(sim, c);
+        sti_sim_store_stop(sim, open_client(sim, c));
     return sim->err;
 }
 
@@ -93,7 +115,7 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
 static void end_bodies(sti_sim_store *sim)
 {
     for (uint32_t v = 0; v < sim->n_workers; v++)
-        if (!sim->workers[v].ended)
+        if (!sim->workers[v].left)
             sti_baton_pass(sim->baton, sim->n_workers, v);
 }
 
@@ -164,7 +186,7 @@ strads_err sti_sim_store_restart(sti_sim_store *sim)
     return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }
 
-const sti_kept *sti_sim_store_kept(const sti_sim_store *sim, uint32_t shard)
+const sti_shard *sti_sim_store_shard(const sti_sim_store *sim, uint32_t shard)
 {
-    return sim->shards[shard].kept;
+    return sim->shards[shard].role;
 }

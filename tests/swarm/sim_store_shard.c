@@ -3,8 +3,6 @@
  * the last bytes first. */
 #include "tests/swarm/sim_store_shard.h"
 
-#include "engine/round/job.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +36,7 @@ static strads_err open_journal(sti_sim_shard *shard)
                                       &shard->journal);
     if (!err && shard->disk_fails)
         stop_syncs(shard);
-    return err ? err : sti_kept_recover(shard->kept, shard->journal);
+    return err;
 }
 
 /* ---- up and down ------------------------------------------------------- */
@@ -46,37 +44,31 @@ static strads_err open_journal(sti_sim_shard *shard)
 static void go_down(sti_sim_shard *shard)
 {
     sti_shard_free(shard->role);
-    sti_kept_free(shard->kept);
     sti_journal_close(shard->journal);
     shard->role = NULL;
-    shard->kept = NULL;
     shard->journal = NULL;
-    shard->job = NULL;
+    shard->busy = false;
 }
 
-strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup)
+strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_shard_setup *setup)
 {
     shard->setup = *setup;
     shard->life++;
-    strads_err err = sti_kept_open(setup, &shard->kept);
-    if (!err)
-        err = open_journal(shard);
-    const sti_shard_setup role = {.kept = shard->kept,
-                                  .first_client = STI_CLIENT_0,
-                                  .journal = shard->journal,
-                                  .piece_bytes = shard->piece_bytes,
-                                  .lend_bytes = shard->lend_bytes,
-                                  .retell_ns = shard->retell_ns};
-    return err ? err : sti_shard_new(&role, &shard->role);
+    strads_err err = open_journal(shard);
+    sti_shard_setup with = *setup;
+    with.journal = shard->journal;
+    return err ? err : sti_shard_new(&with, &shard->role);
 }
 
 void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random)
 {
-    uint64_t how = sti_random_below(random, 3);
+    const uint64_t how = sti_random_below(random, 3);
+    sti_effects nobody_is_told = {0};
     if (how == 0)
         stop_syncs(shard);
-    if (shard->job && how < 2)
-        sti_job_run(NULL, shard->job);
+    if (shard->busy && how < 2)
+        sti_shard_work(shard->role, 0, &nobody_is_told);
+    sti_effects_free(&nobody_is_told);
     go_down(shard);
     uint64_t loose = sti_memory_disk_unsynced(shard->disk);
     sti_memory_disk_lose(shard->disk, sti_random_below(random, loose + 1));

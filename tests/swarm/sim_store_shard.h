@@ -7,31 +7,27 @@
 #include "engine/base/random.h"
 #include "engine/store/shard.h"
 #include "tests/swarm/journal_memory.h"
-#include "engine/store/kept_rows.h"
 
 typedef struct sti_sim_shard {
-    sti_kept_setup setup;
+    sti_shard_setup setup; /* without its journal */
     sti_memory_disk *disk; /* outlives all that is below */
     sti_journal *journal;
-    sti_kept *kept;
     sti_shard *role;          /* NULL: it is down */
     sti_journal_ops unsynced; /* the journal's, but nothing is synced */
     const sti_journal_ops *synced;
-    bool disk_fails;      /* its syncs fail, until it is mended */
-    bool disk_ill;        /* that, or it is full */
-    uint64_t log_room;    /* as in journal.h */
-    uint64_t piece_bytes; /* as in shard.h */
-    uint64_t lend_bytes;  /* the same */
-    uint64_t retell_ns;   /* the same */
-    sti_job *job;  /* under way; it is carried out when its time is over */
-    uint64_t life; /* 1, 2, ...: how often it came up */
+    bool disk_fails;   /* its syncs fail, until it is mended */
+    bool disk_ill;     /* that, or it is full */
+    uint64_t log_room; /* as in journal.h */
+    bool busy;         /* its work is under way, and done when its time is
+                             over */
+    uint64_t life;     /* 1, 2, ...: how often it came up */
 } sti_sim_shard;
 
 /* First, and after each kill (S5). STRADS_ENOMEM; others: what the disk kept
  * cannot be read, which is a fault of the journal. */
-strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_kept_setup *setup);
+strads_err sti_sim_shard_up(sti_sim_shard *shard, const sti_shard_setup *setup);
 
-/* Power is lost. A job under way has not begun, or is through and nobody was
+/* Power is lost. Work under way has not begun, or is through and nobody was
  * told, or has written and not synced: then any part of that is kept. */
 void sti_sim_shard_kill(sti_sim_shard *shard, sti_random *random);
 

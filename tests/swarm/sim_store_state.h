@@ -11,21 +11,16 @@
 #include "engine/sim/sim_queue.h"
 #include "tests/swarm/sim_store.h"
 #include "tests/swarm/sim_store_shard.h"
-#include "engine/store/session_inside.h"
 
 struct sti_sim_worker {
+    sti_client_host host; /* first: its session has it behind it */
     sti_sim_store *sim;
     uint32_t number, client;
-    strads_session *session; /* of its life; NULL between them */
-    uint64_t life;           /* of its node, that its body is in */
-    uint64_t clock;          /* where it was when its node was killed */
-    uint64_t as_of;          /* of the rows that it asked for last */
-    uint64_t *as_of_rows;    /* of those that it asked for alone, all tables' */
-    strads_err left_with;
-    bool asked; /* its node, in the read under way */
-    bool due;   /* its turn is in the queue */
-    bool left;  /* its body has returned, in its node's life */
-    bool ended; /* its thread ends */
+    strads_session *session;
+    uint64_t *as_of_rows; /* of those that it asked for alone, all tables' */
+    bool asked;           /* its node, in the read under way */
+    bool due;             /* its turn is in the queue */
+    bool left;            /* its body has returned */
 };
 
 struct sti_sim_store {
@@ -37,7 +32,6 @@ struct sti_sim_store {
     sti_client **clients;
     sti_sim_worker *workers;
     uint32_t n_workers, n_left;
-    bool mortal;            /* clients are killed: workers may live again */
     uint64_t *life;         /* [nodes] how often it was killed */
     uint64_t *paused_until; /* [nodes] */
     uint64_t *slow_until, *slowness;
@@ -82,13 +76,15 @@ uint64_t sti_sim_store_on_node(const sti_sim_store *sim, uint32_t node,
 
 void sti_sim_store_shard_up(sti_sim_store *sim, uint32_t number);
 void sti_sim_store_shard_down(sti_sim_store *sim, uint32_t number);
-void sti_sim_store_client_up(sti_sim_store *sim, uint32_t number);
 
 /* Puts all that is planned into the queue; carries out one of it. */
 void sti_sim_store_plan(sti_sim_store *sim);
 void sti_sim_store_turn_of_world(sti_sim_store *sim, uint64_t which);
 
 /* ---- sim_store_worker.c ------------------------------------------------ */
+
+/* Its client is there. */
+void sti_sim_worker_join(sti_sim_worker *worker, sti_client *client);
 
 /* The life of a worker's thread. */
 void sti_sim_worker_run(void *sim, uint32_t number);

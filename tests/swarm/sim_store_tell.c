@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "engine/store/store_message.h"
+#include "engine/store/message.h"
 #include "tests/swarm/sim_store_state.h"
 
 static bool tells(const sti_sim_store *sim)
@@ -34,8 +34,6 @@ static const char *name_of(sti_msg_kind kind)
         return "ASK_ROWS";
     case STI_MSG_ROWS:
         return "ROWS";
-    case STI_MSG_ATTACH:
-        return "ATTACH";
     case STI_MSG_ATTACHED:
         return "ATTACHED";
     case STI_MSG_SETTLED:

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/store/adaptive_staleness.h"
+#include "engine/store/session.h"
 #include "tests/swarm/store_checker_state.h"
 
 /* ---- a breach ---------------------------------------------------------- */

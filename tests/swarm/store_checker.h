@@ -10,10 +10,9 @@
 
 #include <stdbool.h>
 
-#include "engine/store/store_message.h"
-#include "engine/store/kept_rows.h"
-#include "engine/store/pending_rows.h"
-#include "engine/store/push.h"
+#include "engine/store/message.h"
+#include "engine/store/pending.h"
+#include "engine/store/shard.h"
 
 /* Increments of one worker to one row in one clock: exact in f32. */
 enum { CHECKER_INCS = 8 };
@@ -42,7 +41,7 @@ const char *checker_breach(const checker *c);
 bool checker_inc(checker *c, uint32_t worker, uint32_t table, uint32_t row,
                  uint32_t *col, double *value);
 
-/* A push is through. `pending`: [n_tables] what it left with the worker, which
+/* A push is through. `pending`: [n_tables x shards] what it left with the worker, which
  * must be what the tables' filters hold back; NULL: nothing, and all of it was
  * sent, also what no message has shown. */
 void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
@@ -60,11 +59,6 @@ void checker_clock(checker *c, uint32_t worker, uint64_t clock);
 
 /* A barrier let go. */
 void checker_barrier(checker *c, uint32_t worker);
-
-/* A client is killed: what it had not pushed is lost. Its next life goes on
- * behind the last push that is in: the first that it sends tells which. Who has
- * left has left at some shards, and its next life only leaves again. */
-void checker_died(checker *c, uint32_t client);
 
 /* A shard's disk has lost what was synced: from now on nothing is promised of
  * what it tells and of its rows, until the end. */
@@ -96,6 +90,6 @@ void checker_refused(checker *c, uint32_t worker, uint32_t table,
 void checker_told(checker *c, const sti_msg *msg);
 
 /* P3, when all workers have left and all is acknowledged. */
-void checker_end(checker *c, uint32_t shard, const sti_kept *kept);
+void checker_end(checker *c, uint32_t shard, const sti_shard *role);
 
 #endif

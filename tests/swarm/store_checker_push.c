@@ -1,10 +1,7 @@
-/* What is added and what is sent: in which push each increment leaves, what
- * filters may hold back, and what a client that dies takes with it. */
+/* What is added and what is sent: in which push each increment leaves, and what
+ * filters may hold back. */
 #include <math.h>
-#include <string.h>
 
-#include "engine/store/number_cells.h"
-#include "engine/store/row_shard.h"
 #include "tests/swarm/store_checker_state.h"
 
 /* ---- what workers do --------------------------------------------------- */
@@ -60,14 +57,16 @@ static void held_wrongly(checker *c, uint32_t worker, uint32_t t, uint32_t row,
 /* Rows that leave are large enough, and within the bound together. The least
  * change of them; INFINITY: nothing left. */
 static double check_leaving(checker *c, uint32_t worker, uint32_t t,
-                            const checker_found *found, bool all)
+                            uint32_t shard, const checker_found *found,
+                            bool all)
 {
     const strads_table_spec *spec = &c->setup.tables[t];
     double least = INFINITY;
     uint64_t bytes = 0;
     uint32_t n = 0;
     for (uint32_t r = 0; r < spec->rows; r++) {
-        if (found[r].stays || found[r].largest == 0)
+        if (found[r].stays || found[r].largest == 0 ||
+            sti_row_shard(t, r, c->setup.shards) != shard)
             continue;
         n++;
         bytes += found[r].bytes;
@@ -76,7 +75,8 @@ static double check_leaving(checker *c, uint32_t worker, uint32_t t,
         if (!all && found[r].largest < spec->hold_below)
             held_wrongly(c, worker, t, r, "a small change is not held back");
     }
-    if (!all && spec->push_bytes && n > 1 && bytes > spec->push_bytes)
+    if (!all && spec->push_bytes && n > 1 &&
+        bytes > spec->push_bytes / c->setup.shards)
         held_wrongly(c, worker, t, 0, "more was pushed than its bound");
     return least;
 }
@@ -188,96 +188,54 @@ static void rows_are_sent(checker *c, const sti_msg *msg)
     }
 }
 
-static void table_pushed(checker *c, uint32_t worker, uint32_t t, bool all,
-                         const sti_pending *pending)
+/* What of a table goes to one shard. */
+static void part_pushed(checker *c, uint32_t worker, uint32_t t, uint32_t shard,
+                        bool all, const sti_pending *pending)
 {
-    uint32_t rows = (uint32_t)c->setup.tables[t].rows;
-    for (uint32_t r = 0; !pending && r < rows; r++)
-        row_is_sent(c, worker, t, r, &(sent_row){0});
-    for (uint32_t r = 0; r < rows; r++)
+    const uint32_t rows = (uint32_t)c->setup.tables[t].rows;
+    const uint32_t shards = c->setup.shards;
+    for (uint32_t r = 0; r < rows; r++) {
+        if (sti_row_shard(t, r, shards) != shard)
+            continue;
+        if (!pending)
+            row_is_sent(c, worker, t, r, &(sent_row){0});
         c->found[r] = find_row(c, worker, t, r, pending);
-    double least = check_leaving(c, worker, t, c->found, all);
-    for (uint32_t r = 0; r < rows; r++)
+    }
+    double least = check_leaving(c, worker, t, shard, c->found, all);
+    for (uint32_t r = 0; r < rows; r++) {
+        if (sti_row_shard(t, r, shards) != shard)
+            continue;
         if (c->found[r].stays)
             check_staying(c, worker, t, r, &c->found[r], all, least);
         else
             row_is_pushed(c, worker, t, r);
+    }
 }
 
 void checker_pushed(checker *c, uint32_t worker, sti_push_end end,
                     const sti_pending *pending)
 {
+    const uint32_t shards = c->setup.shards;
     checker_life *w = &c->worker[worker];
     for (uint32_t t = 0; t < c->setup.n_tables; t++)
-        table_pushed(c, worker, t, end != STI_PUSH_CLOCK,
-                     pending ? &pending[t] : NULL);
+        for (uint32_t s = 0; s < shards; s++)
+            part_pushed(c, worker, t, s, end != STI_PUSH_CLOCK,
+                        pending ? &pending[t * shards + s] : NULL);
     w->clock += end == STI_PUSH_CLOCK;
     w->left = end == STI_PUSH_LEAVE;
 }
+
 uint64_t checker_held(const checker *c)
 {
     return c->held;
 }
 
-/* ---- clients that die -------------------------------------------------- */
-
-/* Of a cell the increments of pushes below `number` are left. */
-static void cut_cell(const checker *c, uint32_t table, checker_cell *at,
-                     uint64_t number)
-{
-    uint32_t n = 0;
-    while (n < at->sent && checker_sent(c, table, at)[n] < number)
-        n++;
-    at->made = at->pushed = at->sent = (uint8_t)n;
-    if (n <= at->on_time) {
-        at->on_time = (uint8_t)n;
-        at->late = 0;
-    }
-}
-
-/* All cells of a client's workers that a shard holds. */
-static void cut(checker *c, uint32_t shard, uint32_t client, uint64_t number)
-{
-    uint32_t each = c->setup.workers_each;
-    for (uint32_t t = 0; t < c->setup.n_tables; t++)
-        for (uint32_t r = 0; r < c->setup.tables[t].rows; r++) {
-            checker_cell *cells =
-                &checker_row(c, t, r)[checker_col(c, client * each, 0)];
-            if (sti_row_shard(t, r, c->setup.shards) != shard)
-                continue;
-            for (uint32_t k = 0; k < each * c->setup.clocks; k++)
-                cut_cell(c, t, &cells[k], number);
-        }
-}
-
-void checker_died(checker *c, uint32_t client)
-{
-    for (uint32_t s = 0; s < c->setup.shards; s++) {
-        cut(c, s, client, UINT64_MAX);
-        checker_tale_of(c, s, client)->cut = true;
-    }
-    for (uint32_t t = 0; t < c->setup.n_tables; t++)
-        memset(&c->as_of[t][client * c->setup.tables[t].rows], 0,
-               sizeof(uint64_t) * c->setup.tables[t].rows);
-}
-/* A next life leaves out no number that was used, and uses none again that is
- * in. */
 void checker_saw_push(checker *c, const sti_msg *msg)
 {
-    uint32_t shard = msg->to - STI_SHARD_0, client = msg->from - STI_CLIENT_0;
-    checker_tale *t = checker_tale_of(c, shard, client);
-    if (t->cut && (msg->round <= t->acknowledged || msg->round > t->sent + 1))
-        checker_break(
-            c,
-            "P3 once: client %u comes back with push %llu to shard %u, which "
-            "has acknowledged %llu of the %llu before",
-            client, (unsigned long long)msg->round, shard,
-            (unsigned long long)t->acknowledged, (unsigned long long)t->sent);
-    if (t->cut)
-        cut(c, shard, client, msg->round);
-    if (!t->cut && msg->round <= t->sent) /* again */
+    checker_tale *t =
+        checker_tale_of(c, msg->to - STI_SHARD_0, msg->from - STI_CLIENT_0);
+    if (msg->round <= t->sent) /* again */
         return;
-    t->cut = false;
     t->sent = msg->round;
     rows_are_sent(c, msg);
 }

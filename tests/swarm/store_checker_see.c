@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/store/kept_inside.h"
-#include "engine/store/row_shard.h"
 #include "tests/swarm/store_checker_state.h"
 
 static const char *const type_name[] = {"f64", "f32", "i32", "i64"};
@@ -78,11 +76,11 @@ static void cell_breach(checker *c, const char *promise, const place *p,
     char digits[40];
     checker_break(
         c,
-        "%s: %s %u, table %u (%s %s%s), row %u: what worker %u added in "
+        "%s: %s %u, table %u (%s %s), row %u: what worker %u added in "
         "clock %llu is, increment by increment, %s, which %s",
         promise, p->what, p->reader, p->table, type_name[spec->type],
-        spec->sparse ? "sparse" : "dense", spec->eager ? ", eager" : "", p->row,
-        p->worker, (unsigned long long)p->clock, digits_of(value, digits), how);
+        spec->sparse ? "sparse" : "dense", p->row, p->worker,
+        (unsigned long long)p->clock, digits_of(value, digits), how);
 }
 
 /* A cell holds at least the first `least` of the increments made, none twice,
@@ -251,13 +249,13 @@ static void check_row(checker *c, uint32_t shard, uint32_t table, uint32_t row,
         }
 }
 
-void checker_end(checker *c, uint32_t shard, const sti_kept *kept)
+void checker_end(checker *c, uint32_t shard, const sti_shard *role)
 {
     uint32_t shards = c->setup.shards;
-    if (sti_kept_clock(kept) != STI_CLOCK_GONE)
+    if (sti_shard_clock(role) != STI_CLOCK_GONE)
         checker_break(c,
                       "P4 clocks: shard %u is at clock %llu when all have left",
-                      shard, (unsigned long long)sti_kept_clock(kept));
+                      shard, (unsigned long long)sti_shard_clock(role));
     for (uint32_t t = 0; t < c->setup.n_tables; t++) {
         const strads_table_spec *spec = &c->setup.tables[t];
         void *values = calloc(spec->cols, 8);
@@ -265,7 +263,7 @@ void checker_end(checker *c, uint32_t shard, const sti_kept *kept)
             uint32_t at = sti_row_place(row, shards);
             if (sti_row_shard(t, row, shards) != shard)
                 continue;
-            if (strads_store_read(sti_kept_store(kept), t, 1, &at, values))
+            if (strads_store_read(sti_shard_store(role), t, 1, &at, values))
                 checker_break(c, "at the end: %s", strads_error_text());
             else
                 check_row(c, shard, t, row, values);

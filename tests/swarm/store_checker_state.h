@@ -23,7 +23,6 @@ typedef struct checker_cell {
 typedef struct checker_tale {
     uint64_t acknowledged, as_of, applied;
     uint64_t sent;
-    bool cut; /* the client has died, and sent nothing since */
 } checker_tale;
 
 /* What a push found of one row: its largest change, and what it would weigh. */

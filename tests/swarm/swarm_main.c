@@ -32,7 +32,7 @@ typedef struct board {
     atomic_uint_fast64_t failing; /* the least seed that failed; UINT64_MAX */
     atomic_uint_fast64_t seeds, events, reads, incs, snapshots;
     atomic_uint_fast64_t lost, doubled, damaged, restarts, resent;
-    atomic_uint_fast64_t deaths, disk_failures, early, kept_reads;
+    atomic_uint_fast64_t disk_failures, early, kept_reads;
     atomic_uint_fast64_t at[PROCESSES]; /* the seed that each is at */
 } board;
 
@@ -60,11 +60,11 @@ static int replay(uint64_t seed)
                  " of what was kept), %" PRIu64 " increments; %" PRIu64
                  " frames: %" PRIu64 " lost, %" PRIu64 " doubled, %" PRIu64
                  " damaged; %" PRIu64 " restarts, %" PRIu64
-                 " by disks, %" PRIu64 " clients killed, %" PRIu64
-                 " pushes early, %" PRIu64 " sent again\n",
+                 " by disks, %" PRIu64 " pushes early, %" PRIu64
+                 " sent again\n",
                  r.reads, r.snapshots, o->kept_reads, r.incs, o->frames,
                  o->lost, o->doubled, o->damaged, o->restarts, o->disk_failures,
-                 o->deaths, o->early, o->resent);
+                 r.early, o->resent);
     (void)printf("%s\n", r.breach[0] ? r.breach : "every promise was kept");
     return r.breach[0] ? 1 : 0;
 }
@@ -121,8 +121,7 @@ static void add_up(board *b, const swarm_result *r)
     (void)atomic_fetch_add(&b->damaged, r->outcome.damaged);
     (void)atomic_fetch_add(&b->restarts, r->outcome.restarts);
     (void)atomic_fetch_add(&b->resent, r->outcome.resent);
-    (void)atomic_fetch_add(&b->deaths, r->outcome.deaths);
-    (void)atomic_fetch_add(&b->early, r->outcome.early);
+    (void)atomic_fetch_add(&b->early, r->early);
     (void)atomic_fetch_add(&b->kept_reads, r->outcome.kept_reads);
     (void)atomic_fetch_add(&b->disk_failures, r->outcome.disk_failures);
 }
@@ -176,8 +175,8 @@ static void print_board(const board *b, double took)
                  b->reads, b->snapshots, b->kept_reads, b->incs, b->lost,
                  b->doubled, b->damaged, b->early, b->resent);
     (void)printf("  shards: %" PRIuFAST64 " restarts, %" PRIuFAST64
-                 " failed with their disk; %" PRIuFAST64 " clients killed\n",
-                 b->restarts, b->disk_failures, b->deaths);
+                 " failed with their disk\n",
+                 b->restarts, b->disk_failures);
 }
 
 /* Everyone's child; one that does not end by itself was at a seed that failed.

@@ -7,7 +7,7 @@
 
 /* Each part that a seed draws has numbers of its own, so that a new part leaves
  * what older seeds draw as it was. */
-enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, LENDING, HABIT };
+enum { PURPOSE = 0x73776172, CLUSTER = 0, LOSS, AROUND, HABIT };
 enum { US = 1000 };
 
 static uint32_t below(sti_random *r, uint32_t n)
@@ -37,7 +37,6 @@ static void draw_table(sti_random *r, swarm_plan *plan, uint32_t number)
                                                  STRADS_STALENESS_INFINITE,
                                                  STRADS_STALENESS_ADAPTIVE),
                             .staleness_max = 1 + below(r, 4),
-                            .eager = below(r, 3) == 0,
                             .snapshot_every = (uint32_t)ONE_OF(r, 0, 1, 2, 3)};
     strads_table_spec *t = &plan->tables[number];
     /* A worker's k-th increment of a row in a clock is 4^k. */
@@ -76,7 +75,7 @@ static void draw_fault(sti_random *r, const sti_sim_store_setup *s,
     f->node = below(r, 2) ? shard : client;
     f->other = f->node == shard ? client : shard;
     bool disk = f->kind == STI_SIM_FULL_DISK || f->kind == STI_SIM_BAD_DISK;
-    if (disk || (f->kind == STI_SIM_KILL && below(r, 2)))
+    if (disk || f->kind == STI_SIM_KILL)
         f->node = shard;
     if (f->kind == STI_SIM_BREAK) {
         f->node = client;
@@ -107,7 +106,6 @@ static void draw_cluster(sti_random *r, swarm_plan *plan, uint64_t seed)
                               .faults = plan->faults};
     uint32_t workers = plan->setup.clients * plan->setup.workers_each;
     plan->straggler = below(r, 2 * workers);
-    plan->stand_ins = below(r, 3) == 0;
 }
 
 /* Most programs add to the same rows, all of them, clock by clock. In these
@@ -124,7 +122,7 @@ static void draw_habit(uint64_t seed, swarm_plan *plan)
     swept->hold_below = 0;
     swept->push_bytes = 0;
     plan->setup.piece_bytes = 1 << 20;
-    plan->setup.lend_bytes = 1;
+    plan->setup.around_bytes = 1;
     if (plan->setup.max_bytes == 1) /* no push beside another */
         plan->setup.max_bytes = 2000;
 }
@@ -144,8 +142,8 @@ void swarm_plan_draw(uint64_t seed, swarm_plan *plan)
     s->n_faults = below(&r, 3) ? below(&r, SWARM_FAULTS + 1) : 0;
     for (uint32_t k = 0; k < s->n_faults; k++)
         draw_fault(&r, s, until, &plan->faults[k]);
-    sti_random lending = sti_random_stream(seed, PURPOSE, LENDING);
-    s->lend_bytes = ONE_OF(&lending, 1, 1, 500);
+    sti_random around = sti_random_stream(seed, PURPOSE, AROUND);
+    s->around_bytes = ONE_OF(&around, 1, 1, 500);
     draw_habit(seed, plan);
     s->calm_at = until + 3000 * US;
     s->limit_events = 1000000;
@@ -156,10 +154,6 @@ void swarm_plan_lose(uint64_t seed, swarm_plan *plan)
 {
     sti_random r = sti_random_stream(seed, PURPOSE, LOSS);
     sti_sim_store_setup *s = &plan->setup;
-    for (uint32_t k = 0; k < s->n_faults; k++)
-        if (plan->faults[k].kind == STI_SIM_KILL &&
-            plan->faults[k].node >= s->shards)
-            plan->faults[k].kind = STI_SIM_PAUSE;
     s->n_faults = s->n_faults < SWARM_FAULTS ? s->n_faults + 1 : SWARM_FAULTS;
     plan->faults[s->n_faults - 1] =
         (sti_sim_fault){.kind = STI_SIM_LYING_DISK,
@@ -185,11 +179,11 @@ static void print_table(const strads_table_spec *t, uint32_t number, FILE *to)
     static const char *const type[] = {"f64", "f32", "i32", "i64"};
     char text[16];
     (void)fprintf(to,
-                  "  table %u: %" PRIu64 " rows of %u %s, %s%s; staleness %s "
+                  "  table %u: %" PRIu64 " rows of %u %s, %s; staleness %s "
                   "(at most %u), snapshots every %u, held below %g, %" PRIu64
                   " bytes a push\n",
                   number, t->rows, t->cols, type[t->type],
-                  t->sparse ? "sparse" : "dense", t->eager ? ", eager" : "",
+                  t->sparse ? "sparse" : "dense",
                   staleness_text(t->staleness, text, sizeof text),
                   t->staleness_max, t->snapshot_every, t->hold_below,
                   t->push_bytes);
@@ -217,20 +211,18 @@ void swarm_plan_print(const swarm_plan *plan, FILE *to)
     const sti_sim_weather *w = &s->weather;
     (void)fprintf(to,
                   "seed %" PRIu64 ": %u shards (nodes 0 ..), %u clients (nodes "
-                  "%u ..) of %u workers, %u clocks of up to %u calls; who was "
-                  "killed %s\n",
+                  "%u ..) of %u workers, %u clocks of up to %u calls\n",
                   s->seed, s->shards, s->clients, s->shards, s->workers_each,
-                  plan->clocks, plan->calls,
-                  plan->stand_ins ? "leaves" : "goes on");
+                  plan->clocks, plan->calls);
     (void)fprintf(to,
                   "  cache %" PRIu64 " bytes, window %u pushes and %" PRIu64
                   " bytes, pieces of %" PRIu64 ", asked for %" PRIu64
                   " at once, resend after %" PRIu64 " us, jobs of %" PRIu64
-                  " us, logs of %" PRIu64 " bytes, lent from %" PRIu64
+                  " us, logs of %" PRIu64 " bytes, around from %" PRIu64
                   " bytes, worker %u straggles%s\n",
                   s->cache_bytes, s->max_pushes, s->max_bytes, s->piece_bytes,
                   s->window_bytes, s->resend_ns / US, s->job_ns / US,
-                  s->log_room, s->lend_bytes, plan->straggler,
+                  s->log_room, s->around_bytes, plan->straggler,
                   plan->sweeps ? ", workers sweep" : "");
     (void)fprintf(to,
                   "  network: %" PRIu64 " to %" PRIu64

@@ -14,7 +14,6 @@ typedef struct swarm_plan {
     uint32_t calls;  /* at most, in a clock */
     uint64_t think_ns;
     bool sweeps;        /* workers add to all that a shard has of table 0 */
-    bool stand_ins;     /* for clients that were killed, or they go on */
     uint32_t straggler; /* a worker that takes eight times as long; or none */
 } swarm_plan;
 
@@ -22,8 +21,7 @@ typedef struct swarm_plan {
  * points into *plan. */
 void swarm_plan_draw(uint64_t seed, swarm_plan *plan);
 
-/* One disk loses what it had synced, some time while the work goes on; clients
- * that were to be killed pause instead. */
+/* One disk loses what it had synced, some time while the work goes on. */
 void swarm_plan_lose(uint64_t seed, swarm_plan *plan);
 
 void swarm_plan_print(const swarm_plan *plan, FILE *to);

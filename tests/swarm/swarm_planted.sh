@@ -47,33 +47,33 @@ expect()
     fi
 }
 
-plant '^void sti_stream_resend(' '/^void sti_stream_resend(/,/^{/ {
-    s/^{/{ (void)sti_stream_settle(s, s->pushed, now);/
+plant '^static void resend_pushes(' '/^static void resend_pushes(/,/^{/ {
+    s/^{/{ (void)sti_stream_settle(\&client->streams[shard], client->streams[shard].pushed, now);/
 }'
 expect 'a lost acknowledgement is taken for success' \
     'P3 once\|came to no end'
 
-plant '^sti_cached_row \*sti_client_fresh(' '/^sti_cached_row \*sti_client_fresh(/,/^{/ {
+plant '^static sti_cached_row \*sti_client_fresh(' '/^static sti_cached_row \*sti_client_fresh(/,/^{/ {
     s/^{/{ return sti_cache_find(\&client->cache, table, row);/
 }'
 expect 'a stale read' 'P1 staleness'
 
 # A push that is twice in the journal also shows when that is read back.
-plant 'bool due = msg->round == s->accepted + 1;' \
-    's/bool due = msg->round == s->accepted + 1;/&\
-    due |= s->accepted \&\& msg->round == s->accepted;\
-    s->accepted -= s->accepted \&\& msg->round == s->accepted;/'
+plant 'bool due = msg->round == c->accepted + 1;' \
+    's/bool due = msg->round == c->accepted + 1;/&\
+    due |= c->accepted \&\& msg->round == c->accepted;\
+    c->accepted -= c->accepted \&\& msg->round == c->accepted;/'
 expect 'a double commit' 'P3 once\|checkpoint of a shard is damaged'
 
 plant 'sti_recent_forget(&session->recent, table, row);' \
     's/sti_recent_forget(&session->recent, table, row);/;/'
 expect 'an own increment is hidden by a row kept from before' 'P2 own'
 
-plant 'sti_pending_forget(&pending\[t\]' \
-    's/sti_pending_forget(&pending\[t\]/if (!draft->early) &/'
+plant 'sti_pending_forget(pending, leaves\[pending->table\]);' \
+    's/sti_pending_forget(pending, leaves\[pending->table\]);/;/'
 expect 'a push leaves early, and again' 'P3 once'
 
-plant 'atomic_load(&pending->block->head.refs) == 1)' \
-    's/if (!pending->block || atomic_load(&pending->block->head.refs) == 1)/if (true)/'
+plant 'atomic_load(&pending->block->head.refs) > 1)' \
+    's/atomic_load(&pending->block->head.refs) > 1)/false)/'
 expect 'a push on its way is written on' \
     'P1 staleness\|P2 own\|P3 once'

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/store/number_cells.h"
-#include "engine/store/session_inside.h"
+#include "engine/store/session.h"
 #include "tests/swarm/store_checker.h"
 #include "tests/swarm/swarm_plan.h"
 
-enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4, LENT_ROWS = 16 };
+enum { PURPOSE = 0x776f726b, MOST_ROWS = 3, FULL_ROWS = 4 };
 
 typedef struct swarm {
     swarm_plan plan;
     checker *checker;
     sti_sim_store *sim;
     swarm_lie lie;
+    uint32_t adding; /* the client whose worker adds rows, or none */
     swarm_result *result;
 } swarm;
 
@@ -30,8 +30,7 @@ typedef struct life {
     sti_client_read last; /* of the rows below */
     uint32_t rows[MOST_ROWS];
     void *values; /* room for MOST_ROWS rows */
-    char *lent;   /* room for LENT_ROWS rows, of which the store has .. */
-    uint32_t n_lent;
+    char *batch;  /* room for FULL_ROWS rows */
 } life;
 
 static uint32_t below(life *l, uint32_t n)
@@ -67,16 +66,13 @@ static void tell_lie(swarm_lie lie, sti_msg *msg)
 static void watch(void *arg, sti_msg *msg)
 {
     swarm *s = arg;
+    s->result->early += msg->kind == STI_MSG_PUSH && s->adding != UINT32_MAX &&
+                        msg->from == STI_CLIENT_0 + s->adding;
     checker_told(s->checker, msg);
     tell_lie(s->lie, msg);
     if (checker_breach(s->checker)[0])
         sti_sim_store_stop(s->sim, strads_fail(STRADS_EPEER, "%s",
                                                checker_breach(s->checker)));
-}
-
-static void died(void *arg, uint32_t client)
-{
-    checker_died(((swarm *)arg)->checker, client);
 }
 
 static void forgets(void *arg, uint32_t shard)
@@ -98,6 +94,11 @@ static void put_cell(strads_scalar type, void *cells, uint32_t at, double value)
         ((int64_t *)cells)[at] = (int64_t)value;
 }
 
+static uint32_t client_of(const life *l)
+{
+    return l->number / l->swarm->plan.setup.workers_each;
+}
+
 static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
 {
     const strads_table_spec *spec = &l->swarm->plan.tables[table];
@@ -113,22 +114,9 @@ static strads_err add(life *l, uint32_t table, uint32_t row, bool in_full)
         return strads_session_inc(session, table, row, col, value);
     memset(l->values, 0, 8 * (size_t)spec->cols);
     put_cell(spec->type, l->values, col, value);
-    return strads_session_inc_row(session, table, row, l->values);
-}
-
-static size_t lent_bytes(const life *l)
-{
-    return LENT_ROWS * 8 * (size_t)l->swarm->plan.tables[0].cols;
-}
-
-/* What was lent is written over, so that it shows when anything of it is still
- * to be sent, or added to what is read. */
-static strads_err reclaim(life *l)
-{
-    strads_err err = strads_session_reclaim(sti_sim_worker_session(l->worker));
-    if (!err)
-        memset(l->lent, 0x5A, lent_bytes(l));
-    l->n_lent = 0;
+    l->swarm->adding = client_of(l);
+    strads_err err = strads_session_inc_row(session, table, row, l->values);
+    l->swarm->adding = UINT32_MAX;
     return err;
 }
 
@@ -138,48 +126,49 @@ static uint32_t stride_of(const life *l)
     return l->swarm->plan.sweeps ? l->swarm->plan.setup.shards : 1;
 }
 
-/* n rows from `row` on; one may come twice. */
-static strads_err lend(life *l, uint32_t table, uint32_t row, uint32_t n)
+/* n rows from `row` on, at once; one may come twice. What they are is written
+ * over then, so that it shows when it is looked at later. */
+static strads_err add_batch(life *l, uint32_t table, uint32_t row, uint32_t n)
 {
     const strads_table_spec *spec = &l->swarm->plan.tables[table];
     const size_t bytes = sti_cell_size(spec->type) * spec->cols;
     uint32_t rows[FULL_ROWS], col, m = 0;
     double value;
-    strads_err err = l->n_lent + n > LENT_ROWS ? reclaim(l) : STRADS_OK;
-    char *at = l->lent + l->n_lent * 8 * (size_t)spec->cols;
-    for (uint32_t k = 0; !err && k < n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         const uint32_t r = (row + k * stride_of(l)) % (uint32_t)spec->rows;
         if (!checker_inc(l->swarm->checker, l->number, table, r, &col, &value))
             continue;
-        memset(at + m * bytes, 0, bytes);
-        put_cell(spec->type, at + m * bytes, col, value);
+        memset(l->batch + m * bytes, 0, bytes);
+        put_cell(spec->type, l->batch + m * bytes, col, value);
         rows[m++] = r;
         sti_sim_store_tell(l->swarm->sim,
-                           "worker %u lends %g to table %u row %u", l->number,
-                           value, table, r);
+                           "worker %u adds %g to table %u row %u in a batch",
+                           l->number, value, table, r);
     }
-    l->n_lent += m;
-    l->swarm->result->lent += m;
-    return err ? err
-               : strads_session_lend_rows(sti_sim_worker_session(l->worker),
-                                          table, m, rows, at);
+    l->swarm->result->batched += m;
+    l->swarm->adding = client_of(l);
+    strads_err err = strads_session_inc_rows(sti_sim_worker_session(l->worker),
+                                             table, m, rows, l->batch);
+    l->swarm->adding = UINT32_MAX;
+    memset(l->batch, 0x5A, FULL_ROWS * bytes);
+    return err;
 }
 
-/* All rows of table 0 that one shard holds, in full; or some of them, lent. */
+/* All rows of table 0 that one shard holds, in full; or some of them at once. */
 static strads_err sweep(life *l)
 {
     const uint32_t rows = (uint32_t)l->swarm->plan.tables[0].rows;
     uint32_t row = below(l, stride_of(l));
     strads_err err = STRADS_OK;
     if (below(l, 2))
-        return lend(l, 0, row, FULL_ROWS);
+        return add_batch(l, 0, row, FULL_ROWS);
     for (; !err && row < rows; row += stride_of(l))
         err = add(l, 0, row, true);
     return err;
 }
 
-/* One value; or some rows in full, one after the other, or lent: such may leave
- * early. */
+/* One value; or some rows in full, one after the other, or at once: such may
+ * leave early. */
 static strads_err increment(life *l)
 {
     const swarm_plan *plan = &l->swarm->plan;
@@ -189,7 +178,7 @@ static strads_err increment(life *l)
     if (n && plan->sweeps)
         return sweep(l);
     if (n && below(l, 3) == 0)
-        return lend(l, table, row, n);
+        return add_batch(l, table, row, n);
     strads_err err = n == 0 ? add(l, table, row, false) : STRADS_OK;
     for (uint32_t k = 0; !err && k < n; k++)
         err = add(l, table, (row + k) % rows, true);
@@ -324,23 +313,21 @@ static strads_err think(life *l)
 
 static strads_err act(life *l)
 {
-    uint32_t what = below(l, 21);
+    uint32_t what = below(l, 20);
     if (what < 9)
         return increment(l);
     if (what < 16)
         return look(l, false);
     if (what < 18)
         return look(l, true);
-    return what == 18   ? push(l, STI_PUSH_FLUSH)
-           : what == 19 ? barrier(l)
-                        : reclaim(l);
+    return what == 18 ? push(l, STI_PUSH_FLUSH) : barrier(l);
 }
 
-static strads_err work(life *l, uint64_t clock)
+static strads_err live(life *l)
 {
     const swarm_plan *plan = &l->swarm->plan;
     strads_err err = STRADS_OK;
-    for (; !err && clock < plan->clocks; clock++) {
+    for (uint32_t clock = 0; !err && clock < plan->clocks; clock++) {
         uint32_t calls = below(l, plan->calls + 1);
         for (uint32_t k = 0; !err && k < calls; k++) {
             err = judge(l, think(l));
@@ -350,24 +337,8 @@ static strads_err work(life *l, uint64_t clock)
         if (!err)
             err = judge(l, push(l, STI_PUSH_CLOCK));
     }
-    return err ? err : judge(l, look(l, below(l, 2)));
-}
-
-/* A next life ends the clock in which the one before was cut short; or it is a
- * stand-in that has come to say that nobody waits for it any more. */
-static strads_err live(life *l)
-{
-    const swarm_plan *plan = &l->swarm->plan;
-    bool again = sti_sim_worker_life(l->worker) > 0;
-    uint64_t clock = sti_sim_worker_clock(l->worker);
-    bool works = !again || (clock < plan->clocks && !plan->stand_ins);
-    strads_err err = STRADS_OK;
-    if (works && again)
-        err = judge(l, push(l, STI_PUSH_CLOCK));
-    if (works && !err)
-        err = work(l, clock + again);
     if (!err)
-        err = judge(l, reclaim(l));
+        err = judge(l, look(l, below(l, 2)));
     return err ? err : judge(l, push(l, STI_PUSH_LEAVE));
 }
 
@@ -378,17 +349,15 @@ static void body(void *arg, sti_sim_worker *worker)
     life l = {.swarm = s,
               .worker = worker,
               .number = number,
-              .random = sti_random_stream(s->plan.setup.seed, PURPOSE,
-                                          number + (sti_sim_worker_life(worker)
-                                                    << 32)),
-              .values = calloc(MOST_ROWS * (size_t)s->plan.tables[0].cols, 8)};
-    l.lent = calloc(1, lent_bytes(&l));
-    if (l.values && l.lent)
+              .random = sti_random_stream(s->plan.setup.seed, PURPOSE, number),
+              .values = calloc(MOST_ROWS * (size_t)s->plan.tables[0].cols, 8),
+              .batch = calloc(FULL_ROWS * (size_t)s->plan.tables[0].cols, 8)};
+    if (l.values && l.batch)
         (void)live(&l);
     else
         sti_sim_store_stop(s->sim, strads_fail(STRADS_ENOMEM, "no memory"));
     free(l.values);
-    free(l.lent);
+    free(l.batch);
 }
 
 /* ---- a seed ------------------------------------------------------------ */
@@ -401,7 +370,7 @@ static strads_err check_end(swarm *s)
         if (again)
             err = sti_sim_store_restart(s->sim);
         for (uint32_t k = 0; !err && k < s->plan.setup.shards; k++)
-            checker_end(s->checker, k, sti_sim_store_kept(s->sim, k));
+            checker_end(s->checker, k, sti_sim_store_shard(s->sim, k));
     }
     return err;
 }
@@ -428,7 +397,6 @@ static void run_plan(swarm *s, FILE *tell, uint64_t tell_from)
     sti_sim_store_setup setup = s->plan.setup;
     setup.body = body;
     setup.sends = watch;
-    setup.dies = died;
     setup.forgets = forgets;
     setup.arg = s;
     setup.tell = tell;
@@ -454,7 +422,7 @@ static void run_plan(swarm *s, FILE *tell, uint64_t tell_from)
 static void run_seed(uint64_t seed, swarm_lie lie, FILE *tell,
                      uint64_t tell_from, swarm_result *result)
 {
-    swarm s = {.lie = lie, .result = result};
+    swarm s = {.lie = lie, .adding = UINT32_MAX, .result = result};
     swarm_plan_draw(seed, &s.plan);
     run_plan(&s, tell, tell_from);
 }
@@ -472,7 +440,7 @@ void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result)
 
 void swarm_seed_of_loss(uint64_t seed, FILE *tell, swarm_result *result)
 {
-    swarm s = {.result = result};
+    swarm s = {.adding = UINT32_MAX, .result = result};
     swarm_plan_draw(seed, &s.plan);
     swarm_plan_lose(seed, &s.plan);
     run_plan(&s, tell, 0);

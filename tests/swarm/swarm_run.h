@@ -11,7 +11,8 @@ typedef struct swarm_result {
     uint64_t reads, incs, snapshots;
     uint64_t adaptive; /* reads at an adaptive staleness above 0 */
     uint64_t held;     /* rows that filters held back, by pushes */
-    uint64_t lent;     /* rows that workers lent */
+    uint64_t batched;  /* rows that workers added at once */
+    uint64_t early;    /* pushes, before their clock or flush */
 } swarm_result;
 
 /* What a shard may lie about, for a test of the checker. */
@@ -31,7 +32,7 @@ void swarm_seed(uint64_t seed, FILE *tell, uint64_t tell_from,
 void swarm_seed_of_lies(uint64_t seed, swarm_lie lie, swarm_result *result);
 
 /* The same seed where, besides, one disk loses the end of what it said was
- * synced, and no client dies, who could tell. A breach is the store's own
+ * synced. A breach is the store's own
  * sentence then, or of what is left at the end. */
 void swarm_seed_of_loss(uint64_t seed, FILE *tell, swarm_result *result);
 

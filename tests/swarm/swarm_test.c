@@ -19,14 +19,13 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
         sum.incs += r.incs;
         sum.adaptive += r.adaptive;
         sum.held += r.held;
-        sum.lent += r.lent;
+        sum.batched += r.batched;
+        sum.early += r.early;
         sum.outcome.lost += r.outcome.lost;
         sum.outcome.doubled += r.outcome.doubled;
         sum.outcome.damaged += r.outcome.damaged;
         sum.outcome.restarts += r.outcome.restarts;
         sum.outcome.resent += r.outcome.resent;
-        sum.outcome.deaths += r.outcome.deaths;
-        sum.outcome.early += r.outcome.early;
         sum.outcome.kept_reads += r.outcome.kept_reads;
         sum.outcome.disk_failures += r.outcome.disk_failures;
     }
@@ -35,14 +34,13 @@ Test(swarm, many_seeds_meet_everything_that_can_go_wrong)
     cr_assert_gt(sum.incs, 10 * SEEDS);
     cr_assert_gt(sum.adaptive, SEEDS / 10);
     cr_assert_gt(sum.held, SEEDS);
-    cr_assert_gt(sum.lent, 5 * SEEDS);
+    cr_assert_gt(sum.batched, 5 * SEEDS);
     cr_assert_gt(sum.outcome.lost, 2 * SEEDS);
     cr_assert_gt(sum.outcome.doubled, SEEDS / 2);
     cr_assert_gt(sum.outcome.damaged, SEEDS / 10);
     cr_assert_gt(sum.outcome.restarts, SEEDS / 4);
     cr_assert_gt(sum.outcome.resent, 10 * SEEDS);
-    cr_assert_gt(sum.outcome.deaths, SEEDS / 8);
-    cr_assert_gt(sum.outcome.early, SEEDS / 4);
+    cr_assert_gt(sum.early, SEEDS / 4);
     cr_assert_gt(sum.outcome.kept_reads, SEEDS / 2);
     cr_assert_gt(sum.outcome.disk_failures, SEEDS / 16);
 }

@@ -1,0 +1,761 @@
+/* Reads and barriers (C5), and how answers and own pushes become cached rows (C2,
+ * C6).
+ *
+ * A call copies what the cache has, pins that, and asks for the rest, a window of
+ * rows at a time; as soon as these have come the next are asked for, here,
+ * without its worker. When all are there the worker is woken, repeats its call,
+ * and gets all of them as they are then.
+ *
+ * Invariant: a cached row is what its shard held at some moment (its `as_of` or
+ * later), plus every push of this node that the shard did not hold then. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/store/client_state.h"
+
+static strads_err no_memory(void)
+{
+    return strads_fail(STRADS_ENOMEM, "no memory to wait for rows");
+}
+
+/* ---- what a read is to see --------------------------------------------- */
+
+static strads_err check_read(const sti_client *client,
+                             const sti_client_read *read)
+{
+    if (read->table >= client->n_tables)
+        return strads_fail(STRADS_EINVAL,
+                           "there is no table %" PRIu32 ": the store has "
+                           "%" PRIu32 ", numbered from 0",
+                           read->table, client->n_tables);
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; !err && k < read->n; k++)
+        err = sti_spec_check_row(&client->tables[read->table], read->rows[k]);
+    return err;
+}
+
+/* The clock that rows are to be as of. Who reads with an adaptive staleness lets
+ * it grow, to the table's bound. */
+static uint64_t needed(sti_client *client, const sti_client_read *read)
+{
+    const strads_table_spec *spec = &client->tables[read->table];
+    const sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    uint32_t staleness = read->staleness;
+    if (staleness == STRADS_STALENESS_DEFAULT)
+        staleness = spec->staleness;
+    if (staleness == STRADS_STALENESS_INFINITE)
+        return 0;
+    if (staleness == STRADS_STALENESS_ADAPTIVE) {
+        const uint32_t most = sti_staleness_max(spec);
+        if (client->adaptive_most < most)
+            client->adaptive_most = most;
+        staleness = sti_adaptive_staleness(&w->adaptive, spec);
+    }
+    return w->clock > staleness ? w->clock - staleness : 0;
+}
+
+/* Adds what the caller has pending for rows from `first` on. */
+static void add_pending(const sti_client *client, const sti_client_read *read,
+                        uint32_t first, uint32_t n, char *values)
+{
+    const size_t bytes = sti_client_row_bytes(client, read->table);
+    for (uint32_t k = first; read->session && k < first + n; k++)
+        sti_pending_apply(sti_session_pending(read->session, read->table,
+                                              read->rows[k]),
+                          read->rows[k], values + k * bytes);
+}
+
+/* A cached row as of `needs` or later; NULL: there is none. */
+static sti_cached_row *sti_client_fresh(sti_client *client, uint32_t table,
+                                        uint32_t row, uint64_t needs)
+{
+    sti_cached_row *at = sti_cache_find(&client->cache, table, row);
+    return at && at->as_of >= needs ? at : NULL;
+}
+
+/* Would an asker get something newer, and has nobody asked in this clock? */
+static bool is_old(const sti_client_worker *w, const sti_cached_row *row)
+{
+    return row->as_of < w->clock && row->asked < w->clock;
+}
+
+/* P2: the node's pushes are in the cached rows, what is pending comes on top.
+ * False when a row is missing; *old is set when one is. */
+static bool copy_cached(sti_client *client, const sti_client_read *read,
+                        uint64_t needs, char *values, bool *old)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    const size_t bytes = sti_client_row_bytes(client, read->table);
+    w->as_of = UINT64_MAX;
+    for (uint32_t k = 0; k < read->n; k++) {
+        const sti_cached_row *row =
+            sti_client_fresh(client, read->table, read->rows[k], needs);
+        if (!row)
+            return false;
+        w->as_of = row->as_of < w->as_of ? row->as_of : w->as_of;
+        *old |= is_old(w, row);
+        memcpy(values + k * bytes, row->values, bytes);
+        add_pending(client, read, k, 1, values);
+    }
+    client->reuse[read->table].once = 0;
+    return true;
+}
+
+/* Rows go past the cache when they are many and it has not helped for a while:
+ * a worker that reads all of a table, once a clock, would have them copied for
+ * nothing. It must be alone on its node (P2: nobody else pushes to them), and
+ * need at least some clock, so that it never finds rows older than these. */
+static bool passes(sti_client *client, const sti_client_read *read,
+                   uint64_t needs)
+{
+    enum { CALLS = 4 };
+    sti_reuse *reuse = &client->reuse[read->table];
+    const uint64_t bytes = read->n * sti_client_row_bytes(client, read->table);
+    if (needs <= reuse->brought)
+        reuse->once = 0;
+    else if (reuse->once < CALLS)
+        reuse->once++;
+    return reuse->once == CALLS && client->n_workers == 1 &&
+           !client->tables[read->table].sparse &&
+           bytes >= client->setup.piece_bytes / 4;
+}
+
+/* ---- the call that waits ----------------------------------------------- */
+
+static void drop_ask(sti_call_ask *ask)
+{
+    sti_object_drop(ask->ask);
+    free(ask->places);
+    *ask = (sti_call_ask){0};
+}
+
+void sti_call_forget(sti_client *client, sti_client_worker *worker)
+{
+    sti_waiting_call *call = &worker->call;
+    if (!call->used)
+        return;
+    for (uint32_t s = 0; s < client->setup.shards; s++)
+        drop_ask(&call->asks[s]);
+    for (uint32_t k = 0; k < call->n; k++)
+        if (call->found[k])
+            sti_cache_unpin(&client->cache, call->found[k]);
+    *call = (sti_waiting_call){.asks = call->asks,
+                               .rows = call->rows,
+                               .found = call->found,
+                               .room = call->room};
+}
+
+void sti_client_forget(sti_client *client, uint32_t worker)
+{
+    sti_call_forget(client, sti_client_worker_of(client, worker));
+}
+
+void sti_call_free(sti_waiting_call *call)
+{
+    free(call->asks);
+    free(call->rows);
+    free(call->found);
+}
+
+/* Is this the call that waits, repeated? */
+static bool is_repeated(const sti_waiting_call *call,
+                        const sti_client_read *read, const void *values,
+                        uint64_t needs)
+{
+    return call->used && call->table == read->table &&
+           call->exact == read->exact && call->needs == needs &&
+           call->n == read->n && call->values == values &&
+           (read->n == 0 ||
+            memcmp(call->rows, read->rows, sizeof *read->rows * read->n) == 0);
+}
+
+static strads_err make_room(sti_waiting_call *call, uint32_t n)
+{
+    if (n <= call->room)
+        return STRADS_OK;
+    free(call->rows);
+    free(call->found);
+    call->room = 0;
+    call->rows = malloc(sizeof *call->rows * n);
+    call->found = malloc(sizeof(sti_cached_row *) * n);
+    if (!call->rows || !call->found)
+        return no_memory();
+    call->room = n;
+    return STRADS_OK;
+}
+
+static strads_err begin_call(sti_client_worker *worker,
+                             const sti_client_read *read, void *values,
+                             uint64_t needs)
+{
+    sti_waiting_call *call = &worker->call;
+    strads_err err = make_room(call, read->n);
+    if (err)
+        return err;
+    for (uint32_t k = 0; k < read->n; k++) {
+        call->rows[k] = read->rows[k];
+        call->found[k] = NULL;
+    }
+    call->used = true;
+    call->table = read->table;
+    call->exact = read->exact;
+    call->n = read->n;
+    call->needs = needs;
+    call->since = read->now;
+    call->values = values;
+    worker->parked_ns = 0;
+    worker->as_of = UINT64_MAX;
+    return STRADS_OK;
+}
+
+/* ---- asking ------------------------------------------------------------ */
+
+static void send_ask(const sti_client *client, uint32_t shard, sti_row_ask *ask,
+                     sti_effects *out)
+{
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_ASK_ROWS,
+                                   .from = STI_CLIENT_0 + client->setup.client,
+                                   .to = STI_SHARD_0 + shard,
+                                   .object = sti_object_keep(ask)});
+}
+
+void sti_call_resend(sti_client *client, sti_client_worker *worker,
+                     uint32_t shard, uint64_t now, sti_effects *out)
+{
+    sti_row_ask *ask = worker->call.asks[shard].ask;
+    if (!ask)
+        return;
+    send_ask(client, shard, ask, out);
+    worker->call.sent_at = now;
+}
+
+static strads_err make_ask(uint32_t worker, const sti_waiting_call *call,
+                           uint32_t room, sti_call_ask *out)
+{
+    strads_err err = sti_row_ask_new(room, &out->ask);
+    if (err)
+        return err;
+    out->places = malloc(sizeof *out->places * (room + 1));
+    if (!out->places)
+        return no_memory();
+    out->ask->id = call->id;
+    out->ask->needs = call->needs;
+    out->ask->worker = worker;
+    out->ask->table = call->table;
+    out->ask->exact = call->exact;
+    out->ask->n = 0;
+    return STRADS_OK;
+}
+
+/* Asks for those of rows[] that are at places[n]: one ask for each shard that
+ * holds some of them. */
+static strads_err make_asks(const sti_client *client, uint32_t worker,
+                            const sti_waiting_call *call, const uint32_t *rows,
+                            uint32_t n, const uint32_t *places,
+                            sti_call_ask *asks)
+{
+    const uint32_t shards = client->setup.shards;
+    uint32_t *count = calloc(shards, sizeof *count);
+    strads_err err = count ? STRADS_OK : no_memory();
+    for (uint32_t k = 0; !err && k < n; k++)
+        count[sti_row_shard(call->table, rows[places[k]], shards)]++;
+    for (uint32_t s = 0; !err && s < shards; s++)
+        if (count[s])
+            err = make_ask(worker, call, count[s], &asks[s]);
+    for (uint32_t k = 0; !err && k < n; k++) {
+        const uint32_t row = rows[places[k]];
+        sti_call_ask *to = &asks[sti_row_shard(call->table, row, shards)];
+        to->places[to->ask->n] = places[k];
+        to->ask->rows[to->ask->n++] = row;
+    }
+    free(count);
+    return err;
+}
+
+/* The call's own asks: they are kept until they are answered. */
+static strads_err ask_for(sti_client *client, uint32_t worker, uint32_t n,
+                          const uint32_t *places, uint64_t now,
+                          sti_effects *out)
+{
+    sti_client_worker *w = sti_client_worker_of(client, worker);
+    sti_waiting_call *call = &w->call;
+    call->id = ++w->last_id;
+    call->sent_at = now;
+    strads_err err =
+        make_asks(client, worker, call, call->rows, n, places, call->asks);
+    for (uint32_t s = 0; !err && s < client->setup.shards; s++)
+        if (call->asks[s].ask) {
+            call->n_asks++;
+            send_ask(client, s, call->asks[s].ask, out);
+        }
+    return err;
+}
+
+/* Takes from the cache what is fresh there and asks for the rest, a window at
+ * a time; with no ask out afterwards all rows are there. */
+static strads_err go_on(sti_client *client, uint32_t worker, uint64_t now,
+                        sti_effects *out)
+{
+    sti_waiting_call *call = &sti_client_worker_of(client, worker)->call;
+    const uint64_t bytes = sti_client_row_bytes(client, call->table);
+    const uint64_t window = client->setup.window_bytes;
+    uint64_t most = bytes < window ? window / bytes : 1;
+    uint32_t n = 0;
+    if (most > call->n - call->next)
+        most = call->n - call->next;
+    uint32_t *missing = malloc(sizeof *missing * (most + 1));
+    if (!missing)
+        return no_memory();
+    for (; n < most && call->next < call->n; call->next++) {
+        sti_cached_row *row =
+            call->exact ? NULL
+                        : sti_client_fresh(client, call->table,
+                                           call->rows[call->next], call->needs);
+        call->found[call->next] = row;
+        if (row)
+            sti_cache_pin(&client->cache, row);
+        else
+            missing[n++] = call->next;
+    }
+    strads_err err =
+        n ? ask_for(client, worker, n, missing, now, out) : STRADS_OK;
+    free(missing);
+    return err;
+}
+
+/* Asks for cached rows that are old once, and does not wait: with infinite
+ * staleness nothing else would ever bring newer values. A lost answer is no
+ * harm, so nothing is kept. */
+static strads_err renew_old(sti_client *client, const sti_client_read *read,
+                            sti_effects *out)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    sti_call_ask *asks = calloc(client->setup.shards, sizeof *asks);
+    uint32_t *places = malloc(sizeof *places * (read->n + 1));
+    uint32_t n = 0;
+    strads_err err = asks && places ? STRADS_OK : no_memory();
+    for (uint32_t k = 0; !err && k < read->n; k++) {
+        sti_cached_row *row =
+            sti_cache_find(&client->cache, read->table, read->rows[k]);
+        if (!row || !is_old(w, row))
+            continue;
+        row->asked = w->clock;
+        places[n++] = k;
+    }
+    if (!err && n) {
+        const sti_waiting_call call = {.id = ++w->last_id,
+                                       .table = read->table};
+        err =
+            make_asks(client, read->worker, &call, read->rows, n, places, asks);
+    }
+    for (uint32_t s = 0; asks && s < client->setup.shards; s++) {
+        if (asks[s].ask && !err)
+            send_ask(client, s, asks[s].ask, out);
+        drop_ask(&asks[s]);
+    }
+    free(asks);
+    free(places);
+    return err;
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+/* All rows are there: those that only the caller has, and those that are held
+ * in the cache, to which more may have come meanwhile. */
+static void finish_call(sti_client *client, const sti_client_read *read,
+                        bool *old)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    const sti_waiting_call *call = &w->call;
+    const size_t bytes = sti_client_row_bytes(client, call->table);
+    for (uint32_t k = 0; k < call->n; k++) {
+        const sti_cached_row *row = call->found[k];
+        if (!row)
+            continue;
+        w->as_of = row->as_of < w->as_of ? row->as_of : w->as_of;
+        *old |= is_old(w, row);
+        memcpy(call->values + k * bytes, row->values, bytes);
+    }
+    add_pending(client, read, 0, call->n, call->values);
+    sti_adaptive_waited(&w->adaptive, read->now - call->since);
+}
+
+static strads_err read_fresh(sti_client *client, const sti_client_read *read,
+                             char *values, bool *wait, sti_effects *out)
+{
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    sti_waiting_call *call = &w->call;
+    const uint64_t needs = needed(client, read);
+    bool old = false;
+    strads_err err = STRADS_OK;
+    if (call->used && !is_repeated(call, read, values, needs))
+        sti_call_forget(client, w);
+    if (!call->used && !copy_cached(client, read, needs, values, &old)) {
+        err = begin_call(w, read, values, needs);
+        call->passes = passes(client, read, needs);
+        if (!err)
+            err = go_on(client, read->worker, read->now, out);
+    }
+    *wait = !err && call->n_asks > 0;
+    if (err || *wait)
+        return err;
+    if (call->used) {
+        finish_call(client, read, &old);
+        sti_call_forget(client, w);
+    }
+    return needs == 0 && old ? renew_old(client, read, out) : STRADS_OK;
+}
+
+/* An exact snapshot does not go through the cache: its rows are the caller's. */
+static strads_err read_exact(sti_client *client, const sti_client_read *read,
+                             char *values, bool *wait, sti_effects *out)
+{
+    const strads_table_spec *spec = &client->tables[read->table];
+    sti_client_worker *w = sti_client_worker_of(client, read->worker);
+    sti_waiting_call *call = &w->call;
+    const uint32_t every = spec->snapshot_every;
+    strads_err err = STRADS_OK;
+    if (every == 0 || w->clock < every)
+        return sti_spec_no_snapshot(spec, w->clock);
+    const uint64_t needs = w->clock / every * every;
+    if (call->used && !is_repeated(call, read, values, needs))
+        sti_call_forget(client, w);
+    if (!call->used) {
+        err = begin_call(w, read, values, needs);
+        if (!err)
+            err = go_on(client, read->worker, read->now, out);
+    }
+    *wait = !err && call->n_asks > 0;
+    if (err || *wait)
+        return err;
+    if (call->gone)
+        err = strads_fail(STRADS_ESTATE,
+                          "the snapshot of clock %" PRIu64 " of table \"%s\" "
+                          "was not kept: a worker is too many clocks ahead",
+                          needs, spec->name);
+    w->as_of = needs;
+    sti_call_forget(client, w);
+    return err;
+}
+
+bool sti_client_read_cached(sti_client *client, const sti_client_read *read,
+                            void *values)
+{
+    bool old = false;
+    if (sti_client_worker_of(client, read->worker)->call.used)
+        return false;
+    const uint64_t needs = needed(client, read);
+    return copy_cached(client, read, needs, values, &old) &&
+           !(old && needs == 0);
+}
+
+strads_err sti_client_read_rows(sti_client *client, const sti_client_read *read,
+                                void *values, bool *wait, sti_effects *out)
+{
+    *wait = false;
+    strads_err err = check_read(client, read);
+    if (err)
+        return err;
+    err = read->exact ? read_exact(client, read, values, wait, out)
+                      : read_fresh(client, read, values, wait, out);
+    if (err)
+        sti_client_forget(client, read->worker);
+    sti_client_time(client, read->now, out);
+    return err;
+}
+
+/* An ask with no rows, of one shard: workers tell all of them their clocks. */
+strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
+                              bool *wait, sti_effects *out)
+{
+    sti_client_worker *w = sti_client_worker_of(client, worker);
+    const sti_client_read none = {.worker = worker, .now = now};
+    const uint32_t shard = worker % client->setup.shards;
+    sti_waiting_call *call = &w->call;
+    strads_err err = STRADS_OK;
+    if (call->used && !(call->n == 0 && call->needs == w->clock))
+        sti_call_forget(client, w);
+    if (!call->used) {
+        err = begin_call(w, &none, NULL, w->clock);
+        call->id = ++w->last_id;
+        if (!err)
+            err = make_ask(worker, call, 0, &call->asks[shard]);
+        if (!err) {
+            call->n_asks = 1;
+            sti_call_resend(client, w, shard, now, out);
+        }
+    }
+    *wait = !err && call->n_asks > 0;
+    if (!*wait)
+        sti_call_forget(client, w);
+    sti_client_time(client, now, out);
+    return err;
+}
+
+/* ---- cached rows ------------------------------------------------------- */
+
+static void add_row(const sti_client *client, const sti_part_row *from,
+                    sti_cached_row *to)
+{
+    const strads_scalar type = client->tables[to->table].type;
+    if (from->cols)
+        sti_cells_add_at(type, to->values, from->cols, from->cells, from->n);
+    else
+        sti_cells_add(type, to->values, from->cells, from->n);
+}
+
+/* Adds a push to the cached rows: to all of them, which bear the client's stamp
+ * then, or to those that bear it. */
+static void add_push(sti_client *client, const sti_buffer *push, bool all)
+{
+    sti_push_part part;
+    strads_err err;
+    for (size_t at = 0; sti_push_next(push, &at, &part, &err);) {
+        if (part.kind == STI_PUSH_MARK)
+            continue;
+        for (uint32_t k = 0; k < sti_part_rows(&part); k++) {
+            const sti_part_row from =
+                sti_part_row_at(&client->tables[part.table], &part, k);
+            sti_cached_row *to =
+                sti_cache_find(&client->cache, part.table, from.row);
+            if (!to || (!all && to->stamp != client->stamp))
+                continue;
+            to->stamp = client->stamp;
+            add_row(client, &from, to);
+        }
+    }
+}
+
+/* An answer, or a push, is about to change cached rows. */
+static void stamp(sti_client *client)
+{
+    client->stamp++;
+    sti_client_outdate(client);
+}
+
+void sti_client_join_push(sti_client *client, const sti_buffer *push)
+{
+    stamp(client);
+    if (client->cache.n)
+        add_push(client, push, true);
+}
+
+/* Writes a row out, in full. */
+static void write_row(const sti_client *client, uint32_t table,
+                      const sti_part_row *from, char *to)
+{
+    const size_t bytes = sti_client_row_bytes(client, table);
+    if (from->cols) {
+        memset(to, 0, bytes);
+        sti_cells_add_at(client->tables[table].type, to, from->cols,
+                         from->cells, from->n);
+    } else {
+        memcpy(to, from->cells, bytes);
+    }
+}
+
+/* Asks for memory that is about to be written, all of it at once: the copy
+ * would wait for one line after the other where it is in no near cache. */
+static void fetch_to_write(const char *to, size_t bytes)
+{
+    enum { LINE = 64, MOST = 4096 };
+    for (size_t at = 0; at < bytes && at < MOST; at += LINE)
+        __builtin_prefetch(to + at, 1);
+}
+
+/* A row of an answer goes to the cache: when somebody waits for it, or where it
+ * is there already, but never in the place of one of a later clock. *out: the
+ * row, which is there if anybody waits. */
+static strads_err cache_row(sti_client *client, const sti_row_answer *answer,
+                            const sti_part_row *from, bool awaited,
+                            sti_cached_row **out)
+{
+    sti_cached_row *to =
+        sti_cache_find(&client->cache, answer->table, from->row);
+    const bool fresh = !to;
+    strads_err err = STRADS_OK;
+    if (fresh && awaited)
+        err = sti_cache_place(&client->cache, answer->table, from->row,
+                              sti_client_row_bytes(client, answer->table), &to);
+    if (err || !to)
+        return err;
+    *out = to;
+    if (!fresh && to->as_of > answer->as_of)
+        return STRADS_OK;
+    write_row(client, answer->table, from, to->values);
+    to->as_of = answer->as_of;
+    to->stamp = client->stamp;
+    return STRADS_OK;
+}
+
+/* Row `place` of a call has come; it `lacks` own pushes that are still to be
+ * added. A row for the caller alone goes to where he wants it, and an older one
+ * that is cached goes away: nobody is to read it after this one (P4). Any other
+ * is pinned at once: the next one could evict it. */
+static strads_err take_row(sti_client *client, const sti_row_answer *answer,
+                           const sti_part_row *from, sti_client_worker *w,
+                           uint32_t place, bool lacks)
+{
+    sti_waiting_call *call = &w->call;
+    const size_t bytes = sti_client_row_bytes(client, call->table);
+    if (call->rows[place] != from->row)
+        return strads_fail(STRADS_EPEER,
+                           "a shard sent other rows than it was asked for: "
+                           "it runs another version or is broken");
+    sti_cached_row *row =
+        call->exact ? NULL
+                    : sti_cache_find(&client->cache, call->table, from->row);
+    if (call->exact || (call->passes && !lacks && (!row || row->pins == 0))) {
+        if (row)
+            sti_cache_forget(&client->cache, row);
+        if (answer->as_of < w->as_of)
+            w->as_of = answer->as_of;
+        fetch_to_write(call->values + place * bytes, bytes);
+        write_row(client, call->table, from, call->values + place * bytes);
+        return STRADS_OK;
+    }
+    strads_err err = cache_row(client, answer, from, true, &row);
+    if (!err && !call->found[place]) {
+        sti_cache_pin(&client->cache, row);
+        call->found[place] = row;
+    }
+    return err;
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+/* Do all parts of an answer fit the tables and the shard? How many rows? */
+static strads_err check_answer(const sti_client *client, uint32_t shard,
+                               const sti_row_answer *answer, uint32_t *n)
+{
+    sti_push_part part;
+    strads_err err = STRADS_OK;
+    bool good = answer->table < client->n_tables;
+    *n = 0;
+    for (size_t at = 0; good && answer->parts &&
+                        sti_push_next(answer->parts, &at, &part, &err);) {
+        good = part.kind != STI_PUSH_MARK && part.table == answer->table &&
+               sti_push_fits(&client->tables[part.table], &part, shard,
+                             client->setup.shards);
+        *n += sti_part_rows(&part);
+    }
+    return good && !err
+               ? STRADS_OK
+               : strads_fail(STRADS_EPEER,
+                             "a shard sent rows that do not fit the store: it "
+                             "runs another version or is broken");
+}
+
+/* Rows to a worker's call, at `places` of it; NULL: they are of no one's call,
+ * and renew what is cached, and no more. Own pushes above the answer's `applied` are
+ * added to what has come to the cache. */
+static strads_err take_parts(sti_client *client, uint32_t shard,
+                             const sti_row_answer *answer, sti_client_worker *w,
+                             const uint32_t *places)
+{
+    const sti_push_stream *stream = &client->streams[shard];
+    const bool lacks = answer->applied < stream->pushed;
+    sti_reuse *reuse = &client->reuse[answer->table];
+    strads_err err = STRADS_OK;
+    sti_push_part part;
+    if (!answer->exact && answer->as_of > reuse->brought)
+        reuse->brought = answer->as_of;
+    stamp(client);
+    for (size_t at = 0; !err && answer->parts &&
+                        sti_push_next(answer->parts, &at, &part, &err);)
+        for (uint32_t k = 0; !err && k < sti_part_rows(&part); k++) {
+            const sti_part_row from =
+                sti_part_row_at(&client->tables[part.table], &part, k);
+            sti_cached_row *row;
+            err = w ? take_row(client, answer, &from, w, *places++, lacks)
+                    : cache_row(client, answer, &from, false, &row);
+        }
+    for (uint64_t k = answer->applied + 1;
+         !err && !answer->exact && k <= stream->pushed; k++)
+        add_push(client, *sti_stream_at(stream, k), false);
+    return err;
+}
+
+/* A piece of n rows. Where another answer to the same ask was cut elsewhere, as
+ * sparse rows grow, some of its rows may be there already. The last one of the
+ * last of several shards goes on, or wakes. */
+static strads_err take_piece(sti_client *client, uint32_t shard,
+                             const sti_row_answer *answer, uint32_t n,
+                             sti_client_worker *w, uint64_t now,
+                             sti_effects *out)
+{
+    sti_waiting_call *call = &w->call;
+    sti_call_ask *ask = &call->asks[shard];
+    const uint32_t left = ask->ask->n - answer->first;
+    if (n > left || (n == 0 && ask->ask->n && !answer->gone))
+        return strads_fail(STRADS_EPEER,
+                           "a shard sent %" PRIu32 " rows where it was asked "
+                           "for %" PRIu32,
+                           n, left);
+    call->gone |= answer->gone;
+    if (answer->parked_ns > w->parked_ns)
+        w->parked_ns = answer->parked_ns;
+    strads_err err =
+        n ? take_parts(client, shard, answer, w, ask->places + answer->first)
+          : STRADS_OK;
+    if (ask->got < answer->first + n)
+        ask->got = answer->first + n;
+    if (err || (ask->got < ask->ask->n && !call->gone))
+        return err;
+    drop_ask(ask);
+    if (--call->n_asks == 0 && call->next < call->n && !call->gone)
+        err = go_on(client, answer->worker, now, out);
+    if (!err && call->n_asks == 0)
+        sti_effect_wake(out, answer->worker);
+    return err;
+}
+
+/* P4: an answer that a newer one has overtaken could bring back a row, evicted
+ * meanwhile, that was seen as of a later clock. An exact one is of its own. */
+static bool is_overtaken(sti_client *client, uint32_t shard,
+                         const sti_row_answer *answer)
+{
+    uint64_t *newest = &client->newest[shard];
+    if (answer->exact)
+        return false;
+    if (answer->as_of > *newest)
+        *newest = answer->as_of;
+    return answer->as_of < *newest;
+}
+
+/* C6. An answer from before pushes that were acknowledged since lacks them,
+ * and they are not kept here any more: it is not used, and asked for again. */
+void sti_client_take_rows(sti_client *client, uint32_t shard,
+                          sti_row_answer *answer, uint64_t now,
+                          sti_effects *out)
+{
+    const sti_push_stream *stream = &client->streams[shard];
+    const uint32_t index =
+        answer ? answer->worker - client->setup.first_worker : 0;
+    uint32_t n = 0;
+    strads_err err = answer ? check_answer(client, shard, answer, &n)
+                            : strads_fail(STRADS_EPEER, "an empty answer");
+    if (!err && index >= client->n_workers)
+        err = strads_fail(STRADS_EPEER, "an answer to nobody");
+    if (!err) {
+        sti_client_worker *w = &client->workers[index];
+        const sti_call_ask *ask = &w->call.asks[shard];
+        const bool awaited = ask->ask && w->call.id == answer->id &&
+                             w->call.needs <= answer->as_of &&
+                             w->call.table == answer->table &&
+                             answer->first <= ask->got;
+        const bool overtaken = is_overtaken(client, shard, answer);
+        if (answer->applied < stream->acknowledged || (awaited && overtaken)) {
+            if (awaited)
+                sti_call_resend(client, w, shard, now, out);
+        } else if (awaited) {
+            err = take_piece(client, shard, answer, n, w, now, out);
+        } else if (!answer->exact) {
+            err = take_parts(client, shard, answer, NULL, NULL);
+        }
+    }
+    sti_object_drop(answer);
+    if (err)
+        sti_client_fail(client, err, out);
+}

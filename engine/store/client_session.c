@@ -1,0 +1,205 @@
+/* Sessions of a spread store: each call is one of the node's client, repeated
+ * when its worker has been woken. Where the time went: an answer says how long
+ * it waited for clocks, the rest of a wait is the network's, the shard's work
+ * included. */
+#include <stdlib.h>
+
+#include "engine/store/client.h"
+
+/* ---- waiting ----------------------------------------------------------- */
+
+/* A call under way; begin_ns: when it first had to wait. */
+typedef struct call {
+    sti_client_host *host;
+    strads_session *session;
+    bool waited;
+    uint64_t begin_ns;
+} call;
+
+static strads_err begin_call(strads_session *session, call *out)
+{
+    *out = (call){.host = session->behind, .session = session};
+    return out->host->begin(out->host, session->worker);
+}
+
+/* After each try that was told to wait: then it is to be tried again. */
+static strads_err wait_for_wake(call *c)
+{
+    if (!c->waited)
+        c->begin_ns = c->host->now(c->host);
+    c->waited = true;
+    return c->host->wait(c->host, c->session->worker);
+}
+
+static void end_call(call *c, bool more)
+{
+    sti_client_host *host = c->host;
+    const uint32_t worker = c->session->worker;
+    const uint64_t parked = sti_client_parked(host->client, worker);
+    host->end(host, worker, more);
+    if (!c->waited)
+        return;
+    const uint64_t now = host->now(host), waited = now - c->begin_ns;
+    sti_session_waited(c->session, host->zero_ns + c->begin_ns,
+                       host->zero_ns + now, parked < waited ? parked : waited);
+}
+
+/* ---- the calls --------------------------------------------------------- */
+
+static uint32_t count_tables(const void *behind)
+{
+    return ((const sti_client_host *)behind)->n_tables;
+}
+
+static const strads_table_spec *spec_of(const void *behind, uint32_t table)
+{
+    const sti_client_host *host = behind;
+    return table < host->n_tables ? &host->tables[table] : NULL;
+}
+
+static strads_err join(strads_session *session)
+{
+    const sti_client_host *host = session->behind;
+    session->shards = host->shards;
+    session->piece = host->piece;
+    session->clock = sti_client_clock(host->client, session->worker);
+    return STRADS_OK;
+}
+
+static const sti_change_count *changes_of(const void *behind, uint32_t table)
+{
+    (void)table;
+    return sti_client_changes(((const sti_client_host *)behind)->client);
+}
+
+static strads_err read_rows(strads_session *session,
+                            const sti_session_read *read)
+{
+    call c;
+    strads_err err = begin_call(session, &c);
+    sti_client_host *host = c.host;
+    sti_client_read ask = {.worker = session->worker,
+                           .table = read->table,
+                           .n = read->n,
+                           .rows = read->rows,
+                           .staleness = read->staleness,
+                           .exact = read->snapshot != NULL,
+                           .session = session};
+    bool wait = !err && (ask.exact || !sti_client_read_cached(host->client,
+                                                              &ask, read->out));
+    while (!err && wait) {
+        ask.now = host->now(host);
+        err = sti_client_read_rows(host->client, &ask, read->out, &wait,
+                                   host->effects);
+        if (!err && wait)
+            err = wait_for_wake(&c);
+    }
+    if (err)
+        sti_client_forget(host->client, session->worker);
+    else if (read->snapshot)
+        *read->snapshot = sti_client_as_of(host->client, session->worker);
+    end_call(&c, false);
+    return err;
+}
+
+/* A call without an answer, until it need not wait. */
+typedef strads_err try_call(const call *c, const void *arg, bool *wait);
+
+static strads_err repeat(strads_session *session, try_call *try,
+                         const void *arg, bool more)
+{
+    call c;
+    bool wait = true;
+    strads_err err = begin_call(session, &c);
+    while (!err && wait) {
+        wait = false;
+        err = try(&c, arg, &wait);
+        if (!err && wait)
+            err = wait_for_wake(&c);
+    }
+    end_call(&c, more);
+    return err;
+}
+
+static strads_err try_push(const call *c, const void *end, bool *wait)
+{
+    sti_client_host *host = c->host;
+    return sti_client_push(host->client, c->session->worker,
+                           *(const sti_push_end *)end, c->session->pending,
+                           host->now(host), wait, host->effects);
+}
+
+static strads_err try_push_clock(const call *c, const void *clock, bool *wait)
+{
+    const sti_push_end end = STI_PUSH_CLOCK;
+    sti_client_skip(c->host->client, c->session->worker,
+                    *(const uint64_t *)clock);
+    return try_push(c, &end, wait);
+}
+
+/* What was added belongs to the clock in which it was. */
+static strads_err push(strads_session *session, sti_push_end end,
+                       uint64_t clock, bool more)
+{
+    const sti_push_end flush = STI_PUSH_FLUSH;
+    sti_client_host *host = session->behind;
+    if (end != STI_PUSH_CLOCK)
+        return repeat(session, try_push, &end, more);
+    strads_err err =
+        host->computed ? host->computed(host, session->worker) : STRADS_OK;
+    if (!err && clock > session->clock + 1)
+        err = repeat(session, try_push, &flush, false);
+    return err ? err : repeat(session, try_push_clock, &clock, more);
+}
+
+/* What keeps a piece from leaving the next push says. */
+static strads_err try_push_early(const call *c, const void *pending, bool *wait)
+{
+    sti_client_host *host = c->host;
+    (void)sti_client_push_early(host->client, c->session->worker,
+                                (sti_pending *)(uintptr_t)pending,
+                                host->now(host), wait, host->effects);
+    return STRADS_OK;
+}
+
+static strads_err push_early(strads_session *session, sti_pending *pending)
+{
+    return repeat(session, try_push_early, pending, false);
+}
+
+static strads_err try_barrier(const call *c, const void *none, bool *wait)
+{
+    sti_client_host *host = c->host;
+    (void)none;
+    return sti_client_barrier(host->client, c->session->worker, host->now(host),
+                              wait, host->effects);
+}
+
+static strads_err barrier(strads_session *session)
+{
+    return repeat(session, try_barrier, NULL, false);
+}
+
+static uint64_t now_of(const void *behind)
+{
+    const sti_client_host *host = behind;
+    return host->zero_ns + host->now(host);
+}
+
+static const sti_session_ops spread = {
+    .tables = count_tables,
+    .spec = spec_of,
+    .join = join,
+    .read = read_rows,
+    .changes = changes_of,
+    .push = push,
+    .push_early = push_early,
+    .barrier = barrier,
+    .now = now_of,
+};
+
+strads_err sti_client_session(sti_client_host *host, uint32_t worker,
+                              uint32_t workers, strads_session **out)
+{
+    return sti_session_open(&spread, host, worker, workers, out);
+}

@@ -1,0 +1,496 @@
+/* Invariants: each row is in `rows` at most once; an empty buffer keeps its
+ * memory for the next clock; sparse rows beyond n are empty, dense ones
+ * anything: the first increment of a row is its value, so that nothing has to be
+ * cleared. Nobody writes to a block that a push was made around. */
+#include "engine/store/pending.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/store/message.h"
+
+enum { FIRST_PENDING = 4, MOST_PENDING = 1 << 30, LINE = 64 };
+
+/* Fewer bytes are copied as fast, and make no use of a block of their own. */
+enum { AROUND_BYTES = 32768 };
+
+void sti_pending_init(sti_pending *pending, const strads_table_spec *spec,
+                      uint32_t table, uint32_t shards)
+{
+    size_t cell = sti_cell_size(spec->type);
+    *pending = (sti_pending){.spec = spec,
+                             .table = table,
+                             .shards = shards,
+                             .cell = cell,
+                             .row_bytes = cell * spec->cols,
+                             .around_bytes = AROUND_BYTES};
+    pending->unbounded.limit = UINT64_MAX;
+}
+
+void sti_pending_free(sti_pending *pending)
+{
+    for (uint32_t i = 0; pending->sparse && i < pending->n; i++)
+        sti_sparse_row_free(&pending->sparse[i], pending->cell,
+                            &pending->unbounded);
+    free(pending->rows);
+    free(pending->slots);
+    sti_object_drop(pending->block);
+    free(pending->sparse);
+}
+
+/* ---- adding ------------------------------------------------------------ */
+
+static uint32_t find(const sti_pending *pending, uint32_t row)
+{
+    if (pending->n == 0)
+        return STI_NO_PLACE;
+    return sti_index_find(pending->slots, 2 * pending->room, pending->rows,
+                          row);
+}
+
+/* In front of the cells in a block: the head of a push of all rows, and a mark,
+ * which has no rows. */
+static size_t head_room(const sti_pending *pending)
+{
+    size_t bytes = sti_push_head_bytes(pending->room) + sti_push_head_bytes(0);
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static strads_err no_memory(const sti_pending *pending, size_t rows)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "no memory to keep increments of %zu rows of table "
+                       "\"%s\": flush more often",
+                       rows, pending->spec->name);
+}
+
+/* Nothing is in it yet. Its end is rounded up to 8. */
+static strads_err make_block(sti_pending *pending)
+{
+    const size_t head = head_room(pending);
+    const size_t cells = pending->room * pending->row_bytes;
+    if (sti_buffer_new(head + cells + 8, &pending->block))
+        return no_memory(pending, pending->room);
+    pending->dense = (char *)pending->block->bytes + head;
+    return STRADS_OK;
+}
+
+/* Larger arrays with the same content; all of them, or none. */
+static strads_err grow(sti_pending *pending)
+{
+    const bool sparse = pending->spec->sparse;
+    size_t room = pending->room ? 2 * (size_t)pending->room : FIRST_PENDING;
+    sti_pending more = *pending;
+    more.room = (uint32_t)room;
+    more.rows = malloc(room * sizeof *more.rows);
+    more.slots = calloc(2 * room, sizeof *more.slots);
+    more.block = NULL;
+    more.dense = NULL;
+    more.sparse = sparse ? calloc(room, sizeof *more.sparse) : NULL;
+    if (room > MOST_PENDING || room > SIZE_MAX / 2 / pending->row_bytes ||
+        !more.rows || !more.slots || (sparse && !more.sparse) ||
+        (!sparse && make_block(&more))) {
+        free(more.rows);
+        free(more.slots);
+        free(more.sparse);
+        return no_memory(pending, room);
+    }
+    for (uint32_t i = 0; i < pending->n; i++) {
+        more.rows[i] = pending->rows[i];
+        sti_index_put(more.slots, 2 * more.room, more.rows, i);
+    }
+    if (pending->n && sparse)
+        memcpy(more.sparse, pending->sparse, pending->n * sizeof *more.sparse);
+    else if (pending->n)
+        memcpy(more.dense, pending->dense, pending->n * pending->row_bytes);
+    free(pending->rows);
+    free(pending->slots);
+    sti_object_drop(pending->block);
+    free(pending->sparse);
+    *pending = more;
+    return STRADS_OK;
+}
+
+/* Where a row's increments are gathered; *first: there were none. */
+static strads_err place_row(sti_pending *pending, uint32_t row, uint32_t *place,
+                            bool *first)
+{
+    strads_err err = STRADS_OK;
+    *place = find(pending, row);
+    *first = *place == STI_NO_PLACE;
+    if (!*first)
+        return STRADS_OK;
+    if (pending->n == pending->room)
+        err = grow(pending);
+    else if (!pending->sparse && !pending->block)
+        err = make_block(pending);
+    if (err)
+        return err;
+    if (pending->was_early && row == pending->early_row)
+        pending->piece = 0;
+    *place = pending->n++;
+    pending->rows[*place] = row;
+    sti_index_put(pending->slots, 2 * pending->room, pending->rows, *place);
+    return STRADS_OK;
+}
+
+/* Columns first, so that nothing has changed when there is no room for one. */
+static strads_err add_sparse(sti_pending *pending, sti_sparse_row *row,
+                             const sti_row_delta *delta)
+{
+    uint32_t place = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < delta->n; i++) {
+            if (!delta->cols &&
+                sti_cell_is_zero(pending->spec->type, delta->cells, i))
+                continue;
+            strads_err err =
+                sti_sparse_row_place(row, delta->cols ? delta->cols[i] : i,
+                                     pending->cell, &pending->unbounded,
+                                     &place);
+            if (err)
+                return err;
+            const char *cell = (const char *)delta->cells + i * pending->cell;
+            if (pass == 1)
+                sti_cells_add_at(pending->spec->type, row->values, &place, cell,
+                                 1);
+            place++;
+        }
+    return STRADS_OK;
+}
+
+strads_err sti_pending_add(sti_pending *pending, const sti_row_delta *delta)
+{
+    strads_scalar type = pending->spec->type;
+    uint32_t place;
+    bool first;
+    strads_err err = place_row(pending, delta->row, &place, &first);
+    if (err)
+        return err;
+    if (pending->sparse)
+        return add_sparse(pending, &pending->sparse[place], delta);
+    pending->added += delta->n * pending->cell;
+    char *row = pending->dense + place * pending->row_bytes;
+    if (first && delta->cols)
+        memset(row, 0, pending->row_bytes);
+    if (first && !delta->cols)
+        memcpy(row, delta->cells, pending->row_bytes);
+    else if (delta->cols)
+        sti_cells_add_at(type, row, delta->cols, delta->cells, delta->n);
+    else
+        sti_cells_add(type, row, delta->cells, delta->n);
+    return STRADS_OK;
+}
+
+void sti_pending_apply(const sti_pending *pending, uint32_t row, void *out)
+{
+    const strads_table_spec *spec = pending->spec;
+    uint32_t place = find(pending, row);
+    if (place == STI_NO_PLACE)
+        return;
+    if (pending->sparse)
+        sti_cells_add_at(spec->type, out, pending->sparse[place].cols,
+                         pending->sparse[place].values,
+                         pending->sparse[place].n);
+    else
+        sti_cells_add(spec->type, out,
+                      pending->dense + place * pending->row_bytes, spec->cols);
+}
+
+/* ---- to a table of this process ---------------------------------------- */
+
+strads_err sti_pending_add_to(const sti_pending *pending, sti_table *table)
+{
+    if (!pending->sparse)
+        return sti_table_inc(table, pending->n, pending->rows, pending->dense,
+                             NULL);
+    sti_row_delta *deltas = malloc(pending->n * sizeof *deltas);
+    if (!deltas)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory to commit %" PRIu32 " rows of table "
+                           "\"%s\"",
+                           pending->n, pending->spec->name);
+    for (uint32_t i = 0; i < pending->n; i++)
+        deltas[i] = (sti_row_delta){.row = pending->rows[i],
+                                    .n = pending->sparse[i].n,
+                                    .cols = pending->sparse[i].cols,
+                                    .cells = pending->sparse[i].values};
+    strads_err err = sti_table_add(table, pending->n, deltas, NULL);
+    free(deltas);
+    return err;
+}
+
+strads_err sti_pending_commit(sti_pending *pending, sti_table *table)
+{
+    strads_err err =
+        pending->n ? sti_pending_add_to(pending, table) : STRADS_OK;
+    if (!err)
+        sti_pending_forget(pending, pending->n);
+    return err;
+}
+
+/* ---- filters ----------------------------------------------------------- */
+
+/* The cells of a pending row; how many. */
+static const void *cells_of(const sti_pending *pending, uint32_t place,
+                            uint32_t *n)
+{
+    if (pending->sparse) {
+        *n = pending->sparse[place].n;
+        return pending->sparse[place].values;
+    }
+    *n = pending->spec->cols;
+    return pending->dense + place * pending->row_bytes;
+}
+
+static double number_at(strads_scalar type, const void *cells, uint32_t i)
+{
+    switch (type) {
+    case STRADS_F64:
+        return ((const double *)cells)[i];
+    case STRADS_F32:
+        return (double)((const float *)cells)[i];
+    case STRADS_I32:
+        return ((const int32_t *)cells)[i];
+    case STRADS_I64:
+        return (double)((const int64_t *)cells)[i];
+    }
+    return 0;
+}
+
+/* A row's largest |change|, where it is, and its bytes. */
+typedef struct ranked {
+    double size;
+    uint64_t bytes;
+    uint32_t place;
+} ranked;
+
+/* A NaN counts as infinite, so that a mistake is never hidden. */
+static ranked rank_of(const sti_pending *pending, uint32_t place)
+{
+    uint32_t n;
+    const void *cells = cells_of(pending, place, &n);
+    ranked rank = {.place = place, .bytes = n * pending->cell};
+    for (uint32_t i = 0; i < n; i++) {
+        const double size = fabs(number_at(pending->spec->type, cells, i));
+        if (size > rank.size || isnan(size))
+            rank.size = isnan(size) ? INFINITY : size;
+    }
+    return rank;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+/* How many of the ranked rows may leave: those that are large enough, and of
+ * these as many as the bytes of a clock allow, one at least: what is first in
+ * rank leaves however wide it is, so nothing is held for good. */
+static uint32_t count_chosen(const sti_pending *pending, const ranked *rank)
+{
+    const strads_table_spec *spec = pending->spec;
+    const uint64_t most = spec->push_bytes / pending->shards;
+    uint64_t bytes = 0;
+    uint32_t n = 0;
+    for (; n < pending->n && rank[n].size >= spec->hold_below; n++) {
+        bytes += rank[n].bytes;
+        if (n > 0 && spec->push_bytes && bytes > most)
+            break;
+    }
+    return n;
+}
+
+/* Puts rows rank[0 .. n) behind the others, and finds all of them anew. */
+static strads_err move_to_end(sti_pending *pending, ranked *rank, uint32_t n)
+{
+    const size_t bytes =
+        pending->sparse ? sizeof *pending->sparse : pending->row_bytes;
+    char *rows = pending->sparse ? (char *)pending->sparse : pending->dense;
+    bool *leaves = calloc(pending->n, sizeof *leaves);
+    char *aside = malloc(bytes);
+    strads_err err =
+        leaves && aside ? STRADS_OK : no_memory(pending, pending->n);
+    for (uint32_t k = 0; !err && k < n; k++)
+        leaves[rank[k].place] = true;
+    for (uint32_t low = 0, high = pending->n; !err; low++) {
+        while (low < high && !leaves[low])
+            low++;
+        while (low < high && leaves[high - 1])
+            high--;
+        if (low >= high)
+            break;
+        high--;
+        memcpy(aside, rows + low * bytes, bytes);
+        memcpy(rows + low * bytes, rows + high * bytes, bytes);
+        memcpy(rows + high * bytes, aside, bytes);
+        const uint32_t row = pending->rows[low];
+        pending->rows[low] = pending->rows[high];
+        pending->rows[high] = row;
+    }
+    free(leaves);
+    free(aside);
+    if (err)
+        return err;
+    memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    for (uint32_t i = 0; i < pending->n; i++)
+        sti_index_put(pending->slots, 2 * pending->room, pending->rows, i);
+    return STRADS_OK;
+}
+
+strads_err sti_pending_choose(sti_pending *pending, uint32_t *n)
+{
+    *n = pending->n;
+    if (pending->n == 0 || !sti_pending_is_filtered(pending))
+        return STRADS_OK;
+    ranked *rank = malloc(sizeof *rank * pending->n);
+    if (!rank)
+        return no_memory(pending, pending->n);
+    for (uint32_t i = 0; i < pending->n; i++)
+        rank[i] = rank_of(pending, i);
+    qsort(rank, pending->n, sizeof *rank, by_size);
+    const uint32_t chosen = count_chosen(pending, rank);
+    strads_err err =
+        chosen < pending->n ? move_to_end(pending, rank, chosen) : STRADS_OK;
+    free(rank);
+    if (!err)
+        *n = chosen;
+    return err;
+}
+
+/* ---- pushes ------------------------------------------------------------ */
+
+uint32_t sti_pending_fit(const sti_pending *pending, uint64_t *bytes)
+{
+    uint32_t n = 0;
+    for (; n < pending->n; n++) {
+        uint32_t cells;
+        (void)cells_of(pending, pending->n - 1 - n, &cells);
+        const uint64_t size = cells * pending->cell;
+        if (n > 0 && size > *bytes)
+            break;
+        *bytes -= size < *bytes ? size : *bytes;
+    }
+    return n;
+}
+
+static strads_err put_sparse(const sti_pending *pending, uint32_t n,
+                             sti_buffer *push)
+{
+    strads_err err = STRADS_OK;
+    for (uint32_t k = pending->n - n; !err && k < pending->n; k++) {
+        const sti_sparse_row *row = &pending->sparse[k];
+        err =
+            sti_push_append(push, &(sti_push_part){.kind = STI_PUSH_COLS,
+                                                   .table = pending->table,
+                                                   .row = pending->rows[k],
+                                                   .n = row->n,
+                                                   .places = row->cols,
+                                                   .cells = row->values,
+                                                   .cell_bytes =
+                                                       row->n * pending->cell});
+    }
+    return err;
+}
+
+/* Are these all rows, and most of their block, and does what the push has so far
+ * fit in front of them? */
+static bool fits_around(const sti_pending *pending, uint32_t n,
+                        const sti_buffer *push)
+{
+    return n == pending->n && n > pending->room / 2 &&
+           n * pending->row_bytes >= pending->around_bytes &&
+           push->size + sti_push_head_bytes(n) <= head_room(pending);
+}
+
+/* Makes the push around the rows. */
+static strads_err put_around(const sti_pending *pending, sti_buffer **push)
+{
+    const size_t bytes = pending->n * pending->row_bytes;
+    const size_t before = (*push)->size;
+    const size_t head = before + sti_push_head_bytes(pending->n);
+    char *at = pending->dense - head;
+    sti_buffer *made;
+    strads_err err = sti_buffer_over(&pending->block->head, at,
+                                     head + (bytes + 7) / 8 * 8, &made);
+    if (err)
+        return err;
+    memcpy(at, (*push)->bytes, before);
+    sti_push_put_head(pending->dense, pending->table, pending->n, pending->rows,
+                      pending->row_bytes);
+    sti_object_drop(*push);
+    *push = made;
+    return STRADS_OK;
+}
+
+strads_err sti_pending_put(const sti_pending *pending, uint32_t n,
+                           sti_buffer **push)
+{
+    char *cells;
+    const uint32_t first = pending->n - n;
+    if (n == 0)
+        return STRADS_OK;
+    if (pending->sparse)
+        return put_sparse(pending, n, *push);
+    if (fits_around(pending, n, *push))
+        return put_around(pending, push);
+    strads_err err =
+        sti_push_reserve(*push, pending->table, n, pending->rows + first,
+                         pending->row_bytes, &cells);
+    if (!err)
+        memcpy(cells, pending->dense + first * pending->row_bytes,
+               n * pending->row_bytes);
+    return err;
+}
+
+/* Taken out of the index from behind, none of them is on the way to another
+ * one's slot. Who made a push around the block has that. */
+void sti_pending_forget(sti_pending *pending, uint32_t n)
+{
+    const uint64_t bytes = n * pending->row_bytes;
+    const bool all = n == pending->n;
+    if (n == 0)
+        return;
+    pending->added -= all || bytes > pending->added ? pending->added : bytes;
+    pending->next_early = pending->added + pending->piece;
+    if (all)
+        memset(pending->slots, 0, 2 * (size_t)pending->room * sizeof(uint32_t));
+    for (; n > 0; n--) {
+        const uint32_t i = --pending->n;
+        if (!all)
+            sti_index_remove_last(pending->slots, 2 * pending->room,
+                                  pending->rows, i);
+        if (pending->sparse)
+            sti_sparse_row_free(&pending->sparse[i], pending->cell,
+                                &pending->unbounded);
+    }
+    if (pending->block && atomic_load(&pending->block->head.refs) > 1) {
+        sti_object_drop(pending->block);
+        pending->block = NULL;
+        pending->dense = NULL;
+    }
+}
+
+/* ---- before the clock ends --------------------------------------------- */
+
+bool sti_pending_may_leave(const sti_pending *pending, uint32_t row)
+{
+    const uint64_t bytes = pending->n * pending->row_bytes;
+    return bytes >= pending->piece && pending->added >= bytes &&
+           find(pending, row) == STI_NO_PLACE;
+}
+
+void sti_pending_tried(sti_pending *pending)
+{
+    pending->next_early = pending->added + pending->piece;
+}
+
+void sti_pending_clock(sti_pending *pending)
+{
+    pending->was_early = false;
+}

@@ -1,0 +1,93 @@
+/* engine/store/table.h - one table: its rows, their locks, its version. */
+#ifndef STI_STORE_TABLE_H
+#define STI_STORE_TABLE_H
+
+#include <pthread.h>
+
+#include "engine/store/cells.h"
+#include "strads/store.h"
+
+/* Many small locks taken in one step. Bit s of `held` is the lock of stripe s. A
+ * batch takes the locks of all its rows with a single compare-and-swap, or none
+ * of them: so it cannot deadlock, and without contention 64 rows cost as little
+ * as one. */
+#define STI_STRIPES 63
+#define STI_STRIPES_ALL ((UINT64_C(1) << STI_STRIPES) - 1)
+
+typedef struct sti_stripes {
+    _Atomic uint64_t held; /* bits 0 .. 62: stripes; 63: somebody queues */
+    pthread_mutex_t queue; /* held by the one who waits for stripes */
+} sti_stripes;
+
+void sti_stripes_init(sti_stripes *stripes);
+void sti_stripes_destroy(sti_stripes *stripes);
+
+/* Waits until all stripes of `mask` are free and takes them. A thread that
+ * holds some must not take more. */
+void sti_stripes_take(sti_stripes *stripes, uint64_t mask);
+void sti_stripes_drop(sti_stripes *stripes, uint64_t mask);
+
+/* The stripe of line `line` as a mask. */
+static inline uint64_t sti_stripe(uint32_t line)
+{
+    return UINT64_C(1) << line % STI_STRIPES;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+enum { STI_TABLE_NAME = 64 };
+
+typedef struct sti_table {
+    _Atomic uint64_t version; /* grows under any stripe; stands still under all
+                                 of them; away from these, as readers look */
+    strads_table_spec spec;   /* its name is `name` */
+    char name[STI_TABLE_NAME];
+    size_t cell;      /* bytes of a number */
+    size_t row_bytes; /* of a row written out in full */
+    unsigned stripe_shift;
+    sti_budget *budget;
+    sti_stripes stripes;    /* stripe of row r guards row r; a commit holds
+                                 those of all its rows */
+    void *memory;           /* that `dense` lies in */
+    char *dense;            /* [rows x cols] cells at a cache line's begin */
+    sti_sparse_row *sparse; /* [rows]; one of the two is NULL */
+} sti_table;
+
+/* What to add to one row: n cells, to columns cols[n], or to 0 .. n - 1 when
+ * cols is NULL. */
+typedef struct sti_row_delta {
+    uint32_t row;
+    uint32_t n;
+    const uint32_t *cols;
+    const void *cells;
+} sti_row_delta;
+
+/* STRADS_EINVAL, STRADS_ELIMIT: the spec. STRADS_ENOMEM. */
+strads_err sti_table_open(const strads_table_spec *spec, sti_budget *budget,
+                          sti_table **out);
+void sti_table_free(sti_table *table);
+
+/* STRADS_EINVAL when the table has no such row, no such column. */
+strads_err sti_spec_no_row(const strads_table_spec *spec, uint64_t row);
+static inline strads_err sti_spec_check_row(const strads_table_spec *spec,
+                                            uint64_t row)
+{
+    return row < spec->rows ? STRADS_OK : sti_spec_no_row(spec, row);
+}
+/* STRADS_EINVAL: a worker at `clock` has no snapshot to read. */
+strads_err sti_spec_no_snapshot(const strads_table_spec *spec, uint64_t clock);
+strads_err sti_spec_check_col(const strads_table_spec *spec, uint32_t col);
+
+/* Copies n rows to out[n x cols]. */
+strads_err sti_table_read(sti_table *table, uint32_t n, const uint32_t *rows,
+                          void *out);
+
+/* Adds delta[n x cols] to n rows as one commit. */
+strads_err sti_table_inc(sti_table *table, uint32_t n, const uint32_t *rows,
+                         const void *delta, uint64_t *version);
+
+/* Adds n row deltas as one commit. On STRADS_ENOMEM no value has changed. */
+strads_err sti_table_add(sti_table *table, uint32_t n,
+                         const sti_row_delta *deltas, uint64_t *version);
+
+#endif
