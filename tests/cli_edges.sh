@@ -1,5 +1,6 @@
 #!/bin/sh
 # Data at the edge of what there is: what a lasso makes of it is known by hand.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 # trains TEXT INTERCEPT INDICES VALUES WORDS...: the model of that data.
@@ -48,7 +49,6 @@ trains '1 1:1\n-2 2:1\n' 0 1 0.8 --lambda 0.1 --positive
 printf '1\n2\n' >none.svm
 for fit in 'lasso train' 'svm train' 'svm train --l1-ratio 1 --intercept' \
     'logistic train --intercept --l1-ratio 0 --c 1' 'sgd-logistic train'; do
-    # shellcheck disable=SC2086 # words
     refuses 2 'none.svm: has no columns' $fit none.svm --model n.json
 done
 [ ! -e n.json ] || fail "no columns left a model"
@@ -75,7 +75,6 @@ awk '{ for (k = 2; k <= 3; k++) { split($k, e, ":"); q[k] += e[2] ^ 2 }
 for how in "svm --loss hinge" "svm --loss squared-hinge" "svm --l1-ratio 1" \
     "svm --l1-ratio 0 --intercept" "logistic" "logistic --l1-ratio 0" \
     "logistic --l1-ratio 0.5 --intercept"; do
-    # shellcheck disable=SC2086 # words
     set -- $how
     program=$1
     shift

@@ -2,11 +2,10 @@
 # Labels that are names. What is trained on them is held against the same data
 # with the names' numbers for labels: models agree to the last bit, and what is
 # told of a class has its name.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
-
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
 awk 'NR % 3 == 0 { $1 = $1 > 0 ? "Republican" : "Democratic"; print }' \
     "$party" >two.svm
 awk '{ $1 = $1 == "Republican"; print }' two.svm >two.numbers
@@ -47,11 +46,9 @@ agrees() {
 tells() {
     label="--write label"
     for write in "$label" "--write decision"; do
-        # shellcheck disable=SC2086 # words
         gives 0 "$1" predict names.json "$2.svm" $write
         cp out names.out
         cp err names.err
-        # shellcheck disable=SC2086 # words
         gives 0 "$1" predict numbers.json "$2.numbers" $write
         numbered names.out | cmp -s - out || fail "$1 $2: $write differs"
         cmp -s names.err err || fail "$1 $2: $write: $(cat names.err err)"
@@ -59,10 +56,8 @@ tells() {
     gives 0 "$1" predict names.json "$2.svm" $label
     says out Democratic Republican
     for json in "" --format=json; do
-        # shellcheck disable=SC2086 # words
         gives 0 "$1" evaluate names.json "$2.svm" $json
         cp out names.out
-        # shellcheck disable=SC2086 # words
         gives 0 "$1" evaluate numbers.json "$2.numbers" $json
         numbered names.out | sed 's/"label": "\([012]\)"/"label": \1/g
             s/  *\([0-9]* rows\)/ \1/' >a
@@ -75,7 +70,6 @@ workers=1
 for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
     "svm --loss hinge" "svm --l1-ratio 1"; do
     for data in two three; do
-        # shellcheck disable=SC2086 # words
         agrees ${how%% *} $data ${how#* } --workers $workers \
             --partitions $workers --deterministic
         [ $workers -ne 2 ] || tells "${how%% *}" $data
@@ -109,7 +103,6 @@ gives 0 logistic train two.numbers --lambda-ratio 0.1 --model numbers.json \
     --classes 1,0 --class-weight 1=3,0=0.5
 alike names.json numbers.json "weights by name"
 for program in logistic "svm --loss hinge" "sgd-logistic --epochs 1"; do
-    # shellcheck disable=SC2086 # words
     set -- ${program%% *} train two.svm ${program#"${program%% *}"} --quiet
     refuses 2 "--classes Whig,Republican: no row has the label Whig" "$@" \
         --classes Whig,Republican
@@ -138,7 +131,6 @@ refuses 2 "expected at most 1000 different names of labels" logistic train \
 refuses 2 "two.svm: line 1: found '$(head -c 10 two.svm)', expected a label (a \
 number)" lasso train two.svm --quiet
 for how in "lasso train" "lasso path" "lasso cv" "svm train --loss epsilon"; do
-    # shellcheck disable=SC2086 # words
     refuses 2 "expected a label (a number)" $how two.svm --quiet
 done
 
@@ -175,7 +167,6 @@ gzip -c two.svm >two.svm.gz
 for how in "svm --loss hinge --pools 4" "logistic --lambda-ratio 0.1" \
     "logistic --lambda-ratio 0.1 --multiclass softmax" \
     "sgd-logistic --staleness 0 --epochs 4"; do
-    # shellcheck disable=SC2086 # words
     set -- ${how#* } --partitions 4
     case $how in
     sgd*) data=two labels=Democratic,Republican ;;

@@ -1,7 +1,6 @@
 #!/bin/sh
 # strads lda train from the command line: alone, and by three processes.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
-
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
 corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt

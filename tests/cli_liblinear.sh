@@ -3,9 +3,6 @@
 # models, and what is said of files that are neither.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
-
 # A model of theirs, by hand: 2 x_1 - x_3 + 0.5 > 0 is label 7, else -2
 cat >hand.model <<'END'
 solver_type L2R_L1LOSS_SVC_DUAL

@@ -2,11 +2,9 @@
 # strads logistic train and predict on a century of speeches: the objective and
 # the optimality conditions are computed again from model and data, by awk; in
 # one process, on two, and simulated; bounds and bad input.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
-
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
 
 # weigh MODEL DATA LAMBDA: the objective at labels 1 and others, then how far
 # the steepest column's slope is above lambda, relative to it.
@@ -82,7 +80,6 @@ near "$(member by_c.json lambda)" "$(awk 'BEGIN { print 1 / 2140 }')" 1e-5 \
     "lambda by C"
 for words in "--policy uniform" "--policy cyclic" "--depth 3 --partitions 3" \
     "--workers 1"; do
-    # shellcheck disable=SC2086 # words
     trains other "$party" --lambda 0.001 --intercept $words
     near "$(member other.json objective)" "$(member first.json objective)" \
         2e-6 "$words"
@@ -98,25 +95,17 @@ near "$(member warm.json objective)" "$(member first.json objective)" 2e-6 warm
 # The same bits on 1 and 2 workers, on two processes, and simulated
 bits="--lambda-ratio 0.05 --intercept --deterministic --partitions 4 --seed 3"
 for workers in 1 2; do
-    # shellcheck disable=SC2086 # words
     gives 0 logistic train "$party" $bits --workers $workers \
         --model "bits$workers.json" --log "bits$workers.jsonl"
 done
 "$STRADS_BIN" join "ipc://$PWD/run" --workers 1 --quiet >join.out 2>&1 &
 joined=$!
-# shellcheck disable=SC2086 # words
 gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
     --listen "ipc://$PWD/run" --model bits3.json
 wait $joined || fail "the joined process: $(cat join.out)"
-for k in 1 2 3; do
-    grep -E '"(index|value|intercept)"' "bits$k.json" >"bits$k"
-done
-cmp -s bits1 bits2 || fail "--deterministic: 1 and 2 workers differ"
-cmp -s bits1 bits3 || fail "--deterministic: 1 and 2 processes differ"
-gives 0 simulate logistic "$party" --lambda-ratio 0.05 --intercept \
-    --partitions 4 --workers 4 --cost 2ns --seed 3 --log sim.jsonl
-tail -n 1 sim.jsonl >last
-near "$(member last objective)" "$(member bits1.json objective)" 2e-6 simulated
+same_bits "--deterministic" bits1.json bits2.json bits3.json
+simulates bits1.json logistic "$party" --lambda-ratio 0.05 --intercept \
+    --partitions 4 --workers 4 --seed 3
 
 # Classes and rows that count more than once
 trains balanced "$party" --lambda 0.001 --class-weight balanced
@@ -185,7 +174,6 @@ refuses 2 'its labels are 0,1, and the data has rows with the label' \
 # processes, and simulated
 soft="--multiclass softmax --lambda 0.003 --intercept --deterministic
     --partitions 3 --classes -1,1,7"
-# shellcheck disable=SC2086 # words
 trains soft three.svm $soft --workers 2
 says soft.json '"width": 3' '"multiclass": "softmax"'
 says soft.err "labels -1,1,7: all at once, by softmax"
@@ -209,24 +197,15 @@ same_on_two() {
     model=$1
     shift
     on_two 0 logistic train "$@" --model two.json
-    for k in "$model" two; do
-        grep -E '"(index|value|intercept)"' "$k.json" >"$k.bits"
-    done
-    cmp -s "$model.bits" two.bits || fail "$model: 1 and 2 processes differ"
+    same_bits "1 and 2 processes" "$model.json" two.json
 }
-# shellcheck disable=SC2086 # words
 same_on_two soft three.svm $soft
 # ... from a start and its intercepts, too
-# shellcheck disable=SC2086 # words
 trains warm three.svm $soft --start soft.json --tolerance 1e-7
 begins_at warm.jsonl soft.json softmax
-# shellcheck disable=SC2086 # words
 same_on_two warm three.svm $soft --start soft.json --tolerance 1e-7
-gives 0 simulate logistic three.svm --multiclass softmax --lambda 0.003 \
-    --intercept --partitions 3 --workers 3 --cost 2ns --log sim.jsonl
-tail -n 1 sim.jsonl >last
-near "$(member last objective)" "$(member soft.json objective)" 2e-6 \
-    "softmax, simulated"
+simulates soft.json logistic three.svm --multiclass softmax --lambda 0.003 \
+    --intercept --partitions 3 --workers 3
 
 # What comes down a pipe is read once, by the program that suits all data; few
 # columns are no matter for the dual, which is known only when they are there.
@@ -260,31 +239,21 @@ says err "% of labels right"
 bits="--l1-ratio 0 --intercept --classes -1,1 --deterministic --partitions 4
     --pools 2 --seed 3"
 for workers in 1 2; do
-    # shellcheck disable=SC2086 # words
     gives 0 logistic train "$party" $bits --workers $workers \
         --model "bits$workers.json"
 done
 "$STRADS_BIN" join "ipc://$PWD/dual" --workers 1 --quiet >join.out 2>&1 &
 joined=$!
-# shellcheck disable=SC2086 # words
 gives 0 logistic train "$party" $bits --workers 1 --nodes 2 \
     --listen "ipc://$PWD/dual" --model bits3.json
 wait $joined || fail "the joined process: $(cat join.out)"
-for k in 1 2 3; do
-    grep -E '"(index|value|intercept)"' "bits$k.json" >"bits$k"
-done
-cmp -s bits1 bits2 || fail "the dual: 1 and 2 workers differ"
-cmp -s bits1 bits3 || fail "the dual: 1 and 2 processes differ"
+same_bits "the dual" bits1.json bits2.json bits3.json
 [ "$(member bits1.json intercept)" != 0 ] || fail "the dual has no intercept"
 trains level "$party" --l1-ratio 0 --intercept --tolerance 1e-9
 trains warm "$party" --l1-ratio 0 --intercept --tolerance 1e-9 \
     --start level.json
 begins_at warm.jsonl level.json "the dual"
-gives 0 simulate logistic-dual "$party" --partitions 4 --workers 4 \
-    --cost 2ns --seed 3 --log sim.jsonl
-tail -n 1 sim.jsonl >last
-near "$(member last objective)" "$(member rows.json objective)" 2e-6 \
-    "the dual, simulated"
+simulates rows.json logistic-dual "$party" --partitions 4 --workers 4 --seed 3
 trains three_l2 three.svm --l1-ratio 0 --c 0.01
 says three_l2.json '"width": 3'
 trains again three.svm --l1-ratio 0 --c 0.01 --workers 1
@@ -300,25 +269,15 @@ awk '{ line = $1; for (k = 2; k <= NF; k++) { split($k, at, ":")
 bits="--l1-ratio 0 --c 1 --intercept --classes -1,1 --deterministic
     --partitions 4 --tolerance 1e-9 --multiclass softmax"
 for workers in 1 2; do
-    # shellcheck disable=SC2086 # words
     trains "narrow$workers" narrow.svm $bits --workers $workers
 done
-# shellcheck disable=SC2086 # words
 on_two 0 logistic train narrow.svm $bits --model narrow3.json
-for k in 1 2 3; do
-    grep -E '"(index|value|intercept)"' "narrow$k.json" >"bits$k"
-done
-cmp -s bits1 bits2 || fail "Newton's method: 1 and 2 workers differ"
-cmp -s bits1 bits3 || fail "Newton's method: 1 and 2 processes differ"
-gives 0 simulate logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
-    --partitions 4 --workers 4 --cost 2ns --seed 3 --log sim.jsonl
-tail -n 1 sim.jsonl >last
-near "$(member last objective)" "$(member narrow1.json objective)" 2e-6 \
-    "Newton's method, simulated"
+same_bits "Newton's method" narrow1.json narrow2.json narrow3.json
+simulates narrow1.json logistic narrow.svm --l1-ratio 0 --c 1 --intercept \
+    --partitions 4 --workers 4 --seed 3
 
 # Bounds and bad input
 for kind in "" "--l1-ratio 0 --c 1" "--classes -1,1 --intercept"; do
-    # shellcheck disable=SC2086 # words
     gives 3 logistic train "$party" $kind --max-rounds 1 --quiet
 done
 gives 3 logistic path "$party" --max-rounds 1 --quiet

@@ -6,9 +6,6 @@
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 . "$STRADS_SOURCE/tests/cli_paths.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
-
 gives 0 logistic path "$party" --points 8 --ratio 0.1 --intercept \
     --output t.csv --coefficients c.csv --svg p.svg --model last.json
 same "$(head -n 1 t.csv)" "lambda,nonzeros,objective,gap,seconds,deviance" \

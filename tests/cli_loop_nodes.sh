@@ -1,10 +1,10 @@
 #!/bin/sh
 # strads sgd-logistic on several processes: at staleness 0 the bits of one, at
 # others an objective as good; Ctrl-C, a process that is lost, options.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
 common="--partitions 4 --epochs 10 --lambda 0.001 --seed 3"
 
 # trains NAME NODES WORDS...: on so many processes; the model is NAME.json.
@@ -12,7 +12,6 @@ trains() {
     model=$1 nodes=$2
     shift 2
     rm -f "$model.json" "$model.jsonl" "$model.err"
-    # shellcheck disable=SC2086 # words
     start "$model" sgd-logistic train "$party" $common --nodes "$nodes" \
         --workers 1 --model "$model.json" --log "$model.jsonl" "$@"
     first=$child
@@ -35,7 +34,6 @@ all_end() {
 
 # Sums are rounded to a grain, so that neither threads nor nodes nor shards have
 # a say in their bits; and a reader at staleness 0 sees the same in every run.
-# shellcheck disable=SC2086 # words
 gives 0 sgd-logistic train "$party" $common --staleness 0 --model one.json
 grep -E '"(index|value)"' one.json >one.bits
 for place in "ipc://$folder/run.sock" "tcp://127.0.0.1:0"; do
@@ -55,7 +53,6 @@ grep '"event": "end"' many.jsonl | grep -q '"bytes_sent": [1-9]' ||
 
 # What is read depends on time elsewhere: as good, not the same
 for staleness in 2 "infinite --step constant --rate 1"; do
-    # shellcheck disable=SC2086 # words
     trains stale 2 --listen tcp://127.0.0.1:0 --staleness $staleness
     all_end stale
     awk -v o="$(member stale.json objective)" \
@@ -74,7 +71,6 @@ trains plain 2 --listen tcp://127.0.0.1:0 --epochs 40
 all_end plain
 all=$(received plain)
 for words in "--hold-below 0.02" "--push-bytes 8192"; do
-    # shellcheck disable=SC2086 # words
     trains spare 2 --listen tcp://127.0.0.1:0 --epochs 40 $words
     all_end spare
     awk -v all="$all" -v some="$(received spare)" \

@@ -1,11 +1,9 @@
 #!/bin/sh
 # strads sgd-logistic train and predict on a century of speeches: the objective
 # is computed again from model and data, by awk; bounds, Ctrl-C, bad input.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
-
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
 
 # weigh MODEL DATA LAMBDA: the objective at labels 1 and others; the rows' sums
 # go to ./weighed.
@@ -74,7 +72,6 @@ cmp -s bits1 bits2 && cmp -s bits1 bits3 || fail "staleness 0: runs differ"
 for words in "--staleness 4" "--staleness adaptive --partitions 3" \
     "--staleness infinite --step constant --rate 1" \
     "--step decay --rate 2" "--f32" "--batch 1 --epochs 3"; do
-    # shellcheck disable=SC2086 # words
     trains other "$party" --lambda 0.001 $words
     awk -v o="$(member other.json objective)" 'BEGIN { exit !(o < 0.69) }' ||
         fail "$words: nothing was learnt"
@@ -107,7 +104,6 @@ says err "stopped by --max-rounds after 50 clocks"
 
 # Ctrl-C and SIGTERM, whoever waits for whom
 for words in "INT 0" "TERM infinite --step constant"; do
-    # shellcheck disable=SC2086 # words
     set -- $words
     signal=$1
     shift

@@ -4,8 +4,6 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-
 host() {
     start "host.$1" join "$url" --shard --journal journal
     host=$child

@@ -1,10 +1,10 @@
 #!/bin/sh
 # A process that hosts shards with a journal is killed (SIGKILL) in mid-run and
 # started again, once and again: the model has the bits of an undisturbed run.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
 common="--partitions 3 --epochs 60 --lambda 0.001 --seed 3 --staleness 0"
 
 # host N: starts the process of shards number N, in a new life of its own.
@@ -30,7 +30,6 @@ kills() {
 begins() {
     lives=0
     rm -f many.json many.jsonl many.err
-    # shellcheck disable=SC2086 # words
     start many sgd-logistic train "$party" $common --nodes 4 --workers 1 \
         --listen tcp://127.0.0.1:0 --reconnect 60 --model many.json \
         --log many.jsonl "$@"
@@ -51,7 +50,6 @@ all_end() {
     [ ! -e journal1 ] && [ ! -e journal2 ] || fail "a journal was left"
 }
 
-# shellcheck disable=SC2086 # words
 gives 0 sgd-logistic train "$party" $common --model one.json
 grep -E '"(index|value)"' one.json >one.bits
 for shards in 2 3; do

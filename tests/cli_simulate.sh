@@ -130,7 +130,6 @@ near "$seconds" "$(awk -v s="$one" 'BEGIN { print s / 2 }')" 0.01 \
 
 # A data-parallel loop: the same call prints the same, more shards carry more,
 # a straggler is waited for, and time is told apart
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
 echo '{"phases": {"update": {"update-ns": 20000}}}' >clock.json
 loops() {
     gives 0 simulate sgd-logistic "$party" --epochs 4 --cost clock.json \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Whose labels a start has: they are the run's, in the order of the start or of
 # --classes, and a start of others is refused in a sentence that names both.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
@@ -34,19 +35,16 @@ for how in "logistic --lambda-ratio 0.1 --intercept" \
     case $how in
     *softmax*) turned="7,-1,1 whig,dem,rep three" ;;
     esac
-    # shellcheck disable=SC2086 # words
     set -- $turned
     for kind in svm names; do
         order=$1
         [ $kind = svm ] || order=$2
-        # shellcheck disable=SC2086 # words
         gives 0 "$program" train "$3.$kind" $options --model first.json \
             --log first.jsonl --quiet
         more=
         [ "$program" != sgd-logistic ] ||
             more="--step constant --rate 1e-9 --epochs 1"
         for classes in "" "--classes $order"; do
-            # shellcheck disable=SC2086 # words
             gives 0 "$program" train "$3.$kind" $options $more $classes \
                 --start first.json --model run.json --log run.jsonl
             close "$how $kind $classes"
@@ -55,7 +53,6 @@ for how in "logistic --lambda-ratio 0.1 --intercept" \
         [ "$program" = sgd-logistic ] || says err "labels $order"
         # What it has found starts a run of the usual order, too, which is the
         # start's where none is told.
-        # shellcheck disable=SC2086 # words
         gives 0 "$program" train "$3.$kind" $options $more \
             --start run.json --model again.json --log run.jsonl --quiet
         close "$how $kind, from the other order"
@@ -113,7 +110,6 @@ refuses 2 "is a model of classes, and this run is of numbers" svm train \
 gives 0 logistic train three.svm --multiclass softmax --lambda-ratio 0.1 \
     --tolerance 1e-7 --model first.json --log first.jsonl --quiet
 for classes in "" "--classes 7,1,-1"; do
-    # shellcheck disable=SC2086 # words
     on_two 0 logistic train three.svm --multiclass softmax \
         --lambda-ratio 0.1 --start first.json --log run.jsonl $classes
     close "two processes $classes"

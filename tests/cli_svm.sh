@@ -1,11 +1,9 @@
 #!/bin/sh
 # strads svm train and predict on a century of speeches: both bounds are
 # computed again from model and data, by awk; over nodes, simulated, bad input.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
-
-party=$STRADS_SOURCE/data/sotu-tiny-party.train.svm
-party_test=$STRADS_SOURCE/data/sotu-tiny-party.test.svm
 
 # weigh MODEL DATA POWER: 1/2 |w|^2 + sum max(0, 1 - y z)^POWER, without bias;
 # the rows' sums go to ./weighed.
@@ -199,10 +197,8 @@ refuses 2 'one that is not penalised' svm train "$party" --intercept --bias 1
 
 # A start brings its intercept along
 for kind in "--intercept" "--bias 2"; do
-    # shellcheck disable=SC2086 # words
     gives 0 svm train "$party" $kind --loss hinge --c 0.1 --tolerance 1e-7 \
         --model cold.json --quiet
-    # shellcheck disable=SC2086 # words
     gives 3 svm train "$party" $kind --loss hinge --c 0.1 --max-rounds 1 \
         --start cold.json --model warm.json --quiet
     near "$(member warm.json intercept)" "$(member cold.json intercept)" 1e-9 \
@@ -213,7 +209,6 @@ says err "the start's intercept is left out"
 
 # A run that a bound ends before the gap is known has not converged either
 for kind in "--loss hinge" "--loss squared-hinge" "--l1-ratio 1"; do
-    # shellcheck disable=SC2086 # words
     gives 3 svm train "$party" $kind --max-rounds 1 --model cut.json
     says err "stopped by --max-rounds after 1 rounds" "gap 1.0e+00"
 done

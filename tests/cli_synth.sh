@@ -1,5 +1,6 @@
 #!/bin/sh
 # strads data synth lasso: the designs are what their options say.
+# shellcheck disable=SC2086 # lists of words
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 
 synth() {
@@ -41,7 +42,6 @@ of() {
 # A sparse design. 40 slots of 400 rows fill 38.1 rows on average.
 sizes='--rows 400 --columns 600 --entries 40 --support 30 --correlation 0.8'
 sizes="$sizes --snr 4 --seed 7"
-# shellcheck disable=SC2086 # a list of words
 synth a.svm --truth a.truth $sizes
 measure a.truth a.svm
 near "$(of entries)" 22884 0.01 "entries of a sparse design"
@@ -55,7 +55,6 @@ same "$(member out rows)" 400 "rows"
 same "$(member out columns)" 600 "columns"
 
 # The engine's scan and the text agree: without noise a small lambda finds b
-# shellcheck disable=SC2086
 synth clean.svm --truth clean.truth $sizes --snr 1e12 --support 5
 gives 0 lasso train clean.svm --lambda 1e-5 --tolerance 1e-4 --quiet \
     --model clean.json
@@ -66,18 +65,14 @@ while read -r column value; do
 done <clean.truth
 
 # Same seed, same bytes, to a file or a device; another seed, others
-# shellcheck disable=SC2086
 synth again.svm $sizes
 cmp -s a.svm again.svm || fail "the same seed gave other bytes"
-# shellcheck disable=SC2086
 synth /dev/stdout $sizes
 cmp -s a.svm out || fail "a device was given other bytes"
-# shellcheck disable=SC2086
 synth other.svm $sizes --seed 8
 ! cmp -s a.svm other.svm || fail "another seed gave the same bytes"
 
 # Signs are those of the labels, and nothing else changes
-# shellcheck disable=SC2086
 synth signs.svm $sizes --signs
 awk '{ $1 = ($1 >= 0 ? "+1" : "-1"); print }' a.svm | cmp -s - signs.svm ||
     fail "--signs changed more than the labels"

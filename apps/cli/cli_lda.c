@@ -112,9 +112,10 @@ static strads_err write_matrix(const strads_lda_model *model, const char *path)
                                          [CLI_FORMAT_NPY] = ".npy"};
     matrix x = {.model = model, .format = CLI_FORMAT_CSV};
     const size_t n = strlen(path);
-    while (x.format <= CLI_FORMAT_NPY &&
-           (n <= strlen(ending[x.format]) ||
-            strcmp(path + n - strlen(ending[x.format]), ending[x.format]))) {
+    while (
+        x.format <= CLI_FORMAT_NPY &&
+        (n <= strlen(ending[x.format]) ||
+         strcmp(path + n - strlen(ending[x.format]), ending[x.format]) != 0)) {
         x.format++;
     }
     if (x.format > CLI_FORMAT_NPY) {

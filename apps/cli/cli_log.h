@@ -36,7 +36,7 @@ void cli_log_end(cli_log *log, const char *reason,
 /* A line of another event: an object to be filled, and its end. There is a log.
  */
 cli_json cli_log_line(const cli_log *log, const char *event);
-void cli_log_end_line(cli_log *log, cli_json *line);
+void cli_log_end_line(cli_log *log, cli_json *j);
 /* Closes it. STRADS_EIO: some line did not reach the file. */
 strads_err cli_log_close(cli_log *log);
 

@@ -203,7 +203,7 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
         return PART_FIGURES;
     }
     measure_errors(&e->model, e->train, "train", out + PART_FIGURES);
-    memcpy(out + 2 * PART_FIGURES, ranking, sizeof ranking);
+    memcpy(&out[2 * (size_t)PART_FIGURES], ranking, sizeof ranking);
     return 2 * PART_FIGURES + RANK_FIGURES;
 }
 
