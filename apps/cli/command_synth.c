@@ -206,7 +206,9 @@ static strads_err sparse_row(synth *s, uint32_t i)
             CLI_TRY(add_entry(s, (entry){j, r->slot, r->thousandths}));
         }
     }
-    qsort(s->entry, s->n, sizeof *s->entry, by_column);
+    if (s->n > 0) { /* before the first entry there is no array */
+        qsort(s->entry, s->n, sizeof *s->entry, by_column);
+    }
     for (size_t k = 0; k < s->n; k++) {
         if (left == 0 || s->entry[left - 1].column != s->entry[k].column) {
             s->entry[left++] = s->entry[k];
