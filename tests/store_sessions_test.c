@@ -70,6 +70,37 @@ Test(store_sessions, own_increments_are_seen_at_once_by_others_after_the_clock)
     }
 }
 
+Test(store_sessions, several_rows_are_added_to_at_once_or_none_of_them)
+{
+    for (int sparse = 0; sparse < 2; sparse++) {
+        strads_store *store =
+            open_store(0, (strads_table_spec){.name = "w",
+                                              .rows = 9,
+                                              .cols = 2,
+                                              .sparse = sparse});
+        strads_session *a = open_session(store, 0, 1);
+        double delta[3 * 2] = {1, 2, 0, 4, 8, 16};
+        cr_assert_eq(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 4},
+                                             delta),
+                     STRADS_OK);
+        delta[0] = 100; /* it is the caller's again */
+        expect_failure(strads_session_inc_rows(a, 0, 3, (uint32_t[]){4, 7, 9},
+                                               delta),
+                       STRADS_EINVAL, "there is no row 9");
+        expect_failure(strads_session_inc_rows(a, 1, 0, NULL, NULL),
+                       STRADS_EINVAL, "there is no table 1");
+        cr_assert_eq(strads_session_inc_rows(a, 0, 0, NULL, NULL), STRADS_OK);
+        for (int pushed = 0; pushed < 2; pushed++) {
+            cr_assert_eq(seen_by(a, 4, 0), 9);
+            cr_assert_eq(seen_by(a, 4, 1), 18);
+            cr_assert_eq(seen_by(a, 7, 1), 4);
+            cr_assert_eq(strads_session_clock(a), STRADS_OK);
+        }
+        strads_session_close(a);
+        strads_store_free(store);
+    }
+}
+
 Test(store_sessions, who_advances_is_at_that_clock_for_all_and_never_goes_back)
 {
     double row[2];

@@ -1,5 +1,5 @@
 /* The store's protocol, for spin: docs/consistency.md has it in words, and
- * engine/store/store_client*.c and shard.c in C, with the same names C1..C6,
+ * engine/store/client*.c and shard*.c in C, with the same names C1..C6,
  * S1..S5. (S6 compares what P4_never_back says of a restart here, where disks
  * do not lie.)
  *
@@ -35,10 +35,9 @@
  *   are not rough, one is searched: with them exchanged, every step that the
  *   one can take the other can, too.
  *
- * Not modelled: several workers that share a client, clients that die, rows
- * that a shard sends unasked, workers that leave, eviction, snapshots,
- * checkpoints (a restart brings back what was persisted, however), the size of
- * anything but the window.
+ * Not modelled: several workers that share a client, clients that die, workers
+ * that leave, eviction, snapshots, checkpoints (a restart brings back what was
+ * persisted, however), the size of anything but the window.
  *
  * Promises. Each is an assertion that bears its name:
  * - P1: what is served as of clock a holds all updates of clocks below a, and

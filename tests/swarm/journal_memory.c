@@ -1,4 +1,4 @@
-/* A journal whose files are two buffers. Invariants as in journal_inside.h;
+/* A journal whose files are two buffers. Invariants as in engine/store/journal.c;
  * that appends and checkpoints are whole or not there is easier here: a file
  * grows, or is replaced, after all that can fail. */
 #include "tests/swarm/journal_memory.h"
