@@ -7,6 +7,7 @@
 #include "strads/lda.h"
 #include "strads/logistic.h"
 #include "strads/mf.h"
+#include "strads/network.h"
 #include "strads/sgd_logistic.h"
 #include "strads/svm.h"
 
@@ -20,6 +21,7 @@ const strads_program *strads_program_find(const char *name)
         &strads_program_logistic_dual,
         &strads_program_logistic_path,
         &strads_program_mf,
+        &strads_program_roles,
         &strads_program_sgd_logistic,
         &strads_program_svm,
         &strads_program_svm_l1};

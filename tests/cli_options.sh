@@ -28,7 +28,7 @@ for page in "" lasso data lda plan mf "data synth" "svm train --l1-ratio 1"; do
     echo "$page" >>commands
 done
 for program in lasso lasso-path logistic logistic-dual logistic-path \
-    sgd-logistic svm svm-l1 lda mf; do
+    sgd-logistic svm svm-l1 lda roles mf; do
     echo "simulate $program" >>commands
 done
 while read -r page; do

@@ -106,6 +106,7 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
         [STRADS_KIND_TEXT] = "text",
         [STRADS_KIND_RATINGS] = "ratings",
         [STRADS_KIND_DOCUMENTS] = "documents",
+        [STRADS_KIND_GRAPH] = "graph",
     };
     if (!name) {
         return STRADS_OK;
@@ -117,8 +118,8 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
         }
     }
     return strads_fail(STRADS_EINVAL,
-                       "--kind %s: expected samples, corpus, text, documents "
-                       "or ratings",
+                       "--kind %s: expected samples, corpus, text, documents, "
+                       "ratings or graph",
                        name);
 }
 

@@ -12,9 +12,9 @@
 #include "engine/base/option_table.h"
 
 static const cli_command *const families[] = {
-    cli_linear_commands, cli_lda_commands,      cli_mf_commands,
-    cli_run_commands,    cli_simulate_commands, cli_join_commands,
-    cli_plan_commands,   cli_data_commands,
+    cli_linear_commands, cli_lda_commands,  cli_roles_commands,
+    cli_mf_commands,     cli_run_commands,  cli_simulate_commands,
+    cli_join_commands,   cli_plan_commands, cli_data_commands,
 };
 
 const cli_command *cli_command_at(size_t place)
@@ -46,9 +46,7 @@ static void list_command(FILE *out, const cli_command *command)
 static int show_help(FILE *out)
 {
     const cli_command *command;
-    (void)fputs("strads trains models by scheduled model parallelism.\n"
-                "Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n",
-                out);
+    (void)fputs("Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n", out);
     for (size_t k = 0; (command = cli_command_at(k)); k++) {
         list_command(out, command);
     }

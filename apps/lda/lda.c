@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <strads/network.h>
+
 #define OPTION(field, kind_, ...)                                     \
     {                                                                 \
         .kind = kind_, .offset = offsetof(strads_lda_options, field), \
@@ -83,6 +85,8 @@ static strads_err options_check(const strads_lda_options *o)
         return refuse("beta", o->beta, "a number above 0, up to 1e6");
     if (o->sweeps == 0 || o->evaluate == 0)
         return refuse(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
+    if (!(o->hold_out >= 0 && o->hold_out < 1))
+        return refuse("hold-out", o->hold_out, "a share from 0, below 1");
     if (lda_is_mh(o) && o->mh_steps == 0)
         return refuse("mh-steps", 0, "1 or more");
     return STRADS_OK;
@@ -364,5 +368,72 @@ const strads_program strads_program_lda = {
     .measures = lda_measures,
     .payload = &lda_payload,
     .kind = STRADS_KIND_DOCUMENTS,
+    .values = STRADS_F32,
+};
+
+/* ---- roles of a network ----------------------------------------------------- */
+
+static const strads_option roles_option_table[] = {
+    OPTION(topics, STRADS_OPTION_U32, .name = "roles", .metavar = "K",
+           .help = "roles, 2 .. 65535 (default: 20)", .min = 2, .max = 65535),
+    OPTION(alpha, STRADS_OPTION_F64, .name = "alpha", .metavar = "A",
+           .help = "prior of a node's roles (default: 0.1)", .min = 1e-9,
+           .max = 1e6),
+    OPTION(beta, STRADS_OPTION_F64, .name = "beta", .metavar = "B",
+           .help = "prior of a role's nodes (default: 0.1)", .min = 1e-9,
+           .max = 1e6),
+    OPTION(sweeps, STRADS_OPTION_U32, .name = "sweeps", .metavar = "N",
+           .help = "draws of every link's roles (default: 100)", .min = 1,
+           .max = 1e9),
+    OPTION(evaluate, STRADS_OPTION_U32, .name = "evaluate", .metavar = "N",
+           .help = "sweeps from report to report (default: 10)", .min = 1,
+           .max = 1e9),
+    OPTION(fit_alpha, STRADS_OPTION_STRING, .name = "fit-alpha",
+           .metavar = "HOW", .help = "no, symmetric, asymmetric: learn it (no)",
+           .choices = "no|symmetric|asymmetric"),
+    OPTION(fit_beta, STRADS_OPTION_BOOL, .name = "fit-beta",
+           .help = "learn beta, too (default: no)"),
+    OPTION(burn_in, STRADS_OPTION_U32, .name = "burn-in", .metavar = "N",
+           .help = "sweeps before priors are learned (default: 10)", .min = 1,
+           .max = 1e9),
+    OPTION(hold_out, STRADS_OPTION_F64, .name = "hold-out", .metavar = "SHARE",
+           .help = "links that are kept back to be predicted (default: 0)",
+           .min = 0, .max = .99),
+    {.name = NULL},
+};
+
+static const strads_lda_options roles_defaults = {
+    .topics = 20,
+    .alpha = 0.1,
+    .beta = 0.1,
+    .sweeps = 100,
+    .evaluate = 10,
+    .fit_alpha = "no",
+    .burn_in = 10,
+    .sampler = "exact",
+    .mh_steps = 2,
+    .network = true,
+};
+
+const strads_program strads_program_roles = {
+    .size = sizeof(strads_program),
+    .name = "roles",
+    .summary = "roles of a network's nodes, by LDA on its double cover",
+    .options = roles_option_table,
+    .config_size = sizeof(strads_lda_options),
+    .defaults = &roles_defaults,
+    .shape = lda_shape,
+    .begin = lda_begin,
+    .end = lda_end,
+    .open = lda_open,
+    .close = lda_close,
+    .schedule = lda_schedule,
+    .winds_up = true,
+    .phases = lda_phases,
+    .n_phases = sizeof lda_phases / sizeof *lda_phases,
+    .objective = lda_objective,
+    .measures = lda_measures,
+    .payload = &lda_payload,
+    .kind = STRADS_KIND_GRAPH,
     .values = STRADS_F32,
 };

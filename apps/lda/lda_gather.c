@@ -3,7 +3,9 @@
  * all has been told. A piece is numbers of 32 bits: how many follow of the
  * counts, and of the tokens, and whether that is all; then these.
  *
- * Counts are (word, topic, tokens) of the partition's own, words ascending.
+ * Counts are (word, topic, tokens) of the partition's own, words ascending; of
+ * a network the same of its nodes as documents follow, so that the model has
+ * both ends' tokens.
  * Tokens go document by document: N, the words, two topics to a number. The
  * coordinator puts them into files aside: they take as much as the data. */
 #include "lda_parts.h"
@@ -45,6 +47,36 @@ static uint32_t tell_counts(lda_local *l, const strads_share *share,
             out[at++] = k;
             out[at++] = (uint32_t)l->empty[k];
             l->empty[k] = 0;
+        }
+    }
+    return at;
+}
+
+/* What the nodes' own tokens have: (node, topic, tokens) as for words. */
+static uint32_t tell_nodes(lda_local *l, const strads_share *share,
+                           uint32_t *out, uint32_t room)
+{
+    const lda_documents *x = &l->documents;
+    uint32_t at = 0;
+
+    for (; l->told_document < x->n; l->told_document++) {
+        const uint64_t d = l->told_document;
+        const uint16_t *row = x->row ? x->row + d * l->site.padded : NULL;
+        const uint32_t *list =
+            row ? NULL : x->list + (uint64_t)x->line[d] * LDA_LANES;
+        const uint32_t most = row ? l->site.topics : x->used[d];
+        if (at + 3 * (uint64_t)most > room)
+            break;
+        while (l->part && l->part[l->told_row + 1] <= d)
+            l->told_row++;
+        for (uint32_t i = 0; i < most; i++) {
+            const uint32_t n = row ? row[i] : list[i] >> 16;
+            if (n == 0)
+                continue;
+            out[at++] =
+                (uint32_t)(share->rows.begin + (l->part ? l->told_row : d));
+            out[at++] = row ? i : list[i] & 0xFFFF;
+            out[at++] = n;
         }
     }
     return at;
@@ -137,6 +169,11 @@ strads_err lda_tell(strads_task *task)
     out[0] = tell_counts(l, task->share, out + HEAD, PIECE - HEAD);
     out[1] = 0;
     bool all = l->told_word == words;
+    if (all && options->network) {
+        out[0] += tell_nodes(l, task->share, out + HEAD + out[0],
+                             PIECE - HEAD - out[0]);
+        all = l->told_document == l->documents.n;
+    }
     if (all && keeps) {
         out[1] =
             tell_tokens(l, words, out + HEAD + out[0], PIECE - HEAD - out[0]);
@@ -282,20 +319,22 @@ static strads_err keep_base(lda_state *s)
 }
 
 /* What was counted anew from the tokens has to be what the run has counted. */
-static strads_err check_totals(const strads_lda_model *m, const double *total)
+static strads_err check_totals(const strads_lda_model *m, const double *total,
+                               double ends)
 {
     for (uint32_t k = 0; k < m->topics; k++) {
-        if ((double)m->total[k] != total[k])
+        if ((double)m->total[k] != ends * total[k])
             return strads_fail(STRADS_EPROGRAM,
                                "topic %u has %" PRIu64
                                " tokens and was counted "
                                "to have %.0f: this is an error of the program",
-                               k, m->total[k], total[k]);
+                               k, m->total[k], ends * total[k]);
     }
     return STRADS_OK;
 }
 
-static strads_err make_model(lda_state *s, const double *total)
+static strads_err make_model(lda_state *s, const double *total,
+                             const strads_lda_options *options)
 {
     const uint32_t topics = s->prior.topics;
     const uint64_t n = s->counts.n / 3;
@@ -309,10 +348,12 @@ static strads_err make_model(lda_state *s, const double *total)
         s->counts = (lda_stream){0};
         memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
         s->model->beta = s->prior.beta;
+        s->model->network = options->network;
+        s->model->hold_out = options->hold_out;
         s->model->documents = s->documents + (s->base ? s->base->documents : 0);
         s->model->log_likelihood =
             s->evaluated == s->sweep ? s->log_likelihood : NAN;
-        err = check_totals(s->model, total);
+        err = check_totals(s->model, total, options->network ? 2 : 1);
     }
     return err;
 }
@@ -351,5 +392,6 @@ strads_err lda_gathered(strads_commit *commit)
     }
     if (!err && s->all_told)
         err = keep_base(s);
-    return err || !s->all_told ? err : make_model(s, commit->total);
+    return err || !s->all_told ? err
+                               : make_model(s, commit->total, commit->config);
 }

@@ -142,6 +142,11 @@ static json_t *describe(const strads_lda_model *m, json_t *options)
         bad |= json_object_set_new(all, "log-likelihood",
                                    json_real(m->log_likelihood));
     bad |= json_object_set(all, "options", options);
+    if (m->network)
+        bad |=
+            json_object_set_new(all, "network",
+                                json_pack("{s:f,s:I}", "hold-out", m->hold_out,
+                                          "seed", (json_int_t)m->seed));
     bad |= put_numbers(all, m);
     bad |= put_names(all, m->names);
     if (!bad)
@@ -235,8 +240,8 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
 }
 
 typedef struct head {
-    json_int_t version, topics, words, documents, tokens;
-    double beta, log_likelihood;
+    json_int_t version, topics, words, documents, tokens, seed;
+    double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
     json_t *alpha, *total, *names;
 } head;
 
@@ -251,13 +256,15 @@ static strads_err take_head(const char *path, json_t *all, head *h)
         return broken(path, "is no topic model: \"format\" is not "
                             "\"strads-lda-model\"");
     if (json_unpack_ex(all, &why, JSON_STRICT,
-                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o}",
+                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o,"
+                       "s?{s:F,s:I}}",
                        "format", &format, "version", &h->version, "topics",
                        &h->topics, "words", &h->words, "documents",
                        &h->documents, "tokens", &h->tokens, "beta", &h->beta,
                        "log-likelihood", &h->log_likelihood, "options",
                        &options, "alpha", &h->alpha, "topic-tokens", &h->total,
-                       "vocabulary", &h->names) != 0)
+                       "vocabulary", &h->names, "network", "hold-out",
+                       &h->hold_out, "seed", &h->seed) != 0)
         return broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -351,7 +358,7 @@ static strads_err read_counts(const char *path, const head *h,
 strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
 {
     json_error_t why;
-    head h = {.log_likelihood = NAN};
+    head h = {.log_likelihood = NAN, .hold_out = -1};
     strads_lda_model *m = NULL;
     FILE *file = fopen(path, "re");
 
@@ -380,6 +387,9 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     m->tokens = (uint64_t)h.tokens;
     m->beta = h.beta;
     m->log_likelihood = h.log_likelihood;
+    m->network = h.hold_out >= 0;
+    m->hold_out = m->network ? h.hold_out : 0;
+    m->seed = (uint64_t)h.seed;
     *out = m;
     return STRADS_OK;
 }
@@ -420,6 +430,8 @@ strads_err strads_lda_model_from_result(const strads_result *result,
     m->tokens = from->tokens;
     m->beta = from->beta;
     m->log_likelihood = from->log_likelihood;
+    m->network = from->network;
+    m->hold_out = from->hold_out;
     memcpy(m->alpha, from->alpha, m->topics * sizeof *m->alpha);
     memcpy(m->total, from->total, m->topics * sizeof *m->total);
     memcpy(m->start, from->start, (m->words + 1) * sizeof *m->start);

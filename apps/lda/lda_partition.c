@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <strads/network.h>
+
 enum {
     MOST_TOKENS = 65535, /* of a document */
     GIVE_BACK = 1 << 18, /* entries at once */
@@ -52,9 +54,54 @@ static strads_err check_count(double value)
                        value, MOST_TOKENS);
 }
 
-static strads_err check_lengths(const lda_local *l, const strads_share *share)
+/* Whether the entry is no token: a link that is held out. */
+static bool is_left_out(const strads_task *task, uint64_t w, uint64_t e)
 {
+    const strads_lda_options *options = task->config;
+    const strads_share *share = task->share;
+
+    return options->hold_out > 0 &&
+           strads_roles_is_held(task->seed, options->hold_out,
+                                (uint32_t)(share->rows.begin +
+                                           share->by_col.index[e]),
+                                (uint32_t)w);
+}
+
+/* Nodes of a network into documents that are not too long. */
+static strads_err part_rows(lda_local *l, uint32_t rows)
+{
+    uint64_t n = 0;
+
+    l->part = malloc(((size_t)rows + 1) * sizeof *l->part);
+    if (!l->part)
+        return no_memory_for(rows);
+    for (uint32_t d = 0; d < rows; d++) {
+        l->part[d] = (uint32_t)n;
+        n += l->length[d] ? (l->length[d] - 1) / MOST_TOKENS + 1 : 1;
+    }
+    l->part[rows] = l->documents.n = (uint32_t)n;
+    uint32_t *length = calloc((size_t)n + 1, sizeof *length);
+    if (!length)
+        return no_memory_for(n);
+    for (uint32_t d = 0; d < rows; d++) {
+        const uint32_t last = l->part[d + 1] - 1;
+        for (uint32_t p = l->part[d]; p < last; p++)
+            length[p] = MOST_TOKENS;
+        length[last] = l->length[d] - MOST_TOKENS * (last - l->part[d]);
+    }
+    free(l->length);
+    l->length = length;
+    return STRADS_OK;
+}
+
+static strads_err check_lengths(lda_local *l, const strads_task *task)
+{
+    const strads_lda_options *options = task->config;
+    const strads_share *share = task->share;
+
     for (uint32_t d = 0; d < l->documents.n; d++) {
+        if (l->length[d] > MOST_TOKENS && options->network)
+            return part_rows(l, l->documents.n);
         if (l->length[d] > MOST_TOKENS)
             return strads_fail(STRADS_ELIMIT,
                                "document %" PRIu64 " has %u tokens, at most %d "
@@ -66,16 +113,18 @@ static strads_err check_lengths(const lda_local *l, const strads_share *share)
 }
 
 /* How many tokens words and documents have. */
-static strads_err count_tokens(lda_local *l, const strads_share *share,
+static strads_err count_tokens(lda_local *l, const strads_task *task,
                                uint64_t *most)
 {
-    const strads_sparse *x = &share->by_col;
+    const strads_sparse *x = &task->share->by_col;
     uint64_t tokens = 0;
 
     for (uint64_t w = 0; w < x->lines; w++) {
         for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
             const double value = value_of(x, e);
             strads_err err = check_count(value);
+            if (!err && is_left_out(task, w, e))
+                continue;
             if (err)
                 return err;
             l->length[x->index[e]] += (uint32_t)value;
@@ -85,19 +134,26 @@ static strads_err count_tokens(lda_local *l, const strads_share *share,
         if (tokens - l->token[w] > *most)
             *most = tokens - l->token[w];
     }
-    return check_lengths(l, share);
+    return check_lengths(l, task);
 }
 
-static void fill_documents(lda_local *l, const strads_share *share)
+/* placed: [rows] tokens of each that have been laid down; NULL: rows are
+ * documents. */
+static void fill_documents(lda_local *l, const strads_task *task,
+                           uint32_t *placed)
 {
+    const strads_share *share = task->share;
     const strads_sparse *x = &share->by_col;
     uint32_t *to = l->document;
     uint64_t spent = 0;
 
     for (uint64_t w = 0; w < x->lines; w++) {
         for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
+            const uint32_t d = x->index[e];
+            if (is_left_out(task, w, e))
+                continue;
             for (uint32_t n = (uint32_t)value_of(x, e); n; n--)
-                *to++ = x->index[e];
+                *to++ = placed ? l->part[d] + placed[d]++ / MOST_TOKENS : d;
         }
         if (x->start[w + 1] - x->start[spent] < GIVE_BACK)
             continue;
@@ -108,26 +164,34 @@ static void fill_documents(lda_local *l, const strads_share *share)
 }
 
 /* Makes tokens of the share's entries, none with a topic, and spends these. */
-static strads_err tokens_lay(lda_local *l, const strads_share *share)
+static strads_err tokens_lay(lda_local *l, const strads_task *task)
 {
+    const strads_share *share = task->share;
     const uint64_t words = share->by_col.lines;
     uint64_t most = 0;
+    uint32_t *placed = NULL;
 
     l->documents.n = (uint32_t)(share->rows.end - share->rows.begin);
     l->token = calloc(words + 1, sizeof *l->token);
     l->length = calloc((size_t)l->documents.n + 1, sizeof *l->length);
     if (!l->token || !l->length)
         return no_memory_for(0);
-    strads_err err = count_tokens(l, share, &most);
+    strads_err err = count_tokens(l, task, &most);
     if (err)
         return err;
     const uint64_t tokens = l->token[words];
     l->document = array_new(tokens + 1, sizeof *l->document);
     l->topic = array_new(tokens + 1, sizeof *l->topic);
     l->sorting = malloc((most + 1) * sizeof *l->sorting);
-    if (!l->document || !l->topic || !l->sorting)
+    if (l->part)
+        placed =
+            calloc(share->rows.end - share->rows.begin + 1, sizeof *placed);
+    if (!l->document || !l->topic || !l->sorting || (l->part && !placed)) {
+        free(placed);
         return no_memory_for(tokens);
-    fill_documents(l, share);
+    }
+    fill_documents(l, task, placed);
+    free(placed);
     memset(l->topic, 0xFF, (tokens + 1) * sizeof *l->topic);
     return STRADS_OK;
 }
@@ -191,6 +255,7 @@ void lda_close(void *local)
     free(l->documents.list);
     free(l->documents.line);
     free(l->documents.used);
+    free(l->part);
     free(l->length);
     free(l->token);
     free(l->document);
@@ -315,7 +380,7 @@ strads_err lda_open(const strads_task *task, void **local)
     if (!err)
         err = make_site(l, options);
     if (!err)
-        err = tokens_lay(l, task->share);
+        err = tokens_lay(l, task);
     if (!err)
         err = make_documents(l);
     if (!err)

@@ -105,6 +105,10 @@ typedef struct lda_local {
     const lda_kernels *kernels;
     lda_site site;
     lda_documents documents;
+    /* Counts of a document have 16 bits: a node of a network that has more
+     * tokens is several documents, part[i] .. part[i + 1] - 1; NULL: each row of
+     * the share is one. */
+    uint32_t *part;
     uint32_t *length;     /* [documents] tokens */
     uint64_t *token;      /* [V + 1] where a word's tokens begin */
     uint32_t *document;   /* [tokens] */
@@ -120,7 +124,7 @@ typedef struct lda_local {
     uint64_t visits;             /* of blocks */
     double log_words, psi_words; /* of blocks whose lap has ended here */
     /* What has been told of the counts and topics, see lda_gather.c. */
-    uint64_t told_word, told_document;
+    uint64_t told_word, told_document, told_row;
     uint32_t *by_document; /* words, document by document, then topics */
     uint16_t *by_document_topic;
     uint64_t *document_start;

@@ -11,7 +11,7 @@
 
 static strads_err check_options(const strads_data_options *o)
 {
-    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_DOCUMENTS)
+    if (o->kind < STRADS_KIND_SAMPLES || o->kind > STRADS_KIND_GRAPH)
         return strads_fail(STRADS_EINVAL,
                            "kind is %d, expected samples, corpus, text, "
                            "ratings or documents",

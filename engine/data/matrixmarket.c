@@ -272,7 +272,10 @@ static const char *take_value(sti_feed *f, const char *p, const char *end,
 /* An entry and, in a symmetric matrix, its mirror image; from 0. */
 static void put_entry(sti_feed *f, uint64_t row, uint64_t col, double value)
 {
-    sti_symmetry symmetry = f->market->symmetry;
+    sti_symmetry symmetry =
+        f->market->graph ? STI_SYMMETRY_EVEN : f->market->symmetry;
+    if (f->market->graph && row == col)
+        return;
     sti_feed_put(f, row, col, value);
     if (symmetry != STI_SYMMETRY_NONE && row != col)
         sti_feed_put(f, col, row,

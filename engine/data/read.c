@@ -87,7 +87,7 @@ static strads_err open_names(sti_reading *r)
     strads_err err = STRADS_OK;
     if (r->format.names_rows)
         err = sti_axis_open(&n->row, r->options.row_names);
-    if (err == STRADS_OK && r->format.names_cols)
+    if (err == STRADS_OK && r->format.names_cols && !r->format.one_axis)
         err = sti_axis_open(&n->col, r->options.col_names);
     return err;
 }
@@ -107,15 +107,17 @@ strads_err sti_reading_measure(sti_reading *r)
         err = sti_naming_end(n);
     if (err != STRADS_OK)
         return err;
+    if (r->format.one_axis && r->format.names_rows)
+        n->col.names = n->row.names;
     if (r->format.names_rows)
         r->pass.row_limit = strads_names_count(n->row.names);
     if (r->format.names_cols)
         r->pass.col_limit = strads_names_count(n->col.names);
     if (!sized && r->pass.row_limit == 0)
         err = strads_fail(STRADS_EFORMAT,
-                          "%s: found no entries, expected at least one `user "
-                          "item rating`",
-                          r->text.path);
+                          "%s: found no entries, expected at least one %s",
+                          r->text.path,
+                          r->format.one_axis ? "link" : "`user item rating`");
     return err;
 }
 
@@ -147,6 +149,8 @@ void sti_reading_give_names(sti_reading *r, strads_data *data)
               &data->own_row_names);
     give_axis(&n->col, r->options.col_names, &data->col_names,
               &data->own_col_names);
+    if (r->format.one_axis)
+        data->col_names = data->row_names;
     data->unknown = n->unknown;
     data->label_names = r->label_names.names;
     data->own_label_names = r->label_names.own;
@@ -541,6 +545,8 @@ static const char *expected(strads_kind kind)
         return "a document in each line";
     case STRADS_KIND_RATINGS:
         return "ratings";
+    case STRADS_KIND_GRAPH:
+        return "the links of a network";
     default:
         return "LIBSVM or MatrixMarket text";
     }
@@ -555,7 +561,17 @@ static strads_err look_at_market(const char *path, strads_kind kind,
     strads_err err =
         sti_market_header(path, piece->begin, piece->end, &out->market);
     out->market.counts = kind == STRADS_KIND_CORPUS;
-    return err;
+    if (err != STRADS_OK || kind != STRADS_KIND_GRAPH)
+        return err;
+    out->one_axis = out->market.counts = out->market.graph = true;
+    out->repeats = STI_REPEATS_LAST;
+    return out->market.rows == out->market.cols
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: has %llu rows and %llu columns, expected the "
+                             "matrix of a network, which has as many",
+                             path, (unsigned long long)out->market.rows,
+                             (unsigned long long)out->market.cols);
 }
 
 static strads_err look_at_corpus(const char *path, const sti_piece *piece,
@@ -566,6 +582,17 @@ static strads_err look_at_corpus(const char *path, const sti_piece *piece,
         return STRADS_OK;
     *out = (sti_format){.parser = &sti_bag_parser, .header = true};
     return sti_bag_header(path, piece->begin, piece->end, &out->market);
+}
+
+static strads_err look_at_graph(const char *path, const sti_piece *piece,
+                                sti_format *out)
+{
+    *out = (sti_format){.parser = &sti_graph_parser,
+                        .repeats = STI_REPEATS_LAST,
+                        .names_rows = true,
+                        .names_cols = true,
+                        .one_axis = true};
+    return sti_graph_look(path, piece->begin, piece->end, &out->ratings.body);
 }
 
 static strads_err look_at_ratings(const char *path, const sti_piece *piece,
@@ -632,6 +659,8 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
         return look_at_corpus(text->path, piece, out);
     if (kind == STRADS_KIND_RATINGS)
         return look_at_ratings(text->path, piece, options, out);
+    if (kind == STRADS_KIND_GRAPH)
+        return look_at_graph(text->path, piece, out);
     *out = (sti_format){.parser = &sti_libsvm_parser,
                         .by_row = true,
                         .labels = true,

@@ -32,6 +32,8 @@ typedef struct sti_market {
     bool pattern; /* no values: all are 1 */
     bool integer;
     bool counts; /* values are whole numbers from 1 to STI_MOST_COUNT */
+    bool graph;  /* links without direction: entries and their mirror images,
+                    but for those on the diagonal */
     sti_symmetry symmetry;
     uint64_t rows, cols;
     uint64_t entries; /* that the file must hold */
@@ -77,6 +79,11 @@ strads_err sti_ratings_look(const char *path, const char *begin,
                             const char *end, const char *const *given,
                             sti_ratings *out);
 
+/* Links of a network, sti_graph_parser: where the first one begins.
+ * STRADS_EFORMAT: fewer than two fields. */
+strads_err sti_graph_look(const char *path, const char *begin, const char *end,
+                          size_t *body);
+
 /* Which format a text is in. */
 
 typedef struct sti_format {
@@ -86,6 +93,7 @@ typedef struct sti_format {
     bool labels;  /* each row has one */
     bool ordered; /* columns ascend in a row, which the parser checks */
     bool names_rows, names_cols; /* the text has names and no numbers */
+    bool one_axis;               /* rows and columns are the same, nodes */
     bool named_labels;           /* as sti_label_names_are has it */
     const char *label_form;
     sti_repeats repeats;

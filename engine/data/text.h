@@ -184,6 +184,7 @@ extern const sti_parser sti_libsvm_parser;
 extern const sti_parser sti_ldac_parser;
 extern const sti_parser sti_words_parser;
 extern const sti_parser sti_ratings_parser;
+extern const sti_parser sti_graph_parser;
 extern const sti_parser sti_market_parser;
 extern const sti_parser sti_bag_parser;
 

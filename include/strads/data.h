@@ -63,8 +63,16 @@ typedef enum strads_kind {
                                 which columns count, see `user` of
                                 strads_data_options. Of a pair that is there
                                 more than once the last counts */
-    STRADS_KIND_DOCUMENTS = 4 /* a corpus where the file begins like one, or
-                                 else text: see strads_data_find_kind */
+    STRADS_KIND_DOCUMENTS = 4, /* a corpus where the file begins like one, or
+                                  else text: see strads_data_find_kind */
+    STRADS_KIND_GRAPH = 5      /* nodes by nodes: lines `u v`, or `u v weight`
+                                  with a whole number up to 65,535, parted by
+                                  blanks, tabs, `,` or `;`, after # or % a
+                                  comment; or MatrixMarket, square. Nodes of
+                                  lines are names. Links have no direction: the
+                                  matrix is symmetric, whatever the file says;
+                                  its diagonal is left out. The last weight of a
+                                  link counts */
 } strads_kind;
 
 /* A half-open range [begin, end) of rows or columns of the whole data set. */

@@ -48,6 +48,11 @@ typedef struct strads_lda_options {
                          the data; its alpha and beta are taken, too. The
                          result's model has its counts and the new ones. NULL:
                          none. Every partition reads the file */
+    bool network; /* roles of a network (strads/network.h): documents and words
+                          are the same nodes, and the model has the topics of both
+                          ends' tokens; documents of any length */
+    double hold_out; /* share of a network's links that is not looked at, from
+                          0, below 1: those that strads_roles_is_held names */
 } strads_lda_options;
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS),
@@ -74,6 +79,11 @@ typedef struct strads_lda_model {
     uint64_t *start; /* [V + 1] */
     uint32_t *topic, *count;
     strads_names *names; /* of the words, or NULL */
+    /* Roles of a network (strads/network.h): the counts are of both ends of its
+     * links, less those that were held out by this share and seed. */
+    bool network;
+    double hold_out;
+    uint64_t seed;
 } strads_lda_model;
 
 /* The model of a run's result, a copy without names; *out is the caller's to

@@ -1,0 +1,464 @@
+/* strads roles: find the roles of a network's nodes; tell how good they are, who
+ * has them, and which links are to be expected. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli_documents.h"
+#include "cli_options.h"
+#include "cli_train.h"
+#include "strads/network.h"
+
+/* ---- train --------------------------------------------------------------- */
+
+static strads_err write_model(const cli_trained *trained, const char *path)
+{
+    strads_lda_model *model = NULL;
+    CLI_TRY(strads_lda_model_from_result(trained->result, &model));
+    model->seed = trained->seed;
+    strads_err err =
+        cli_words_names(trained->data, "the network", NULL, &model->names);
+    if (!err) {
+        err = strads_lda_model_write(model, trained->options, path);
+    }
+    strads_lda_model_free(model);
+    return err;
+}
+
+static const cli_train train = {
+    .program = &strads_program_roles,
+    .options = "Roles:",
+    .write = write_model,
+};
+
+/* ---- a model and a network ------------------------------------------------ */
+
+typedef struct network {
+    strads_lda_model *model;
+    strads_data *graph, *held; /* NULL: not read */
+} network;
+
+static strads_err read_model(const char *path, network *n)
+{
+    CLI_TRY(strads_lda_model_read(path, &n->model));
+    return n->model->network
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "%s: is a model of topics, expected one of roles, "
+                             "as `strads roles train` writes it",
+                             path);
+}
+
+/* Links between the model's nodes, by row; links of others are left out. */
+static strads_err read_links(const char *path, const strads_lda_model *model,
+                             const cli_use *use, strads_data **out)
+{
+    const strads_data_options options = {.size = sizeof options,
+                                         .kind = STRADS_KIND_GRAPH,
+                                         .layout = STRADS_LAYOUT_ROWS,
+                                         .values = STRADS_F32,
+                                         .threads = use->workers,
+                                         .row_names = model->names,
+                                         .col_names = model->names};
+    CLI_TRY(strads_data_read(path, &options, out));
+    if (!model->names && strads_data_row_names(*out)) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: its nodes have names, the model's are numbers: "
+                           "give MatrixMarket, as it was trained on",
+                           path);
+    }
+    if (strads_data_rows(*out) != model->words) {
+        return strads_fail(STRADS_EMISMATCH,
+                           "%s: has %" PRIu64 " nodes, the model %" PRIu64
+                           ": expected as many",
+                           path, strads_data_rows(*out), model->words);
+    }
+    if (strads_data_unknown(*out) > 0) {
+        cli_say(use->quiet,
+                "%s: %" PRIu64 " links are of nodes that the model does not "
+                "know, and were left out",
+                path, strads_data_unknown(*out));
+    }
+    return STRADS_OK;
+}
+
+static void network_free(network *n)
+{
+    strads_data_free(n->graph);
+    strads_data_free(n->held);
+    strads_lda_model_free(n->model);
+}
+
+static cli_column node_column(const char *name, const strads_lda_model *m)
+{
+    return (cli_column){name, m->names ? CLI_STRING : CLI_COUNT, 0};
+}
+
+static void put_node(cli_table *t, const strads_lda_model *m, uint32_t node)
+{
+    if (m->names) {
+        cli_table_text(t, strads_names_at(m->names, node));
+    } else {
+        cli_table_count(t, node + UINT64_C(1));
+    }
+}
+
+/* ---- evaluate -------------------------------------------------------------- */
+
+typedef struct evaluation {
+    cli_use use;
+    const char *communities, *held_out;
+    double threshold;
+    network n;
+    strads_groups roles, known;
+    strads_roles_links links;
+    double nmi;
+} evaluation;
+
+static const strads_option evaluate_table[] = {
+    CLI_TEXT(evaluation, communities, "communities", "FILE",
+             "known groups, lines `node group group ...` (none)"),
+    CLI_TEXT(evaluation, held_out, "held-out", "FILE",
+             "links to predict (default: what training held out)"),
+    CLI_F64(evaluation, threshold, "threshold", "T",
+            "members of a role have more of their links in it (default: 0.1)",
+            0, 1),
+    {.name = NULL},
+};
+
+static strads_err compare_groups(evaluation *e)
+{
+    const strads_lda_model *m = e->n.model;
+    uint64_t unknown = 0;
+    CLI_TRY(strads_groups_read(e->communities, m->words, m->names, &e->known,
+                               &unknown));
+    if (unknown > 0) {
+        cli_say(e->use.quiet,
+                "%s: %" PRIu64 " nodes are not in the network, and were left "
+                "out",
+                e->communities, unknown);
+    }
+    CLI_TRY(strads_roles_members(m, e->threshold, &e->roles));
+    return strads_groups_nmi(m->words, &e->roles, &e->known, &e->nmi);
+}
+
+static strads_err evaluate(void *state, const char *const *path)
+{
+    evaluation *e = state;
+    CLI_TRY(read_model(path[0], &e->n));
+    const strads_lda_model *m = e->n.model;
+    const bool links = e->held_out || m->hold_out > 0;
+    if (!links && !e->communities) {
+        return strads_fail(STRADS_EINVAL,
+                           "nothing to hold the roles against: give "
+                           "--communities FILE or --held-out FILE, or train "
+                           "with --hold-out");
+    }
+    CLI_TRY(read_links(path[1], m, &e->use, &e->n.graph));
+    if (e->held_out) {
+        CLI_TRY(read_links(e->held_out, m, &e->use, &e->n.held));
+    }
+    if (e->communities) {
+        CLI_TRY(compare_groups(e));
+    }
+    return links ? strads_roles_judge(m, e->n.graph, e->n.held, m->seed,
+                                      m->hold_out, &e->links)
+                 : STRADS_OK;
+}
+
+enum { MOST_FIGURES = 9 };
+
+static strads_err put_evaluation(void *state, FILE *out)
+{
+    const evaluation *e = state;
+    const strads_lda_model *m = e->n.model;
+    cli_measure measure[MOST_FIGURES] = {{"nodes", NULL, (double)m->words, NAN,
+                                          NAN},
+                                         {"roles", NULL, (double)m->topics, NAN,
+                                          NAN}};
+    uint32_t n = 2;
+    if (e->communities) {
+        measure[n++] =
+            (cli_measure){"communities", NULL, (double)e->known.n, NAN, NAN};
+        measure[n++] = (cli_measure){"nmi", NULL, e->nmi, NAN, NAN};
+    }
+    if (e->links.links > 0) {
+        const strads_roles_links *l = &e->links;
+        measure[n++] = (cli_measure){"links", NULL, (double)l->links, NAN, NAN};
+        measure[n++] = (cli_measure){"links_left_out", NULL,
+                                     (double)l->left_out, NAN, NAN};
+        measure[n++] = (cli_measure){"auc", NULL, l->auc, NAN, NAN};
+        measure[n++] = (cli_measure){"average_precision", NULL,
+                                     l->average_precision, NAN, NAN};
+        measure[n++] = (cli_measure){"common_neighbours_auc", NULL,
+                                     l->common_neighbours_auc, NAN, NAN};
+    }
+    const cli_format format = cli_format_of(&e->use.out);
+    if (format != CLI_FORMAT_JSON) {
+        return cli_measures_write(out, format, measure, n);
+    }
+    cli_json j = {.out = out};
+    cli_json_open(&j, NULL, '{');
+    for (uint32_t k = 0; k < n; k++) {
+        cli_json_number(&j, measure[k].name, measure[k].value);
+    }
+    cli_json_close(&j, '}');
+    (void)fputc('\n', out);
+    return STRADS_OK;
+}
+
+static void evaluation_release(void *state)
+{
+    evaluation *e = state;
+    strads_groups_free(&e->roles);
+    strads_groups_free(&e->known);
+    network_free(&e->n);
+}
+
+static const cli_verb evaluate_verb = {
+    .size = sizeof(evaluation),
+    .initial = &(const evaluation){.threshold = .1},
+    .table = evaluate_table,
+    .usual = "json",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = evaluate,
+    .write = put_evaluation,
+    .release = evaluation_release,
+};
+
+/* ---- show ------------------------------------------------------------------ */
+
+typedef struct shown {
+    cli_use use;
+    const char *of;
+    uint32_t top;
+    network n;
+    uint32_t *node; /* [roles x top] */
+    double *score;
+} shown;
+
+static const strads_option show_table[] = {
+    CLI_CHOICE(shown, of, "of", "WHAT",
+               "roles: their first members; nodes: their shares (roles)",
+               "roles|nodes"),
+    CLI_U32(shown, top, "top", "N", "members of each role (default: 10)", 1,
+            1e6),
+    {.name = NULL},
+};
+
+static strads_err show(void *state, const char *const *path)
+{
+    shown *s = state;
+    CLI_TRY(read_model(path[0], &s->n));
+    if (strcmp(s->of, "nodes") == 0) {
+        return STRADS_OK;
+    }
+    const size_t n = (size_t)s->n.model->topics * s->top;
+    CLI_TRY(cli_reserve(n, sizeof *s->node, "members", &s->node));
+    CLI_TRY(cli_reserve(n, sizeof *s->score, "members", &s->score));
+    return strads_lda_top_words(s->n.model, 1, s->top, s->node, s->score);
+}
+
+/* How much of a node's links is in a role, and all of them. */
+static double share_of(const strads_lda_model *m, uint32_t node, uint32_t role,
+                       double *all)
+{
+    double in_role = 0;
+    *all = 0;
+    for (uint64_t i = m->start[node]; i < m->start[node + 1]; i++) {
+        *all += m->count[i];
+        in_role += m->topic[i] == role ? m->count[i] : 0;
+    }
+    return *all > 0 ? in_role / *all : 0;
+}
+
+static strads_err put_members(const shown *s, FILE *out)
+{
+    const strads_lda_model *m = s->n.model;
+    const cli_column columns[] = {{"role", CLI_COUNT, 0},
+                                  {"rank", CLI_COUNT, 0},
+                                  node_column("node", m),
+                                  {"share", CLI_NUMBER, 0},
+                                  {"links", CLI_NUMBER, 0}};
+    const size_t n = (size_t)m->topics * s->top;
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&s->use.out),
+                   .column = columns,
+                   .n = 5,
+                   .digits = 9,
+                   .gap = "\t"};
+    for (size_t i = 0; i < n; i++) {
+        t.rows += s->node[i] != STRADS_LDA_NO_WORD;
+    }
+    CLI_TRY(cli_table_begin(&t));
+    for (size_t i = 0; i < n; i++) {
+        double all;
+        const uint32_t role = (uint32_t)(i / s->top);
+        if (s->node[i] == STRADS_LDA_NO_WORD) {
+            continue;
+        }
+        const double share = share_of(m, s->node[i], role, &all);
+        cli_table_count(&t, role);
+        cli_table_count(&t, i % s->top + 1);
+        put_node(&t, m, s->node[i]);
+        cli_table_number(&t, share);
+        cli_table_number(&t, all / 2);
+    }
+    return STRADS_OK;
+}
+
+static strads_err put_shares(const shown *s, FILE *out)
+{
+    const strads_lda_model *m = s->n.model;
+    const cli_column columns[] = {node_column("node", m),
+                                  {"role", CLI_NUMBER, m->topics}};
+    const bool npy = cli_format_of(&s->use.out) == CLI_FORMAT_NPY;
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&s->use.out),
+                   .column = npy ? columns + 1 : columns,
+                   .n = npy ? 1 : 2,
+                   .rows = m->words,
+                   .digits = 9};
+    CLI_TRY(cli_table_begin(&t));
+    for (uint32_t u = 0; u < m->words; u++) {
+        double all;
+        uint64_t i = m->start[u];
+        (void)share_of(m, u, 0, &all);
+        if (!npy) {
+            put_node(&t, m, u);
+        }
+        for (uint32_t k = 0; k < m->topics; k++) {
+            const bool has = i < m->start[u + 1] && m->topic[i] == k;
+            cli_table_number(&t, has ? m->count[i++] / all : 0);
+        }
+    }
+    return STRADS_OK;
+}
+
+static strads_err put_shown(void *state, FILE *out)
+{
+    const shown *s = state;
+    return strcmp(s->of, "nodes") == 0 ? put_shares(s, out)
+                                       : put_members(s, out);
+}
+
+static void shown_release(void *state)
+{
+    shown *s = state;
+    free(s->node);
+    free(s->score);
+    network_free(&s->n);
+}
+
+static const cli_verb show_verb = {
+    .size = sizeof(shown),
+    .initial = &(const shown){.of = "roles", .top = 10},
+    .table = show_table,
+    .usual = "text",
+    .read = show,
+    .write = put_shown,
+    .release = shown_release,
+};
+
+/* ---- predict ---------------------------------------------------------------- */
+
+typedef struct prediction {
+    cli_use use;
+    network n; /* graph: the pairs */
+    uint64_t pairs;
+    uint32_t *u, *v;
+    double *score;
+} prediction;
+
+static strads_err predict(void *state, const char *const *path)
+{
+    prediction *p = state;
+    CLI_TRY(read_model(path[0], &p->n));
+    CLI_TRY(read_links(path[1], p->n.model, &p->use, &p->n.graph));
+    const strads_sparse *x = &strads_data_share(p->n.graph, 0)->by_row;
+    CLI_TRY(cli_reserve(x->nnz + 1, sizeof *p->u, "pairs", &p->u));
+    CLI_TRY(cli_reserve(x->nnz + 1, sizeof *p->v, "pairs", &p->v));
+    CLI_TRY(cli_reserve(x->nnz + 1, sizeof *p->score, "pairs", &p->score));
+    for (uint32_t u = 0; u < x->lines; u++) {
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+            if (u < x->index[e]) {
+                p->u[p->pairs] = u;
+                p->v[p->pairs++] = x->index[e];
+            }
+        }
+    }
+    return strads_roles_score(p->n.model, p->pairs, p->u, p->v, p->score);
+}
+
+static strads_err put_predictions(void *state, FILE *out)
+{
+    const prediction *p = state;
+    const strads_lda_model *m = p->n.model;
+    const cli_column columns[] = {node_column("u", m),
+                                  node_column("v", m),
+                                  {"score", CLI_NUMBER, 0}};
+    cli_table t = {.out = out,
+                   .format = cli_format_of(&p->use.out),
+                   .column = columns,
+                   .n = 3,
+                   .rows = p->pairs,
+                   .gap = "\t"};
+    CLI_TRY(cli_table_begin(&t));
+    for (uint64_t i = 0; i < p->pairs; i++) {
+        put_node(&t, m, p->u[i]);
+        put_node(&t, m, p->v[i]);
+        cli_table_number(&t, p->score[i]);
+    }
+    return STRADS_OK;
+}
+
+static void prediction_release(void *state)
+{
+    prediction *p = state;
+    free(p->u);
+    free(p->v);
+    free(p->score);
+    network_free(&p->n);
+}
+
+static const cli_verb predict_verb = {
+    .size = sizeof(prediction),
+    .usual = "text",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = predict,
+    .write = put_predictions,
+    .release = prediction_release,
+};
+
+/* ---- the commands ------------------------------------------------------------ */
+
+const cli_command cli_roles_commands[] = {
+    {.name = "roles train",
+     .args = "GRAPH",
+     .summary = "find the roles of a network's nodes",
+     .about = "Finds roles of a network's nodes, which overlap: lines `u v` or "
+              "`u v weight`, or MatrixMarket.",
+     .train = &train},
+    {.name = "roles evaluate",
+     .args = "MODEL GRAPH",
+     .summary = "its roles against known groups, its links",
+     .about = "Tells how much the roles' members and known groups say of each "
+              "other, and how well links that training has not seen are told "
+              "from pairs without one.",
+     .verb = &evaluate_verb},
+    {.name = "roles show",
+     .args = "MODEL",
+     .summary = "first members of its roles; nodes' shares",
+     .about = "Writes the first members of each role, with the share of their "
+              "links that is in it and how many links they have; or each "
+              "node's shares.",
+     .verb = &show_verb},
+    {.name = "roles predict",
+     .args = "MODEL PAIRS",
+     .summary = "how much links between pairs are expected",
+     .about = "Writes `u v score` for each pair of nodes in a file like a "
+              "network's: how many links the model expects between them.",
+     .verb = &predict_verb},
+    {.name = NULL},
+};

@@ -1,0 +1,202 @@
+/* Networks: lines `u v`, or `u v weight`, parted by blanks, tabs, commas or
+ * semicolons; what follows is not looked at. Nodes are names, whatever they look
+ * like, of one table for both ends. A line that begins with # or % is a comment,
+ * a first line of known column names a header. A link has no direction: each
+ * line is an entry and its mirror image. One from a node to itself says nothing
+ * about others and is left out. */
+#include <string.h>
+#include <strings.h>
+
+#include "engine/data/naming.h"
+#include "engine/data/parse_number.h"
+#include "engine/data/read.h"
+
+enum { LONGEST_NAME = 4096, MOST_WEIGHT = 65535 };
+
+typedef struct part {
+    const char *begin, *end; /* without its quotes */
+} part;
+
+static bool parts(char c)
+{
+    return sti_is_blank(c) || c == ',' || c == ';';
+}
+
+/* The next part of a line; false: there is none, or its quotes do not close
+ * (p then stays). */
+static bool take_part(const char **p, const char *line_end, part *out)
+{
+    const char *at = *p;
+    while (at < line_end && parts(*at))
+        at++;
+    if (at == line_end)
+        return false;
+    if (*at == '"') {
+        const char *close = memchr(at + 1, '"', (size_t)(line_end - (at + 1)));
+        if (close == NULL)
+            return false;
+        *out = (part){at + 1, close};
+        *p = close + 1;
+        return true;
+    }
+    out->begin = at;
+    while (at < line_end && !parts(*at))
+        at++;
+    out->end = at;
+    *p = at;
+    return true;
+}
+
+static const char *line_end_of(const char *p, const char *end)
+{
+    const char *at = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
+    return at != NULL ? at : end;
+}
+
+/* The first byte of a line that is no blank. */
+static const char *first_of(const char *p, const char *line_end)
+{
+    while (p < line_end && sti_is_blank(*p))
+        p++;
+    return p;
+}
+
+static bool is_comment(const char *p)
+{
+    return *p == '#' || *p == '%';
+}
+
+/* What the first two columns of a header are called. */
+static bool is_header(const part *u, const part *v)
+{
+    static const char *const pair[][2] = {{"source", "target"},
+                                          {"from", "to"},
+                                          {"src", "dst"},
+                                          {"u", "v"},
+                                          {"node1", "node2"},
+                                          {"node_1", "node_2"},
+                                          {"FromNodeId", "ToNodeId"},
+                                          {"id1", "id2"},
+                                          {"id_1", "id_2"},
+                                          {"user1", "user2"}};
+    for (size_t k = 0; k < sizeof pair / sizeof *pair; k++)
+        if (strlen(pair[k][0]) == (size_t)(u->end - u->begin) &&
+            strlen(pair[k][1]) == (size_t)(v->end - v->begin) &&
+            strncasecmp(pair[k][0], u->begin, strlen(pair[k][0])) == 0 &&
+            strncasecmp(pair[k][1], v->begin, strlen(pair[k][1])) == 0)
+            return true;
+    return false;
+}
+
+strads_err sti_graph_look(const char *path, const char *begin, const char *end,
+                          size_t *body)
+{
+    const char *line = begin;
+    while (line < end) {
+        const char *line_end = line_end_of(line, end);
+        const char *p = first_of(line, line_end), *at = p;
+        part u, v;
+        if (p < line_end && !is_comment(p)) {
+            if (take_part(&at, line_end, &u) && take_part(&at, line_end, &v)) {
+                const bool header = is_header(&u, &v);
+                *body = (size_t)((header && line_end < end ? line_end + 1
+                                  : header                 ? end
+                                                           : line) -
+                                 begin);
+                return STRADS_OK;
+            }
+            char quoted[200];
+            sti_text_quote(p, line_end, quoted, sizeof quoted);
+            return strads_fail(
+                STRADS_EFORMAT,
+                "%s: line %llu: found '%s', expected a link, "
+                "`u v` or `u v weight`",
+                path, 1 + (unsigned long long)sti_text_count_lines(begin, p),
+                quoted);
+        }
+        line = line_end < end ? line_end + 1 : end;
+    }
+    *body = (size_t)(end - begin);
+    return STRADS_OK;
+}
+
+static bool take_node(sti_feed *f, const part *at, uint32_t *number,
+                      bool *known)
+{
+    const size_t size = (size_t)(at->end - at->begin);
+    if (size == 0 || size > LONGEST_NAME) {
+        sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
+                         "a node's name of 1 to %d bytes", (int)LONGEST_NAME);
+        return false;
+    }
+    strads_err err =
+        sti_axis_number(&f->naming->row, at->begin, size, number, known);
+    if (err != STRADS_OK)
+        sti_feed_trouble(f, err, NULL, NULL, "%s", strads_error_text());
+    return err == STRADS_OK;
+}
+
+static bool take_weight(sti_feed *f, const part *at, double *out)
+{
+    char text[STI_NUMBER_LONGEST + 1 + STI_TEXT_SLACK] = {0};
+    const size_t size = (size_t)(at->end - at->begin);
+    const char *after = text;
+    *out = 0;
+    if (size > 0 && size <= STI_NUMBER_LONGEST) {
+        memcpy(text, at->begin, size);
+        if (sti_number_read(text, &after, out) != STI_NUMBER_OK)
+            after = text;
+    }
+    if (after == text + size && *out >= 1 && *out <= MOST_WEIGHT &&
+        *out == (uint32_t)*out)
+        return true;
+    sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
+                     "a link's weight, a whole number from 1 to %d",
+                     (int)MOST_WEIGHT);
+    return false;
+}
+
+static void take_line(sti_feed *f, const char *p, const char *line_end)
+{
+    const char *begin = p;
+    part u, v, w;
+    uint32_t a = 0, b = 0;
+    bool knows_u = true, knows_v = true;
+    double weight = 1;
+    f->at = p;
+    if (!take_part(&p, line_end, &u) || !take_part(&p, line_end, &v)) {
+        sti_feed_trouble(f, STRADS_EFORMAT, begin, line_end,
+                         "a link, `u v` or `u v weight`");
+        return;
+    }
+    if (!take_node(f, &u, &a, &knows_u) || !take_node(f, &v, &b, &knows_v))
+        return;
+    if (f->values && take_part(&p, line_end, &w) &&
+        !take_weight(f, &w, &weight))
+        return;
+    if (!knows_u || !knows_v) {
+        if (f->values)
+            __atomic_fetch_add(&f->naming->unknown, 1, __ATOMIC_RELAXED);
+    } else if (a != b) {
+        sti_feed_put(f, a, b, weight);
+        sti_feed_put(f, b, a, weight);
+    }
+}
+
+static void take(sti_feed *f, const char *p, const char *end)
+{
+    while (p < end && f->trouble.err == STRADS_OK) {
+        const char *line_end = line_end_of(p, end);
+        const char *next = line_end < end ? line_end + 1 : end;
+        p = first_of(p, line_end);
+        if (p < line_end && !is_comment(p))
+            take_line(f, p, line_end);
+        p = next;
+    }
+}
+
+const sti_parser sti_graph_parser = {.name = "edge list",
+                                     .row = "node",
+                                     .col = "node",
+                                     .cut = '\n',
+                                     .take = take};
