@@ -586,7 +586,8 @@ static strads_err put_table(strads_session *session, uint32_t table,
     strads_err err = strads_store_snapshot(from, table, &snapshot);
     if (err)
         return err;
-    const uint64_t rows = session->pending[table * session->shards].spec->rows;
+    const uint64_t rows =
+        session->pending[(size_t)table * session->shards].spec->rows;
     for (uint64_t row = 0; !err && row < rows; row++) {
         sti_pending *pending =
             sti_session_pending(session, table, (uint32_t)row);

@@ -100,7 +100,7 @@ typedef struct sti_recent_rows {
 
 static inline uint32_t sti_recent_place(uint32_t table, uint64_t row)
 {
-    return (uint32_t)(row + 7 * table) % STI_RECENT_ROWS;
+    return (uint32_t)(row + 7 * (uint64_t)table) % STI_RECENT_ROWS;
 }
 
 /* The row's values; NULL: what stands behind is to be asked. */
