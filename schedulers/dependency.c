@@ -3,9 +3,8 @@
  * does not come even then, the pair is taken to depend: that is slow, never
  * wrong.
  *
- * Two blocks are compared once, and their value is kept by their ids until the
- * engine's epoch changes, in a hash table with open addressing, at most half
- * full. Ids are never used again, so pairs of blocks that are gone are never
+ * Two blocks are compared once, and their value is kept by their ids, in a hash
+ * table with open addressing, at most half full. Ids are never used again, so pairs of blocks that are gone are never
  * asked for; they stay until the table is full at its largest size. Then
  * everything goes, and what is asked for again is compared again. */
 #include "schedulers/dependency.h"
@@ -35,13 +34,6 @@ static sti_dependency_pair *place(const sti_dependency *d, uint64_t a,
     while (d->pair[at].b && (d->pair[at].a != a || d->pair[at].b != b))
         at = (at + 1) & mask;
     return &d->pair[at];
-}
-
-static void forget_pairs(sti_dependency *d)
-{
-    free(d->pair);
-    d->pair = NULL;
-    d->pairs_size = d->n_pairs = 0;
 }
 
 static strads_err reserve_pair(sti_dependency *d)
@@ -78,11 +70,6 @@ void sti_dependency_begin(sti_dependency *d,
 {
     d->request = request;
     d->missing = false;
-    if (d->epoch != request->epoch) {
-        forget_pairs(d);
-        d->n_asked = 0;
-        d->epoch = request->epoch;
-    }
 }
 
 void sti_dependency_forget_asked(sti_dependency *d)
@@ -92,7 +79,7 @@ void sti_dependency_forget_asked(sti_dependency *d)
 
 void sti_dependency_close(sti_dependency *d)
 {
-    forget_pairs(d);
+    free(d->pair);
     free(d->asked);
 }
 

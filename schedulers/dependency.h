@@ -18,7 +18,6 @@ typedef struct sti_dependency {
     sti_dependency_pair *pair; /* [pairs_size] a hash table of known values */
     uint32_t pairs_size;       /* a power of two, or 0 */
     uint32_t n_pairs;
-    uint64_t epoch;
     bool missing;            /* a probe is needed: */
     strads_block ask, about; /* of these two */
     uint64_t *asked;         /* [2 x n_asked] ids of probes asked already */

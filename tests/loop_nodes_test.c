@@ -268,7 +268,7 @@ typedef struct forgery {
 static void say_message(forger *f, const sti_msg *msg)
 {
     sti_writer w = {0};
-    cr_assert_eq(sti_msg_encode(msg, &w), STRADS_OK);
+    cr_assert_eq(sti_msg_encode(msg, &w, NULL), STRADS_OK);
     const sti_outgoing frame = {
         .header = {.kind = (uint16_t)(STI_KIND_ROLE + msg->kind),
                    .from = 1,

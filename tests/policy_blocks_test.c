@@ -189,28 +189,6 @@ Test(policy_blocks, what_is_known_is_not_probed_again)
     free(d);
 }
 
-Test(policy_blocks, outdated_dependencies_are_compared_again)
-{
-    enum { N = 60 };
-    float *d = harness_dependency(N, 0, 4), *e = harness_dependency(N, 0.1, 5);
-    harness h;
-    harness_setup setup = {.parameters = N,
-                           .dependency = d,
-                           .want = 3,
-                           .depth = 1};
-    must(harness_open(&h, &setup));
-    must(harness_play(&h, 3000, harness_keeps));
-    while (h.n_in_flight)
-        harness_commit(&h, harness_keeps);
-    h.setup.dependency = e;
-    memset(h.probed, 0, N * N);
-    h.epoch++;
-    must(harness_play(&h, 3000, harness_keeps));
-    harness_close(&h);
-    free(d);
-    free(e);
-}
-
 Test(policy_blocks, a_probe_that_is_never_answered_only_slows_it_down)
 {
     enum { N = 30 };

@@ -199,7 +199,6 @@ const char *harness_ask(harness *h)
         .rest = h->setup.rest,
         .dependency = h->setup.dependency ? told_dependency : NULL,
         .engine = h,
-        .epoch = h->epoch,
     };
     if (h->policy->choose(h->state, &request, &h->last))
         return strads_error_text();

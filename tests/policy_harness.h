@@ -42,7 +42,6 @@ typedef struct harness {
     harness_block *known; /* every block seen, in the order of first sight */
     uint32_t n_known, known_size;
     uint64_t asked, probes, waits, rests, blocks, updates;
-    uint64_t epoch;
     strads_choice last;
     sti_random random;
 } harness;

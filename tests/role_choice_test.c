@@ -33,7 +33,7 @@ static strads_err send(double mass, const strads_block *block, sti_msg *got)
     const sti_msg msg = {.kind = STI_MSG_CHOICE,
                          .partition = 1,
                          .object = &choice->head};
-    cr_assert_eq(sti_msg_encode(&msg, &w), STRADS_OK);
+    cr_assert_eq(sti_msg_encode(&msg, &w, NULL), STRADS_OK);
     cr_assert_eq(sti_buffer_new(w.size, &copy), STRADS_OK);
     memcpy(copy->bytes, w.bytes, w.size);
     *got = (sti_msg){.kind = STI_MSG_CHOICE, .partition = 1};

@@ -397,7 +397,7 @@ Test(role_client, bytes_of_a_message_never_lead_out_of_it)
     const sti_msg msg = {.kind = STI_MSG_ROWS,
                          .from = STI_SHARD_0,
                          .object = &rows->head};
-    cr_assert_eq(sti_msg_encode(&msg, &w), STRADS_OK);
+    cr_assert_eq(sti_msg_encode(&msg, &w, NULL), STRADS_OK);
     for (uint64_t k = 0; k < 2 * w.size; k++) {
         sti_buffer *copy; /* of exactly its size: a sanitizer sees beyond */
         uint64_t size = k < w.size ? k : w.size;

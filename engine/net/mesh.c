@@ -561,7 +561,7 @@ static strads_err put_transfer(transfer *t, const sti_msg *msg, uint32_t to)
     sti_mesh *mesh = t->mesh;
     const uint64_t busy_us = msg->busy_ns / 1000;
     strads_err err =
-        sti_msg_encode_parts(msg, &t->retained.payload, &t->retained.rest);
+        sti_msg_encode(msg, &t->retained.payload, &t->retained.rest);
     if (err) {
         sti_writer_free(&t->retained.payload);
         free(t);
@@ -731,7 +731,7 @@ void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
                                    .from = mesh->node,
                                    .to = k,
                                    .index = k ? STI_WORKER_0 : STI_COORDINATOR};
-        if (sti_msg_encode(&msg, &w) == STRADS_OK)
+        if (sti_msg_encode(&msg, &w, NULL) == STRADS_OK)
             (void)sti_mesh_put(mesh, k, header, &w, 0);
         else
             sti_writer_free(&w);

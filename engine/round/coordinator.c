@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What is next: by the phases' `when`, by the program's schedule or by the
+/* What is next: by the program's schedule or the default one, and by the
  * policy. */
 
 static bool one_is_alone(const sti_coordinator *c)
@@ -35,30 +35,13 @@ static void coord_plan_internal(sti_coordinator *c, uint32_t phase)
     c->plan = (sti_plan){.set = true, .phase = phase};
 }
 
-/* The next phase that runs by itself, or n_phases; moves from START on to the
- * first REST. */
-static uint32_t next_automatic(sti_coordinator *c)
-{
-    const sti_run *run = c->run;
-    while (c->automatic != STRADS_WHEN_POLICY) {
-        while (c->automatic_next < run->n_phases) {
-            uint32_t phase = c->automatic_next++;
-            if (run->phases[phase].when == c->automatic)
-                return phase;
-        }
-        c->automatic_next = 0;
-        c->automatic = c->automatic == STRADS_WHEN_START ? STRADS_WHEN_REST
-                                                         : STRADS_WHEN_POLICY;
-        if (c->final_report && c->automatic == STRADS_WHEN_POLICY)
-            c->final_report = false;
-    }
-    return run->n_phases;
-}
-
-/* The run is to end, and its program has yet to bring the model together. */
+/* The run is to end, and its schedule has yet to bring the model together; that
+ * of a program that has none, to report on it. */
 static bool coord_winds_up(const sti_coordinator *c)
 {
-    return c->stopping && c->run->program->winds_up && !c->wound_up;
+    const strads_program *program = c->run->program;
+    return c->stopping && (program->winds_up || !program->schedule) &&
+           !c->wound_up;
 }
 
 static void ask_program(sti_coordinator *c, sti_effects *out)
@@ -105,21 +88,64 @@ static void plan_wish(sti_coordinator *c)
     };
 }
 
-/* The phases that run by themselves; false when the next must wait, or none is
- * due. */
-static bool plan_automatic(sti_coordinator *c, bool *due, sti_effects *out)
+/* All REST phases are due; of a simple program, its objective. */
+static void look_at_all(sti_coordinator *c, sti_effects *out)
 {
-    *due = false;
-    if (c->run->program->schedule && !c->final_report)
-        return false;
-    *due = c->automatic != STRADS_WHEN_POLICY;
-    if (*due && c->in_flight)
-        return false;
-    uint32_t phase = next_automatic(c);
-    *due = phase < c->run->n_phases;
-    if (*due && plan_all(c, phase))
-        sti_coord_end(c, sti_coord_no_memory(), out);
-    return *due;
+    c->due = STRADS_WHEN_REST;
+    if (c->run->phases == &c->run->simple && c->run->program->objective)
+        sti_coord_start_job(c, &c->aggregate.job, STI_CALL_REPORT,
+                            c->next_round, 0, out);
+}
+
+/* The schedule of programs that have none: the START phases and the REST
+ * phases, one after the other; the policy's blocks; when it rests, the REST
+ * phases again, or the end when they have brought it nothing new. A run that is
+ * cut short looks at all once more, so that its report describes the model:
+ * these are no rounds. */
+static void schedule_by_default(sti_coordinator *c, sti_effects *out)
+{
+    const sti_run *run = c->run;
+    const bool at_rest = c->at_rest;
+    if (c->due != STRADS_WHEN_POLICY && c->in_flight) {
+        c->waiting = true;
+        return;
+    }
+    for (; c->due != STRADS_WHEN_POLICY; c->due_next = 0) {
+        while (c->due_next < run->n_phases) {
+            const uint32_t phase = c->due_next++;
+            if (run->phases[phase].when != c->due)
+                continue;
+            if (plan_all(c, phase))
+                sti_coord_end(c, sti_coord_no_memory(), out);
+            c->plan.winds_up = c->looked_last;
+            return;
+        }
+        c->due =
+            c->due == STRADS_WHEN_START ? STRADS_WHEN_REST : STRADS_WHEN_POLICY;
+    }
+    c->at_rest = false;
+    if (c->stopping && c->in_flight) {
+        c->waiting = true;
+    } else if (c->stopping && (c->fresh_report || c->looked_last)) {
+        c->wound_up = true;
+    } else if (c->stopping || (at_rest && c->chosen_since_rest)) {
+        c->looked_last = c->stopping;
+        c->chosen_since_rest = 0;
+        look_at_all(c, out);
+    } else if (at_rest || c->policy_phase == run->n_phases) {
+        sti_coord_stop(c, STRADS_END_STOPPED);
+    } else {
+        c->wants_choice = true;
+        c->choice_phase = c->policy_phase;
+    }
+}
+
+static void ask_schedule(sti_coordinator *c, sti_effects *out)
+{
+    if (c->run->program->schedule)
+        ask_program(c, out);
+    else
+        schedule_by_default(c, out);
 }
 
 static bool coord_may_decide(sti_coordinator *c)
@@ -131,20 +157,16 @@ static bool coord_may_decide(sti_coordinator *c)
 /* Starts to choose the next dispatch; false when nothing can be chosen now. */
 static bool coord_decide(sti_coordinator *c, sti_effects *out)
 {
-    const sti_run *run = c->run;
     if (c->n_wishes) {
         plan_wish(c);
         return true;
     }
     if (c->probing)
         return false;
-    bool due;
-    if (plan_automatic(c, &due, out))
-        return true;
-    if (due || c->waiting)
+    if (c->waiting)
         return false;
     if (coord_winds_up(c)) {
-        ask_program(c, out);
+        ask_schedule(c, out);
         return true;
     }
     if (c->stopping)
@@ -154,45 +176,16 @@ static bool coord_decide(sti_coordinator *c, sti_effects *out)
         c->kept = (sti_plan){0};
         return true;
     }
-    if (!c->wants_choice && run->program->schedule) {
-        ask_program(c, out);
-        return true;
-    }
-    if (!c->wants_choice) {
-        c->wants_choice = true;
-        c->choice_phase = c->policy_phase;
-    }
-    if (c->choice_phase < run->n_phases)
-        return sti_coord_choose(c, out);
-    sti_coord_stop(c, STRADS_END_STOPPED); /* there is no POLICY phase */
-    return true;
+    if (!c->wants_choice)
+        ask_schedule(c, out);
+    return !c->wants_choice || sti_coord_choose(c, out);
 }
 
-/* All REST phases are due; of a simple program, its objective. */
-static void coord_look_at_all(sti_coordinator *c, sti_effects *out)
-{
-    c->automatic = STRADS_WHEN_REST;
-    c->automatic_next = 0;
-    if (c->run->phases == &c->run->simple && c->run->program->objective)
-        sti_coord_start_job(c, &c->aggregate.job, STI_CALL_REPORT,
-                            c->next_round, 0, out);
-}
-
-/* Nothing moves enough any more: look at everything again, or end when the
- * last look has brought nothing either. */
-void sti_coord_rest(sti_coordinator *c, sti_effects *out)
+/* Nothing moves enough any more. */
+void sti_coord_rest(sti_coordinator *c)
 {
     c->wants_choice = false;
-    if (c->run->program->schedule) {
-        c->at_rest = true;
-        return;
-    }
-    if (c->chosen_since_rest == 0) {
-        sti_coord_stop(c, STRADS_END_STOPPED);
-        return;
-    }
-    c->chosen_since_rest = 0;
-    coord_look_at_all(c, out);
+    c->at_rest = true;
 }
 
 static void coord_scheduled(sti_coordinator *c, sti_effects *out)
@@ -241,7 +234,7 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
         sti_buffer_new(0, &c->aggregate.scratch) ||
         sti_buffer_new(0, &c->aggregate.gathered))
         goto fail;
-    c->automatic = STRADS_WHEN_START;
+    c->due = STRADS_WHEN_START;
     c->policy_phase = 0;
     while (c->policy_phase < run->n_phases &&
            run->phases[c->policy_phase].when != STRADS_WHEN_POLICY)
@@ -450,20 +443,13 @@ static void take_done(sti_coordinator *c, const sti_job *job, sti_effects *out)
     }
 }
 
-/* Everything has landed, what a program finalises included, and nothing more is
- * wanted: a last look when the run was cut short, so that the report describes
- * the model; then CLOSE. */
-static bool wind_up(sti_coordinator *c, sti_effects *out)
+/* Everything has landed, what a schedule finalises included, and nothing more
+ * is wanted: CLOSE. */
+static bool close_partitions(sti_coordinator *c)
 {
     if (!c->stopping || c->in_flight || c->stage != STI_STAGE_RUNNING ||
         sti_coord_is_asking(c) || coord_winds_up(c))
         return false;
-    if (!c->fresh_report && !c->looked_last && !c->run->program->schedule) {
-        c->looked_last = true; /* what it changes is not looked at again */
-        c->final_report = true;
-        coord_look_at_all(c, out);
-        return true;
-    }
     c->stage = STI_STAGE_CLOSING;
     coord_plan_internal(c, STI_PHASE_CLOSE);
     return true;
@@ -480,7 +466,7 @@ static void advance(sti_coordinator *c, sti_effects *out)
             continue;
         if (sti_coord_commit_next(c, out))
             continue;
-        if (c->plan.set || !wind_up(c, out))
+        if (c->plan.set || !close_partitions(c))
             return;
     }
 }

@@ -413,11 +413,11 @@ static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
     return true;
 }
 
-static void all_rest(sti_coordinator *c, sti_effects *out)
+static void all_rest(sti_coordinator *c)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
         c->choosers[s].state = STI_CHOOSER_IDLE;
-    sti_coord_rest(c, out);
+    sti_coord_rest(c);
 }
 
 /* Whether all that is left in all ranges is too little, as an only scheduler
@@ -441,7 +441,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
     if (is_too_little(c)) {
         sti_coord_join_drop(c);
         c->joint.open = false;
-        all_rest(c, out);
+        all_rest(c);
         return;
     }
     sti_plan plan = {.set = true,
@@ -500,7 +500,7 @@ static bool nobody_chooses(sti_coordinator *c, sti_effects *out)
             out);
     if (c->waiting)
         return false;
-    all_rest(c, out);
+    all_rest(c);
     return true;
 }
 

@@ -87,7 +87,7 @@ static sti_flight *next_arrived(sti_coordinator *c)
 
 static void land(sti_coordinator *c, sti_flight *f)
 {
-    if (!c->final_report && !f->winds_up) /* the last look is no round either */
+    if (!f->winds_up)
         c->progress.round++;
     sti_coord_wake(c, f);
     if (f != &c->own)

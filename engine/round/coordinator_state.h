@@ -109,10 +109,10 @@ struct sti_coordinator {
     sti_joint joint;
     sti_joint_id joint_id[STI_JOINT_IDS]; /* of those made last */
     uint64_t joints;                      /* made so far */
-    /* What is to be dispatched by itself: all phases of this `when`, from the
-     * phase `automatic_next` on. POLICY: none. */
-    strads_when automatic;
-    uint32_t automatic_next;
+    /* Of the default schedule: the phases of this `when` are due, from
+     * `due_next` on. POLICY: none. */
+    strads_when due;
+    uint32_t due_next;
     bool wants_choice; /* the policy is to choose, for choice_phase */
     uint32_t choice_phase;
     uint32_t policy_phase; /* where the policy's blocks go by default */
@@ -126,10 +126,10 @@ struct sti_coordinator {
     bool waiting;      /* nothing before the next commit */
     bool at_rest;
     uint64_t chosen_since_rest;
-    bool stopping, final_report;
+    bool stopping;
     bool fresh_report; /* nothing was committed after it */
     bool looked_last;  /* the REST phases have run once more, for the report */
-    bool wound_up;     /* the program's schedule has stopped the run */
+    bool wound_up;     /* the schedule has stopped the run */
     uint32_t wind_up_turns; /* how often it was asked after the run's end */
     strads_end end;
     /* News for the next dispatch, and changes not known to all in flight. */
@@ -168,7 +168,7 @@ void sti_coord_drop_news(sti_news **news, size_t n);
 
 /* A dispatch of the engine's own: OPEN or CLOSE. */
 /* All policies are at rest. */
-void sti_coord_rest(sti_coordinator *c, sti_effects *out);
+void sti_coord_rest(sti_coordinator *c);
 
 /* ---- coordinator_choose.c ------------------------------------------------ */
 

@@ -730,7 +730,6 @@ static strads_err ask_policy(const view *v, sti_choose_job *job)
         .rest = job->rest / v->run->schedulers,
         .dependency = v->pairs ? dependency : NULL,
         .engine = v->pairs,
-        .epoch = v->pairs ? sti_pairs_epoch(v->pairs) : 0,
     };
     strads_choice choice = {.kind = STRADS_CHOOSE_REST};
     err = v->run->owned

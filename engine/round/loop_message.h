@@ -5,7 +5,6 @@
 #define STI_LOOP_MESSAGE_H
 
 #include "engine/base/role.h"
-#include "engine/base/cursor.h"
 #include "strads/program.h"
 
 typedef enum sti_loop_word {
@@ -33,9 +32,5 @@ typedef struct sti_loop_note {
 
 /* STRADS_ENOMEM. */
 strads_err sti_loop_note_new(const sti_loop_note *note, sti_loop_note **out);
-
-/* Its payload, and back. STRADS_EPEER, STRADS_ENOMEM. */
-void sti_loop_encode(const sti_msg *msg, sti_writer *w);
-strads_err sti_loop_decode(sti_reader *r, sti_msg *msg);
 
 #endif

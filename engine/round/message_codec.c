@@ -1,5 +1,6 @@
-/* Each kind has a put and a get that mirror each other. What a peer sent is
- * checked against the run's sizes before anything is indexed by it. */
+/* One table of kinds, each with a put and a get that mirror each other. What a
+ * peer sent is checked against the run's sizes before anything is indexed by
+ * it. */
 #include "engine/round/message_codec.h"
 
 #include <float.h>
@@ -11,8 +12,16 @@
 #include "engine/round/ring_plan.h"
 #include "engine/store/message.h"
 
-/* Lists of blocks as items of a payload. A block that was read points into the
- * payload. */
+/* STRADS_EPEER, in the words that all messages are refused with. */
+static strads_err refuse(const char *what)
+{
+    return strads_fail(STRADS_EPEER,
+                       "a node sent a message with %s: it runs another version "
+                       "or other options",
+                       what);
+}
+
+/* ---- blocks, as items of a payload -------------------------------------- */
 
 static void put_block(sti_writer *w, const strads_block *block)
 {
@@ -32,30 +41,21 @@ static void put_blocks(sti_writer *w, uint32_t n, const strads_block *blocks)
         put_block(w, &blocks[k]);
 }
 
-/* STRADS_EPEER, in the words that all codecs refuse a message with. */
-static strads_err sti_refuse(const char *what)
-{
-    return strads_fail(STRADS_EPEER,
-                       "a node sent a message with %s: it runs another version "
-                       "or other options",
-                       what);
-}
-
 static strads_err check_block(const sti_run *run, const strads_block *block)
 {
     uint64_t parameters = run->shape.parameters;
     if (block->owner >= run->partitions)
-        return sti_refuse("a block for a partition that is not there");
+        return refuse("a block for a partition that is not there");
     if (!block->param && (uint64_t)block->first + block->n > parameters)
-        return sti_refuse("a block of parameters that are not there");
+        return refuse("a block of parameters that are not there");
     for (uint32_t k = 0; block->param && k < block->n; k++)
         if (block->param[k] >= parameters)
-            return sti_refuse("a parameter that is not there");
+            return refuse("a parameter that is not there");
     return STRADS_OK;
 }
 
-/* Blocks of parameters and partitions that the run has; their lists lie in the
- * payload. The array is to be freed. STRADS_EPEER; STRADS_ENOMEM. */
+/* A block of parameters and of a partition that the run has; its list lies in
+ * the payload. */
 static strads_err get_block(const sti_run *run, sti_reader *r,
                             strads_block *block)
 {
@@ -67,13 +67,13 @@ static strads_err get_block(const sti_run *run, sti_reader *r,
         uint64_t count;
         block->param = sti_read_u32s(r, &count);
         if (!r->err && count != block->n)
-            return sti_refuse("a block of another size than its parameters");
+            return refuse("a block of another size than its parameters");
     }
     return r->err ? r->err : check_block(run, block);
 }
 
-/* At most as many as the payload could hold, so that a number alone cannot
- * make us allocate. */
+/* An array to be freed. At most as many as the payload could hold, so that a
+ * number alone cannot make us allocate. */
 static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
                              strads_block **out)
 {
@@ -82,7 +82,7 @@ static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
     if (r->err)
         return r->err;
     if (*n > (r->size - r->at) / LEAST)
-        return sti_refuse("more blocks than it holds");
+        return refuse("more blocks than it holds");
     strads_block *blocks = malloc(sizeof *blocks * (*n + 1));
     if (!blocks)
         return strads_fail(STRADS_ENOMEM, "no memory for a dispatch");
@@ -96,13 +96,13 @@ static strads_err get_blocks(const sti_run *run, sti_reader *r, uint32_t *n,
     return err;
 }
 
-/* The questions' lists, one after the other. Nothing that was read is kept: it
- * is copied out of the payload, for a policy holds on to none of it. */
+/* ---- ASK: nothing that was read is kept in the payload, for a policy holds on
+ * to none of it. */
 
-/* ---- ASK --------------------------------------------------------------- */
-
-static void put_ask(sti_writer *w, const sti_ask *ask)
+static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
+    (void)rest;
+    const sti_ask *ask = (const sti_ask *)msg->object;
     sti_write_f64(w, ask->work);
     sti_write_u32(w, ask->hands);
     put_blocks(w, ask->n_in_flight, ask->in_flight);
@@ -120,71 +120,58 @@ static void put_ask(sti_writer *w, const sti_ask *ask)
     put_blocks(w, 0, NULL);
 }
 
-/* `n` is how many parameters the scheduler has. */
-static strads_err get_moved(sti_reader *r, uint32_t n, sti_moved *moved)
+/* A list of priorities, for a scheduler of n parameters. */
+static strads_err get_moved(sti_reader *r, uint32_t n, sti_ask *ask)
 {
     uint64_t n_param, n_priority;
-    moved->rest = sti_read_f64(r);
+    const double rest = sti_read_f64(r);
     const uint32_t *param = sti_read_u32s(r, &n_param);
     const double *priority = sti_read_f64s(r, &n_priority);
     if (r->err)
         return r->err;
-    if (n_param != n_priority || n_param > UINT32_MAX || isnan(moved->rest))
-        return sti_refuse("priorities of another number than parameters");
+    if (n_param != n_priority || n_param > UINT32_MAX || isnan(rest))
+        return refuse("priorities of another number than parameters");
     for (uint64_t k = 0; k < n_param; k++)
         if (param[k] >= n || !(priority[k] >= 0) || isinf(priority[k]))
-            return sti_refuse("a priority that is none");
-    return sti_moved_add(moved, (uint32_t)n_param, param, priority);
-}
-
-static strads_err get_all_moved(sti_reader *r, uint32_t n, sti_ask *ask)
-{
-    uint32_t lists = sti_read_u32(r);
-    strads_err err = r->err;
-    for (uint32_t k = 0; k < lists && !err; k++) {
-        sti_moved *moved;
-        err = sti_moved_new(&moved);
-        if (err)
-            return err;
-        err = get_moved(r, n, moved);
-        strads_err failed = sti_ask_add_moved(ask, moved);
-        err = err ? err : failed;
-    }
-    return err;
-}
-
-static strads_err keep_found(sti_ask *ask, const strads_block *pair,
-                             const double *value, uint64_t n)
-{
-    sti_buffer *values;
-    if (n != (uint64_t)pair[0].n * pair[1].n)
-        return sti_refuse("a probe of another size than its blocks");
-    strads_err err = sti_buffer_new(sizeof *value * n, &values);
+            return refuse("a priority that is none");
+    sti_moved *moved;
+    strads_err err = sti_moved_new(&moved);
     if (err)
         return err;
-    memcpy(values->bytes, value, sizeof *value * n);
-    return sti_ask_add_found(ask, pair, values,
-                             (const double *)(void *)values->bytes);
+    moved->rest = rest;
+    err = sti_moved_add(moved, (uint32_t)n_param, param, priority);
+    const strads_err failed = sti_ask_add_moved(ask, moved);
+    return err ? err : failed;
 }
 
-/* Pairs of blocks with their values, up to an empty list. */
+/* What probes have found: a pair of blocks and their values, up to an empty
+ * list. */
 static strads_err get_found(const sti_run *run, sti_reader *r, sti_ask *ask)
 {
     for (;;) {
         uint32_t n_blocks;
-        uint64_t n_values;
+        uint64_t n;
         strads_block *pair;
+        sti_buffer *values;
         strads_err err = get_blocks(run, r, &n_blocks, &pair);
-        if (err)
+        if (err || n_blocks == 0) {
+            if (!err)
+                free(pair);
             return err;
-        if (n_blocks == 2) {
-            const double *value = sti_read_f64s(r, &n_values);
-            err = r->err ? r->err : keep_found(ask, pair, value, n_values);
-        } else if (n_blocks) {
-            err = sti_refuse("a probe of another number of blocks than two");
+        }
+        const double *value = sti_read_f64s(r, &n);
+        err = r->err;
+        if (!err && (n_blocks != 2 || n != (uint64_t)pair[0].n * pair[1].n))
+            err = refuse("a probe of another size than its blocks");
+        if (!err)
+            err = sti_buffer_new(sizeof *value * n, &values);
+        if (!err) {
+            memcpy(values->bytes, value, sizeof *value * n);
+            err = sti_ask_add_found(ask, pair, values,
+                                    (const double *)(void *)values->bytes);
         }
         free(pair);
-        if (err || n_blocks == 0)
+        if (err)
             return err;
     }
 }
@@ -192,7 +179,7 @@ static strads_err get_found(const sti_run *run, sti_reader *r, sti_ask *ask)
 static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
                            sti_ask *ask)
 {
-    uint32_t parameters =
+    const uint32_t parameters =
         sti_run_range(run, number + 1) - sti_run_range(run, number);
     strads_block *flying;
     ask->work = sti_read_f64(r);
@@ -202,19 +189,22 @@ static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
         return err;
     err = sti_blocks_copy(ask->n_in_flight, flying, &ask->in_flight);
     free(flying);
-    if (!err)
-        err = get_all_moved(r, parameters, ask);
+    const uint32_t lists = sti_read_u32(r);
+    for (uint32_t k = 0; k < lists && !err; k++)
+        err = r->err ? r->err : get_moved(r, parameters, ask);
     if (!err)
         err = get_found(run, r, ask);
     return err ? err : sti_reader_end(r, "an ASK");
 }
 
-static strads_err get_ask(const sti_run *run, sti_reader *r, sti_msg *msg)
+static strads_err get_ask(const sti_run *run, sti_reader *r,
+                          sti_object *backing, sti_msg *msg)
 {
-    uint32_t number = msg->to - STI_SCHEDULER_0;
+    (void)backing;
+    const uint32_t number = msg->to - STI_SCHEDULER_0;
     sti_ask *ask;
     if (number >= run->schedulers)
-        return sti_refuse("a question for a scheduler that is not there");
+        return refuse("a question for a scheduler that is not there");
     strads_err err = sti_ask_new(&ask);
     if (err)
         return err;
@@ -228,8 +218,10 @@ static strads_err get_ask(const sti_run *run, sti_reader *r, sti_msg *msg)
 
 /* ---- CHOICE ------------------------------------------------------------ */
 
-static void put_choice(sti_writer *w, const sti_choice *choice)
+static void put_choice(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
+    (void)rest;
+    const sti_choice *choice = (const sti_choice *)msg->object;
     sti_write_u32(w, choice->kind);
     sti_write_f64(w, choice->mass);
     put_blocks(w, choice->n, choice->blocks);
@@ -241,11 +233,11 @@ static strads_err check_own(const sti_run *run, uint32_t number, uint32_t n,
 {
     for (uint32_t k = 0; k < n; k++) {
         if (sti_run_chooser(run, blocks[k].id) != number || blocks[k].n == 0)
-            return sti_refuse("a block that its scheduler cannot have made");
+            return refuse("a block that its scheduler cannot have made");
         for (uint32_t l = 0; l < blocks[k].n; l++)
             if (sti_run_scheduler(run, strads_block_param(&blocks[k], l)) !=
                 number)
-                return sti_refuse("a parameter that is another scheduler's");
+                return refuse("a parameter that is another scheduler's");
     }
     return STRADS_OK;
 }
@@ -258,7 +250,7 @@ static strads_err check_kind(const sti_choice *choice)
                                                       : n == 0;
     return good && (uint32_t)choice->kind <= STRADS_CHOOSE_REST
                ? STRADS_OK
-               : sti_refuse("a choice of no known kind");
+               : refuse("a choice of no known kind");
 }
 
 static strads_err read_choice(const sti_run *run, sti_reader *r,
@@ -272,10 +264,10 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
         return err;
     err = check_kind(choice);
     if (!err && !(choice->mass >= 0 && choice->mass <= DBL_MAX))
-        err = sti_refuse("a mass that is none");
+        err = refuse("a mass that is none");
     if (!err && choice->kind == STRADS_CHOOSE_PROBE &&
         run->probe_phase == run->n_phases)
-        err = sti_refuse("a probe where there is none");
+        err = refuse("a probe where there is none");
     if (!err)
         err = check_own(run, number, choice->n, blocks);
     if (!err)
@@ -284,12 +276,16 @@ static strads_err read_choice(const sti_run *run, sti_reader *r,
     return err ? err : sti_reader_end(r, "a CHOICE");
 }
 
-static strads_err get_choice(const sti_run *run, sti_reader *r, sti_msg *msg)
+/* Sets msg->from; whether that node may speak for the scheduler is for the
+ * caller to see. */
+static strads_err get_choice(const sti_run *run, sti_reader *r,
+                             sti_object *backing, sti_msg *msg)
 {
+    (void)backing;
     sti_choice *choice;
     msg->from = STI_SCHEDULER_0 + msg->partition;
     if (msg->partition >= run->schedulers)
-        return sti_refuse("a choice of a scheduler that is not there");
+        return refuse("a choice of a scheduler that is not there");
     strads_err err = sti_choice_new(&choice);
     if (err)
         return err;
@@ -301,28 +297,39 @@ static strads_err get_choice(const sti_run *run, sti_reader *r, sti_msg *msg)
     return err;
 }
 
-/* ---- both -------------------------------------------------------------- */
+/* ---- PARTIAL, and pieces of a DISPATCH: bytes that stay in the payload --- */
 
-static void choice_encode(const sti_msg *msg, sti_writer *w)
+static void put_bytes(sti_writer *w, const sti_buffer *bytes)
 {
-    if (msg->kind == STI_MSG_ASK)
-        put_ask(w, (const sti_ask *)msg->object);
-    else
-        put_choice(w, (const sti_choice *)msg->object);
+    sti_write_u32(w, bytes != NULL);
+    if (bytes)
+        sti_write_bytes(w, bytes->bytes, bytes->size);
 }
 
-/* Sets msg->from of a CHOICE; whether it may speak for that scheduler is for
- * the caller to see. STRADS_EPEER: parameters of another range, or anything
- * else that is not due; nothing in a payload can lead out of it. */
-static strads_err choice_decode(const sti_run *run, sti_reader *r, sti_msg *msg)
+static void put_partial(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
-    return msg->kind == STI_MSG_ASK ? get_ask(run, r, msg)
-                                    : get_choice(run, r, msg);
+    (void)rest;
+    put_bytes(w, (const sti_buffer *)msg->object);
 }
 
-/* ---- messages */
+static strads_err get_partial(const sti_run *run, sti_reader *r,
+                              sti_object *backing, sti_msg *msg)
+{
+    (void)run;
+    uint64_t size = 0;
+    const bool there = sti_read_u32(r) != 0;
+    const void *bytes = there ? sti_read_bytes(r, &size) : NULL;
+    strads_err err = sti_reader_end(r, "a PARTIAL");
+    if (err || !there)
+        return err;
+    sti_buffer *partial;
+    err = sti_buffer_over(backing, (void *)(uintptr_t)bytes, size, &partial);
+    if (!err)
+        msg->object = &partial->head;
+    return err;
+}
 
-/* ---- news -------------------------------------------------------------- */
+/* ---- DISPATCH ---------------------------------------------------------- */
 
 static void put_news(sti_writer *w, const sti_news *news, uint32_t width)
 {
@@ -348,10 +355,10 @@ static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
     if (r->err)
         return r->err;
     if (n > UINT32_MAX || numbers != n * run->shape.width)
-        return sti_refuse("a change of another size than its parameters");
+        return refuse("a change of another size than its parameters");
     for (uint64_t k = 0; k < n; k++)
         if (param[k] >= run->shape.parameters)
-            return sti_refuse("a change of a parameter that is not there");
+            return refuse("a change of a parameter that is not there");
     strads_err err =
         sti_news_change(version, (uint32_t)n, run->shape.width, out);
     if (err)
@@ -374,7 +381,7 @@ static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
     if (r->err)
         return r->err;
     if (phase >= run->n_phases)
-        return sti_refuse("a result of a phase that is not there");
+        return refuse("a result of a phase that is not there");
     sti_buffer *partial;
     err = sti_buffer_new(size, &partial);
     if (err)
@@ -394,13 +401,16 @@ static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
         return get_change(run, r, out);
     if (kind == STI_NEWS_RESULT)
         return get_result(run, r, out);
-    return sti_refuse("news of an unknown kind");
+    return refuse("news of an unknown kind");
 }
 
-/* ---- DISPATCH ---------------------------------------------------------- */
-
-static void put_dispatch(sti_writer *w, const sti_dispatch *d)
+static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
+    const sti_dispatch *d = (const sti_dispatch *)msg->object;
+    if (msg->partition) { /* a piece of one */
+        put_partial(msg, w, rest);
+        return;
+    }
     sti_write_u64(w, d->round);
     sti_write_u32(w, d->phase);
     sti_write_u32(w, d->width);
@@ -447,7 +457,7 @@ static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
     if (r->err)
         return r->err;
     if (n > (r->size - r->at) / sizeof(uint32_t))
-        return sti_refuse("more news than it holds");
+        return refuse("more news than it holds");
     t->news = malloc(sizeof(sti_news *) * (n + 1));
     if (!t->news)
         return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's news");
@@ -477,17 +487,17 @@ static strads_err check_places(const sti_run *run, const draft *t,
 {
     const sti_dispatch_parts *p = &t->parts;
     if (n_places != (uint64_t)p->n_blocks + 1 || t->partial_at[0] != 0)
-        return sti_refuse("partials of another number than blocks");
+        return refuse("partials of another number than blocks");
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < p->n_blocks; k++) {
         uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
         if (size != room_due(run, p, k))
-            return sti_refuse("partials of other sizes than its phase has");
+            return refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
     bool values = sti_phase_takes_values(run, p->phase);
     if (t->n_numbers != (values ? numbers : 0))
-        return sti_refuse("values of another number than parameters");
+        return refuse("values of another number than parameters");
     return STRADS_OK;
 }
 
@@ -498,11 +508,11 @@ static strads_err check_ring(const sti_run *run, draft *t)
     bool ring =
         p->phase < run->n_phases && run->phases[p->phase].to == STRADS_TO_RING;
     if (p->settled > p->seq || p->seq - p->settled > run->depth)
-        return sti_refuse("totals of a round that is not in flight");
+        return refuse("totals of a round that is not in flight");
     if (t->n_totals != (p->phase < run->n_phases ? run->shape.totals : 0))
-        return sti_refuse("totals of another number than the program's");
+        return refuse("totals of another number than the program's");
     return ring && sti_ring_settle(run, p->n_blocks, t->blocks)
-               ? sti_refuse("a block that the plan has not")
+               ? refuse("a block that the plan has not")
                : STRADS_OK;
 }
 
@@ -516,10 +526,10 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     t->parts.versions = sti_read_u32(r) != 0;
     t->totals = sti_read_f64s(r, &t->n_totals);
     if (!r->err && width != run->shape.width)
-        return sti_refuse("parameters of another width");
+        return refuse("parameters of another width");
     bool internal = t->parts.phase >= STI_PHASE_OPEN;
     if (!r->err && t->parts.phase >= run->n_phases && !internal)
-        return sti_refuse("a phase that is not there");
+        return refuse("a phase that is not there");
     strads_err err = get_blocks(run, r, &t->parts.n_blocks, &t->blocks);
     t->parts.blocks = t->blocks;
     if (!err)
@@ -562,8 +572,11 @@ static strads_err make_dispatch(const sti_run *run, const draft *t,
     return STRADS_OK;
 }
 
-static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
+static strads_err get_dispatch(const sti_run *run, sti_reader *r,
+                               sti_object *backing, sti_msg *msg)
 {
+    if (msg->partition) /* a piece of one */
+        return get_partial(run, r, backing, msg);
     draft t = {.parts.seq = msg->round, .parts.width = run->shape.width};
     sti_dispatch *dispatch = NULL;
     strads_err err = read_draft(run, r, &t);
@@ -577,58 +590,25 @@ static strads_err get_dispatch(const sti_run *run, sti_reader *r, sti_msg *msg)
     return err;
 }
 
-/* ---- PARTIAL, HOP, FAIL ------------------------------------------------ */
+/* ---- HOP, FAIL ---------------------------------------------------------- */
 
-static void put_partial(sti_writer *w, const sti_buffer *partial)
+static void put_hop(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
-    sti_write_u32(w, partial != NULL);
-    if (partial)
-        sti_write_bytes(w, partial->bytes, partial->size);
-}
-
-static strads_err get_partial(sti_reader *r, sti_object *backing, sti_msg *msg)
-{
-    if (!sti_read_u32(r))
-        return sti_reader_end(r, "a PARTIAL");
-    uint64_t size;
-    const void *bytes = sti_read_bytes(r, &size);
-    strads_err err = sti_reader_end(r, "a PARTIAL");
-    if (err)
-        return err;
-    sti_buffer *partial;
-    err = sti_buffer_over(backing, (void *)(uintptr_t)bytes, size, &partial);
-    if (!err)
-        msg->object = &partial->head;
-    return err;
-}
-
-static void put_hop(sti_writer *w, const sti_hop *hop)
-{
+    (void)rest;
+    const sti_hop *hop = (const sti_hop *)msg->object;
     sti_write_u32(w, hop->index);
     sti_write_u32(w, hop->step);
     sti_write_bytes(w, hop->partial->bytes, hop->partial->size);
     sti_write_f64s(w, hop->values, hop->n_values);
-    put_partial(w, hop->packed);
+    put_bytes(w, hop->packed);
 }
 
-static strads_err fill_hop(sti_hop *hop, const void *partial,
-                           const double *values, const void *packed,
-                           uint64_t n_packed)
+static strads_err get_hop(const sti_run *run, sti_reader *r,
+                          sti_object *backing, sti_msg *msg)
 {
-    memcpy(hop->partial->bytes, partial, hop->partial->size);
-    memcpy(hop->values, values, sizeof *values * hop->n_values);
-    if (!packed)
-        return STRADS_OK;
-    strads_err err = sti_buffer_new(n_packed, &hop->packed);
-    if (!err)
-        memcpy(hop->packed->bytes, packed, n_packed);
-    return err;
-}
-
-static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
-{
-    uint32_t index = sti_read_u32(r);
-    uint32_t step = sti_read_u32(r);
+    (void)backing;
+    const uint32_t index = sti_read_u32(r);
+    const uint32_t step = sti_read_u32(r);
     uint64_t n_partial, n_values, n_packed = 0;
     const void *partial = sti_read_bytes(r, &n_partial);
     const double *values = sti_read_f64s(r, &n_values);
@@ -637,13 +617,18 @@ static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
     if (err)
         return err;
     if (step > run->partitions || (packed && !run->program->payload))
-        return sti_refuse("a ring block that has come too far");
+        return refuse("a ring block that has come too far");
     sti_hop *hop;
     err = sti_hop_new(index, n_values, n_partial, &hop);
     if (err)
         return err;
     hop->step = step;
-    err = fill_hop(hop, partial, values, packed, n_packed);
+    memcpy(hop->partial->bytes, partial, n_partial);
+    memcpy(hop->values, values, sizeof *values * n_values);
+    if (packed)
+        err = sti_buffer_new(n_packed, &hop->packed);
+    if (packed && !err)
+        memcpy(hop->packed->bytes, packed, n_packed);
     if (err)
         sti_object_drop(hop);
     else
@@ -651,14 +636,18 @@ static strads_err get_hop(const sti_run *run, sti_reader *r, sti_msg *msg)
     return err;
 }
 
-static void put_failure(sti_writer *w, const sti_failure *failure)
+static void put_failure(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
+    (void)rest;
+    const sti_failure *failure = (const sti_failure *)msg->object;
     sti_write_u32(w, failure ? failure->err : STRADS_ENOMEM);
     sti_write_string(w, failure ? failure->text : "out of memory");
 }
 
-static strads_err get_failure(sti_reader *r, sti_msg *msg)
+static strads_err get_failure(const sti_run *run, sti_reader *r,
+                              sti_object *backing, sti_msg *msg)
 {
+    (void)run, (void)backing;
     uint32_t code = sti_read_u32(r);
     const char *text = sti_read_string(r);
     strads_err err = sti_reader_end(r, "a FAIL");
@@ -670,86 +659,131 @@ static strads_err get_failure(sti_reader *r, sti_msg *msg)
     return STRADS_OK;
 }
 
-/* ---- both ways --------------------------------------------------------- */
+/* ---- LOOP --------------------------------------------------------------- */
 
-static strads_err encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
+enum { STOP = 1, COUNTED = 2 };
+
+static void note_destroy(sti_object *object)
 {
-    switch (msg->kind) {
-    case STI_MSG_DISPATCH:
-        if (msg->partition)
-            put_partial(w, (const sti_buffer *)msg->object);
-        else
-            put_dispatch(w, (const sti_dispatch *)msg->object);
-        return w->err;
-    case STI_MSG_PARTIAL:
-        put_partial(w, (const sti_buffer *)msg->object);
-        return w->err;
-    case STI_MSG_HOP:
-        put_hop(w, (const sti_hop *)msg->object);
-        return w->err;
-    case STI_MSG_FAIL:
-        put_failure(w, (const sti_failure *)msg->object);
-        return w->err;
-    case STI_MSG_PUSH:
-    case STI_MSG_ACK:
-    case STI_MSG_ASK_ROWS:
-    case STI_MSG_ROWS:
-    case STI_MSG_ATTACHED:
-    case STI_MSG_SETTLED:
-        sti_store_encode(msg, w, rest);
-        return w->err;
-    case STI_MSG_LOOP:
-        sti_loop_encode(msg, w);
-        return w->err;
-    case STI_MSG_ASK:
-    case STI_MSG_CHOICE:
-        choice_encode(msg, w);
-        return w->err;
-    }
-    return strads_fail(STRADS_ESTATE, "a message of unknown kind %d",
-                       (int)msg->kind);
+    free(object);
 }
 
-strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w)
+strads_err sti_loop_note_new(const sti_loop_note *note, sti_loop_note **out)
 {
-    return encode(msg, w, NULL);
+    sti_loop_note *copy = malloc(sizeof *copy);
+    if (!copy)
+        return strads_fail(STRADS_ENOMEM, "no memory for a message");
+    *copy = *note;
+    sti_object_init(&copy->head, note_destroy);
+    *out = copy;
+    return STRADS_OK;
 }
 
-strads_err sti_msg_encode_parts(const sti_msg *msg, sti_writer *w,
-                                sti_part *rest)
+static void put_loop(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
-    *rest = (sti_part){0};
-    return encode(msg, w, rest);
+    (void)rest;
+    const sti_loop_note *note = (const sti_loop_note *)msg->object;
+    sti_write_u32(w, note->word);
+    sti_write_u32(w, (note->report.stop ? STOP : 0) |
+                         (note->counted ? COUNTED : 0));
+    sti_write_u64(w, note->report.nonzeros);
+    sti_write_f64(w, note->report.objective);
+    sti_write_f64(w, note->report.gap);
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        sti_write_f64(w, note->report.measure[k]);
+    sti_write_f64(w, note->times.computing);
+    sti_write_f64(w, note->times.waiting);
+    sti_write_f64(w, note->times.network);
+}
+
+static strads_err get_loop(const sti_run *run, sti_reader *r,
+                           sti_object *backing, sti_msg *msg)
+{
+    (void)run, (void)backing;
+    uint32_t word = sti_read_u32(r); /* one after the other */
+    uint32_t flags = sti_read_u32(r);
+    sti_loop_note note = {.report.nonzeros = sti_read_u64(r)};
+    note.report.objective = sti_read_f64(r);
+    note.report.gap = sti_read_f64(r);
+    for (size_t k = 0; k < STRADS_MEASURES; k++)
+        note.report.measure[k] = sti_read_f64(r);
+    note.times.computing = sti_read_f64(r);
+    note.times.waiting = sti_read_f64(r);
+    note.times.network = sti_read_f64(r);
+    strads_err err = sti_reader_end(r, "a LOOP");
+    if (err)
+        return err;
+    if (word < STI_LOOP_GO || word > STI_LOOP_CLOSE)
+        return strads_fail(STRADS_EPEER,
+                           "a node said what no node says of a loop: it runs "
+                           "another version");
+    note.word = (sti_loop_word)word;
+    note.report.stop = flags & STOP;
+    note.counted = flags & COUNTED;
+    sti_loop_note *copy = NULL;
+    err = sti_loop_note_new(&note, &copy);
+    if (!err)
+        msg->object = &copy->head;
+    return err;
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static strads_err get_stored(const sti_run *run, sti_reader *r,
+                             sti_object *backing, sti_msg *msg)
+{
+    (void)run;
+    return sti_store_decode(r, backing, msg);
+}
+
+typedef struct message_kind {
+    void (*put)(const sti_msg *msg, sti_writer *w, sti_part *rest);
+    strads_err (*get)(const sti_run *run, sti_reader *r, sti_object *backing,
+                      sti_msg *msg);
+} message_kind;
+
+static const message_kind kinds[] = {
+    [STI_MSG_DISPATCH] = {put_dispatch, get_dispatch},
+    [STI_MSG_PARTIAL] = {put_partial, get_partial},
+    [STI_MSG_HOP] = {put_hop, get_hop},
+    [STI_MSG_ASK] = {put_ask, get_ask},
+    [STI_MSG_CHOICE] = {put_choice, get_choice},
+    [STI_MSG_FAIL] = {put_failure, get_failure},
+    [STI_MSG_PUSH] = {sti_store_encode, get_stored},
+    [STI_MSG_ACK] = {sti_store_encode, get_stored},
+    [STI_MSG_ASK_ROWS] = {sti_store_encode, get_stored},
+    [STI_MSG_ROWS] = {sti_store_encode, get_stored},
+    [STI_MSG_ATTACHED] = {sti_store_encode, get_stored},
+    [STI_MSG_SETTLED] = {sti_store_encode, get_stored},
+    [STI_MSG_LOOP] = {put_loop, get_loop},
+};
+
+/* NULL: there is no such kind. */
+static const message_kind *kind_of(uint32_t kind)
+{
+    const uint32_t n = sizeof kinds / sizeof *kinds;
+    return kind < n && kinds[kind].put ? &kinds[kind] : NULL;
+}
+
+strads_err sti_msg_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
+{
+    const message_kind *kind = kind_of((uint32_t)msg->kind);
+    if (rest)
+        *rest = (sti_part){0};
+    if (!kind)
+        return strads_fail(STRADS_ESTATE, "a message of unknown kind %d",
+                           (int)msg->kind);
+    kind->put(msg, w, rest);
+    return w->err;
 }
 
 strads_err sti_msg_decode(const sti_run *run, void *bytes, uint64_t size,
                           sti_object *backing, sti_msg *msg)
 {
+    const message_kind *kind = kind_of((uint32_t)msg->kind);
     sti_reader r;
     sti_reader_init(&r, bytes, size);
     msg->object = NULL;
-    switch (msg->kind) {
-    case STI_MSG_DISPATCH:
-        return msg->partition ? get_partial(&r, backing, msg)
-                              : get_dispatch(run, &r, msg);
-    case STI_MSG_PARTIAL:
-        return get_partial(&r, backing, msg);
-    case STI_MSG_HOP:
-        return get_hop(run, &r, msg);
-    case STI_MSG_FAIL:
-        return get_failure(&r, msg);
-    case STI_MSG_PUSH:
-    case STI_MSG_ACK:
-    case STI_MSG_ASK_ROWS:
-    case STI_MSG_ROWS:
-    case STI_MSG_ATTACHED:
-    case STI_MSG_SETTLED:
-        return sti_store_decode(&r, backing, msg);
-    case STI_MSG_LOOP:
-        return sti_loop_decode(&r, msg);
-    case STI_MSG_ASK:
-    case STI_MSG_CHOICE:
-        return choice_decode(run, &r, msg);
-    }
-    return sti_refuse("a kind that is not there");
+    return kind ? kind->get(run, &r, backing, msg)
+                : refuse("a kind that is not there");
 }

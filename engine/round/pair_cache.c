@@ -26,7 +26,6 @@ struct sti_pairs {
     entry *entries; /* open addressing, a power of two */
     size_t n_entries, room_entries;
     size_t held, limit; /* bytes in tiles and squares */
-    uint64_t count, epoch;
 };
 
 strads_err sti_pairs_new(uint64_t parameters, size_t limit, sti_pairs **out)
@@ -72,27 +71,12 @@ void sti_pairs_free(sti_pairs *pairs)
     free(pairs);
 }
 
-void sti_pairs_forget(sti_pairs *pairs)
-{
-    drop_values(pairs);
-    memset(pairs->slot, 0, sizeof *pairs->slot * pairs->parameters);
-    pairs->epoch++;
-}
-
-uint64_t sti_pairs_epoch(const sti_pairs *pairs)
-{
-    return pairs->epoch;
-}
-
 void sti_pairs_trim(sti_pairs *pairs)
 {
-    if (pairs->held > pairs->limit)
-        sti_pairs_forget(pairs);
-}
-
-uint64_t sti_pairs_count(const sti_pairs *pairs)
-{
-    return pairs->count;
+    if (pairs->held <= pairs->limit)
+        return;
+    drop_values(pairs);
+    memset(pairs->slot, 0, sizeof *pairs->slot * pairs->parameters);
 }
 
 /* ---- tiles ------------------------------------------------------------- */
@@ -172,7 +156,6 @@ strads_err sti_pairs_put(sti_pairs *pairs, const strads_block *a,
             *at = value[(size_t)k * b->n + l];
         }
     }
-    pairs->count += (uint64_t)a->n * b->n;
     return STRADS_OK;
 }
 

@@ -49,13 +49,4 @@ const double *sti_pairs_square(sti_pairs *pairs, const strads_block *block);
  * in flight: nobody may rely on what was known. */
 void sti_pairs_trim(sti_pairs *pairs);
 
-/* Forgets everything: what was probed is no longer true. */
-void sti_pairs_forget(sti_pairs *pairs);
-
-/* How often everything was forgotten. */
-uint64_t sti_pairs_epoch(const sti_pairs *pairs);
-
-/* Pairs stored so far, each time that they were. */
-uint64_t sti_pairs_count(const sti_pairs *pairs);
-
 #endif

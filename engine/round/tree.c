@@ -213,7 +213,7 @@ strads_err sti_broadcast_pack(const sti_run *run, sti_dispatch *d,
         return STRADS_OK;
     sti_writer w = {0};
     const sti_msg msg = {.kind = STI_MSG_DISPATCH, .object = &d->head};
-    strads_err err = sti_msg_encode(&msg, &w);
+    strads_err err = sti_msg_encode(&msg, &w, NULL);
     if (!err)
         err = sti_buffer_new(w.size, out);
     if (!err)

@@ -160,7 +160,7 @@ static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
                        sti_parcel *parcel)
 {
     sti_writer_clear(&wire->writer);
-    strads_err err = sti_msg_encode(msg, &wire->writer);
+    strads_err err = sti_msg_encode(msg, &wire->writer, NULL);
     if (err)
         return err;
     err = sti_buffer_new(wire->writer.size, &parcel->payload);

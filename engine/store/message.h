@@ -159,7 +159,7 @@ strads_err sti_row_answer_new(sti_row_answer **out);
 /* ---- as bytes ---------------------------------------------------------- */
 
 /* The payload of one of the store's messages. `rest` as in
- * sti_msg_encode_parts (engine/round/message_codec.h); NULL: all goes into the
+ * sti_msg_encode (engine/round/message_codec.h); NULL: all goes into the
  * writer. */
 void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest);
 

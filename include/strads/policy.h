@@ -53,8 +53,6 @@ typedef struct strads_choice_request {
      * its diagonal. NULL when the program cannot tell. */
     double (*dependency)(const void *engine, uint32_t i, uint32_t j);
     const void *engine;
-    uint64_t epoch; /* goes up whenever all dependencies known so far have
-                       been dropped, for want of memory: compare again */
 } strads_choice_request;
 
 typedef enum strads_choice_kind {

@@ -131,7 +131,7 @@ static strads_err post(sti_sim_net *net, sti_sim_link *link, const sti_msg *msg,
 static strads_err write_letter(sti_sim_net *net, const sti_msg *msg)
 {
     sti_writer_clear(&net->writer);
-    return sti_msg_encode(msg, &net->writer);
+    return sti_msg_encode(msg, &net->writer, NULL);
 }
 
 strads_err sti_sim_net_send(sti_sim_net *net, uint32_t from, uint32_t to,
