@@ -66,7 +66,9 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             print FILENAME ":" FNR ": " from " may not include \"" path "\""
     }' >"$found"
 
-find . \( -name .git -o -name build -o -name 'build-*' \) -prune -o \
+# (debian/ has the names that Debian wants.)
+find . \( -name .git -o -name build -o -name 'build-*' -o -path ./debian \) \
+    -prune -o \
     -type f ! -name README.md ! -name CMakeLists.txt -print |
     awk -F/ '
         $NF in seen { print $0 ": bears the name of " seen[$NF] }
