@@ -58,7 +58,7 @@ if command -v bash >/dev/null; then
         bash -c '. ./made.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
             _strads; echo "${COMPREPLY[@]}"' bash "$@"
     }
-    same "$(complete_line strads la)" "lasso" "la<TAB>"
+    same "$(complete_line strads las)" "lasso" "las<TAB>"
     same "$(complete_line strads lasso tr)" "train" "lasso tr<TAB>"
     same "$(complete_line strads lasso train --lambda-)" "--lambda-ratio" \
         "--lambda-<TAB>"

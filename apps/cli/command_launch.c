@@ -1,0 +1,834 @@
+/* strads launch: starts all processes of one run, on this machine or by ssh on
+ * others, and is their parent: what they print gets their number, what ends it
+ * ends them, and it ends as the worst of them.
+ *
+ * Process 0 is the training itself with --nodes and --listen; the others are
+ * `strads join` of its URL. Each is in a process group of its own, so that a
+ * terminal's Ctrl-C comes here alone and is passed on to process 0, which ends
+ * the run for all of them. A process started by ssh runs under `launch --guard`
+ * on its machine, which ends it when its standard input closes: so nothing
+ * outlives this process there, however it dies. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "cli_options.h"
+
+enum {
+    MOST_PROCESSES = 1024,
+    MOST_WORDS = 512,
+    LINE_SIZE = 4096, /* longer lines are handed on in parts */
+    PATIENCE = 10,    /* seconds from the first bad end to SIGTERM for all */
+    ALONE_PATIENCE =
+        1,             /* where it is process 0's, without which nothing goes */
+    TERM_PATIENCE = 5, /* and from there to SIGKILL */
+    TOKEN_BYTES = 16,
+    TOKEN_SIZE = 256
+};
+
+typedef struct launch_options {
+    uint32_t processes, workers;
+    const char *hosts, *ssh, *remote, *data;
+    bool plain, guard;
+} launch_options;
+
+static const launch_options launch_defaults = {.ssh = "ssh",
+                                               .remote = "strads"};
+
+static const strads_option launch_table[] = {
+    CLI_U32(launch_options, processes, "processes", "N",
+            "processes in all (default: a line of --hosts, or else 2)", 1,
+            MOST_PROCESSES),
+    CLI_TEXT(launch_options, hosts, "hosts", "FILE",
+             "start them by ssh: a line `HOST [PROCESSES]` for each machine, "
+             "the first has process 0 (default: this machine)"),
+    CLI_U32(launch_options, workers, "workers", "N",
+            "threads of each process (default: the cores of its machine, "
+            "shared out among its processes)",
+            1, 1024),
+    CLI_TEXT(launch_options, data, "data", "PATH",
+             "where the others find the data (default: as process 0)"),
+    CLI_TEXT(launch_options, ssh, "ssh", "COMMAND",
+             "with --hosts: what reaches a host, blanks part its words "
+             "(default: ssh)"),
+    CLI_TEXT(launch_options, remote, "remote", "PATH",
+             "with --hosts: this command there (default: strads)"),
+    CLI_FLAG(launch_options, plain, "plain",
+             "hand lines on without the number of their process (default: "
+             "no)"),
+    CLI_FLAG(launch_options, guard, "guard", NULL),
+    {.name = NULL},
+};
+
+/* ---- words of a command line --------------------------------------------- */
+
+typedef struct words {
+    const char *at[MOST_WORDS];
+    size_t n;
+    char *owned[MOST_WORDS]; /* what was made for it */
+    size_t n_owned;
+} words;
+
+static strads_err add(words *w, const char *word)
+{
+    if (!word || w->n + 1 >= MOST_WORDS) {
+        return strads_fail(word ? STRADS_ELIMIT : STRADS_ENOMEM,
+                           word ? "the command to launch has more than %d words"
+                                : "no memory left for the words of a command",
+                           MOST_WORDS - 1);
+    }
+    w->at[w->n++] = word;
+    return STRADS_OK;
+}
+
+static strads_err add_made(words *w, char *word)
+{
+    if (word && w->n_owned < MOST_WORDS) {
+        w->owned[w->n_owned++] = word;
+    }
+    return add(w, word);
+}
+
+static strads_err add_number(words *w, uint32_t number)
+{
+    char text[16];
+    (void)snprintf(text, sizeof text, "%u", number);
+    return add_made(w, strdup(text));
+}
+
+static void words_free(words *w)
+{
+    for (size_t k = 0; k < w->n_owned; k++) {
+        free(w->owned[k]);
+    }
+}
+
+/* The words of `text`, which blanks part. */
+static strads_err add_parted(words *w, const char *text)
+{
+    while (*(text += strspn(text, " "))) {
+        const size_t length = strcspn(text, " ");
+        CLI_TRY(add_made(w, strndup(text, length)));
+        text += length;
+    }
+    return STRADS_OK;
+}
+
+/* All of `from` as one word for a shell: each in quotes. */
+static strads_err add_quoted(words *w, const words *from)
+{
+    size_t size = 16;
+    for (size_t k = 0; k < from->n; k++) {
+        size += 4 * strlen(from->at[k]) + 3;
+    }
+    char *text = malloc(size), *to = text;
+    if (!text) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for a command");
+    }
+    to = stpcpy(to, "exec");
+    for (size_t k = 0; k < from->n; k++) {
+        to = stpcpy(to, " '");
+        for (const char *c = from->at[k]; *c; c++) {
+            if (*c == '\'') {
+                to = stpcpy(to, "'\\''");
+            } else {
+                *to++ = *c;
+            }
+        }
+        to = stpcpy(to, "'");
+    }
+    *to = '\0';
+    return add_made(w, text);
+}
+
+/* ---- processes ------------------------------------------------------------ */
+
+typedef struct stream {
+    int fd; /* -1: at its end */
+    FILE *to;
+    char line[LINE_SIZE];
+    size_t n;
+} stream;
+
+typedef struct process {
+    pid_t pid; /* 0: has ended, or was never started */
+    int code;
+    bool told;        /* it was ended from here: its code says nothing */
+    int guard;        /* closing it ends the process; or -1 */
+    const char *host; /* NULL: this machine */
+    stream out, err;
+} process;
+
+typedef struct launch {
+    const launch_options *options;
+    words command; /* the training, as given */
+    char self[4096], folder[64], url[512], token[TOKEN_SIZE];
+    char **host; /* [n_hosts] */
+    uint32_t *share, n_hosts;
+    process *all;
+    uint32_t n, begun;
+} launch;
+
+static volatile sig_atomic_t caught, last_caught;
+
+static void catch (int signal)
+{
+    last_caught = signal;
+    caught++;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The child's side of begin(): never returns. */
+static _Noreturn void become(const words *w, const int out[2], const int err[2],
+                             const int guard[2])
+{
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    (void)dup2(guard[0], STDIN_FILENO);
+    (void)dup2(out[1], STDOUT_FILENO);
+    (void)dup2(err[1], STDERR_FILENO);
+    (void)execvp(w->at[0], (char *const *)(uintptr_t)w->at);
+    (void)dprintf(STDERR_FILENO, "strads: %s cannot be started: %s\n", w->at[0],
+                  strerror(errno));
+    _exit(127);
+}
+
+static strads_err begin(launch *l, uint32_t k, words *w)
+{
+    int out[2], err[2], guard[2];
+    process *p = &l->all[k];
+    w->at[w->n] = NULL;
+    if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) ||
+        pipe2(guard, O_CLOEXEC)) {
+        return strads_fail(STRADS_EIO, "no pipe for process %u: %s", k,
+                           strerror(errno));
+    }
+    p->pid = fork();
+    if (p->pid == 0) {
+        become(w, out, err, guard);
+    }
+    (void)close(out[1]);
+    (void)close(err[1]);
+    (void)close(guard[0]);
+    p->out.fd = out[0];
+    p->err.fd = err[0];
+    p->guard = guard[1];
+    if (p->pid < 0) {
+        p->pid = 0;
+        return strads_fail(STRADS_EIO, "process %u cannot be started: %s", k,
+                           strerror(errno));
+    }
+    (void)setpgid(p->pid, p->pid);
+    if (p->host) { /* its token is no word that others could read */
+        (void)dprintf(p->guard, "%s\n", l->token);
+    }
+    return STRADS_OK;
+}
+
+/* Wraps `inner`, our own words, for the host that process k is on. */
+static strads_err start_on(launch *l, uint32_t k, const words *inner)
+{
+    const process *p = &l->all[k];
+    words w = {0}, guarded = {0};
+    strads_err err = STRADS_OK;
+    if (p->host) {
+        err = add(&guarded, l->options->remote);
+        err = err ? err : add(&guarded, "launch");
+        err = err ? err : add(&guarded, "--guard");
+        err = err ? err : add(&guarded, "--");
+        err = err ? err : add_parted(&w, l->options->ssh);
+        err = err ? err : add(&w, p->host);
+    }
+    words *to = p->host ? &guarded : &w;
+    err = err ? err : add(to, p->host ? l->options->remote : l->self);
+    for (size_t i = 0; i < inner->n && !err; i++) {
+        err = add(to, inner->at[i]);
+    }
+    if (!err && p->host) {
+        err = add_quoted(&w, &guarded);
+    }
+    err = err ? err : begin(l, k, &w);
+    words_free(&w);
+    return err;
+}
+
+/* What stands behind the option of that name; NULL: it is not among them. */
+static const char *option_of(const words *w, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t k = 0; k < w->n; k++) {
+        if (strncmp(w->at[k], name, length) == 0) {
+            if (w->at[k][length] == '=') {
+                return w->at[k] + length + 1;
+            }
+            if (w->at[k][length] == '\0') {
+                return k + 1 < w->n ? w->at[k + 1] : "";
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Threads of a process where nobody says it: its part of this machine. */
+static uint32_t workers_of(const launch *l)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (l->options->workers || l->n_hosts) {
+        return l->options->workers;
+    }
+    return cores > l->n ? (uint32_t)cores / l->n : 1;
+}
+
+static strads_err start_first(launch *l)
+{
+    words w = {0};
+    strads_err err = STRADS_OK;
+    for (size_t k = 0; k < l->command.n && !err; k++) {
+        err = add(&w, l->command.at[k]);
+    }
+    err = err ? err : add(&w, "--nodes");
+    err = err ? err : add_number(&w, l->n);
+    err = err ? err : add(&w, "--listen");
+    err = err ? err : add(&w, l->url);
+    const uint32_t workers = workers_of(l);
+    if (!err && workers && !option_of(&l->command, "--workers")) {
+        err = add(&w, "--workers");
+        err = err ? err : add_number(&w, workers);
+    }
+    err = err ? err : start_on(l, 0, &w);
+    words_free(&w);
+    l->begun = err ? 0 : 1;
+    return err;
+}
+
+static strads_err start_other(launch *l, uint32_t k)
+{
+    words w = {0};
+    strads_err err = add(&w, "join");
+    err = err ? err : add(&w, l->url);
+    const uint32_t workers = workers_of(l);
+    if (!err && workers) {
+        err = add(&w, "--workers");
+        err = err ? err : add_number(&w, workers);
+    }
+    const char *token_file = option_of(&l->command, "--token-file");
+    if (!err && token_file) {
+        err = add(&w, "--token-file");
+        err = err ? err : add(&w, token_file);
+    }
+    if (!err && l->options->data) {
+        err = add(&w, "--data");
+        err = err ? err : add(&w, l->options->data);
+    }
+    if (!err && l->command.n > 1 && strcmp(l->command.at[0], "run") == 0) {
+        err = add(&w, "--program");
+        err = err ? err : add(&w, l->command.at[1]);
+    }
+    err = err ? err : start_on(l, k, &w);
+    words_free(&w);
+    return err;
+}
+
+/* ---- what they print ------------------------------------------------------- */
+
+static void hand_on(const launch *l, uint32_t k, stream *s, size_t n)
+{
+    /* Process 0's standard output is what was asked for: it goes on as it is. */
+    if (!l->options->plain && (k > 0 || s->to == stderr)) {
+        (void)fprintf(s->to, "[%u] ", k);
+    }
+    (void)fwrite(s->line, 1, n, s->to);
+    if (n == 0 || s->line[n - 1] != '\n') {
+        (void)fputc('\n', s->to);
+    }
+    (void)fflush(s->to);
+}
+
+/* Process 0 on another machine says on which port it listens. */
+static strads_err look_for_url(launch *l, const char *line)
+{
+    const char *at = strstr(line, ": strads join ");
+    if (l->begun >= l->n || !at) {
+        return STRADS_OK;
+    }
+    at += strlen(": strads join ");
+    (void)snprintf(l->url, sizeof l->url, "%.*s", (int)strcspn(at, " \r\n"),
+                   at);
+    for (; l->begun < l->n; l->begun++) {
+        CLI_TRY(start_other(l, l->begun));
+    }
+    return STRADS_OK;
+}
+
+/* Takes in what is there; whole lines go on. */
+static strads_err take(launch *l, uint32_t k, stream *s)
+{
+    const ssize_t got = read(s->fd, s->line + s->n, LINE_SIZE - 1 - s->n);
+    if (got < 0 && errno == EINTR) {
+        return STRADS_OK;
+    }
+    if (got <= 0) {
+        if (s->n > 0) {
+            hand_on(l, k, s, s->n);
+        }
+        (void)close(s->fd);
+        s->fd = -1;
+        s->n = 0;
+        return STRADS_OK;
+    }
+    s->n += (size_t)got;
+    for (;;) {
+        char *end = memchr(s->line, '\n', s->n);
+        const size_t n = end                     ? (size_t)(end - s->line) + 1
+                         : s->n == LINE_SIZE - 1 ? s->n
+                                                 : 0;
+        if (n == 0) {
+            return STRADS_OK;
+        }
+        if (k == 0 && s->to == stderr) {
+            const char kept = s->line[n];
+            s->line[n] = '\0';
+            CLI_TRY(look_for_url(l, s->line));
+            s->line[n] = kept;
+        }
+        hand_on(l, k, s, n);
+        memmove(s->line, s->line + n, s->n - n);
+        s->n -= n;
+    }
+}
+
+/* ---- waiting ---------------------------------------------------------------- */
+
+static void tell(launch *l, uint32_t first, int signal)
+{
+    for (uint32_t k = first; k < l->n; k++) {
+        if (l->all[k].pid > 0) {
+            l->all[k].told = caught == 0;
+            (void)kill(-l->all[k].pid, signal);
+        }
+        if (l->all[k].guard >= 0 && signal != SIGINT) {
+            (void)close(l->all[k].guard);
+            l->all[k].guard = -1;
+        }
+    }
+}
+
+/* Those that have ended; whether one of them ended badly. */
+static bool reap(launch *l)
+{
+    bool bad = false;
+    int status;
+    for (uint32_t k = 0; k < l->n; k++) {
+        process *p = &l->all[k];
+        if (p->pid <= 0 || waitpid(p->pid, &status, WNOHANG) != p->pid) {
+            continue;
+        }
+        p->code =
+            WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        if (WIFSIGNALED(status) && !p->told) {
+            cli_say(false, "process %u was ended by signal %d (%s)", k,
+                    WTERMSIG(status), strsignal(WTERMSIG(status)));
+        }
+        p->pid = 0;
+        bad = bad || p->code != 0 || k == 0;
+    }
+    return bad;
+}
+
+static bool any_left(const launch *l)
+{
+    for (uint32_t k = 0; k < l->n; k++) {
+        if (l->all[k].pid > 0 || l->all[k].out.fd >= 0 ||
+            l->all[k].err.fd >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static strads_err hear(launch *l)
+{
+    static struct pollfd polled[2 * MOST_PROCESSES];
+    static stream *of[2 * MOST_PROCESSES];
+    nfds_t n = 0;
+    for (uint32_t k = 0; k < l->n; k++) {
+        stream *both[] = {&l->all[k].out, &l->all[k].err};
+        for (int i = 0; i < 2; i++) {
+            if (both[i]->fd >= 0) {
+                polled[n] =
+                    (struct pollfd){.fd = both[i]->fd, .events = POLLIN};
+                of[n++] = both[i];
+            }
+        }
+    }
+    if (poll(polled, n, 100) <= 0) {
+        return STRADS_OK;
+    }
+    for (nfds_t i = 0; i < n; i++) {
+        if (polled[i].revents) {
+            for (uint32_t k = 0; k < l->n; k++) {
+                if (of[i] == &l->all[k].out || of[i] == &l->all[k].err) {
+                    CLI_TRY(take(l, k, of[i]));
+                }
+            }
+        }
+    }
+    return STRADS_OK;
+}
+
+/* Until all have ended. The first signal goes to process 0, as the first
+ * Ctrl-C; the second ends all of them; and who is left PATIENCE after a bad end
+ * is ended, too. */
+static strads_err wait_for_all(launch *l)
+{
+    double ends_at = 0;
+    int seen = 0, stage = 0;
+    strads_err err = STRADS_OK;
+    while (any_left(l)) {
+        err = err ? err : hear(l);
+        if ((reap(l) || err) && ends_at == 0) {
+            ends_at = seconds() + (err                  ? 0
+                                   : l->all[0].pid == 0 ? ALONE_PATIENCE
+                                                        : PATIENCE);
+        }
+        if (caught > seen) {
+            seen = caught;
+            if (seen == 1 && l->all[0].pid > 0) {
+                /* A process of ours by ssh is reached through its guard. */
+                if (l->all[0].host) {
+                    tell(l, 0, SIGTERM);
+                } else {
+                    (void)kill(l->all[0].pid, last_caught);
+                }
+            } else {
+                tell(l, 0, seen > 2 ? SIGKILL : SIGTERM);
+            }
+        }
+        if (ends_at > 0 && seconds() > ends_at && stage < 2) {
+            tell(l, 0, stage == 0 ? SIGTERM : SIGKILL);
+            ends_at = seconds() + TERM_PATIENCE;
+            stage++;
+        }
+        if (err && stage == 2) {
+            break;
+        }
+    }
+    return err;
+}
+
+/* ---- hosts ------------------------------------------------------------------ */
+
+static strads_err read_hosts(launch *l)
+{
+    char text[512];
+    FILE *file = fopen(l->options->hosts, "re");
+    if (!file) {
+        return strads_fail(STRADS_EINVAL, "--hosts %s: cannot be opened: %s",
+                           l->options->hosts, strerror(errno));
+    }
+    strads_err err =
+        cli_reserve(MOST_PROCESSES, sizeof *l->host, "hosts", (void *)&l->host);
+    err = err ? err
+              : cli_reserve(MOST_PROCESSES, sizeof *l->share, "hosts",
+                            (void *)&l->share);
+    for (uint32_t line = 1; !err && fgets(text, sizeof text, file); line++) {
+        char name[256], rest[8];
+        uint32_t share = 1;
+        text[strcspn(text, "#\r\n")] = '\0';
+        const int found = sscanf(text, "%255s %u %7s", name, &share, rest);
+        if (text[strspn(text, " \t")] == '\0') {
+            continue;
+        }
+        if (found > 2 ||
+            (found < 2 && text[strcspn(text, " \t")] != '\0' &&
+             sscanf(text, "%*s %7s", rest) == 1) ||
+            share < 1 || share > MOST_PROCESSES || name[0] == '-') {
+            err = strads_fail(STRADS_EINVAL,
+                              "%s:%u: found \"%.60s\"; expected a host and how "
+                              "many processes it has, `node1 2`",
+                              l->options->hosts, line, text);
+        } else if (l->n_hosts == MOST_PROCESSES) {
+            err = strads_fail(STRADS_ELIMIT, "%s: more than %d hosts",
+                              l->options->hosts, MOST_PROCESSES);
+        } else if (!(l->host[l->n_hosts] = strdup(name))) {
+            err = strads_fail(STRADS_ENOMEM, "no memory left for hosts");
+        } else {
+            l->share[l->n_hosts++] = share;
+        }
+    }
+    (void)fclose(file);
+    return err || l->n_hosts
+               ? err
+               : strads_fail(STRADS_EINVAL, "--hosts %s: names no host",
+                             l->options->hosts);
+}
+
+/* Which host each process is on. */
+static strads_err place(launch *l)
+{
+    uint32_t most = 0, at = 0, used = 0;
+    for (uint32_t h = 0; h < l->n_hosts; h++) {
+        most += l->share[h];
+    }
+    l->n = l->options->processes ? l->options->processes
+           : l->n_hosts          ? most
+                                 : 2;
+    if (l->n_hosts && l->n > most) {
+        return strads_fail(STRADS_EINVAL,
+                           "--processes is %u and %s has room for %u; give its "
+                           "hosts more, `HOST PROCESSES`",
+                           l->n, l->options->hosts, most);
+    }
+    CLI_TRY(cli_reserve(l->n, sizeof *l->all, "processes", (void *)&l->all));
+    for (uint32_t k = 0; k < l->n; k++) {
+        l->all[k] = (process){.guard = -1,
+                              .out = {.fd = -1, .to = stdout},
+                              .err = {.fd = -1, .to = stderr}};
+        if (l->n_hosts) {
+            l->all[k].host = l->host[at];
+            if (++used == l->share[at]) {
+                at++;
+                used = 0;
+            }
+        }
+    }
+    return STRADS_OK;
+}
+
+/* ---- the command ------------------------------------------------------------- */
+
+static strads_err make_token(launch *l)
+{
+    unsigned char bytes[TOKEN_BYTES];
+    const char *given = getenv("STRADS_TOKEN");
+    if (option_of(&l->command, "--token-file")) {
+        return STRADS_OK; /* the same file is the others' */
+    }
+    if (given && strlen(given) >= sizeof l->token) {
+        return strads_fail(STRADS_EINVAL,
+                           "STRADS_TOKEN has %zu bytes; launch passes on up to "
+                           "%zu",
+                           strlen(given), sizeof l->token - 1);
+    }
+    if (given) {
+        (void)snprintf(l->token, sizeof l->token, "%s", given);
+        return STRADS_OK;
+    }
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return strads_fail(STRADS_EIO, "no random bytes for a token: %s",
+                           strerror(errno));
+    }
+    for (size_t k = 0; k < sizeof bytes; k++) {
+        (void)snprintf(l->token + 2 * k, 3, "%02x", bytes[k]);
+    }
+    (void)setenv("STRADS_TOKEN", l->token, 1);
+    return STRADS_OK;
+}
+
+static strads_err check_command(const launch *l)
+{
+    static const char *const ours[] = {"--nodes", "--listen", "--workers"};
+    if (l->command.n == 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "nothing to launch; say what behind --, `strads "
+                           "launch -- lasso train DATA --model M`");
+    }
+    for (int k = 0; k < 2; k++) {
+        if (option_of(&l->command, ours[k])) {
+            return strads_fail(STRADS_EINVAL,
+                               "%s behind --: launch says it itself; leave it "
+                               "away (how many processes is --processes)",
+                               ours[k]);
+        }
+    }
+    if (l->n_hosts && option_of(&l->command, "--quiet")) {
+        return strads_fail(STRADS_EINVAL,
+                           "--quiet behind --: on other machines process 0 has "
+                           "to say where it listens; leave it away");
+    }
+    return STRADS_OK;
+}
+
+static strads_err start_all(launch *l)
+{
+    const ssize_t n = readlink("/proc/self/exe", l->self, sizeof l->self - 1);
+    if (n < 0) {
+        return strads_fail(STRADS_EIO, "/proc/self/exe: %s", strerror(errno));
+    }
+    l->self[n] = '\0';
+    if (l->n_hosts) {
+        (void)snprintf(l->url, sizeof l->url, "tcp://%s:0", l->host[0]);
+        return start_first(l); /* the others when it has said its port */
+    }
+    (void)snprintf(l->folder, sizeof l->folder, "%s/strads-XXXXXX",
+                   getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")
+                                             : "/tmp");
+    if (!mkdtemp(l->folder)) {
+        const strads_err err =
+            strads_fail(STRADS_EIO, "%s: no folder for sockets: %s", l->folder,
+                        strerror(errno));
+        l->folder[0] = '\0';
+        return err;
+    }
+    (void)snprintf(l->url, sizeof l->url, "ipc://%s/node0", l->folder);
+    CLI_TRY(start_first(l));
+    for (; l->begun < l->n; l->begun++) {
+        CLI_TRY(start_other(l, l->begun));
+    }
+    return STRADS_OK;
+}
+
+static int worst(const launch *l)
+{
+    int code = CLI_OK;
+    for (uint32_t k = 0; k < l->n; k++) {
+        if (l->all[k].code > code && !l->all[k].told) {
+            code = l->all[k].code;
+        }
+    }
+    return code;
+}
+
+static void launch_free(launch *l)
+{
+    char path[128];
+    if (l->folder[0]) {
+        (void)snprintf(path, sizeof path, "%s/node0", l->folder);
+        (void)unlink(path);
+        (void)rmdir(l->folder);
+    }
+    for (uint32_t h = 0; h < l->n_hosts; h++) {
+        free(l->host[h]);
+    }
+    free(l->host);
+    free(l->share);
+    free(l->all);
+}
+
+static int launch_all(launch *l)
+{
+    strads_err err = l->options->hosts ? read_hosts(l) : STRADS_OK;
+    err = err ? err : check_command(l);
+    err = err ? err : place(l);
+    err = err ? err : make_token(l);
+    if (err) {
+        return cli_complain(err, CLI_BEFORE);
+    }
+    const struct sigaction action = {.sa_handler = catch};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    err = start_all(l);
+    if (err) {
+        tell(l, 0, SIGTERM);
+    }
+    const strads_err later = wait_for_all(l);
+    err = err ? err : later;
+    return err ? cli_complain(err, CLI_RUNNING) : worst(l);
+}
+
+/* Runs the command and ends it when standard input does, whose first line is
+ * the run's token. */
+static int stand_guard(const launch *l)
+{
+    char line[256];
+    pid_t pid;
+    size_t n = 0;
+    while (n + 1 < sizeof line && read(STDIN_FILENO, line + n, 1) == 1 &&
+           line[n] != '\n') {
+        n++;
+    }
+    line[n] = '\0';
+    if (n > 0) {
+        (void)setenv("STRADS_TOKEN", line, 1);
+    }
+    words w = l->command;
+    w.at[w.n] = NULL;
+    (void)signal(SIGPIPE, SIG_IGN); /* who listened is gone: go on to the end */
+    pid = fork();
+    if (pid == 0) {
+        const int null = open("/dev/null", O_RDONLY);
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        (void)dup2(null, STDIN_FILENO);
+        (void)execvp(w.at[0], (char *const *)(uintptr_t)w.at);
+        (void)dprintf(STDERR_FILENO, "strads: %s cannot be started: %s\n",
+                      w.at[0], strerror(errno));
+        _exit(127);
+    }
+    int status = 0;
+    double ends_at = 0;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (pid > 0 && waitpid(pid, &status, WNOHANG) == 0) {
+        if (ends_at == 0 && poll(&in, 1, 50) > 0 &&
+            read(STDIN_FILENO, line, sizeof line) <= 0) {
+            (void)kill(pid, SIGTERM);
+            ends_at = seconds() + PATIENCE;
+        } else if (ends_at > 0) {
+            (void)usleep(50000);
+            if (seconds() > ends_at) {
+                (void)kill(pid, SIGKILL);
+            }
+        }
+    }
+    return pid < 0               ? CLI_FAILED
+           : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                 : WEXITSTATUS(status);
+}
+
+static int run_launch(const cli_command *self, int argc, char **argv)
+{
+    launch_options options = launch_defaults;
+    launch l = {.options = &options};
+    sti_config_strings strings = {0};
+    cli_parsed parsed;
+    const cli_syntax syntax = {
+        .name = self->name,
+        .args = "",
+        .summary = self->about,
+        .footer = "Example: strads launch --processes 4 -- lasso train DATA "
+                  "--model M\n",
+        .groups = {{NULL, launch_table, &options}}};
+    int n = 0;
+    while (n < argc && strcmp(argv[n], "--") != 0) {
+        n++;
+    }
+    strads_err err = cli_parse(&syntax, n, argv, &strings, &parsed);
+    for (int k = n + 1; k < argc && !err; k++) {
+        err = add(&l.command, argv[k]);
+    }
+    int code = err             ? cli_complain(err, CLI_BEFORE)
+               : parsed.done   ? CLI_OK
+               : options.guard ? stand_guard(&l)
+                               : launch_all(&l);
+    launch_free(&l);
+    sti_config_strings_free(&strings);
+    return code;
+}
+
+const cli_command cli_launch_commands[] = {
+    {.name = "launch",
+     .args = "-- COMMAND...",
+     .summary = "start all processes of a run, here or by ssh",
+     .about = "Starts a training behind -- as process 0 and the others as "
+              "`strads join`, hands on what they print with their number, "
+              "passes Ctrl-C on, and ends with the worst exit code.",
+     .run = run_launch},
+    {.name = NULL},
+};
