@@ -86,7 +86,7 @@ void sti_dependency_close(sti_dependency *d)
 static bool was_asked(const sti_dependency *d, uint64_t a, uint64_t b)
 {
     for (uint32_t k = 0; k < d->n_asked; k++)
-        if (d->asked[2 * k] == a && d->asked[2 * k + 1] == b)
+        if (d->asked[2 * (size_t)k] == a && d->asked[2 * (size_t)k + 1] == b)
             return true;
     return false;
 }
@@ -96,14 +96,15 @@ static strads_err ask(sti_dependency *d, const strads_block *a,
 {
     if (d->n_asked == d->asked_size) {
         uint32_t size = d->asked_size ? 2 * d->asked_size : 32;
-        uint64_t *asked = realloc(d->asked, size * 2 * sizeof *asked);
+        uint64_t *asked = realloc(d->asked, 2 * sizeof *asked * size);
         if (!asked)
             return strads_fail(STRADS_ENOMEM, "no memory to ask for a probe");
         d->asked = asked;
         d->asked_size = size;
     }
-    d->asked[2 * d->n_asked] = a->id;
-    d->asked[2 * d->n_asked + 1] = b->id;
+    uint64_t *pair = d->asked + 2 * (size_t)d->n_asked;
+    pair[0] = a->id;
+    pair[1] = b->id;
     d->n_asked++;
     d->missing = true;
     d->ask = *a;

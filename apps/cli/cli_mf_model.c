@@ -47,8 +47,11 @@ static void npy_header(uint64_t rows, uint32_t width, char out[NPY_HEADER + 1])
                    "'shape': (%" PRIu64 ", %" PRIu32 "), }",
                    rows, width);
     (void)snprintf(out, NPY_HEADER + 1, "%-*s\n", NPY_HEADER - 1, "");
-    memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memcpy(out + 10, text, strlen(text));
+    static const char magic[] = {'\x93', 'N', 'U', 'M',  'P',
+                                 'Y',    1,   0,   0x76, 0};
+    memcpy(out, magic, sizeof magic);
+    for (size_t k = 0; text[k]; k++) /* blanks stay behind it */
+        out[sizeof magic + k] = text[k];
 }
 
 /* One of a model's arrays. */

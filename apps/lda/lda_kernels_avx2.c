@@ -101,13 +101,6 @@ INLINE lanes prefix(lanes p)
     return p;
 }
 
-INLINE float last_of(__m256 x)
-{
-    const __m128 four = _mm256_extractf128_ps(x, 1);
-
-    return _mm_cvtss_f32(_mm_permute_ps(four, 0xFF));
-}
-
 /* All lanes, added up as the last of the running sums is, to the bit, and known
  * sooner. */
 INLINE float sum_of_prefix(lanes p)

@@ -31,7 +31,7 @@ static uint32_t draw_smooth(const lda_site *s, float u)
     lanes p = zeros();
 
     for (uint32_t g = 0; g < groups; g++)
-        p = add(p, load(s->sums + g * LDA_LANES));
+        p = add(p, load(s->sums + (size_t)g * LDA_LANES));
     uint32_t at = find_lane(prefix(p), &u);
     for (; at + LDA_LANES < groups * LDA_LANES && s->sums[at] <= u;
          at += LDA_LANES)
@@ -101,7 +101,7 @@ INLINE void fetch_row_ahead(const lda_documents *documents,
     const uint64_t next = i + AHEAD < tokens->n ? i + AHEAD : tokens->n - 1;
     const char *soon = (const char *)row_of(documents, tokens, next, vectors);
 
-    for (size_t at = 0; at < 2 * LDA_LANES * (size_t)vectors; at += LINE)
+    for (size_t at = 0; at < (size_t)2 * LDA_LANES * vectors; at += LINE)
         __builtin_prefetch(soon + at);
 }
 

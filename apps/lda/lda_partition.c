@@ -341,7 +341,7 @@ static strads_err make_site(lda_local *l, const strads_lda_options *options)
     s->total = zeroed(n, sizeof *s->total);
     s->inverse = zeroed(n, sizeof *s->inverse);
     s->q = zeroed(n, sizeof *s->q);
-    s->sums = zeroed(n / LDA_LANES + 2 * LDA_LANES, sizeof *s->sums);
+    s->sums = zeroed(n / LDA_LANES + (size_t)2 * LDA_LANES, sizeof *s->sums);
     s->scratch = zeroed(n + LDA_LANES, sizeof *s->scratch);
     l->alpha = zeroed(n, sizeof *l->alpha);
     l->empty = zeroed(n, sizeof *l->empty);

@@ -43,8 +43,8 @@ static strads_err allocate(mf_local *l, uint64_t ratings)
     return r->start && r->item && r->left && r->q && r->pair && l->p
                ? STRADS_OK
                : mf_no_memory("the ratings and all factors",
-                              8 * ratings +
-                                  4 * l->stride * (l->users + l->items));
+                              8 * ratings + 4 * (size_t)l->stride *
+                                                (l->users + l->items));
 }
 
 static strads_err fill(mf_local *l, const strads_task *task, mf_split *split)

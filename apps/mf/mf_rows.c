@@ -158,7 +158,7 @@ static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
         !allocate_row(l, split->most))
         return mf_no_memory("the ratings, twice, and all factors",
                             16 * r->user_start[l->users] +
-                                4 * l->stride * (l->users + l->items));
+                                4 * (size_t)l->stride * (l->users + l->items));
     const strads_err err = mf_split_counted(split, l);
     return err ? err : fill(l, task, split);
 }

@@ -160,8 +160,9 @@ static void shuffle_pairs(mf_rating *x, uint32_t n, uint64_t *s)
 {
     for (uint32_t k = n; k > 1; k--) {
         const uint32_t j = draw_below(k, s);
-        swap(x + 2 * (k - 1), x + 2 * j);
-        swap(x + 2 * (k - 1) + 1, x + 2 * j + 1);
+        mf_rating *a = x + 2 * ((size_t)k - 1), *b = x + 2 * (size_t)j;
+        swap(a, b);
+        swap(a + 1, b + 1);
     }
 }
 

@@ -31,7 +31,7 @@ static strads_err refuse_label(const sgd_worker *w, double a, double b,
     return strads_fail(STRADS_EFORMAT,
                        "row %llu has the label %s, others have %s and %s; "
                        "expected labels of two values",
-                       (unsigned long long)(share->rows.begin + i + 1),
+                       (unsigned long long)share->rows.begin + i + 1,
                        write(w, share->label[i], &text[0]),
                        write(w, a, &text[1]), write(w, b, &text[2]));
 }

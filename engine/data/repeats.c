@@ -47,9 +47,9 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
         "%s: line %llu: found %s %llu, %s %llu again, expected it once "
         "(it is in line %llu too)",
         text->path, (unsigned long long)search.line[1], given->parser->row,
-        (unsigned long long)(search.row + given->parser->base),
+        (unsigned long long)search.row + given->parser->base,
         given->parser->col,
-        (unsigned long long)(search.col + given->parser->base),
+        (unsigned long long)search.col + given->parser->base,
         (unsigned long long)search.line[0]);
 }
 

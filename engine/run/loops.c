@@ -81,10 +81,9 @@ void sti_loops_look_locked(sti_loops *all)
         return;
     if (sti_stop_is_asked(all->setup->options.stop))
         sti_loops_end_locked(all, STRADS_END_CANCELED);
-    else if (limit > 0 && now_of(all) - all->wall >= limit)
-        sti_loops_end_locked(all, STRADS_END_TIME);
-    else if (all->most_spent > 0 &&
-             1e-9 * (double)sti_sim_loop_spent(all->sim) >= all->most_spent)
+    else if ((limit > 0 && now_of(all) - all->wall >= limit) ||
+             (all->most_spent > 0 &&
+              1e-9 * (double)sti_sim_loop_spent(all->sim) >= all->most_spent))
         sti_loops_end_locked(all, STRADS_END_TIME);
 }
 

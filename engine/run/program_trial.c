@@ -224,9 +224,9 @@ static double fill_of(const strads_commit *commit)
 static void count_filled(const strads_commit *commit, const double *change)
 {
     filled *f = &filling[commit->phase];
-    const double fill = fill_of(commit);
+    const bool sign = signbit(fill_of(commit));
     for (size_t k = 0; k < (size_t)commit->block.n * commit->width; k++) {
-        const bool set = memcmp(&change[k], &fill, sizeof fill) != 0;
+        const bool set = change[k] != 0 || !signbit(change[k]) != !sign;
         const bool first = k < commit->width;
         f->first += first;
         f->more += !first;
