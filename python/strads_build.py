@@ -16,7 +16,8 @@ typedef enum { STRADS_OK, STRADS_EINVAL, ... } strads_err;
 typedef enum { STRADS_KIND_SAMPLES, ... } strads_kind;
 typedef enum { STRADS_SPLIT_ROWS, ... } strads_split;
 typedef enum { STRADS_LAYOUT_COLS = 1, STRADS_LAYOUT_ROWS, ... } strads_layout;
-typedef enum { STRADS_F64, ... } strads_scalar;
+typedef enum { STRADS_F64, STRADS_F32, STRADS_I32, STRADS_I64, ... }
+    strads_scalar;
 typedef enum { STRADS_END_CONVERGED, ... } strads_end;
 const char *strads_error_text(void);
 const char *strads_version(void);
@@ -31,18 +32,25 @@ const char *strads_names_at(const strads_names *, uint32_t);
 
 /* data */
 typedef struct strads_data strads_data;
-typedef struct strads_columns {
+typedef struct strads_arrays {
+    size_t size;
     uint64_t rows, cols;
-    const uint64_t *start;
-    const uint32_t *index;
-    const double *value;
+    bool by_row, borrow;
+    const void *start;
+    strads_scalar starts;
+    const void *index;
+    strads_scalar indices;
+    const void *value;
+    strads_scalar values;
     const double *label;
     ...;
-} strads_columns;
+} strads_arrays;
 typedef struct strads_data_options {
     size_t size;
     uint32_t partitions;
+    strads_scalar values;
     strads_kind kind;
+    const char *labels_path;
     ...;
 } strads_data_options;
 typedef struct strads_range { uint64_t begin, end; } strads_range;
@@ -60,9 +68,8 @@ typedef struct strads_share {
     const double *label;
     ...;
 } strads_share;
-strads_err strads_data_from_columns(const strads_columns *,
-                                    const strads_data_options *,
-                                    strads_data **);
+strads_err strads_data_from_arrays(const strads_arrays *,
+                                   const strads_data_options *, strads_data **);
 strads_err strads_data_read(const char *, const strads_data_options *,
                             strads_data **);
 void strads_data_free(strads_data *);

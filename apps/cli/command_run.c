@@ -1,5 +1,9 @@
 /* strads run PROGRAM.so DATA: trains by a user's own program. */
 #include <stdio.h>
+#include <stdint.h>
+#include <unistd.h>
+#include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "cli_plugin.h"
@@ -50,6 +54,34 @@ static int describe(const cli_command *self, int argc, char **argv)
     return cli_train_main(&command, argc, argv);
 }
 
+/* A program in Python is run by the package `strads` (python/), in this process's
+ * place. Returns only where there is no Python. */
+static int become_python(int argc, char **argv)
+{
+    const char *python = getenv("STRADS_PYTHON");
+    char **words = calloc((size_t)argc + 4, sizeof *words);
+    strads_err err = words ? STRADS_EIO : STRADS_ENOMEM;
+    if (words) {
+        words[0] = (char *)(uintptr_t)(python ? python : "python3");
+        words[1] = (char *)(uintptr_t) "-m";
+        words[2] = (char *)(uintptr_t) "strads";
+        memcpy(words + 3, argv, (size_t)argc * sizeof *words);
+        (void)execvp(words[0], words);
+        err = strads_fail(STRADS_EIO,
+                          "%s: is a program in Python, and %s cannot be "
+                          "started: %s; STRADS_PYTHON may name another",
+                          argv[0], words[0], strerror(errno));
+    }
+    free(words);
+    return cli_complain(err, CLI_BEFORE);
+}
+
+static bool is_python(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 3 && strcmp(path + length - 3, ".py") == 0;
+}
+
 static int run_program(const cli_command *self, int argc, char **argv)
 {
     char name[256], heading[256];
@@ -68,6 +100,9 @@ static int run_program(const cli_command *self, int argc, char **argv)
             "strads run needs PROGRAM.so as its first argument",
             "`strads run PROGRAM.so --help` lists the program's options and "
             "those of every run.");
+    }
+    if (is_python(argv[0])) {
+        return become_python(argc, argv);
     }
     const strads_err err = cli_plugin_open(argv[0], &plugin);
     if (err) {
@@ -100,7 +135,8 @@ const cli_command cli_run_commands[] = {
      .summary = "train by a program of your own",
      .about =
          "Trains by a program from a shared object, which comes first: its "
-         "options are known from then on.",
+         "options are known from then on. PROGRAM.py is a program in Python, "
+         "run by the package strads.",
      .run = run_program},
     {.name = NULL},
 };

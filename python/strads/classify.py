@@ -18,7 +18,8 @@ from .linear import (Fitted, counted, cross_validate, folds_of, path_points,
 class _Classifier(ClassifierMixin, Fitted):
     def _checked(self, X, y):
         """X in columns, and y as numbers 0, 1, ... of classes_."""
-        X, y = self._validate_data(X, y, accept_sparse="csc", dtype=np.float64)
+        X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
+                                   dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

@@ -6,6 +6,7 @@ that Ctrl-C reaches it: the run then ends at its next commit, with the model so
 far, and KeyboardInterrupt is raised once that model has been kept.
 """
 import threading
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -136,35 +137,73 @@ def interruptible(stop, function, *arguments):
     return answer[0], answer[1], interrupted
 
 
-class Data:
-    """A data set in the library's memory, made of a scipy matrix."""
+_SCALARS = {"float64": lib.STRADS_F64, "float32": lib.STRADS_F32,
+            "int32": lib.STRADS_I32, "int64": lib.STRADS_I64}
 
-    def __init__(self, matrix, label, cut):
-        """`matrix`: anything scipy.sparse.csc_matrix takes, or CSC already;
-        `label`: [rows] or None; `cut`: a strads_data_options."""
-        import scipy.sparse as sparse
-        columns = matrix if sparse.isspmatrix_csc(matrix) else \
-            sparse.csc_matrix(matrix)
-        if not columns.has_canonical_format:
-            columns = columns.copy()
-            columns.sum_duplicates()
-        start = columns.indptr.astype(np.uint64)
-        index = columns.indices
-        index = index.view(np.uint32) if index.dtype == np.int32 else \
-            index.astype(np.uint32)
-        value = np.ascontiguousarray(columns.data, dtype=np.float64)
-        given = ffi.new("strads_columns *", {
-            "rows": columns.shape[0], "cols": columns.shape[1],
-            "start": pointer(start, "uint64_t *"),
-            "index": pointer(index, "uint32_t *"),
-            "value": pointer(value, "double *")})
-        if label is not None:
-            label = np.ascontiguousarray(label, dtype=np.float64)
-            given.label = pointer(label, "double *")
+
+_keep = weakref.WeakKeyDictionary()  # what a data set borrows
+
+
+def _numbers(array):
+    """f64 or f32, in C's or Fortran's order."""
+    if array.dtype not in (np.float64, np.float32):
+        array = array.astype(np.float64)
+    if not (array.flags.c_contiguous or array.flags.f_contiguous):
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def data_of(matrix, label, cut):
+    """A strads_data * over a matrix that it borrows and keeps alive
+    (strads_data_from_arrays).
+
+    matrix: numpy, or scipy in any form (CSC and CSR are taken as they are);
+    label: [rows] or None; cut: a strads_data_options."""
+    import scipy.sparse as sparse
+    given = ffi.new("strads_arrays *", {
+        "size": ffi.sizeof("strads_arrays"), "rows": matrix.shape[0],
+        "cols": matrix.shape[1], "borrow": True})
+    if sparse.issparse(matrix):
+        if not sparse.isspmatrix_csc(matrix) and \
+                not sparse.isspmatrix_csr(matrix):
+            matrix = matrix.tocsc()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        value = _numbers(matrix.data)
+        given.by_row = sparse.isspmatrix_csr(matrix)
+        given.start = pointer(matrix.indptr, "void *")
+        given.starts = _SCALARS[matrix.indptr.dtype.name]
+        given.index = pointer(matrix.indices, "void *")
+        given.indices = _SCALARS[matrix.indices.dtype.name]
+    else:
+        value = _numbers(np.asarray(matrix))
+        given.by_row = not value.flags.f_contiguous
+    given.value = pointer(value, "void *")
+    given.values = _SCALARS[value.dtype.name]
+    if label is not None:
+        label = np.ascontiguousarray(label, dtype=np.float64)
+        given.label = pointer(label, "double *")
+    out = ffi.new("strads_data **")
+    call(lib.strads_data_from_arrays, given, cut, out)
+    data = ffi.gc(out[0], lib.strads_data_free)
+    _keep[data] = (matrix, value)
+    return data
+
+
+class File:
+    """A data set that the library reads itself."""
+
+    def __init__(self, path, labels=None):
+        self.path, self.labels = str(path), labels
+
+    def read(self, cut):
+        kept = self.labels and ffi.new("char[]", str(self.labels).encode())
+        if kept:
+            cut.labels_path = kept
         out = ffi.new("strads_data **")
-        call(lib.strads_data_from_columns, given, cut, out)
-        self.pointer = ffi.gc(out[0], lib.strads_data_free)
-        self.rows, self.cols = columns.shape
+        call(lib.strads_data_read, self.path.encode(), cut, out)
+        return ffi.gc(out[0], lib.strads_data_free)
 
 
 class Run:
@@ -214,11 +253,14 @@ def seed_of(random_state):
 
 
 def cut_for(program, config, options, matrix, label):
-    """The matrix as Data, cut as a run of the program wants it."""
+    """A strads_data * of the matrix, or of a File, cut as a run of the program
+    wants it; what it borrows lives as long."""
     cut = ffi.new("strads_data_options *",
                   {"size": ffi.sizeof("strads_data_options")})
     call(lib.strads_run_cut, program, config, options, cut)
-    return Data(matrix, label, cut)
+    if isinstance(matrix, File):
+        return matrix.read(cut)
+    return data_of(matrix, label, cut)
 
 
 def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
@@ -250,7 +292,7 @@ def run(program, config, matrix, label, *, name, workers=1, tolerance=0.0,
     try:
         data = cut_for(program, config, options, matrix, label)
         err, text, interrupted = interruptible(
-            watch.stop, lib.strads_run, program, config, data.pointer, options,
+            watch.stop, lib.strads_run, program, config, data, options,
             out)
     finally:
         watch.close()

@@ -99,8 +99,9 @@ class Fitted(BaseEstimator):
 
 class _Regressor(RegressorMixin, Fitted):
     def _checked(self, X, y):
-        return self._validate_data(X, y, accept_sparse="csc", y_numeric=True,
-                                   dtype=np.float64)
+        return self._validate_data(X, y, accept_sparse=["csc", "csr"],
+                                   y_numeric=True,
+                                   dtype=[np.float64, np.float32])
 
     def _weighted(self, X, y, sample_weight):
         """Checked data and weights, without the rows that do not count."""
@@ -209,7 +210,8 @@ def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
 
     Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with fit_intercept
     the intercepts [n] as well."""
-    X = check_array(X, accept_sparse="csc", dtype=np.float64)
+    X = check_array(X, accept_sparse=["csc", "csr"],
+                    dtype=[np.float64, np.float32])
     config = ffi.new("strads_lasso_path_options *")
     config.fit = _lasso_config(l1_ratio, fit_intercept, positive, None)[0]
     config.points, config.ratio = n_alphas, eps
@@ -238,7 +240,7 @@ def cross_validate(function, config, data, points):
     stop = ffi.new("bool *", False)
     config.stop = stop
     err, text, interrupted = engine.interruptible(
-        stop, function, data.pointer, config, out, best, simplest)
+        stop, function, data, config, out, best, simplest)
     if interrupted:
         raise KeyboardInterrupt
     engine.raise_for(err, text)

@@ -44,8 +44,8 @@ class Model:
             model.intercepts = engine.pointer(intercepts, "double *")
         for key in ("objective", "gap", "seconds"):
             setattr(model.fit, key, self.fit.get(key, float("nan")))
-        for key in ("rounds", "seed", "partitions"):
-            setattr(model.fit, key, int(self.fit.get(key, 0)))
+        for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
+            setattr(model.fit, key, int(self.fit.get(key, least)))
         engine.call(lib.strads_model_write, model, str(path).encode())
 
 

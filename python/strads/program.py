@@ -43,6 +43,11 @@ from ._strads import ffi, lib
 _LAYOUT = {"columns": 1, "rows": 2, "both": 3}
 
 
+def _matrix(X):
+    """X as numpy or scipy, of numbers."""
+    return X if sparse.issparse(X) else np.asarray(X)
+
+
 def _view(pointer, shape, dtype=np.float64):
     """The engine's memory at `pointer` as an array."""
     if pointer == ffi.NULL:
@@ -291,13 +296,14 @@ class Program:
     def fit(self, X, y=None, *, n_jobs=None, partitions=None, tol=1e-6,
             max_rounds=0, time_limit=0.0, seed=0, policy="priority",
             verbose=0, callbacks=None):
-        """Trains on X [rows, cols] (numpy or scipy) and y [rows]; policy:
+        """Trains on X [rows, cols] (numpy, scipy or engine.File) and y [rows]; policy:
         "priority", "uniform" or "cyclic" chooses the blocks. Afterwards
-        ``values_`` [parameters, width], ``progress_`` and ``end_`` tell what
+        ``values_`` [parameters, width], ``progress_``, ``end_`` and
+        ``partitions_`` tell what
         became of it; returns self."""
         table, kept = self._table()
         self._shares, self._boxes, self._failure = {}, {}, None
-        matrix = sparse.csc_matrix(X, dtype=np.float64)
+        matrix = X if isinstance(X, engine.File) else _matrix(X)
         try:
             finished = engine.run(
                 table, kept[0], matrix, y, name=self.name,
@@ -312,6 +318,7 @@ class Program:
             self._shares, self._boxes = {}, {}
         self.values_ = finished.values()
         self.progress_, self.end_ = finished.progress, finished.end
+        self.partitions_ = finished.partitions
         if finished.interrupted:
             raise KeyboardInterrupt
         return self

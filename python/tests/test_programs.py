@@ -1,4 +1,10 @@
 """Programs in Python: rounds and loops on the engine."""
+import inspect
+import json
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -108,3 +114,35 @@ def test_a_loop_on_the_store_finds_the_mean(partitions):
     fit = Mean().fit(X, y, n_jobs=2, partitions=partitions)
     assert abs(fit.values_[0, 0] - y.mean()) < 1e-12
     assert abs(fit.progress_.objective - y.mean()) < 1e-12
+
+
+def test_the_command_runs_a_program_in_python(tmp_path):
+    X, y = problem()
+    with open(tmp_path / "data.svm", "w", encoding="utf-8") as file:
+        for row, label in zip(X, y):
+            file.write(f"{label!r} " + " ".join(
+                f"{j + 1}:{v!r}" for j, v in enumerate(row)) + "\n")
+    source = inspect.getsource(Ridge).replace("def __init__(self, l2)",
+                                              "def __init__(self, l2=2.0)")
+    (tmp_path / "ridge.py").write_text("import strads\n\n" + source)
+    command = [os.environ.get("STRADS_BIN", "strads"), "run"]
+
+    def run(*words):
+        return subprocess.run(
+            command + list(words), capture_output=True, text=True,
+            cwd=tmp_path, env={**os.environ, "STRADS_PYTHON": sys.executable},
+            check=False)
+    ended = run("ridge.py", "data.svm", "--tolerance", "1e-22", "--policy",
+                "cyclic", "--model", "ridge.json")
+    assert ended.returncode == 0, ended.stderr
+    assert "the model is in ridge.json" in ended.stderr
+    exact = np.linalg.solve(X.T @ X + 2 * np.eye(20), X.T @ y)
+    model = strads.read_model(tmp_path / "ridge.json")
+    assert np.allclose(model.coef, exact, atol=1e-7)
+    assert json.loads((tmp_path / "ridge.json").read_text())["program"] == \
+        "ridge"
+    assert run("ridge.py", "none.svm").returncode == 2
+    assert "no such file" in run("none.py", "data.svm").stderr
+    bound = run("ridge.py", "data.svm", "--max-rounds", "5", "--tolerance",
+                "1e-300")
+    assert bound.returncode == 3 and "ended (rounds)" in bound.stderr
