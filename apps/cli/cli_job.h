@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "cli_cluster.h"
 #include "cli_log.h"
 #include "cli_terminal.h"
 #include "cli_train.h"
@@ -39,6 +40,7 @@ typedef struct cli_job {
     sti_config_strings strings;
     strads_plan *plan;
     cli_start start;
+    cli_cluster cluster;  /* what srun or mpirun has made of this process */
     strads_engine *nodes; /* several processes: who takes part */
     strads_data *data;
     strads_result *result;

@@ -136,6 +136,69 @@ strads_err cli_job_keep_options(cli_job *j)
                : strads_fail(STRADS_ENOMEM, "no memory left for the options");
 }
 
+/* Started by srun or mpirun: rank 0 listens for the others, which join it. */
+static strads_err take_place(cli_job *j)
+{
+    if (j->engine.nodes > 1 || j->engine.listen) {
+        return STRADS_OK;
+    }
+    CLI_TRY(cli_cluster_find(&j->cluster));
+    if (j->cluster.size > 1 && j->train->all_rows) {
+        return strads_fail(STRADS_EINVAL,
+                           "strads %s is for one process, and %s has started "
+                           "%" PRIu32,
+                           j->command->name, j->cluster.by, j->cluster.size);
+    }
+    if (j->cluster.size > 1) {
+        j->engine.nodes = j->cluster.size;
+        j->engine.listen = j->cluster.url;
+    }
+    return STRADS_OK;
+}
+
+/* The same command line as rank 0's becomes `strads join`. */
+static int join_rank_zero(cli_job *j)
+{
+    char workers[16];
+    char *words[16];
+    int n = 0;
+    const cli_command *join = NULL;
+    const strads_err err = cli_cluster_hear(&j->cluster);
+    if (err) {
+        return cli_complain(err, CLI_RUNNING);
+    }
+    for (size_t k = 0; (join = cli_command_at(k)); k++) {
+        if (strcmp(join->name, "join") == 0) {
+            break;
+        }
+    }
+    (void)snprintf(workers, sizeof workers, "%" PRIu32, j->engine.workers);
+    words[n++] = j->cluster.url;
+    words[n++] = (char *)(uintptr_t) "--data";
+    words[n++] = (char *)(uintptr_t)j->data_path;
+    words[n++] = (char *)(uintptr_t) "--workers";
+    words[n++] = workers;
+    if (j->files.labels) {
+        words[n++] = (char *)(uintptr_t) "--labels";
+        words[n++] = (char *)(uintptr_t)j->files.labels;
+    }
+    if (j->engine.token_file) {
+        words[n++] = (char *)(uintptr_t) "--token-file";
+        words[n++] = (char *)(uintptr_t)j->engine.token_file;
+    }
+    if (strncmp(j->command->name, "run ", 4) == 0) {
+        words[n++] = (char *)(uintptr_t) "--program";
+        words[n++] = (char *)(uintptr_t)j->command->name + 4;
+    }
+    if (j->files.f32) {
+        words[n++] = (char *)(uintptr_t) "--f32";
+    }
+    if (j->files.quiet) {
+        words[n++] = (char *)(uintptr_t) "--quiet";
+    }
+    return cli_command_run(join, n, words);
+}
+
 static strads_err read_command_line(cli_job *j, int argc, char **argv,
                                     bool *done)
 {
@@ -163,6 +226,7 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
         return STRADS_OK;
     }
     j->data_path = parsed.arg[0];
+    CLI_TRY(take_place(j));
     CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
     CLI_TRY(check_options(j));
     if (train->check) {
@@ -187,6 +251,7 @@ static strads_err listen_for_nodes(cli_job *j)
     j->engine.data_path = j->full_path ? j->full_path : j->data_path;
     CLI_TRY(strads_engine_listen(j->train->program, j->config, &j->engine,
                                  &j->nodes));
+    CLI_TRY(cli_cluster_tell(&j->cluster, strads_engine_url(j->nodes)));
     cli_say(j->files.quiet,
             "waiting for %" PRIu32 " more processes: strads join %s",
             j->engine.nodes - 1, strads_engine_url(j->nodes));
@@ -608,9 +673,11 @@ int cli_train_main(const cli_command *command, int argc, char **argv)
     cli_job j = {.command = command, .train = command->train};
     bool done = false;
     const strads_err err = read_command_line(&j, argc, argv, &done);
-    const int code = err    ? cli_complain(err, CLI_BEFORE)
-                     : done ? CLI_OK
-                            : train_job(&j);
+    const int code = err                  ? cli_complain(err, CLI_BEFORE)
+                     : done               ? CLI_OK
+                     : j.cluster.rank > 0 ? join_rank_zero(&j)
+                                          : train_job(&j);
+    cli_cluster_abort(&j.cluster, code);
     job_free(&j);
     return code;
 }

@@ -1,0 +1,312 @@
+/* Owns the connection to a PMIx server, from cli_cluster_find until the URL has
+ * been told and heard. */
+#include "cli_cluster.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#ifdef STRADS_PMIX
+#include <pmix.h>
+#endif
+
+#include "cli.h"
+
+/* ---- the environment ------------------------------------------------------ */
+
+/* Whether a variable is there; if so it has to be a whole number. */
+static strads_err number_in(const char *name, uint32_t *out, bool *found)
+{
+    const char *text = getenv(name);
+    char *end;
+    *found = text != NULL;
+    if (!text) {
+        return STRADS_OK;
+    }
+    const unsigned long value = strtoul(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || value > UINT32_MAX - 1) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s is \"%.40s\"; expected a whole number", name,
+                           text);
+    }
+    *out = (uint32_t)value;
+    return STRADS_OK;
+}
+
+/* Who sets which variables. SLURM_STEP_ID is there under srun alone: in a batch
+ * script the others are, too, which starts one process. */
+static const struct launcher {
+    const char *by, *rank, *size, *hosts, *only_with;
+} launchers[] = {
+    {"STRADS_RANK", "STRADS_RANK", "STRADS_SIZE", NULL, NULL},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL, NULL},
+    {"srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES",
+     "SLURM_STEP_ID"},
+    {"a Kubernetes Job", "JOB_COMPLETION_INDEX", "STRADS_SIZE", NULL, NULL},
+};
+
+static strads_err find_launcher(cli_cluster *c)
+{
+    for (size_t k = 0; k < sizeof launchers / sizeof *launchers; k++) {
+        const struct launcher *l = &launchers[k];
+        bool has_rank, has_size, has_hosts = false;
+        uint32_t hosts = 0;
+        CLI_TRY(number_in(l->rank, &c->rank, &has_rank));
+        CLI_TRY(number_in(l->size, &c->size, &has_size));
+        if (l->hosts) {
+            CLI_TRY(number_in(l->hosts, &hosts, &has_hosts));
+        }
+        if (!has_rank || !has_size || (l->only_with && !getenv(l->only_with))) {
+            continue;
+        }
+        uint32_t local = 0;
+        bool has_local;
+        CLI_TRY(number_in("OMPI_COMM_WORLD_LOCAL_SIZE", &local, &has_local));
+        c->by = l->by;
+        c->one_host = hosts == 1 || (has_local && local == c->size);
+        if (c->rank >= c->size) {
+            return strads_fail(STRADS_EINVAL,
+                               "%s is %u and %s %u; a rank is below the size",
+                               l->rank, c->rank, l->size, c->size);
+        }
+        return STRADS_OK;
+    }
+    c->size = 1;
+    return STRADS_OK;
+}
+
+/* "node[03-07,9]-ib,other": node03-ib, the first host of Slurm's lists. */
+static void first_host(const char *list, char *out, size_t size)
+{
+    size_t n = 0;
+    bool inside = false, past = false;
+    for (; *list && n + 1 < size; list++) {
+        if (*list == '[') {
+            inside = true;
+        } else if (*list == ']') {
+            inside = past = false;
+        } else if (inside && (*list == '-' || *list == ',')) {
+            past = true;
+        } else if (!inside && *list == ',') {
+            break;
+        } else if (!past) {
+            out[n++] = *list;
+        }
+    }
+    out[n] = '\0';
+}
+
+/* A port of this job's and step's own, which all ranks come to. */
+static unsigned port_of(void)
+{
+    const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID");
+    const unsigned long mixed = 31 * (job ? strtoul(job, NULL, 10) : 0) +
+                                (step ? strtoul(step, NULL, 10) : 0);
+    return 20000 + (unsigned)(mixed % 20000);
+}
+
+/* Where there is no PMIx: from the environment alone. */
+static strads_err agree(cli_cluster *c)
+{
+    const char *place = getenv("STRADS_COORDINATOR");
+    const char *nodes = getenv("SLURM_STEP_NODELIST");
+    char host[256] = "127.0.0.1";
+    if (place) {
+        const char *port = strrchr(place, ':');
+        if (!port || port == place || strlen(place) > sizeof host) {
+            return strads_fail(STRADS_EINVAL,
+                               "STRADS_COORDINATOR is \"%.80s\"; expected "
+                               "HOST:PORT, where rank 0 is to listen",
+                               place);
+        }
+        (void)snprintf(c->url, sizeof c->url, "tcp://%s", place);
+        c->one_host = c->one_host || strncmp(place, "127.", 4) == 0 ||
+                      strncmp(place, "localhost:", 10) == 0;
+        if (c->rank == 0 &&
+            !c->one_host) { /* the name may be a service's, not this host's */
+            (void)snprintf(c->url, sizeof c->url, "tcp://0.0.0.0%s", port);
+        }
+        return STRADS_OK;
+    }
+    if (!nodes && !c->one_host) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s started %u processes, which do not know where "
+                           "to meet; set STRADS_COORDINATOR=HOST:PORT, rank "
+                           "0's host%s",
+                           c->by, c->size,
+                           "; or build strads with libpmix-dev");
+    }
+    if (!c->one_host && c->rank == 0) {
+        (void)snprintf(host, sizeof host, "0.0.0.0");
+    } else if (!c->one_host) {
+        first_host(nodes, host, sizeof host);
+    }
+    (void)snprintf(c->url, sizeof c->url, "tcp://%s:%u", host, port_of());
+    return STRADS_OK;
+}
+
+/* ---- PMIx ------------------------------------------------------------------- */
+
+#ifdef STRADS_PMIX
+static pmix_proc_t self;
+
+static strads_err refuse(const char *what, pmix_status_t status)
+{
+    return strads_fail(STRADS_EIO, "PMIx: %s: %s", what,
+                       PMIx_Error_string(status));
+}
+
+static bool connect_to_pmix(void)
+{
+    return getenv("PMIX_RANK") && PMIx_Init(&self, NULL, 0) == PMIX_SUCCESS;
+}
+
+static strads_err put(const char *key, const char *text)
+{
+    pmix_value_t value;
+    char *copy = strdup(text);
+    if (!copy) {
+        return strads_fail(STRADS_ENOMEM, "no memory left for PMIx");
+    }
+    PMIX_VALUE_CONSTRUCT(&value);
+    value.type = PMIX_STRING;
+    value.data.string = copy;
+    const pmix_status_t status = PMIx_Put(PMIX_GLOBAL, key, &value);
+    free(copy);
+    return status == PMIX_SUCCESS ? STRADS_OK : refuse("putting", status);
+}
+
+static strads_err fence(void)
+{
+    pmix_info_t info;
+    bool collect = true;
+    PMIX_INFO_CONSTRUCT(&info);
+    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    pmix_status_t status = PMIx_Commit();
+    if (status == PMIX_SUCCESS) {
+        status = PMIx_Fence(NULL, 0, &info, 1);
+    }
+    PMIX_INFO_DESTRUCT(&info);
+    return status == PMIX_SUCCESS ? STRADS_OK : refuse("the fence", status);
+}
+
+static strads_err get(const char *key, char *out, size_t size)
+{
+    pmix_proc_t first;
+    pmix_value_t *value = NULL;
+    PMIX_PROC_LOAD(&first, self.nspace, 0);
+    const pmix_status_t status = PMIx_Get(&first, key, NULL, 0, &value);
+    if (status != PMIX_SUCCESS || value->type != PMIX_STRING) {
+        return refuse("rank 0 said nothing", status);
+    }
+    (void)snprintf(out, size, "%s", value->data.string);
+    PMIX_VALUE_RELEASE(value);
+    return STRADS_OK;
+}
+#endif
+
+/* ---- the interface ----------------------------------------------------------- */
+
+/* Processes of several machines prove to each other that they belong here. */
+static strads_err make_token(const cli_cluster *c)
+{
+    unsigned char bytes[16];
+    char text[2 * sizeof bytes + 1];
+    if (c->one_host || getenv("STRADS_TOKEN")) {
+        return STRADS_OK;
+    }
+    if (!c->exchange) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s started processes on several machines; they "
+                           "need a token: set STRADS_TOKEN to the same secret "
+                           "for all of them",
+                           c->by);
+    }
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+        return strads_fail(STRADS_EIO, "no random bytes for a token");
+    }
+    for (size_t k = 0; k < sizeof bytes; k++) {
+        (void)snprintf(text + 2 * k, 3, "%02x", bytes[k]);
+    }
+    (void)setenv("STRADS_TOKEN", text, 1);
+    return STRADS_OK;
+}
+
+strads_err cli_cluster_find(cli_cluster *out)
+{
+    *out = (cli_cluster){0};
+    CLI_TRY(find_launcher(out));
+    if (out->size < 2) {
+        return STRADS_OK;
+    }
+#ifdef STRADS_PMIX
+    out->exchange = !getenv("STRADS_COORDINATOR") && connect_to_pmix();
+#endif
+    if (!out->exchange) {
+        CLI_TRY(agree(out));
+    } else {
+        (void)snprintf(out->url, sizeof out->url, "tcp://%s:0",
+                       out->one_host ? "127.0.0.1" : "0.0.0.0");
+    }
+    return out->rank == 0 ? make_token(out) : STRADS_OK;
+}
+
+strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)
+{
+    if (!cluster->exchange) {
+        return STRADS_OK;
+    }
+#ifdef STRADS_PMIX
+    char told[sizeof cluster->url], host[256];
+    const char *token = getenv("STRADS_TOKEN");
+    const char *port = strrchr(url, ':');
+    (void)snprintf(told, sizeof told, "%s", url);
+    if (!cluster->one_host && port && gethostname(host, sizeof host) == 0) {
+        host[sizeof host - 1] = '\0';
+        (void)snprintf(told, sizeof told, "tcp://%s%s", host, port);
+    }
+    CLI_TRY(put("strads.url", told));
+    CLI_TRY(put("strads.token", token ? token : ""));
+    CLI_TRY(fence());
+    cluster->exchange = false;
+    (void)PMIx_Finalize(NULL, 0);
+#else
+    (void)url;
+#endif
+    return STRADS_OK;
+}
+
+strads_err cli_cluster_hear(cli_cluster *cluster)
+{
+    if (!cluster->exchange) {
+        return STRADS_OK;
+    }
+#ifdef STRADS_PMIX
+    char token[512];
+    CLI_TRY(fence());
+    CLI_TRY(get("strads.url", cluster->url, sizeof cluster->url));
+    CLI_TRY(get("strads.token", token, sizeof token));
+    if (token[0]) {
+        (void)setenv("STRADS_TOKEN", token, 1);
+    }
+    cluster->exchange = false;
+    (void)PMIx_Finalize(NULL, 0);
+#endif
+    return STRADS_OK;
+}
+
+void cli_cluster_abort(cli_cluster *cluster, int code)
+{
+    if (!cluster->exchange) {
+        return;
+    }
+#ifdef STRADS_PMIX
+    (void)PMIx_Abort(code, "rank 0 has failed before the run", NULL, 0);
+    (void)PMIx_Finalize(NULL, 0);
+#else
+    (void)code;
+#endif
+}
