@@ -12,6 +12,58 @@ for signal in INT TERM; do
     [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a part of a model was left"
 done
 
+# All processes of a run get it at once, as by scancel, a time limit, or Ctrl-C
+# at mpirun; or one that is not node 0. The model so far is written.
+three() { # NAME WORDS...: three processes; their numbers go to $all
+    name3=$1
+    shift
+    rm -f "$name3.json" "$name3.jsonl"
+    start "$name3" "$@" --workers 1 --nodes 3 --partitions 3 \
+        --listen "ipc://$folder/$name3.sock" --model "$name3.json" \
+        --log "$name3.jsonl"
+    all=$child
+    url3=$(url_of "$name3")
+    start "$name3-2" join "$url3" --workers 1
+    all="$all $child"
+    start "$name3-3" join "$url3" --workers 1
+    all="$all $child"
+    until_there '"event": "round"' "$name3.jsonl"
+}
+all_stop() { # NAME SIGNALLED: those are told; all end well, with a model
+    # shellcheck disable=SC2086 # numbers
+    kill -TERM $2
+    number=0
+    for one in $all; do
+        ends "$1 $((number += 1))" "$one" "$([ "$number" -gt 1 ] && echo 0 || echo 130)"
+    done
+    says "$1.err" "interrupted" "the model is in $1.json"
+}
+far="--lambda-ratio 1e-6 --tolerance 1e-15"
+# shellcheck disable=SC2086 # words
+for _ in 1 2 3 4 5; do
+    three all lasso train "$year_train" $far
+    all_stop all "$all"
+    gives 0 lasso predict all.json "$year_test"
+    three some lasso train "$year_train" $far
+    all_stop some "${all##* }"
+    three turn lasso train "$year_train" $far
+    all_stop turn "${all#* } ${all%% *}" # the others first
+done
+three loop sgd-logistic train "$party" --epochs 1000000
+all_stop loop "$all"
+three topics lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" \
+    --topics 5 --sweeps 1000000
+all_stop topics "$all"
+
+# Node 0 does not answer: the others leave in time
+# shellcheck disable=SC2086 # words
+three deaf lasso train "$year_train" $far
+kill -STOP "${all%% *}"
+kill -TERM "${all##* }"
+ends deaf-3 "${all##* }" 130
+says deaf-3.err "has not ended the run within 10 s"
+kill -KILL "${all%% *}"
+
 # A second Ctrl-C does not wait for anything: the data never comes.
 mkfifo slow
 start slow lasso train slow --model slow.json

@@ -99,6 +99,8 @@ END
     until_there '"event": "round"' gone.jsonl
     kill -KILL "$child"
     until_there '"event": "end"' gone.jsonl
+    until_there "interrupted" gone.jsonl
+    gives 0 lasso predict gone.json "$year_test"
 else
     fail "there is no sshd: install openssh-server"
 fi

@@ -98,13 +98,15 @@ ends stop "$first" 130
 ends stop2 "${others# }" 0
 says stop.err "interrupted" "the model is in stop.json"
 
-# Ctrl-C on another node, and a node that is lost: no model, and why
+# Ctrl-C on another node does so, too
 trains left 2 --epochs 1000000 --listen "ipc://$folder/left.sock"
 until_there '"event": "round"' left.jsonl
 kill -INT "${others# }"
-ends left "$first" 1
-ends left2 "${others# }" 130
-says left.err "stopped by its user"
+ends left "$first" 130
+ends left2 "${others# }" 0
+says left.err "interrupted" "the model is in left.json"
+
+# A node that is lost: no model, and why
 trains lost 3 --epochs 1000000 --shards 3 --listen "ipc://$folder/lost.sock"
 until_there '"event": "round"' lost.jsonl
 kill -KILL "${others##* }"
@@ -112,9 +114,7 @@ ends lost "$first" 1
 grep -Eq 'strads: .*node [0-9]+ at .*(was lost|left the run)' lost.err ||
     fail "a lost node: $(cat lost.err)"
 says lost.jsonl '"reason": "error"'
-for name in left lost; do
-    [ ! -e "$name.json" ] || fail "a broken run left a model"
-done
+[ ! -e lost.json ] || fail "a broken run left a model"
 
 refuses 2 "only the tables of a loop" \
     lasso train "$party" --nodes 2 --shards 2 \

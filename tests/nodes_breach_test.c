@@ -44,7 +44,7 @@ static void unknown_message(forger *f)
 
 static void unknown_kind(forger *f)
 {
-    forger_send(f, STI_KIND_ACCEPT + 1, 1, 0);
+    forger_send(f, STI_KIND_STOP + 1, 1, 0);
 }
 
 static void choice(forger *f)

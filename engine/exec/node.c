@@ -65,7 +65,9 @@ struct sti_node {
     uint32_t *scheduler_track;
     uint32_t spins;
     uint64_t started_ns, cpu_started_ns;
-    bool told_cancel;
+    bool told_cancel;         /* the stop flag was seen, and passed on */
+    uint64_t leaves_ns;       /* then: when another node goes on its own */
+    atomic_bool stop_is_told; /* by another node */
     atomic_bool aborted;
     pthread_mutex_t error_lock;
     strads_err err;  /* error_lock; the first one */
@@ -386,6 +388,11 @@ static bool is_here(const sti_node *node, sti_address role)
            role - STI_WORKER_0 < o->first_worker + o->threads;
 }
 
+void sti_node_stop(sti_node *node)
+{
+    atomic_store(&node->stop_is_told, true);
+}
+
 void sti_node_deliver(sti_node *node, const sti_msg *msg)
 {
     if (!is_here(node, msg->to)) {
@@ -621,18 +628,30 @@ static bool run_next_job(worker_context *c)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-/* The user wants to stop: the coordinator ends the run with the model so far;
- * another node cannot, and its leaving ends the run for all. */
+/* The user wants to stop: the coordinator ends the run with the model so far.
+ * Another node asks for that, and works on meanwhile: when it left at once, the
+ * run would end for all without a model. */
 static void look_at_stop(worker_context *c)
 {
     sti_node *node = c->node;
-    if (c->index || node->told_cancel || !sti_stop_is_asked(node->options.stop))
+    if (c->index ||
+        (!sti_stop_is_asked(node->options.stop) &&
+         !atomic_load_explicit(&node->stop_is_told, memory_order_relaxed)))
         return;
+    if (node->told_cancel) {
+        if (!node->coordinator && sti_monotonic_now() >= node->leaves_ns)
+            fail(node, STRADS_ECANCELED, STI_STOP_LATE);
+        return;
+    }
     node->told_cancel = true;
-    if (node->coordinator)
+    if (node->coordinator) {
         push(node, STI_COORDINATOR, &(sti_event){.kind = STI_EVENT_CANCEL});
-    else
-        fail(node, STRADS_ECANCELED, "stopped by its user");
+        return;
+    }
+    node->leaves_ns = sti_monotonic_in(STI_STOP_PATIENCE_NS);
+    leave(node, 0);
+    node->options.ask_stop(node->options.arg);
+    enter(node);
 }
 
 /* What a thread does until all roles have ended or the run has failed. */

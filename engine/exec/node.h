@@ -27,6 +27,9 @@ typedef struct sti_node_options {
     /* Hands a message to another node; takes over its reference. An error ends
      * the run. Any of the node's threads, one at a time. */
     strads_err (*send)(void *arg, const sti_msg *msg);
+    /* On another node, on the caller's thread: its user has stopped it, and the
+     * coordinating node is to be asked to end the run. May block for a moment. */
+    void (*ask_stop)(void *arg);
     void *arg;
 } sti_node_options;
 
@@ -42,6 +45,10 @@ void sti_node_deliver(sti_node *node, const sti_msg *msg);
 
 /* Ends the run with an error. Any thread. */
 void sti_node_abort(sti_node *node, strads_err err, const char *text);
+
+/* On the coordinating node: another one asks for the end of the run, as the
+ * stop flag would. Any thread, at any time. */
+void sti_node_stop(sti_node *node);
 
 /* ns since the run began. Any thread, once it has begun. */
 uint64_t sti_node_clock(const sti_node *node);

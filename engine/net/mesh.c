@@ -300,6 +300,19 @@ static verdict take_done(sti_mesh *mesh, sti_link link, sti_frame *frame)
     return due ? HANDLED : REFUSED;
 }
 
+/* Node 0: it may have to keep that for the host that is attached later. */
+static verdict take_stop(sti_mesh *mesh, sti_link link, sti_frame *frame)
+{
+    (void)frame;
+    pthread_mutex_lock(&mesh->lock);
+    const bool due = !mesh->joins && mesh->settled && peer_of(mesh, link);
+    mesh->stop_asked = mesh->stop_asked || due;
+    if (due && mesh->attached && mesh->host.stop)
+        mesh->host.stop(mesh->host.arg);
+    pthread_mutex_unlock(&mesh->lock);
+    return due ? HANDLED : REFUSED;
+}
+
 /* While the nodes come together it answers the HELLO with which this one
  * joins. */
 static verdict take_seen(sti_mesh *mesh, sti_link link, sti_frame *frame)
@@ -350,6 +363,7 @@ static const message_kind kinds[] = {
     [STI_KIND_SEEN] = {"SEEN", 0, ALWAYS, false, take_seen},
     [STI_KIND_PROGRAM] = {"PROGRAM", SENTENCE_LIMIT, ALWAYS, false, take_terms},
     [STI_KIND_ACCEPT] = {"ACCEPT", 0, ALWAYS, false, take_accept},
+    [STI_KIND_STOP] = {"STOP", 0, ALWAYS, true, take_stop},
     ROLE(DISPATCH) = {"DISPATCH", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(PARTIAL) = {"PARTIAL", NO_LIMIT, ALWAYS, true, take_message},
     ROLE(HOP) = {"HOP", NO_LIMIT, ALWAYS, true, take_message},
@@ -719,6 +733,13 @@ void sti_mesh_expect_back(sti_mesh *mesh, uint32_t node)
     pthread_mutex_unlock(&mesh->lock);
 }
 
+void sti_mesh_ask_stop(sti_mesh *mesh)
+{
+    sti_writer nothing = {0};
+    const sti_header header = {.kind = STI_KIND_STOP, .from = mesh->node};
+    (void)sti_mesh_put(mesh, 0, header, &nothing, STI_SECOND);
+}
+
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text)
 {
     sti_object *failure = sti_failure_object(err, text);
@@ -821,6 +842,8 @@ void sti_mesh_attach(sti_mesh *mesh, const sti_run *run,
     mesh->trace = trace;
     if (mesh->failure)
         host->abort(host->arg, mesh->failure, mesh->failure_text);
+    if (mesh->stop_asked && host->stop)
+        host->stop(host->arg);
     pthread_mutex_unlock(&mesh->lock);
 }
 

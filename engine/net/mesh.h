@@ -93,6 +93,9 @@ typedef struct sti_mesh_host {
     uint64_t (*clock)(const void *arg); /* ns, for the trace */
     /* Node 0: another one was started again and is ready. May be NULL. */
     void (*again)(void *arg, uint32_t node);
+    /* Node 0: the user of another one wants the run to end. With a lock of the
+     * mesh held. */
+    void (*stop)(void *arg);
     void *arg;
 } sti_mesh_host;
 
@@ -125,6 +128,10 @@ strads_err sti_mesh_send(sti_mesh *mesh, const sti_msg *msg);
 /* Would a message of so many bytes leave without waiting? Half of what is kept
  * for a node is left to those who may wait. Any thread. */
 bool sti_mesh_has_room(sti_mesh *mesh, sti_address to, uint64_t bytes);
+
+/* Another node: asks node 0 to end the run with what there is. Waits for a
+ * second at most; that it is lost shows elsewhere. Any thread. */
+void sti_mesh_ask_stop(sti_mesh *mesh);
 
 /* Tells all others at once that the run has failed. Any thread. */
 void sti_mesh_say_failed(sti_mesh *mesh, strads_err err, const char *text);

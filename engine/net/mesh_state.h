@@ -30,6 +30,7 @@ enum {
     STI_KIND_SEEN = STI_KIND_FIRST_MESSAGE + 2, /* "I have that many" */
     STI_KIND_PROGRAM = STI_KIND_FIRST_MESSAGE + 3, /* node 0, to who joins */
     STI_KIND_ACCEPT = STI_KIND_FIRST_MESSAGE + 4, /* .. "I have that program" */
+    STI_KIND_STOP = STI_KIND_FIRST_MESSAGE + 5,   /* to node 0: end the run */
     STI_KIND_ROLE = STI_KIND_FIRST_MESSAGE + 16   /* + sti_msg_kind */
 };
 
@@ -111,10 +112,11 @@ struct sti_mesh {
     uint32_t node, nodes;
     sti_peer *peers; /* [nodes], own entry unused */
     sti_arrival *first, **last;
-    bool settled; /* who takes part is known for good */
-    bool closing; /* node 0 has sent CLOSE: others may be through */
-    bool loops;   /* a data-parallel program was attached, or is to be again */
-    bool asks;    /* a run with several schedulers was */
+    bool settled;    /* who takes part is known for good */
+    bool stop_asked; /* node 0: another node wants the run to end */
+    bool closing;    /* node 0 has sent CLOSE: others may be through */
+    bool loops; /* a data-parallel program was attached, or is to be again */
+    bool asks;  /* a run with several schedulers was */
     char trouble[512]; /* why nobody can be accepted, if so */
     bool leaving;
     strads_err failure; /* of another node, the first that was heard of */

@@ -38,7 +38,9 @@ struct sti_loop_nodes {
     bool went, closed;      /* node 0: GO, CLOSE are said */
     bool may_go, may_leave; /* another node: GO, CLOSE have come */
     bool handed_over;       /* its report is with node 0 */
-    strads_err err;         /* the first failure */
+    uint64_t leaves_ns; /* another node, once its user has stopped it: when it
+                           goes, if node 0 does not end the run; its own */
+    strads_err err;     /* the first failure */
     char text[1024];
     bool is_own;       /* it was here, and */
     bool said_failure; /* the others know it */
@@ -217,11 +219,28 @@ static void wait_locked(struct sti_loop_nodes *nodes)
                              sti_monotonic_in(MOMENT_NS));
 }
 
-/* Another node cannot end the run with a model: its leaving ends it for all. */
+/* Another node cannot end the run with a model, but ask for that; it works on
+ * meanwhile. */
 static void look_at_user(struct sti_loop_nodes *nodes)
 {
-    if (nodes->node && sti_stop_is_asked(nodes->setup->setup->options.stop))
-        record_failure(nodes, STRADS_ECANCELED, "stopped by its user", true);
+    if (!nodes->node || !sti_stop_is_asked(nodes->setup->setup->options.stop))
+        return;
+    if (!nodes->leaves_ns) {
+        nodes->leaves_ns = sti_monotonic_in(STI_STOP_PATIENCE_NS);
+        sti_mesh_ask_stop(nodes->setup->mesh);
+    } else if (sti_monotonic_now() >= nodes->leaves_ns) {
+        record_failure(nodes, STRADS_ECANCELED, STI_STOP_LATE, true);
+    }
+}
+
+/* Node 0: another node's user wants the end. */
+static void stopped(void *arg)
+{
+    struct sti_loop_nodes *nodes = arg;
+    pthread_mutex_lock(&nodes->all.lock);
+    sti_loops_end_locked(&nodes->all, STRADS_END_CANCELED);
+    pthread_cond_broadcast(&nodes->all.moved);
+    pthread_mutex_unlock(&nodes->all.lock);
 }
 
 /* What failed here ends the run everywhere, now: some wait for this node. */
@@ -532,6 +551,7 @@ static strads_err run_attached(struct sti_loop_nodes *nodes,
                                 .abort = mesh_failed,
                                 .clock = trace_clock,
                                 .again = say_again,
+                                .stop = stopped,
                                 .arg = nodes};
     sti_mesh_attach(mesh, &nodes->setup->setup->run, &host, nodes->all.trace);
     if (nodes->setup->again)

@@ -468,6 +468,17 @@ static void abort_node(void *node, strads_err err, const char *text)
     sti_node_abort(node, err, text);
 }
 
+static void stop_node(void *node)
+{
+    sti_node_stop(node);
+}
+
+static void ask_stop(void *arg)
+{
+    const strads_engine *engine = arg;
+    sti_mesh_ask_stop(engine->mesh);
+}
+
 static uint64_t clock_of_node(const void *node)
 {
     return sti_node_clock(node);
@@ -481,6 +492,7 @@ static strads_err run_node(strads_engine *engine, const sti_setup *setup,
     const sti_mesh_host host = {.deliver = deliver,
                                 .abort = abort_node,
                                 .clock = clock_of_node,
+                                .stop = stop_node,
                                 .arg = node};
     sti_mesh_attach(engine->mesh, &setup->run, &host, trace);
     strads_err err = get_ready(engine, data);
@@ -510,6 +522,7 @@ static strads_err drive(strads_engine *engine, sti_setup *setup,
         .stop = engine->options.stop,
         .report = tell_progress,
         .send = send_message,
+        .ask_stop = ask_stop,
         .arg = engine,
     };
     sti_node *node = NULL;
