@@ -47,6 +47,29 @@ bad_line 1 '1 99999999999999999999999:1\n'
 bad_line 1 '1 one:1\n'
 bad_line 1 '1 1\n'
 
+# A few bytes that ask for more memory than there is: refused with the figures
+# of the whole run, before it is taken.
+printf '1 1:1 4294967294:1\n' >wide.svm
+refuses 1 'need 377957121876 bytes of memory at least' lasso train wide.svm \
+    --lambda 0.1 --model m.json --quiet
+[ ! -e m.json ] || fail "wide.svm: a model was written"
+printf '1 1:1\n0 50000000:1\n' >wide.svm
+for program in lasso logistic svm; do
+    refuses 1 ' bytes of memory at least' $program train wide.svm \
+        --memory 3G --quiet
+    says err '3600000000 to work on' '3221225472 may be used' \
+        'allow more (--memory)'
+done
+refuses 1 '104857600 may be used' data info wide.svm --memory 100M
+# Data alone would fit: logistic regression's parameters do not, beside them.
+printf '1 1:1\n0 100000:1\n' >wide.svm
+refuses 1 'program logistic needs about 10800000 bytes' logistic train \
+    wide.svm --lambda 0.1 --memory 8.9M --quiet
+gives 0 lasso train wide.svm --lambda 0.1 --memory 8.9M --quiet
+for size in 1x -3 G 1e30 ''; do
+    refuses 2 '--memory' lasso train wide.svm --memory "$size"
+done
+
 # Values and labels
 bad_line 1 '1 1:nan\n'
 bad_line 2 '1 1:1\n1 1:inf\n'

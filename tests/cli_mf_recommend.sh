@@ -46,6 +46,26 @@ same "$(cut -f 1 out | tr '\n' ' ')" "c3 c3 c7 c7 " "users of a file"
 gives 0 mf recommend m.json --top 1 --quiet
 same "$(wc -l <out)" 193 "all users"
 
+# A header whose columns are not the usual ones, and two that could be meant
+awk -F, 'NR == 1 { print "who,vote,what,score" } NR > 1 { print $1 "," $3 "," $2 ",9" }' \
+    named.csv >odd.csv
+refuses 2 '--user NAME --item NAME --rating NAME' mf train odd.csv
+refuses 2 "has no column 'nobody', which --user names" \
+    mf train odd.csv --user nobody
+gives 0 mf train odd.csv --user who --item what --rating vote --test odd.csv \
+    --method als --rank 8 --lambda 0.05 --holdout 1e-9 --workers 2 \
+    --model odd.json --quiet
+gives 0 mf evaluate n.json named.csv
+cp out wanted
+gives 0 mf evaluate odd.json odd.csv
+cmp -s out wanted || fail "the model forgot its columns: $(cat out)"
+gives 0 mf evaluate n.json odd.csv --user who --item what --rating vote
+cmp -s out wanted || fail "other columns: $(cat out)"
+gives 0 mf predict odd.json odd.csv
+cp out wanted
+gives 0 mf predict n.json named.csv
+cmp -s out wanted || fail "predictions differ"
+
 # Users who were folded in from what they were trained on get the same lists
 gives 0 mf train votes.train --method als --unweighted --holdout 1e-9 \
     --sweeps 5 --lambda 20 --model unweighted.json --quiet

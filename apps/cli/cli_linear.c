@@ -119,6 +119,7 @@ static strads_err read_both(linear *l, const char *const *path)
     const strads_data_options wanted = {
         .size = sizeof wanted,
         .layout = STRADS_LAYOUT_ROWS,
+        .memory_limit = l->use.memory,
         .threads = l->use.workers,
         .min_cols = columns,
         .most_cols = columns,

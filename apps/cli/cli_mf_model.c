@@ -324,7 +324,13 @@ static strads_err take_json(const json_t *json, const char *path,
     if (!err) {
         err = names_from(item_names, m->items, path, &m->item_names);
     }
-    return err;
+    const char *column[3];
+    static const char *const key[] = {"user", "item", "rating"};
+    for (size_t k = 0; k < 3; k++) {
+        column[k] = json_string_value(
+            json_object_get(json_object_get(json, "options"), key[k]));
+    }
+    return err ? err : cli_mf_model_columns(m, column);
 }
 
 static strads_err cannot_read(const char *path)
@@ -368,6 +374,9 @@ void cli_mf_model_free(cli_mf_model *m)
     free(m->item);
     strads_names_free(m->user_names);
     strads_names_free(m->item_names);
+    for (size_t k = 0; k < 3; k++) {
+        free(m->column[k]);
+    }
 }
 
 strads_mf_factors cli_mf_model_factors(const cli_mf_model *m)
@@ -400,6 +409,20 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 
 /* ---- ratings that meet a model ------------------------------------------ */
 
+strads_err cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
+{
+    for (size_t k = 0; k < 3; k++) {
+        if (given[k]) {
+            free(model->column[k]);
+            model->column[k] = strdup(given[k]);
+            if (!model->column[k]) {
+                return no_memory();
+            }
+        }
+    }
+    return STRADS_OK;
+}
+
 strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
                                const cli_use *use, strads_scalar values,
                                bool new_users, strads_data **out)
@@ -409,10 +432,14 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
         .layout = STRADS_LAYOUT_ROWS,
         .values = values,
         .kind = STRADS_KIND_RATINGS,
+        .memory_limit = use->memory,
         .threads = use->workers,
         .numbered = !model->item_names,
         .row_names = new_users ? NULL : model->user_names,
         .col_names = model->item_names,
+        .user = model->column[0],
+        .item = model->column[1],
+        .rating = model->column[2],
     };
     cli_cost_tell(use->quiet, path, &wanted);
     CLI_TRY(strads_data_read(path, &wanted, out));

@@ -7,6 +7,16 @@
 #include "cli_train.h"
 #include "strads/recommend.h"
 
+/* Lines of a table of options, of a struct that has such an array of three
+ * texts: the columns of a header. */
+#define CLI_MF_COLUMNS(type, member)                           \
+    CLI_TEXT(type, member[0], "user", "NAME",                  \
+             "users' column in a header (default: as usual)"), \
+        CLI_TEXT(type, member[1], "item", "NAME",              \
+                 "items' column in a header (as usual)"),      \
+        CLI_TEXT(type, member[2], "rating", "NAME",            \
+                 "ratings' column in a header (as usual)")
+
 typedef struct cli_mf_model {
     uint32_t rank;
     uint64_t users, items;
@@ -16,6 +26,8 @@ typedef struct cli_mf_model {
     float *user, *item;       /* [x (1 + rank)] */
     strads_names *user_names; /* NULL: numbers */
     strads_names *item_names;
+    char *column[3]; /* user, item and rating in the header of what it was
+                        trained on, where that was said; NULL */
 } cli_mf_model;
 
 /* Writes what a run of `mf` has left. The JSON file is renamed last.
@@ -35,6 +47,11 @@ double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
                             uint64_t item);
 
 /* ---- ratings that meet a model ------------------------------------------ */
+
+/* The columns of ratings that are read from now on, where they are given:
+ * others than those that the model was trained on. STRADS_ENOMEM. */
+strads_err cli_mf_model_columns(cli_mf_model *model,
+                                const char *const given[3]);
 
 /* Reads ratings by row as f64 or f32; items, and users unless they are new, have
  * the model's numbers; with names what it does not know is left out, which is

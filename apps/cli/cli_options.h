@@ -95,6 +95,7 @@ typedef struct cli_use {
     const cli_command *command;
     cli_out out;
     uint32_t workers; /* threads that read; 0: one per core */
+    uint64_t memory;  /* bytes for what is read; 0: what is free */
     bool quiet;
 } cli_use;
 

@@ -156,12 +156,35 @@ static strads_err take_place(cli_job *j)
     return STRADS_OK;
 }
 
+/* A text among the program's own options; NULL: it has none of that name. */
+static const char *text_option(const cli_job *j, const char *name)
+{
+    const strads_option *option =
+        j->train->program->options
+            ? strads_option_find(j->train->program->options, name)
+            : NULL;
+    return option && option->kind == STRADS_OPTION_STRING
+               ? *(const char *const *)((const char *)j->config +
+                                        option->offset)
+               : NULL;
+}
+
 /* The same command line as rank 0's becomes `strads join`. */
 static int join_rank_zero(cli_job *j)
 {
-    char workers[16];
-    char *words[16];
+    char workers[16], memory[24];
+    char *words[32];
     int n = 0;
+    const struct {
+        const char *option, *text;
+    } texts[] = {{"--data", j->data_path},
+                 {"--workers", workers},
+                 {"--memory", j->engine.memory ? memory : NULL},
+                 {"--labels", j->files.labels},
+                 {"--user", text_option(j, "user")},
+                 {"--item", text_option(j, "item")},
+                 {"--rating", text_option(j, "rating")},
+                 {"--token-file", j->engine.token_file}};
     const cli_command *join = NULL;
     const strads_err err = cli_cluster_hear(&j->cluster);
     if (err) {
@@ -173,18 +196,13 @@ static int join_rank_zero(cli_job *j)
         }
     }
     (void)snprintf(workers, sizeof workers, "%" PRIu32, j->engine.workers);
+    (void)snprintf(memory, sizeof memory, "%" PRIu64, j->engine.memory);
     words[n++] = j->cluster.url;
-    words[n++] = (char *)(uintptr_t) "--data";
-    words[n++] = (char *)(uintptr_t)j->data_path;
-    words[n++] = (char *)(uintptr_t) "--workers";
-    words[n++] = workers;
-    if (j->files.labels) {
-        words[n++] = (char *)(uintptr_t) "--labels";
-        words[n++] = (char *)(uintptr_t)j->files.labels;
-    }
-    if (j->engine.token_file) {
-        words[n++] = (char *)(uintptr_t) "--token-file";
-        words[n++] = (char *)(uintptr_t)j->engine.token_file;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        if (texts[k].text) {
+            words[n++] = (char *)(uintptr_t)texts[k].option;
+            words[n++] = (char *)(uintptr_t)texts[k].text;
+        }
     }
     if (strncmp(j->command->name, "run ", 4) == 0) {
         words[n++] = (char *)(uintptr_t) "--program";
@@ -265,6 +283,9 @@ static strads_err read_data(cli_job *j)
         .values = j->files.f32 ? STRADS_F32 : STRADS_F64,
         .threads = j->engine.workers,
         .labels_path = j->files.labels,
+        .user = text_option(j, "user"),
+        .item = text_option(j, "item"),
+        .rating = text_option(j, "rating"),
     };
     CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
                      : strads_run_cut(j->train->program, j->config, &j->engine,

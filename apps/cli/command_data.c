@@ -141,6 +141,7 @@ static strads_err info(void *state, const char *const *path)
     info_state *i = state;
     strads_data_options wanted = {
         .size = sizeof wanted,
+        .memory_limit = i->use.memory,
         .threads = i->use.workers,
         .labels_path = i->labels,
         .named_labels = true,

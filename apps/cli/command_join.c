@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "cli_documents.h"
+#include "cli_mf_model.h"
 #include "cli_options.h"
 #include "cli_plugin.h"
 #include "cli_terminal.h"
 
 typedef struct join_state {
-    const char *data, *program, *labels;
+    const char *data, *program, *labels, *column[3];
+    uint64_t memory;
     strads_join_options engine;
     cli_words words;
     bool f32, quiet;
@@ -36,6 +38,10 @@ static const strads_option join_table[] = {
              "the program of a `strads run` (default: none)"),
     CLI_F64(join_state, engine.timeout, "timeout", "SECONDS",
             "seconds for the coordinator to answer (default: 30)", 1e-3, 1e9),
+    CLI_OPTION(BYTES, join_state, memory, "memory", "SIZE",
+               "bytes for data: 512M, 1.5G (default: what is free)", .min = 1,
+               .max = 0x1p53),
+    CLI_MF_COLUMNS(join_state, column),
     CLI_TEXT(join_state, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
     CLI_FLAG(join_state, f32, "f32",
@@ -65,6 +71,10 @@ static strads_err read_share(strads_engine *engine, join_state *s,
         .values = s->f32 ? STRADS_F32 : STRADS_F64,
         .threads = s->engine.workers,
         .labels_path = s->labels,
+        .memory_limit = s->memory,
+        .user = s->column[0],
+        .item = s->column[1],
+        .rating = s->column[2],
     };
     const char *path = s->data ? s->data : strads_engine_data_path(engine);
     if (!path) {

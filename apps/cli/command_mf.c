@@ -55,6 +55,7 @@ static const cli_train train = {
 
 typedef struct prediction {
     cli_use use;
+    const char *column[3];
     cli_mf_model model;
     strads_data *data;
 } prediction;
@@ -105,6 +106,9 @@ static strads_err predict(void *state, const char *const *path)
 {
     prediction *p = state;
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
+    free(p->model.column[2]); /* whoever is predicted need not be rated */
+    p->model.column[2] = NULL;
+    CLI_TRY(cli_mf_model_columns(&p->model, p->column));
     return cli_mf_ratings_read(path[1], &p->model, &p->use, STRADS_F64, false,
                                &p->data);
 }
@@ -116,8 +120,14 @@ static void prediction_release(void *state)
     cli_mf_model_free(&p->model);
 }
 
+static const strads_option predict_table[] = {
+    CLI_MF_COLUMNS(prediction, column),
+    {.name = NULL},
+};
+
 static const cli_verb predict_verb = {
     .size = sizeof(prediction),
+    .table = predict_table,
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = predict,
@@ -131,6 +141,7 @@ static const cli_verb predict_verb = {
  * is, beside the order by popularity. */
 typedef struct evaluation {
     cli_use use;
+    const char *column[3];
     const char *train_path;
     double relevant;
     uint32_t top;
@@ -147,6 +158,7 @@ static const strads_option evaluate_table[] = {
     CLI_F64(evaluation, relevant, "relevant", "R",
             "ratings from R up are to be found (default: the model's mean)", 0,
             0),
+    CLI_MF_COLUMNS(evaluation, column),
     {.name = NULL},
 };
 
@@ -268,6 +280,7 @@ static strads_err evaluate(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(cli_mf_model_read(path[0], &e->model));
+    CLI_TRY(cli_mf_model_columns(&e->model, e->column));
     CLI_TRY(cli_mf_ratings_read(path[1], &e->model, &e->use, STRADS_F64, false,
                                 &e->test));
     if (isnan(e->relevant)) {

@@ -89,6 +89,7 @@ static strads_err weigh(plan_state *s)
                                    .partitions = s->partitions,
                                    .layout = STRADS_LAYOUT_COLS,
                                    .named_labels = true,
+                                   .memory_limit = s->use.memory,
                                    .threads = s->use.workers};
     strads_data *data = NULL;
     CLI_TRY(cli_data_kind(s->kind, &options.kind));

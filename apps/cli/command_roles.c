@@ -58,6 +58,7 @@ static strads_err read_links(const char *path, const strads_lda_model *model,
                                          .kind = STRADS_KIND_GRAPH,
                                          .layout = STRADS_LAYOUT_ROWS,
                                          .values = STRADS_F32,
+                                         .memory_limit = use->memory,
                                          .threads = use->workers,
                                          .row_names = model->names,
                                          .col_names = model->names};

@@ -96,6 +96,21 @@ const strads_option mf_option_table[] = {
      .kind = STRADS_OPTION_BOOL,
      .offset = FIELD(no_biases),
      .help = "leave out means of users and items (default: no)"},
+    {.name = "user",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(user),
+     .metavar = "NAME",
+     .help = "users' column in a header (default: by common names)"},
+    {.name = "item",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(item),
+     .metavar = "NAME",
+     .help = "items' column in a header (default: by common names)"},
+    {.name = "rating",
+     .kind = STRADS_OPTION_STRING,
+     .offset = FIELD(rating),
+     .metavar = "NAME",
+     .help = "ratings' column in a header (default: by common names)"},
     {.name = NULL}};
 
 uint32_t mf_stride(uint32_t rank)

@@ -302,7 +302,10 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
                                         .threads = 1,
                                         .numbered = !share->col_names,
                                         .row_names = share->row_names,
-                                        .col_names = share->col_names};
+                                        .col_names = share->col_names,
+                                        .user = l->options.user,
+                                        .item = l->options.item,
+                                        .rating = l->options.rating};
     strads_err err = strads_data_read(l->options.test, &wanted, out);
 
     if (!err && strads_data_row_names(*out) && !share->row_names) {

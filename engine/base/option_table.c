@@ -3,6 +3,7 @@
  * line's offset alone. */
 #include "engine/base/option_table.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -90,6 +91,32 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
     return err;
 }
 
+/* A number with a unit, as far as 53 bits are exact. */
+static strads_err set_bytes(const strads_option *option, uint64_t *field,
+                            const char *text)
+{
+    static const char units[] = "KMGT";
+    char number[STI_NUMBER_SIZE];
+    double value = 0;
+    size_t n = strlen(text);
+    const char *unit =
+        n > 0 ? memchr(units, toupper((unsigned char)text[n - 1]), 4) : NULL;
+    n -= unit != NULL;
+    const bool fits = n < sizeof number;
+    (void)snprintf(number, sizeof number, "%.*s", (int)(fits ? n : 0), text);
+    const bool read = fits && sti_number_parse(number, &value);
+    if (unit)
+        value = ldexp(value, 10 * (int)(unit - units + 1));
+    if (!read || !(value >= 0 && value < 0x1p53) || !in_range(option, value)) {
+        return strads_fail(STRADS_EINVAL,
+                           "--%s %s: expected bytes, or a number with K, M, G "
+                           "or T: 512M, 1.5G",
+                           option->name, text);
+    }
+    *field = (uint64_t)value;
+    return STRADS_OK;
+}
+
 static strads_err set_bool(const strads_option *option, bool *field,
                            const char *text)
 {
@@ -171,6 +198,8 @@ strads_err strads_option_set(const strads_option *option, void *config,
         return set_u32(option, field, text);
     case STRADS_OPTION_BOOL:
         return set_bool(option, field, text);
+    case STRADS_OPTION_BYTES:
+        return set_bytes(option, field, text);
     case STRADS_OPTION_STRING:
         return set_string(option, field, text);
     }
@@ -328,6 +357,7 @@ size_t strads_option_format(const strads_option *option, const void *config,
     case STRADS_OPTION_F64:
         return format_number(option, *(const double *)field, out, size);
     case STRADS_OPTION_U64:
+    case STRADS_OPTION_BYTES:
         return format_u64(option, *(const uint64_t *)field, out, size);
     case STRADS_OPTION_U32:
         return format_u64(option, *(const uint32_t *)field, out, size);

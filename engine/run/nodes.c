@@ -421,6 +421,8 @@ strads_err strads_engine_keep(strads_engine *engine, strads_data_options *given)
         options->keep_first = options->partitions;
     options->partition_entries = 0; /* each worker has a partition */
     sti_run_cut_as(&engine->program, engine->terms.config, options);
+    if (!options->memory_limit)
+        options->memory_limit = sti_run_memory(&engine->options);
     sti_sized_return(given, options);
     return STRADS_OK;
 }

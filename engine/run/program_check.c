@@ -98,6 +98,7 @@ static size_t field_size(strads_option_kind kind)
     switch (kind) {
     case STRADS_OPTION_F64:
     case STRADS_OPTION_U64:
+    case STRADS_OPTION_BYTES:
         return 8;
     case STRADS_OPTION_U32:
         return 4;

@@ -65,6 +65,13 @@
          .help = "names the random draws (default: 0)",                        \
          .min = 0,                                                             \
          .max = LARGEST_WHOLE},                                                \
+        {.name = "memory",                                                     \
+         .kind = STRADS_OPTION_BYTES,                                          \
+         FIELD(memory),                                                        \
+         .metavar = "SIZE",                                                    \
+         .help = "bytes for all of it: 512M, 1.5G (default: what is free)",    \
+         .min = 1,                                                             \
+         .max = LARGEST_WHOLE},                                                \
         {.name = "trace",                                                      \
          .kind = STRADS_OPTION_STRING,                                         \
          FIELD(trace),                                                         \
@@ -306,6 +313,7 @@ static strads_err wrong_kind(const char *source, const strads_option *option,
         [STRADS_OPTION_U32] = "a whole number",
         [STRADS_OPTION_BOOL] = "true or false",
         [STRADS_OPTION_STRING] = "a string",
+        [STRADS_OPTION_BYTES] = "a number of bytes, or \"1.5G\"",
     };
     return strads_fail(STRADS_EINVAL, "%s: \"%s\" is %s, expected %s", source,
                        option->name, kind_name(value), wanted[option->kind]);
@@ -323,6 +331,11 @@ static const char *value_text(const strads_option *option, const json_t *value,
                                        : "false";
     case STRADS_OPTION_STRING:
         return json_string_value(value);
+    case STRADS_OPTION_BYTES:
+        if (json_is_string(value)) {
+            return json_string_value(value);
+        }
+        break;
     case STRADS_OPTION_F64:
     case STRADS_OPTION_U64:
     case STRADS_OPTION_U32:

@@ -323,17 +323,22 @@ static strads_err take_shape(sti_setup *setup)
 
 /* Better before the run than by the system's hand in the midst of it: columns
  * up to the largest number that the data has are parameters, used or not. */
-static strads_err check_room(const sti_run *run, const sti_layout *layout)
+static strads_err check_room(const sti_run *run, const sti_layout *layout,
+                             uint64_t memory)
 {
     const strads_shape *shape = &run->shape;
     const uint64_t bytes = shape->parameters * shape->param_bytes;
-    const uint64_t room = bytes > 0 ? sti_memory_available() : 0;
+    const uint64_t data = strads_data_bytes(run->data);
+    const uint64_t left = memory > data ? memory - data : 0;
+    uint64_t room = bytes > 0 ? sti_memory_available() : 0;
+    if (memory && left < room)
+        room = left;
     if (layout->first > 0 || bytes <= room)
         return STRADS_OK;
     return strads_fail(STRADS_ENOMEM,
                        "program %s needs about %llu bytes of memory for %llu "
                        "parameters, %llu may be used: number the columns that "
-                       "the data has without gaps, or use a larger machine",
+                       "the data has without gaps, or allow more (--memory)",
                        run->program->name, (unsigned long long)bytes,
                        (unsigned long long)shape->parameters,
                        (unsigned long long)room);
@@ -482,7 +487,7 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
     if (!err)
         err = take_shape(setup);
     if (!err)
-        err = check_room(run, layout);
+        err = check_room(run, layout, setup->options.memory);
     if (!err)
         err = take_ranges(run, setup->options.schedulers);
     if (!err)
@@ -506,14 +511,21 @@ void sti_run_cut_as(const strads_program *program, const void *config,
     cut->layout = program->layout ? program->layout : STRADS_LAYOUT_COLS;
     cut->kind = program->kind;
     /* A number in the store, its copies, priorities and the model: of wide
-     * data 43 to 124 bytes a column were seen. */
+     * data 43 to 128 bytes a column were seen. A program that takes more says
+     * so by its shape, once there are data. */
     if (!cut->col_bytes && program->kind == STRADS_KIND_SAMPLES)
-        cut->col_bytes = 40;
+        cut->col_bytes = 72;
     cut->named_labels =
         program->named_labels &&
         program->named_labels(config ? config : program->defaults);
     if (program->values)
         cut->values = program->values;
+}
+
+uint64_t sti_run_memory(const strads_engine_options *options)
+{
+    const uint64_t free = options->memory ? sti_memory_available() : 0;
+    return options->memory < free ? options->memory : free;
 }
 
 static uint32_t usual_partitions(const strads_program *program,
@@ -558,6 +570,8 @@ strads_err strads_run_cut(const strads_program *program, const void *config,
     if (err)
         return err;
     sti_run_cut_as(&p, config, &c);
+    if (!c.memory_limit)
+        c.memory_limit = sti_run_memory(&o);
     c.keep_first = c.keep_count = 0;
     c.partitions = given ? given : usual_partitions(&p, sti_setup_workers(&o));
     c.partition_entries = given || has_ring(&p) || p.run ? 0

@@ -55,6 +55,9 @@ strads_err sti_setup_make(sti_setup *setup, const strads_program *program,
  * and the program's coordinator state ends unless `keep_state`. */
 void sti_setup_free(sti_setup *setup, bool keep_state);
 
+/* What data may take: `memory`, as far as it is free; 0 where it is not set. */
+uint64_t sti_run_memory(const strads_engine_options *options);
+
 /* Fills in what of the data's reading depends on the program and its options
  * alone: split, layout, kind, labels, values. */
 void sti_run_cut_as(const strads_program *program, const void *config,

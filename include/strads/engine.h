@@ -132,6 +132,12 @@ typedef struct strads_engine_options {
      * model so far. A signal handler just sets it; a thread of its own stores
      * it atomically. May be NULL. */
     const volatile bool *stop;
+
+    uint64_t memory; /* bytes that the whole run may take in this process: data
+                        that are read as strads_run_cut or strads_engine_keep
+                        say, and the parameters beside them; what needs more is
+                        refused before it is taken. 0, or more than that: what
+                        is free */
 } strads_engine_options;
 
 /* The tables behind the command's common options: those of programs of rounds,

@@ -50,6 +50,9 @@ typedef struct strads_mf_options {
                            confidence 1 + alpha r (Hu, Koren, Volinsky 2008) */
     bool nonnegative;   /* p_u, q_i >= 0; mean, b_u and c_i are 0 */
     double alpha;       /* > 0; 0: 1 */
+    const char *user, *item, *rating; /* the columns of that name in a header
+                           line, of the data (strads_data_options) and of
+                           `test`; NULL: by common names */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, rows split, rows compressed, f32. Its
