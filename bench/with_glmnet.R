@@ -1,9 +1,9 @@
-# glmnet as a peer: with_glmnet.R DIR KIND.
+# glmnet as a peer: with_glmnet.R DIR KIND [intercept].
 #
-# DIR is what with_yardstick left, KIND lasso, path or l1-logistic. Says "ready"
+# DIR is what with_yardstick left, KIND one of its kinds. Says "ready"
 # when the data is there; then each line "WEIGHT SETTING OUT" is a fit, and is
 # answered with the seconds of the fit alone. OUT gets a line "COLUMN VALUE" a
-# nonzero, of a path "POINT COLUMN VALUE".
+# nonzero, column 0 the intercept, of a path "POINT COLUMN VALUE".
 #
 # WEIGHT is lambda, of a path the first of POINTS down to a hundredth of it.
 # SETTING is single/THRESH or path/THRESH: the one lambda at once, or ten from
@@ -27,11 +27,16 @@ x <- new("dgCMatrix", p = start, i = numbers("index.i4", "integer", 4),
          x = numbers("value.f8", "double", 8),
          Dim = c(length(y), length(start) - 1L))
 most <- max(abs(crossprod(x, y))) / length(y)
-if (kind == "l1-logistic") {
+intercept <- length(argument) > 2
+share <- switch(kind, "elastic-net" = .5, "elastic-logistic" = .5,
+                "l2-logistic" = 0, 1)
+family <- if (grepl("logistic", kind)) "binomial" else "gaussian"
+if (intercept) most <- max(abs(crossprod(x, y - mean(y)))) / length(y)
+most <- most / max(share, .001)
+if (family == "binomial") {
     most <- most / 2
     y <- as.numeric(y > 0)
 }
-family <- if (kind == "l1-logistic") "binomial" else "gaussian"
 if (length(x@x) > DENSE * prod(dim(x))) x <- as.matrix(x)
 glmnet.control(fdev = 0, devmax = 1)
 
@@ -45,11 +50,13 @@ lambdas <- function(weight, how) {
 # their missing points.
 fit <- function(weight, setting, out) {
     how <- strsplit(setting, "/")[[1]]
+    if (kind == "l2-logistic") weight <- 1 / (weight * length(y)) # it is C
     lambda <- lambdas(weight, how[1])
     begun <- Sys.time()
     model <- suppressWarnings(
         glmnet(x, y, family = family, lambda = lambda, standardize = FALSE,
-               intercept = FALSE, thresh = as.numeric(how[2]), maxit = 1e9))
+               alpha = share, intercept = intercept,
+               thresh = as.numeric(how[2]), maxit = 1e9))
     seconds <- as.numeric(Sys.time() - begun, units = "secs")
     w <- as(model$beta, "CsparseMatrix")
     if (kind == "path") {
@@ -58,7 +65,9 @@ fit <- function(weight, setting, out) {
     } else {
         last <- w[, ncol(w)]
         at <- which(last != 0)
-        writeLines(sprintf("%d %.17g", at, last[at]), out)
+        b <- if (intercept) model$a0[length(model$a0)] else numeric(0)
+        writeLines(sprintf("%d %.17g", c(0L[intercept], at), c(b, last[at])),
+                   out)
     }
     seconds
 }

@@ -61,8 +61,9 @@ def read(folder):
 
 
 def weights(model, columns):
-    label = (ctypes.c_int * 2)()
-    library.get_labels(model, label)
+    label = (ctypes.c_int * 2)(1)
+    if "epsilon" not in kind:
+        library.get_labels(model, label)
     # With +1 first the decision is that of +1; otherwise of the other label.
     sign = 1 if label[0] > 0 else -1
     for j in range(1, columns + 1):

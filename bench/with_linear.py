@@ -107,6 +107,8 @@ class Data:
 
 
 class Problem:
+    intercept = False
+
     def __init__(self, kind, name, at, file, parts, data):
         self.kind, self.ratio, self.file, self.parts = kind, at, file, parts
         self.data = name

@@ -75,14 +75,25 @@ class Strads(Solver):
         weight = "%.17g" % problem.weight
         words = {
             "lasso": ["lasso", "train", "--lambda", weight],
+            "elastic-net": ["lasso", "train", "--l1-ratio", ".5", "--lambda",
+                            weight],
             "path": ["lasso", "path", "--points", str(POINTS), "--ratio",
                      "0.01", "--coefficients", self.model],
             "l1-logistic": ["logistic", "train", "--lambda", weight],
+            "elastic-logistic": ["logistic", "train", "--l1-ratio", ".5",
+                                 "--lambda", weight],
             "l2-logistic": ["logistic", "train", "--l1-ratio", "0", "--c",
                             weight],
             "squared-hinge": ["svm", "train", "--c", weight],
             "hinge": ["svm", "train", "--loss", "hinge", "--c", weight],
+            "l1-squared-hinge": ["svm", "train", "--l1-ratio", "1", "--c",
+                                 weight],
+            "epsilon": ["svm", "train", "--loss", "epsilon", "--c", weight],
+            "squared-epsilon": ["svm", "train", "--loss", "squared-epsilon",
+                                "--c", weight],
         }[problem.kind]
+        if problem.intercept:
+            words.append("--intercept")
         if problem.kind != "path":
             words += ["--model", self.model]
         return [self.binary] + words + [
@@ -110,8 +121,11 @@ class Strads(Solver):
 
     def write_model(self, out):
         with open(self.model) as f:
-            w = json.load(f)["coefficients"]
+            model = json.load(f)
+        w = model["coefficients"]
         with open(out, "w") as lines:
+            if model["intercept"]:
+                lines.write("0 %.17g\n" % model["intercept"])
             for j, value in zip(w["index"], w["value"]):
                 lines.write("%d %.17g\n" % (j, value))
 
@@ -144,7 +158,8 @@ class Server(Solver):
         self.close()
         self.problem = problem
         self.process = subprocess.Popen(
-            self.command + [problem.parts, problem.kind],
+            self.command + [problem.parts, problem.kind] +
+            (["intercept"] if problem.intercept else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, bufsize=0)
         if self.answer(STARTUP) != "ready":
@@ -192,7 +207,8 @@ class Glmnet(Server):
         tolerances = ["1e-%d" % k for k in (3, 5, 7, 9, 11, 13, 15)]
         if problem.kind == "path":
             return [["path/" + t for t in tolerances]]
-        if problem.kind in ("lasso", "l1-logistic"):
+        if problem.kind in ("lasso", "elastic-net", "l1-logistic",
+                            "elastic-logistic", "l2-logistic"):
             return [["single/" + t for t in tolerances],
                     ["path/" + t for t in tolerances]]
         return []
@@ -205,11 +221,17 @@ class Sklearn(Server):
 
     def families(self, problem):
         ways = {"lasso": ["single", "path"], "path": ["path"],
+                "elastic-net": ["single", "path"],
                 "l1-logistic": ["liblinear", "saga"],
+                "elastic-logistic": ["saga"],
                 "l2-logistic": ["lbfgs", "newton-cg", "liblinear"],
-                "squared-hinge": ["dual", "primal"], "hinge": ["dual"]}
+                "squared-hinge": ["dual", "primal"], "hinge": ["dual"],
+                "l1-squared-hinge": ["primal"], "epsilon": ["dual"],
+                "squared-epsilon": ["dual", "primal"]}
+        # That of liblinear penalises the intercept.
         return [[way + "/" + t for t in powers(1, 10)]
-                for way in ways[problem.kind]]
+                for way in ways[problem.kind]
+                if not (problem.intercept and way == "liblinear")]
 
     def shell(self, problem, setting, out, cap):
         return timed(self.command + ["--shell", problem.file, problem.kind,
@@ -224,7 +246,11 @@ class Liblinear(Server):
 
     def families(self, problem):
         solvers = {"l1-logistic": "6", "l2-logistic": "07",
-                   "squared-hinge": "12", "hinge": "3"}
+                   "squared-hinge": "12", "hinge": "3",
+                   "l1-squared-hinge": "5", "epsilon": ["13"],
+                   "squared-epsilon": ["11", "12"]}
+        if problem.intercept:  # it would penalise it
+            return []
         return [[s + "/" + t for t in powers(1, 10)]
                 for s in solvers.get(problem.kind, "")]
 
