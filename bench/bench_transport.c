@@ -1,7 +1,8 @@
 /* What one hop costs: the round trip of a 64-byte message and the one-way
  * throughput of 64 KB and 1 MB messages, over tcp loopback and ipc, for raw
  * sockets (the floor), bare nng byte streams, nng PAIR1 message sockets, and
- * the engine's links (frames with checksums, over those byte streams).
+ * the engine's links (frames with checksums, over plain sockets; with a token's
+ * tags as well; over TLS).
  * docs/wire-format.md says what was decided from it.
  *
  *   bench_transport [--rounds N] [--json]
@@ -19,8 +20,9 @@
 #include "bench/measuring.h"
 #include "bench/transport.h"
 
-static const method *const methods[] = {&transport_raw, &transport_stream,
-                                        &transport_pair, &transport_link};
+static const method *const methods[] = {
+    &transport_raw,  &transport_stream,     &transport_pair,
+    &transport_link, &transport_link_token, &transport_link_tls};
 enum {
     METHODS = sizeof methods / sizeof *methods,
     FIGURES = 3,
@@ -97,7 +99,7 @@ static void measure(int rounds)
 {
     for (int round = 0; round < rounds; round++)
         for (size_t m = 0; m < METHODS; m++)
-            for (int ipc = 0; ipc < 2; ipc++) {
+            for (int ipc = 0; ipc < (methods[m]->tcp_alone ? 1 : 2); ipc++) {
                 double figures[FIGURES];
                 run_case(methods[m], ipc != 0, figures);
                 for (int f = 0; f < FIGURES; f++)
@@ -117,6 +119,8 @@ static void print_results(int rounds, bool json)
     for (int ipc = 0; ipc < 2; ipc++)
         for (size_t m = 0; m < METHODS; m++) {
             double at[FIGURES];
+            if (ipc && methods[m]->tcp_alone)
+                continue;
             for (int f = 0; f < FIGURES; f++)
                 at[f] = bench_median(seen[m][ipc][f], (size_t)rounds);
             printf(json ? "{\"bench\": \"transport\", \"transport\": \"%s\", "
@@ -141,7 +145,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_transport: --rounds takes 1 to 99\n");
         return 2;
     }
+    char folder[] = "/tmp/bench-transport-XXXXXX", path[64];
+    transport_must(mkdtemp(folder) != NULL, "mkdtemp");
+    transport_make_certificate(folder);
     measure(rounds);
+    (void)snprintf(path, sizeof path, "%s/cert", folder);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/key", folder);
+    (void)unlink(path);
+    (void)rmdir(folder);
     print_results(rounds, json);
     return 0;
 }

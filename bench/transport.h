@@ -20,7 +20,8 @@ typedef struct channel {
     nng_socket socket;  /* pair1 */
     nng_stream *stream; /* stream */
     nng_aio *aio;
-    sti_net *net; /* link */
+    const sti_trust *trust; /* link */
+    sti_net *net;
     sti_link link;
     int received[2]; /* bulk frames of each size */
     double started;  /* when the latest ping left */
@@ -36,6 +37,7 @@ typedef struct channel {
  * takes the bulk; `ask` measures: microseconds, then twice GB/s. */
 typedef struct method {
     const char *name;
+    bool tcp_alone; /* not over ipc */
     void (*serve)(channel *c, const char *path, int tell);
     void (*dial)(channel *c, const char *path, int port);
     void (*send)(channel *c, const void *bytes, size_t count);
@@ -50,6 +52,10 @@ typedef struct method {
 extern const method transport_raw, transport_stream, transport_pair;
 /* The engine's links, whose callbacks answer, and ask. */
 extern const method transport_link;
+/* .. with a token, and over TLS, for which a certificate is made in a folder
+ * first. */
+extern const method transport_link_token, transport_link_tls;
+void transport_make_certificate(const char *folder);
 
 void transport_ask(const method *m, channel *c, char *buffer, double *figures);
 void transport_answer(const method *m, channel *c, char *buffer);

@@ -1,5 +1,6 @@
 /* The engine's links as bench_transport measures them: the thread that receives
  * answers a ping, and sends the next one. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ static void link_open(channel *c, const char *url,
                       void (*received)(void *, sti_link, sti_frame *))
 {
     const sti_net_options options = {.listen_url = url,
+                                     .trust = c->trust,
                                      .arg = c,
                                      .events = {.received = received}};
     pthread_mutex_init(&c->lock, NULL);
@@ -87,10 +89,19 @@ static void link_open(channel *c, const char *url,
                    strads_error_text());
 }
 
+static void make_url(const channel *c, char url[160], const char *path,
+                     int port)
+{
+    char plain[160];
+    transport_make_url(plain, path, port);
+    const bool tls = c->trust != NULL && c->trust->tls.cert != NULL;
+    (void)snprintf(url, 160, "%s%.150s", tls ? "tls+" : "", plain);
+}
+
 static void link_serve(channel *c, const char *path, int tell)
 {
     char url[160];
-    transport_make_url(url, path, 0);
+    make_url(c, url, path, 0);
     link_open(c, url, link_serving);
     transport_tell_port(
         tell, path != NULL ? 0 : atoi(strrchr(sti_net_url(c->net), ':') + 1));
@@ -99,7 +110,7 @@ static void link_serve(channel *c, const char *path, int tell)
 static void link_dial(channel *c, const char *path, int port)
 {
     char url[160];
-    transport_make_url(url, path, port);
+    make_url(c, url, path, port);
     link_open(c, "", link_asking);
     transport_must(sti_net_dial(c->net, url, 5000000000, &c->link) == STRADS_OK,
                    strads_error_text());
@@ -132,6 +143,65 @@ static void link_ask(const method *m, channel *c, char *buffer, double *figures)
                             transport_bulk_count[size] / (bench_wall() - start);
     }
 }
+
+/* ---- with a token, and over TLS ----------------------------------------- */
+
+static const sti_trust token = {
+    .token = {.size = 20, .bytes = "01234567890123456789"}};
+
+static void token_serve(channel *c, const char *path, int tell)
+{
+    c->trust = &token;
+    link_serve(c, path, tell);
+}
+
+static void token_dial(channel *c, const char *path, int port)
+{
+    c->trust = &token;
+    link_dial(c, path, port);
+}
+
+static sti_trust certificate;
+
+void transport_make_certificate(const char *folder)
+{
+    static char cert[128], key[128];
+    char command[512];
+    (void)snprintf(cert, sizeof cert, "%s/cert", folder);
+    (void)snprintf(key, sizeof key, "%s/key", folder);
+    (void)snprintf(command, sizeof command,
+                   "umask 077; openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=run "
+                   "-keyout %s -out %s 2>/dev/null",
+                   key, cert);
+    transport_must(system(command) == 0, "openssl req");
+    certificate.tls = (sti_tls_files){cert, cert, key};
+}
+
+static void tls_serve(channel *c, const char *path, int tell)
+{
+    c->trust = &certificate;
+    link_serve(c, path, tell);
+}
+
+static void tls_dial(channel *c, const char *path, int port)
+{
+    c->trust = &certificate;
+    link_dial(c, path, port);
+}
+
+const method transport_link_token = {.name = "link token",
+                                     .serve = token_serve,
+                                     .dial = token_dial,
+                                     .answer = link_answer,
+                                     .ask = link_ask};
+
+const method transport_link_tls = {.name = "link tls",
+                                   .tcp_alone = true,
+                                   .serve = tls_serve,
+                                   .dial = tls_dial,
+                                   .answer = link_answer,
+                                   .ask = link_ask};
 
 const method transport_link = {.name = "link",
                                .serve = link_serve,

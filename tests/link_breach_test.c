@@ -499,7 +499,7 @@ Test(link_breach, too_few_file_descriptors_are_said)
 
 Test(link_breach, urls_that_are_none_are_refused_with_a_sentence)
 {
-    expect_refused("tls+tcp://127.0.0.1:0", STRADS_EINVAL, "no tls+tcp");
+    expect_refused("tls+tcp://127.0.0.1:0", STRADS_EINVAL, "give --tls-ca");
     expect_refused("http://127.0.0.1:0", STRADS_EINVAL, "tcp://host:port");
     expect_refused("127.0.0.1:7000", STRADS_EINVAL, "tcp://host:port");
     expect_refused("tcp://127.0.0.1", STRADS_EINVAL, "port");

@@ -122,12 +122,13 @@ static strads_err agree(cli_cluster *c)
                                "HOST:PORT, where rank 0 is to listen",
                                place);
         }
-        (void)snprintf(c->url, sizeof c->url, "tcp://%s", place);
+        (void)snprintf(c->url, sizeof c->url, "%s://%s", c->scheme, place);
         c->one_host = c->one_host || strncmp(place, "127.", 4) == 0 ||
                       strncmp(place, "localhost:", 10) == 0;
         if (c->rank == 0 &&
             !c->one_host) { /* the name may be a service's, not this host's */
-            (void)snprintf(c->url, sizeof c->url, "tcp://0.0.0.0%s", port);
+            (void)snprintf(c->url, sizeof c->url, "%s://0.0.0.0%s", c->scheme,
+                           port);
         }
         return STRADS_OK;
     }
@@ -144,7 +145,8 @@ static strads_err agree(cli_cluster *c)
     } else if (!c->one_host) {
         first_host(nodes, host, sizeof host);
     }
-    (void)snprintf(c->url, sizeof c->url, "tcp://%s:%u", host, port_of());
+    (void)snprintf(c->url, sizeof c->url, "%s://%s:%u", c->scheme, host,
+                   port_of());
     return STRADS_OK;
 }
 
@@ -235,9 +237,9 @@ static strads_err make_token(const cli_cluster *c)
     return STRADS_OK;
 }
 
-strads_err cli_cluster_find(cli_cluster *out)
+strads_err cli_cluster_find(bool tls, cli_cluster *out)
 {
-    *out = (cli_cluster){0};
+    *out = (cli_cluster){.scheme = tls ? "tls+tcp" : "tcp"};
     CLI_TRY(find_launcher(out));
     if (out->size < 2) {
         return STRADS_OK;
@@ -248,7 +250,7 @@ strads_err cli_cluster_find(cli_cluster *out)
     if (!out->exchange) {
         CLI_TRY(agree(out));
     } else {
-        (void)snprintf(out->url, sizeof out->url, "tcp://%s:0",
+        (void)snprintf(out->url, sizeof out->url, "%s://%s:0", out->scheme,
                        out->one_host ? "127.0.0.1" : "0.0.0.0");
     }
     return out->rank == 0 ? make_token(out) : STRADS_OK;
@@ -266,7 +268,8 @@ strads_err cli_cluster_tell(cli_cluster *cluster, const char *url)
     (void)snprintf(told, sizeof told, "%s", url);
     if (!cluster->one_host && port && gethostname(host, sizeof host) == 0) {
         host[sizeof host - 1] = '\0';
-        (void)snprintf(told, sizeof told, "tcp://%s%s", host, port);
+        (void)snprintf(told, sizeof told, "%s://%s%s", cluster->scheme, host,
+                       port);
     }
     CLI_TRY(put("strads.url", told));
     CLI_TRY(put("strads.token", token ? token : ""));

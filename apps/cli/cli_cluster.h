@@ -13,6 +13,7 @@ typedef struct cli_cluster {
     uint32_t rank, size; /* size 1: nobody started others */
     const char *by;      /* "srun", "mpirun", ...: static */
     bool one_host;       /* all of them are on this machine */
+    const char *scheme;  /* of `url`: "tcp" or "tls+tcp" */
     bool exchange;       /* PMIx carries the URL; otherwise it is agreed on */
     char url[512];       /* rank 0: where to listen. Others: whom to join, once
                             cli_cluster_hear has returned */
@@ -21,7 +22,7 @@ typedef struct cli_cluster {
 /* Reads the environment (and asks PMIx where the command was built with it and
  * the launcher has it). STRADS_EINVAL: variables that contradict each other, or
  * no place to meet; the sentence says what to set. */
-strads_err cli_cluster_find(cli_cluster *out);
+strads_err cli_cluster_find(bool tls, cli_cluster *out);
 
 /* Rank 0, once it listens at `url`: tells the others, with the token of the
  * run. */

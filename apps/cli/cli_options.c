@@ -320,7 +320,8 @@ static const char *const replaced[] = {"start", "from", NULL};
 
 /* What only a run of several processes has. */
 static const char *const of_nodes[] = {"listen",     "nodes",    "reconnect",
-                                       "token-file", "insecure", NULL};
+                                       "token-file", "insecure", "tls-ca",
+                                       "tls-cert",   "tls-key",  NULL};
 
 static bool is_in(const char *const *names, const char *name)
 {

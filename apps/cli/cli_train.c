@@ -142,7 +142,7 @@ static strads_err take_place(cli_job *j)
     if (j->engine.nodes > 1 || j->engine.listen) {
         return STRADS_OK;
     }
-    CLI_TRY(cli_cluster_find(&j->cluster));
+    CLI_TRY(cli_cluster_find(j->engine.tls_ca != NULL, &j->cluster));
     if (j->cluster.size > 1 && j->train->all_rows) {
         return strads_fail(STRADS_EINVAL,
                            "strads %s is for one process, and %s has started "
@@ -184,7 +184,10 @@ static int join_rank_zero(cli_job *j)
                  {"--user", text_option(j, "user")},
                  {"--item", text_option(j, "item")},
                  {"--rating", text_option(j, "rating")},
-                 {"--token-file", j->engine.token_file}};
+                 {"--token-file", j->engine.token_file},
+                 {"--tls-ca", j->engine.tls_ca},
+                 {"--tls-cert", j->engine.tls_cert},
+                 {"--tls-key", j->engine.tls_key}};
     const cli_command *join = NULL;
     const strads_err err = cli_cluster_hear(&j->cluster);
     if (err) {

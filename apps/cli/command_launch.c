@@ -327,10 +327,14 @@ static strads_err start_other(launch *l, uint32_t k)
         err = add(&w, "--workers");
         err = err ? err : add_number(&w, workers);
     }
-    const char *token_file = option_of(&l->command, "--token-file");
-    if (!err && token_file) {
-        err = add(&w, "--token-file");
-        err = err ? err : add(&w, token_file);
+    static const char *const passed[] = {"--token-file", "--tls-ca",
+                                         "--tls-cert", "--tls-key"};
+    for (size_t i = 0; i < sizeof passed / sizeof *passed && !err; i++) {
+        const char *value = option_of(&l->command, passed[i]);
+        if (value) {
+            err = add(&w, passed[i]);
+            err = err ? err : add(&w, value);
+        }
     }
     if (!err && l->options->data) {
         err = add(&w, "--data");
@@ -673,8 +677,16 @@ static strads_err start_all(launch *l)
     }
     l->self[n] = '\0';
     if (l->n_hosts) {
-        (void)snprintf(l->url, sizeof l->url, "tcp://%s:0", l->host[0]);
+        (void)snprintf(l->url, sizeof l->url, "%stcp://%s:0",
+                       option_of(&l->command, "--tls-ca") ? "tls+" : "",
+                       l->host[0]);
         return start_first(l); /* the others when it has said its port */
+    }
+    if (option_of(&l->command, "--tls-ca")) {
+        return strads_fail(STRADS_EINVAL,
+                           "--tls-ca behind --: without --hosts the processes "
+                           "are on this machine and talk over a socket that "
+                           "only you can open; leave it away");
     }
     (void)snprintf(l->folder, sizeof l->folder, "%s/strads-XXXXXX",
                    getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")

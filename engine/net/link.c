@@ -99,6 +99,7 @@ static void conn_free(sti_conn *conn)
 {
     if (conn->has_reader)
         (void)pthread_join(conn->reader, NULL);
+    sti_tls_free(conn->tls);
     (void)close(conn->fd);
     sti_frame_free(conn->frame);
     sti_tagger_free(conn->sends);
@@ -109,7 +110,8 @@ static void conn_free(sti_conn *conn)
 }
 
 /* Makes a connection of a socket, which it owns from now on, also on failure,
- * and starts to read. `url` is NULL for an accepted one. */
+ * and starts to read; that is where it introduces itself. `url` is NULL for an
+ * accepted one. */
 static strads_err start_conn(sti_net *net, int fd, const char *url,
                              sti_link *out)
 {
@@ -122,6 +124,7 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     conn->net = net;
     conn->fd = fd;
     conn->dialled = url != NULL;
+    conn->stage = STI_STARTS;
     conn->node = STI_NODE_NONE;
     conn->last = &conn->first;
     conn->part_by = UINT64_MAX;
@@ -141,10 +144,8 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
                        conn->host, port);
     strads_err err = STRADS_OK;
     conn->handshake.token = &net->trust.token;
-    if (net->trust.token.size > 0) {
-        conn->stage = conn->dialled ? STI_AWAITS_CHALLENGE : STI_AWAITS_KNOCK;
-        err = sti_nonce_draw(conn->handshake.nonce[!conn->dialled]);
-    }
+    if (net->tls != NULL)
+        err = sti_tls_new(net->tls, fd, conn->dialled, &conn->tls);
     if (err == STRADS_OK)
         err = enlist(net, conn);
     if (err != STRADS_OK) {
@@ -152,11 +153,6 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
         return err;
     }
     *out = conn->id;
-    if (conn->stage == STI_AWAITS_CHALLENGE &&
-        sti_conn_send_control(conn, STI_KIND_KNOCK,
-                              conn->handshake.nonce[STI_DIALS],
-                              STI_NONCE_BYTES) != STRADS_OK)
-        sti_conn_end(conn, STRADS_ENOMEM, strads_error_text());
     conn->has_reader =
         pthread_create(&conn->reader, NULL, sti_conn_read_all, conn) == 0;
     if (!conn->has_reader) {
@@ -366,18 +362,30 @@ static strads_err connect_to(const sti_net_options *o, const sti_url *to,
 static strads_err check_trust(const sti_net *net, const sti_url *url,
                               const char *text)
 {
-    if (net->trust.token.size > 0 || net->trust.insecure ||
+    if (url->tls && net->tls == NULL)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: tls+tcp:// takes certificates: give --tls-ca, "
+                           "--tls-cert and --tls-key",
+                           text);
+    if (!url->tls && net->tls != NULL)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: with --tls-ca, --tls-cert and --tls-key nodes "
+                           "meet at tls+tcp:// addresses: write tls+tcp://, or "
+                           "leave them out",
+                           text);
+    if (url->tls || net->trust.token.size > 0 || net->trust.insecure ||
         sti_url_is_local(url))
         return STRADS_OK;
     return strads_fail(
         STRADS_EINVAL,
         "%s: over a network nodes need a token: give all of them "
-        "the same --token-file FILE (or STRADS_TOKEN); with "
-        "--insecure whoever reaches the port may take part",
+        "the same --token-file FILE (or STRADS_TOKEN), or certificates and a "
+        "tls+tcp:// address; with --insecure whoever reaches the port may take "
+        "part",
         text);
 }
 
-/* Until the other end has proved that it has the token. */
+/* Until the other end has proved that it belongs to the run. */
 static strads_err await_open(sti_net *net, sti_link link)
 {
     strads_err err = STRADS_OK;
@@ -497,8 +505,8 @@ static void look_after(sti_conn *conn, uint64_t now)
         break;
     case NO_GRANT:
         sti_conn_end(conn, STRADS_EIO,
-                     "it has not answered in time whether it has the token: is "
-                     "it a strads node?");
+                     "it has not answered in time whether it belongs to the "
+                     "run: is it a strads node?");
         break;
     case NO_BYE:
         sti_conn_end(conn, STRADS_EPEER,
@@ -742,6 +750,7 @@ static void net_free(sti_net *net)
         (void)close(net->bell);
     (void)pthread_cond_destroy(&net->reaped);
     (void)pthread_mutex_destroy(&net->lock);
+    sti_tls_config_free(net->tls);
     free(net->slots);
     free(net);
 }
@@ -798,6 +807,9 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (net->slots == NULL || net->bell < 0)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");
+    const sti_tls_files *files = &net->trust.tls;
+    if (err == STRADS_OK && (files->ca || files->cert || files->key))
+        err = sti_tls_config_new(files, &net->tls);
     if (err == STRADS_OK) {
         int rv = pthread_create(&net->housekeeper, NULL, keep_house, net);
         net->has_housekeeper = rv == 0;

@@ -1,8 +1,9 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
  * A net listens on one URL and holds any number of links, each one connection
- * over which frames travel both ways, in order. Where there is a token, both
- * ends first prove that they have it, and from then on each frame is tagged
+ * over which frames travel both ways, in order. Over tls+tcp:// both ends first
+ * show certificates (tls.h). Where there is a token, both
+ * ends prove that they have it, and from then on each frame is tagged
  * (secret.h). Whoever dials then sends HELLO as its first frame; whoever accepts drops a stranger that sends anything else,
  * or nothing in time. Idle links carry PINGs; a link on which nothing arrives
  * for dead_ns, or whose connection closes, is lost. No byte that a peer sends
@@ -109,7 +110,8 @@ void sti_net_set_node(sti_net *net, uint32_t node);
  * Blocks.
  * STRADS_EINVAL: the URL, or one that needs a token. STRADS_EIO: nobody
  * answered; the sentence names URL and cause. STRADS_EMISMATCH: it has another
- * token, or none. STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
+ * token, or none, or the certificate of one end is not acceptable to the other.
+ * STRADS_ECANCELED: the owner gave up. STRADS_ESTATE: the net is
  * closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);

@@ -158,6 +158,8 @@ static ssize_t write_some(sti_conn *conn, bool may_wait)
             if (q->iov[i].iov_len > 0)
                 iov[pieces.msg_iovlen++] = q->iov[i];
     pthread_mutex_unlock(&conn->lock);
+    if (conn->tls)
+        return sti_tls_send(conn->tls, iov, pieces.msg_iovlen, may_wait);
     do
         n = sendmsg(conn->fd, &pieces,
                     MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
@@ -529,7 +531,8 @@ static strads_err turn_away(sti_conn *conn, const char *said, const char *text)
 static void set_stage(sti_conn *conn, sti_stage stage)
 {
     pthread_mutex_lock(&conn->lock);
-    conn->stage = stage;
+    if (!conn->dead)
+        conn->stage = stage;
     pthread_cond_broadcast(&conn->moved);
     pthread_mutex_unlock(&conn->lock);
 }
@@ -555,6 +558,38 @@ static strads_err send_proof(sti_conn *conn, sti_side side, uint16_t kind)
     unsigned char proof[STI_PROOF_BYTES];
     sti_proof_make(&conn->handshake, side, proof);
     return sti_conn_send_control(conn, kind, proof, sizeof proof);
+}
+
+/* The first that a connection does: TLS, if there is any, then what comes before
+ * HELLO. */
+static strads_err start(sti_conn *conn)
+{
+    const sti_side side = conn->dialled ? STI_DIALS : STI_ACCEPTS;
+    unsigned char *nonce = conn->handshake.nonce[side];
+    bool plain = false;
+    strads_err err =
+        conn->tls ? sti_tls_handshake(conn->tls, &plain) : STRADS_OK;
+    if (plain) {
+        sti_tls_free(conn->tls);
+        conn->tls = NULL;
+        return turn_away(conn,
+                         "this run is at a tls+tcp:// address: write that, and "
+                         "give this node --tls-ca, --tls-cert and --tls-key",
+                         "it came by tcp://, without TLS");
+    }
+    if (err == STRADS_OK && conn->net->trust.token.size > 0)
+        err = sti_nonce_draw(nonce);
+    if (err != STRADS_OK)
+        return err;
+    if (conn->net->trust.token.size == 0)
+        set_stage(conn, STI_OPEN);
+    else
+        set_stage(conn,
+                  conn->dialled ? STI_AWAITS_CHALLENGE : STI_AWAITS_KNOCK);
+    return conn->dialled && conn->net->trust.token.size > 0
+               ? sti_conn_send_control(conn, STI_KIND_KNOCK, nonce,
+                                       STI_NONCE_BYTES)
+               : STRADS_OK;
 }
 
 /* A frame of the handshake, which check_handshake has let in. */
@@ -749,6 +784,8 @@ static ssize_t receive(sti_conn *conn)
     iov[room.msg_iovlen++] =
         (struct iovec){conn->ahead + conn->ahead_end,
                        sizeof conn->ahead - conn->ahead_end};
+    if (conn->tls)
+        return sti_tls_receive(conn->tls, iov[0].iov_base, iov[0].iov_len);
     do
         n = recvmsg(conn->fd, &room, 0);
     while (n < 0 && errno == EINTR);
@@ -795,11 +832,26 @@ static bool take_what_came(sti_conn *conn, ssize_t n)
     return n > 0 && !sti_conn_is_dead(conn);
 }
 
+/* Who was turned away reads why only when this end does not close first with
+ * something unread. A stranger that does not close is ended in time. */
+static void wait_closed(sti_conn *conn)
+{
+    (void)shutdown(conn->fd, SHUT_WR);
+    while (!conn->dialled &&
+           recv(conn->fd, conn->ahead, sizeof conn->ahead, 0) > 0)
+        continue;
+}
+
 void *sti_conn_read_all(void *arg)
 {
     sti_conn *conn = arg;
-    while (take_what_came(conn, receive(conn)))
-        continue;
+    const strads_err err = start(conn);
+    if (err != STRADS_OK) {
+        wait_closed(conn);
+        sti_conn_end(conn, err, strads_error_text());
+    } else
+        while (take_what_came(conn, receive(conn)))
+            continue;
     sti_conn_finish(conn);
     return NULL;
 }

@@ -47,6 +47,7 @@ typedef struct sti_queued {
 /* What a connection waits for before HELLO; STI_OPEN: nothing, or no more. */
 typedef enum sti_stage {
     STI_OPEN,
+    STI_STARTS, /* its reader, and TLS's handshake */
     STI_AWAITS_KNOCK,
     STI_AWAITS_CHALLENGE,
     STI_AWAITS_PROOF,
@@ -60,6 +61,7 @@ typedef struct sti_conn {
     char where[STI_WHERE_MAX];   /* the peer's address, for sentences */
     char host[STI_HOST_MAX + 1]; /* its host alone; "" over ipc */
     int fd;                      /* closed when the connection is reaped */
+    sti_tls *tls;                /* over it; NULL: none */
     pthread_t reader, writer;
     bool has_reader;
 
@@ -110,6 +112,7 @@ typedef struct sti_conn {
 struct sti_net {
     sti_net_options options; /* defaults filled in, listen_url not used */
     sti_trust trust;
+    sti_tls_config *tls; /* NULL: no tls+tcp:// */
     char url[STI_URL_MAX + 1];
     sti_url listens_at;
     int bell; /* an eventfd that wakes the housekeeping thread; -1: none */

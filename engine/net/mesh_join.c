@@ -600,15 +600,16 @@ static strads_err or_failure(sti_mesh *mesh, strads_err err)
 }
 
 /* A node that was told no URL listens on the interface that has reached node 0:
- * whoever can reach node 0 can reach it there. Over ipc all are on one
+ * whoever can reach node 0, at `of`, can reach it there. Over ipc all are on one
  * machine. */
-static strads_err listen_towards(sti_mesh *mesh, sti_link link)
+static strads_err listen_towards(sti_mesh *mesh, sti_link link, const char *of)
 {
     char host[STI_HOST_MAX + 1], url[STI_URL_MAX + 1];
     if (sti_mesh_url(mesh)[0])
         return STRADS_OK;
     strads_err err = sti_net_own_host(mesh->net, link, host);
-    (void)snprintf(url, sizeof url, "tcp://%s:0",
+    (void)snprintf(url, sizeof url, "%stcp://%s:0",
+                   strncmp(of, "tls+", 4) == 0 ? "tls+" : "",
                    err || !host[0] ? "127.0.0.1" : host);
     return err ? err : sti_net_listen(mesh->net, url);
 }
@@ -625,7 +626,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
     pthread_mutex_unlock(&mesh->lock);
     strads_err err = sti_net_dial(mesh->net, url, timeout_ns, link);
     if (!err)
-        err = listen_towards(mesh, *link);
+        err = listen_towards(mesh, *link, url);
     hello->url = sti_mesh_url(mesh);
     if (!err)
         err = say_hello(mesh, *link, hello);

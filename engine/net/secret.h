@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "engine/base/cursor.h"
+#include "engine/net/tls.h"
 #include "strads/error.h"
 
 enum {
@@ -41,9 +42,9 @@ typedef struct sti_token {
 typedef struct sti_trust {
     sti_token token;
     bool insecure; /* whoever reaches an address of another kind, too */
-    /* Files of tls+tcp://, PEM: the authority that signed everybody's
-     * certificate, and this node's own. NULL: none. Outlive the net. */
-    const char *tls_ca, *tls_cert, *tls_key;
+    /* NULL, all three: no tls+tcp://, and otherwise nothing else. Read when a net
+     * is opened. */
+    sti_tls_files tls;
 } sti_trust;
 
 /* The token in the first line of a file, or, where `path` is NULL, in the

@@ -57,7 +57,7 @@ static strads_err parse_tcp(const char *url, const char *rest, sti_url *out)
         (void)snprintf(out->host, sizeof out->host, "%.*s", (int)length, rest);
     if (strpbrk(out->host, "/@?#% ") != NULL)
         return strads_fail(STRADS_EINVAL,
-                           "%s: tcp:// takes a host and a port, nothing else",
+                           "%s: a host and a port are expected, nothing else",
                            url);
     out->tcp = true;
     out->port = (unsigned)port;
@@ -77,15 +77,13 @@ strads_err sti_url_parse(const char *url, sti_url *out)
     else if (strncmp(url, "ipc://", 6) == 0)
         err = parse_ipc(url, url + 6, &parsed);
     else if (strncmp(url, "tls+tcp://", 10) == 0)
-        err = strads_fail(STRADS_EINVAL,
-                          "%s: this strads has no tls+tcp:// yet: use tcp:// "
-                          "in a network that you trust, or through a tunnel",
-                          url);
+        err = parse_tcp(url, url + 10, &parsed);
     else
         err = strads_fail(STRADS_EINVAL,
-                          "%s: not a URL that nodes use: tcp://host:port or "
-                          "ipc:///path is expected",
+                          "%s: not a URL that nodes use: tcp://host:port, "
+                          "tls+tcp://host:port or ipc:///path is expected",
                           url);
+    parsed.tls = strncmp(url, "tls+", 4) == 0;
     if (err == STRADS_OK)
         *out = parsed;
     return err;
@@ -93,10 +91,10 @@ strads_err sti_url_parse(const char *url, sti_url *out)
 
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1])
 {
-    const int most = STI_URL_MAX - 16; /* what surrounds a host */
+    const int most = STI_URL_MAX - 20; /* what surrounds a host */
     if (url->tcp)
-        (void)snprintf(out, STI_URL_MAX + 1, "tcp://%.*s:%u", most, url->host,
-                       url->port);
+        (void)snprintf(out, STI_URL_MAX + 1, "%stcp://%.*s:%u",
+                       url->tls ? "tls+" : "", most, url->host, url->port);
     else
         (void)snprintf(out, STI_URL_MAX + 1, "ipc://%.*s", most, url->host);
 }

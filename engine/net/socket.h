@@ -1,5 +1,5 @@
 /* engine/net/socket.h - URLs of nodes, and the sockets behind them:
- * tcp://host:port and ipc:///path. Owns nothing beyond a call but the sockets
+ * tcp://host:port, tls+tcp://host:port and ipc:///path. Owns nothing beyond a call but the sockets
  * that it hands out: blocking ones, closed on exec. Any thread. Results of type
  * int are errno's values, or getaddrinfo's (negative); 0: it went well. */
 #ifndef STI_SOCKET_H
@@ -13,6 +13,7 @@ enum { STI_URL_MAX = 255, STI_HOST_MAX = 63 };
 
 typedef struct sti_url {
     bool tcp;
+    bool tls;                   /* and tcp */
     char host[STI_URL_MAX + 1]; /* with brackets if it had any; or the path */
     unsigned port;
 } sti_url;

@@ -116,7 +116,10 @@ strads_err strads_engine_listen(const strads_program *program,
     err = sti_setup_read_plan(options, &engine->terms.plan_read);
     engine->terms.plan =
         options->plan_given ? options->plan_given : engine->terms.plan_read;
-    sti_trust trust = {.insecure = options->insecure};
+    sti_trust trust = {
+        .insecure = options->insecure,
+        .tls = {options->tls_ca, options->tls_cert, options->tls_key},
+    };
     if (!err)
         err = sti_token_read(options->token_file, &trust.token);
     if (!err)
@@ -320,7 +323,10 @@ strads_err strads_engine_join(const char *url, const strads_join_options *given,
     };
     sti_mesh_terms told = {0};
     double timeout = options->timeout > 0 ? options->timeout : 30;
-    sti_trust trust = {.insecure = options->insecure};
+    sti_trust trust = {
+        .insecure = options->insecure,
+        .tls = {options->tls_ca, options->tls_cert, options->tls_key},
+    };
     err = sti_token_read(options->token_file, &trust.token);
     if (!err)
         err = sti_mesh_open(options->listen, &trust, options->stop,

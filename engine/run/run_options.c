@@ -82,7 +82,7 @@
          .kind = STRADS_OPTION_STRING,                                         \
          FIELD(listen),                                                        \
          .metavar = "URL",                                                     \
-         .help = "tcp://HOST:PORT or ipc://PATH for other nodes"},             \
+         .help = "tcp, tls+tcp://HOST:PORT or ipc://PATH for nodes"},          \
         {.name = "nodes",                                                      \
          .kind = STRADS_OPTION_U32,                                            \
          FIELD(nodes),                                                         \
@@ -101,6 +101,24 @@
          FIELD(insecure),                                                      \
          .rare = true,                                                         \
          .help = "any address without a token (default: no)"},                 \
+        {.name = "tls-ca",                                                     \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(tls_ca),                                                        \
+         .metavar = "FILE",                                                    \
+         .rare = true,                                                         \
+         .help = "tls+tcp: who signs all nodes' certificates"},                \
+        {.name = "tls-cert",                                                   \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(tls_cert),                                                      \
+         .metavar = "FILE",                                                    \
+         .rare = true,                                                         \
+         .help = "tls+tcp: this node's certificate (PEM)"},                    \
+        {.name = "tls-key",                                                    \
+         .kind = STRADS_OPTION_STRING,                                         \
+         FIELD(tls_key),                                                       \
+         .metavar = "FILE",                                                    \
+         .rare = true,                                                         \
+         .help = "tls+tcp: its key, for this user alone"},                     \
         {.name = "reconnect",                                                  \
          .kind = STRADS_OPTION_F64,                                            \
          FIELD(reconnect),                                                     \

@@ -94,7 +94,8 @@ typedef struct strads_engine_options {
                             of a RING carry, packed, to the store; 0: never */
 
     /* Several nodes. */
-    const char *listen;    /* tcp://HOST:PORT or ipc://PATH, or NULL */
+    const char *listen;    /* tcp://HOST:PORT, tls+tcp://HOST:PORT or
+                              ipc://PATH, or NULL */
     uint32_t nodes;        /* processes in all, this one too; 0: 1 */
     uint32_t shards;       /* of a loop's tables: that many parts, one on each
                               of the first nodes, and so on in turn; 0: 1 */
@@ -109,6 +110,10 @@ typedef struct strads_engine_options {
                                STRADS_TOKEN, or no token: then only addresses
                                that no other machine reaches are taken */
     bool insecure; /* no token, and any address: whoever reaches it may join */
+    /* PEM files, all three for tls+tcp:// addresses and otherwise NULL: the
+     * authority (or several) that has signed the certificates of all nodes, this
+     * node's certificate, and its key, which others may not read. */
+    const char *tls_ca, *tls_cert, *tls_key;
 
     /* A loop's tables over several nodes; told to joining nodes. The first
      * two are for table 0 and for those that are `tuned`, where a spec leaves
@@ -231,11 +236,13 @@ typedef struct strads_join_options {
     /* As strads_engine_options. */
     const char *token_file;
     bool insecure;
+    const char *tls_ca, *tls_cert, *tls_key;
 } strads_join_options;
 
 /* Joins the run at `url`: waits until all nodes have joined, however long the
  * coordinator waits for them. STRADS_EMISMATCH: another version, no such
- * program, another token, joined already, or a full run (told at once). STRADS_EIO: nobody
+ * program, another token, a certificate
+ * that one side does not accept, joined already, or a full run (told at once). STRADS_EIO: nobody
  * answers. STRADS_EPEER: the coordinator or another node was lost or failed.
  * STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,

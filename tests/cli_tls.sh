@@ -1,0 +1,126 @@
+#!/bin/sh
+# A run over tls+tcp://: who has a certificate of its authority takes part, with
+# the same bits; everybody else is told why not, and the run waits for others.
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+umask 077
+
+# authority NAME, node NAME AUTHORITY DAYS OPTIONS...: NAME.pem and NAME.key
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes \
+        -days 2 -keyout "$1.key" -out "$1.pem" -subj "/CN=$1" 2>openssl.err
+}
+node() {
+    openssl req -newkey "${4:-ec}" -pkeyopt "${5:-ec_paramgen_curve:prime256v1}" \
+        -nodes -keyout "$1.key" -out "$1.csr" -subj "/CN=$1" 2>openssl.err &&
+        openssl x509 -req -in "$1.csr" -CA "$2.pem" -CAkey "$2.key" \
+            -CAcreateserial -days "$3" -out "$1.pem" 2>openssl.err
+}
+if ! { authority ours && authority theirs && node zero ours 1 &&
+    node one ours 1 rsa rsa_keygen_bits:2048 && node alien theirs 1 &&
+    node late ours -1; }; then
+    fail "openssl: $(cat openssl.err)"
+fi
+as() {
+    echo "--tls-ca $1.pem --tls-cert $2.pem --tls-key $2.key"
+}
+common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
+gives 0 lasso train "$year_train" $common --model one.json
+
+# Three processes, one of them with an RSA key; node 2 dials node 1, too.
+train="lasso train $year_train $common --workers 1 --listen tls+tcp://127.0.0.1:0"
+# shellcheck disable=SC2086,SC2046 # words
+start first $train --nodes 3 $(as ours zero) --model three.json
+first=$child
+url=$(url_of first)
+case $url in
+tls+tcp://127.0.0.1:*) ;;
+*) fail "it listens at $url" ;;
+esac
+port=${url##*:}
+
+# Who does not belong to it is told so, and the run waits on for who does.
+cat ours.pem theirs.pem >both.pem
+# shellcheck disable=SC2046 # words
+refuses 2 "not signed by the authority" join "$url" $(as theirs alien)
+refuses 2 "does not accept this node's certificate" join "$url" \
+    --tls-ca both.pem --tls-cert alien.pem --tls-key alien.key
+refuses 2 "this run is at a tls+tcp:// address" join "tcp://127.0.0.1:$port"
+refuses 2 "give --tls-ca" join "$url"
+client() {
+    openssl s_client -connect "127.0.0.1:$port" -CAfile ours.pem "$@" \
+        </dev/null >client.out 2>&1 && fail "openssl $*: it was let in"
+    return 0
+}
+client -cert late.pem -key late.key
+says client.out "certificate expired"
+client
+client -tls1_1
+for k in 1 2 3 4 5 6 7 8; do
+    head -c 70000 /dev/urandom | timeout 5 openssl s_client -quiet -connect \
+        "127.0.0.1:$port" -cert zero.pem -key zero.key >client.out 2>&1 || :
+done
+
+# shellcheck disable=SC2046 # words
+start second join "$url" --workers 1 $(as ours one)
+second=$child
+# shellcheck disable=SC2046 # words
+start third join "$url" --workers 1 $(as both zero)
+third=$child
+ends first "$first" 0
+ends second "$second" 0
+ends third "$third" 0
+same_bits "three processes with certificates" one.json three.json
+
+# The one who dials looks as well
+openssl s_server -accept 0 -cert late.pem -key late.key -CAfile ours.pem \
+    -tls1_2 -www >server.out 2>&1 </dev/null &
+children="$children $!"
+until_there "ACCEPT" server.out
+port=$(sed -n 's/^ACCEPT.*:\([0-9]*\).*/\1/p' server.out)
+# shellcheck disable=SC2046 # words
+refuses 2 "its certificate has expired" join "tls+tcp://127.0.0.1:$port" \
+    $(as ours zero)
+
+# A run without TLS is none of theirs, even where they speak it
+start first lasso train "$year_train" $common --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --model two.json
+first=$child
+url=$(url_of first)
+# shellcheck disable=SC2046 # words
+refuses 1 "closed in the middle of the TLS handshake" join "tls+$url" \
+    $(as ours zero)
+# shellcheck disable=SC2046 # words
+refuses 2 "meet at tls+tcp:// addresses" join "$url" $(as ours zero)
+start second join "$url" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+
+# Files that are none
+alone() {
+    text=$1
+    shift
+    refuses 2 "$text" lasso train "$year_train" --nodes 2 \
+        --listen tls+tcp://127.0.0.1:0 --model m.json "$@"
+}
+# shellcheck disable=SC2046 # words
+alone "this node's certificate has expired" $(as ours late)
+# shellcheck disable=SC2046 # words
+alone "this node's certificate is not signed by" $(as theirs zero)
+alone "is not the key of" --tls-ca ours.pem --tls-cert zero.pem \
+    --tls-key one.key
+alone "--tls-key is missing" --tls-ca ours.pem --tls-cert zero.pem
+alone "expected certificates in PEM" --tls-ca zero.key --tls-cert zero.pem \
+    --tls-key zero.key
+alone "expected a private key" --tls-ca ours.pem --tls-cert zero.pem \
+    --tls-key zero.pem
+refuses 2 "none.pem: cannot be read: No such file" lasso train "$year_train" \
+    --nodes 2 --listen tls+tcp://127.0.0.1:0 --model m.json --tls-ca none.pem \
+    --tls-cert zero.pem --tls-key zero.key
+chmod 644 zero.key
+# shellcheck disable=SC2046 # words
+alone "chmod 600" $(as ours zero)
+[ ! -e m.json ] || fail "a run that never began left a model"
+
+finish

@@ -1,0 +1,121 @@
+/* Links over TLS: what arrives is what was sent, in both directions at once and
+ * when one end does not read. Who is let in is tested in cli_tls.sh. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "link_node.h"
+
+static char folder[] = "/tmp/strads-tls-XXXXXX";
+static char cert[64], key[64];
+static sti_trust trust;
+static link_node a, b;
+static sti_link to_a;
+
+/* One certificate that has signed itself is authority and node. */
+static void open_both(void)
+{
+    char command[512];
+    cr_assert_not_null(mkdtemp(folder));
+    (void)snprintf(cert, sizeof cert, "%s/cert", folder);
+    (void)snprintf(key, sizeof key, "%s/key", folder);
+    (void)snprintf(command, sizeof command,
+                   "umask 077; openssl req -x509 -newkey ec -pkeyopt "
+                   "ec_paramgen_curve:prime256v1 -nodes -days 1 -subj /CN=run "
+                   "-keyout %s -out %s 2>/dev/null",
+                   key, cert);
+    cr_assert_eq(system(command), 0);
+    trust.tls = (sti_tls_files){cert, cert, key};
+    const sti_net_options options = {.trust = &trust};
+    link_node_open(&a, 0, "tls+tcp://127.0.0.1:0", &options);
+    link_node_open(&b, 1, "", &options);
+    to_a = link_node_join(&b, &a);
+}
+
+static void close_both(void)
+{
+    cr_expect_eq(link_node_close(&b), STRADS_OK, "%s", strads_error_text());
+    cr_expect_eq(link_node_close(&a), STRADS_OK, "%s", strads_error_text());
+    (void)unlink(cert);
+    (void)unlink(key);
+    (void)rmdir(folder);
+}
+
+TestSuite(link_tls, .timeout = 120, .init = open_both, .fini = close_both);
+
+static unsigned char byte_at(uint64_t frame, uint64_t i)
+{
+    return (unsigned char)(i * 7 + frame + i / 16384);
+}
+
+/* Copied and lent, empty, at and around a record's size, and large. */
+Test(link_tls, frames_of_all_sizes_arrive_as_they_were_sent)
+{
+    static const uint64_t size[] = {0,     1,     4096,  4097,   16319,
+                                    16320, 16384, 16385, 100000, 5000000};
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        unsigned char *bytes = malloc(size[k] + 1);
+        for (uint64_t i = 0; i < size[k]; i++)
+            bytes[i] = byte_at(k, i);
+        const uint64_t half = size[k] / 2;
+        const sti_outgoing frame = {
+            .header = {.kind = KIND_DATA, .from = 1, .round = k},
+            .parts = {{bytes, half}, {bytes + half, size[k] - half}},
+            .part_count = 2,
+            .sent = free,
+            .sent_arg = bytes};
+        cr_assert_eq(sti_net_send(b.net, to_a, &frame), STRADS_OK);
+        link_node_wait(&a, &a.received, k + 1);
+        cr_assert_eq(a.last->header.size, size[k]);
+        for (uint64_t i = 0; i < size[k]; i++)
+            cr_assert_eq(a.last->payload[i], byte_at(k, i));
+    }
+}
+
+typedef struct sender {
+    link_node *from;
+    sti_link link;
+} sender;
+
+static void *send_many(void *arg)
+{
+    const sender *s = arg;
+    for (uint64_t k = 0; k < 400; k++)
+        if (link_node_send(s->from, s->link, k, k % 7 * 50000) != STRADS_OK)
+            return arg;
+    return NULL;
+}
+
+/* Each link is read by one thread and written by another. */
+Test(link_tls, both_directions_at_once)
+{
+    sender there = {&b, to_a}, back = {&a, a.links[1]};
+    pthread_t threads[2];
+    void *failed[2];
+    a.in_turn = b.in_turn = true;
+    pthread_create(&threads[0], NULL, send_many, &there);
+    pthread_create(&threads[1], NULL, send_many, &back);
+    pthread_join(threads[0], &failed[0]);
+    pthread_join(threads[1], &failed[1]);
+    cr_expect(!failed[0] && !failed[1]);
+    link_node_wait(&a, &a.received, 400);
+    link_node_wait(&b, &b.received, 400);
+    cr_expect_eq(a.out_of_turn + b.out_of_turn, 0);
+    link_node_expect_alive(&b, to_a);
+}
+
+/* The socket takes parts of records, and later the rest. */
+Test(link_tls, an_end_that_does_not_read_loses_nothing)
+{
+    a.in_turn = true;
+    link_node_block(&a, true);
+    for (uint64_t k = 0; k < 100; k++)
+        cr_assert_eq(link_node_send(&b, to_a, k, 300000 + k), STRADS_OK);
+    link_node_block(&a, false);
+    link_node_wait(&a, &a.received, 100);
+    cr_expect_eq(a.out_of_turn, 0);
+    cr_expect_eq(a.bytes, 100 * 300000 + 99 * 50);
+}
