@@ -69,7 +69,7 @@ Test(chunks_run, a_rough_network_gives_the_bits_of_threads)
 Test(chunks_run, nodes_give_the_bits_of_threads)
 {
     strads_result *first = on_threads(8, 1, 0);
-    /* To 8 nodes its news, 200 KB a round, go down in pieces. */
+    /* To 8 nodes its updates, 200 KB a round, go down in pieces. */
     for (uint32_t nodes = 2; nodes <= 8; nodes += nodes < 4 ? 1 : 4) {
         team t = {.program = &wide_toy,
                   .options = {.partitions = 8,

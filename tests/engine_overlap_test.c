@@ -284,7 +284,7 @@ static json_t *load(const char *file)
 static double hidden(const json_t *trace)
 {
     static span moved[ROOM], worked[ROOM];
-    size_t n = spans(trace, "transfer hop", 100, moved, ROOM);
+    size_t n = spans(trace, "transfer ring step", 100, moved, ROOM);
     size_t m = spans(trace, "update carry", 0, worked, ROOM);
     double all = 0, covered = 0;
     for (size_t i = 0; i < n; i++) {
@@ -325,7 +325,7 @@ Test(engine_overlap, the_trace_shows_that_no_step_asks_the_coordinator)
         const size_t down = spans(trace, "transfer dispatch", 0, sent, ROOM);
         const size_t up = spans(trace, "transfer partial", 0, sent, ROOM);
         const size_t all = spans(trace, "transfer", 0, sent, ROOM);
-        const size_t hops = spans(trace, "transfer hop", 0, sent, ROOM);
+        const size_t hops = spans(trace, "transfer ring step", 0, sent, ROOM);
         cr_expect_eq(down, (LAPS + 2) * K, "%zu dispatches", down);
         cr_expect_eq(up, (LAPS + 2) * K, "%zu records", up);
         cr_expect_eq(hops, (size_t)LAPS * K * blocks, "%zu hops", hops);
@@ -363,7 +363,7 @@ Test(engine_overlap, over_tcp_a_half_moves_while_the_other_is_computed)
     size_t m = spans(trace, "update carry", 0, worked, ROOM_TCP);
     cr_assert_geq(m, 3);
     qsort(worked, m, sizeof *worked, by_begin);
-    /* The news, then the first block; the second one until 1 has the first. */
+    /* The updates, then the first block; the second one until 1 has the first. */
     const span *first = &worked[1], *second = &worked[2];
     size_t meanwhile = 0;
     for (size_t k = 0; k < n; k++)

@@ -416,8 +416,8 @@ Test(role_coordinator, messages_for_other_roles_are_dropped)
 {
     hand h;
     open_hand(&h, (strads_engine_options){.depth = 0});
-    const sti_msg_kind kinds[] = {STI_MSG_DISPATCH, STI_MSG_HOP, STI_MSG_ASK,
-                                  (sti_msg_kind)99};
+    const sti_msg_kind kinds[] = {STI_MSG_DISPATCH, STI_MSG_RING_STEP,
+                                  STI_MSG_ASK, (sti_msg_kind)99};
     for (uint32_t k = 0; k < 4; k++)
         tell_coordinator(&h, &(sti_event){.msg = {.kind = kinds[k],
                                                   .object = bytes(8)}});

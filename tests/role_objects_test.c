@@ -1,4 +1,4 @@
-/* What messages carry: buffers, records, blocks, dispatches, news, effects. */
+/* What messages carry: buffers, records, blocks, dispatches, updates, effects. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ Test(role_objects, a_record_that_claims_to_be_huge_is_an_error)
     }
 }
 
-/* ---- dispatches and news ----------------------------------------------- */
+/* ---- dispatches and updates ----------------------------------------------- */
 
 static bool same_block(const strads_block *a, const strads_block *b)
 {
@@ -166,7 +166,7 @@ static bool same_block(const strads_block *a, const strads_block *b)
     return same;
 }
 
-Test(role_objects, a_dispatch_copies_blocks_and_keeps_news)
+Test(role_objects, a_dispatch_copies_blocks_and_keeps_updates)
 {
     uint32_t param[] = {9, 8, 7};
     strads_block blocks[] = {{.id = 1, .n = 3, .param = param, .owner = 2},
@@ -174,12 +174,13 @@ Test(role_objects, a_dispatch_copies_blocks_and_keeps_news)
                              {.id = 3}};
     const strads_block flying[] = {{.id = 4, .n = 2, .param = param + 1}};
     const strads_block against = {.id = 5, .n = 1, .param = param};
-    sti_news *news[2];
-    cr_assert_eq(sti_news_change(7, 2, 3, &news[0]), STRADS_OK);
-    cr_assert_eq(news[0]->change.version, 7);
+    sti_update *updates[2];
+    cr_assert_eq(sti_update_change(7, 2, 3, &updates[0]), STRADS_OK);
+    cr_assert_eq(updates[0]->change.version, 7);
     sti_buffer *partial;
     cr_assert_eq(sti_buffer_new(16, &partial), STRADS_OK);
-    cr_assert_eq(sti_news_result(1, &blocks[0], partial, &news[1]), STRADS_OK);
+    cr_assert_eq(sti_update_result(1, &blocks[0], partial, &updates[1]),
+                 STRADS_OK);
     sti_object_drop(partial);
     const sti_dispatch_parts parts = {.round = 11,
                                       .seq = 12,
@@ -191,19 +192,19 @@ Test(role_objects, a_dispatch_copies_blocks_and_keeps_news)
                                       .against = &against,
                                       .n_in_flight = 1,
                                       .in_flight = flying,
-                                      .n_news = 2,
-                                      .news = news,
+                                      .n_updates = 2,
+                                      .updates = updates,
                                       .n_values = 21};
     sti_dispatch *d;
     cr_assert_eq(sti_dispatch_new(&parts, &d), STRADS_OK);
-    sti_object_drop(news[0]);
-    sti_object_drop(news[1]);
+    sti_object_drop(updates[0]);
+    sti_object_drop(updates[1]);
     for (uint32_t k = 0; k < 3; k++)
         cr_assert(same_block(&d->blocks[k], &blocks[k]));
     cr_assert_neq(d->blocks[0].param, param);
     cr_assert(same_block(&d->in_flight[0], &flying[0]));
     cr_assert(same_block(&d->against, &against));
-    cr_assert(same_block(&d->news[1]->block, &blocks[0]));
+    cr_assert(same_block(&d->updates[1]->block, &blocks[0]));
     param[0] = 0;
     cr_assert_eq(d->blocks[0].param[0], 9);
     cr_assert_eq((uintptr_t)d->values % sizeof(double), 0);
@@ -212,15 +213,15 @@ Test(role_objects, a_dispatch_copies_blocks_and_keeps_news)
     for (uint32_t k = 0; k <= 3; k++)
         cr_assert(d->value_at[k] == 0 && d->partial_at[k] == 0);
     cr_assert(d->round == 11 && d->seq == 12 && d->phase == 1 && d->known == 6);
-    cr_assert_eq(d->n_news, 2);
+    cr_assert_eq(d->n_updates, 2);
     sti_object_drop(d);
 }
 
 Test(role_objects, nothing_is_no_priority)
 {
-    sti_moved *moved = NULL;
-    cr_assert_eq(sti_moved_new(&moved), STRADS_OK);
-    cr_assert_eq(sti_moved_add(moved, 0, NULL, NULL), STRADS_OK);
+    sti_priorities *moved = NULL;
+    cr_assert_eq(sti_priorities_new(&moved), STRADS_OK);
+    cr_assert_eq(sti_priorities_add(moved, 0, NULL, NULL), STRADS_OK);
     cr_expect_eq(moved->n, 0);
     sti_object_drop(moved);
 }

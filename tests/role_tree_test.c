@@ -220,18 +220,18 @@ static void open_broadcast(broadcast *t, uint32_t workers, uint32_t changed)
                              .node_of = t->node_of}};
     for (uint32_t w = 0; w < workers; w++)
         t->node_of[w] = w;
-    sti_news *news;
-    cr_assert_eq(sti_news_change(1, changed, 1, &news), STRADS_OK);
+    sti_update *update;
+    cr_assert_eq(sti_update_change(1, changed, 1, &update), STRADS_OK);
     const sti_dispatch_parts parts = {.phase = STI_PHASE_OPEN,
                                       .width = 1,
-                                      .n_news = 1,
-                                      .news = &news};
-    memset((void *)(uintptr_t)news->change.param, 0, 4 * (size_t)changed);
-    memset((void *)(uintptr_t)news->change.change, 0, 8 * (size_t)changed);
+                                      .n_updates = 1,
+                                      .updates = &update};
+    memset((void *)(uintptr_t)update->change.param, 0, 4 * (size_t)changed);
+    memset((void *)(uintptr_t)update->change.change, 0, 8 * (size_t)changed);
     cr_assert_eq(sti_dispatch_new(&parts, &t->dispatch), STRADS_OK);
     cr_assert_eq(sti_broadcast_pack(&t->run, t->dispatch, &t->packed),
                  STRADS_OK);
-    sti_object_drop(news);
+    sti_object_drop(update);
 }
 
 static void close_broadcast(broadcast *t)

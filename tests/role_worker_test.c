@@ -148,7 +148,7 @@ Test(role_worker, rings_come_home_in_any_order_of_messages)
     play_all(RING);
 }
 
-/* ---- news -------------------------------------------------------------- */
+/* ---- updates -------------------------------------------------------------- */
 
 static uint64_t told[TOY_PARTITIONS];
 
@@ -161,7 +161,7 @@ static strads_err count_versions(strads_task *task,
     return STRADS_OK;
 }
 
-Test(role_worker, news_are_told_in_the_order_of_dispatches_not_of_arrival)
+Test(role_worker, updates_are_told_in_the_order_of_dispatches_not_of_arrival)
 {
     toy_roles r;
     toy_roles_setup setup = {.phases = PHASES,
@@ -173,13 +173,13 @@ Test(role_worker, news_are_told_in_the_order_of_dispatches_not_of_arrival)
     cr_assert_eq(toy_roles_open(&r, &setup), STRADS_OK);
     sti_msg msg[4];
     for (uint64_t seq = 0; seq < 4; seq++) {
-        sti_news *news;
+        sti_update *update;
         sti_dispatch *d;
-        cr_assert_eq(sti_news_change(seq + 1, 0, 1, &news), STRADS_OK);
-        cr_assert_eq(toy_roles_dispatch(&r, seq, SUMS, BLOCKS, BLOCK, 1, &news,
-                                        &d),
+        cr_assert_eq(sti_update_change(seq + 1, 0, 1, &update), STRADS_OK);
+        cr_assert_eq(toy_roles_dispatch(&r, seq, SUMS, BLOCKS, BLOCK, 1,
+                                        &update, &d),
                      STRADS_OK);
-        sti_object_drop(news);
+        sti_object_drop(update);
         msg[seq] = (sti_msg){.kind = STI_MSG_DISPATCH,
                              .to = STI_WORKER_0,
                              .round = seq,
@@ -212,19 +212,20 @@ static strads_err add_moved(strads_task *task, const strads_change *changes,
     return STRADS_OK;
 }
 
-/* A round whose news are a change of parameters 0 to MOVED - 1 by 1. */
-static sti_dispatch *with_news(toy_roles *r, uint64_t seq)
+/* A round whose updates are a change of parameters 0 to MOVED - 1 by 1. */
+static sti_dispatch *with_updates(toy_roles *r, uint64_t seq)
 {
-    sti_news *news;
+    sti_update *update;
     sti_dispatch *d;
-    cr_assert_eq(sti_news_change(seq, MOVED, 1, &news), STRADS_OK);
+    cr_assert_eq(sti_update_change(seq, MOVED, 1, &update), STRADS_OK);
     for (uint32_t k = 0; k < MOVED; k++) {
-        ((uint32_t *)(uintptr_t)news->change.param)[k] = k;
-        ((double *)(uintptr_t)news->change.change)[k] = 1;
+        ((uint32_t *)(uintptr_t)update->change.param)[k] = k;
+        ((double *)(uintptr_t)update->change.change)[k] = 1;
     }
-    cr_assert_eq(toy_roles_dispatch(r, seq, SUMS, BLOCKS, BLOCK, 1, &news, &d),
+    cr_assert_eq(toy_roles_dispatch(r, seq, SUMS, BLOCKS, BLOCK, 1, &update,
+                                    &d),
                  STRADS_OK);
-    sti_object_drop(news);
+    sti_object_drop(update);
     return d;
 }
 
@@ -246,7 +247,7 @@ Test(role_worker, pieces_that_come_in_any_order_make_a_dispatch)
         r.run.shape.parameters = MOVED;
         memset(moved, 0, sizeof moved);
         for (uint64_t seq = 0; seq < 4; seq++)
-            toy_roles_begin(&r, with_news(&r, seq));
+            toy_roles_begin(&r, with_updates(&r, seq));
         for (uint32_t k = 0; k < r.n_bag; k++)
             cr_assert_gt(r.bag[k].partition, 1);
         while (toy_roles_step(&r))
@@ -272,9 +273,9 @@ static sti_object *bytes(size_t size)
 static sti_object *hop(uint32_t index, uint32_t step, size_t n_values,
                        size_t partial)
 {
-    sti_hop *h;
-    cr_assert_eq(sti_hop_new(index, n_values, partial, &h), STRADS_OK);
-    h->step = step;
+    sti_ring_step *h;
+    cr_assert_eq(sti_ring_step_new(index, n_values, partial, &h), STRADS_OK);
+    h->number = step;
     return &h->head;
 }
 
@@ -331,7 +332,7 @@ Test(role_worker, rounds_outside_the_window_fail_the_run)
                        .round = rounds[k],
                        .object = bytes(48)};
         expect_fail(SUMS, msg, "a partial");
-        msg.kind = STI_MSG_HOP;
+        msg.kind = STI_MSG_RING_STEP;
         msg.object = hop(0, 1, 0, 16);
         expect_fail(RING, msg, "a ring block");
     }
@@ -425,7 +426,7 @@ Test(role_worker, no_more_partials_ahead_are_kept_than_can_be)
  * with no values (the phase is blind) and two numbers. */
 Test(role_worker, a_ring_block_that_does_not_fit_fails_the_run)
 {
-    sti_msg msg = {.kind = STI_MSG_HOP, .partition = 3, .round = 1};
+    sti_msg msg = {.kind = STI_MSG_RING_STEP, .partition = 3, .round = 1};
     const char *says = "a ring block";
     msg.object = hop(BLOCKS, 1, 0, 16); /* no such block */
     expect_fail(RING, msg, says);

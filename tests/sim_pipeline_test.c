@@ -145,7 +145,7 @@ Test(sim_pipeline, many_partitions_of_a_worker_take_turns_on_its_core)
                        exact);
 }
 
-Test(sim_pipeline, entries_aggregate_choice_and_news_have_their_price)
+Test(sim_pipeline, entries_aggregate_choice_and_updates_have_their_price)
 {
     strads_sim_options sim = sim_toy_nodes(1);
     sim.update_cost = 1e-3;
@@ -159,7 +159,7 @@ Test(sim_pipeline, entries_aggregate_choice_and_news_have_their_price)
     double entries = 0;
     for (uint32_t j = 0; j < ROUNDS; j++)
         entries += 2 + j % 3;
-    /* The first round has no news. */
+    /* The first round has no updates. */
     double exact = ROUNDS * 6e-3 + (ROUNDS - 1) * 4e-3 + 1e-5 * entries;
     cr_assert_float_eq(took, exact, tick, "%.9f s, expected %.9f s", took,
                        exact);

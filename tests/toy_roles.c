@@ -65,7 +65,7 @@ void toy_roles_close(toy_roles *r)
 
 strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                               uint32_t n, const strads_block *blocks,
-                              uint32_t n_news, sti_news *const *news,
+                              uint32_t n_updates, sti_update *const *updates,
                               sti_dispatch **out)
 {
     sti_prepare_job job = {.job = {.call = STI_CALL_PREPARE, .phase = phase},
@@ -75,8 +75,8 @@ strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                                      .width = 1,
                                      .n_blocks = n,
                                      .blocks = blocks,
-                                     .n_news = n_news,
-                                     .news = news}};
+                                     .n_updates = n_updates,
+                                     .updates = updates}};
     sti_job_run(&r->run, &job.job);
     sti_object_drop(job.packed);
     *out = job.dispatch;

@@ -42,10 +42,10 @@ typedef struct toy_roles_setup {
 strads_err toy_roles_open(toy_roles *r, const toy_roles_setup *setup);
 void toy_roles_close(toy_roles *r);
 
-/* A dispatch with sequence number and round `seq`; news[n] may be NULL. */
+/* A dispatch with sequence number and round `seq`; updates[n] may be NULL. */
 strads_err toy_roles_dispatch(toy_roles *r, uint64_t seq, uint32_t phase,
                               uint32_t n, const strads_block *blocks,
-                              uint32_t n_news, sti_news *const *news,
+                              uint32_t n_updates, sti_update *const *updates,
                               sti_dispatch **out);
 
 /* Sends a dispatch to the workers, as the coordinator does, in pieces where it

@@ -1,12 +1,12 @@
 /* Writers own their buffer; readers own nothing. Invariants: a writer has
- * size <= room, and what lies below size is fully written, gaps as zeros; a
+ * size <= capacity, and what lies below size is fully written, gaps as zeros; a
  * reader has at <= size, and everything that it hands out lies below size. */
 #include "engine/base/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 256, ARRAY_ALIGN = 8 };
+enum { FIRST_CAPACITY = 256, ARRAY_ALIGN = 8 };
 
 static uint64_t gap(uint64_t at, uint64_t align)
 {
@@ -26,7 +26,7 @@ static strads_err writer_fail(sti_writer *w, uint64_t count)
 
 static strads_err grow(sti_writer *w, uint64_t need)
 {
-    uint64_t room = w->room == 0 ? FIRST_ROOM : 2 * w->room;
+    uint64_t room = w->room == 0 ? FIRST_CAPACITY : 2 * w->room;
     if (room < need)
         room = need;
     unsigned char *bytes = realloc(w->bytes, (size_t)room);
@@ -37,7 +37,7 @@ static strads_err grow(sti_writer *w, uint64_t need)
     return STRADS_OK;
 }
 
-/* Room for `count` more bytes at a multiple of `align`, counted as written;
+/* Space for `count` more bytes at a multiple of `align`, counted as written;
  * NULL after an error. */
 static unsigned char *append(sti_writer *w, uint64_t count, uint64_t align)
 {

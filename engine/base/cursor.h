@@ -42,7 +42,7 @@ void sti_write_u64s(sti_writer *w, const uint64_t *values, uint64_t count);
 void sti_write_f32s(sti_writer *w, const float *values, uint64_t count);
 void sti_write_f64s(sti_writer *w, const double *values, uint64_t count);
 
-/* An array to be filled in place: writes the count and returns room for the
+/* An array to be filled in place: writes the count and returns space for the
  * elements of `size` bytes each, or NULL after an error. Valid until the next
  * call on the writer. */
 void *sti_write_array(sti_writer *w, uint64_t count, uint64_t size);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for every double that sti_number_format writes, and its end. */
+/* Space for every double that sti_number_format writes, and its end. */
 #define STI_NUMBER_SIZE 32
 
 /* Writes the shortest decimal text that reads back as the same double; "null"

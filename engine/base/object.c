@@ -1,7 +1,7 @@
 /* Buffers, and the pool that their large blocks come from: fresh ones would
  * cost a page fault every 4 KB, which is dearer than copying what they are
  * filled with. The pool is a stack: the block given last is still in the
- * processor's cache. Invariant: pooled_bytes is the sum of the rooms in
+ * processor's cache. Invariant: pooled_bytes is the sum of the capacities in
  * `pooled`. */
 #include "engine/base/object.h"
 

@@ -58,14 +58,14 @@ strads_err sti_buffer_new(size_t size, sti_buffer **out);
 strads_err sti_buffer_over(sti_object *backing, void *bytes, size_t size,
                            sti_buffer **out);
 
-/* Makes room for `size` bytes in a buffer that nobody else has seen yet; what
+/* Makes space for `size` bytes in a buffer that nobody else has seen yet; what
  * was in use stays, `size` is set. STRADS_ENOMEM. */
 strads_err sti_buffer_resize(sti_buffer *buffer, size_t size);
 
 /* A copy. STRADS_ENOMEM. */
 strads_err sti_buffer_copy(const sti_buffer *buffer, sti_buffer **out);
 
-/* A block of at least `size` bytes, 64-byte aligned, not initialised; *room is
+/* A block of at least `size` bytes, 64-byte aligned, not initialised; *capacity is
  * how many it has. NULL: no memory. Any thread. */
 void *sti_buffer_pool_take(size_t size, size_t *room);
 

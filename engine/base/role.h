@@ -26,10 +26,10 @@ enum {
 typedef enum sti_msg_kind {
     STI_MSG_DISPATCH = 1, /* coordinator, then worker to worker: sti_dispatch */
     STI_MSG_PARTIAL = 2,  /* up the merge tree, at last to the coordinator */
-    STI_MSG_HOP = 3,      /* RING: a block to its next holder: sti_hop */
-    STI_MSG_ASK = 4,      /* coordinator to a scheduler: sti_ask */
-    STI_MSG_CHOICE = 5,   /* a scheduler to the coordinator: sti_choice */
-    STI_MSG_FAIL = 6,     /* any role to the coordinator: sti_failure */
+    STI_MSG_RING_STEP = 3, /* RING: a block to its next holder: sti_hop */
+    STI_MSG_ASK = 4,       /* coordinator to a scheduler: sti_ask */
+    STI_MSG_CHOICE = 5,    /* a scheduler to the coordinator: sti_choice */
+    STI_MSG_FAIL = 6,      /* any role to the coordinator: sti_failure */
     /* Of the store; a client is a sti_client of engine/store/client.h. */
     STI_MSG_PUSH = 7,      /* client to shard: increments, as in message.h */
     STI_MSG_ACK = 8,       /* shard to client: pushes up to `round` are in */
@@ -48,10 +48,11 @@ typedef enum sti_msg_kind {
 typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
-    uint32_t partition; /* PARTIAL: whose; HOP: to whom; CHOICE: number of the
+    uint32_t
+        partition;  /* PARTIAL: whose; RING_STEP: to whom; CHOICE: number of the
                            scheduler; DISPATCH: in how many pieces, 0: whole */
-    uint16_t slice;     /* PARTIAL: which chunk of it; DISPATCH: which piece */
-    uint64_t round;     /* number of the dispatch; of the push */
+    uint16_t slice; /* PARTIAL: which chunk of it; DISPATCH: which piece */
+    uint64_t round; /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
     sti_object *object; /* PARTIAL, PUSH, a DISPATCH's piece: sti_buffer */
 } sti_msg;
@@ -73,12 +74,12 @@ sti_object *sti_failure_object(strads_err err, const char *text);
  * worker's so for each of its partitions. */
 
 typedef enum sti_call {
-    STI_CALL_OPEN = 0,  /* worker: a partition's `open` */
-    STI_CALL_WORK = 1,  /* worker: news, then the updates of a partition */
-    STI_CALL_HOP = 2,   /* worker: one RING block on a partition */
-    STI_CALL_MERGE = 3, /* worker: one partial into another */
-    STI_CALL_CLOSE = 4, /* worker: a partition's `close` */
-    STI_CALL_BEGIN = 5, /* coordinator: `begin`, start values, the policy */
+    STI_CALL_OPEN = 0, /* worker: a partition's `open` */
+    STI_CALL_WORK = 1, /* worker: updates, then the updates of a partition */
+    STI_CALL_RING_STEP = 2, /* worker: one RING block on a partition */
+    STI_CALL_MERGE = 3,     /* worker: one partial into another */
+    STI_CALL_CLOSE = 4,     /* worker: a partition's `close` */
+    STI_CALL_BEGIN = 5,     /* coordinator: `begin`, start values, the policy */
     STI_CALL_SCHEDULE = 6,
     STI_CALL_PREPARE = 7,   /* coordinator: makes a dispatch, if it may leave */
     STI_CALL_AGGREGATE = 8, /* coordinator: commits a dispatch */

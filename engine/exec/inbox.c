@@ -37,23 +37,23 @@ static void stir(sti_inbox *inbox)
 }
 
 /* With the lock held. */
-static bool make_room(sti_inbox *inbox)
+static bool reserve(sti_inbox *inbox)
 {
-    if (inbox->n < inbox->room)
+    if (inbox->n < inbox->capacity)
         return true;
-    size_t room = inbox->room ? 2 * inbox->room : 64;
-    sti_msg *messages = realloc(inbox->messages, sizeof *messages * room);
+    size_t capacity = inbox->capacity ? 2 * inbox->capacity : 64;
+    sti_msg *messages = realloc(inbox->messages, sizeof *messages * capacity);
     if (!messages)
         return false;
     inbox->messages = messages;
-    inbox->room = room;
+    inbox->capacity = capacity;
     return true;
 }
 
 strads_err sti_inbox_put(sti_inbox *inbox, const sti_msg *msg)
 {
     pthread_mutex_lock(&inbox->lock);
-    const bool fits = make_room(inbox);
+    const bool fits = reserve(inbox);
     if (fits)
         inbox->messages[inbox->n++] = *msg;
     stir(inbox);
@@ -78,21 +78,21 @@ static bool is_stirred(const sti_inbox *inbox)
     return atomic_load_explicit(&inbox->stirred, memory_order_acquire);
 }
 
-size_t sti_inbox_take(sti_inbox *inbox, sti_msg **messages, size_t *room)
+size_t sti_inbox_take(sti_inbox *inbox, sti_msg **messages, size_t *capacity)
 {
     if (!is_stirred(inbox))
         return 0;
     pthread_mutex_lock(&inbox->lock);
     sti_msg *filled = inbox->messages;
     size_t n = inbox->n;
-    size_t filled_room = inbox->room;
+    size_t filled_capacity = inbox->capacity;
     inbox->messages = *messages;
-    inbox->room = *room;
+    inbox->capacity = *capacity;
     inbox->n = 0;
     atomic_store_explicit(&inbox->stirred, false, memory_order_relaxed);
     pthread_mutex_unlock(&inbox->lock);
     *messages = filled;
-    *room = filled_room;
+    *capacity = filled_capacity;
     return n;
 }
 

@@ -14,7 +14,7 @@ typedef struct sti_inbox {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     sti_msg *messages;   /* lock */
-    size_t n, room;      /* lock */
+    size_t n, capacity;  /* lock */
     bool asleep;         /* lock */
     atomic_bool stirred; /* messages wait, or somebody wants attention;
                             changed under the lock */
@@ -31,9 +31,9 @@ strads_err sti_inbox_put(sti_inbox *inbox, const sti_msg *msg);
 /* Makes the receiver look up, without a message. Any thread. */
 void sti_inbox_stir(sti_inbox *inbox);
 
-/* Swaps what has come for *messages (room for *room, reused next time);
+/* Swaps what has come for *messages (space for *capacity, reused next time);
  * returns how many. Receiver only. */
-size_t sti_inbox_take(sti_inbox *inbox, sti_msg **messages, size_t *room);
+size_t sti_inbox_take(sti_inbox *inbox, sti_msg **messages, size_t *capacity);
 
 /* Looks up to `spins` times; true: stirred. Receiver only. */
 bool sti_inbox_spin(const sti_inbox *inbox, uint32_t spins);

@@ -8,7 +8,7 @@ enum { CALLS = STI_CALL_CHOOSE + 1, NAME_MAX_BYTES = 80 };
 
 static const char *const verb[CALLS] = {
     [STI_CALL_OPEN] = "open",           [STI_CALL_WORK] = "update",
-    [STI_CALL_HOP] = "update",          [STI_CALL_MERGE] = "merge",
+    [STI_CALL_RING_STEP] = "update",    [STI_CALL_MERGE] = "merge",
     [STI_CALL_CLOSE] = "close",         [STI_CALL_BEGIN] = "begin",
     [STI_CALL_SCHEDULE] = "schedule",   [STI_CALL_PREPARE] = "prepare",
     [STI_CALL_AGGREGATE] = "aggregate", [STI_CALL_REPORT] = "objective",
@@ -51,10 +51,10 @@ void sti_job_names_free(sti_job_names *names)
 
 const char *sti_job_name(const sti_job_names *names, const sti_job *job)
 {
-    bool of_phase = job->call == STI_CALL_WORK || job->call == STI_CALL_HOP ||
-                    job->call == STI_CALL_MERGE ||
-                    job->call == STI_CALL_PREPARE ||
-                    job->call == STI_CALL_AGGREGATE;
+    bool of_phase =
+        job->call == STI_CALL_WORK || job->call == STI_CALL_RING_STEP ||
+        job->call == STI_CALL_MERGE || job->call == STI_CALL_PREPARE ||
+        job->call == STI_CALL_AGGREGATE;
     if (!of_phase || job->phase >= names->n_phases)
         return verb[job->call];
     return names->name[job->call * names->n_phases + job->phase];

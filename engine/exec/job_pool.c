@@ -13,20 +13,20 @@ enum { CALLS = STI_CALL_CHOOSE + 1, UNKNOWN_NS = 1000 * 1000 };
 
 static sti_job **place(const sti_job_queue *queue, size_t k)
 {
-    return &queue->at[(queue->first + k) & (queue->room - 1)];
+    return &queue->at[(queue->first + k) & (queue->capacity - 1)];
 }
 
 strads_err sti_job_queue_put(sti_job_queue *queue, sti_job *job)
 {
-    if (queue->n == queue->room) {
-        size_t room = queue->room ? 2 * queue->room : 8;
-        sti_job **at = malloc(sizeof(sti_job *) * room);
+    if (queue->n == queue->capacity) {
+        size_t capacity = queue->capacity ? 2 * queue->capacity : 8;
+        sti_job **at = malloc(sizeof(sti_job *) * capacity);
         if (!at)
             return strads_fail(STRADS_ENOMEM, "no memory for waiting jobs");
         for (size_t k = 0; k < queue->n; k++)
             at[k] = *place(queue, k);
         free(queue->at);
-        *queue = (sti_job_queue){.at = at, .n = queue->n, .room = room};
+        *queue = (sti_job_queue){.at = at, .n = queue->n, .capacity = capacity};
     }
     *place(queue, queue->n++) = job;
     return STRADS_OK;
@@ -37,7 +37,7 @@ sti_job *sti_job_queue_take(sti_job_queue *queue)
     if (!queue->n)
         return NULL;
     sti_job *job = *place(queue, 0);
-    queue->first = (queue->first + 1) & (queue->room - 1);
+    queue->first = (queue->first + 1) & (queue->capacity - 1);
     queue->n--;
     return job;
 }

@@ -12,7 +12,7 @@
  * Zero-initialised it is empty and ready. */
 typedef struct sti_job_queue {
     sti_job **at;
-    size_t first, n, room; /* room is a power of two */
+    size_t first, n, capacity; /* capacity is a power of two */
 } sti_job_queue;
 
 /* STRADS_ENOMEM. */

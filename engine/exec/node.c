@@ -42,7 +42,7 @@ typedef struct waiting_event {
 /* A ring that grows. */
 typedef struct event_queue {
     waiting_event *at;
-    size_t first, n, room; /* room is a power of two */
+    size_t first, n, capacity; /* capacity is a power of two */
 } event_queue;
 
 typedef struct worker_context {
@@ -85,7 +85,7 @@ struct sti_node {
     sti_job_queue caller_jobs;
     sti_job_pool pool;
     sti_msg *out; /* to other nodes */
-    size_t n_out, room_out;
+    size_t n_out, cap_out;
     bool sending; /* a thread is at it */
     bool caller_sleeps;
     uint32_t n_sleep; /* of the others */
@@ -115,18 +115,18 @@ static void fail(sti_node *node, strads_err err, const char *text)
 
 /* ---- events ------------------------------------------------------------ */
 
-static bool make_room(event_queue *q)
+static bool reserve(event_queue *q)
 {
-    if (q->n < q->room)
+    if (q->n < q->capacity)
         return true;
-    size_t room = q->room ? 2 * q->room : 64;
-    waiting_event *at = malloc(sizeof *at * room);
+    size_t capacity = q->capacity ? 2 * q->capacity : 64;
+    waiting_event *at = malloc(sizeof *at * capacity);
     if (!at)
         return false;
     for (size_t k = 0; k < q->n; k++)
-        at[k] = q->at[(q->first + k) & (q->room - 1)];
+        at[k] = q->at[(q->first + k) & (q->capacity - 1)];
     free(q->at);
-    *q = (event_queue){.at = at, .n = q->n, .room = room};
+    *q = (event_queue){.at = at, .n = q->n, .capacity = capacity};
     return true;
 }
 
@@ -136,8 +136,8 @@ static void push(sti_node *node, sti_address to, const sti_event *event)
 {
     event_queue *q =
         to < STI_WORKER_0 ? &node->caller_events : &node->worker_events;
-    if (make_room(q)) {
-        q->at[(q->first + q->n++) & (q->room - 1)] =
+    if (reserve(q)) {
+        q->at[(q->first + q->n++) & (q->capacity - 1)] =
             (waiting_event){to, *event};
         return;
     }
@@ -151,7 +151,7 @@ static bool pop(event_queue *q, waiting_event *out)
     if (q->n == 0)
         return false;
     *out = q->at[q->first];
-    q->first = (q->first + 1) & (q->room - 1);
+    q->first = (q->first + 1) & (q->capacity - 1);
     q->n--;
     return true;
 }
@@ -433,16 +433,16 @@ strads_end sti_node_end(const sti_node *node)
 
 static void keep_to_send(sti_node *node, const sti_msg *msg)
 {
-    if (node->n_out == node->room_out) {
-        size_t room = node->room_out ? 2 * node->room_out : 64;
-        sti_msg *grown = realloc(node->out, room * sizeof *grown);
+    if (node->n_out == node->cap_out) {
+        size_t capacity = node->cap_out ? 2 * node->cap_out : 64;
+        sti_msg *grown = realloc(node->out, capacity * sizeof *grown);
         if (!grown) {
             sti_object_drop(msg->object);
             fail(node, STRADS_ENOMEM, "no memory for a node's messages");
             return;
         }
         node->out = grown;
-        node->room_out = room;
+        node->cap_out = capacity;
     }
     node->out[node->n_out++] = *msg;
 }
@@ -456,7 +456,7 @@ static bool send_out(sti_node *node)
     sti_msg *messages = node->out;
     const size_t n = node->n_out;
     node->out = NULL;
-    node->n_out = node->room_out = 0;
+    node->n_out = node->cap_out = 0;
     node->sending = true;
     leave(node, 0);
     for (size_t k = 0; k < n; k++) {

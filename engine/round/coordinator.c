@@ -16,7 +16,7 @@
 static bool one_is_alone(const sti_coordinator *c)
 {
     for (uint32_t k = 0; k < sti_run_window(c->run); k++)
-        if (c->flights[k].used && c->flights[k].alone)
+        if (c->inflight[k].used && c->inflight[k].alone)
             return true;
     return false;
 }
@@ -69,22 +69,22 @@ static void ask_program(sti_coordinator *c, sti_effects *out)
 }
 
 /* Probes that a commit asked for go before anything else is decided. */
-static void plan_wish(sti_coordinator *c)
+static void plan_request(sti_coordinator *c)
 {
-    sti_wish *wish = c->wishes;
-    strads_block *pair = wish->pair;
-    c->wishes = wish->next;
-    c->n_wishes--;
-    free(wish);
-    pair[0].id = --c->wish_ids;
-    pair[1].id = --c->wish_ids;
+    sti_probe_request *request = c->requests;
+    strads_block *pair = request->pair;
+    c->requests = request->next;
+    c->n_requests--;
+    free(request);
+    pair[0].id = --c->request_ids;
+    pair[1].id = --c->request_ids;
     c->plan = (sti_plan){
         .set = true,
         .phase = c->run->probe_phase,
         .n_blocks = 1,
         .blocks = pair,
         .probe = true,
-        .wished = true,
+        .requested = true,
     };
 }
 
@@ -151,14 +151,14 @@ static void ask_schedule(sti_coordinator *c, sti_effects *out)
 static bool coord_may_decide(sti_coordinator *c)
 {
     return !c->plan.set && c->stage == STI_STAGE_RUNNING &&
-           !sti_coord_flight(c, c->next_seq)->used && !one_is_alone(c);
+           !sti_coord_inflight(c, c->next_seq)->used && !one_is_alone(c);
 }
 
 /* Starts to choose the next dispatch; false when nothing can be chosen now. */
 static bool coord_decide(sti_coordinator *c, sti_effects *out)
 {
-    if (c->n_wishes) {
-        plan_wish(c);
+    if (c->n_requests) {
+        plan_request(c);
         return true;
     }
     if (c->probing)
@@ -229,8 +229,8 @@ strads_err sti_coordinator_new(sti_run *run, sti_coordinator **out)
     if (!c)
         goto fail;
     c->run = run;
-    c->flights = calloc(sti_run_window(run), sizeof *c->flights);
-    if (!c->flights || sti_coord_make_choosers(c) ||
+    c->inflight = calloc(sti_run_window(run), sizeof *c->inflight);
+    if (!c->inflight || sti_coord_make_schedulers(c) ||
         sti_buffer_new(0, &c->aggregate.scratch) ||
         sti_buffer_new(0, &c->aggregate.gathered))
         goto fail;
@@ -248,13 +248,13 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for the coordinator");
 }
 
-void sti_coord_drop_news(sti_news **news, size_t n)
+void sti_coord_drop_updates(sti_update **updates, size_t n)
 {
     for (size_t k = 0; k < n; k++)
-        sti_object_drop(news[k]);
+        sti_object_drop(updates[k]);
 }
 
-void sti_coord_clear_flight(sti_flight *f)
+void sti_coord_clear_inflight(sti_inflight *f)
 {
     for (uint32_t k = 0; f->chunks && k < f->n_chunks; k++)
         sti_object_drop(f->chunks[k]);
@@ -262,24 +262,24 @@ void sti_coord_clear_flight(sti_flight *f)
     free(f->parts);
     sti_object_drop(f->dispatch);
     sti_object_drop(f->partial);
-    *f = (sti_flight){0};
+    *f = (sti_inflight){0};
 }
 
 void sti_coordinator_free(sti_coordinator *c)
 {
     if (!c)
         return;
-    for (uint32_t k = 0; c->flights && k < sti_run_window(c->run); k++)
-        sti_coord_clear_flight(&c->flights[k]);
-    sti_coord_drop_news(c->news, c->n_news);
-    sti_coord_drop_news(c->history, c->n_history);
-    sti_coord_drop_news(c->aggregate.news, c->aggregate.n_news);
-    sti_coord_clear_flight(&c->own);
-    sti_wishes_free(c->wishes);
-    sti_wishes_free(c->aggregate.wishes);
+    for (uint32_t k = 0; c->inflight && k < sti_run_window(c->run); k++)
+        sti_coord_clear_inflight(&c->inflight[k]);
+    sti_coord_drop_updates(c->updates, c->n_updates);
+    sti_coord_drop_updates(c->history, c->n_history);
+    sti_coord_drop_updates(c->aggregate.updates, c->aggregate.n_updates);
+    sti_coord_clear_inflight(&c->own);
+    sti_probe_requests_free(c->requests);
+    sti_probe_requests_free(c->aggregate.requests);
     sti_object_drop(c->aggregate.scratch);
     sti_object_drop(c->aggregate.gathered);
-    free(c->aggregate.news);
+    free(c->aggregate.updates);
     free(c->aggregate.recent);
     free(c->aggregate.total_change);
     free(c->aggregate.also_param);
@@ -287,7 +287,7 @@ void sti_coordinator_free(sti_coordinator *c)
     sti_object_drop(c->begin.start);
     sti_object_drop(c->prepare.dispatch);
     sti_object_drop(c->prepare.packed);
-    sti_coord_free_choosers(c);
+    sti_coord_free_schedulers(c);
     free(c->prepare.unknown);
     free(c->schedule.blocks);
     free(c->plan.blocks);
@@ -296,8 +296,8 @@ void sti_coordinator_free(sti_coordinator *c)
     free(c->kept.parts);
     free(c->flying);
     free(c->history);
-    free(c->news);
-    free(c->flights);
+    free(c->updates);
+    free(c->inflight);
     free(c);
 }
 
@@ -337,9 +337,9 @@ void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
     sti_effect_compute(out, job);
 }
 
-sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq)
+sti_inflight *sti_coord_inflight(sti_coordinator *c, uint64_t seq)
 {
-    return &c->flights[seq % sti_run_window(c->run)];
+    return &c->inflight[seq % sti_run_window(c->run)];
 }
 
 void sti_coord_stop(sti_coordinator *c, strads_end end)
@@ -356,17 +356,18 @@ strads_err sti_coord_no_memory(void)
     return strads_fail(STRADS_ENOMEM, "no memory for the coordinator");
 }
 
-strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news)
+strads_err sti_coord_keep_update(sti_coordinator *c, sti_update *update)
 {
-    if (c->n_news == c->room_news) {
-        uint32_t room = c->room_news ? 2 * c->room_news : 16;
-        sti_news **list = realloc(c->news, sizeof(sti_news *) * room);
+    if (c->n_updates == c->cap_updates) {
+        uint32_t capacity = c->cap_updates ? 2 * c->cap_updates : 16;
+        sti_update **list =
+            realloc(c->updates, sizeof(sti_update *) * capacity);
         if (!list)
             return sti_coord_no_memory();
-        c->news = list;
-        c->room_news = room;
+        c->updates = list;
+        c->cap_updates = capacity;
     }
-    c->news[c->n_news++] = news;
+    c->updates[c->n_updates++] = update;
     return STRADS_OK;
 }
 
@@ -378,12 +379,12 @@ static void begun(sti_coordinator *c, sti_effects *out)
     }
     c->stage = STI_STAGE_OPENING;
     coord_plan_internal(c, STI_PHASE_OPEN);
-    sti_news *start = c->begin.start;
+    sti_update *start = c->begin.start;
     c->begin.start = NULL;
     if (!start)
         return;
     c->version = start->change.version;
-    if (sti_coord_keep_news(c, start)) {
+    if (sti_coord_keep_update(c, start)) {
         sti_object_drop(start);
         sti_coord_end(c, sti_coord_no_memory(), out);
     }

@@ -26,16 +26,16 @@ static const double LEAST = 1.0 / 8;
 /* Whether scheduler s may have something to choose. */
 static bool coord_may_choose(const sti_coordinator *c, uint32_t s)
 {
-    const sti_chooser *chooser = &c->choosers[s];
-    if (chooser->state == STI_CHOOSER_RESTS)
-        return chooser->ask->n_moved > 0;
-    return chooser->state != STI_CHOOSER_WAITS;
+    const sti_scheduler_state *scheduler = &c->schedulers[s];
+    if (scheduler->state == STI_SCHEDULER_RESTS)
+        return scheduler->ask->n_priorities > 0;
+    return scheduler->state != STI_SCHEDULER_WAITS;
 }
 
 /* Who is at rest and has been told of something since has an even share. */
-static double known_mass(const sti_chooser *chooser)
+static double known_mass(const sti_scheduler_state *scheduler)
 {
-    return chooser->state == STI_CHOOSER_RESTS ? 0 : chooser->mass;
+    return scheduler->state == STI_SCHEDULER_RESTS ? 0 : scheduler->mass;
 }
 
 /* Of those that are known; 1 where none is. No sum overflows. */
@@ -44,8 +44,8 @@ static double mean_mass(const sti_coordinator *c)
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (coord_may_choose(c, s) && known_mass(&c->choosers[s]) > 0) {
-            sum += known_mass(&c->choosers[s]) / c->run->schedulers;
+        if (coord_may_choose(c, s) && known_mass(&c->schedulers[s]) > 0) {
+            sum += known_mass(&c->schedulers[s]) / c->run->schedulers;
             n++;
         }
     return n ? sum / n * c->run->schedulers : 1;
@@ -56,21 +56,21 @@ static void coord_pass_turn(sti_coordinator *c)
 {
     const double mean = mean_mass(c);
     double total = 0;
-    c->turn = STI_CHOOSER_NONE;
+    c->turn = STI_SCHEDULER_NONE;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
         if (!coord_may_choose(c, s))
             continue;
-        sti_chooser *chooser = &c->choosers[s];
-        const double mass = known_mass(chooser);
+        sti_scheduler_state *scheduler = &c->schedulers[s];
+        const double mass = known_mass(scheduler);
         const double share = mass > 0 ? fmax(mass / mean, LEAST) : 1;
         total += share;
-        chooser->credit += share;
-        if (c->turn == STI_CHOOSER_NONE ||
-            chooser->credit > c->choosers[c->turn].credit)
+        scheduler->credit += share;
+        if (c->turn == STI_SCHEDULER_NONE ||
+            scheduler->credit > c->schedulers[c->turn].credit)
             c->turn = s;
     }
-    if (c->turn != STI_CHOOSER_NONE)
-        c->choosers[c->turn].credit -= total;
+    if (c->turn != STI_SCHEDULER_NONE)
+        c->schedulers[c->turn].credit -= total;
 }
 
 /* One block of what several schedulers choose. A scheduler has a range of the
@@ -93,8 +93,8 @@ static double weight_of(const sti_run *run, const strads_block *block)
 }
 
 /* What policies call light, too: it does not pay for its round, and there is
- * room for as many members again. Where a block should have all the work there
- * is, whatever finds room joins. */
+ * space for as many members again. Where a block should have all the work there
+ * is, whatever finds capacity joins. */
 static bool is_light(const sti_coordinator *c, uint32_t n, double weight)
 {
     uint32_t most = c->run->shape.block_max;
@@ -156,14 +156,14 @@ static bool coord_join_lacks(const sti_coordinator *c)
 /* Takes scheduler s's answer into the block, if it fits. */
 static void coord_join_take(sti_coordinator *c, uint32_t s)
 {
-    sti_chooser *chooser = &c->choosers[s];
-    if (!fits(c, chooser->choice))
+    sti_scheduler_state *scheduler = &c->schedulers[s];
+    if (!fits(c, scheduler->choice))
         return;
-    add(c, s, chooser->choice);
-    chooser->mass = chooser->choice->mass;
-    chooser->state = STI_CHOOSER_IDLE;
-    sti_object_drop(chooser->choice);
-    chooser->choice = NULL;
+    add(c, s, scheduler->choice);
+    scheduler->mass = scheduler->choice->mass;
+    scheduler->state = STI_SCHEDULER_IDLE;
+    sti_object_drop(scheduler->choice);
+    scheduler->choice = NULL;
 }
 
 /* ---- ids --------------------------------------------------------------- */
@@ -283,30 +283,30 @@ static double wanted_work(const sti_coordinator *c)
 
 /* ---- questions --------------------------------------------------------- */
 
-static bool has_news(const sti_chooser *chooser)
+static bool has_updates(const sti_scheduler_state *scheduler)
 {
-    return chooser->ask->n_moved > 0;
+    return scheduler->ask->n_priorities > 0;
 }
 
 /* False: the run has ended. */
 static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
-    sti_chooser *chooser = &c->choosers[s];
-    sti_ask *question = chooser->ask;
+    sti_scheduler_state *scheduler = &c->schedulers[s];
+    sti_ask *question = scheduler->ask;
     size_t n = sti_coord_gather_flying(c, s);
     if (n == SIZE_MAX ||
         sti_blocks_copy((uint32_t)n, c->flying, &question->in_flight) ||
-        sti_ask_new(&chooser->ask)) {
+        sti_ask_new(&scheduler->ask)) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return false;
     }
     question->n_in_flight = (uint32_t)n;
     question->work = wanted_work(c);
     question->hands = c->aggregate.hands;
-    sti_object_drop(chooser->choice);
-    chooser->choice = NULL;
-    chooser->outdated = false;
-    chooser->state = STI_CHOOSER_ASKED;
+    sti_object_drop(scheduler->choice);
+    scheduler->choice = NULL;
+    scheduler->outdated = false;
+    scheduler->state = STI_SCHEDULER_ASKED;
     sti_effect_send(out, (sti_msg){.kind = STI_MSG_ASK,
                                    .from = STI_COORDINATOR,
                                    .to = STI_SCHEDULER_0 + s,
@@ -316,10 +316,10 @@ static bool ask(sti_coordinator *c, uint32_t s, sti_effects *out)
 }
 
 /* Whether there is something to ask for. */
-static bool is_due(const sti_chooser *chooser)
+static bool is_due(const sti_scheduler_state *scheduler)
 {
-    return chooser->state == STI_CHOOSER_IDLE ||
-           (chooser->state == STI_CHOOSER_RESTS && has_news(chooser));
+    return scheduler->state == STI_SCHEDULER_IDLE ||
+           (scheduler->state == STI_SCHEDULER_RESTS && has_updates(scheduler));
 }
 
 /* Where this is called depends on what was decided alone, never on which answer
@@ -327,8 +327,8 @@ static bool is_due(const sti_chooser *chooser)
 bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (s != c->turn && c->choosers[s].in_flight == 0 &&
-            !c->joint.part[s] && is_due(&c->choosers[s]) && !ask(c, s, out))
+        if (s != c->turn && c->schedulers[s].in_flight == 0 &&
+            !c->joint.part[s] && is_due(&c->schedulers[s]) && !ask(c, s, out))
             return false;
     return true;
 }
@@ -336,7 +336,7 @@ bool sti_coord_ask_ahead(sti_coordinator *c, sti_effects *out)
 /* ---- answers ----------------------------------------------------------- */
 
 void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
-                          strads_block *pair, uint32_t chooser,
+                          strads_block *pair, uint32_t scheduler,
                           sti_effects *out)
 {
     if (last[0] == pair[0].id + 1 && last[1] == pair[1].id + 1)
@@ -355,12 +355,12 @@ void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
                          .n_blocks = 1,
                          .blocks = pair,
                          .probe = true,
-                         .chooser = chooser};
+                         .scheduler = scheduler};
 }
 
 static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
 {
-    c->choosers[s].probed[0] = 0;
+    c->schedulers[s].probed[0] = 0;
     if (coord_join_begins(c, s, choice, wanted_work(c))) {
         c->joint.from = s;
         return;
@@ -371,7 +371,7 @@ static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
                          .phase = c->choice_phase,
                          .n_blocks = choice->n,
                          .blocks = choice->blocks,
-                         .chooser = s};
+                         .scheduler = s};
     choice->blocks = NULL;
 }
 
@@ -379,22 +379,22 @@ static void plan_choice(sti_coordinator *c, uint32_t s, sti_choice *choice)
  * false: it is passed by. */
 static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
-    sti_chooser *chooser = &c->choosers[s];
-    sti_choice *choice = chooser->choice;
+    sti_scheduler_state *scheduler = &c->schedulers[s];
+    sti_choice *choice = scheduler->choice;
     strads_choice_kind kind = choice->kind;
-    chooser->choice = NULL;
-    chooser->state = STI_CHOOSER_IDLE;
-    chooser->mass = choice->mass;
+    scheduler->choice = NULL;
+    scheduler->state = STI_SCHEDULER_IDLE;
+    scheduler->mass = choice->mass;
     if (kind == STRADS_CHOOSE_BLOCKS) {
         plan_choice(c, s, choice);
     } else if (kind == STRADS_CHOOSE_PROBE) {
         strads_block *pair = choice->blocks;
         choice->blocks = NULL;
-        sti_coord_plan_probe(c, chooser->probed, pair, s, out);
-    } else if (kind == STRADS_CHOOSE_WAIT && !chooser->outdated) {
-        chooser->state = STI_CHOOSER_WAITS;
-    } else if (kind == STRADS_CHOOSE_REST && !has_news(chooser)) {
-        chooser->state = STI_CHOOSER_RESTS;
+        sti_coord_plan_probe(c, scheduler->probed, pair, s, out);
+    } else if (kind == STRADS_CHOOSE_WAIT && !scheduler->outdated) {
+        scheduler->state = STI_SCHEDULER_WAITS;
+    } else if (kind == STRADS_CHOOSE_REST && !has_updates(scheduler)) {
+        scheduler->state = STI_SCHEDULER_RESTS;
     }
     sti_object_drop(choice);
     return c->plan.set || c->joint.open;
@@ -403,10 +403,10 @@ static bool take_turn(sti_coordinator *c, uint32_t s, sti_effects *out)
 /* Whether scheduler s's answer has to be waited for; asks if need be. */
 static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
 {
-    sti_chooser *chooser = &c->choosers[s];
-    if (is_due(chooser) && (!ask(c, s, out) || !sti_coord_ask_ahead(c, out)))
+    sti_scheduler_state *scheduler = &c->schedulers[s];
+    if (is_due(scheduler) && (!ask(c, s, out) || !sti_coord_ask_ahead(c, out)))
         return true;
-    if (chooser->state != STI_CHOOSER_ASKED || chooser->choice)
+    if (scheduler->state != STI_SCHEDULER_ASKED || scheduler->choice)
         return false;
     c->busy = true;
     c->awaited = s + 1;
@@ -416,7 +416,7 @@ static bool must_wait(sti_coordinator *c, uint32_t s, sti_effects *out)
 static void all_rest(sti_coordinator *c)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        c->choosers[s].state = STI_CHOOSER_IDLE;
+        c->schedulers[s].state = STI_SCHEDULER_IDLE;
     sti_coord_rest(c);
 }
 
@@ -428,10 +428,10 @@ static bool is_too_little(const sti_coordinator *c)
     if (c->joint.looked < c->run->schedulers || c->in_flight)
         return false;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
-        if (c->choosers[s].state == STI_CHOOSER_ASKED ||
-            (c->joint.part[s] && !(c->choosers[s].mass > 0)))
+        if (c->schedulers[s].state == STI_SCHEDULER_ASKED ||
+            (c->joint.part[s] && !(c->schedulers[s].mass > 0)))
             return false; /* it has yet to tell, or cannot */
-        left += c->choosers[s].mass;
+        left += c->schedulers[s].mass;
     }
     return left <= c->aggregate.rest;
 }
@@ -448,7 +448,7 @@ static void plan_joint(sti_coordinator *c, sti_effects *out)
                      .by_policy = true,
                      .phase = c->choice_phase,
                      .n_blocks = 1,
-                     .chooser = c->joint.from};
+                     .scheduler = c->joint.from};
     if (!coord_join_ends(c, &plan.blocks, &plan.parts, &plan.n_parts)) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
@@ -465,19 +465,19 @@ static void join_on(sti_coordinator *c, sti_effects *out)
     sti_joint *joint = &c->joint;
     while (coord_join_lacks(c)) {
         uint32_t s = (joint->from + joint->looked) % c->run->schedulers;
-        sti_chooser *chooser = &c->choosers[s];
-        if (joint->part[s] || chooser->in_flight) {
+        sti_scheduler_state *scheduler = &c->schedulers[s];
+        if (joint->part[s] || scheduler->in_flight) {
             joint->looked++;
             continue;
         }
         if (must_wait(c, s, out))
             return;
-        if (chooser->state == STI_CHOOSER_ASKED) {
-            strads_choice_kind kind = chooser->choice->kind;
+        if (scheduler->state == STI_SCHEDULER_ASKED) {
+            strads_choice_kind kind = scheduler->choice->kind;
             if (kind == STRADS_CHOOSE_BLOCKS)
                 coord_join_take(c, s);
             else if (kind != STRADS_CHOOSE_PROBE && !take_turn(c, s, out) &&
-                     is_due(chooser))
+                     is_due(scheduler))
                 continue; /* what it answered is no longer so */
         }
         joint->looked++;
@@ -489,7 +489,7 @@ static void join_on(sti_coordinator *c, sti_effects *out)
 static bool nobody_chooses(sti_coordinator *c, sti_effects *out)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (c->choosers[s].state == STI_CHOOSER_WAITS)
+        if (c->schedulers[s].state == STI_SCHEDULER_WAITS)
             c->waiting = true;
     if (c->waiting && c->in_flight == 0)
         sti_coord_end(
@@ -511,10 +511,10 @@ bool sti_coord_choose(sti_coordinator *c, sti_effects *out)
         return true;
     }
     for (;;) {
-        if (c->turn == STI_CHOOSER_NONE || !coord_may_choose(c, c->turn))
+        if (c->turn == STI_SCHEDULER_NONE || !coord_may_choose(c, c->turn))
             coord_pass_turn(c);
         uint32_t s = c->turn;
-        if (s == STI_CHOOSER_NONE)
+        if (s == STI_SCHEDULER_NONE)
             return nobody_chooses(c, out);
         if (must_wait(c, s, out))
             return true;
@@ -531,7 +531,8 @@ void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
 {
     uint32_t s = msg->partition;
     if (s >= c->run->schedulers || !msg->object ||
-        c->choosers[s].state != STI_CHOOSER_ASKED || c->choosers[s].choice) {
+        c->schedulers[s].state != STI_SCHEDULER_ASKED ||
+        c->schedulers[s].choice) {
         sti_object_drop(msg->object);
         sti_coord_end(c,
                       strads_fail(STRADS_EPEER,
@@ -541,7 +542,7 @@ void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
                       out);
         return;
     }
-    c->choosers[s].choice = (sti_choice *)msg->object;
+    c->schedulers[s].choice = (sti_choice *)msg->object;
     if (c->awaited != s + 1)
         return;
     c->awaited = 0;
@@ -551,7 +552,8 @@ void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
 bool sti_coord_is_asking(const sti_coordinator *c)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        if (c->choosers[s].state == STI_CHOOSER_ASKED && !c->choosers[s].choice)
+        if (c->schedulers[s].state == STI_SCHEDULER_ASKED &&
+            !c->schedulers[s].choice)
             return true;
     return false;
 }
@@ -559,51 +561,55 @@ bool sti_coord_is_asking(const sti_coordinator *c)
 /* ---- what lands -------------------------------------------------------- */
 
 /* Whether scheduler s chose a block, or a part of one. */
-static bool has_chosen(const sti_coordinator *c, uint32_t s, uint32_t chooser,
+static bool has_chosen(const sti_coordinator *c, uint32_t s, uint32_t scheduler,
                        uint32_t n_parts, const strads_block *parts)
 {
     for (uint32_t k = 0; k < n_parts; k++)
-        if (sti_run_chooser(c->run, parts[k].id) == s)
+        if (sti_run_scheduler_of(c->run, parts[k].id) == s)
             return true;
-    return n_parts == 0 && chooser == s;
+    return n_parts == 0 && scheduler == s;
 }
 
 void sti_coord_count_chosen(sti_coordinator *c, const sti_plan *plan)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++)
-        c->choosers[s].in_flight +=
-            has_chosen(c, s, plan->chooser, plan->n_parts, plan->parts);
+        c->schedulers[s].in_flight +=
+            has_chosen(c, s, plan->scheduler, plan->n_parts, plan->parts);
 }
 
-void sti_coord_wake(sti_coordinator *c, const sti_flight *f)
+void sti_coord_wake(sti_coordinator *c, const sti_inflight *f)
 {
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
-        sti_chooser *chooser = &c->choosers[s];
-        if (f->by_policy && !has_chosen(c, s, f->chooser, f->n_parts, f->parts))
+        sti_scheduler_state *scheduler = &c->schedulers[s];
+        if (f->by_policy &&
+            !has_chosen(c, s, f->scheduler, f->n_parts, f->parts))
             continue; /* it has not been told of it */
-        chooser->in_flight -= f->by_policy;
-        chooser->outdated = true;
-        if (chooser->state == STI_CHOOSER_WAITS)
-            chooser->state = STI_CHOOSER_IDLE;
+        scheduler->in_flight -= f->by_policy;
+        scheduler->outdated = true;
+        if (scheduler->state == STI_SCHEDULER_WAITS)
+            scheduler->state = STI_SCHEDULER_IDLE;
     }
 }
 
-strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved)
+strads_err sti_coord_tell_schedulers(sti_coordinator *c,
+                                     sti_priorities **priorities)
 {
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; s < c->run->schedulers; s++) {
-        strads_err failed = sti_ask_add_moved(c->choosers[s].ask, moved[s]);
-        moved[s] = NULL;
+        strads_err failed =
+            sti_ask_add_priorities(c->schedulers[s].ask, priorities[s]);
+        priorities[s] = NULL;
         err = err ? err : failed;
     }
     return err;
 }
 
 /* An only scheduler looks at the run's cache. */
-strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f)
+strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f)
 {
     const sti_dispatch *d = f->dispatch;
-    if (f->wished || f->chooser == STI_CHOOSER_NONE || c->run->schedulers == 1)
+    if (f->requested || f->scheduler == STI_SCHEDULER_NONE ||
+        c->run->schedulers == 1)
         return STRADS_OK;
     const strads_block pair[2] = {d->blocks[0], d->against};
     size_t bytes = sizeof(double) * pair[0].n * pair[1].n;
@@ -612,38 +618,39 @@ strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f)
     if (err)
         return err;
     memcpy(values->bytes, f->partial->bytes + d->partial_at[0], bytes);
-    return sti_ask_add_found(c->choosers[f->chooser].ask, pair, values,
+    return sti_ask_add_found(c->schedulers[f->scheduler].ask, pair, values,
                              (const double *)(void *)values->bytes);
 }
 
 /* ---- making ------------------------------------------------------------ */
 
-strads_err sti_coord_make_choosers(sti_coordinator *c)
+strads_err sti_coord_make_schedulers(sti_coordinator *c)
 {
-    c->choosers = calloc(c->run->schedulers, sizeof *c->choosers);
-    c->aggregate.moved = calloc(c->run->schedulers, sizeof(sti_moved *));
+    c->schedulers = calloc(c->run->schedulers, sizeof *c->schedulers);
+    c->aggregate.priorities =
+        calloc(c->run->schedulers, sizeof(sti_priorities *));
     c->joint.part = calloc(c->run->schedulers, sizeof *c->joint.part);
-    if (!c->choosers || !c->aggregate.moved || !c->joint.part)
+    if (!c->schedulers || !c->aggregate.priorities || !c->joint.part)
         return sti_coord_no_memory();
-    c->turn = STI_CHOOSER_NONE;
+    c->turn = STI_SCHEDULER_NONE;
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; s < c->run->schedulers && !err; s++)
-        err = sti_ask_new(&c->choosers[s].ask);
+        err = sti_ask_new(&c->schedulers[s].ask);
     return err;
 }
 
-void sti_coord_free_choosers(sti_coordinator *c)
+void sti_coord_free_schedulers(sti_coordinator *c)
 {
-    for (uint32_t s = 0; c->choosers && s < c->run->schedulers; s++) {
-        sti_object_drop(c->choosers[s].ask);
-        sti_object_drop(c->choosers[s].choice);
+    for (uint32_t s = 0; c->schedulers && s < c->run->schedulers; s++) {
+        sti_object_drop(c->schedulers[s].ask);
+        sti_object_drop(c->schedulers[s].choice);
     }
-    for (uint32_t s = 0; c->aggregate.moved && s < c->run->schedulers; s++)
-        sti_object_drop(c->aggregate.moved[s]);
+    for (uint32_t s = 0; c->aggregate.priorities && s < c->run->schedulers; s++)
+        sti_object_drop(c->aggregate.priorities[s]);
     sti_coord_join_drop(c);
     for (uint32_t k = 0; k < STI_JOINT_IDS; k++)
         free(c->joint_id[k].part);
     free(c->joint.part);
-    free(c->choosers);
-    free(c->aggregate.moved);
+    free(c->schedulers);
+    free(c->aggregate.priorities);
 }

@@ -1,4 +1,4 @@
-/* Partials that arrive, whole or in chunks. A flight has arrived when all of
+/* Partials that arrive, whole or in chunks. An in-flight round has arrived when all of
  * them are here. */
 #include "engine/round/coordinator_state.h"
 
@@ -17,7 +17,7 @@ static strads_err nobody_waits(const sti_msg *msg)
 
 /* A partial, or a chunk of it from the root of its tree, which `f` takes
  * over. */
-static strads_err put_partial(const sti_coordinator *c, sti_flight *f,
+static strads_err put_partial(const sti_coordinator *c, sti_inflight *f,
                               const sti_msg *msg)
 {
     const sti_chunks chunks = sti_chunks_of(c->run, f->dispatch);
@@ -45,7 +45,7 @@ static strads_err put_partial(const sti_coordinator *c, sti_flight *f,
 void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
                             sti_effects *out)
 {
-    sti_flight *f = sti_coord_flight(c, msg->round);
+    sti_inflight *f = sti_coord_inflight(c, msg->round);
     strads_err err = STRADS_OK;
     if (!f->used || f->arrived || f->dispatch->seq != msg->round ||
         (f->dispatch->phase < c->run->n_phases && !msg->object))
@@ -64,17 +64,17 @@ void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
     c->last_arrival = c->now;
 }
 
-/* Taking in what comes back: commits in the promised order, news for the next
+/* Taking in what comes back: commits in the promised order, updates for the next
  * dispatch, the history that later commits need, reports and bounds. */
 
-/* The flight to be committed next: by round when that is promised, otherwise
+/* The in-flight round to be committed next: by round when that is promised, otherwise
  * the oldest that has arrived. */
-static sti_flight *next_arrived(sti_coordinator *c)
+static sti_inflight *next_arrived(sti_coordinator *c)
 {
-    sti_flight *best = NULL;
-    sti_flight *oldest = NULL;
+    sti_inflight *best = NULL;
+    sti_inflight *oldest = NULL;
     for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
-        sti_flight *f = &c->flights[k];
+        sti_inflight *f = &c->inflight[k];
         if (!f->used)
             continue;
         if (!oldest || f->dispatch->round < oldest->dispatch->round)
@@ -85,19 +85,19 @@ static sti_flight *next_arrived(sti_coordinator *c)
     return c->run->deterministic && best != oldest ? NULL : best;
 }
 
-static void land(sti_coordinator *c, sti_flight *f)
+static void land(sti_coordinator *c, sti_inflight *f)
 {
     if (!f->winds_up)
         c->progress.round++;
     sti_coord_wake(c, f);
     if (f != &c->own)
         c->in_flight--;
-    sti_coord_clear_flight(f);
+    sti_coord_clear_inflight(f);
     c->waiting = false;
 }
 
 /* OPEN and CLOSE have nothing to commit: all partitions are through. */
-static void land_internal(sti_coordinator *c, sti_flight *f, sti_effects *out)
+static void land_internal(sti_coordinator *c, sti_inflight *f, sti_effects *out)
 {
     bool closed = f->dispatch->phase == STI_PHASE_CLOSE;
     land(c, f);
@@ -107,7 +107,7 @@ static void land_internal(sti_coordinator *c, sti_flight *f, sti_effects *out)
         sti_coord_end(c, STRADS_OK, out);
 }
 
-static void coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
+static void coord_commit(sti_coordinator *c, sti_inflight *f, sti_effects *out)
 {
     sti_aggregate_job *job = &c->aggregate;
     c->committing = f;
@@ -117,18 +117,18 @@ static void coord_commit(sti_coordinator *c, sti_flight *f, sti_effects *out)
     job->n_chunks = f->n_chunks;
     job->chunks = f->chunks;
     job->by_policy = f->by_policy;
-    job->keep_pairs = !f->wished;
+    job->keep_pairs = !f->requested;
     job->ask_objective = c->run->phases == &c->run->simple &&
                          c->since_report >= c->run->shape.parameters;
     job->reported = false;
-    job->updates = job->updates_other = 0;
+    job->coordinates = job->coordinates_other = 0;
     sti_coord_start_job(c, &job->job, STI_CALL_AGGREGATE, f->dispatch->round,
                         f->dispatch->phase, out);
 }
 
 bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out)
 {
-    sti_flight *f = next_arrived(c);
+    sti_inflight *f = next_arrived(c);
     if (!f)
         return false;
     if (f->dispatch->phase >= c->run->n_phases)
@@ -140,7 +140,7 @@ bool sti_coord_commit_next(sti_coordinator *c, sti_effects *out)
 
 /* Learns what a policy round costs beside its computing. Waiting behind the
  * rounds before it is no cost of its own: it counts from when they arrived. */
-static void measure(sti_coordinator *c, const sti_flight *f)
+static void measure(sti_coordinator *c, const sti_inflight *f)
 {
     double entries = 0;
     for (uint32_t b = 0; b < f->dispatch->n_blocks; b++)
@@ -164,48 +164,49 @@ static void measure(sti_coordinator *c, const sti_flight *f)
     c->entries_per_ns = keep * c->entries_per_ns + (1 - keep) * rate;
 }
 
-/* Changes that every flight knows, or will know from its news, are history. */
+/* Changes that every in-flight round knows, or will know from its updates, are history. */
 static void trim_history(sti_coordinator *c)
 {
     uint64_t known = c->version;
     for (uint32_t k = 0; k < sti_run_window(c->run); k++)
-        if (c->flights[k].used && c->flights[k].dispatch->known < known)
-            known = c->flights[k].dispatch->known;
+        if (c->inflight[k].used && c->inflight[k].dispatch->known < known)
+            known = c->inflight[k].dispatch->known;
     size_t gone = 0;
     sti_aggregate_job *job = &c->aggregate;
     while (gone < job->n_recent && job->recent[gone].version <= known)
         gone++;
     if (gone == 0)
         return;
-    sti_coord_drop_news(c->history, gone);
+    sti_coord_drop_updates(c->history, gone);
     c->n_history -= gone;
     job->n_recent -= gone;
-    memmove(c->history, c->history + gone, sizeof(sti_news *) * job->n_recent);
+    memmove(c->history, c->history + gone,
+            sizeof(sti_update *) * job->n_recent);
     memmove(job->recent, job->recent + gone,
             sizeof *job->recent * job->n_recent);
 }
 
-/* Takes over what the job made: news for the next dispatch, history for the
+/* Takes over what the job made: updates for the next dispatch, history for the
  * commits to come. */
-static strads_err take_news(sti_coordinator *c)
+static strads_err take_update(sti_coordinator *c)
 {
     sti_aggregate_job *job = &c->aggregate;
-    sti_news **history =
-        realloc(c->history, sizeof(sti_news *) * (job->room_recent + 1));
+    sti_update **history =
+        realloc(c->history, sizeof(sti_update *) * (job->cap_recent + 1));
     if (!history)
         return sti_coord_no_memory();
     c->history = history;
     strads_err err = STRADS_OK;
-    for (uint32_t k = 0; k < job->n_news; k++) {
-        sti_news *news = job->news[k];
-        if (news->kind == STI_NEWS_CHANGE) {
-            c->history[c->n_history++] = sti_object_keep(news);
-            c->version = news->change.version;
+    for (uint32_t k = 0; k < job->n_updates; k++) {
+        sti_update *update = job->updates[k];
+        if (update->kind == STI_UPDATE_CHANGE) {
+            c->history[c->n_history++] = sti_object_keep(update);
+            c->version = update->change.version;
         }
-        if (err || (err = sti_coord_keep_news(c, news)))
-            sti_object_drop(news);
+        if (err || (err = sti_coord_keep_update(c, update)))
+            sti_object_drop(update);
     }
-    job->n_news = 0;
+    job->n_updates = 0;
     return err;
 }
 
@@ -218,15 +219,15 @@ static void take_route(sti_coordinator *c)
     c->policy_work = c->aggregate.route_work;
 }
 
-static void take_wishes(sti_coordinator *c)
+static void take_requests(sti_coordinator *c)
 {
-    sti_wish **last = &c->wishes;
+    sti_probe_request **last = &c->requests;
     while (*last)
         last = &(*last)->next;
-    *last = c->aggregate.wishes;
-    c->n_wishes += c->aggregate.n_wishes;
-    c->aggregate.wishes = NULL;
-    c->aggregate.n_wishes = 0;
+    *last = c->aggregate.requests;
+    c->n_requests += c->aggregate.n_requests;
+    c->aggregate.requests = NULL;
+    c->aggregate.n_requests = 0;
 }
 
 void sti_coord_take_report(sti_coordinator *c, sti_effects *out)
@@ -259,7 +260,7 @@ static void check_limits(sti_coordinator *c)
 void sti_coord_committed(sti_coordinator *c, sti_effects *out)
 {
     sti_aggregate_job *job = &c->aggregate;
-    sti_flight *f = c->committing;
+    sti_inflight *f = c->committing;
     f->partial = job->partial;
     if (job->job.err) {
         sti_coord_fail_job(c, &job->job, out);
@@ -274,23 +275,23 @@ void sti_coord_committed(sti_coordinator *c, sti_effects *out)
         c->progress.probes +=
             (uint64_t)f->dispatch->blocks[0].n * f->dispatch->against.n;
     }
-    take_wishes(c);
+    take_requests(c);
     take_route(c);
     land(c, f);
-    if (job->n_news)
+    if (job->n_updates)
         c->fresh_report = false;
     if (!err)
-        err = take_news(c);
+        err = take_update(c);
     if (!err)
-        err = sti_coord_tell_choosers(c, job->moved);
+        err = sti_coord_tell_schedulers(c, job->priorities);
     if (err) {
         sti_coord_end(c, err, out);
         return;
     }
     trim_history(c);
-    c->progress.updates_policy += job->updates;
-    c->progress.updates_other += job->updates_other;
-    c->since_report += job->updates + job->updates_other;
+    c->progress.updates_policy += job->coordinates;
+    c->progress.updates_other += job->coordinates_other;
+    c->since_report += job->coordinates + job->coordinates_other;
     if (job->reported)
         sti_coord_take_report(c, out);
     check_limits(c);
@@ -331,7 +332,7 @@ static bool is_held(const sti_coordinator *c)
     if (!has_holder(c->run, c->plan.phase))
         return false;
     for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
-        const sti_flight *f = &c->flights[k];
+        const sti_inflight *f = &c->inflight[k];
         if (f->used && has_holder(c->run, f->dispatch->phase) &&
             shares_a_block(f->dispatch, &c->plan))
             return true;
@@ -351,40 +352,40 @@ static bool coord_runs_alone(const sti_run *run, uint32_t phase)
 static bool note_flying(sti_coordinator *c, size_t *n,
                         const strads_block *block)
 {
-    if (*n == c->room_flying) {
-        size_t room = *n ? 2 * *n : 16;
-        strads_block *more = realloc(c->flying, sizeof *more * room);
+    if (*n == c->cap_flying) {
+        size_t capacity = *n ? 2 * *n : 16;
+        strads_block *more = realloc(c->flying, sizeof *more * capacity);
         if (!more)
             return false;
         c->flying = more;
-        c->room_flying = room;
+        c->cap_flying = capacity;
     }
     c->flying[(*n)++] = *block;
     return true;
 }
 
 /* Of a joint block a scheduler knows its own part. */
-static bool is_told(const sti_coordinator *c, const sti_flight *f,
-                    uint32_t chooser, const strads_block *block)
+static bool is_told(const sti_coordinator *c, const sti_inflight *f,
+                    uint32_t scheduler, const strads_block *block)
 {
-    if (chooser == STI_CHOOSER_NONE || !f->by_policy)
+    if (scheduler == STI_SCHEDULER_NONE || !f->by_policy)
         return true;
-    return f->n_parts ? sti_run_chooser(c->run, block->id) == chooser
-                      : f->chooser == chooser;
+    return f->n_parts ? sti_run_scheduler_of(c->run, block->id) == scheduler
+                      : f->scheduler == scheduler;
 }
 
-size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser)
+size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t scheduler)
 {
     size_t n = 0;
     for (uint32_t k = 0; k < sti_run_window(c->run); k++) {
-        const sti_flight *f = &c->flights[k];
+        const sti_inflight *f = &c->inflight[k];
         if (!f->used || f->dispatch->phase == c->run->probe_phase)
             continue;
-        bool parts = chooser != STI_CHOOSER_NONE && f->n_parts;
+        bool parts = scheduler != STI_SCHEDULER_NONE && f->n_parts;
         const strads_block *blocks = parts ? f->parts : f->dispatch->blocks;
         uint32_t n_blocks = parts ? f->n_parts : f->dispatch->n_blocks;
         for (uint32_t b = 0; b < n_blocks; b++)
-            if (is_told(c, f, chooser, &blocks[b]) &&
+            if (is_told(c, f, scheduler, &blocks[b]) &&
                 !note_flying(c, &n, &blocks[b]))
                 return SIZE_MAX;
     }
@@ -395,7 +396,7 @@ bool sti_coord_plan_may_leave(sti_coordinator *c)
 {
     if (c->in_flight == 0)
         return true;
-    if (sti_coord_flight(c, c->next_seq)->used)
+    if (sti_coord_inflight(c, c->next_seq)->used)
         return false;
     return !coord_runs_alone(c->run, c->plan.phase) && !is_held(c);
 }
@@ -408,11 +409,11 @@ static bool keeps_versions(const sti_coordinator *c)
            (c->laps + 1) % run->keep_versions == 0;
 }
 
-/* What goes to nobody leaves the news for the next that goes to somebody. */
+/* What goes to nobody leaves the updates for the next that goes to somebody. */
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
 {
     bool nobody = to_nobody(c->run, c->plan.phase);
-    size_t n = sti_coord_gather_flying(c, STI_CHOOSER_NONE);
+    size_t n = sti_coord_gather_flying(c, STI_SCHEDULER_NONE);
     if (n == SIZE_MAX) {
         sti_coord_end(c, sti_coord_no_memory(), out);
         return;
@@ -430,8 +431,8 @@ void sti_coord_prepare(sti_coordinator *c, sti_effects *out)
         .against = c->plan.probe ? &c->plan.blocks[1] : NULL,
         .n_in_flight = (uint32_t)n,
         .in_flight = c->flying,
-        .n_news = nobody ? 0 : c->n_news,
-        .news = c->news,
+        .n_updates = nobody ? 0 : c->n_updates,
+        .updates = c->updates,
     };
     c->prepare.check = c->plan.by_policy;
     c->prepare.again = c->plan.again;
@@ -455,8 +456,8 @@ static void count_dispatch(sti_coordinator *c, const sti_dispatch *d)
 
 static void send_dispatch(sti_coordinator *c, sti_dispatch *d, sti_effects *out)
 {
-    sti_coord_drop_news(c->news, c->n_news);
-    c->n_news = 0;
+    sti_coord_drop_updates(c->updates, c->n_updates);
+    c->n_updates = 0;
     c->next_seq++;
     c->in_flight++;
     if (sti_broadcast_begin(c->run, d, c->prepare.packed, out))
@@ -475,7 +476,7 @@ static void keep_plan(sti_coordinator *c, sti_effects *out)
     c->kept.again = pair != NULL;
     c->plan = (sti_plan){0};
     if (pair)
-        sti_coord_plan_probe(c, c->probed, pair, STI_CHOOSER_NONE, out);
+        sti_coord_plan_probe(c, c->probed, pair, STI_SCHEDULER_NONE, out);
     else
         c->waiting = true;
 }
@@ -493,13 +494,13 @@ void sti_coord_prepared(sti_coordinator *c, sti_effects *out)
         return;
     }
     bool nobody = to_nobody(c->run, d->phase);
-    sti_flight *f = nobody ? &c->own : sti_coord_flight(c, c->next_seq);
-    *f = (sti_flight){
+    sti_inflight *f = nobody ? &c->own : sti_coord_inflight(c, c->next_seq);
+    *f = (sti_inflight){
         .used = true,
         .by_policy = c->plan.by_policy,
-        .wished = c->plan.wished,
+        .requested = c->plan.requested,
         .winds_up = c->plan.winds_up,
-        .chooser = c->plan.chooser,
+        .scheduler = c->plan.scheduler,
         .parts = c->plan.parts,
         .n_parts = c->plan.n_parts,
         .alone = coord_runs_alone(c->run, d->phase),

@@ -9,14 +9,14 @@
 #include "engine/round/tree.h"
 
 /* A dispatch that is not yet committed. */
-typedef struct sti_flight {
+typedef struct sti_inflight {
     bool used, arrived, by_policy, alone;
-    bool wished;   /* a probe that a commit asked for */
-    bool winds_up; /* dispatched after the run's end: no round of the user's */
-    uint32_t chooser; /* by_policy, and a probe that one asked for: whose */
+    bool requested; /* a probe that a commit asked for */
+    bool winds_up;  /* dispatched after the run's end: no round of the user's */
+    uint32_t scheduler; /* by_policy, and a probe that one asked for: whose */
     strads_block
         *parts;       /* [n_parts] of a joint block, its schedulers'; owned */
-    uint32_t n_parts; /* 0: all blocks are the chooser's */
+    uint32_t n_parts; /* 0: all blocks are the scheduler's */
     sti_dispatch *dispatch;
     sti_buffer *partial;
     sti_buffer **chunks; /* [n_chunks] of a partial that comes in chunks */
@@ -24,7 +24,7 @@ typedef struct sti_flight {
     uint64_t sent_at;
     uint64_t alone_ns; /* since it was sent, or the one before arrived */
     uint64_t busy_ns;  /* of it, the longest computing */
-} sti_flight;
+} sti_inflight;
 
 /* A dispatch that is decided and not yet made. */
 typedef struct sti_plan {
@@ -32,27 +32,27 @@ typedef struct sti_plan {
     uint32_t phase;
     uint32_t n_blocks;
     strads_block *blocks; /* owned; PROBE: the second one is `against` */
-    bool probe, wished;
+    bool probe, requested;
     bool again; /* after a probe, for what was not known of it */
     bool winds_up;
-    uint32_t chooser;
-    strads_block *parts; /* as a flight's */
+    uint32_t scheduler;
+    strads_block *parts; /* as an in-flight round's */
     uint32_t n_parts;
 } sti_plan;
 
-#define STI_CHOOSER_NONE UINT32_MAX
+#define STI_SCHEDULER_NONE UINT32_MAX
 
 /* What the coordinator knows of a scheduler. It changes at the scheduler's turn
  * and when rounds land, whenever answers come: so the run can be repeated. */
-typedef enum sti_chooser_state {
-    STI_CHOOSER_IDLE = 0,  /* has no question */
-    STI_CHOOSER_ASKED = 1, /* `choice` is its answer, once that is here */
-    STI_CHOOSER_WAITS = 2, /* for something to land */
-    STI_CHOOSER_RESTS = 3  /* until there is something new for it */
-} sti_chooser_state;
+typedef enum sti_scheduler_standing {
+    STI_SCHEDULER_IDLE = 0,  /* has no question */
+    STI_SCHEDULER_ASKED = 1, /* `choice` is its answer, once that is here */
+    STI_SCHEDULER_WAITS = 2, /* for something to land */
+    STI_SCHEDULER_RESTS = 3  /* until there is something new for it */
+} sti_scheduler_standing;
 
-typedef struct sti_chooser {
-    sti_chooser_state state;
+typedef struct sti_scheduler_state {
+    sti_scheduler_standing state;
     uint32_t in_flight; /* rounds of its blocks */
     sti_ask *ask;       /* gathers what is new for the next question */
     sti_choice *choice;
@@ -60,7 +60,7 @@ typedef struct sti_chooser {
     double mass;        /* by its last answer that was looked at; 0: unknown */
     double credit;      /* turns that it has to come */
     uint64_t probed[2]; /* 1 + ids of the pair probed for it last */
-} sti_chooser;
+} sti_scheduler_state;
 
 /* A block that is being put together of what several schedulers chose. */
 typedef struct sti_joint {
@@ -94,18 +94,18 @@ struct sti_coordinator {
     sti_stage stage;
     uint64_t now;
     bool busy;
-    uint64_t next_round; /* numbers everything that is committed */
-    uint64_t next_seq;   /* numbers what workers are sent */
-    sti_flight *flights; /* [window] by seq modulo window */
-    sti_flight own;      /* of a phase to NOBODY: never really in flight */
-    sti_flight *committing;
+    uint64_t next_round;    /* numbers everything that is committed */
+    uint64_t next_seq;      /* numbers what workers are sent */
+    sti_inflight *inflight; /* [window] by seq modulo window */
+    sti_inflight own;       /* of a phase to NOBODY: never really in flight */
+    sti_inflight *committing;
     uint64_t last_arrival; /* when a partial came last */
     uint32_t in_flight;
     sti_plan plan;
     sti_plan kept; /* a policy's, until a probe or a commit lets it leave */
-    sti_chooser *choosers; /* [schedulers] */
-    uint32_t turn;         /* whose it is, or STI_CHOOSER_NONE */
-    uint32_t awaited;      /* 1 + whose answer nothing goes on without */
+    sti_scheduler_state *schedulers; /* [schedulers] */
+    uint32_t turn;                   /* whose it is, or STI_CHOOSER_NONE */
+    uint32_t awaited; /* 1 + whose answer nothing goes on without */
     sti_joint joint;
     sti_joint_id joint_id[STI_JOINT_IDS]; /* of those made last */
     uint64_t joints;                      /* made so far */
@@ -119,11 +119,12 @@ struct sti_coordinator {
     double policy_work;    /* entries in each; 0: as measured */
     uint32_t probing;      /* probes in flight: nothing else is decided */
     uint64_t probed[2];    /* 1 + ids of the pair probed for `kept` last */
-    sti_wish *wishes;      /* probes that a commit asked for, oldest first */
-    uint32_t n_wishes;
-    uint64_t laps;     /* dispatches to a RING */
-    uint64_t wish_ids; /* ids given to their blocks, from the top down */
-    bool waiting;      /* nothing before the next commit */
+    sti_probe_request
+        *requests; /* probes that a commit asked for, oldest first */
+    uint32_t n_requests;
+    uint64_t laps;        /* dispatches to a RING */
+    uint64_t request_ids; /* ids given to their blocks, from the top down */
+    bool waiting;         /* nothing before the next commit */
     bool at_rest;
     uint64_t chosen_since_rest;
     bool stopping;
@@ -132,10 +133,10 @@ struct sti_coordinator {
     bool wound_up;     /* the schedule has stopped the run */
     uint32_t wind_up_turns; /* how often it was asked after the run's end */
     strads_end end;
-    /* News for the next dispatch, and changes not known to all in flight. */
-    sti_news **news;
-    uint32_t n_news, room_news;
-    sti_news **history; /* of the changes in aggregate.recent; those of a
+    /* Updates for the next dispatch, and changes not known to all in flight. */
+    sti_update **updates;
+    uint32_t n_updates, cap_updates;
+    sti_update **history; /* of the changes in aggregate.recent; those of a
                            commit that failed are not here */
     size_t n_history;
     uint64_t version;
@@ -148,7 +149,7 @@ struct sti_coordinator {
     sti_prepare_job prepare;
     sti_aggregate_job aggregate;
     strads_block *flying; /* scratch for prepare */
-    size_t room_flying;
+    size_t cap_flying;
 };
 
 /* ---- coordinator.c ----------------------------------------------------- */
@@ -158,13 +159,13 @@ void sti_coord_fail_job(sti_coordinator *c, const sti_job *job,
                         sti_effects *out);
 void sti_coord_start_job(sti_coordinator *c, sti_job *job, sti_call call,
                          uint64_t round, uint32_t phase, sti_effects *out);
-/* Drops what a flight holds. */
-void sti_coord_clear_flight(sti_flight *f);
-sti_flight *sti_coord_flight(sti_coordinator *c, uint64_t seq);
+/* Drops what an in-flight round holds. */
+void sti_coord_clear_inflight(sti_inflight *f);
+sti_inflight *sti_coord_inflight(sti_coordinator *c, uint64_t seq);
 void sti_coord_stop(sti_coordinator *c, strads_end end);
 strads_err sti_coord_no_memory(void);
-strads_err sti_coord_keep_news(sti_coordinator *c, sti_news *news);
-void sti_coord_drop_news(sti_news **news, size_t n);
+strads_err sti_coord_keep_update(sti_coordinator *c, sti_update *update);
+void sti_coord_drop_updates(sti_update **updates, size_t n);
 
 /* A dispatch of the engine's own: OPEN or CLOSE. */
 /* All policies are at rest. */
@@ -182,20 +183,21 @@ void sti_coord_take_choice(sti_coordinator *c, const sti_msg *msg,
                            sti_effects *out);
 /* A round of blocks that a policy chose has left. */
 void sti_coord_count_chosen(sti_coordinator *c, const sti_plan *plan);
-/* A round of this flight has landed. */
-void sti_coord_wake(sti_coordinator *c, const sti_flight *f);
+/* A round of this in-flight round has landed. */
+void sti_coord_wake(sti_coordinator *c, const sti_inflight *f);
 /* Has a pair of blocks probed; not the last one again, or the run fails. */
 void sti_coord_plan_probe(sti_coordinator *c, uint64_t last[2],
-                          strads_block *pair, uint32_t chooser,
+                          strads_block *pair, uint32_t scheduler,
                           sti_effects *out);
 /* Whether a scheduler has yet to answer. */
 bool sti_coord_is_asking(const sti_coordinator *c);
 /* Priorities for each scheduler; takes over the references. */
-strads_err sti_coord_tell_choosers(sti_coordinator *c, sti_moved **moved);
+strads_err sti_coord_tell_schedulers(sti_coordinator *c,
+                                     sti_priorities **priorities);
 /* The values of a probe for who has asked for it. */
-strads_err sti_coord_tell_found(sti_coordinator *c, const sti_flight *f);
-strads_err sti_coord_make_choosers(sti_coordinator *c);
-void sti_coord_free_choosers(sti_coordinator *c);
+strads_err sti_coord_tell_found(sti_coordinator *c, const sti_inflight *f);
+strads_err sti_coord_make_schedulers(sti_coordinator *c);
+void sti_coord_free_schedulers(sti_coordinator *c);
 
 /* The block, and its parts if there are several; the caller's to free. False:
  * no memory. */
@@ -203,14 +205,14 @@ void sti_coord_join_drop(sti_coordinator *c);
 
 /* ---- coordinator_commit.c ------------------------------------------------ */
 
-/* Blocks in flight, probes apart, into c->flying; `chooser`: its own and the
+/* Blocks in flight, probes apart, into c->flying; `scheduler`: its own and the
  * program's, or all of them by STI_CHOOSER_NONE. SIZE_MAX: no memory. */
-size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t chooser);
+size_t sti_coord_gather_flying(sti_coordinator *c, uint32_t scheduler);
 bool sti_coord_plan_may_leave(sti_coordinator *c);
 void sti_coord_prepare(sti_coordinator *c, sti_effects *out);
 void sti_coord_prepared(sti_coordinator *c, sti_effects *out);
 
-/* A PARTIAL; a flight takes over its reference. */
+/* A PARTIAL; an in-flight round takes over its reference. */
 void sti_coord_take_partial(sti_coordinator *c, const sti_msg *msg,
                             sti_effects *out);
 

@@ -1,4 +1,4 @@
-/* Dispatches and news: each is one counted object whose blocks and parameter
+/* Dispatches and updates: each is one counted object whose blocks and parameter
  * lists lie in one allocation of its own. */
 #include "engine/round/dispatch.h"
 
@@ -53,47 +53,47 @@ strads_err sti_blocks_copy(uint32_t n, const strads_block *blocks,
     return STRADS_OK;
 }
 
-/* ---- news -------------------------------------------------------------- */
+/* ---- updates -------------------------------------------------------------- */
 
-static void news_destroy(sti_object *object)
+static void update_destroy(sti_object *object)
 {
-    sti_news *news = (sti_news *)object;
-    sti_object_drop(news->partial);
-    free(news);
+    sti_update *update = (sti_update *)object;
+    sti_object_drop(update->partial);
+    free(update);
 }
 
-strads_err sti_news_change(uint64_t version, uint32_t n, uint32_t width,
-                           sti_news **out)
+strads_err sti_update_change(uint64_t version, uint32_t n, uint32_t width,
+                             sti_update **out)
 {
     size_t numbers = (size_t)n * width;
-    sti_news *news =
-        malloc(sizeof *news + sizeof(double) * numbers + sizeof(uint32_t) * n);
-    if (!news)
+    sti_update *update = malloc(sizeof *update + sizeof(double) * numbers +
+                                sizeof(uint32_t) * n);
+    if (!update)
         return no_memory("a commit's changes");
-    *news = (sti_news){.kind = STI_NEWS_CHANGE};
-    sti_object_init(&news->head, news_destroy);
-    double *change = (double *)(news + 1);
-    news->change = (strads_change){
+    *update = (sti_update){.kind = STI_UPDATE_CHANGE};
+    sti_object_init(&update->head, update_destroy);
+    double *change = (double *)(update + 1);
+    update->change = (strads_change){
         .version = version,
         .n = n,
         .param = (const uint32_t *)(change + numbers),
         .change = change,
     };
-    *out = news;
+    *out = update;
     return STRADS_OK;
 }
 
-strads_err sti_news_result(uint32_t phase, const strads_block *block,
-                           sti_buffer *partial, sti_news **out)
+strads_err sti_update_result(uint32_t phase, const strads_block *block,
+                             sti_buffer *partial, sti_update **out)
 {
-    sti_news *news = malloc(sizeof *news + params_bytes(block));
-    if (!news)
+    sti_update *update = malloc(sizeof *update + params_bytes(block));
+    if (!update)
         return no_memory("a phase's result");
-    *news = (sti_news){.kind = STI_NEWS_RESULT, .phase = phase};
-    sti_object_init(&news->head, news_destroy);
-    put_blocks((unsigned char *)(news + 1), 1, block, &news->block);
-    news->partial = sti_object_keep(partial);
-    *out = news;
+    *update = (sti_update){.kind = STI_UPDATE_RESULT, .phase = phase};
+    sti_object_init(&update->head, update_destroy);
+    put_blocks((unsigned char *)(update + 1), 1, block, &update->block);
+    update->partial = sti_object_keep(partial);
+    *out = update;
     return STRADS_OK;
 }
 
@@ -102,18 +102,18 @@ strads_err sti_news_result(uint32_t phase, const strads_block *block,
 static void dispatch_destroy(sti_object *object)
 {
     sti_dispatch *d = (sti_dispatch *)object;
-    for (uint32_t i = 0; i < d->n_news; i++)
-        sti_object_drop(d->news[i]);
+    for (uint32_t i = 0; i < d->n_updates; i++)
+        sti_object_drop(d->updates[i]);
     free(d->memory);
     free(d);
 }
 
 /* Bytes behind the dispatch, widest items first so that all are aligned. */
-static size_t room_for(const sti_dispatch_parts *p)
+static size_t cap_for(const sti_dispatch_parts *p)
 {
     return sizeof(double) * (p->n_values + p->n_totals) +
            2 * sizeof(size_t) * (p->n_blocks + 1) +
-           sizeof(sti_news *) * p->n_news +
+           sizeof(sti_update *) * p->n_updates +
            blocks_bytes(p->n_blocks, p->blocks) +
            blocks_bytes(p->n_in_flight, p->in_flight) +
            (p->against ? blocks_bytes(1, p->against) : 0);
@@ -129,8 +129,8 @@ static void lay_out(sti_dispatch *d, const sti_dispatch_parts *p)
     d->value_at = (size_t *)at;
     d->partial_at = d->value_at + p->n_blocks + 1;
     at += 2 * sizeof(size_t) * (p->n_blocks + 1);
-    d->news = (sti_news **)at;
-    at += sizeof(sti_news *) * p->n_news;
+    d->updates = (sti_update **)at;
+    at += sizeof(sti_update *) * p->n_updates;
     d->blocks = (strads_block *)at;
     at += sizeof(strads_block) * p->n_blocks;
     d->in_flight = (strads_block *)at;
@@ -148,7 +148,7 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
         return no_memory("a dispatch");
     *d = (sti_dispatch){0};
     sti_object_init(&d->head, dispatch_destroy);
-    d->memory = malloc(room_for(parts) + 1);
+    d->memory = malloc(cap_for(parts) + 1);
     if (!d->memory) {
         free(d);
         return no_memory("a dispatch");
@@ -164,114 +164,118 @@ strads_err sti_dispatch_new(const sti_dispatch_parts *parts, sti_dispatch **out)
     d->n_blocks = parts->n_blocks;
     d->n_in_flight = parts->n_in_flight;
     d->has_against = parts->against != NULL;
-    d->n_news = parts->n_news;
+    d->n_updates = parts->n_updates;
     lay_out(d, parts);
     memset(d->value_at, 0, 2 * sizeof(size_t) * (parts->n_blocks + 1));
-    for (uint32_t i = 0; i < d->n_news; i++)
-        d->news[i] = sti_object_keep(parts->news[i]);
+    for (uint32_t i = 0; i < d->n_updates; i++)
+        d->updates[i] = sti_object_keep(parts->updates[i]);
     *out = d;
     return STRADS_OK;
 }
 
-/* The counted things that jobs make and messages carry: hops of a RING,
- * priorities, questions and choices, wishes for a probe. */
+/* The counted things that jobs make and messages carry: steps of a RING,
+ * priorities, questions and choices, probe requests. */
 
-static void hop_destroy(sti_object *object)
+static void ring_step_destroy(sti_object *object)
 {
-    sti_hop *hop = (sti_hop *)object;
-    if (hop->object && hop->payload && hop->payload->close)
-        hop->payload->close(hop->object);
-    sti_object_drop(hop->partial);
-    sti_object_drop(hop->packed);
-    free(hop);
+    sti_ring_step *step = (sti_ring_step *)object;
+    if (step->object && step->payload && step->payload->close)
+        step->payload->close(step->object);
+    sti_object_drop(step->partial);
+    sti_object_drop(step->packed);
+    free(step);
 }
 
-strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
-                       sti_hop **out)
+strads_err sti_ring_step_new(uint32_t index, size_t n_values,
+                             size_t partial_bytes, sti_ring_step **out)
 {
-    sti_hop *hop = malloc(sizeof *hop + sizeof(double) * n_values);
-    if (!hop)
+    sti_ring_step *step = malloc(sizeof *step + sizeof(double) * n_values);
+    if (!step)
         return strads_fail(STRADS_ENOMEM, "no memory for a travelling block");
-    *hop = (sti_hop){.index = index, .n_values = n_values};
-    sti_object_init(&hop->head, hop_destroy);
-    hop->values = (double *)(hop + 1);
-    strads_err err = sti_buffer_new(partial_bytes, &hop->partial);
+    *step = (sti_ring_step){.index = index, .n_values = n_values};
+    sti_object_init(&step->head, ring_step_destroy);
+    step->values = (double *)(step + 1);
+    strads_err err = sti_buffer_new(partial_bytes, &step->partial);
     if (err) {
-        sti_object_drop(hop);
+        sti_object_drop(step);
         return err;
     }
-    memset(hop->partial->bytes, 0, partial_bytes);
-    *out = hop;
+    memset(step->partial->bytes, 0, partial_bytes);
+    *out = step;
     return STRADS_OK;
 }
 
-static void moved_destroy(sti_object *object)
+static void priorities_destroy(sti_object *object)
 {
-    sti_moved *moved = (sti_moved *)object;
-    free(moved->param);
-    free(moved->priority);
-    free(moved);
+    sti_priorities *priorities = (sti_priorities *)object;
+    free(priorities->param);
+    free(priorities->priority);
+    free(priorities);
 }
 
-strads_err sti_moved_new(sti_moved **out)
+strads_err sti_priorities_new(sti_priorities **out)
 {
-    sti_moved *moved = calloc(1, sizeof *moved);
-    if (!moved)
+    sti_priorities *priorities = calloc(1, sizeof *priorities);
+    if (!priorities)
         return strads_fail(STRADS_ENOMEM, "no memory for priorities");
-    sti_object_init(&moved->head, moved_destroy);
-    moved->rest = -1;
-    *out = moved;
+    sti_object_init(&priorities->head, priorities_destroy);
+    priorities->rest = -1;
+    *out = priorities;
     return STRADS_OK;
 }
 
-static strads_err moved_grow(sti_moved *moved, size_t need)
+static strads_err priorities_grow(sti_priorities *priorities, size_t need)
 {
-    size_t room = moved->room + moved->room / 2;
-    if (room < need)
-        room = need;
-    uint32_t *param = realloc(moved->param, sizeof *param * room);
+    size_t capacity = priorities->capacity + priorities->capacity / 2;
+    if (capacity < need)
+        capacity = need;
+    uint32_t *param = realloc(priorities->param, sizeof *param * capacity);
     if (param)
-        moved->param = param;
-    double *priority = realloc(moved->priority, sizeof *priority * room);
+        priorities->param = param;
+    double *priority =
+        realloc(priorities->priority, sizeof *priority * capacity);
     if (priority)
-        moved->priority = priority;
+        priorities->priority = priority;
     if (!param || !priority)
-        return strads_fail(STRADS_ENOMEM, "no memory for %zu priorities", room);
-    moved->room = room;
+        return strads_fail(STRADS_ENOMEM, "no memory for %zu priorities",
+                           capacity);
+    priorities->capacity = capacity;
     return STRADS_OK;
 }
 
-strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
-                         const double *priority)
+strads_err sti_priorities_add(sti_priorities *priorities, uint32_t n,
+                              const uint32_t *param, const double *priority)
 {
     if (n == 0) /* param may be NULL then */
         return STRADS_OK;
-    if (moved->n + n > moved->room) {
-        strads_err err = moved_grow(moved, moved->n + n);
+    if (priorities->n + n > priorities->capacity) {
+        strads_err err = priorities_grow(priorities, priorities->n + n);
         if (err)
             return err;
     }
-    memcpy(moved->param + moved->n, param, sizeof *param * n);
-    memcpy(moved->priority + moved->n, priority, sizeof *priority * n);
-    moved->n += n;
+    memcpy(priorities->param + priorities->n, param, sizeof *param * n);
+    memcpy(priorities->priority + priorities->n, priority,
+           sizeof *priority * n);
+    priorities->n += n;
     return STRADS_OK;
 }
 
 /* The list for scheduler s, made when there is something for it. */
-static strads_err moved_for(sti_moved **moved, uint32_t s)
+static strads_err priorities_for(sti_priorities **priorities, uint32_t s)
 {
-    return moved[s] ? STRADS_OK : sti_moved_new(&moved[s]);
+    return priorities[s] ? STRADS_OK : sti_priorities_new(&priorities[s]);
 }
 
 /* Within its range a scheduler numbers parameters from 0 on: the last n. */
-static void number_from(sti_moved *moved, uint32_t n, uint32_t first)
+static void number_from(sti_priorities *priorities, uint32_t n, uint32_t first)
 {
-    for (size_t k = moved->n - n; k < moved->n; k++)
-        moved->param[k] -= first;
+    for (size_t k = priorities->n - n; k < priorities->n; k++)
+        priorities->param[k] -= first;
 }
 
-strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
-                          const uint32_t *param, const double *priority)
+strads_err sti_priorities_deal(const sti_run *run, sti_priorities **priorities,
+                               uint32_t n, const uint32_t *param,
+                               const double *priority)
 {
     strads_err err = STRADS_OK;
     for (uint32_t from = 0, to; from < n && !err; from = to) {
@@ -285,34 +289,35 @@ strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
                 if (param[to] < first || param[to] >= end)
                     break;
         }
-        err = moved_for(moved, s);
+        err = priorities_for(priorities, s);
         if (!err)
-            err = sti_moved_add(moved[s], to - from, param + from,
-                                priority + from);
+            err = sti_priorities_add(priorities[s], to - from, param + from,
+                                     priority + from);
         if (!err && s)
-            number_from(moved[s], to - from, sti_run_range(run, s));
+            number_from(priorities[s], to - from, sti_run_range(run, s));
     }
     return err;
 }
 
-strads_err sti_moved_rest(const sti_run *run, sti_moved **moved, double rest)
+strads_err sti_priorities_rest(const sti_run *run, sti_priorities **priorities,
+                               double rest)
 {
     strads_err err = STRADS_OK;
     for (uint32_t s = 0; s < run->schedulers && !err; s++) {
-        err = moved_for(moved, s);
+        err = priorities_for(priorities, s);
         if (!err)
-            moved[s]->rest = rest;
+            priorities[s]->rest = rest;
     }
     return err;
 }
 
-void sti_wishes_free(sti_wish *first)
+void sti_probe_requests_free(sti_probe_request *first)
 {
     while (first) {
-        sti_wish *wish = first;
-        first = wish->next;
-        free(wish->pair);
-        free(wish);
+        sti_probe_request *request = first;
+        first = request->next;
+        free(request->pair);
+        free(request);
     }
 }
 
@@ -347,10 +352,10 @@ static void found_free(sti_found *found)
 static void ask_destroy(sti_object *object)
 {
     sti_ask *ask = (sti_ask *)object;
-    for (uint32_t k = 0; k < ask->n_moved; k++)
-        sti_object_drop(ask->moved[k]);
+    for (uint32_t k = 0; k < ask->n_priorities; k++)
+        sti_object_drop(ask->priorities[k]);
     found_free(ask->found);
-    free(ask->moved);
+    free(ask->priorities);
     free(ask->in_flight);
     free(ask);
 }
@@ -365,21 +370,22 @@ strads_err sti_ask_new(sti_ask **out)
     return STRADS_OK;
 }
 
-strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved)
+strads_err sti_ask_add_priorities(sti_ask *ask, sti_priorities *priorities)
 {
-    if (!moved)
+    if (!priorities)
         return STRADS_OK;
-    if (ask->n_moved == ask->room_moved) {
-        uint32_t room = ask->room_moved ? 2 * ask->room_moved : 4;
-        sti_moved **list = realloc(ask->moved, sizeof(sti_moved *) * room);
+    if (ask->n_priorities == ask->cap_priorities) {
+        uint32_t capacity = ask->cap_priorities ? 2 * ask->cap_priorities : 4;
+        sti_priorities **list =
+            realloc(ask->priorities, sizeof(sti_priorities *) * capacity);
         if (!list) {
-            sti_object_drop(moved);
+            sti_object_drop(priorities);
             return strads_fail(STRADS_ENOMEM, "no memory for priorities");
         }
-        ask->moved = list;
-        ask->room_moved = room;
+        ask->priorities = list;
+        ask->cap_priorities = capacity;
     }
-    ask->moved[ask->n_moved++] = moved;
+    ask->priorities[ask->n_priorities++] = priorities;
     return STRADS_OK;
 }
 

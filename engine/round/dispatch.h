@@ -1,5 +1,5 @@
 /* engine/round/dispatch.h - what the coordinator sends to the workers: a phase,
- * its blocks, and the news since the dispatch before. Immutable once made. */
+ * its blocks, and the updates since the dispatch before. Immutable once made. */
 #ifndef STI_DISPATCH_H
 #define STI_DISPATCH_H
 
@@ -12,28 +12,28 @@
 
 /* Something that every partition is told once, in order: a commit's change
  * (refresh), or a merged partial (receive). */
-typedef enum sti_news_kind {
-    STI_NEWS_CHANGE = 0,
-    STI_NEWS_RESULT = 1
-} sti_news_kind;
+typedef enum sti_update_kind {
+    STI_UPDATE_CHANGE = 0,
+    STI_UPDATE_RESULT = 1
+} sti_update_kind;
 
-typedef struct sti_news {
+typedef struct sti_update {
     sti_object head;
-    sti_news_kind kind;
+    sti_update_kind kind;
     strads_change change; /* CHANGE */
     uint32_t phase;       /* RESULT, and below */
     strads_block block;
     sti_buffer *partial;
-} sti_news;
+} sti_update;
 
 /* A change of n parameters, `width` numbers each; the arrays are the caller's
  * to fill (through the pointers, before anybody else sees it). */
-strads_err sti_news_change(uint64_t version, uint32_t n, uint32_t width,
-                           sti_news **out);
+strads_err sti_update_change(uint64_t version, uint32_t n, uint32_t width,
+                             sti_update **out);
 
 /* A merged partial of one block; copies the block, keeps the partial. */
-strads_err sti_news_result(uint32_t phase, const strads_block *block,
-                           sti_buffer *partial, sti_news **out);
+strads_err sti_update_result(uint32_t phase, const strads_block *block,
+                             sti_buffer *partial, sti_update **out);
 
 typedef struct sti_dispatch {
     sti_object head;
@@ -41,7 +41,7 @@ typedef struct sti_dispatch {
     uint64_t seq;   /* its number among what workers are sent */
     uint32_t phase;
     uint32_t width;   /* numbers a parameter */
-    uint64_t known;   /* version of the last change that news have brought */
+    uint64_t known;   /* version of the last change that updates have brought */
     bool versions;    /* RING: objects are kept in the store when home */
     uint64_t settled; /* what dispatches below this seq added is in totals */
     uint32_t n_blocks;
@@ -55,12 +55,12 @@ typedef struct sti_dispatch {
     double *values;     /* all blocks' values one after the other, or NULL */
     size_t *value_at;   /* [n_blocks + 1] places in `values` */
     size_t *partial_at; /* [n_blocks + 1] byte offsets in a partial */
-    uint32_t n_news;
-    sti_news **news; /* a reference of each */
-    void *memory;    /* what blocks and their parameters lie in */
+    uint32_t n_updates;
+    sti_update **updates; /* a reference of each */
+    void *memory;         /* what blocks and their parameters lie in */
 } sti_dispatch;
 
-/* What a dispatch is made from; everything is copied, news are kept. */
+/* What a dispatch is made from; everything is copied, updates are kept. */
 typedef struct sti_dispatch_parts {
     uint64_t round, seq;
     uint32_t phase;
@@ -72,9 +72,9 @@ typedef struct sti_dispatch_parts {
     const strads_block *against; /* or NULL */
     uint32_t n_in_flight;
     const strads_block *in_flight;
-    uint32_t n_news;
-    sti_news *const *news;
-    size_t n_values; /* room for so many numbers in `values` */
+    uint32_t n_updates;
+    sti_update *const *updates;
+    size_t n_values; /* space for so many numbers in `values` */
     uint32_t n_totals;
 } sti_dispatch_parts;
 

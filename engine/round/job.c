@@ -10,7 +10,7 @@ static strads_err carry_out(sti_run *run, sti_job *job)
     switch (job->call) {
     case STI_CALL_OPEN:
     case STI_CALL_WORK:
-    case STI_CALL_HOP:
+    case STI_CALL_RING_STEP:
     case STI_CALL_MERGE:
     case STI_CALL_CLOSE:
         return sti_job_worker(run, (sti_worker_job *)job);
@@ -76,12 +76,12 @@ size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
 size_t sti_partial_bytes(const sti_run *run, const sti_dispatch *d,
                          uint32_t index)
 {
-    size_t room = d->partial_at[index + 1] - d->partial_at[index];
+    size_t capacity = d->partial_at[index + 1] - d->partial_at[index];
     if (!counts_bytes(&run->phases[d->phase]))
-        return room;
+        return capacity;
     size_t bytes = sti_phase_partial_bytes(run, d->phase, &d->blocks[index],
                                            d->has_against ? &d->against : NULL);
-    return bytes < room ? bytes : room;
+    return bytes < capacity ? bytes : capacity;
 }
 
 static void merge_sum(double *restrict into, const double *restrict from,

@@ -16,21 +16,21 @@
 /* ---- worker's jobs ----------------------------------------------------- */
 
 /* A RING block on its way. */
-typedef struct sti_hop {
+typedef struct sti_ring_step {
     sti_object head;
-    struct sti_hop *behind; /* the holder's: a list of those back home */
-    uint32_t index;         /* block in the dispatch */
-    uint32_t step;          /* hops done */
-    sti_buffer *partial;    /* merged over the holders so far */
-    double *values;         /* [n x width] */
+    struct sti_ring_step *behind; /* the holder's: a list of those back home */
+    uint32_t index;               /* block in the dispatch */
+    uint32_t number;              /* of the step: partitions that it has met */
+    sti_buffer *partial;          /* merged over the holders so far */
+    double *values;               /* [n x width] */
     size_t n_values;
     void *object;                  /* NULL: none, or packed */
     sti_buffer *packed;            /* the object's bytes, between nodes */
-    const strads_payload *payload; /* closes `object` when the hop is lost */
-} sti_hop;
+    const strads_payload *payload; /* closes `object` when the step is lost */
+} sti_ring_step;
 
-strads_err sti_hop_new(uint32_t index, size_t n_values, size_t partial_bytes,
-                       sti_hop **out);
+strads_err sti_ring_step_new(uint32_t index, size_t n_values,
+                             size_t partial_bytes, sti_ring_step **out);
 
 typedef struct sti_worker_job {
     sti_job job;
@@ -42,17 +42,17 @@ typedef struct sti_worker_job {
     sti_buffer *partial; /* WORK: to fill; MERGE: into */
     sti_buffer *from;    /* MERGE */
     uint32_t chunk;      /* MERGE: which part of the partial `from` is */
-    sti_hop *hop;        /* HOP */
-    bool leaves;         /* HOP: pack the object for another node */
-    bool home;           /* HOP: the lap is over, keep the record */
-    bool last;           /* HOP: of this partition's in this lap */
+    sti_ring_step *step; /* RING_STEP */
+    bool leaves;         /* RING_STEP: pack the object for another node */
+    bool home;           /* RING_STEP: the lap is over, keep the record */
+    bool last;           /* RING_STEP: of this partition's in this lap */
 } sti_worker_job;
 
 /* ---- coordinator's jobs ------------------------------------------------ */
 
 typedef struct sti_begin_job {
     sti_job job;
-    sti_news *start; /* out: start values as a change, or NULL */
+    sti_update *start; /* out: start values as a change, or NULL */
 } sti_begin_job;
 
 typedef enum sti_decision {
@@ -85,31 +85,33 @@ typedef struct sti_prepare_job {
 } sti_prepare_job;
 
 /* Priorities on their way to a scheduler. */
-typedef struct sti_moved {
+typedef struct sti_priorities {
     sti_object head;
-    size_t n, room;
+    size_t n, capacity;
     uint32_t *param;
     double *priority;
     double rest; /* negative: unchanged */
-} sti_moved;
+} sti_priorities;
 
-strads_err sti_moved_new(sti_moved **out);
-strads_err sti_moved_add(sti_moved *moved, uint32_t n, const uint32_t *param,
-                         const double *priority);
+strads_err sti_priorities_new(sti_priorities **out);
+strads_err sti_priorities_add(sti_priorities *priorities, uint32_t n,
+                              const uint32_t *param, const double *priority);
 /* Deals priorities out to the schedulers: moved[schedulers], NULL as long as
  * there is nothing for one. From here on parameters have the numbers that they
  * have within the scheduler's range. */
-strads_err sti_moved_deal(const sti_run *run, sti_moved **moved, uint32_t n,
-                          const uint32_t *param, const double *priority);
-strads_err sti_moved_rest(const sti_run *run, sti_moved **moved, double rest);
+strads_err sti_priorities_deal(const sti_run *run, sti_priorities **priorities,
+                               uint32_t n, const uint32_t *param,
+                               const double *priority);
+strads_err sti_priorities_rest(const sti_run *run, sti_priorities **priorities,
+                               double rest);
 
 /* A probe that a commit asked for: a pair of blocks to be freed. */
-typedef struct sti_wish {
-    struct sti_wish *next;
+typedef struct sti_probe_request {
+    struct sti_probe_request *next;
     strads_block *pair;
-} sti_wish;
+} sti_probe_request;
 
-void sti_wishes_free(sti_wish *first);
+void sti_probe_requests_free(sti_probe_request *first);
 
 typedef struct sti_aggregate_job {
     sti_job job;
@@ -124,28 +126,28 @@ typedef struct sti_aggregate_job {
     /* All changes of which partitions may not have known; grows as blocks are
      * committed. The coordinator's array, lent. */
     strads_change *recent;
-    size_t n_recent, room_recent;
+    size_t n_recent, cap_recent;
     /* Out. */
-    sti_news **news; /* [n_news], references for the taker */
-    uint32_t n_news, room_news;
-    sti_moved **moved; /* [schedulers] for each of them, or NULL */
-    double rest;       /* the level that was told last */
-    sti_wish *wishes;
-    uint32_t n_wishes;
+    sti_update **updates; /* [n_updates], references for the taker */
+    uint32_t n_updates, cap_updates;
+    sti_priorities **priorities; /* [schedulers] for each of them, or NULL */
+    double rest;                 /* the level that was told last */
+    sti_probe_request *requests;
+    uint32_t n_requests;
     bool routed; /* the policy's blocks go elsewhere from now on */
     uint32_t route_phase;
     double route_work;
     uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
     bool reported;
     strads_report report;
-    uint64_t updates, updates_other;
+    uint64_t coordinates, coordinates_other;
     /* The block that is being committed. */
     sti_buffer *scratch;  /* value, change and priority */
     sti_buffer *gathered; /* CONCAT: the pieces of its partial */
     double *total_change; /* of the shared totals, or NULL */
     uint32_t *also_param;
     double *also_change;
-    uint32_t n_also, room_also;
+    uint32_t n_also, cap_also;
 } sti_aggregate_job;
 
 /* ---- scheduler's job --------------------------------------------------- */
@@ -177,14 +179,14 @@ typedef struct sti_ask {
     strads_block *in_flight;
     double work;
     uint32_t hands; /* a pool's blocks are dealt out among; 0: among all */
-    uint32_t n_moved, room_moved;
-    sti_moved **moved; /* in order of commits */
-    sti_found *found;  /* for one of several schedulers, in order of commits */
+    uint32_t n_priorities, cap_priorities;
+    sti_priorities **priorities; /* in order of commits */
+    sti_found *found; /* for one of several schedulers, in order of commits */
 } sti_ask;
 
 strads_err sti_ask_new(sti_ask **out);
 /* Takes over the reference, also when it fails. NULL: nothing. */
-strads_err sti_ask_add_moved(sti_ask *ask, sti_moved *moved);
+strads_err sti_ask_add_priorities(sti_ask *ask, sti_priorities *priorities);
 /* Copies the pair, and takes over the reference, also when it fails. */
 strads_err sti_ask_add_found(sti_ask *ask, const strads_block *pair,
                              sti_buffer *values, const double *value);
@@ -229,8 +231,8 @@ strads_err sti_job_choose(sti_run *run, sti_choose_job *job);
 strads_err sti_job_make_parameters(sti_run *run);
 strads_err sti_job_make_tables(sti_run *run);
 
-/* A hop's object as bytes; the object stays. */
-strads_err sti_payload_pack(const sti_hop *hop, sti_buffer **out);
+/* A ring step's object as bytes; the object stays. */
+strads_err sti_payload_pack(const sti_ring_step *step, sti_buffer **out);
 
 /* What a worker's callback is told: of its partition, and of one block. */
 strads_task sti_job_task(const sti_run *run, const sti_worker_job *job);
@@ -265,7 +267,7 @@ size_t sti_phase_partial_bytes(const sti_run *run, uint32_t phase,
                                const strads_block *block,
                                const strads_block *against);
 
-/* The same of a block of a dispatch, whose room for it was rounded up to 8. */
+/* The same of a block of a dispatch, whose space for it was rounded up to 8. */
 size_t sti_partial_bytes(const sti_run *run, const sti_dispatch *dispatch,
                          uint32_t index);
 

@@ -41,7 +41,9 @@ strads_err sti_commit_prioritise(sti_aggregate_job *job, uint32_t n,
                                  const uint32_t *param, const double *priority)
 {
     strads_err err = check_priorities(job->run, n, param, priority);
-    return err ? err : sti_moved_deal(job->run, job->moved, n, param, priority);
+    return err ? err
+               : sti_priorities_deal(job->run, job->priorities, n, param,
+                                     priority);
 }
 
 void strads_commit_prioritise(strads_commit *commit, uint32_t n,
@@ -57,7 +59,7 @@ void strads_commit_rest(strads_commit *commit, double level)
 {
     sti_aggregate_job *job = commit->engine;
     job->rest = level > 0 ? level : 0;
-    strads_err err = sti_moved_rest(job->run, job->moved, job->rest);
+    strads_err err = sti_priorities_rest(job->run, job->priorities, job->rest);
     if (err)
         job->job.err = err;
 }
@@ -85,22 +87,23 @@ void strads_commit_hands(strads_commit *commit, uint32_t hands)
 
 void strads_commit_moved(strads_commit *commit, uint64_t n)
 {
-    ((sti_aggregate_job *)commit->engine)->updates_other += n;
+    ((sti_aggregate_job *)commit->engine)->coordinates_other += n;
 }
 
 static strads_err also_grow(sti_aggregate_job *job, uint32_t need,
                             uint32_t width)
 {
-    uint32_t room = 2 * job->room_also > need ? 2 * job->room_also : need;
-    uint32_t *param = realloc(job->also_param, sizeof *param * room);
+    uint32_t capacity = 2 * job->cap_also > need ? 2 * job->cap_also : need;
+    uint32_t *param = realloc(job->also_param, sizeof *param * capacity);
     if (param)
         job->also_param = param;
-    double *change = realloc(job->also_change, sizeof *change * room * width);
+    double *change =
+        realloc(job->also_change, sizeof *change * capacity * width);
     if (change)
         job->also_change = change;
     if (!param || !change)
         return no_memory();
-    job->room_also = room;
+    job->cap_also = capacity;
     return STRADS_OK;
 }
 
@@ -110,7 +113,7 @@ strads_err strads_commit_also(strads_commit *commit, uint32_t n,
     sti_aggregate_job *job = commit->engine;
     if (n == 0)
         return STRADS_OK;
-    if (job->n_also + n > job->room_also) {
+    if (job->n_also + n > job->cap_also) {
         strads_err err = also_grow(job, job->n_also + n, commit->width);
         if (err)
             return err;
@@ -151,17 +154,17 @@ strads_err strads_commit_probe(strads_commit *commit, uint32_t n,
         return err;
     const strads_block pair[2] = {{.n = n, .param = param},
                                   {.n = m, .param = against}};
-    sti_wish *wish = calloc(1, sizeof *wish);
-    err = wish ? sti_blocks_copy(2, pair, &wish->pair) : no_memory();
+    sti_probe_request *request = calloc(1, sizeof *request);
+    err = request ? sti_blocks_copy(2, pair, &request->pair) : no_memory();
     if (err) {
-        free(wish);
+        free(request);
         return err;
     }
-    sti_wish **last = &job->wishes;
+    sti_probe_request **last = &job->requests;
     while (*last)
         last = &(*last)->next;
-    *last = wish;
-    job->n_wishes++;
+    *last = request;
+    job->n_requests++;
     return STRADS_OK;
 }
 
@@ -181,9 +184,9 @@ double strads_commit_pair(const strads_commit *commit, uint32_t i, uint32_t j)
 }
 
 /* One block's commit: what `aggregate` is lent, and its change taken into the
- * store, the news and the priorities. */
+ * store, the updates and the priorities. */
 
-/* ---- a block's change into store, news and priorities ------------------ */
+/* ---- a block's change into store, updates and priorities ------------------ */
 
 static bool is_zero(const double *row, uint32_t width)
 {
@@ -263,11 +266,11 @@ static uint32_t fill_block_change(const strads_commit *commit, uint32_t *param,
 
 /* The rows that changed, the block's first, then those that came also. */
 static void fill_change(const sti_aggregate_job *job,
-                        const strads_commit *commit, sti_news *news)
+                        const strads_commit *commit, sti_update *update)
 {
     uint32_t width = commit->width;
-    uint32_t *param = (uint32_t *)(uintptr_t)news->change.param;
-    double *change = (double *)(uintptr_t)news->change.change;
+    uint32_t *param = (uint32_t *)(uintptr_t)update->change.param;
+    double *change = (double *)(uintptr_t)update->change.change;
     uint32_t n = fill_block_change(commit, param, change);
     if (job->n_also) {
         memcpy(param + n, job->also_param, sizeof *param * job->n_also);
@@ -276,27 +279,28 @@ static void fill_change(const sti_aggregate_job *job,
     }
 }
 
-static strads_err remember(sti_aggregate_job *job, sti_news *news)
+static strads_err remember(sti_aggregate_job *job, sti_update *update)
 {
-    if (job->n_news == job->room_news) {
-        uint32_t room = job->room_news ? 2 * job->room_news : 8;
-        sti_news **list = realloc(job->news, sizeof(sti_news *) * room);
+    if (job->n_updates == job->cap_updates) {
+        uint32_t capacity = job->cap_updates ? 2 * job->cap_updates : 8;
+        sti_update **list =
+            realloc(job->updates, sizeof(sti_update *) * capacity);
         if (!list)
             return no_memory();
-        job->news = list;
-        job->room_news = room;
+        job->updates = list;
+        job->cap_updates = capacity;
     }
-    if (job->n_recent == job->room_recent) {
-        size_t room = job->room_recent ? 2 * job->room_recent : 32;
-        strads_change *recent = realloc(job->recent, sizeof *recent * room);
+    if (job->n_recent == job->cap_recent) {
+        size_t capacity = job->cap_recent ? 2 * job->cap_recent : 32;
+        strads_change *recent = realloc(job->recent, sizeof *recent * capacity);
         if (!recent)
             return no_memory();
         job->recent = recent;
-        job->room_recent = room;
+        job->cap_recent = capacity;
     }
-    job->news[job->n_news++] = news;
-    if (news->kind == STI_NEWS_CHANGE)
-        job->recent[job->n_recent++] = news->change;
+    job->updates[job->n_updates++] = update;
+    if (update->kind == STI_UPDATE_CHANGE)
+        job->recent[job->n_recent++] = update->change;
     return STRADS_OK;
 }
 
@@ -328,19 +332,19 @@ static strads_err store_change(sti_aggregate_job *job,
     const uint32_t n = changed + job->n_also;
     if (n == 0)
         return STRADS_OK;
-    sti_news *news;
-    strads_err err = sti_news_change(0, n, commit->width, &news);
+    sti_update *update;
+    strads_err err = sti_update_change(0, n, commit->width, &update);
     if (err)
         return err;
-    fill_change(job, commit, news);
-    err = check_finite(job, commit, &news->change);
+    fill_change(job, commit, update);
+    err = check_finite(job, commit, &update->change);
     if (!err)
-        err = strads_store_inc(job->run->store, 0, n, news->change.param,
-                               news->change.change, &news->change.version);
+        err = strads_store_inc(job->run->store, 0, n, update->change.param,
+                               update->change.change, &update->change.version);
     if (!err)
-        err = remember(job, news);
+        err = remember(job, update);
     if (err)
-        sti_object_drop(news);
+        sti_object_drop(update);
     return err;
 }
 
@@ -397,7 +401,7 @@ static strads_err block_priorities(sti_aggregate_job *job,
 
 /* ---- one block --------------------------------------------------------- */
 
-/* Commits since the dispatch: recent ones with a version above what its news
+/* Commits since the dispatch: recent ones with a version above what its updates
  * had brought. Versions ascend. */
 static void since_dispatch(const sti_aggregate_job *job, strads_commit *commit)
 {
@@ -410,19 +414,19 @@ static void since_dispatch(const sti_aggregate_job *job, strads_commit *commit)
 
 /* Values of the block now: in place where they lie together. */
 static strads_err values_now(sti_aggregate_job *job, strads_commit *commit,
-                             double *room)
+                             double *capacity)
 {
     const strads_block *block = &commit->block;
     const double *table = strads_store_dense(job->run->store, 0);
-    commit->value = room;
+    commit->value = capacity;
     if (!block->param)
         commit->value = table + (size_t)block->first * commit->width;
     else if (commit->width == 1)
         for (uint32_t k = 0; k < block->n; k++)
-            room[k] = table[block->param[k]];
+            capacity[k] = table[block->param[k]];
     else
         return strads_store_read(job->run->store, 0, block->n, block->param,
-                                 room);
+                                 capacity);
     return STRADS_OK;
 }
 
@@ -454,11 +458,11 @@ static strads_err lend_arrays(sti_aggregate_job *job, strads_commit *commit,
     strads_err err = sti_buffer_resize(job->scratch, sizeof(double) * need);
     if (err)
         return err;
-    double *room = (double *)(void *)job->scratch->bytes;
-    err = values_now(job, commit, room);
+    double *capacity = (double *)(void *)job->scratch->bytes;
+    err = values_now(job, commit, capacity);
     if (err || !changes)
         return err;
-    commit->change = room + numbers;
+    commit->change = capacity + numbers;
     commit->priority = commit->change + numbers;
     memset(commit->change, 0, sizeof(double) * numbers);
     for (uint32_t k = 0; k < commit->block.n; k++)
@@ -476,14 +480,14 @@ static strads_err tell_result(sti_aggregate_job *job,
     if (err)
         return err;
     memcpy(partial->bytes, commit->partial, commit->partial_bytes);
-    sti_news *news;
-    err = sti_news_result(commit->phase, &commit->block, partial, &news);
+    sti_update *update;
+    err = sti_update_result(commit->phase, &commit->block, partial, &update);
     sti_object_drop(partial);
     if (err)
         return err;
-    err = remember(job, news);
+    err = remember(job, update);
     if (err)
-        sti_object_drop(news);
+        sti_object_drop(update);
     return err;
 }
 
@@ -513,10 +517,10 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     if (!err && phase->result == STRADS_RESULT_WORKERS)
         err = tell_result(job, commit);
     if (commit->change && job->by_policy)
-        job->updates += commit->block.n;
+        job->coordinates += commit->block.n;
     else
-        job->updates_other += count_updates(job, commit, changed);
-    job->updates_other += job->n_also;
+        job->coordinates_other += count_updates(job, commit, changed);
+    job->coordinates_other += job->n_also;
     return err;
 }
 

@@ -72,20 +72,20 @@ static strads_err commit_start(sti_run *run, sti_begin_job *job)
                                "there are only %llu",
                                run->start_param[k],
                                (unsigned long long)run->shape.parameters);
-    sti_news *news;
-    strads_err err = sti_news_change(0, n, width, &news);
+    sti_update *update;
+    strads_err err = sti_update_change(0, n, width, &update);
     if (err)
         return err;
-    memcpy((void *)(uintptr_t)news->change.param, run->start_param,
+    memcpy((void *)(uintptr_t)update->change.param, run->start_param,
            sizeof *run->start_param * n);
-    memcpy((void *)(uintptr_t)news->change.change, run->start_value,
+    memcpy((void *)(uintptr_t)update->change.change, run->start_value,
            sizeof *run->start_value * n * width);
-    err = strads_store_inc(run->store, 0, n, news->change.param,
-                           news->change.change, &news->change.version);
+    err = strads_store_inc(run->store, 0, n, update->change.param,
+                           update->change.change, &update->change.version);
     if (err)
-        sti_object_drop(news);
+        sti_object_drop(update);
     else
-        job->start = news;
+        job->start = update;
     return err;
 }
 
@@ -142,11 +142,11 @@ static bool first_unknown(sti_pairs *pairs, const sti_dispatch_parts *parts,
 static bool conflict(const sti_run *run, bool compare, const strads_block *a,
                      const strads_block *b)
 {
-    uint32_t chooser = sti_run_chooser(run, b->id);
-    if (chooser == UINT32_MAX)
+    uint32_t scheduler = sti_run_scheduler_of(run, b->id);
+    if (scheduler == UINT32_MAX)
         return b->n > 0;
-    bool seen =
-        chooser < run->schedulers && chooser == sti_run_chooser(run, a->id);
+    bool seen = scheduler < run->schedulers &&
+                scheduler == sti_run_scheduler_of(run, a->id);
     return compare && !seen &&
            sti_pairs_strongest(run->pairs, a, b) > run->threshold;
 }
@@ -359,7 +359,7 @@ static strads_err check_owners(const sti_run *run,
     return STRADS_OK;
 }
 
-/* What the workers are told beside the news. */
+/* What the workers are told beside the updates. */
 static strads_err fill_dispatch(sti_run *run, sti_dispatch *d, bool values)
 {
     if (d->totals)

@@ -30,11 +30,11 @@ typedef struct pool {
     strads_range range;
     uint32_t first, n;    /* partitions */
     void *state;          /* the policy's, NULL where nothing is owned */
-    strads_block *inside; /* [room_inside] blocks in flight, as it knows them */
-    uint32_t room_inside;
+    strads_block *inside; /* [cap_inside] blocks in flight, as it knows them */
+    uint32_t cap_inside;
     uint64_t parts; /* that have been dealt out so far */
     dealt *dealt;   /* [n_dealt] those that are in flight */
-    uint32_t n_dealt, room_dealt;
+    uint32_t n_dealt, cap_dealt;
 } pool;
 
 struct sti_owned {
@@ -43,10 +43,10 @@ struct sti_owned {
     pool *pool;        /* [pools] */
     uint64_t most;     /* parameters of the largest pool */
     uint32_t *own;     /* [most] parameters, as their pool counts them */
-    strads_block *out; /* [room_out] what was chosen last */
-    uint32_t n_out, room_out;
+    strads_block *out; /* [cap_out] what was chosen last */
+    uint32_t n_out, cap_out;
     uint32_t *param; /* [n_param] the members of these */
-    size_t n_param, room_param;
+    size_t n_param, cap_param;
     uint64_t seed;
     const float *weight; /* [parameters] */
     uint32_t *to;        /* [most] whom a member goes to, while dealing; NULL
@@ -124,7 +124,7 @@ static strads_err open_policy(const sti_run *run, sti_owned *o, uint32_t number)
     return setup.parameters ? o->policy->open(&setup, &g->state) : STRADS_OK;
 }
 
-static strads_err reserve_dealing(sti_owned *o, uint32_t partitions)
+static strads_err reserve_partition(sti_owned *o, uint32_t partitions)
 {
     o->to = malloc(sizeof *o->to * (o->most + 1));
     o->load = malloc(sizeof *o->load * partitions);
@@ -155,7 +155,7 @@ strads_err sti_owned_open(const sti_run *run, sti_owned **out)
     o->seed = run->seed;
     o->weight = run->weight;
     if (pools < run->partitions)
-        err = reserve_dealing(o, run->partitions);
+        err = reserve_partition(o, run->partitions);
     for (uint32_t g = 0; g < pools && !err; g++)
         err = open_policy(run, o, g);
     return err;
@@ -281,13 +281,13 @@ static bool concerns(const strads_block *block, const pool *g)
 
 static strads_err reserve_inside(sti_owned *o, pool *g, uint32_t need)
 {
-    if (need <= g->room_inside)
+    if (need <= g->cap_inside)
         return STRADS_OK;
     strads_block *more = realloc(g->inside, sizeof *more * need);
     if (!more)
         return no_memory(o->pools);
     g->inside = more;
-    g->room_inside = need;
+    g->cap_inside = need;
     return STRADS_OK;
 }
 
@@ -327,21 +327,21 @@ static strads_err reserve_out(sti_owned *o, const pool *g,
     size_t members = 0;
     for (uint32_t k = 0; k < choice->n; k++)
         members += choice->blocks[k].n;
-    if (o->n_out + parts > o->room_out) {
-        uint32_t room = 2 * (o->n_out + parts);
-        strads_block *more = realloc(o->out, sizeof *more * room);
+    if (o->n_out + parts > o->cap_out) {
+        uint32_t capacity = 2 * (o->n_out + parts);
+        strads_block *more = realloc(o->out, sizeof *more * capacity);
         if (!more)
             return no_memory(o->pools);
         o->out = more;
-        o->room_out = room;
+        o->cap_out = capacity;
     }
-    if (o->n_param + members > o->room_param) {
-        size_t room = 2 * (o->n_param + members);
-        uint32_t *more = realloc(o->param, sizeof *more * room);
+    if (o->n_param + members > o->cap_param) {
+        size_t capacity = 2 * (o->n_param + members);
+        uint32_t *more = realloc(o->param, sizeof *more * capacity);
         if (!more)
             return no_memory(o->pools);
         o->param = more;
-        o->room_param = room;
+        o->cap_param = capacity;
     }
     return STRADS_OK;
 }
@@ -402,13 +402,13 @@ static void draw_hands(sti_owned *o, uint32_t number, const strads_block *from)
 static strads_err remember(sti_owned *o, pool *g, const strads_block *from,
                            uint32_t parts)
 {
-    if (g->n_dealt == g->room_dealt) {
-        uint32_t room = g->room_dealt ? 2 * g->room_dealt : 8;
-        dealt *more = realloc(g->dealt, sizeof *more * room);
+    if (g->n_dealt == g->cap_dealt) {
+        uint32_t capacity = g->cap_dealt ? 2 * g->cap_dealt : 8;
+        dealt *more = realloc(g->dealt, sizeof *more * capacity);
         if (!more)
             return no_memory(o->pools);
         g->dealt = more;
-        g->room_dealt = room;
+        g->cap_dealt = capacity;
     }
     g->dealt[g->n_dealt++] =
         (dealt){.block = {.id = from->id, .n = from->n, .first = from->first},
@@ -554,7 +554,7 @@ static strads_err to_range(const view *v, uint32_t *n,
             block.first = members ? from - v->first : 0;
         }
         block.n = members;
-        if (sti_run_chooser(v->run, block.id) == v->number)
+        if (sti_run_scheduler_of(v->run, block.id) == v->number)
             block.id -= id_base(v);
         if (members)
             (*out)[kept++] = block;
@@ -654,18 +654,19 @@ static strads_err answer_blocks(const view *v, sti_choose_job *job,
 
 /* ---- the question ------------------------------------------------------- */
 
-static void tell_moved(const view *v, sti_choose_job *job)
+static void tell_priorities(const view *v, sti_choose_job *job)
 {
-    for (uint32_t k = 0; k < job->ask->n_moved; k++) {
-        const sti_moved *moved = job->ask->moved[k];
-        if (moved->n && v->run->owned)
-            owned_prioritise(v->run->owned, (uint32_t)moved->n, moved->param,
-                             moved->priority);
-        else if (moved->n)
-            v->run->policy->prioritise(v->range->policy, (uint32_t)moved->n,
-                                       moved->param, moved->priority);
-        if (moved->rest >= 0)
-            job->rest = moved->rest;
+    for (uint32_t k = 0; k < job->ask->n_priorities; k++) {
+        const sti_priorities *priorities = job->ask->priorities[k];
+        if (priorities->n && v->run->owned)
+            owned_prioritise(v->run->owned, (uint32_t)priorities->n,
+                             priorities->param, priorities->priority);
+        else if (priorities->n)
+            v->run->policy->prioritise(v->range->policy,
+                                       (uint32_t)priorities->n,
+                                       priorities->param, priorities->priority);
+        if (priorities->rest >= 0)
+            job->rest = priorities->rest;
     }
 }
 
@@ -794,7 +795,7 @@ strads_err sti_job_choose(sti_run *run, sti_choose_job *job)
     err = tell_found(&v, job->ask);
     if (err)
         return err;
-    tell_moved(&v, job);
+    tell_priorities(&v, job);
     trim(&v, job);
     err = sti_choice_new(&job->choice);
     return err ? err : ask_policy(&v, job);

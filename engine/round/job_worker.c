@@ -1,4 +1,4 @@
-/* A worker's jobs: open and close a partition, tell it the news, update its
+/* A worker's jobs: open and close a partition, tell it the updates, update its
  * blocks, merge two partials, and carry a RING block's steps out. Only the
  * state of the job's partition is written. */
 #include "engine/round/job.h"
@@ -23,7 +23,7 @@ void sti_parked_free(const sti_run *run, sti_partition *part)
             payload->close(part->parked[k].object);
     free(part->parked);
     part->parked = NULL;
-    part->n_parked = part->room_parked = 0;
+    part->n_parked = part->cap_parked = 0;
 }
 
 /* Blocks come in about the same order every lap: the search goes on from where
@@ -43,13 +43,13 @@ static sti_parked *parked_of(sti_partition *part, uint64_t block)
 static strads_err park(sti_partition *part, uint64_t block, void *object)
 {
     sti_parked *place = parked_of(part, block);
-    if (!place && part->n_parked == part->room_parked) {
-        uint32_t room = part->room_parked ? 2 * part->room_parked : 8;
-        sti_parked *more = realloc(part->parked, sizeof *more * room);
+    if (!place && part->n_parked == part->cap_parked) {
+        uint32_t capacity = part->cap_parked ? 2 * part->cap_parked : 8;
+        sti_parked *more = realloc(part->parked, sizeof *more * capacity);
         if (!more)
             return strads_fail(STRADS_ENOMEM, "no memory for a ring block");
         part->parked = more;
-        part->room_parked = room;
+        part->cap_parked = capacity;
     }
     if (!place) {
         part->parked_last = part->n_parked;
@@ -65,33 +65,33 @@ static strads_err park(sti_partition *part, uint64_t block, void *object)
 static strads_err leave_home(sti_run *run, sti_worker_job *job)
 {
     const strads_payload *payload = run->program->payload;
-    sti_hop *hop = job->hop;
+    sti_ring_step *step = job->step;
     if (!payload)
         return STRADS_OK;
-    const strads_block *block = &job->dispatch->blocks[hop->index];
+    const strads_block *block = &job->dispatch->blocks[step->index];
     sti_parked *place = parked_of(&run->partition[job->partition], block->id);
-    hop->payload = payload;
+    step->payload = payload;
     if (place && place->object) {
-        hop->object = place->object;
+        step->object = place->object;
         place->object = NULL;
         return STRADS_OK;
     }
     strads_task task = sti_job_task(run, job);
     task.block = *block;
-    return payload->open ? payload->open(&task, &hop->object) : STRADS_OK;
+    return payload->open ? payload->open(&task, &step->object) : STRADS_OK;
 }
 
 /* ---- on the way -------------------------------------------------------- */
 
-static strads_err unpack_object(sti_run *run, sti_hop *hop)
+static strads_err unpack_object(sti_run *run, sti_ring_step *step)
 {
-    if (!hop->packed)
+    if (!step->packed)
         return STRADS_OK;
-    hop->payload = run->program->payload;
-    strads_err err = hop->payload->unpack(hop->packed->bytes, hop->packed->size,
-                                          &hop->object);
-    sti_object_drop(hop->packed);
-    hop->packed = NULL;
+    step->payload = run->program->payload;
+    strads_err err = step->payload->unpack(step->packed->bytes,
+                                           step->packed->size, &step->object);
+    sti_object_drop(step->packed);
+    step->packed = NULL;
     return err;
 }
 
@@ -109,13 +109,13 @@ strads_err strads_bytes_append(strads_bytes *bytes, const void *from,
     return err;
 }
 
-strads_err sti_payload_pack(const sti_hop *hop, sti_buffer **out)
+strads_err sti_payload_pack(const sti_ring_step *step, sti_buffer **out)
 {
     strads_bytes bytes;
     strads_err err = sti_buffer_new(0, &bytes.buffer);
     if (err)
         return err;
-    err = hop->payload->pack(hop->object, &bytes);
+    err = step->payload->pack(step->object, &bytes);
     if (err)
         sti_object_drop(bytes.buffer);
     else
@@ -123,42 +123,42 @@ strads_err sti_payload_pack(const sti_hop *hop, sti_buffer **out)
     return err;
 }
 
-static strads_err pack_object(sti_hop *hop)
+static strads_err pack_object(sti_ring_step *step)
 {
-    if (!hop->object || !hop->payload)
+    if (!step->object || !step->payload)
         return STRADS_OK;
-    strads_err err = sti_payload_pack(hop, &hop->packed);
+    strads_err err = sti_payload_pack(step, &step->packed);
     if (err)
         return err;
-    if (hop->payload->close)
-        hop->payload->close(hop->object);
-    hop->object = NULL;
+    if (step->payload->close)
+        step->payload->close(step->object);
+    step->object = NULL;
     return STRADS_OK;
 }
 
-static strads_err update_hop(sti_run *run, sti_worker_job *job)
+static strads_err update_ring_step(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
     const strads_phase *phase = &run->phases[d->phase];
-    sti_hop *hop = job->hop;
+    sti_ring_step *step = job->step;
     sti_buffer *fresh;
-    strads_err err = sti_buffer_new(hop->partial->size, &fresh);
+    strads_err err = sti_buffer_new(step->partial->size, &fresh);
     if (err)
         return err;
     memset(fresh->bytes, 0, fresh->size);
-    strads_task task = sti_job_block_task(run, job, hop->index);
-    task.step = hop->step;
-    task.value = hop->n_values ? hop->values : NULL;
-    task.object = hop->object;
+    strads_task task = sti_job_block_task(run, job, step->index);
+    task.step = step->number;
+    task.value = step->n_values ? step->values : NULL;
+    task.object = step->object;
     task.partial = (double *)(void *)fresh->bytes;
-    task.partial_bytes = sti_partial_bytes(run, d, hop->index);
+    task.partial_bytes = sti_partial_bytes(run, d, step->index);
     size_t bytes = task.partial_bytes;
     err = phase->update(&task);
-    hop->object = task.object;
-    if (!err && hop->step == 0)
-        memcpy(hop->partial->bytes, fresh->bytes, fresh->size);
+    step->object = task.object;
+    if (!err && step->number == 0)
+        memcpy(step->partial->bytes, fresh->bytes, fresh->size);
     else if (!err)
-        sti_phase_merge(phase, hop->partial->bytes, fresh->bytes, bytes);
+        sti_phase_merge(phase, step->partial->bytes, fresh->bytes, bytes);
     sti_object_drop(fresh);
     return err;
 }
@@ -168,41 +168,41 @@ static strads_err update_hop(sti_run *run, sti_worker_job *job)
 static strads_err come_home(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
-    sti_hop *hop = job->hop;
+    sti_ring_step *step = job->step;
     sti_record record;
-    size_t bytes = sti_partial_bytes(run, d, hop->index);
-    strads_err err = sti_records_append(job->partial, hop->index, bytes,
-                                        (uint32_t)hop->n_values, &record);
+    size_t bytes = sti_partial_bytes(run, d, step->index);
+    strads_err err = sti_records_append(job->partial, step->index, bytes,
+                                        (uint32_t)step->n_values, &record);
     if (err)
         return err;
-    memcpy(record.partial, hop->partial->bytes, bytes);
-    memcpy(record.values, hop->values, sizeof(double) * hop->n_values);
+    memcpy(record.partial, step->partial->bytes, bytes);
+    memcpy(record.values, step->values, sizeof(double) * step->n_values);
     if (d->versions)
-        err = sti_versions_pack(hop, d->n_blocks, job->partial);
+        err = sti_versions_pack(step, d->n_blocks, job->partial);
     if (err)
         return err;
-    if (!hop->object)
+    if (!step->object)
         return STRADS_OK;
-    err = park(&run->partition[job->partition], d->blocks[hop->index].id,
-               hop->object);
+    err = park(&run->partition[job->partition], d->blocks[step->index].id,
+               step->object);
     if (!err)
-        hop->object = NULL;
+        step->object = NULL;
     return err;
 }
 
-static strads_err job_hop(sti_run *run, sti_worker_job *job)
+static strads_err job_ring_step(sti_run *run, sti_worker_job *job)
 {
-    sti_hop *hop = job->hop;
+    sti_ring_step *step = job->step;
     strads_err err =
-        hop->step == 0 ? leave_home(run, job) : unpack_object(run, hop);
+        step->number == 0 ? leave_home(run, job) : unpack_object(run, step);
     if (err)
         return err;
     if (job->home)
         return come_home(run, job);
-    err = update_hop(run, job);
-    hop->step++;
+    err = update_ring_step(run, job);
+    step->number++;
     if (!err && job->leaves)
-        err = pack_object(hop);
+        err = pack_object(step);
     if (!err && job->last)
         sti_totals_tell(run, job);
     return err;
@@ -265,7 +265,7 @@ static strads_err close_partition(sti_run *run, sti_worker_job *job)
     return STRADS_OK;
 }
 
-/* ---- news -------------------------------------------------------------- */
+/* ---- updates -------------------------------------------------------------- */
 
 /* Tells a run of changes in one call. */
 static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
@@ -279,7 +279,7 @@ static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
     while (from < to) {
         uint32_t n = 0;
         while (n < BATCH && from < to)
-            batch[n++] = job->dispatch->news[from++]->change;
+            batch[n++] = job->dispatch->updates[from++]->change;
         strads_err err = run->program->refresh(&task, batch, n);
         if (err)
             return err;
@@ -288,41 +288,41 @@ static strads_err tell_changes(sti_run *run, sti_worker_job *job, uint32_t from,
 }
 
 static strads_err tell_result(sti_run *run, sti_worker_job *job,
-                              const sti_news *news)
+                              const sti_update *update)
 {
-    const strads_phase *phase = &run->phases[news->phase];
+    const strads_phase *phase = &run->phases[update->phase];
     if (!phase->receive)
         return STRADS_OK;
     strads_task task = sti_job_task(run, job);
-    task.phase = news->phase;
-    task.block = news->block;
-    task.partial = (double *)(void *)news->partial->bytes;
-    task.partial_bytes = news->partial->size;
+    task.phase = update->phase;
+    task.block = update->block;
+    task.partial = (double *)(void *)update->partial->bytes;
+    task.partial_bytes = update->partial->size;
     return phase->receive(&task);
 }
 
-static strads_err tell_news(sti_run *run, sti_worker_job *job)
+static strads_err tell_updates(sti_run *run, sti_worker_job *job)
 {
     const sti_dispatch *d = job->dispatch;
     uint32_t told = 0;
-    for (uint32_t k = 0; k < d->n_news; k++) {
-        if (d->news[k]->kind == STI_NEWS_CHANGE)
+    for (uint32_t k = 0; k < d->n_updates; k++) {
+        if (d->updates[k]->kind == STI_UPDATE_CHANGE)
             continue;
         strads_err err = tell_changes(run, job, told, k);
         if (!err)
-            err = tell_result(run, job, d->news[k]);
+            err = tell_result(run, job, d->updates[k]);
         if (err)
             return err;
         told = k + 1;
     }
-    return tell_changes(run, job, told, d->n_news);
+    return tell_changes(run, job, told, d->n_updates);
 }
 
 /* Start values ride with the opening: they are the first change of all. */
 static strads_err open_and_tell(sti_run *run, sti_worker_job *job)
 {
     strads_err err = open_partition(run, job);
-    return err ? err : tell_news(run, job);
+    return err ? err : tell_updates(run, job);
 }
 
 /* ---- updates ----------------------------------------------------------- */
@@ -399,7 +399,7 @@ static strads_err update_records(sti_run *run, sti_worker_job *job)
 
 static strads_err work(sti_run *run, sti_worker_job *job)
 {
-    strads_err err = tell_news(run, job);
+    strads_err err = tell_updates(run, job);
     if (err)
         return err;
     const strads_phase *phase = &run->phases[job->dispatch->phase];
@@ -421,8 +421,8 @@ strads_err sti_job_worker(sti_run *run, sti_worker_job *job)
         return open_and_tell(run, job);
     case STI_CALL_CLOSE:
         return close_partition(run, job);
-    case STI_CALL_HOP:
-        return job_hop(run, job);
+    case STI_CALL_RING_STEP:
+        return job_ring_step(run, job);
     case STI_CALL_MERGE:
         return sti_merge(run, job->dispatch, job->chunk, job->partial,
                          job->from);

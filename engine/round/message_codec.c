@@ -106,12 +106,12 @@ static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
     sti_write_f64(w, ask->work);
     sti_write_u32(w, ask->hands);
     put_blocks(w, ask->n_in_flight, ask->in_flight);
-    sti_write_u32(w, ask->n_moved);
-    for (uint32_t k = 0; k < ask->n_moved; k++) {
-        const sti_moved *moved = ask->moved[k];
-        sti_write_f64(w, moved->rest);
-        sti_write_u32s(w, moved->param, moved->n);
-        sti_write_f64s(w, moved->priority, moved->n);
+    sti_write_u32(w, ask->n_priorities);
+    for (uint32_t k = 0; k < ask->n_priorities; k++) {
+        const sti_priorities *priorities = ask->priorities[k];
+        sti_write_f64(w, priorities->rest);
+        sti_write_u32s(w, priorities->param, priorities->n);
+        sti_write_f64s(w, priorities->priority, priorities->n);
     }
     for (const sti_found *f = ask->found; f; f = f->next) {
         put_blocks(w, 2, f->pair);
@@ -121,7 +121,7 @@ static void put_ask(const sti_msg *msg, sti_writer *w, sti_part *rest)
 }
 
 /* A list of priorities, for a scheduler of n parameters. */
-static strads_err get_moved(sti_reader *r, uint32_t n, sti_ask *ask)
+static strads_err get_priorities(sti_reader *r, uint32_t n, sti_ask *ask)
 {
     uint64_t n_param, n_priority;
     const double rest = sti_read_f64(r);
@@ -134,13 +134,13 @@ static strads_err get_moved(sti_reader *r, uint32_t n, sti_ask *ask)
     for (uint64_t k = 0; k < n_param; k++)
         if (param[k] >= n || !(priority[k] >= 0) || isinf(priority[k]))
             return refuse("a priority that is none");
-    sti_moved *moved;
-    strads_err err = sti_moved_new(&moved);
+    sti_priorities *priorities;
+    strads_err err = sti_priorities_new(&priorities);
     if (err)
         return err;
-    moved->rest = rest;
-    err = sti_moved_add(moved, (uint32_t)n_param, param, priority);
-    const strads_err failed = sti_ask_add_moved(ask, moved);
+    priorities->rest = rest;
+    err = sti_priorities_add(priorities, (uint32_t)n_param, param, priority);
+    const strads_err failed = sti_ask_add_priorities(ask, priorities);
     return err ? err : failed;
 }
 
@@ -191,7 +191,7 @@ static strads_err read_ask(const sti_run *run, sti_reader *r, uint32_t number,
     free(flying);
     const uint32_t lists = sti_read_u32(r);
     for (uint32_t k = 0; k < lists && !err; k++)
-        err = r->err ? r->err : get_moved(r, parameters, ask);
+        err = r->err ? r->err : get_priorities(r, parameters, ask);
     if (!err)
         err = get_found(run, r, ask);
     return err ? err : sti_reader_end(r, "an ASK");
@@ -232,7 +232,8 @@ static strads_err check_own(const sti_run *run, uint32_t number, uint32_t n,
                             const strads_block *blocks)
 {
     for (uint32_t k = 0; k < n; k++) {
-        if (sti_run_chooser(run, blocks[k].id) != number || blocks[k].n == 0)
+        if (sti_run_scheduler_of(run, blocks[k].id) != number ||
+            blocks[k].n == 0)
             return refuse("a block that its scheduler cannot have made");
         for (uint32_t l = 0; l < blocks[k].n; l++)
             if (sti_run_scheduler(run, strads_block_param(&blocks[k], l)) !=
@@ -331,22 +332,23 @@ static strads_err get_partial(const sti_run *run, sti_reader *r,
 
 /* ---- DISPATCH ---------------------------------------------------------- */
 
-static void put_news(sti_writer *w, const sti_news *news, uint32_t width)
+static void put_update(sti_writer *w, const sti_update *update, uint32_t width)
 {
-    sti_write_u32(w, news->kind);
-    if (news->kind == STI_NEWS_CHANGE) {
-        sti_write_u64(w, news->change.version);
-        sti_write_u32s(w, news->change.param, news->change.n);
-        sti_write_f64s(w, news->change.change,
-                       (uint64_t)news->change.n * width);
+    sti_write_u32(w, update->kind);
+    if (update->kind == STI_UPDATE_CHANGE) {
+        sti_write_u64(w, update->change.version);
+        sti_write_u32s(w, update->change.param, update->change.n);
+        sti_write_f64s(w, update->change.change,
+                       (uint64_t)update->change.n * width);
     } else {
-        sti_write_u32(w, news->phase);
-        put_block(w, &news->block);
-        sti_write_bytes(w, news->partial->bytes, news->partial->size);
+        sti_write_u32(w, update->phase);
+        put_block(w, &update->block);
+        sti_write_bytes(w, update->partial->bytes, update->partial->size);
     }
 }
 
-static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
+static strads_err get_change(const sti_run *run, sti_reader *r,
+                             sti_update **out)
 {
     uint64_t version = sti_read_u64(r);
     uint64_t n, numbers;
@@ -360,7 +362,7 @@ static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
         if (param[k] >= run->shape.parameters)
             return refuse("a change of a parameter that is not there");
     strads_err err =
-        sti_news_change(version, (uint32_t)n, run->shape.width, out);
+        sti_update_change(version, (uint32_t)n, run->shape.width, out);
     if (err)
         return err;
     memcpy((void *)(uintptr_t)(*out)->change.param, param, sizeof *param * n);
@@ -369,7 +371,8 @@ static strads_err get_change(const sti_run *run, sti_reader *r, sti_news **out)
     return STRADS_OK;
 }
 
-static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
+static strads_err get_result(const sti_run *run, sti_reader *r,
+                             sti_update **out)
 {
     uint32_t phase = sti_read_u32(r);
     strads_block block;
@@ -387,21 +390,22 @@ static strads_err get_result(const sti_run *run, sti_reader *r, sti_news **out)
     if (err)
         return err;
     memcpy(partial->bytes, bytes, size);
-    err = sti_news_result(phase, &block, partial, out);
+    err = sti_update_result(phase, &block, partial, out);
     sti_object_drop(partial);
     return err;
 }
 
-static strads_err get_news(const sti_run *run, sti_reader *r, sti_news **out)
+static strads_err get_update(const sti_run *run, sti_reader *r,
+                             sti_update **out)
 {
     uint32_t kind = sti_read_u32(r);
     if (r->err)
         return r->err;
-    if (kind == STI_NEWS_CHANGE)
+    if (kind == STI_UPDATE_CHANGE)
         return get_change(run, r, out);
-    if (kind == STI_NEWS_RESULT)
+    if (kind == STI_UPDATE_RESULT)
         return get_result(run, r, out);
-    return refuse("news of an unknown kind");
+    return refuse("updates of an unknown kind");
 }
 
 static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
@@ -425,9 +429,9 @@ static void put_dispatch(const sti_msg *msg, sti_writer *w, sti_part *rest)
     uint64_t *at = sti_write_array(w, d->n_blocks + 1, sizeof *at);
     for (uint32_t k = 0; at && k <= d->n_blocks; k++)
         at[k] = d->partial_at[k];
-    sti_write_u32(w, d->n_news);
-    for (uint32_t k = 0; k < d->n_news; k++)
-        put_news(w, d->news[k], d->width);
+    sti_write_u32(w, d->n_updates);
+    for (uint32_t k = 0; k < d->n_updates; k++)
+        put_update(w, d->updates[k], d->width);
 }
 
 /* The lists of a dispatch while it is read. */
@@ -438,40 +442,40 @@ typedef struct draft {
     const double *totals, *values;
     uint64_t n_totals, n_numbers;
     const uint64_t *partial_at;
-    sti_news **news;
+    sti_update **updates;
 } draft;
 
 static void free_draft(draft *t)
 {
-    for (uint32_t k = 0; k < t->parts.n_news; k++)
-        sti_object_drop(t->news[k]);
-    free(t->news);
+    for (uint32_t k = 0; k < t->parts.n_updates; k++)
+        sti_object_drop(t->updates[k]);
+    free(t->updates);
     free(t->blocks);
     free(t->against);
     free(t->in_flight);
 }
 
-static strads_err read_news(const sti_run *run, sti_reader *r, draft *t)
+static strads_err read_update(const sti_run *run, sti_reader *r, draft *t)
 {
     uint32_t n = sti_read_u32(r);
     if (r->err)
         return r->err;
     if (n > (r->size - r->at) / sizeof(uint32_t))
-        return refuse("more news than it holds");
-    t->news = malloc(sizeof(sti_news *) * (n + 1));
-    if (!t->news)
-        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's news");
+        return refuse("more updates than it holds");
+    t->updates = malloc(sizeof(sti_update *) * (n + 1));
+    if (!t->updates)
+        return strads_fail(STRADS_ENOMEM, "no memory for a dispatch's updates");
     strads_err err = STRADS_OK;
-    while (t->parts.n_news < n && !err) {
-        err = get_news(run, r, &t->news[t->parts.n_news]);
-        t->parts.n_news += !err;
+    while (t->parts.n_updates < n && !err) {
+        err = get_update(run, r, &t->updates[t->parts.n_updates]);
+        t->parts.n_updates += !err;
     }
     return err;
 }
 
 /* What this node itself would set aside for a block's partial. */
-static uint64_t room_due(const sti_run *run, const sti_dispatch_parts *p,
-                         uint32_t k)
+static uint64_t cap_due(const sti_run *run, const sti_dispatch_parts *p,
+                        uint32_t k)
 {
     if (p->phase >= run->n_phases)
         return 0;
@@ -491,7 +495,7 @@ static strads_err check_places(const sti_run *run, const draft *t,
     uint64_t numbers = 0;
     for (uint32_t k = 0; k < p->n_blocks; k++) {
         uint64_t size = t->partial_at[k + 1] - t->partial_at[k];
-        if (size != room_due(run, p, k))
+        if (size != cap_due(run, p, k))
             return refuse("partials of other sizes than its phase has");
         numbers += (uint64_t)p->blocks[k].n * run->shape.width;
     }
@@ -547,8 +551,8 @@ static strads_err read_draft(const sti_run *run, sti_reader *r, draft *t)
     if (!err)
         err = check_ring(run, t);
     if (!err)
-        err = read_news(run, r, t);
-    t->parts.news = t->news;
+        err = read_update(run, r, t);
+    t->parts.updates = t->updates;
     return err ? err : sti_reader_end(r, "a DISPATCH");
 }
 
@@ -590,49 +594,49 @@ static strads_err get_dispatch(const sti_run *run, sti_reader *r,
     return err;
 }
 
-/* ---- HOP, FAIL ---------------------------------------------------------- */
+/* ---- RING_STEP, FAIL ---------------------------------------------------------- */
 
-static void put_hop(const sti_msg *msg, sti_writer *w, sti_part *rest)
+static void put_ring_step(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     (void)rest;
-    const sti_hop *hop = (const sti_hop *)msg->object;
-    sti_write_u32(w, hop->index);
-    sti_write_u32(w, hop->step);
-    sti_write_bytes(w, hop->partial->bytes, hop->partial->size);
-    sti_write_f64s(w, hop->values, hop->n_values);
-    put_bytes(w, hop->packed);
+    const sti_ring_step *step = (const sti_ring_step *)msg->object;
+    sti_write_u32(w, step->index);
+    sti_write_u32(w, step->number);
+    sti_write_bytes(w, step->partial->bytes, step->partial->size);
+    sti_write_f64s(w, step->values, step->n_values);
+    put_bytes(w, step->packed);
 }
 
-static strads_err get_hop(const sti_run *run, sti_reader *r,
-                          sti_object *backing, sti_msg *msg)
+static strads_err get_ring_step(const sti_run *run, sti_reader *r,
+                                sti_object *backing, sti_msg *msg)
 {
     (void)backing;
     const uint32_t index = sti_read_u32(r);
-    const uint32_t step = sti_read_u32(r);
+    const uint32_t number = sti_read_u32(r);
     uint64_t n_partial, n_values, n_packed = 0;
     const void *partial = sti_read_bytes(r, &n_partial);
     const double *values = sti_read_f64s(r, &n_values);
     const void *packed = sti_read_u32(r) ? sti_read_bytes(r, &n_packed) : NULL;
-    strads_err err = sti_reader_end(r, "a HOP");
+    strads_err err = sti_reader_end(r, "a RING_STEP");
     if (err)
         return err;
-    if (step > run->partitions || (packed && !run->program->payload))
+    if (number > run->partitions || (packed && !run->program->payload))
         return refuse("a ring block that has come too far");
-    sti_hop *hop;
-    err = sti_hop_new(index, n_values, n_partial, &hop);
+    sti_ring_step *step;
+    err = sti_ring_step_new(index, n_values, n_partial, &step);
     if (err)
         return err;
-    hop->step = step;
-    memcpy(hop->partial->bytes, partial, n_partial);
-    memcpy(hop->values, values, sizeof *values * n_values);
+    step->number = number;
+    memcpy(step->partial->bytes, partial, n_partial);
+    memcpy(step->values, values, sizeof *values * n_values);
     if (packed)
-        err = sti_buffer_new(n_packed, &hop->packed);
+        err = sti_buffer_new(n_packed, &step->packed);
     if (packed && !err)
-        memcpy(hop->packed->bytes, packed, n_packed);
+        memcpy(step->packed->bytes, packed, n_packed);
     if (err)
-        sti_object_drop(hop);
+        sti_object_drop(step);
     else
-        msg->object = &hop->head;
+        msg->object = &step->head;
     return err;
 }
 
@@ -745,7 +749,7 @@ typedef struct message_kind {
 static const message_kind kinds[] = {
     [STI_MSG_DISPATCH] = {put_dispatch, get_dispatch},
     [STI_MSG_PARTIAL] = {put_partial, get_partial},
-    [STI_MSG_HOP] = {put_hop, get_hop},
+    [STI_MSG_RING_STEP] = {put_ring_step, get_ring_step},
     [STI_MSG_ASK] = {put_ask, get_ask},
     [STI_MSG_CHOICE] = {put_choice, get_choice},
     [STI_MSG_FAIL] = {put_failure, get_failure},

@@ -24,7 +24,7 @@ struct sti_pairs {
     double **tile; /* lower triangle of tiles */
     size_t n_tiles;
     entry *entries; /* open addressing, a power of two */
-    size_t n_entries, room_entries;
+    size_t n_entries, cap_entries;
     size_t held, limit; /* bytes in tiles and squares */
 };
 
@@ -51,13 +51,13 @@ static void drop_values(sti_pairs *pairs)
 {
     for (size_t t = 0; t < pairs->n_tiles; t++)
         free(pairs->tile[t]);
-    for (size_t e = 0; e < pairs->room_entries; e++)
+    for (size_t e = 0; e < pairs->cap_entries; e++)
         free(pairs->entries[e].square);
     free(pairs->tile);
     free(pairs->entries);
     pairs->tile = NULL;
     pairs->entries = NULL;
-    pairs->n_tiles = pairs->n_entries = pairs->room_entries = 0;
+    pairs->n_tiles = pairs->n_entries = pairs->cap_entries = 0;
     pairs->n_slots = 0;
     pairs->held = 0;
 }
@@ -190,37 +190,38 @@ static size_t hash(uint64_t a, uint64_t b)
     return (size_t)(x ^ x >> 29);
 }
 
-static entry *find(const entry *entries, size_t room, uint64_t a, uint64_t b)
+static entry *find(const entry *entries, size_t capacity, uint64_t a,
+                   uint64_t b)
 {
-    size_t at = hash(a, b) & (room - 1);
+    size_t at = hash(a, b) & (capacity - 1);
     while (entries[at].used && (entries[at].a != a || entries[at].b != b))
-        at = (at + 1) & (room - 1);
+        at = (at + 1) & (capacity - 1);
     return (entry *)&entries[at];
 }
 
 static bool grow(sti_pairs *pairs)
 {
-    size_t room = pairs->room_entries ? 2 * pairs->room_entries : 256;
-    entry *entries = calloc(room, sizeof *entries);
+    size_t capacity = pairs->cap_entries ? 2 * pairs->cap_entries : 256;
+    entry *entries = calloc(capacity, sizeof *entries);
     if (!entries)
         return false;
-    for (size_t e = 0; e < pairs->room_entries; e++) {
+    for (size_t e = 0; e < pairs->cap_entries; e++) {
         const entry *old = &pairs->entries[e];
         if (old->used)
-            *find(entries, room, old->a, old->b) = *old;
+            *find(entries, capacity, old->a, old->b) = *old;
     }
     free(pairs->entries);
     pairs->entries = entries;
-    pairs->room_entries = room;
+    pairs->cap_entries = capacity;
     return true;
 }
 
 /* The entry of two ids, made when new; NULL without memory. */
 static entry *entry_of(sti_pairs *pairs, uint64_t a, uint64_t b)
 {
-    if (2 * (pairs->n_entries + 1) > pairs->room_entries && !grow(pairs))
+    if (2 * (pairs->n_entries + 1) > pairs->cap_entries && !grow(pairs))
         return NULL;
-    entry *e = find(pairs->entries, pairs->room_entries, a, b);
+    entry *e = find(pairs->entries, pairs->cap_entries, a, b);
     if (!e->used) {
         *e = (entry){.a = a, .b = b, .used = true};
         pairs->n_entries++;
@@ -230,8 +231,8 @@ static entry *entry_of(sti_pairs *pairs, uint64_t a, uint64_t b)
 
 static bool remembered(const sti_pairs *pairs, uint64_t a, uint64_t b)
 {
-    return pairs->room_entries &&
-           find(pairs->entries, pairs->room_entries, a, b)->used;
+    return pairs->cap_entries &&
+           find(pairs->entries, pairs->cap_entries, a, b)->used;
 }
 
 static bool all_known(const sti_pairs *pairs, const strads_block *a,

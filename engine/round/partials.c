@@ -323,17 +323,17 @@ void sti_versions_free(sti_versions *v)
 
 /* ---- the holder -------------------------------------------------------- */
 
-strads_err sti_versions_pack(const sti_hop *hop, uint32_t n_blocks,
+strads_err sti_versions_pack(const sti_ring_step *step, uint32_t n_blocks,
                              sti_buffer *records)
 {
-    if (!hop->object || !hop->payload)
+    if (!step->object || !step->payload)
         return STRADS_OK;
     sti_buffer *packed;
-    strads_err err = sti_payload_pack(hop, &packed);
+    strads_err err = sti_payload_pack(step, &packed);
     if (err)
         return err;
     sti_record record;
-    err = sti_records_append(records, n_blocks + hop->index, packed->size, 0,
+    err = sti_records_append(records, n_blocks + step->index, packed->size, 0,
                              &record);
     if (!err && packed->size)
         memcpy(record.partial, packed->bytes, packed->size);
@@ -343,7 +343,7 @@ strads_err sti_versions_pack(const sti_hop *hop, uint32_t n_blocks,
 
 /* ---- the coordinator --------------------------------------------------- */
 
-/* Makes room for n words; those that are new are 0 in the table. */
+/* Makes space for n words; those that are new are 0 in the table. */
 static strads_err grow(kept *k, size_t n)
 {
     if (n <= k->n)

@@ -16,12 +16,12 @@
 typedef struct sti_record {
     uint32_t block;         /* place in the dispatch */
     uint32_t n_values;      /* numbers at `values` */
-    uint64_t partial_bytes; /* in use; the room was rounded up to 8 */
+    uint64_t partial_bytes; /* in use; the capacity was rounded up to 8 */
     double *partial;        /* 8-byte aligned */
     double *values;
 } sti_record;
 
-/* Appends a record with zeroed room for a partial and for values, to be filled
+/* Appends a record with zeroed space for a partial and for values, to be filled
  * through *out until the buffer grows again. STRADS_ENOMEM. */
 strads_err sti_records_append(sti_buffer *buffer, uint32_t block,
                               size_t partial_bytes, uint32_t n_values,
@@ -50,7 +50,7 @@ static inline size_t sti_totals_bytes(const sti_run *run)
     return sizeof(double) * run->shape.totals;
 }
 
-/* Room for a partition's view. STRADS_ENOMEM. */
+/* Space for a partition's view. STRADS_ENOMEM. */
 strads_err sti_totals_open(const sti_run *run, sti_partition *part);
 void sti_totals_close(sti_partition *part);
 
@@ -94,7 +94,7 @@ strads_err sti_versions_create(sti_run *run);
 void sti_versions_free(sti_versions *versions);
 
 /* Holder: packs an object into a record behind those of the blocks. */
-strads_err sti_versions_pack(const sti_hop *hop, uint32_t n_blocks,
+strads_err sti_versions_pack(const sti_ring_step *step, uint32_t n_blocks,
                              sti_buffer *records);
 
 /* Coordinator: takes such a record in. STRADS_EPEER: nobody asked for it. */

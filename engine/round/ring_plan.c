@@ -239,7 +239,7 @@ void sti_route_free(sti_route *route)
     if (!route)
         return;
     free(route->order);
-    free(route->hops);
+    free(route->met);
     free(route->next);
     free(route->home);
     free(route);
@@ -255,7 +255,7 @@ static void follow(sti_route *r, const strads_plan *plan, uint32_t *at,
         for (uint32_t e = plan->start[place]; e < plan->start[place + 1]; e++) {
             uint32_t b = plan->block[e];
             r->order[p * B + taken[p]++] = b;
-            r->hops[b * K + p] = met[b];
+            r->met[b * K + p] = met[b];
             if (met[b]++ == 0)
                 r->home[b] = p;
             else
@@ -279,10 +279,10 @@ strads_err sti_route_new(const strads_plan *plan, sti_route **out)
     r->partitions = plan->partitions;
     r->blocks = plan->blocks;
     r->order = calloc(K * B, sizeof *r->order);
-    r->hops = calloc(K * B, sizeof *r->hops);
+    r->met = calloc(K * B, sizeof *r->met);
     r->next = calloc(K * B, sizeof *r->next);
     r->home = calloc(B, sizeof *r->home);
-    if (!r->order || !r->hops || !r->next || !r->home)
+    if (!r->order || !r->met || !r->next || !r->home)
         goto fail;
     follow(r, plan, at, met, taken);
     free(at);

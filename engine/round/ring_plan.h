@@ -13,7 +13,7 @@
 typedef struct sti_route {
     uint32_t partitions, blocks;
     uint32_t *order; /* [K x B] the blocks of a partition, as it takes them */
-    uint32_t *hops;  /* [B x K] partitions that a block has met before p */
+    uint32_t *met;   /* [B x K] partitions that a block has met before p */
     uint32_t *next;  /* [B x K] who has it after p; its home after the last */
     uint32_t *home;  /* [B] where its laps start and end */
 } sti_route;
@@ -23,11 +23,11 @@ void sti_route_free(sti_route *route);
 
 /* Partitions that a block has met before p in its lap, and who has it next.
  * `block` was seen by sti_ring_settle. */
-static inline uint32_t sti_ring_hops(const sti_run *run,
-                                     const strads_block *block, uint32_t p)
+static inline uint32_t sti_ring_met(const sti_run *run,
+                                    const strads_block *block, uint32_t p)
 {
     uint32_t K = run->partitions;
-    return run->route ? run->route->hops[block->id * K + p]
+    return run->route ? run->route->met[block->id * K + p]
                       : (p + K - block->owner) % K;
 }
 

@@ -24,7 +24,7 @@ typedef struct sti_partition {
     void *local;
     bool opened;
     sti_parked *parked;
-    uint32_t n_parked, room_parked;
+    uint32_t n_parked, cap_parked;
     uint32_t parked_last; /* place of the one that was looked up last */
     /* Shared totals: as this partition sees them, and by dispatch what it added
      * that may not be among the committed ones. */
@@ -138,7 +138,7 @@ enum { STI_SCHEDULERS_MAX = 256 };
 
 /* Whose policy has made a block; `schedulers` and above: it was put together of
  * several ones'; UINT32_MAX: the program. */
-static inline uint32_t sti_run_chooser(const sti_run *run, uint64_t id)
+static inline uint32_t sti_run_scheduler_of(const sti_run *run, uint64_t id)
 {
     if (id < STRADS_POLICY_BLOCK_IDS)
         return UINT32_MAX;

@@ -180,17 +180,17 @@ static uint32_t nodes_of(const sti_run *run)
     return run->node_of[run->workers - 1] + 1;
 }
 
-/* Bytes of what grows: the news, and their blocks' parameters. */
-static size_t news_bytes(const sti_dispatch *d)
+/* Bytes of what grows: the updates, and their blocks' parameters. */
+static size_t updates_bytes(const sti_dispatch *d)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < d->n_news; k++) {
-        const sti_news *news = d->news[k];
-        if (news->kind == STI_NEWS_CHANGE)
-            bytes +=
-                news->change.n * (sizeof(uint32_t) + sizeof(double) * d->width);
+    for (uint32_t k = 0; k < d->n_updates; k++) {
+        const sti_update *update = d->updates[k];
+        if (update->kind == STI_UPDATE_CHANGE)
+            bytes += update->change.n *
+                     (sizeof(uint32_t) + sizeof(double) * d->width);
         else
-            bytes += news->partial->size;
+            bytes += update->partial->size;
     }
     return bytes;
 }
@@ -208,8 +208,8 @@ strads_err sti_broadcast_pack(const sti_run *run, sti_dispatch *d,
                               sti_buffer **out)
 {
     *out = NULL;
-    if (d->n_news == 0 || d->phase == STI_PHASE_CLOSE ||
-        nodes_of(run) < STI_PIECES_FROM || pieces_of(run, news_bytes(d)) < 2)
+    if (d->n_updates == 0 || d->phase == STI_PHASE_CLOSE ||
+        nodes_of(run) < STI_PIECES_FROM || pieces_of(run, updates_bytes(d)) < 2)
         return STRADS_OK;
     sti_writer w = {0};
     const sti_msg msg = {.kind = STI_MSG_DISPATCH, .object = &d->head};

@@ -17,36 +17,37 @@ static const char unexpected[] =
 
 /* ---- places ------------------------------------------------------------ */
 
-/* A seat's chunks and room for their children, in one allocation. */
+/* A state's chunks and space for their children, in one allocation. */
 static bool make_chunks(const sti_worker *w, const sti_chunks *chunks,
-                        struct sti_seat *seat, uint32_t k)
+                        struct sti_partition_state *state, uint32_t k)
 {
     size_t children = 0;
     for (uint32_t c = 0; c < chunks->n; c++)
         children += sti_chunks_place(chunks, c, w->first + k).n_children;
-    seat->reduce = calloc(1, sizeof *seat->reduce * chunks->n +
-                                 sizeof(sti_msg) * children);
-    if (!seat->reduce)
+    state->reduce = calloc(1, sizeof *state->reduce * chunks->n +
+                                  sizeof(sti_msg) * children);
+    if (!state->reduce)
         return false;
-    sti_msg *child = (sti_msg *)(void *)(seat->reduce + chunks->n);
+    sti_msg *child = (sti_msg *)(void *)(state->reduce + chunks->n);
     for (uint32_t c = 0; c < chunks->n; c++) {
-        seat->reduce[c].place = sti_chunks_place(chunks, c, w->first + k);
-        seat->reduce[c].child = child;
-        child += seat->reduce[c].place.n_children;
+        state->reduce[c].place = sti_chunks_place(chunks, c, w->first + k);
+        state->reduce[c].child = child;
+        child += state->reduce[c].place.n_children;
     }
     return true;
 }
 
 /* A slot's dispatch is taken up: how its partials go up. False: it has failed. */
-static bool begin_reduce(sti_worker *w, struct sti_slot *s, sti_effects *out)
+static bool begin_reduce(sti_worker *w, struct sti_round_slot *s,
+                         sti_effects *out)
 {
     s->chunks = sti_chunks_of(w->run, s->dispatch);
     for (uint32_t k = 0; k < w->n; k++) {
-        struct sti_seat *seat = &s->seats[k];
-        seat->ready = UINT64_MAX >> (64 - s->chunks.n);
+        struct sti_partition_state *state = &s->states[k];
+        state->ready = UINT64_MAX >> (64 - s->chunks.n);
         if (s->chunks.n == 1) {
-            seat->reduce = &seat->whole;
-        } else if (!make_chunks(w, &s->chunks, seat, k)) {
+            state->reduce = &state->whole;
+        } else if (!make_chunks(w, &s->chunks, state, k)) {
             sti_worker_fail(w, STRADS_ENOMEM, "no memory for a round's chunks",
                             out);
             return false;
@@ -71,10 +72,10 @@ static uint32_t turn_of_chunk(const sti_chunks *chunks, uint32_t partition,
     return (chunk + chunks->n - chunk_at(chunks, partition, 0)) % chunks->n;
 }
 
-static void drop_reduce(struct sti_seat *seat, uint32_t n_chunks)
+static void drop_reduce(struct sti_partition_state *state, uint32_t n_chunks)
 {
-    for (uint32_t i = 0; seat->reduce && i < n_chunks; i++) {
-        struct sti_reduce *reduce = &seat->reduce[i];
+    for (uint32_t i = 0; state->reduce && i < n_chunks; i++) {
+        struct sti_reduce *reduce = &state->reduce[i];
         for (uint32_t c = 0; c < reduce->place.n_children; c++) {
             sti_object_drop(reduce->child[c].object);
             reduce->child[c] = (sti_msg){0};
@@ -82,55 +83,56 @@ static void drop_reduce(struct sti_seat *seat, uint32_t n_chunks)
         reduce->merged = 0;
         reduce->sent = false;
     }
-    if (seat->reduce != &seat->whole)
-        free(seat->reduce);
-    seat->reduce = NULL;
+    if (state->reduce != &state->whole)
+        free(state->reduce);
+    state->reduce = NULL;
 }
 
 /* ---- up ---------------------------------------------------------------- */
 
 /* After CLOSE there is nothing left to do for one whose partials are sent. */
-static void end_if_closed(const sti_worker *w, const struct sti_slot *s,
+static void end_if_closed(const sti_worker *w, const struct sti_round_slot *s,
                           sti_effects *out)
 {
     if (s->dispatch->phase == STI_PHASE_CLOSE && sti_worker_is_over(w, s))
         sti_effect_end(out, STRADS_OK);
 }
 
-/* What is sent of a seat's partial; NULL without an error: nothing. */
-static strads_err pick(const struct sti_slot *s, const struct sti_seat *seat,
-                       uint32_t chunk, sti_object **out)
+/* What is sent of a state's partial; NULL without an error: nothing. */
+static strads_err pick(const struct sti_round_slot *s,
+                       const struct sti_partition_state *state, uint32_t chunk,
+                       sti_object **out)
 {
     *out = NULL;
     if (sti_worker_is_internal(s->dispatch))
         return STRADS_OK;
     if (s->chunks.n == 1) {
-        *out = sti_object_keep(seat->partial);
+        *out = sti_object_keep(state->partial);
         return STRADS_OK;
     }
     const size_t begin = sti_chunks_begin(&s->chunks, chunk);
     sti_buffer *part;
     strads_err err =
-        sti_buffer_over(&seat->partial->head, seat->partial->bytes + begin,
+        sti_buffer_over(&state->partial->head, state->partial->bytes + begin,
                         sti_chunks_begin(&s->chunks, chunk + 1) - begin, &part);
     if (!err)
         *out = &part->head;
     return err;
 }
 
-static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
+static void send_up(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                     uint32_t chunk, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    const sti_place *place = &seat->reduce[chunk].place;
+    struct sti_partition_state *state = &s->states[k];
+    const sti_place *place = &state->reduce[chunk].place;
     const bool root = place->parent == w->first + k;
     sti_object *object;
-    if (pick(s, seat, chunk, &object)) {
+    if (pick(s, state, chunk, &object)) {
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
         return;
     }
-    seat->reduce[chunk].sent = true;
-    seat->n_sent++;
+    state->reduce[chunk].sent = true;
+    state->n_sent++;
     sti_effect_send(out,
                     (sti_msg){.kind = STI_MSG_PARTIAL,
                               .from = STI_WORKER_0 + w->index,
@@ -139,19 +141,19 @@ static void send_up(sti_worker *w, struct sti_slot *s, uint32_t k,
                               .partition = w->first + k,
                               .slice = (uint16_t)chunk,
                               .round = s->seq,
-                              .busy_ns = seat->busy_ns,
+                              .busy_ns = state->busy_ns,
                               .object = object});
     end_if_closed(w, s, out);
 }
 
-static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
+static void take_in(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                     uint32_t chunk, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    struct sti_reduce *reduce = &seat->reduce[chunk];
+    struct sti_partition_state *state = &s->states[k];
+    struct sti_reduce *reduce = &state->reduce[chunk];
     const sti_msg *child = &reduce->child[reduce->merged];
-    if (child->busy_ns > seat->busy_ns)
-        seat->busy_ns = child->busy_ns;
+    if (child->busy_ns > state->busy_ns)
+        state->busy_ns = child->busy_ns;
     if (!child->object != sti_worker_is_internal(s->dispatch)) {
         sti_worker_fail(w, STRADS_EPEER, unexpected, out);
         return;
@@ -160,25 +162,25 @@ static void take_in(sti_worker *w, struct sti_slot *s, uint32_t k,
         reduce->merged++;
         return;
     }
-    seat->job.from = (sti_buffer *)child->object;
-    seat->job.chunk = chunk;
+    state->job.from = (sti_buffer *)child->object;
+    state->job.chunk = chunk;
     sti_worker_compute(w, s, k, STI_CALL_MERGE, out);
 }
 
 /* A MERGE job has been carried out. */
-static void worker_merged(struct sti_seat *seat)
+static void worker_merged(struct sti_partition_state *state)
 {
-    struct sti_reduce *reduce = &seat->reduce[seat->job.chunk];
+    struct sti_reduce *reduce = &state->reduce[state->job.chunk];
     sti_object_drop(reduce->child[reduce->merged].object);
     reduce->child[reduce->merged].object = NULL;
     reduce->merged++;
 }
 
 /* One step of a chunk, if there is one. */
-static bool reduce_on(sti_worker *w, struct sti_slot *s, uint32_t k,
+static bool reduce_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                       uint32_t chunk, sti_effects *out)
 {
-    const struct sti_reduce *reduce = &s->seats[k].reduce[chunk];
+    const struct sti_reduce *reduce = &s->states[k].reduce[chunk];
     if (reduce->sent)
         return false;
     if (reduce->merged == reduce->place.n_children) {
@@ -191,23 +193,23 @@ static bool reduce_on(sti_worker *w, struct sti_slot *s, uint32_t k,
     return true;
 }
 
-void sti_worker_reduce(sti_worker *w, struct sti_slot *s, uint32_t k,
+void sti_worker_reduce(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                        sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    while (seat->ready && seat->worked && !seat->busy && !w->failed) {
-        const uint32_t turn = (uint32_t)__builtin_ctzll(seat->ready);
+    struct sti_partition_state *state = &s->states[k];
+    while (state->ready && state->worked && !state->busy && !w->failed) {
+        const uint32_t turn = (uint32_t)__builtin_ctzll(state->ready);
         if (!reduce_on(w, s, k, chunk_at(&s->chunks, w->first + k, turn), out))
-            seat->ready &= ~(UINT64_C(1) << turn);
+            state->ready &= ~(UINT64_C(1) << turn);
     }
 }
 
 /* ---- what comes -------------------------------------------------------- */
 
-/* Leaves a partial where its parent is; that partition's seat, or UINT32_MAX
+/* Leaves a partial where its parent is; that partition's state, or UINT32_MAX
  * for one that nobody waits for. */
-static uint32_t seat_partial(sti_worker *w, struct sti_slot *s,
-                             const sti_msg *msg)
+static uint32_t deliver_partial(sti_worker *w, struct sti_round_slot *s,
+                                const sti_msg *msg)
 {
     const uint32_t partitions = w->run->partitions;
     if (msg->slice >= s->chunks.n || msg->partition >= partitions)
@@ -218,19 +220,20 @@ static uint32_t seat_partial(sti_worker *w, struct sti_slot *s,
     if (parent == msg->partition || parent < w->first ||
         parent >= w->first + w->n)
         return UINT32_MAX;
-    struct sti_seat *seat = &s->seats[parent - w->first];
-    sti_msg *child = &seat->reduce[msg->slice].child[from.rank];
+    struct sti_partition_state *state = &s->states[parent - w->first];
+    sti_msg *child = &state->reduce[msg->slice].child[from.rank];
     if (child->kind)
         return UINT32_MAX;
     *child = *msg;
-    seat->ready |= UINT64_C(1) << turn_of_chunk(&s->chunks, parent, msg->slice);
+    state->ready |= UINT64_C(1)
+                    << turn_of_chunk(&s->chunks, parent, msg->slice);
     return parent - w->first;
 }
 
-static void take_one(sti_worker *w, struct sti_slot *s, const sti_msg *msg,
-                     sti_effects *out)
+static void take_one(sti_worker *w, struct sti_round_slot *s,
+                     const sti_msg *msg, sti_effects *out)
 {
-    const uint32_t k = seat_partial(w, s, msg);
+    const uint32_t k = deliver_partial(w, s, msg);
     if (k == UINT32_MAX) {
         sti_object_drop(msg->object);
         sti_worker_fail(w, STRADS_EPEER, unexpected, out);
@@ -240,18 +243,18 @@ static void take_one(sti_worker *w, struct sti_slot *s, const sti_msg *msg,
 }
 
 /* Keeps what came before its dispatch; no more than could. */
-static bool keep_ahead(const sti_worker *w, struct sti_slot *s,
+static bool keep_ahead(const sti_worker *w, struct sti_round_slot *s,
                        const sti_msg *msg)
 {
     if (s->n_ahead >= w->most_ahead)
         return false;
-    if (s->n_ahead == s->room_ahead) {
-        uint32_t room = s->room_ahead ? 2 * s->room_ahead : 8;
-        sti_msg *ahead = realloc(s->ahead, sizeof *ahead * room);
+    if (s->n_ahead == s->cap_ahead) {
+        uint32_t capacity = s->cap_ahead ? 2 * s->cap_ahead : 8;
+        sti_msg *ahead = realloc(s->ahead, sizeof *ahead * capacity);
         if (!ahead)
             return false;
         s->ahead = ahead;
-        s->room_ahead = room;
+        s->cap_ahead = capacity;
     }
     s->ahead[s->n_ahead++] = *msg;
     return true;
@@ -260,7 +263,7 @@ static bool keep_ahead(const sti_worker *w, struct sti_slot *s,
 static void worker_take_partial(sti_worker *w, const sti_msg *msg,
                                 sti_effects *out)
 {
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    struct sti_round_slot *s = sti_worker_slot(w, msg->round);
     if (s && s->taken_up) {
         take_one(w, s, msg, out);
     } else if (!s || !keep_ahead(w, s, msg)) {
@@ -269,9 +272,9 @@ static void worker_take_partial(sti_worker *w, const sti_msg *msg,
     }
 }
 
-/* Partials that came before their dispatch find their seats. */
-static void worker_seat_ahead(sti_worker *w, struct sti_slot *s,
-                              sti_effects *out)
+/* Partials that came before their dispatch find their states. */
+static void deliver_ahead(sti_worker *w, struct sti_round_slot *s,
+                          sti_effects *out)
 {
     for (uint32_t k = 0; k < s->n_ahead; k++)
         take_one(w, s, &s->ahead[k], out);
@@ -280,14 +283,14 @@ static void worker_seat_ahead(sti_worker *w, struct sti_slot *s,
 
 /* ---- the role */
 
-static bool make_seats(const sti_worker *w, struct sti_slot *s)
+static bool make_states(const sti_worker *w, struct sti_round_slot *s)
 {
-    s->seats = calloc(w->n + (size_t)1, sizeof *s->seats);
-    if (!s->seats)
+    s->states = calloc(w->n + (size_t)1, sizeof *s->states);
+    if (!s->states)
         return false;
     const sti_tree tree = sti_tree_up(w->run->partitions);
     for (uint32_t k = 0; k < w->n; k++) {
-        struct sti_reduce *whole = &s->seats[k].whole;
+        struct sti_reduce *whole = &s->states[k].whole;
         whole->place = sti_tree_find(&tree, w->first + k);
         whole->child =
             calloc(whole->place.n_children + (size_t)1, sizeof(sti_msg));
@@ -315,7 +318,7 @@ strads_err sti_worker_new(sti_run *run, uint32_t index, sti_worker **out)
     if (!w->slots || !w->turn || !w->said)
         goto fail;
     for (uint32_t k = 0; k < w->window; k++)
-        if (!make_seats(w, &w->slots[k]))
+        if (!make_states(w, &w->slots[k]))
             goto fail;
     *out = w;
     return STRADS_OK;
@@ -324,28 +327,29 @@ fail:
     return strads_fail(STRADS_ENOMEM, "no memory for worker %u", index);
 }
 
-static void clear_seat(struct sti_seat *s, uint32_t n_chunks, uint32_t n_blocks)
+static void clear_state(struct sti_partition_state *s, uint32_t n_chunks,
+                        uint32_t n_blocks)
 {
     drop_reduce(s, n_chunks);
     for (uint32_t b = 0; s->waiting && b < n_blocks; b++)
         sti_object_drop(s->waiting[b]);
     while (s->homing) {
-        sti_hop *hop = s->homing;
-        s->homing = hop->behind;
-        sti_object_drop(hop);
+        sti_ring_step *step = s->homing;
+        s->homing = step->behind;
+        sti_object_drop(step);
     }
-    sti_object_drop(s->job.hop); /* of a job that failed or never ran */
+    sti_object_drop(s->job.step); /* of a job that failed or never ran */
     free(s->waiting);
     free(s->order);
     free(s->is_home);
-    *s = (struct sti_seat){.partial = s->partial, .whole = s->whole};
+    *s = (struct sti_partition_state){.partial = s->partial, .whole = s->whole};
 }
 
-static void clear_slot(sti_worker *w, struct sti_slot *s)
+static void clear_slot(sti_worker *w, struct sti_round_slot *s)
 {
     uint32_t n_blocks = s->dispatch ? s->dispatch->n_blocks : 0;
-    for (uint32_t k = 0; s->seats && k < w->n; k++)
-        clear_seat(&s->seats[k], s->chunks.n, n_blocks);
+    for (uint32_t k = 0; s->states && k < w->n; k++)
+        clear_state(&s->states[k], s->chunks.n, n_blocks);
     for (uint32_t k = 0; k < s->n_early; k++)
         sti_object_drop(s->early[k]);
     free(s->early);
@@ -354,9 +358,9 @@ static void clear_slot(sti_worker *w, struct sti_slot *s)
         sti_object_drop(s->ahead[k].object);
     sti_pieces_free(s->pieces);
     sti_object_drop(s->dispatch);
-    *s = (struct sti_slot){.seats = s->seats,
-                           .ahead = s->ahead,
-                           .room_ahead = s->room_ahead};
+    *s = (struct sti_round_slot){.states = s->states,
+                                 .ahead = s->ahead,
+                                 .cap_ahead = s->cap_ahead};
 }
 
 void sti_worker_free(sti_worker *w)
@@ -365,11 +369,11 @@ void sti_worker_free(sti_worker *w)
         return;
     for (uint32_t k = 0; w->slots && k < w->window; k++) {
         clear_slot(w, &w->slots[k]);
-        for (uint32_t p = 0; w->slots[k].seats && p < w->n; p++) {
-            sti_object_drop(w->slots[k].seats[p].partial);
-            free(w->slots[k].seats[p].whole.child);
+        for (uint32_t p = 0; w->slots[k].states && p < w->n; p++) {
+            sti_object_drop(w->slots[k].states[p].partial);
+            free(w->slots[k].states[p].whole.child);
         }
-        free(w->slots[k].seats);
+        free(w->slots[k].states);
         free(w->slots[k].ahead);
     }
     free(w->slots);
@@ -390,12 +394,12 @@ void sti_worker_fail(sti_worker *w, strads_err err, const char *text,
                                    .object = sti_failure_object(err, text)});
 }
 
-bool sti_worker_is_over(const sti_worker *w, const struct sti_slot *s)
+bool sti_worker_is_over(const sti_worker *w, const struct sti_round_slot *s)
 {
     if (!s->taken_up)
         return false;
     for (uint32_t k = 0; k < w->n; k++)
-        if (s->seats[k].n_sent < s->chunks.n)
+        if (s->states[k].n_sent < s->chunks.n)
             return false;
     return true;
 }
@@ -403,9 +407,9 @@ bool sti_worker_is_over(const sti_worker *w, const struct sti_slot *s)
 /* The slot of a round, cleared of the older round that is over; NULL for a
  * round outside the window, which only a broken peer can name: the coordinator
  * sends a round only when that one has been committed. */
-struct sti_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
+struct sti_round_slot *sti_worker_slot(sti_worker *w, uint64_t seq)
 {
-    struct sti_slot *s = &w->slots[seq % w->window];
+    struct sti_round_slot *s = &w->slots[seq % w->window];
     if (s->used && s->seq == seq)
         return s;
     if (seq + w->window < w->next || seq >= w->next + w->window ||
@@ -428,38 +432,38 @@ bool sti_worker_is_ring(const sti_worker *w, const sti_dispatch *d)
            w->run->phases[d->phase].to == STRADS_TO_RING;
 }
 
-void sti_worker_compute(sti_worker *w, struct sti_slot *s, uint32_t k,
+void sti_worker_compute(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                         sti_call call, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    seat->busy = true;
-    seat->job.job.call = call;
-    seat->job.job.role = STI_WORKER_0 + w->index;
-    seat->job.job.phase = s->dispatch->phase;
-    seat->job.job.round = s->dispatch->round;
-    seat->job.job.said = &w->said[k];
-    seat->job.seq = s->seq;
-    seat->job.partition = w->first + k;
-    seat->job.dispatch = s->dispatch;
-    seat->job.partial = seat->partial;
-    sti_effect_compute(out, &seat->job.job);
+    struct sti_partition_state *state = &s->states[k];
+    state->busy = true;
+    state->job.job.call = call;
+    state->job.job.role = STI_WORKER_0 + w->index;
+    state->job.job.phase = s->dispatch->phase;
+    state->job.job.round = s->dispatch->round;
+    state->job.job.said = &w->said[k];
+    state->job.seq = s->seq;
+    state->job.partition = w->first + k;
+    state->job.dispatch = s->dispatch;
+    state->job.partial = state->partial;
+    sti_effect_compute(out, &state->job.job);
 }
 
 /* ---- rounds ------------------------------------------------------------ */
 
-static strads_err make_partial(struct sti_seat *seat)
+static strads_err make_partial(struct sti_partition_state *state)
 {
-    return seat->partial ? STRADS_OK : sti_buffer_new(0, &seat->partial);
+    return state->partial ? STRADS_OK : sti_buffer_new(0, &state->partial);
 }
 
-static void start(sti_worker *w, struct sti_slot *s, uint32_t k,
+static void start(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                   sti_effects *out)
 {
     sti_call call = s->dispatch->phase == STI_PHASE_OPEN    ? STI_CALL_OPEN
                     : s->dispatch->phase == STI_PHASE_CLOSE ? STI_CALL_CLOSE
                                                             : STI_CALL_WORK;
-    s->seats[k].started = true;
-    if (make_partial(&s->seats[k]))
+    s->states[k].started = true;
+    if (make_partial(&s->states[k]))
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
     else
         sti_worker_compute(w, s, k, call, out);
@@ -470,8 +474,8 @@ static void start(sti_worker *w, struct sti_slot *s, uint32_t k,
 void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
 {
     while (w->turn[k] < w->next && !w->failed) {
-        struct sti_slot *s = &w->slots[w->turn[k] % w->window];
-        if (!s->seats[k].started)
+        struct sti_round_slot *s = &w->slots[w->turn[k] % w->window];
+        if (!s->states[k].started)
             start(w, s, k, out);
         if (sti_worker_is_ring(w, s->dispatch) &&
             !sti_worker_ring_on(w, s, k, out))
@@ -480,7 +484,7 @@ void sti_worker_go_on(sti_worker *w, uint32_t k, sti_effects *out)
     }
 }
 
-static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
+static void take_up(sti_worker *w, struct sti_round_slot *s, sti_effects *out)
 {
     w->next++;
     if (!begin_reduce(w, s, out))
@@ -488,14 +492,14 @@ static void take_up(sti_worker *w, struct sti_slot *s, sti_effects *out)
     s->taken_up = true;
     for (uint32_t k = 0; k < w->n; k++)
         sti_worker_go_on(w, k, out);
-    worker_seat_ahead(w, s, out);
+    deliver_ahead(w, s, out);
 }
 
 /* Takes up this round, if it is next, and those behind it that wait for it. */
 static void take_up_all(sti_worker *w, sti_effects *out)
 {
     for (;;) {
-        struct sti_slot *next = &w->slots[w->next % w->window];
+        struct sti_round_slot *next = &w->slots[w->next % w->window];
         if (!next->used || next->seq != w->next || !next->dispatch)
             return;
         take_up(w, next, out);
@@ -505,7 +509,7 @@ static void take_up_all(sti_worker *w, sti_effects *out)
 /* Takes the reference of a dispatch, or of a piece of one, and passes it on. */
 static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
 {
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
+    struct sti_round_slot *s = sti_worker_slot(w, msg->round);
     const bool whole = msg->partition == 0;
     if (!s || s->dispatch || !msg->object || (whole && s->pieces) ||
         (!whole && !sti_pieces_take(&s->pieces, msg))) {
@@ -533,23 +537,23 @@ static void take_dispatch(sti_worker *w, const sti_msg *msg, sti_effects *out)
 
 static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
 {
-    struct sti_slot *s = &w->slots[job->seq % w->window];
+    struct sti_round_slot *s = &w->slots[job->seq % w->window];
     uint32_t k = job->partition - w->first;
-    struct sti_seat *seat = &s->seats[k];
-    seat->busy = false;
-    seat->busy_ns += job->job.elapsed_ns;
+    struct sti_partition_state *state = &s->states[k];
+    state->busy = false;
+    state->busy_ns += job->job.elapsed_ns;
     if (job->job.call == STI_CALL_WORK)
-        seat->busy_ns += job->behind_ns;
+        state->busy_ns += job->behind_ns;
     if (job->job.err) {
         sti_worker_fail(w, job->job.err, w->said[k].text, out);
         return;
     }
     switch (job->job.call) {
     case STI_CALL_MERGE:
-        worker_merged(seat);
+        worker_merged(state);
         break;
-    case STI_CALL_HOP:
-        sti_worker_finish_hop(w, s, k, out);
+    case STI_CALL_RING_STEP:
+        sti_worker_finish_ring_step(w, s, k, out);
         return;
     case STI_CALL_WORK:
         if (sti_worker_is_ring(w, s->dispatch)) {
@@ -557,10 +561,10 @@ static void done(sti_worker *w, sti_worker_job *job, sti_effects *out)
             sti_worker_go_on(w, k, out);
             return;
         }
-        seat->worked = true;
+        state->worked = true;
         break;
     default:
-        seat->worked = true;
+        state->worked = true;
         break;
     }
     sti_worker_reduce(w, s, k, out);
@@ -579,8 +583,8 @@ static void step_one(sti_worker *w, const sti_event *event, sti_effects *out)
     case STI_MSG_PARTIAL:
         worker_take_partial(w, &event->msg, out);
         break;
-    case STI_MSG_HOP:
-        sti_worker_take_hop(w, &event->msg, out);
+    case STI_MSG_RING_STEP:
+        sti_worker_take_ring_step(w, &event->msg, out);
         break;
     default:
         sti_object_drop(event->msg.object);

@@ -18,13 +18,13 @@ static bool goes_elsewhere(const sti_worker *w, uint32_t to)
 /* ---- taking up --------------------------------------------------------- */
 
 /* A block starts on its lap; what it had at its home is taken by the job. */
-static strads_err start_hop(const sti_dispatch *d, uint32_t place,
-                            sti_hop **out)
+static strads_err start_ring_step(const sti_dispatch *d, uint32_t place,
+                                  sti_ring_step **out)
 {
     size_t n_values = d->value_at[place + 1] - d->value_at[place];
     strads_err err =
-        sti_hop_new(place, n_values,
-                    d->partial_at[place + 1] - d->partial_at[place], out);
+        sti_ring_step_new(place, n_values,
+                          d->partial_at[place + 1] - d->partial_at[place], out);
     if (!err && n_values && d->values)
         memcpy((*out)->values, d->values + d->value_at[place],
                sizeof(double) * n_values);
@@ -32,58 +32,58 @@ static strads_err start_hop(const sti_dispatch *d, uint32_t place,
 }
 
 /* The block that is next for partition k, if it is there. */
-static sti_hop *next_hop(sti_worker *w, struct sti_slot *s, uint32_t k,
-                         sti_effects *out)
+static sti_ring_step *next_ring_step(sti_worker *w, struct sti_round_slot *s,
+                                     uint32_t k, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    uint32_t place = seat->order[seat->hops_done];
-    sti_hop *hop = seat->waiting[place];
-    seat->waiting[place] = NULL;
-    if (!hop && s->dispatch->blocks[place].owner == w->first + k &&
-        start_hop(s->dispatch, place, &hop))
+    struct sti_partition_state *state = &s->states[k];
+    uint32_t place = state->order[state->steps_done];
+    sti_ring_step *step = state->waiting[place];
+    state->waiting[place] = NULL;
+    if (!step && s->dispatch->blocks[place].owner == w->first + k &&
+        start_ring_step(s->dispatch, place, &step))
         sti_worker_fail(w, STRADS_ENOMEM, strads_error_text(), out);
-    return hop;
+    return step;
 }
 
-static void move(sti_worker *w, struct sti_slot *s, uint32_t k, sti_hop *hop,
-                 sti_effects *out)
+static void move(sti_worker *w, struct sti_round_slot *s, uint32_t k,
+                 sti_ring_step *step, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    const strads_block *block = &s->dispatch->blocks[hop->index];
-    seat->job.hop = hop;
-    seat->job.home = hop->step == w->run->partitions;
-    seat->job.last = seat->hops_done + 1 == s->dispatch->n_blocks;
-    seat->job.leaves =
+    struct sti_partition_state *state = &s->states[k];
+    const strads_block *block = &s->dispatch->blocks[step->index];
+    state->job.step = step;
+    state->job.home = step->number == w->run->partitions;
+    state->job.last = state->steps_done + 1 == s->dispatch->n_blocks;
+    state->job.leaves =
         goes_elsewhere(w, sti_ring_next(w->run, block, w->first + k));
-    sti_worker_compute(w, s, k, STI_CALL_HOP, out);
+    sti_worker_compute(w, s, k, STI_CALL_RING_STEP, out);
 }
 
-static void end_if_complete(sti_worker *w, struct sti_slot *s, uint32_t k,
+static void end_if_complete(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                             sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    if (seat->worked || seat->homes < seat->n_home)
+    struct sti_partition_state *state = &s->states[k];
+    if (state->worked || state->homes < state->n_home)
         return;
-    seat->worked = true;
+    state->worked = true;
     sti_worker_reduce(w, s, k, out);
 }
 
-bool sti_worker_ring_on(sti_worker *w, struct sti_slot *s, uint32_t k,
+bool sti_worker_ring_on(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                         sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    if (!seat->order) /* the news come first */
+    struct sti_partition_state *state = &s->states[k];
+    if (!state->order) /* the updates come first */
         return false;
-    bool all = seat->hops_done == s->dispatch->n_blocks;
-    if (seat->busy)
+    bool all = state->steps_done == s->dispatch->n_blocks;
+    if (state->busy)
         return all;
-    sti_hop *hop = seat->homing;
-    if (hop)
-        seat->homing = hop->behind;
+    sti_ring_step *step = state->homing;
+    if (step)
+        state->homing = step->behind;
     else if (!all)
-        hop = next_hop(w, s, k, out);
-    if (hop)
-        move(w, s, k, hop, out);
+        step = next_ring_step(w, s, k, out);
+    if (step)
+        move(w, s, k, step, out);
     else if (all)
         end_if_complete(w, s, k, out);
     return all;
@@ -93,67 +93,69 @@ bool sti_worker_ring_on(sti_worker *w, struct sti_slot *s, uint32_t k,
 
 /* Whether this is the block, of the right sizes and at the right step, that the
  * partition gets in this round. */
-static bool hop_fits(const sti_worker *w, const sti_dispatch *d,
-                     uint32_t partition, const sti_hop *hop)
+static bool ring_step_fits(const sti_worker *w, const sti_dispatch *d,
+                           uint32_t partition, const sti_ring_step *step)
 {
-    if (hop->index >= d->n_blocks)
+    if (step->index >= d->n_blocks)
         return false;
-    const size_t *values = &d->value_at[hop->index];
-    const size_t *partial = &d->partial_at[hop->index];
-    uint32_t hops = sti_ring_hops(w->run, &d->blocks[hop->index], partition);
-    return hop->step == (hops ? hops : w->run->partitions) &&
-           hop->n_values == values[1] - values[0] &&
-           hop->partial->size == partial[1] - partial[0];
+    const size_t *values = &d->value_at[step->index];
+    const size_t *partial = &d->partial_at[step->index];
+    uint32_t met = sti_ring_met(w->run, &d->blocks[step->index], partition);
+    return step->number == (met ? met : w->run->partitions) &&
+           step->n_values == values[1] - values[0] &&
+           step->partial->size == partial[1] - partial[0];
 }
 
-static bool is_expected(const sti_worker *w, const struct sti_slot *s,
-                        uint32_t partition, const sti_hop *hop)
+static bool is_expected(const sti_worker *w, const struct sti_round_slot *s,
+                        uint32_t partition, const sti_ring_step *step)
 {
-    const struct sti_seat *seat = &s->seats[partition - w->first];
-    return hop_fits(w, s->dispatch, partition, hop) && seat->order &&
-           !seat->waiting[hop->index] && !seat->is_home[hop->index];
+    const struct sti_partition_state *state = &s->states[partition - w->first];
+    return ring_step_fits(w, s->dispatch, partition, step) && state->order &&
+           !state->waiting[step->index] && !state->is_home[step->index];
 }
 
-/* Puts a hop where its partition finds it. */
-static void seat_hop(sti_worker *w, struct sti_slot *s, uint32_t partition,
-                     sti_hop *hop, sti_effects *out)
+/* Puts a ring step where its partition finds it. */
+static void deliver(sti_worker *w, struct sti_round_slot *s, uint32_t partition,
+                    sti_ring_step *step, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[partition - w->first];
-    if (!is_expected(w, s, partition, hop)) {
-        sti_object_drop(hop);
+    struct sti_partition_state *state = &s->states[partition - w->first];
+    if (!is_expected(w, s, partition, step)) {
+        sti_object_drop(step);
         sti_worker_fail(
             w, STRADS_EPEER,
             "a node sent a ring block that nobody waits for: it runs another "
             "version or is broken",
             out);
-    } else if (hop->step == w->run->partitions) {
-        hop->behind = seat->homing;
-        seat->homing = hop;
+    } else if (step->number == w->run->partitions) {
+        step->behind = state->homing;
+        state->homing = step;
     } else {
-        seat->waiting[hop->index] = hop;
+        state->waiting[step->index] = step;
     }
 }
 
-static void keep_early(sti_worker *w, struct sti_slot *s, uint32_t partition,
-                       sti_hop *hop, sti_effects *out)
+static void keep_early(sti_worker *w, struct sti_round_slot *s,
+                       uint32_t partition, sti_ring_step *step,
+                       sti_effects *out)
 {
-    sti_hop **early = realloc(s->early, sizeof(sti_hop *) * (s->n_early + 1));
+    sti_ring_step **early =
+        realloc(s->early, sizeof(sti_ring_step *) * (s->n_early + 1));
     if (early)
         s->early = early;
     uint32_t *to = realloc(s->early_to, sizeof *to * (s->n_early + 1));
     if (to)
         s->early_to = to;
     if (!early || !to) {
-        sti_object_drop(hop);
+        sti_object_drop(step);
         sti_worker_fail(w, STRADS_ENOMEM, "no memory for a ring block", out);
         return;
     }
-    s->early[s->n_early] = hop;
+    s->early[s->n_early] = step;
     s->early_to[s->n_early++] = partition;
 }
 
 /* A partition goes on with this slot, and with the one that it is at. */
-static void go_on_here(sti_worker *w, struct sti_slot *s, uint32_t k,
+static void go_on_here(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                        sti_effects *out)
 {
     if (w->turn[k] != s->seq)
@@ -161,14 +163,15 @@ static void go_on_here(sti_worker *w, struct sti_slot *s, uint32_t k,
     sti_worker_go_on(w, k, out);
 }
 
-void sti_worker_take_hop(sti_worker *w, const sti_msg *msg, sti_effects *out)
+void sti_worker_take_ring_step(sti_worker *w, const sti_msg *msg,
+                               sti_effects *out)
 {
-    struct sti_slot *s = sti_worker_slot(w, msg->round);
-    sti_hop *hop = (sti_hop *)msg->object;
-    if (!s || !hop || msg->partition < w->first ||
+    struct sti_round_slot *s = sti_worker_slot(w, msg->round);
+    sti_ring_step *step = (sti_ring_step *)msg->object;
+    if (!s || !step || msg->partition < w->first ||
         msg->partition >= w->first + w->n ||
         (s->taken_up && !sti_worker_is_ring(w, s->dispatch))) {
-        sti_object_drop(hop);
+        sti_object_drop(step);
         sti_worker_fail(
             w, STRADS_EPEER,
             "a node sent a ring block to the wrong worker: it runs another "
@@ -177,35 +180,36 @@ void sti_worker_take_hop(sti_worker *w, const sti_msg *msg, sti_effects *out)
         return;
     }
     uint32_t k = msg->partition - w->first;
-    if (!s->taken_up || !s->seats[k].order) {
-        keep_early(w, s, msg->partition, hop, out);
+    if (!s->taken_up || !s->states[k].order) {
+        keep_early(w, s, msg->partition, step, out);
         return;
     }
-    seat_hop(w, s, msg->partition, hop, out);
+    deliver(w, s, msg->partition, step, out);
     go_on_here(w, s, k, out);
 }
 
 /* ---- starting and finishing -------------------------------------------- */
 
-static strads_err make_places(sti_worker *w, struct sti_slot *s, uint32_t k)
+static strads_err make_places(sti_worker *w, struct sti_round_slot *s,
+                              uint32_t k)
 {
     const sti_dispatch *d = s->dispatch;
-    struct sti_seat *seat = &s->seats[k];
+    struct sti_partition_state *state = &s->states[k];
     uint32_t *order = malloc(sizeof *order * ((size_t)d->n_blocks + 1));
-    seat->waiting = calloc((size_t)d->n_blocks + 1, sizeof(sti_hop *));
-    seat->is_home = calloc((size_t)d->n_blocks + 1, sizeof *seat->is_home);
-    if (!order || !seat->waiting || !seat->is_home ||
+    state->waiting = calloc((size_t)d->n_blocks + 1, sizeof(sti_ring_step *));
+    state->is_home = calloc((size_t)d->n_blocks + 1, sizeof *state->is_home);
+    if (!order || !state->waiting || !state->is_home ||
         sti_ring_order(w->run, d, w->first + k, order)) {
         free(order);
         return strads_fail(STRADS_ENOMEM, "no memory for a ring of blocks");
     }
-    seat->order = order;
+    state->order = order;
     for (uint32_t b = 0; b < d->n_blocks; b++)
-        seat->n_home += d->blocks[b].owner == w->first + k;
+        state->n_home += d->blocks[b].owner == w->first + k;
     return STRADS_OK;
 }
 
-void sti_worker_start_ring(sti_worker *w, struct sti_slot *s, uint32_t k,
+void sti_worker_start_ring(sti_worker *w, struct sti_round_slot *s, uint32_t k,
                            sti_effects *out)
 {
     if (make_places(w, s, k)) {
@@ -215,7 +219,7 @@ void sti_worker_start_ring(sti_worker *w, struct sti_slot *s, uint32_t k,
     uint32_t kept = 0;
     for (uint32_t e = 0; e < s->n_early; e++) {
         if (s->early_to[e] == w->first + k) {
-            seat_hop(w, s, s->early_to[e], s->early[e], out);
+            deliver(w, s, s->early_to[e], s->early[e], out);
         } else {
             s->early[kept] = s->early[e];
             s->early_to[kept++] = s->early_to[e];
@@ -224,26 +228,26 @@ void sti_worker_start_ring(sti_worker *w, struct sti_slot *s, uint32_t k,
     s->n_early = kept;
 }
 
-void sti_worker_finish_hop(sti_worker *w, struct sti_slot *s, uint32_t k,
-                           sti_effects *out)
+void sti_worker_finish_ring_step(sti_worker *w, struct sti_round_slot *s,
+                                 uint32_t k, sti_effects *out)
 {
-    struct sti_seat *seat = &s->seats[k];
-    sti_hop *hop = seat->job.hop;
-    seat->job.hop = NULL;
-    if (seat->job.home) {
-        seat->homes++;
-        seat->is_home[hop->index] = true;
-        sti_object_drop(hop);
+    struct sti_partition_state *state = &s->states[k];
+    sti_ring_step *step = state->job.step;
+    state->job.step = NULL;
+    if (state->job.home) {
+        state->homes++;
+        state->is_home[step->index] = true;
+        sti_object_drop(step);
     } else {
-        uint32_t to = sti_ring_next(w->run, &s->dispatch->blocks[hop->index],
+        uint32_t to = sti_ring_next(w->run, &s->dispatch->blocks[step->index],
                                     w->first + k);
-        seat->hops_done++;
-        sti_effect_send(out, (sti_msg){.kind = STI_MSG_HOP,
+        state->steps_done++;
+        sti_effect_send(out, (sti_msg){.kind = STI_MSG_RING_STEP,
                                        .from = STI_WORKER_0 + w->index,
                                        .to = sti_worker_host(w, to),
                                        .partition = to,
                                        .round = s->seq,
-                                       .object = &hop->head});
+                                       .object = &step->head});
     }
     go_on_here(w, s, k, out);
 }

@@ -126,7 +126,7 @@ static void free_queue(sti_sim *sim)
     sti_sim_item item;
     while (sti_sim_queue_pop(&sim->queue, &item)) {
         if (item.what != STI_SIM_ROLE)
-            sti_sim_wire_lose(sim->wire, item.parcel);
+            sti_sim_wire_lose(sim->wire, item.message);
         else if (item.event.kind == STI_EVENT_MESSAGE)
             sti_object_drop(item.event.msg.object);
     }
@@ -201,18 +201,18 @@ static strads_err send_away(sti_sim *sim, const sti_msg *msg)
     const sti_sim_options *o = &sim->options;
     if (o->loses && o->loses(o->arg, msg))
         return STRADS_OK;
-    sti_parcel *parcel;
+    sti_sim_message *message;
     uint64_t reaches;
     strads_err err =
-        sti_sim_wire_send(sim->wire, msg, sim->now, &parcel, &reaches);
+        sti_sim_wire_send(sim->wire, msg, sim->now, &message, &reaches);
     if (err)
         return err;
     const sti_sim_item item = {.time = reaches,
                                .what = STI_SIM_REACHES,
-                               .parcel = parcel};
+                               .message = message};
     err = sti_sim_queue_push(&sim->queue, &item);
     if (err)
-        sti_sim_wire_lose(sim->wire, parcel);
+        sti_sim_wire_lose(sim->wire, message);
     return err;
 }
 
@@ -234,15 +234,15 @@ static strads_err send(sti_sim *sim, const sti_msg *msg)
     return err;
 }
 
-static strads_err reach(sti_sim *sim, sti_parcel *parcel)
+static strads_err reach(sti_sim *sim, sti_sim_message *message)
 {
-    const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, parcel,
+    const sti_sim_item item = {.time = sti_sim_wire_reach(sim->wire, message,
                                                           sim->now),
                                .what = STI_SIM_RECEIVED,
-                               .parcel = parcel};
+                               .message = message};
     strads_err err = sti_sim_queue_push(&sim->queue, &item);
     if (err)
-        sti_sim_wire_lose(sim->wire, parcel);
+        sti_sim_wire_lose(sim->wire, message);
     return err;
 }
 
@@ -328,11 +328,11 @@ static strads_err step(sti_sim *sim, sti_address to, sti_event *event)
 }
 
 /* A message is there whole: its role steps at once. */
-static strads_err receive(sti_sim *sim, sti_parcel *parcel)
+static strads_err receive(sti_sim *sim, sti_sim_message *message)
 {
     sti_event event = {.kind = STI_EVENT_MESSAGE};
     strads_err err =
-        sti_sim_wire_receive(sim->wire, parcel, sim->now, &event.msg);
+        sti_sim_wire_receive(sim->wire, message, sim->now, &event.msg);
     return err ? err : step(sim, event.msg.to, &event);
 }
 
@@ -371,9 +371,9 @@ static strads_err take(sti_sim *sim, sti_sim_item *item)
     case STI_SIM_ROLE:
         return step(sim, item->to, &item->event);
     case STI_SIM_REACHES:
-        return reach(sim, item->parcel);
+        return reach(sim, item->message);
     case STI_SIM_RECEIVED:
-        return receive(sim, item->parcel);
+        return receive(sim, item->message);
     }
     return STRADS_OK;
 }
@@ -430,7 +430,7 @@ void sti_sim_outcome(const sti_sim *sim, strads_sim_outcome *out)
         .digest = XXH3_64bits_digest(sim->digest),
         .dispatches = sti_sim_wire_traffic(sim->wire, STI_MSG_DISPATCH),
         .partials = sti_sim_wire_traffic(sim->wire, STI_MSG_PARTIAL),
-        .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_HOP),
+        .hops = sti_sim_wire_traffic(sim->wire, STI_MSG_RING_STEP),
         .workers = sim->run->workers,
         .coordinator_busy = busy(sim, STI_COORDINATOR),
         .schedulers = sim->run->schedulers,

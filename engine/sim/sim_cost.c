@@ -2,8 +2,8 @@
  *
  *   update   update_cost + entry_cost x the entries of its blocks on this
  *            partition. A parameter's weight is what all partitions hold: of a
- *            phase to ALL, and of each hop of a ring, a partition has 1 / K. An
- *            OWNER has all of it, of its own blocks. When there are news,
+ *            phase to ALL, and of each step of a ring, a partition has 1 / K. An
+ *            OWNER has all of it, of its own blocks. When there are updates,
  *            refresh_cost + refresh_entry_cost x 1 / K of what changed.
  *   merge    merge_cost x bytes
  *   aggregate, choose   aggregate_cost, choose_cost; and merge_cost x bytes
@@ -161,8 +161,8 @@ double sti_sim_cost_entries(const sti_sim_cost *cost, const sti_worker_job *job)
     const sti_dispatch *d = job->dispatch;
     strads_to to = cost->run->phases[d->phase].to;
     double share = to == STRADS_TO_OWNER ? 1 : 1.0 / cost->run->partitions;
-    if (job->job.call == STI_CALL_HOP)
-        return share * block_work(cost, &d->blocks[job->hop->index]);
+    if (job->job.call == STI_CALL_RING_STEP)
+        return share * block_work(cost, &d->blocks[job->step->index]);
     double work = d->has_against ? block_work(cost, &d->against) : 0;
     for (uint32_t k = 0; k < d->n_blocks; k++)
         if (to != STRADS_TO_OWNER || d->blocks[k].owner == job->partition)
@@ -173,12 +173,12 @@ double sti_sim_cost_entries(const sti_sim_cost *cost, const sti_worker_job *job)
 double sti_sim_cost_news(const sti_sim_cost *cost, const sti_worker_job *job)
 {
     double work = 0;
-    for (uint32_t k = 0; k < job->dispatch->n_news; k++) {
-        const sti_news *news = job->dispatch->news[k];
-        if (news->kind == STI_NEWS_CHANGE)
-            work +=
-                block_work(cost, &(strads_block){.n = news->change.n,
-                                                 .param = news->change.param});
+    for (uint32_t k = 0; k < job->dispatch->n_updates; k++) {
+        const sti_update *update = job->dispatch->updates[k];
+        if (update->kind == STI_UPDATE_CHANGE)
+            work += block_work(cost,
+                               &(strads_block){.n = update->change.n,
+                                               .param = update->change.param});
     }
     return work / cost->run->partitions;
 }
@@ -198,16 +198,16 @@ static double worker_seconds(const sti_sim_cost *cost,
 {
     const strads_sim_options *o = &cost->options;
     const strads_sim_phase price = phase_of(cost, job->dispatch->phase);
-    bool hop = job->job.call == STI_CALL_HOP;
+    bool step = job->job.call == STI_CALL_RING_STEP;
     bool ring = cost->run->phases[job->dispatch->phase].to == STRADS_TO_RING;
     double seconds = 0;
-    if (!hop && job->dispatch->n_news) {
+    if (!step && job->dispatch->n_updates) {
         seconds += o->refresh_cost;
         if (o->refresh_entry_cost > 0)
             seconds += o->refresh_entry_cost * sti_sim_cost_news(cost, job);
     }
-    if (ring != hop || (hop && job->home))
-        return seconds; /* a ring's news alone, or a block back home */
+    if (ring != step || (step && job->home))
+        return seconds; /* a ring's updates alone, or a block back home */
     seconds += price.update_cost;
     if (price.entry_cost > 0)
         seconds += price.entry_cost * sti_sim_cost_entries(cost, job);
@@ -240,7 +240,7 @@ strads_err sti_sim_cost_job(sti_sim_cost *cost, const sti_job *job,
     strads_err err = STRADS_OK;
     switch (job->call) {
     case STI_CALL_WORK:
-    case STI_CALL_HOP:
+    case STI_CALL_RING_STEP:
         err = sum_weights(cost);
         if (err)
             return err;

@@ -23,7 +23,7 @@ void sti_sim_cost_init(sti_sim_cost *cost, const sti_run *run,
                        const strads_sim_options *options);
 void sti_sim_cost_free(sti_sim_cost *cost);
 
-/* Entries that a worker's job reads in its blocks, and in what its news have
+/* Entries that a worker's job reads in its blocks, and in what its updates have
  * changed. Only after sti_sim_cost_job has priced it. */
 double sti_sim_cost_entries(const sti_sim_cost *cost,
                             const sti_worker_job *job);

@@ -1,6 +1,6 @@
 /* The simulated nodes of a loop. It owns the queue, the roles, the wire and the
- * baton; whoever holds the baton carries out events until one of them is a
- * partition's turn, and hands the baton on to it, or goes on itself. A call of a
+ * run token; whoever holds the run token carries out events until one of them is a
+ * partition's turn, and hands the run token on to it, or goes on itself. A call of a
  * partition's session that has to wait gives it away.
  *
  * Invariants: a partition waits for one thing at a time, and `due` says that its
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-#include "engine/sim/sim_baton.h"
+#include "engine/sim/sim_run_token.h"
 #include "engine/sim/sim_queue.h"
 #include "engine/sim/sim_wire.h"
 #include "engine/store/client.h"
@@ -49,7 +49,7 @@ struct sti_sim_loop {
     uint32_t n_left, visitor; /* visitor: partitions when there is none */
     uint64_t *last_there;     /* [nodes x shards x 2] see in_order */
     sti_effects effects;
-    sti_baton *baton;
+    sti_run_token *token;
     XXH3_state_t *digest;
     uint64_t now, events, busy_ns, spent_ns;
     bool over;
@@ -79,7 +79,7 @@ static void push_item(sti_sim_loop *sim, const sti_sim_item *item)
 {
     strads_err err = sti_sim_queue_push(&sim->queue, item);
     if (err && item->what != STI_SIM_ROLE)
-        sti_sim_wire_lose(sim->wire, item->parcel);
+        sti_sim_wire_lose(sim->wire, item->message);
     else if (err && item->event.kind == STI_EVENT_MESSAGE)
         sti_object_drop(item->event.msg.object);
     stop(sim, err);
@@ -140,7 +140,7 @@ static void send(sti_sim_loop *sim, const sti_msg *msg)
         fail_by(sim, msg);
     } else {
         strads_err err = sti_sim_wire_send(sim->wire, msg, sim->now,
-                                           &item.parcel, &item.time);
+                                           &item.message, &item.time);
         if (!err) {
             item.time = in_order(sim, msg, item.time);
             push_item(sim, &item);
@@ -150,10 +150,10 @@ static void send(sti_sim_loop *sim, const sti_msg *msg)
     sti_object_drop(msg->object);
 }
 
-static void receive(sti_sim_loop *sim, sti_parcel *parcel)
+static void receive(sti_sim_loop *sim, sti_sim_message *message)
 {
     sti_msg msg;
-    strads_err err = sti_sim_wire_receive(sim->wire, parcel, sim->now, &msg);
+    strads_err err = sti_sim_wire_receive(sim->wire, message, sim->now, &msg);
     if (!err)
         push_event(sim, sim->now, msg.to, (sti_event){.msg = msg});
     stop(sim, err);
@@ -234,12 +234,12 @@ static uint32_t take(sti_sim_loop *sim, sti_sim_item *item)
     item->event.now = sim->now;
     if (item->what == STI_SIM_REACHES) {
         const uint64_t there =
-            sti_sim_wire_reach(sim->wire, item->parcel, sim->now);
+            sti_sim_wire_reach(sim->wire, item->message, sim->now);
         push_item(sim, &(sti_sim_item){.time = there,
                                        .what = STI_SIM_RECEIVED,
-                                       .parcel = item->parcel});
+                                       .message = item->message});
     } else if (item->what == STI_SIM_RECEIVED) {
-        receive(sim, item->parcel);
+        receive(sim, item->message);
     } else if (item->to >= STI_WORKER_0) {
         sim->loopers[item->to - STI_WORKER_0].due = false;
         return item->to - STI_WORKER_0;
@@ -252,7 +252,7 @@ static uint32_t take(sti_sim_loop *sim, sti_sim_item *item)
 static void drop_item(sti_sim_loop *sim, const sti_sim_item *item)
 {
     if (item->what != STI_SIM_ROLE)
-        sti_sim_wire_lose(sim->wire, item->parcel);
+        sti_sim_wire_lose(sim->wire, item->message);
     else if (item->event.kind == STI_EVENT_MESSAGE)
         sti_object_drop(item->event.msg.object);
 }
@@ -319,7 +319,7 @@ static strads_err wait_turn(looper *l)
         return check_over(sim);
     const uint32_t next = next_turn(sim);
     if (next != l->number)
-        sti_baton_pass(sim->baton, l->number, next);
+        sti_run_token_pass(sim->token, l->number, next);
     return check_over(sim);
 }
 
@@ -392,7 +392,7 @@ uint64_t sti_sim_loop_spent(const sti_sim_loop *sim)
 void sti_sim_loop_visit(sti_sim_loop *sim, uint32_t partition)
 {
     sim->visitor = partition;
-    sti_baton_pass(sim->baton, partition, sim->setup.run->partitions);
+    sti_run_token_pass(sim->token, partition, sim->setup.run->partitions);
 }
 
 /* ---- opening ----------------------------------------------------------- */
@@ -465,7 +465,7 @@ static void live(void *arg, uint32_t partition)
     sim->setup.body(sim->setup.arg, partition);
     sim->loopers[partition].left = true;
     sim->n_left++;
-    sti_baton_leave(sim->baton, next_turn(sim));
+    sti_run_token_leave(sim->token, next_turn(sim));
 }
 
 strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
@@ -531,27 +531,27 @@ static void dismiss(sti_sim_loop *sim)
     const uint32_t none = sim->setup.run->partitions;
     for (uint32_t p = 0; p < none; p++)
         if (!sim->loopers[p].left)
-            sti_baton_pass(sim->baton, none, p);
+            sti_run_token_pass(sim->token, none, p);
 }
 
 strads_err sti_sim_loop_run(sti_sim_loop *sim)
 {
     const uint32_t none = sim->setup.run->partitions;
-    strads_err err = sti_baton_new(none, live, sim, &sim->baton);
+    strads_err err = sti_run_token_new(none, live, sim, &sim->token);
     if (err)
         return err;
     for (uint32_t p = 0; p < none; p++)
         wake_partition(sim, p, 0);
     uint32_t next = next_turn(sim);
     while (next < none) {
-        sti_baton_pass(sim->baton, none, next);
+        sti_run_token_pass(sim->token, none, next);
         next = sim->visitor;
         sim->visitor = none;
         if (next < none)
             sim->setup.visit(sim->setup.arg);
     }
     dismiss(sim);
-    sti_baton_free(sim->baton);
+    sti_run_token_free(sim->token);
     return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }
 

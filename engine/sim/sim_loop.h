@@ -2,7 +2,7 @@
  * virtual time: the shards, clients and messages of a run over nodes, on a
  * network that loses nothing and takes the time that it is said to take.
  *
- * Each partition is a thread that holds the baton (sim_baton.h) while it
+ * Each partition is a thread that holds the run token (sim_run_token.h) while it
  * computes: that really happens, and takes no virtual time but what a clock is
  * priced at, when it ends. Where roles live is what sti_run_node_of says. */
 #ifndef STI_SIM_LOOP_H

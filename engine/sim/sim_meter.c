@@ -51,11 +51,11 @@ static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
 {
     const sti_dispatch *d = job->dispatch;
     double refresh = (double)meter->refresh_ns;
-    bool hop = job->job.call == STI_CALL_HOP;
+    bool step = job->job.call == STI_CALL_RING_STEP;
     bool ring = cost->run->phases[d->phase].to == STRADS_TO_RING;
-    if (d->n_news && !hop)
+    if (d->n_updates && !step)
         add(&meter->refresh, sti_sim_cost_news(cost, job), refresh);
-    if (ring == hop && !(hop && job->home))
+    if (ring == step && !(step && job->home))
         add(&meter->update[d->phase], sti_sim_cost_entries(cost, job),
             ns - refresh);
 }
@@ -78,7 +78,8 @@ void sti_sim_meter_run(sti_sim_meter *meter, const sti_sim_cost *cost,
         add(&meter->choose, 0, ns);
     else if (job->call == STI_CALL_AGGREGATE && known)
         add(&meter->aggregate[job->phase], 0, ns);
-    else if ((job->call == STI_CALL_WORK || job->call == STI_CALL_HOP) && known)
+    else if ((job->call == STI_CALL_WORK || job->call == STI_CALL_RING_STEP) &&
+             known)
         note_worker(meter, cost, (const sti_worker_job *)job, ns);
 }
 

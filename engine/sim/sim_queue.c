@@ -1,6 +1,6 @@
 /* A binary heap of keys. Times and sequence numbers order all items, so what
  * comes out depends on what was put in alone. The first n places of the heap
- * are in use, and the last room - n of `idle`. */
+ * are in use, and the last capacity - n of `idle`. */
 #include "engine/sim/sim_queue.h"
 
 #include <stdlib.h>
@@ -12,33 +12,33 @@ static bool before(const sti_sim_key *a, const sti_sim_key *b)
 
 static strads_err grow(sti_sim_queue *queue)
 {
-    size_t room = queue->room ? 2 * (size_t)queue->room : 64;
+    size_t capacity = queue->capacity ? 2 * (size_t)queue->capacity : 64;
     sti_sim_key *heap = NULL;
     sti_sim_item *at = NULL;
     uint32_t *idle = NULL;
-    if (room <= UINT32_MAX)
-        heap = realloc(queue->heap, sizeof *heap * room);
+    if (capacity <= UINT32_MAX)
+        heap = realloc(queue->heap, sizeof *heap * capacity);
     if (heap) {
         queue->heap = heap;
-        at = realloc(queue->at, sizeof *at * room);
+        at = realloc(queue->at, sizeof *at * capacity);
     }
     if (at) {
         queue->at = at;
-        idle = realloc(queue->idle, sizeof *idle * room);
+        idle = realloc(queue->idle, sizeof *idle * capacity);
     }
     if (!idle)
         return strads_fail(STRADS_ENOMEM,
-                           "no memory for a simulation's %zu events", room);
+                           "no memory for a simulation's %zu events", capacity);
     queue->idle = idle;
-    for (uint32_t k = queue->room; k < room; k++)
+    for (uint32_t k = queue->capacity; k < capacity; k++)
         idle[k] = k;
-    queue->room = (uint32_t)room;
+    queue->capacity = (uint32_t)capacity;
     return STRADS_OK;
 }
 
 strads_err sti_sim_queue_push(sti_sim_queue *queue, const sti_sim_item *item)
 {
-    strads_err err = queue->n == queue->room ? grow(queue) : STRADS_OK;
+    strads_err err = queue->n == queue->capacity ? grow(queue) : STRADS_OK;
     if (err)
         return err;
     uint32_t k = queue->n++;

@@ -10,19 +10,19 @@
 
 typedef enum sti_sim_what {
     STI_SIM_ROLE = 0,     /* an event for a role */
-    STI_SIM_REACHES = 1,  /* a parcel's first byte reaches its node's port */
+    STI_SIM_REACHES = 1,  /* a message's first byte reaches its node's port */
     STI_SIM_RECEIVED = 2, /* the port has taken it in */
 } sti_sim_what;
 
-struct sti_parcel;
+struct sti_sim_message;
 
 typedef struct sti_sim_item {
     uint64_t time; /* virtual, ns since the start */
     sti_sim_what what;
-    sti_address to;            /* ROLE */
-    uint64_t life;             /* ROLE: which of its node's it is for */
-    sti_event event;           /* ROLE; `now` is set when it is its turn */
-    struct sti_parcel *parcel; /* REACHES, RECEIVED */
+    sti_address to;  /* ROLE */
+    uint64_t life;   /* ROLE: which of its node's it is for */
+    sti_event event; /* ROLE; `now` is set when it is its turn */
+    struct sti_sim_message *message; /* REACHES, RECEIVED */
 } sti_sim_item;
 
 /* What the heap moves about: an item's key, and where it lies. */
@@ -37,7 +37,7 @@ typedef struct sti_sim_queue {
     sti_sim_key *heap;
     sti_sim_item *at;
     uint32_t *idle; /* places of `at` that hold nothing */
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint64_t pushed;
 } sti_sim_queue;
 

@@ -1,6 +1,6 @@
 /* The wire owns the ports and the trace's lanes. What is under way belongs to
- * the parcels. No memory is shared between nodes: a parcel's payload is a copy,
- * and what is unpacked refers to the parcel's payload alone. */
+ * the messages. No memory is shared between nodes: a message's payload is a copy,
+ * and what is unpacked refers to the message's payload alone. */
 #include "engine/sim/sim_wire.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ struct sti_sim_wire {
     sti_trace *trace;
     port *ports;                       /* [workers + 1] */
     sti_writer writer;                 /* kept for its memory */
-    sti_parcel *spare;                 /* the same */
+    sti_sim_message *spare;            /* the same */
     strads_sim_traffic traffic[KINDS]; /* by kind; 0: of all */
 };
 
@@ -58,30 +58,30 @@ void sti_sim_wire_free(sti_sim_wire *wire)
     if (!wire)
         return;
     while (wire->spare) {
-        sti_parcel *parcel = wire->spare;
-        wire->spare = parcel->next;
-        free(parcel);
+        sti_sim_message *message = wire->spare;
+        wire->spare = message->next;
+        free(message);
     }
     sti_writer_free(&wire->writer);
     free(wire->ports);
     free(wire);
 }
 
-static sti_parcel *take_parcel(sti_sim_wire *wire)
+static sti_sim_message *take_message(sti_sim_wire *wire)
 {
-    sti_parcel *parcel = wire->spare;
-    if (!parcel)
-        return calloc(1, sizeof *parcel);
-    wire->spare = parcel->next;
-    *parcel = (sti_parcel){0};
-    return parcel;
+    sti_sim_message *message = wire->spare;
+    if (!message)
+        return calloc(1, sizeof *message);
+    wire->spare = message->next;
+    *message = (sti_sim_message){0};
+    return message;
 }
 
-void sti_sim_wire_lose(sti_sim_wire *wire, sti_parcel *parcel)
+void sti_sim_wire_lose(sti_sim_wire *wire, sti_sim_message *message)
 {
-    sti_object_drop(parcel->payload);
-    parcel->next = wire->spare;
-    wire->spare = parcel;
+    sti_object_drop(message->payload);
+    message->next = wire->spare;
+    wire->spare = message;
 }
 
 uint32_t sti_sim_node_of(const sti_run *run, sti_address role)
@@ -116,8 +116,8 @@ static const char *span_name(sti_msg_kind kind)
         return "transfer dispatch";
     case STI_MSG_PARTIAL:
         return "transfer partial";
-    case STI_MSG_HOP:
-        return "transfer hop";
+    case STI_MSG_RING_STEP:
+        return "transfer ring step";
     default:
         return "transfer";
     }
@@ -142,32 +142,32 @@ static uint32_t take_lane(sti_sim_wire *wire, uint32_t node)
     return lane;
 }
 
-static void leave_lane(sti_sim_wire *wire, const sti_parcel *parcel,
+static void leave_lane(sti_sim_wire *wire, const sti_sim_message *message,
                        uint64_t now)
 {
-    if (parcel->lane == LANES)
+    if (message->lane == LANES)
         return;
-    port *p = &wire->ports[parcel->from];
-    p->lane_taken[parcel->lane] = false;
-    sti_trace_span(wire->trace, p->lane_track[parcel->lane],
-                   span_name(parcel->msg.kind), parcel->left, now,
-                   parcel->msg.round);
+    port *p = &wire->ports[message->from];
+    p->lane_taken[message->lane] = false;
+    sti_trace_span(wire->trace, p->lane_track[message->lane],
+                   span_name(message->msg.kind), message->left, now,
+                   message->msg.round);
 }
 
 /* ---- the way ----------------------------------------------------------- */
 
 static strads_err pack(sti_sim_wire *wire, const sti_msg *msg,
-                       sti_parcel *parcel)
+                       sti_sim_message *message)
 {
     sti_writer_clear(&wire->writer);
     strads_err err = sti_msg_encode(msg, &wire->writer, NULL);
     if (err)
         return err;
-    err = sti_buffer_new(wire->writer.size, &parcel->payload);
+    err = sti_buffer_new(wire->writer.size, &message->payload);
     if (!err && wire->writer.size)
-        memcpy(parcel->payload->bytes, wire->writer.bytes, wire->writer.size);
-    parcel->msg = *msg;
-    parcel->msg.object = NULL;
+        memcpy(message->payload->bytes, wire->writer.bytes, wire->writer.size);
+    message->msg = *msg;
+    message->msg.object = NULL;
     return err;
 }
 
@@ -177,51 +177,52 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
-                             uint64_t now, sti_parcel **out, uint64_t *reaches)
+                             uint64_t now, sti_sim_message **out,
+                             uint64_t *reaches)
 {
-    sti_parcel *parcel = take_parcel(wire);
-    if (!parcel)
+    sti_sim_message *message = take_message(wire);
+    if (!message)
         return strads_fail(STRADS_ENOMEM, "no memory for a message");
-    strads_err err = pack(wire, msg, parcel);
+    strads_err err = pack(wire, msg, message);
     if (err) {
-        sti_sim_wire_lose(wire, parcel);
+        sti_sim_wire_lose(wire, message);
         return err;
     }
-    parcel->from = sti_sim_node_of(wire->run, msg->from);
-    parcel->to = sti_sim_node_of(wire->run, msg->to);
-    parcel->lane = take_lane(wire, parcel->from);
-    const uint64_t size = STI_HEADER_BYTES + parcel->payload->size;
-    parcel->time =
+    message->from = sti_sim_node_of(wire->run, msg->from);
+    message->to = sti_sim_node_of(wire->run, msg->to);
+    message->lane = take_lane(wire, message->from);
+    const uint64_t size = STI_HEADER_BYTES + message->payload->size;
+    message->time =
         sti_sim_cost_message(wire->cost, wire->traffic[0].messages, size);
     count(&wire->traffic[0], size);
     count(&wire->traffic[msg->kind], size);
-    port *p = &wire->ports[parcel->from];
-    parcel->left = later(now, p->sends_until);
-    const uint64_t first = sti_sim_after(parcel->left, parcel->time.send);
-    p->sends_until = sti_sim_after(first, parcel->time.bytes);
-    *reaches = sti_sim_after(first, parcel->time.latency);
-    *out = parcel;
+    port *p = &wire->ports[message->from];
+    message->left = later(now, p->sends_until);
+    const uint64_t first = sti_sim_after(message->left, message->time.send);
+    p->sends_until = sti_sim_after(first, message->time.bytes);
+    *reaches = sti_sim_after(first, message->time.latency);
+    *out = message;
     return STRADS_OK;
 }
 
-uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_parcel *parcel,
+uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_sim_message *message,
                             uint64_t now)
 {
-    port *p = &wire->ports[parcel->to];
+    port *p = &wire->ports[message->to];
     const uint64_t in =
-        sti_sim_after(later(now, p->receives_until), parcel->time.bytes);
-    p->receives_until = sti_sim_after(in, parcel->time.receive);
+        sti_sim_after(later(now, p->receives_until), message->time.bytes);
+    p->receives_until = sti_sim_after(in, message->time.receive);
     return p->receives_until;
 }
 
-strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
+strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_sim_message *message,
                                 uint64_t now, sti_msg *msg)
 {
-    *msg = parcel->msg;
-    leave_lane(wire, parcel, now);
+    *msg = message->msg;
+    leave_lane(wire, message, now);
     strads_err err =
-        sti_msg_decode(wire->run, parcel->payload->bytes, parcel->payload->size,
-                       &parcel->payload->head, msg);
-    sti_sim_wire_lose(wire, parcel);
+        sti_msg_decode(wire->run, message->payload->bytes,
+                       message->payload->size, &message->payload->head, msg);
+    sti_sim_wire_lose(wire, message);
     return err;
 }

@@ -17,15 +17,15 @@
 typedef struct sti_sim_wire sti_sim_wire;
 
 /* A message on its way, packed. */
-typedef struct sti_parcel {
+typedef struct sti_sim_message {
     sti_msg msg; /* without its object */
     sti_buffer *payload;
     uint32_t from, to; /* nodes */
     uint32_t lane;     /* of the sender's, on the trace */
     sti_sim_message_time time;
-    uint64_t left;           /* when the sender's port took it up */
-    struct sti_parcel *next; /* of the wire's spare ones */
-} sti_parcel;
+    uint64_t left;                /* when the sender's port took it up */
+    struct sti_sim_message *next; /* of the wire's spare ones */
+} sti_sim_message;
 
 /* Nodes 0 .. workers - 1 have a worker each, node `workers` has the others; of
  * a loop's run nodes are as sti_run_node_of says.
@@ -40,19 +40,20 @@ uint32_t sti_sim_node_of(const sti_run *run, sti_address role);
 /* Packs a message, whose reference stays the caller's, and takes the sender's
  * port from `now` on. *reaches: when its first byte is there. STRADS_ENOMEM. */
 strads_err sti_sim_wire_send(sti_sim_wire *wire, const sti_msg *msg,
-                             uint64_t now, sti_parcel **out, uint64_t *reaches);
+                             uint64_t now, sti_sim_message **out,
+                             uint64_t *reaches);
 
 /* Takes the receiver's port; returns when the whole message is there. */
-uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_parcel *parcel,
+uint64_t sti_sim_wire_reach(sti_sim_wire *wire, const sti_sim_message *message,
                             uint64_t now);
 
-/* Unpacks a message, frees the parcel in any case. The reference in *msg is
+/* Unpacks a message, frees the message in any case. The reference in *msg is
  * the caller's. STRADS_ENOMEM. */
-strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_parcel *parcel,
+strads_err sti_sim_wire_receive(sti_sim_wire *wire, sti_sim_message *message,
                                 uint64_t now, sti_msg *msg);
 
-/* Of a parcel that nobody will receive. */
-void sti_sim_wire_lose(sti_sim_wire *wire, sti_parcel *parcel);
+/* Of a message that nobody will receive. */
+void sti_sim_wire_lose(sti_sim_wire *wire, sti_sim_message *message);
 
 /* Messages and bytes (headers too) sent so far: of one kind; 0: of all. */
 strads_sim_traffic sti_sim_wire_traffic(const sti_sim_wire *wire,

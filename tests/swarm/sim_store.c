@@ -1,5 +1,5 @@
-/* The cluster at work: whoever holds the baton carries out events until one of
- * them is a worker's turn, and hands the baton on to it, or goes on itself.
+/* The cluster at work: whoever holds the run token carries out events until one of
+ * them is a worker's turn, and hands the run token on to it, or goes on itself.
  *
  * Invariants: a worker waits for exactly one thing, and `due` says that its
  * turn is in the queue; an event for a node that is paused is put back in the

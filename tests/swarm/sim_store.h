@@ -2,7 +2,7 @@
  * virtual time, where everything goes wrong that may go wrong.
  *
  * Shard s is alone on node s; client c is on node shards + c with its
- * workers. A worker is a thread that holds the baton (sim_baton.h): it runs a
+ * workers. A worker is a thread that holds the run token (sim_run_token.h): it runs a
  * body as a program's worker does, and its calls return when they are through,
  * in virtual time. All else is events of one queue, and messages are frames of
  * a network that loses, doubles, damages and delays (sim_store_net.h). Links

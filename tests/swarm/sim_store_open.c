@@ -1,5 +1,5 @@
 /* The cluster's beginning and end: it owns queue, network, roles, workers and
- * the baton. Invariant: every body has ended when a run has, so that nobody
+ * the run token. Invariant: every body has ended when a run has, so that nobody
  * holds what is freed. */
 #include <stdlib.h>
 
@@ -101,8 +101,8 @@ strads_err sti_sim_store_new(const sti_sim_store_setup *setup,
     if (!err)
         err = open_roles(sim);
     if (!err)
-        err =
-            sti_baton_new(sim->n_workers, sti_sim_worker_run, sim, &sim->baton);
+        err = sti_run_token_new(sim->n_workers, sti_sim_worker_run, sim,
+                                &sim->token);
     if (err) {
         sti_sim_store_free(sim);
         return err;
@@ -116,7 +116,7 @@ static void end_bodies(sti_sim_store *sim)
 {
     for (uint32_t v = 0; v < sim->n_workers; v++)
         if (!sim->workers[v].left)
-            sti_baton_pass(sim->baton, sim->n_workers, v);
+            sti_run_token_pass(sim->token, sim->n_workers, v);
 }
 
 strads_err sti_sim_store_run(sti_sim_store *sim)
@@ -126,7 +126,7 @@ strads_err sti_sim_store_run(sti_sim_store *sim)
         sti_sim_store_wake(sim, v, 0);
     uint32_t next = sti_sim_store_next(sim);
     if (next < sim->n_workers)
-        sti_baton_pass(sim->baton, sim->n_workers, next);
+        sti_run_token_pass(sim->token, sim->n_workers, next);
     end_bodies(sim);
     return sim->err ? strads_fail(sim->err, "%s", sim->text) : STRADS_OK;
 }
@@ -137,9 +137,9 @@ void sti_sim_store_free(sti_sim_store *sim)
         return;
     sti_sim_item item;
     sim->over = true;
-    if (sim->baton)
+    if (sim->token)
         end_bodies(sim);
-    sti_baton_free(sim->baton);
+    sti_run_token_free(sim->token);
     while (sti_sim_queue_pop(&sim->queue, &item))
         sti_sim_store_drop(&item);
     sti_sim_queue_free(&sim->queue);

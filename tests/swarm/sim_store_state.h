@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-#include "engine/sim/sim_baton.h"
+#include "engine/sim/sim_run_token.h"
 #include "engine/sim/sim_queue.h"
 #include "tests/swarm/sim_store.h"
 #include "tests/swarm/sim_store_shard.h"
@@ -37,7 +37,7 @@ struct sti_sim_store {
     uint64_t *slow_until, *slowness;
     uint64_t *highest; /* [clients x shards] the last push ever sent */
     sti_effects effects;
-    sti_baton *baton;
+    sti_run_token *token;
     XXH3_state_t *digest;
     sti_sim_store_outcome outcome;
     uint64_t now;

@@ -1,5 +1,5 @@
 /* The workers of a simulated store: sessions, as a program's workers have them,
- * over their node's client. A call that has to wait gives the baton to whose
+ * over their node's client. A call that has to wait gives the run token to whose
  * turn is next, and is repeated when it is the worker's own. */
 #include "tests/swarm/sim_store_state.h"
 
@@ -11,7 +11,7 @@ static strads_err wait_turn(sti_sim_worker *w)
         return STRADS_ECANCELED;
     uint32_t next = sti_sim_store_next(sim);
     if (next != w->number)
-        sti_baton_pass(sim->baton, w->number, next);
+        sti_run_token_pass(sim->token, w->number, next);
     return sim->over ? STRADS_ECANCELED : STRADS_OK;
 }
 
@@ -76,7 +76,7 @@ void sti_sim_worker_run(void *arg, uint32_t number)
     w->session = NULL;
     w->left = true;
     sim->n_left++;
-    sti_baton_leave(sim->baton, sti_sim_store_next(sim));
+    sti_run_token_leave(sim->token, sti_sim_store_next(sim));
 }
 
 /* ---- its own calls ----------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Seeds of the swarm, for a race detector to watch how the baton goes round;
+/* Seeds of the swarm, for a race detector to watch how the run token goes round;
  * each twice: the same seed is the same run, event for event. Exits with 1 when
  * it is not, or a promise was broken. */
 #include <inttypes.h>
