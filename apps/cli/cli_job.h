@@ -22,6 +22,7 @@ typedef struct cli_start {
 /* The options that name files, and what is printed. */
 typedef struct cli_files {
     const char *model, *log, *start, *labels;
+    cli_tables tables;
     bool f32, quiet;
 } cli_files;
 

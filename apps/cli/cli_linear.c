@@ -126,10 +126,20 @@ static strads_err read_both(linear *l, const char *const *path)
         .labels_path = l->labels_path,
         .named_labels = l->of.n > 0,
         .label_names = l->of.names,
+        .table = l->model->names,
+        .target = l->model->names ? l->model->target : NULL,
+        .col_names = l->model->names,
+        .col_means = l->model->means,
     };
     cli_cost_tell(l->use.quiet, path[1], &wanted);
     CLI_TRY(strads_data_read(path[1], &wanted, &l->data));
     l->share = strads_data_share(l->data, 0);
+    if (strads_data_unknown(l->data) > 0) {
+        cli_say(l->use.quiet,
+                "%" PRIu64 " fields have a text that the model was not trained "
+                "on, and count nothing",
+                strads_data_unknown(l->data));
+    }
     return make_vectors(l);
 }
 
@@ -655,8 +665,9 @@ typedef struct shown {
     const char *names_path, *csv;
     uint32_t top;
     strads_model *model;
-    strads_names *names;
-    cli_labels of; /* n is 0: the model has one sum */
+    strads_names *own_names;   /* --names */
+    const strads_names *names; /* these, or the model's; NULL: numbers */
+    cli_labels of;             /* n is 0: the model has one sum */
     weight *weight;
     uint64_t n;
     cli_format format; /* of the file at hand */
@@ -667,7 +678,7 @@ static const strads_option show_table[] = {
             "text: show the N largest (default: 20); other formats have all", 0,
             UINT32_MAX),
     CLI_TEXT(shown, names_path, "names", "FILE",
-             "the columns' names, one a line (default: numbers)"),
+             "the columns' names, one a line (default: the model's)"),
     CLI_TEXT(shown, csv, "csv", "FILE", NULL),
     {.name = NULL},
 };
@@ -796,7 +807,8 @@ static strads_err show(void *state, const char *const *path)
                                path[0]);
         }
     }
-    CLI_TRY(cli_names_read(s->names_path, s->model->columns, &s->names));
+    CLI_TRY(cli_names_read(s->names_path, s->model->columns, &s->own_names));
+    s->names = s->own_names ? s->own_names : s->model->names;
     CLI_TRY(sort_weights(s));
     s->format = CLI_FORMAT_CSV;
     if (s->csv) { /* the old name of --output FILE --format csv */
@@ -811,7 +823,7 @@ static void shown_release(void *state)
     shown *s = state;
     free(s->weight);
     cli_labels_free(&s->of);
-    strads_names_free(s->names);
+    strads_names_free(s->own_names);
     strads_model_free(s->model);
 }
 

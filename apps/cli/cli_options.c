@@ -68,6 +68,10 @@ static const struct rule {
     {"shards", has_loop, "only the tables of a loop are kept in parts"},
     {"f32", has_samples, "it takes the values of its data as they are"},
     {"labels", has_samples, "its data have no labels"},
+    {"target", has_samples, "its data are no table"},
+    {"drop", has_samples, "its data are no table"},
+    {"categorical", has_samples, "its data are no table"},
+    {"missing", has_samples, "its data are no table"},
     {"start", is_all_values, "its model is more than values"},
 };
 
@@ -121,6 +125,25 @@ strads_err cli_data_kind(const char *name, strads_kind *kind)
                        "--kind %s: expected samples, corpus, text, documents, "
                        "ratings or graph",
                        name);
+}
+
+strads_err cli_tables_use(const cli_tables *t, strads_data_options *options)
+{
+    const char *other = t->drop          ? "drop"
+                        : t->categorical ? "categorical"
+                        : t->missing     ? "missing"
+                                         : NULL;
+    if (other && !t->target) {
+        return strads_fail(STRADS_EINVAL,
+                           "--%s is for tables: give --target NAME too, the "
+                           "column with the labels",
+                           other);
+    }
+    options->target = t->target;
+    options->drop = t->drop;
+    options->categorical = t->categorical;
+    options->missing = t->missing;
+    return STRADS_OK;
 }
 
 /* ---- the line at hand --------------------------------------------------- */

@@ -47,6 +47,30 @@ strads_err cli_option_refuse(const strads_program *program, const char *name);
  * ratings; NULL leaves *kind as it is. STRADS_EINVAL. */
 strads_err cli_data_kind(const char *name, strads_kind *kind);
 
+/* How a table of samples is read; of models of tables. */
+typedef struct cli_tables {
+    const char *target, *drop, *categorical, *missing;
+} cli_tables;
+
+/* Lines of a table of options, of a struct `type` that has such a member. */
+#define CLI_TABLE_OPTIONS(type, member)                                    \
+    CLI_TEXT(type, member.target, "target", "NAME",                        \
+             "the data is CSV: its column of labels (default: no CSV)"),   \
+        CLI_OPTION(STRING, type, member.drop, "drop", "NAMES",             \
+                   "CSV: columns to leave out, commas between (none)",     \
+                   .rare = true),                                          \
+        CLI_OPTION(STRING, type, member.categorical, "categorical",        \
+                   "one-hot[=NAMES]",                                      \
+                   "CSV: a column of 0 and 1 for each text (refused)",     \
+                   .rare = true),                                          \
+        CLI_OPTION(STRING, type, member.missing, "missing", "WHAT",        \
+                   "CSV: refuse, or mean of the column (default: refuse)", \
+                   .choices = "refuse|mean", .rare = true)
+
+/* Sets what data are read with. STRADS_EINVAL: options without a target. */
+strads_err cli_tables_use(const cli_tables *tables,
+                          strads_data_options *options);
+
 /* ---- rows of option tables ------------------------------------------------ */
 
 /* An option without help is an old name that goes on working: --help, manual

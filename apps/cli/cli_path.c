@@ -20,7 +20,8 @@ typedef struct path_job {
     const char *coefficients, *svg, *names_path;
     double *seconds; /* [room] when each point was reached; n of them known */
     uint32_t n, room;
-    strads_names *names;
+    strads_names *own_names;        /* --names */
+    const strads_names *names;      /* these, or the data's; NULL: numbers */
     const strads_path_point *point; /* [n_points] of the run that has ended */
     uint32_t n_points;
 } path_job;
@@ -31,7 +32,7 @@ static const strads_option path_table[] = {
     CLI_TEXT(path_job, svg, "svg", "FILE",
              "draw coefficients and nonzeros (default: no)"),
     CLI_TEXT(path_job, names_path, "names", "FILE",
-             "the columns' names, one a line (default: numbers)"),
+             "the columns' names, one a line (default: the data's)"),
     {.name = NULL},
 };
 
@@ -55,7 +56,10 @@ static strads_err check(void *state, void *config)
 static strads_err look(void *state, const strads_data *data)
 {
     path_job *job = state;
-    return cli_names_read(job->names_path, strads_data_cols(data), &job->names);
+    CLI_TRY(cli_names_read(job->names_path, strads_data_cols(data),
+                           &job->own_names));
+    job->names = job->own_names ? job->own_names : strads_data_col_names(data);
+    return STRADS_OK;
 }
 
 /* Points reached by the same scan were reached at the same time. */
@@ -268,7 +272,7 @@ static strads_err finish(void *state, const cli_trained *trained)
 static void release(void *state)
 {
     path_job *job = state;
-    strads_names_free(job->names);
+    strads_names_free(job->own_names);
     free(job->seconds);
 }
 
@@ -487,21 +491,22 @@ static strads_err write_model(const cli_trained *trained, const char *path)
     const cv_job *job = trained->state;
     const strads_path_point *point = &job->point[job->chosen];
     const strads_progress *p = strads_result_progress(trained->result);
-    const strads_model model = {.program = path_of(&job->use)->train.model,
-                                .columns = strads_data_cols(trained->data),
-                                .width = 1,
-                                .intercept = point->intercept,
-                                .n = point->nonzeros,
-                                .index = point->index,
-                                .value = point->value,
-                                .options = trained->options,
-                                .fit = {.objective = point->objective,
-                                        .gap = point->gap,
-                                        .rounds = point->round,
-                                        .seconds = p->seconds,
-                                        .seed = trained->seed,
-                                        .partitions = strads_result_partitions(
-                                            trained->result)}};
+    strads_model model = {.program = path_of(&job->use)->train.model,
+                          .columns = strads_data_cols(trained->data),
+                          .width = 1,
+                          .intercept = point->intercept,
+                          .n = point->nonzeros,
+                          .index = point->index,
+                          .value = point->value,
+                          .options = trained->options,
+                          .fit = {.objective = point->objective,
+                                  .gap = point->gap,
+                                  .rounds = point->round,
+                                  .seconds = p->seconds,
+                                  .seed = trained->seed,
+                                  .partitions = strads_result_partitions(
+                                      trained->result)}};
+    cli_model_name(&model, trained->data, trained->target);
     return cli_model_write(&model, path, trained->quiet);
 }
 

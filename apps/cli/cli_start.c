@@ -225,9 +225,28 @@ static strads_err check_rows(const cli_job *j, const cli_labels *labels)
     return STRADS_OK;
 }
 
+/* Columns of tables are the same ones where they have the same names. */
+static strads_err check_names(const cli_job *j)
+{
+    const strads_names *start = j->start.model->names;
+    const strads_names *run = strads_data_col_names(j->data);
+    bool same = !start == !run;
+    for (uint32_t k = 0; start && run && k < strads_names_count(start); k++) {
+        same = same && k < strads_names_count(run) &&
+               strcmp(strads_names_at(start, k), strads_names_at(run, k)) == 0;
+    }
+    return same || j->train->program->kind != STRADS_KIND_SAMPLES
+               ? STRADS_OK
+               : strads_fail(STRADS_EMISMATCH,
+                             "%s: was trained on columns of other names than "
+                             "%s has; a start has the same table's",
+                             j->files.start, j->data_path);
+}
+
 strads_err cli_start_check(const cli_job *j)
 {
     cli_labels labels = {0};
+    CLI_TRY(check_names(j));
     if (!j->start.classes || j->start.turned) {
         return STRADS_OK; /* then the program holds them against --classes */
     }

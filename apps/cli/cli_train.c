@@ -47,6 +47,7 @@ static const strads_option file_table[] = {
              "start from a model's values (default: from 0)"),
     CLI_TEXT(cli_files, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
+    CLI_TABLE_OPTIONS(cli_files, tables),
     CLI_OPTION(BOOL, cli_files, f32, "f32", NULL,
                "values in 4 bytes instead of 8 (default: no)", .rare = true),
     CLI_FLAG(cli_files, quiet, "quiet", "print errors only (default: no)"),
@@ -181,6 +182,10 @@ static int join_rank_zero(cli_job *j)
                  {"--workers", workers},
                  {"--memory", j->engine.memory ? memory : NULL},
                  {"--labels", j->files.labels},
+                 {"--target", j->files.tables.target},
+                 {"--drop", j->files.tables.drop},
+                 {"--categorical", j->files.tables.categorical},
+                 {"--missing", j->files.tables.missing},
                  {"--user", text_option(j, "user")},
                  {"--item", text_option(j, "item")},
                  {"--rating", text_option(j, "rating")},
@@ -290,6 +295,7 @@ static strads_err read_data(cli_job *j)
         .item = text_option(j, "item"),
         .rating = text_option(j, "rating"),
     };
+    CLI_TRY(cli_tables_use(&j->files.tables, &options));
     CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
                      : strads_run_cut(j->train->program, j->config, &j->engine,
                                       &options));
@@ -595,6 +601,7 @@ static strads_err write_common_model(const cli_job *j)
     if (j->train->complete) {
         j->train->complete(strads_result_state(j->result), model);
     }
+    cli_model_name(model, j->data, j->files.tables.target);
     const strads_err err =
         cli_model_write(model, j->files.model, j->files.quiet);
     strads_model_free(model);
@@ -624,6 +631,7 @@ static strads_err give(cli_job *j)
                            .seed = j->engine.seed,
                            .config = j->config,
                            .engine = &j->engine,
+                           .target = j->files.tables.target,
                            .quiet = j->files.quiet,
                            .state = j->state};
     if (j->train->finish) {

@@ -14,6 +14,7 @@ typedef struct cli_trained {
     uint64_t seed;
     const void *config; /* the program's options */
     const strads_engine_options *engine;
+    const char *target; /* of a table; or NULL */
     bool quiet;
     void *state; /* the command's own */
 } cli_trained;
@@ -74,6 +75,18 @@ static inline void cli_train_intercepts(const double *b, strads_model *model)
         model->intercepts = b;
     } else {
         model->intercept = b[0];
+    }
+}
+
+/* Gives a model the names of a table's columns, and what goes with them. */
+static inline void cli_model_name(strads_model *model, const strads_data *data,
+                                  const char *target)
+{
+    if (strads_data_col_names(data) &&
+        strads_names_count(strads_data_col_names(data)) == model->columns) {
+        model->names = strads_data_col_names(data);
+        model->means = strads_data_col_means(data);
+        model->target = target;
     }
 }
 

@@ -8,6 +8,7 @@
 typedef struct info_state {
     cli_use use;
     const char *kind, *labels, *path;
+    cli_tables tables;
     strads_data_summary summary;
 } info_state;
 
@@ -18,6 +19,7 @@ static const strads_option info_table[] = {
              "text (default: samples)"),
     CLI_TEXT(info_state, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
+    CLI_TABLE_OPTIONS(info_state, tables),
     {.name = NULL},
 };
 
@@ -148,6 +150,7 @@ static strads_err info(void *state, const char *const *path)
     };
     i->path = path[0];
     CLI_TRY(cli_data_kind(i->kind, &wanted.kind));
+    CLI_TRY(cli_tables_use(&i->tables, &wanted));
     return strads_data_summarize(path[0], &wanted, &i->summary);
 }
 

@@ -12,6 +12,7 @@
 typedef struct join_state {
     const char *data, *program, *labels, *column[3];
     uint64_t memory;
+    cli_tables tables;
     strads_join_options engine;
     cli_words words;
     bool f32, quiet;
@@ -48,6 +49,7 @@ static const strads_option join_table[] = {
                "bytes for data: 512M, 1.5G (default: what is free)", .min = 1,
                .max = 0x1p53),
     CLI_MF_COLUMNS(join_state, column),
+    CLI_TABLE_OPTIONS(join_state, tables),
     CLI_TEXT(join_state, labels, "labels", "FILE",
              "labels of MatrixMarket data, one a line"),
     CLI_FLAG(join_state, f32, "f32",
@@ -87,6 +89,7 @@ static strads_err read_share(strads_engine *engine, join_state *s,
         return strads_fail(STRADS_EINVAL,
                            "the coordinator named no data; give --data PATH");
     }
+    CLI_TRY(cli_tables_use(&s->tables, &wanted));
     CLI_TRY(strads_engine_keep(engine, &wanted));
     CLI_TRY(cli_words_use(&s->words, &wanted));
     cli_cost_tell(s->quiet, path, &wanted);

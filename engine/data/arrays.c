@@ -17,6 +17,7 @@ typedef struct source {
     uint64_t lines, minors, nnz;
     const char *line, *minor; /* what people call them */
     const char *name;         /* of the source, for sentences */
+    bool others;              /* a label may be the number of names */
 } source;
 
 static inline uint64_t start_of(const source *s, uint64_t k)
@@ -124,15 +125,16 @@ static const strads_names *names_of(const strads_data_options *o)
     return o->named_labels ? o->label_names : NULL;
 }
 
-static strads_err check_label(const strads_names *names, uint64_t i,
-                              double label)
+static strads_err check_label(const strads_names *names, bool others,
+                              uint64_t i, double label)
 {
     if (!isfinite(label))
         return strads_fail(STRADS_EINVAL,
                            "row %llu: found label %g, expected a finite one",
                            (unsigned long long)i, label);
-    if (names != NULL && (label < 0 || label >= strads_names_count(names) ||
-                          label != floor(label)))
+    if (names != NULL &&
+        (label < 0 || label >= strads_names_count(names) + (double)others ||
+         label != floor(label)))
         return strads_fail(STRADS_EINVAL,
                            "row %llu: found label %g, expected the number of "
                            "one of %u names, counted from 0",
@@ -149,7 +151,7 @@ static strads_err check(const source *s, const strads_data_options *o)
     for (uint64_t k = 0; err == STRADS_OK && k < s->lines; k++)
         err = check_line(s, k, o->values);
     for (uint64_t i = 0; err == STRADS_OK && s->a->label && i < s->a->rows; i++)
-        err = check_label(names_of(o), i, s->a->label[i]);
+        err = check_label(names_of(o), s->others, i, s->a->label[i]);
     for (int k = 0; k < 2 && err == STRADS_OK; k++)
         if (names[k] != NULL && strads_names_count(names[k]) != sizes[k])
             err =
@@ -343,10 +345,11 @@ static source source_of(const strads_arrays *a, const char *name)
 }
 
 strads_err sti_data_from_arrays(const char *name, const strads_arrays *arrays,
-                                const strads_data_options *options,
+                                bool others, const strads_data_options *options,
                                 strads_data **out)
 {
     source s = source_of(arrays, name);
+    s.others = others;
     const bool whole = is_whole(arrays->starts) || arrays->start == NULL;
     s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
     return from_source(&s, options, out);
@@ -360,8 +363,9 @@ strads_err strads_data_from_arrays(const strads_arrays *arrays,
     strads_err err = arrays != NULL
                          ? sti_sized_copy(&a, sizeof a, arrays, "strads_arrays")
                          : strads_fail(STRADS_EINVAL, "no arrays");
-    return err == STRADS_OK ? sti_data_from_arrays("arrays", &a, options, out)
-                            : err;
+    return err == STRADS_OK
+               ? sti_data_from_arrays("arrays", &a, false, options, out)
+               : err;
 }
 
 static strads_err from_lines(const char *name, bool by_row,
@@ -380,7 +384,7 @@ static strads_err from_lines(const char *name, bool by_row,
                              .indices = STRADS_I32,
                              .value = c->value,
                              .label = c->label};
-    return sti_data_from_arrays(name, &a, options, out);
+    return sti_data_from_arrays(name, &a, false, options, out);
 }
 
 strads_err strads_data_from_columns(const strads_columns *columns,

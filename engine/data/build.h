@@ -178,6 +178,7 @@ struct strads_data {
     strads_names *own_row_names, *own_col_names; /* where made by the reader */
     const strads_names *label_names;
     strads_names *own_label_names;
+    double *own_col_means;
     uint64_t unknown, repeated;
 };
 
@@ -257,9 +258,10 @@ strads_err sti_build_order(sti_build *build, bool ordered, sti_twice *twice);
 
 strads_err sti_build_finish(sti_build *build, strads_data **out);
 
-/* As strads_data_from_arrays; `name` is what sentences call the source. */
+/* As strads_data_from_arrays; `name` is what sentences call the source. With
+ * `others` a label may also be the number of names, for one without a name. */
 strads_err sti_data_from_arrays(const char *name, const strads_arrays *arrays,
-                                const strads_data_options *options,
+                                bool others, const strads_data_options *options,
                                 strads_data **out);
 
 /* NULL is not allowed, a build that only was begun is. */

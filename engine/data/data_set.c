@@ -95,6 +95,7 @@ void strads_data_free(strads_data *data)
     strads_names_free(data->own_row_names);
     strads_names_free(data->own_col_names);
     strads_names_free(data->own_label_names);
+    free(data->own_col_means);
     sti_big_free(data->row_nnz, data->rows * sizeof *data->row_nnz);
     free(data->row_bounds);
     free(data->shares);
@@ -162,6 +163,11 @@ const strads_names *strads_data_row_names(const strads_data *data)
 const strads_names *strads_data_col_names(const strads_data *data)
 {
     return data->col_names;
+}
+
+const double *strads_data_col_means(const strads_data *data)
+{
+    return data->own_col_means;
 }
 
 const strads_names *strads_data_label_names(const strads_data *data)

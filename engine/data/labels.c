@@ -21,8 +21,7 @@ const char *sti_label_end(const char *p, const char *end)
     return after < end ? after : end;
 }
 
-/* How long the UTF-8 character at p is; 0: it is none. */
-static size_t character(const unsigned char *p, size_t size)
+size_t sti_character(const unsigned char *p, size_t size)
 {
     if (p[0] < 0x80)
         return p[0] > ' ' && p[0] != 0x7f;
@@ -68,13 +67,13 @@ static bool is_number(const char *p, const char *after)
 }
 
 /* Lists of labels have commas, options equals signs, entries colons. */
-static bool is_name(const char *p, const char *after)
+bool sti_label_is_name(const char *p, const char *after)
 {
     if (p == after || after - p > STRADS_LABEL_NAME_MAX || is_number(p, after))
         return false;
     for (const char *q = p; q < after;) {
         const size_t n =
-            character((const unsigned char *)q, (size_t)(after - q));
+            sti_character((const unsigned char *)q, (size_t)(after - q));
         if (n == 0 || strchr(",:=#", *q) != NULL)
             return false;
         q += n;
@@ -101,7 +100,7 @@ bool sti_label_names_are(const char *begin, const char *end, const char **form)
 {
     const char *p = find_first(begin, end);
     const char *after = sti_label_end(p, end);
-    if (is_name(p, after)) {
+    if (sti_label_is_name(p, after)) {
         *form = "a label (a name without , : = #, as in the first row)";
         return true;
     }
@@ -186,7 +185,7 @@ bool sti_label_names_number(sti_feed *f, const char *p, const char *end,
     const char *after = sti_label_end(p, end);
     if (f->label_names->names != NULL)
         return look_up(f, p, after, number);
-    if (!is_name(p, after)) {
+    if (!sti_label_is_name(p, after)) {
         if (after - p > STRADS_LABEL_NAME_MAX)
             sti_feed_trouble(f, STRADS_EFORMAT, p, end,
                              "a label of at most %d bytes",

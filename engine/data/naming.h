@@ -62,6 +62,13 @@ typedef struct sti_label_names {
  * *form says, for sentences, what a label has to be. */
 bool sti_label_names_are(const char *begin, const char *end, const char **form);
 
+/* How long the UTF-8 character at p is; 0: it is none, or a blank. */
+size_t sti_character(const unsigned char *p, size_t size);
+
+/* Whether the text from p to `after` can be a label's name; STI_TEXT_SLACK bytes
+ * may be read behind it. */
+bool sti_label_is_name(const char *p, const char *after);
+
 /* Names are to be collected, or, where some are given, looked up at once. */
 strads_err sti_label_names_open(sti_label_names *names,
                                 const strads_names *given);

@@ -1,6 +1,6 @@
 /* Ratings: lines `user item rating`, parted by blanks, tabs, commas, semicolons
  * or `::`; what follows is not looked at, where the rating is missing it is 1.
- * As in RFC 4180 a field may stand in quotes, though not go over a line's end.
+ * Fields may stand in quotes (fields.c).
  * A first line without a number in its third field and with no numbers before
  * it is a header, which says where user, item and rating stand; with one, or
  * where the first line's ids are not numbers, ids are names. Numbers with wide
@@ -15,120 +15,7 @@
 
 enum { LONGEST_NAME = 4096 };
 
-typedef struct field {
-    const char *begin, *end; /* without its quotes */
-    bool doubled;            /* has a quote in it, written twice */
-} field;
-
-static bool separates(const char *p, char separator)
-{
-    return separator == ':' ? p[0] == ':' && p[1] == ':' : *p == separator;
-}
-
-/* The field in quotes that begins at p; NULL when they are not closed. */
-static const char *take_quoted(const char *p, const char *line_end, field *out)
-{
-    *out = (field){.begin = p + 1};
-    for (p++; p < line_end; p++) {
-        if (*p != '"')
-            continue;
-        if (p + 1 == line_end || p[1] != '"') {
-            out->end = p;
-            return p + 1;
-        }
-        out->doubled = true;
-        p++;
-    }
-    return NULL;
-}
-
-static const char *skip_blanks(const char *p, const char *line_end)
-{
-    while (p < line_end && (*p == ' ' || *p == '\r'))
-        p++;
-    return p;
-}
-
-/* One field of a line; returns where it ends, at a separator or at the line's
- * end, or NULL when its quotes do not close or something follows them. */
-static const char *take_field(const char *p, const char *line_end,
-                              char separator, field *out)
-{
-    if (separator == ' ') {
-        while (p < line_end && sti_is_blank(*p))
-            p++;
-        *out = (field){.begin = p};
-        while (p < line_end && !sti_is_blank(*p))
-            p++;
-        out->end = p;
-        return p;
-    }
-    p = skip_blanks(p, line_end);
-    if (p < line_end && *p == '"') {
-        p = take_quoted(p, line_end, out);
-        p = p != NULL ? skip_blanks(p, line_end) : NULL;
-        return p != NULL && (p == line_end || separates(p, separator)) ? p
-                                                                       : NULL;
-    }
-    *out = (field){.begin = p};
-    while (p < line_end && !separates(p, separator))
-        p++;
-    out->end = p;
-    while (out->end > out->begin && sti_is_blank(out->end[-1]))
-        out->end--;
-    return p;
-}
-
-/* Where the field after the one that ended at p begins; NULL: there is none. */
-static const char *next_field(const char *p, const char *line_end,
-                              char separator)
-{
-    if (separator == ' ') {
-        while (p < line_end && sti_is_blank(*p))
-            p++;
-        return p < line_end ? p : NULL;
-    }
-    if (p >= line_end)
-        return NULL;
-    return p + (separator == ':' ? 2 : 1);
-}
-
-/* Splits a line; *n is how many fields it has, of which up to `room` are kept.
- * NULL, or where quotes are not right. */
-static const char *split(const char *p, const char *line_end, char separator,
-                         field *fields, uint32_t room, uint32_t *n)
-{
-    field other;
-    *n = 0;
-    while (p != NULL) {
-        const char *from = p;
-        p = take_field(p, line_end, separator,
-                       *n < room ? &fields[*n] : &other);
-        if (p == NULL)
-            return from;
-        ++*n;
-        p = next_field(p, line_end, separator);
-    }
-    return NULL;
-}
-
-/* A number is read from a copy: what a field has behind it, a comma say, is no
- * end of a number elsewhere. */
-static sti_number_status read_number(const field *f, double *out)
-{
-    char text[STI_NUMBER_LONGEST + 1 + STI_TEXT_SLACK];
-    const char *after;
-    size_t size = (size_t)(f->end - f->begin);
-    if (size > STI_NUMBER_LONGEST)
-        return STI_NUMBER_LONG;
-    memcpy(text, f->begin, size);
-    memset(text + size, 0, STI_TEXT_SLACK);
-    sti_number_status status = sti_number_read(text, &after, out);
-    return status == STI_NUMBER_OK && after != text + size ? STI_NUMBER_NONE
-                                                           : status;
-}
-
-static bool is_whole(const field *f)
+static bool is_whole(const sti_field *f)
 {
     for (const char *p = f->begin; p < f->end; p++)
         if (*p < '0' || *p > '9')
@@ -152,16 +39,10 @@ static char find_separator(const char *p, const char *line_end)
     return ' ';
 }
 
-static const char *find_line_end(const char *p, const char *end)
-{
-    const char *at = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
-    return at != NULL ? at : end;
-}
-
-static bool is_number(const field *at)
+static bool is_number(const sti_field *at)
 {
     double value;
-    return read_number(at, &value) == STI_NUMBER_OK;
+    return sti_field_number(at, &value) == STI_NUMBER_OK;
 }
 
 /* ---- the header --------------------------------------------------------- */
@@ -181,11 +62,11 @@ static const char *const commonly[ROLES] = {
     "weight "};
 
 typedef struct columns {
-    field fields[STI_RATINGS_COLUMNS];
+    sti_field fields[STI_RATINGS_COLUMNS];
     uint32_t n;
 } columns;
 
-static bool is_called(const field *at, const char *name)
+static bool is_called(const sti_field *at, const char *name)
 {
     const size_t n = strlen(name);
     return (size_t)(at->end - at->begin) == n &&
@@ -193,7 +74,7 @@ static bool is_called(const field *at, const char *name)
 }
 
 /* `user_id:token` is a userid. */
-static bool is_commonly(const field *at, uint32_t role)
+static bool is_commonly(const sti_field *at, uint32_t role)
 {
     char word[24] = " ";
     size_t n = 1;
@@ -283,10 +164,10 @@ strads_err sti_ratings_look(const char *path, const char *begin,
     const char *p = begin;
     while (p < end && (sti_is_blank(*p) || *p == '\n'))
         p++;
-    const char *line_end = find_line_end(p, end);
+    const char *line_end = sti_line_end(p, end);
     r.separator = find_separator(p, line_end);
-    const char *wrong =
-        split(p, line_end, r.separator, c.fields, STI_RATINGS_COLUMNS, &c.n);
+    const char *wrong = sti_fields_split(p, line_end, r.separator, c.fields,
+                                         STI_RATINGS_COLUMNS, &c.n);
     r.fields = c.n;
     if (wrong != NULL || r.fields < 2) {
         char quoted[200];
@@ -316,7 +197,7 @@ strads_err sti_ratings_look(const char *path, const char *begin,
 
 /* ---- a rating ------------------------------------------------------------ */
 
-static bool refuse_number(sti_feed *f, const field *at, const char *what)
+static bool refuse_number(sti_feed *f, const sti_field *at, const char *what)
 {
     sti_feed_trouble(f, STRADS_EFORMAT, at->begin, at->end,
                      "%s, a whole number from 0 to %llu (ids may be any text "
@@ -327,7 +208,7 @@ static bool refuse_number(sti_feed *f, const field *at, const char *what)
 
 /* A number from 0, below `limit`. Where numbers are only measured, one beyond
  * what fits is as large as can be. */
-static bool take_number(sti_feed *f, const field *at, const char *what,
+static bool take_number(sti_feed *f, const sti_field *at, const char *what,
                         uint64_t limit, uint32_t *out)
 {
     const char *after;
@@ -343,7 +224,7 @@ static bool take_number(sti_feed *f, const field *at, const char *what,
 }
 
 /* The name without its doubled quotes; false after a trouble. */
-static bool take_name(sti_feed *f, sti_axis *axis, const field *at,
+static bool take_name(sti_feed *f, sti_axis *axis, const sti_field *at,
                       const char *what, uint32_t *number, bool *known)
 {
     char plain[LONGEST_NAME];
@@ -358,11 +239,7 @@ static bool take_name(sti_feed *f, sti_axis *axis, const field *at,
     for (; f->ratings->numbers && size > 1 && *name == '0'; size--)
         name++;
     if (at->doubled) {
-        size = 0;
-        for (const char *p = at->begin; p < at->end; p++) {
-            plain[size++] = *p;
-            p += *p == '"';
-        }
+        size = sti_field_plain(at, plain);
         name = plain;
     }
     strads_err err = sti_axis_number(axis, name, size, number, known);
@@ -371,9 +248,9 @@ static bool take_name(sti_feed *f, sti_axis *axis, const field *at,
     return err == STRADS_OK;
 }
 
-static bool take_rating(sti_feed *f, const field *at, double *out)
+static bool take_rating(sti_feed *f, const sti_field *at, double *out)
 {
-    sti_number_status status = read_number(at, out);
+    sti_number_status status = sti_field_number(at, out);
     if (status != STI_NUMBER_OK) {
         sti_feed_not_a_number(f, (int)status, at->begin, at->end,
                               "a rating (a number)");
@@ -387,12 +264,12 @@ static bool take_rating(sti_feed *f, const field *at, double *out)
     return true;
 }
 
-static bool take_ids(sti_feed *f, const field *fields, uint32_t *row,
+static bool take_ids(sti_feed *f, const sti_field *fields, uint32_t *row,
                      uint32_t *col, bool *known)
 {
     *known = true;
-    const field *user = &fields[f->ratings->column[USER]];
-    const field *item = &fields[f->ratings->column[ITEM]];
+    const sti_field *user = &fields[f->ratings->column[USER]];
+    const sti_field *item = &fields[f->ratings->column[ITEM]];
     if (f->ratings->numbers && (!is_whole(user) || !is_whole(item)))
         return refuse_number(f, is_whole(user) ? item : user,
                              is_whole(user) ? "an item" : "a user");
@@ -411,15 +288,15 @@ static bool take_ids(sti_feed *f, const field *fields, uint32_t *row,
 static void take_line(sti_feed *f, const char *p, const char *line_end)
 {
     const sti_ratings *r = f->ratings;
-    field fields[STI_RATINGS_COLUMNS];
+    sti_field fields[STI_RATINGS_COLUMNS];
     uint32_t n;
     uint32_t row = 0;
     uint32_t col = 0;
     bool known;
     double value = 1;
     f->at = p;
-    const char *wrong =
-        split(p, line_end, r->separator, fields, STI_RATINGS_COLUMNS, &n);
+    const char *wrong = sti_fields_split(p, line_end, r->separator, fields,
+                                         STI_RATINGS_COLUMNS, &n);
     if (wrong != NULL) {
         sti_feed_trouble(f, STRADS_EFORMAT, wrong, line_end,
                          "a field whose quotes close, before a separator");
@@ -445,7 +322,7 @@ static void take_line(sti_feed *f, const char *p, const char *line_end)
 static void take(sti_feed *f, const char *p, const char *end)
 {
     while (p < end && f->trouble.err == STRADS_OK) {
-        const char *line_end = find_line_end(p, end);
+        const char *line_end = sti_line_end(p, end);
         const char *next = line_end < end ? line_end + 1 : end;
         while (p < line_end && sti_is_blank(*p))
             p++;

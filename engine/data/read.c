@@ -16,6 +16,7 @@
 #include "engine/data/build.h"
 #include "engine/data/naming.h"
 #include "engine/data/memory.h"
+#include "engine/data/tabular.h"
 #include "engine/data/text.h"
 
 /* The pass before all others, where there is one: it adds names, in the order
@@ -515,7 +516,13 @@ strads_err strads_data_read(const char *path,
                             strads_data **out)
 {
     sti_reading reading;
-    strads_err err = sti_reading_open(&reading, path, options);
+    sti_tabular_file file = {0};
+    strads_err err = STRADS_OK;
+    if (sti_tabular_wanted(options))
+        err = sti_tabular_read(path, options, &file, out);
+    if (err != STRADS_OK || file.is_table)
+        return err;
+    err = sti_reading_open(&reading, path, options);
     if (err != STRADS_OK)
         return err;
     const char *labels = reading.options.labels_path;
@@ -667,7 +674,7 @@ static strads_err look(const sti_text *text, const sti_piece *piece,
                         .ordered = true};
     out->named_labels =
         sti_label_names_are(piece->begin, piece->end, &out->label_form);
-    return STRADS_OK;
+    return sti_tabular_refuse(text->path, piece->begin, piece->end);
 }
 
 /* The first piece, kept by *stream where the text is compressed. */

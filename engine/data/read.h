@@ -8,6 +8,7 @@
 
 #include "engine/data/build.h"
 #include "engine/data/naming.h"
+#include "engine/data/parse_number.h"
 #include "engine/data/text.h"
 #include "strads/data.h"
 
@@ -55,6 +56,29 @@ bool sti_bag_is(const char *begin, const char *end);
 /* Reads these: documents, words, entries. */
 strads_err sti_bag_header(const char *path, const char *begin, const char *end,
                           sti_market *out);
+
+/* Fields of a line, see fields.c. */
+
+typedef struct sti_field {
+    const char *begin, *end; /* without its quotes */
+    bool doubled;            /* has a quote in it, written twice */
+} sti_field;
+
+/* Splits a line at a separator: ',' ';' '\t', ':' for "::", ' ' for any blanks;
+ * *n is how many fields it has, of which up to `room` are kept. NULL, or where
+ * quotes are not right. */
+const char *sti_fields_split(const char *p, const char *line_end,
+                             char separator, sti_field *fields, uint32_t room,
+                             uint32_t *n);
+
+/* The number that a field is, and nothing else. */
+sti_number_status sti_field_number(const sti_field *field, double *out);
+
+/* The field's text, each doubled quote once, in out[end - begin]; its size. */
+size_t sti_field_plain(const sti_field *field, char *out);
+
+/* The newline at or after p, or `end`. */
+const char *sti_line_end(const char *p, const char *end);
 
 /* How the lines of a ratings file look. The
  * parser itself is sti_ratings_parser in text.h. */

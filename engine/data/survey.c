@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "engine/data/memory.h"
+#include "engine/data/tabular.h"
 
 enum { FIRST_ROOM = 4096 };
 
@@ -459,12 +460,65 @@ static strads_err observe(sti_reading *r, observer *all,
     return STRADS_OK;
 }
 
+/* A table is read whole; both orientations, for what lines hold. */
+static strads_err summarize_table(const char *path,
+                                  const strads_data_options *options,
+                                  sti_tabular_file *file,
+                                  strads_data_summary *out)
+{
+    strads_data_options o;
+    strads_data *data = NULL;
+    strads_data_summary s = {.format = "table"};
+    observer *all = calloc(1, sizeof *all);
+    strads_err err = sti_data_options(options, &o);
+    o.layout = STRADS_LAYOUT_BOTH;
+    if (all == NULL)
+        err = strads_fail(STRADS_ENOMEM, "%s: no memory to look it over", path);
+    if (err == STRADS_OK)
+        err = sti_tabular_read(path, &o, file, &data);
+    if (err == STRADS_OK && file->is_table) {
+        const strads_share *share = strads_data_share(data, 0);
+        s.rows = data->rows;
+        s.cols = data->cols;
+        s.nnz = data->nnz;
+        s.empty_rows = count_empty(data->row_nnz, data->rows, &s.max_row_nnz);
+        s.empty_cols = count_empty(data->col_nnz, data->cols, &s.max_col_nnz);
+        s.index_base = 1;
+        s.compression = sti_codec_name(file->codec);
+        s.file_bytes = file->file_bytes;
+        s.text_bytes = file->text_bytes;
+        s.matrix_bytes = s.nnz * (sizeof(double) + sizeof(uint32_t)) +
+                         (s.cols + 1) * sizeof(uint64_t);
+        all->value_min = all->label_min = INFINITY;
+        all->value_max = all->label_max = -INFINITY;
+        for (uint64_t e = 0; e < s.nnz; e++) {
+            const double value = strads_sparse_value(&share->by_row, e);
+            all->value_min = fmin(all->value_min, value);
+            all->value_max = fmax(all->value_max, value);
+        }
+        for (uint64_t i = 0; share->label && i < s.rows; i++)
+            observe_label(all, i, share->label[i]);
+        fill_content(all, data->label_names, &s);
+        s.checksum = data->checksum;
+        *out = s;
+    }
+    strads_data_free(data);
+    free(all);
+    return err;
+}
+
 strads_err strads_data_summarize(const char *path,
                                  const strads_data_options *options,
                                  strads_data_summary *out)
 {
     sti_reading reading;
-    strads_err err = sti_reading_open(&reading, path, options);
+    sti_tabular_file file = {0};
+    strads_err err = STRADS_OK;
+    if (sti_tabular_wanted(options))
+        err = summarize_table(path, options, &file, out);
+    if (err != STRADS_OK || file.is_table)
+        return err;
+    err = sti_reading_open(&reading, path, options);
     if (err != STRADS_OK)
         return err;
     observer *all = NULL;

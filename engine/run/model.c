@@ -29,7 +29,11 @@ void strads_model_free(strads_model *model)
         free((char *)model->options);
         free((uint32_t *)model->index);
         free((double *)model->value);
-        free(((sti_model *)model)->intercepts);
+        sti_model *whole = (sti_model *)model;
+        free(whole->intercepts);
+        free(whole->means);
+        free(whole->target);
+        strads_names_free(whole->names);
         free(model);
     }
 }
@@ -176,6 +180,38 @@ static strads_err check_options(const char *text)
                               "the model's options are no JSON object");
 }
 
+/* Names go with all columns, and are text. */
+static strads_err check_names(const strads_model *model)
+{
+    const uint32_t n = model->names ? strads_names_count(model->names) : 0;
+    bool good = !model->means;
+    for (uint64_t j = 0; model->means && model->names && j < model->columns;
+         j++) {
+        good = isfinite(model->means[j]) && (j == 0 || good);
+    }
+    if (!good || (model->names && n != model->columns)) {
+        return strads_fail(STRADS_EINVAL,
+                           "the model has %" PRIu64 " columns and %" PRIu32
+                           " names: expected as many, and finite means only "
+                           "with names",
+                           model->columns, n);
+    }
+    for (uint32_t j = 0; j <= n; j++) {
+        const char *name = j < n           ? strads_names_at(model->names, j)
+                           : model->target ? model->target
+                                           : "";
+        json_t *text = json_string(name);
+        const bool fine = text != NULL;
+        json_decref(text);
+        if (!fine) {
+            return strads_fail(STRADS_EINVAL,
+                               "the model's name %" PRIu32 " is not UTF-8",
+                               j + 1);
+        }
+    }
+    return STRADS_OK;
+}
+
 /* A program's name as JSON, malloc'ed; NULL: it is not UTF-8. */
 static char *quote(const char *name)
 {
@@ -237,6 +273,32 @@ static void write_fit(FILE *file, const strads_model_fit *fit)
                   fit->seed, fit->partitions);
 }
 
+static void write_text(FILE *file, const char *text)
+{
+    char *quoted = quote(text);
+    (void)fputs(quoted ? quoted : "null", file);
+    free(quoted);
+}
+
+static void write_names(FILE *file, const strads_model *model)
+{
+    if (model->target) {
+        (void)fputs("  \"target\": ", file);
+        write_text(file, model->target);
+        (void)fputs(",\n", file);
+    }
+    for (uint64_t j = 0; model->names && j < model->columns; j++) {
+        (void)fputs(j ? ", " : "  \"names\": [", file);
+        write_text(file, strads_names_at(model->names, (uint32_t)j));
+    }
+    (void)fputs(model->names && model->columns ? "],\n" : "", file);
+    for (uint64_t j = 0; model->means && j < model->columns; j++) {
+        (void)fputs(j ? ", " : "  \"means\": [", file);
+        write_number(file, model->means[j]);
+    }
+    (void)fputs(model->means && model->columns ? "],\n" : "", file);
+}
+
 static void write_model(FILE *file, const strads_model *model,
                         const char *program, const char *options)
 {
@@ -247,6 +309,7 @@ static void write_model(FILE *file, const strads_model *model,
     if (model->width > 1) {
         (void)fprintf(file, "  \"width\": %" PRIu32 ",\n", model->width);
     }
+    write_names(file, model);
     (void)fputs("  \"intercept\": ", file);
     write_intercept(file, model);
     (void)fputs(",\n  \"coefficients\": {\n    \"index\": [", file);
@@ -265,6 +328,9 @@ strads_err strads_model_write(const strads_model *model, const char *path)
     strads_err err = check_coefficients(model);
     if (!err) {
         err = check_options(options);
+    }
+    if (!err) {
+        err = check_names(model);
     }
     if (err) {
         return err;
@@ -368,6 +434,7 @@ static strads_err check_members(const char *path, const json_t *root)
     static const char *const known[] = {"format",  "version",   "program",
                                         "columns", "intercept", "coefficients",
                                         "options", "fit",       "width",
+                                        "target",  "names",     "means",
                                         NULL};
     void *at;
     for (at = json_object_iter((json_t *)root); at;
@@ -534,6 +601,57 @@ static strads_err read_intercept(const char *path, const json_t *root,
     return STRADS_OK;
 }
 
+/* Names of all columns, and their means. */
+static strads_err read_names(const char *path, const json_t *root,
+                             strads_model *model)
+{
+    sti_model *whole = (sti_model *)model;
+    const json_t *names = json_object_get(root, "names");
+    const json_t *means = json_object_get(root, "means");
+    const json_t *target = json_object_get(root, "target");
+    if ((names && json_array_size(names) != model->columns) ||
+        (means && (!names || json_array_size(means) != model->columns))) {
+        return wrong_member(path, names ? "names" : "means",
+                            "an array, one for each of \"columns\"");
+    }
+    if (target && !json_is_string(target)) {
+        return wrong_member(path, "target", "a column's name");
+    }
+    if (target && !(whole->target = strdup(json_string_value(target)))) {
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    }
+    model->target = whole->target;
+    strads_err err = names ? strads_names_new(&whole->names) : STRADS_OK;
+    for (size_t j = 0; j < json_array_size(names) && !err; j++) {
+        const json_t *item = json_array_get(names, j);
+        uint32_t number = UINT32_MAX;
+        if (json_is_string(item)) {
+            err = strads_names_add(whole->names, json_string_value(item),
+                                   json_string_length(item), &number);
+        }
+        if (!err && number != j) {
+            err = wrong_member(path, "names", "texts, none of them twice");
+        }
+    }
+    model->names = whole->names;
+    if (err || !means) {
+        return err;
+    }
+    whole->means = calloc(model->columns + 1, sizeof *whole->means);
+    if (!whole->means) {
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    }
+    model->means = whole->means;
+    for (size_t j = 0; j < model->columns; j++) {
+        const json_t *item = json_array_get(means, j);
+        if (!json_is_number(item)) {
+            return wrong_member(path, "means", "numbers");
+        }
+        whole->means[j] = json_number_value(item);
+    }
+    return STRADS_OK;
+}
+
 static strads_err read_rest(const char *path, const json_t *root,
                             const coefficients *found, strads_model *model)
 {
@@ -548,7 +666,7 @@ static strads_err read_rest(const char *path, const json_t *root,
     if (!err) {
         err = read_fit(path, root, &model->fit);
     }
-    return err;
+    return err ? err : read_names(path, root, model);
 }
 
 static strads_err build(const char *path, const json_t *root,

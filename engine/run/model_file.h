@@ -8,7 +8,9 @@
  * have set model.intercepts to an array of his own. */
 typedef struct sti_model {
     strads_model model;
-    double *intercepts;
+    double *intercepts, *means;
+    strads_names *names;
+    char *target;
 } sti_model;
 
 /* A model with room for n parameters; the strings are copied. */

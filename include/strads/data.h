@@ -191,7 +191,9 @@ typedef struct strads_data_options {
     strads_kind kind;        /* default: samples */
     /* Names that are known, or NULL; must outlive the data set. Text and named
      * ratings: rows and columns are numbered as there, and what has another
-     * name is left out, see strads_data_unknown. Otherwise there are as many
+     * name is left out, see strads_data_unknown. A table's fields find columns
+     * of their names, other fields count nothing; strads_data_unknown counts
+     * values of text without a column. Otherwise there are as many
      * columns as names, and no more may occur; a header must agree. */
     const strads_names *row_names, *col_names;
     const strads_names *stop_words; /* text: left out; may be NULL */
@@ -217,6 +219,24 @@ typedef struct strads_data_options {
                       to the largest are missing they become names */
     const char *user, *item, *rating; /* ratings: the columns of that name in
                           the header line; NULL: by common names */
+    /* Samples from a table: lines of as many fields as the header line before
+     * them has, parted by `,` `;` or tabs, whichever that has most of; in
+     * quotes as RFC 4180 has it, but on one line. Zeros are left out. */
+    const char *target; /* the column with the labels. Not NULL: the file is a
+                          table, or MatrixMarket */
+    bool table;         /* it is, even without a target, or, where col_names
+                          are given, sparse text with the same columns */
+    const char *drop;   /* columns to leave out, commas between; or NULL */
+    const char *categorical; /* "one-hot": each column with text becomes one of
+                          0 and 1, `column=value`, for each of its values;
+                          "one-hot=NAMES": these columns; NULL: text is
+                          STRADS_EFORMAT */
+    const char *missing;     /* fields that are empty, ?, NA, N/A, NaN, null or
+                          None, whatever the case: NULL or "refuse", or "mean":
+                          the mean of those that are not (of text: none of its
+                          columns) */
+    const double *col_means; /* where columns are known: what is missing is
+                          these, as strads_data_col_means; NULL: refused */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 1000
@@ -225,7 +245,7 @@ typedef struct strads_data_options {
 /* What a file holds, seen without keeping the matrix. */
 typedef struct strads_data_summary {
     const char *format;      /* "libsvm", "matrixmarket", "uci-bow", "ldac",
-                                "text" or "ratings"; static */
+                                "text", "ratings" or "table"; static */
     const char *compression; /* "none", "gzip" or "zstd"; static */
     uint64_t rows, cols, nnz;
     uint64_t empty_rows, empty_cols;
@@ -358,6 +378,10 @@ STRADS_API uint64_t strads_data_bytes(const strads_data *data);
  * as `data`, or options->row_names and col_names. */
 STRADS_API const strads_names *strads_data_row_names(const strads_data *data);
 STRADS_API const strads_names *strads_data_col_names(const strads_data *data);
+
+/* The means that missing fields of a table's columns became, 0 for columns of
+ * 0 and 1; NULL where options->missing is not "mean". As long as `data`. */
+STRADS_API const double *strads_data_col_means(const strads_data *data);
 
 /* What labels are called, in order, as options->named_labels tells; NULL where
  * they are numbers, or where there are none. As long as `data`, or

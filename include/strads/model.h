@@ -9,7 +9,9 @@
  *      "fit": {"objective": 0.5, "gap": 1e-7, "rounds": 40, "seconds": 0.2,
  *              "seed": 0, "partitions": 2}}
  *
- * Only coefficients that are not 0 are in it; indices count from 1, as in
+ * A model of a table also has "target": a name, "names": all columns' names, and
+ * where missing fields are filled in "means", as many. Only coefficients that
+ * are not 0 are in it; indices count from 1, as in
  * LIBSVM and MatrixMarket files. A program with several numbers a parameter
  * also has "width": k, and k values for each index, row after row; its
  * intercepts are an array of k, or one 0. */
@@ -21,6 +23,7 @@
 
 #include "strads/engine.h"
 #include "strads/error.h"
+#include "strads/names.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +49,10 @@ typedef struct strads_model {
     const double *value;      /* [n x width] */
     const char *options;      /* a JSON object, or NULL for {} */
     strads_model_fit fit;
+    const strads_names *names; /* of the columns, as many, in UTF-8; or NULL */
+    const double *means;       /* with names: [columns] what a missing field is,
+                                  as strads_data_col_means; or NULL */
+    const char *target; /* what the column of labels is called, or NULL */
 } strads_model;
 
 /* Makes a model of a run's result: the coefficients that are not 0, and its
@@ -61,7 +68,7 @@ STRADS_API strads_err strads_model_from_result(const strads_result *result,
 /* Writes a model: beside `path` at first, then renamed, so that `path` is the
  * old file or the whole new one, never half of it. The model is the caller's.
  * STRADS_EINVAL: a value that is not finite, an index out of its range or not
- * ascending, options that are no JSON object. STRADS_EIO: the disk. Blocks.
+ * ascending, options that are no JSON object, a name that is no UTF-8. STRADS_EIO: the disk. Blocks.
  * Any thread. */
 STRADS_API strads_err strads_model_write(const strads_model *model,
                                          const char *path);

@@ -1,0 +1,877 @@
+/* Samples from a table: lines of fields behind a line with the columns' names.
+ *
+ * The text is gone through up to three times: which columns hold text (only
+ * where that is to be found out), which values these have, and the numbers,
+ * as compressed rows, of which sti_data_from_arrays then makes the data set. A
+ * column of text becomes one of 0 and 1 for each of its values, `column=value`,
+ * in the order of their bytes; columns keep the header's order. Where columns
+ * are known, a model's, fields find theirs by these names, and a field that has
+ * none counts nothing. Zeros are left out. A missing field of a number is NaN
+ * until the column's mean is known. */
+#include "engine/data/tabular.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "engine/data/build.h"
+#include "engine/data/memory.h"
+#include "engine/data/read.h"
+
+enum { LONGEST_NAME = 4096, MOST_FIELDS = 1 << 20 };
+
+typedef enum use { NUMBER, LEVELS, TARGET, DROPPED } use;
+
+typedef struct column {
+    use use;
+    uint32_t at;          /* NUMBER: the data set's column */
+    strads_names *levels; /* LEVELS: the values, as they were met */
+    double sum;
+    uint64_t missing;
+} column;
+
+typedef struct entry {
+    uint32_t at;
+    double value;
+} entry;
+
+typedef struct table {
+    const char *path;
+    strads_data_options o;
+    sti_text text;
+    char *unpacked; /* the text, where the file is packed */
+    size_t unpacked_room;
+    const char *begin, *end; /* of the rows */
+    uint64_t line;           /* in which the row at hand stands */
+    char separator;
+    uint32_t n; /* fields of a row */
+    column *columns;
+    sti_field *fields;
+    strads_names *header;
+    uint32_t target; /* n: there is none */
+    bool named;      /* the target's values are names */
+    sti_label_names labels;
+    strads_names *own_names;
+    const strads_names *names; /* of the data set's columns */
+    entry *entries;            /* [n] of the row at hand */
+    uint64_t *start; /* [rows + 1], as all below in arrays that grow */
+    uint32_t *index;
+    double *value, *label, *means;
+    uint64_t rows, row_room, nnz, room;
+    uint64_t unknown; /* fields with a value that no column stands for */
+} table;
+
+bool sti_tabular_wanted(const strads_data_options *o)
+{
+    strads_data_options full;
+    return o != NULL && sti_data_options(o, &full) == STRADS_OK &&
+           full.kind == STRADS_KIND_SAMPLES &&
+           (full.table || full.target != NULL);
+}
+
+/* ---- sentences ------------------------------------------------------------ */
+
+static const char *name_of(const table *t, uint32_t k)
+{
+    return strads_names_at(t->header, k);
+}
+
+static strads_err wrong_field(const table *t, uint32_t k, const char *expected)
+{
+    char quoted[120];
+    const sti_field *f = &t->fields[k];
+    sti_text_quote(f->begin, f->end, quoted, sizeof quoted);
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: line %llu: found '%s' in column '%s', expected %s",
+                       t->path, (unsigned long long)t->line, quoted,
+                       name_of(t, k), expected);
+}
+
+static strads_err no_memory(const table *t)
+{
+    return strads_fail(STRADS_ENOMEM,
+                       "%s: the table takes more memory than may be used, %llu "
+                       "bytes: read it in another format, or allow more "
+                       "(--memory)",
+                       t->path, (unsigned long long)t->o.memory_limit);
+}
+
+static uint64_t held(const table *t)
+{
+    return t->unpacked_room + t->row_room * 2 * sizeof(double) +
+           t->room * (sizeof(double) + sizeof(uint32_t));
+}
+
+static bool grow(void *array, uint64_t old, uint64_t wanted, size_t size)
+{
+    void *grown = sti_big_grow(*(void **)array, old * size, wanted * size);
+    if (grown != NULL)
+        *(void **)array = grown;
+    return grown != NULL;
+}
+
+/* ---- the text --------------------------------------------------------------- */
+
+static strads_err unpack(table *t)
+{
+    sti_unpacker *unpacker = sti_unpacker_new(&t->text);
+    size_t size = 0, got = 0;
+    bool end = false;
+    strads_err err = unpacker != NULL ? STRADS_OK : no_memory(t);
+    while (err == STRADS_OK && !end) {
+        if (t->unpacked_room - size <= STI_TEXT_SLACK) {
+            const size_t wanted =
+                t->unpacked_room > 0 ? 2 * t->unpacked_room : 1 << 20;
+            if (held(t) + wanted > t->o.memory_limit ||
+                !grow(&t->unpacked, t->unpacked_room, wanted, 1)) {
+                err = no_memory(t);
+                break;
+            }
+            t->unpacked_room = wanted;
+        }
+        err = sti_unpacker_read(unpacker, t->unpacked + size,
+                                t->unpacked_room - size - STI_TEXT_SLACK, &got,
+                                &end);
+        size += got;
+    }
+    if (err == STRADS_EFORMAT)
+        err =
+            strads_fail(err, "%s: %s", t->path, sti_unpacker_trouble(unpacker));
+    sti_unpacker_free(unpacker);
+    t->begin = t->unpacked;
+    t->end = t->unpacked + size;
+    return err == STRADS_OK ? sti_text_refuse(t->path, t->begin, t->end) : err;
+}
+
+static strads_err open_text(table *t)
+{
+    strads_err err = sti_text_open(&t->text, t->path, t->o.memory_limit);
+    t->begin = t->text.bytes;
+    t->end = t->begin + t->text.size;
+    if (err == STRADS_OK && t->text.codec != STI_CODEC_NONE)
+        err = unpack(t);
+    if (err == STRADS_OK)
+        t->begin += sti_text_mark(t->begin, t->end);
+    return err;
+}
+
+/* A line with an entry `number:value`, which no header has. */
+static bool is_sparse(const char *p, const char *end)
+{
+    const char *line_end = sti_line_end(p, end);
+    while (p < line_end) {
+        const char *digits = p;
+        while (p < line_end && *p >= '0' && *p <= '9')
+            p++;
+        if (p > digits && p < line_end && *p == ':')
+            return true;
+        while (p < line_end && !sti_is_blank(*p))
+            p++;
+        while (p < line_end && sti_is_blank(*p))
+            p++;
+    }
+    return false;
+}
+
+strads_err sti_tabular_refuse(const char *path, const char *begin,
+                              const char *end)
+{
+    const char *line_end = sti_line_end(begin, end);
+    const size_t size = (size_t)(line_end - begin);
+    char quoted[120];
+    if (size == 0 || is_sparse(begin, end) || memchr(begin, '#', size) ||
+        (!memchr(begin, ',', size) && !memchr(begin, ';', size)))
+        return STRADS_OK;
+    sti_text_quote(begin, line_end, quoted, sizeof quoted);
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: line 1: found '%s', expected LIBSVM or "
+                       "MatrixMarket text; if this is a table with a header, "
+                       "say which column is the label (--target NAME)",
+                       path, quoted);
+}
+
+/* ---- the header -------------------------------------------------------------- */
+
+/* The one that the header has most of. */
+static char find_separator(const char *p, const char *line_end)
+{
+    static const char separators[] = {',', ';', '\t'};
+    uint32_t count[3] = {0}, best = 0;
+    bool quoted = false;
+    for (; p < line_end; p++) {
+        quoted ^= *p == '"';
+        for (uint32_t k = 0; k < 3 && !quoted; k++)
+            count[k] += *p == separators[k];
+    }
+    for (uint32_t k = 1; k < 3; k++)
+        best = count[k] > count[best] ? k : best;
+    return separators[best];
+}
+
+/* Whether a name can stand in a model's JSON. */
+static bool is_text(const char *p, size_t size)
+{
+    for (const char *end = p + size; p < end;) {
+        const size_t n =
+            sti_character((const unsigned char *)p, (size_t)(end - p));
+        if (n == 0 && *p != ' ')
+            return false;
+        p += n > 0 ? n : 1;
+    }
+    return size > 0;
+}
+
+/* The field's text, in `out`, and its size; STRADS_EFORMAT where it is no name.
+ * `k` is its number, for sentences. */
+static strads_err take_name(const table *t, const sti_field *f, uint32_t k,
+                            char *out, size_t *size)
+{
+    const bool fits = f->end - f->begin < LONGEST_NAME;
+    *size = fits ? sti_field_plain(f, out) : 0;
+    return fits && is_text(out, *size)
+               ? STRADS_OK
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: line %llu, field %u: expected a name of 1 to "
+                             "%d bytes of UTF-8",
+                             t->path, (unsigned long long)t->line, k + 1,
+                             (int)LONGEST_NAME - 1);
+}
+
+static strads_err wrong_quotes(const table *t, const char *at,
+                               const char *line_end)
+{
+    char quoted[120];
+    sti_text_quote(at, line_end, quoted, sizeof quoted);
+    return strads_fail(STRADS_EFORMAT,
+                       "%s: line %llu: found '%s', expected a field whose "
+                       "quotes close on this line, before a separator",
+                       t->path, (unsigned long long)t->line, quoted);
+}
+
+static strads_err read_header(table *t)
+{
+    char name[LONGEST_NAME];
+    size_t size;
+    uint32_t number;
+    t->line = 1;
+    while (t->begin < t->end && (sti_is_blank(*t->begin) || *t->begin == '\n'))
+        t->line += *t->begin++ == '\n';
+    const char *line_end = sti_line_end(t->begin, t->end);
+    t->separator = find_separator(t->begin, line_end);
+    const char *wrong =
+        sti_fields_split(t->begin, line_end, t->separator, NULL, 0, &t->n);
+    if (wrong != NULL)
+        return wrong_quotes(t, wrong, line_end);
+    if (t->n > MOST_FIELDS)
+        return strads_fail(STRADS_ELIMIT, "%s: has %u columns, at most %d fit",
+                           t->path, t->n, (int)MOST_FIELDS);
+    t->target = t->n;
+    t->columns = calloc(t->n, sizeof *t->columns);
+    t->fields = calloc(t->n, sizeof *t->fields);
+    t->entries = calloc(t->n, sizeof *t->entries);
+    if (!t->columns || !t->fields || !t->entries)
+        return no_memory(t);
+    (void)sti_fields_split(t->begin, line_end, t->separator, t->fields, t->n,
+                           &t->n);
+    strads_err err = strads_names_new(&t->header);
+    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
+        err = take_name(t, &t->fields[k], k, name, &size);
+        if (err == STRADS_OK)
+            err = strads_names_add(t->header, name, size, &number);
+        if (err == STRADS_OK && number != k)
+            err = strads_fail(STRADS_EFORMAT,
+                              "%s: line %llu: the header has column '%s' "
+                              "twice, expected names that differ",
+                              t->path, (unsigned long long)t->line,
+                              name_of(t, number));
+    }
+    t->begin = line_end < t->end ? line_end + 1 : t->end;
+    return err;
+}
+
+/* ---- what columns are for ----------------------------------------------------- */
+
+static strads_err find_named(const table *t, const char *option,
+                             const char *name, size_t size, uint32_t *k)
+{
+    return strads_names_find(t->header, name, size, k)
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "%s: has no column '%.*s', which --%s names",
+                             t->path, (int)size, name, option);
+}
+
+/* Gives the columns that a list names, as a line of CSV, a use. */
+static strads_err use_listed(table *t, const char *option, const char *list,
+                             use found)
+{
+    char name[LONGEST_NAME];
+    const char *end = list + strlen(list);
+    strads_err err = STRADS_OK;
+    for (const char *p = list; p != NULL && err == STRADS_OK;) {
+        uint32_t k = 0, n;
+        sti_field f;
+        const char *comma = p;
+        for (bool quoted = false; comma < end && (quoted || *comma != ',');
+             comma++)
+            quoted ^= *comma == '"';
+        if (sti_fields_split(p, comma, ',', &f, 1, &n) != NULL ||
+            f.end - f.begin >= LONGEST_NAME)
+            return strads_fail(STRADS_EINVAL,
+                               "--%s %s: expected names with commas between",
+                               option, list);
+        err = find_named(t, option, name, sti_field_plain(&f, name), &k);
+        if (err == STRADS_OK && k == t->target)
+            err = strads_fail(STRADS_EINVAL, "--%s names the target, '%s'",
+                              option, name_of(t, k));
+        if (err == STRADS_OK)
+            t->columns[k].use = found;
+        p = comma < end ? comma + 1 : NULL;
+    }
+    return err;
+}
+
+/* Known columns: a number has the field's name, a value of text `name=`. */
+static void use_known(table *t)
+{
+    const uint32_t all = strads_names_count(t->names);
+    for (uint32_t k = 0; k < t->n; k++) {
+        column *c = &t->columns[k];
+        const char *name = name_of(t, k);
+        if (c->use == NUMBER &&
+            !strads_names_find(t->names, name, strlen(name), &c->at))
+            c->use = DROPPED;
+    }
+    for (uint32_t j = 0; j < all; j++) {
+        const char *name = strads_names_at(t->names, j);
+        uint32_t k;
+        for (const char *at = strchr(name, '='); at; at = strchr(at + 1, '='))
+            if (strads_names_find(t->header, name, (size_t)(at - name), &k) &&
+                t->columns[k].use == DROPPED && k != t->target)
+                t->columns[k].use = LEVELS;
+    }
+}
+
+/* Each known column has to come from a field. */
+static strads_err check_known(const table *t)
+{
+    const uint32_t all = strads_names_count(t->names);
+    for (uint32_t j = 0; j < all; j++) {
+        const char *name = strads_names_at(t->names, j);
+        uint32_t k;
+        bool found = strads_names_find(t->header, name, strlen(name), &k) &&
+                     t->columns[k].use == NUMBER;
+        for (const char *at = strchr(name, '='); at && !found;
+             at = strchr(at + 1, '='))
+            found =
+                strads_names_find(t->header, name, (size_t)(at - name), &k) &&
+                t->columns[k].use == LEVELS;
+        if (!found)
+            return strads_fail(
+                STRADS_EFORMAT,
+                "%s: has no column for '%s', which the model "
+                "has: expected the header that it was trained on",
+                t->path, name);
+    }
+    return STRADS_OK;
+}
+
+static bool is_one_hot(const char *categorical, const char **list)
+{
+    static const char one_hot[] = "one-hot";
+    const size_t n = sizeof one_hot - 1;
+    *list = NULL;
+    if (strncmp(categorical, one_hot, n) != 0)
+        return false;
+    if (categorical[n] == '=' && categorical[n + 1] != '\0')
+        *list = categorical + n + 1;
+    return categorical[n] == '\0' || *list != NULL;
+}
+
+static strads_err find_uses(table *t, bool *search)
+{
+    const strads_data_options *o = &t->o;
+    const char *list = NULL;
+    strads_err err = STRADS_OK;
+    *search = false;
+    if (o->missing && strcmp(o->missing, "refuse") != 0 &&
+        strcmp(o->missing, "mean") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "--missing %s: expected refuse or mean", o->missing);
+    if (o->categorical && !is_one_hot(o->categorical, &list))
+        return strads_fail(STRADS_EINVAL,
+                           "--categorical %s: expected one-hot or "
+                           "one-hot=NAMES",
+                           o->categorical);
+    if (o->target)
+        err = find_named(t, "target", o->target, strlen(o->target), &t->target);
+    if (err != STRADS_OK && t->names == NULL)
+        return err;
+    if (err != STRADS_OK) /* no labels, to predict them */
+        t->target = t->n;
+    if (t->target < t->n)
+        t->columns[t->target].use = TARGET;
+    err = o->drop ? use_listed(t, "drop", o->drop, DROPPED) : STRADS_OK;
+    if (err != STRADS_OK)
+        return err;
+    if (t->names != NULL) {
+        use_known(t);
+        return check_known(t);
+    }
+    *search = o->categorical && list == NULL;
+    return list ? use_listed(t, "categorical", list, LEVELS) : STRADS_OK;
+}
+
+/* ---- rows -------------------------------------------------------------------------- */
+
+typedef strads_err (*visitor)(table *t);
+
+/* Calls `visit` for each row, its fields in t->fields. */
+static strads_err each_row(table *t, uint64_t first_line, visitor visit)
+{
+    strads_err err = STRADS_OK;
+    t->line = first_line;
+    for (const char *p = t->begin; p < t->end && err == STRADS_OK; t->line++) {
+        const char *line_end = sti_line_end(p, t->end);
+        const char *next = line_end < t->end ? line_end + 1 : t->end;
+        uint32_t n;
+        const char *q = p;
+        while (q < line_end && sti_is_blank(*q) && *q != t->separator)
+            q++;
+        if (q == line_end) {
+            p = next;
+            continue;
+        }
+        const char *wrong =
+            sti_fields_split(p, line_end, t->separator, t->fields, t->n, &n);
+        if (wrong != NULL)
+            return wrong_quotes(t, wrong, line_end);
+        if (n != t->n)
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: line %llu: found %u fields, expected %u, "
+                               "as the header has",
+                               t->path, (unsigned long long)t->line, n, t->n);
+        err = visit(t);
+        p = next;
+    }
+    return err;
+}
+
+static bool is_missing(const sti_field *f)
+{
+    static const char *const words[] = {"",     "na",   "n/a", "nan",
+                                        "null", "none", "?"};
+    const size_t size = (size_t)(f->end - f->begin);
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (strlen(words[k]) == size &&
+            strncasecmp(f->begin, words[k], size) == 0)
+            return true;
+    return false;
+}
+
+static strads_err look_for_text(table *t)
+{
+    double value;
+    for (uint32_t k = 0; k < t->n; k++)
+        if (t->columns[k].use == NUMBER && !is_missing(&t->fields[k]) &&
+            sti_field_number(&t->fields[k], &value) == STI_NUMBER_NONE)
+            t->columns[k].use = LEVELS;
+    return STRADS_OK;
+}
+
+/* `name` has room for LONGEST_NAME and STI_TEXT_SLACK bytes. */
+static strads_err take_label_name(const table *t, char *name, size_t *size)
+{
+    strads_err err = take_name(t, &t->fields[t->target], t->target, name, size);
+    if (err == STRADS_OK)
+        memset(name + *size, 0, STI_TEXT_SLACK);
+    return err == STRADS_OK && sti_label_is_name(name, name + *size)
+               ? STRADS_OK
+               : wrong_field(t, t->target,
+                             "a label (one word of up to 63 bytes without , : "
+                             "= #, as in the first row)");
+}
+
+static strads_err collect_levels(table *t)
+{
+    char name[LONGEST_NAME + STI_TEXT_SLACK];
+    size_t size;
+    uint32_t number;
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
+        column *c = &t->columns[k];
+        if (c->use != LEVELS || is_missing(&t->fields[k]))
+            continue;
+        err = c->levels ? STRADS_OK : strads_names_new(&c->levels);
+        if (err == STRADS_OK)
+            err = take_name(t, &t->fields[k], k, name, &size);
+        if (err == STRADS_OK)
+            err = strads_names_add(c->levels, name, size, &number);
+    }
+    if (err == STRADS_OK && t->labels.found != NULL) {
+        err = take_label_name(t, name, &size);
+        if (err == STRADS_OK)
+            err = strads_names_add(t->labels.found, name, size, &number);
+        if (err == STRADS_OK &&
+            strads_names_count(t->labels.found) > STRADS_LABEL_NAMES_MAX)
+            err = wrong_field(t, t->target, "at most 1000 different labels");
+    }
+    return err;
+}
+
+/* ---- the data set's columns -------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static strads_err add_name(table *t, const char *field, const char *level,
+                           uint32_t *number)
+{
+    char name[2 * LONGEST_NAME];
+    const uint32_t before = strads_names_count(t->own_names);
+    const int size = snprintf(name, sizeof name, "%s%s%s", field,
+                              level ? "=" : "", level ? level : "");
+    strads_err err = strads_names_add(t->own_names, name, (size_t)size, number);
+    return err != STRADS_OK || *number == before
+               ? err
+               : strads_fail(STRADS_EFORMAT,
+                             "%s: two columns would be called '%s': rename one "
+                             "in the header",
+                             t->path, name);
+}
+
+static strads_err add_levels(table *t, uint32_t k)
+{
+    const strads_names *levels = t->columns[k].levels;
+    const uint32_t count = levels ? strads_names_count(levels) : 0;
+    uint32_t number;
+    const char **sorted = calloc((size_t)count + 1, sizeof *sorted);
+    strads_err err = sorted != NULL ? STRADS_OK : no_memory(t);
+    for (uint32_t j = 0; j < count && err == STRADS_OK; j++)
+        sorted[j] = strads_names_at(levels, j);
+    if (err == STRADS_OK)
+        qsort(sorted, count, sizeof *sorted, by_bytes);
+    for (uint32_t j = 0; j < count && err == STRADS_OK; j++)
+        err = add_name(t, name_of(t, k), sorted[j], &number);
+    free(sorted);
+    return err;
+}
+
+static strads_err make_names(table *t)
+{
+    strads_err err = strads_names_new(&t->own_names);
+    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
+        if (t->columns[k].use == NUMBER)
+            err = add_name(t, name_of(t, k), NULL, &t->columns[k].at);
+        else if (t->columns[k].use == LEVELS)
+            err = add_levels(t, k);
+    }
+    t->names = t->own_names;
+    return err;
+}
+
+/* ---- numbers ------------------------------------------------------------------------ */
+
+static strads_err refuse_missing(const table *t, uint32_t k)
+{
+    return wrong_field(t, k,
+                       t->o.col_names == NULL
+                           ? "a value (--missing mean puts the mean of the "
+                             "column there, --drop leaves the column out)"
+                           : "a value: the model was not trained with "
+                             "--missing mean");
+}
+
+/* Whether a missing field may be filled in. */
+static bool fills(const table *t)
+{
+    return t->o.col_names != NULL
+               ? t->o.col_means != NULL
+               : t->o.missing != NULL && strcmp(t->o.missing, "mean") == 0;
+}
+
+static strads_err take_number(table *t, uint32_t k, entry *out)
+{
+    column *c = &t->columns[k];
+    out->at = c->at;
+    switch (sti_field_number(&t->fields[k], &out->value)) {
+    case STI_NUMBER_OK:
+        c->sum += out->value;
+        return STRADS_OK;
+    case STI_NUMBER_NONE:
+        return wrong_field(t, k,
+                           "a number (--categorical one-hot makes columns of "
+                           "text, --drop leaves one out)");
+    default:
+        return wrong_field(t, k, "a number that a double can hold");
+    }
+}
+
+/* Which column stands for a value of text; *n entries so far. */
+static strads_err take_level(table *t, uint32_t k, uint32_t *n)
+{
+    char name[2 * LONGEST_NAME];
+    size_t size;
+    uint32_t at;
+    const int begin = snprintf(name, LONGEST_NAME + 1, "%s=", name_of(t, k));
+    strads_err err = take_name(t, &t->fields[k], k, name + begin, &size);
+    if (err != STRADS_OK)
+        return err;
+    if (strads_names_find(t->names, name, (size_t)begin + size, &at))
+        t->entries[(*n)++] = (entry){at, 1};
+    else
+        t->unknown++;
+    return STRADS_OK;
+}
+
+static strads_err take_label(table *t)
+{
+    char name[LONGEST_NAME + STI_TEXT_SLACK];
+    size_t size;
+    double *label = &t->label[t->rows];
+    const sti_field *f = &t->fields[t->target];
+    if (is_missing(f))
+        return wrong_field(t, t->target, "the label of its row");
+    if (!t->named)
+        return sti_field_number(f, label) == STI_NUMBER_OK
+                   ? STRADS_OK
+                   : wrong_field(t, t->target, "a label (a number)");
+    uint32_t number = strads_names_count(t->labels.names);
+    strads_err err = take_label_name(t, name, &size);
+    (void)strads_names_find(t->labels.names, name, size, &number);
+    *label = number;
+    return err;
+}
+
+static bool make_room(table *t)
+{
+    const uint64_t rows = t->row_room ? 2 * t->row_room : 4096;
+    if (t->rows + 1 >= t->row_room) {
+        if (held(t) + rows * 16 > t->o.memory_limit ||
+            !grow(&t->start, t->row_room, rows, sizeof *t->start) ||
+            !grow(&t->label, t->row_room, rows, sizeof *t->label))
+            return false;
+        t->row_room = rows;
+    }
+    if (t->nnz + t->n > t->room) {
+        const uint64_t room = 2 * t->room + 4096 + t->n;
+        if (held(t) + room * 12 > t->o.memory_limit ||
+            !grow(&t->index, t->room, room, sizeof *t->index) ||
+            !grow(&t->value, t->room, room, sizeof *t->value))
+            return false;
+        t->room = room;
+    }
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static strads_err encode(table *t)
+{
+    uint32_t n = 0;
+    bool ascends = true;
+    strads_err err = make_room(t) ? STRADS_OK : no_memory(t);
+    for (uint32_t k = 0; k < t->n && err == STRADS_OK; k++) {
+        column *c = &t->columns[k];
+        if (c->use == TARGET)
+            err = take_label(t);
+        if (c->use != NUMBER && c->use != LEVELS)
+            continue;
+        const bool missing = is_missing(&t->fields[k]);
+        if (missing && !fills(t))
+            err = refuse_missing(t, k);
+        else if (missing && c->use == NUMBER) {
+            c->missing++;
+            t->entries[n++] = (entry){c->at, NAN};
+        } else if (c->use == NUMBER) {
+            err = take_number(t, k, &t->entries[n]);
+            n += t->entries[n].value != 0;
+        } else if (!missing)
+            err = take_level(t, k, &n);
+        ascends =
+            ascends && (n < 2 || t->entries[n - 1].at >= t->entries[n - 2].at);
+    }
+    if (!ascends)
+        qsort(t->entries, n, sizeof *t->entries, by_place);
+    for (uint32_t k = 0; k < n && err == STRADS_OK; k++) {
+        t->index[t->nnz] = t->entries[k].at;
+        t->value[t->nnz++] = t->entries[k].value;
+    }
+    t->rows++;
+    if (err == STRADS_OK)
+        t->start[t->rows] = t->nnz;
+    return err;
+}
+
+/* Puts means where numbers are missing. */
+static strads_err fill_in(table *t)
+{
+    const uint32_t cols = strads_names_count(t->names);
+    const double *means = t->o.col_means;
+    if (!fills(t))
+        return STRADS_OK;
+    if (means == NULL) {
+        t->means = calloc((size_t)cols + 1, sizeof *t->means);
+        if (t->means == NULL)
+            return no_memory(t);
+        for (uint32_t k = 0; k < t->n; k++) {
+            const column *c = &t->columns[k];
+            if (c->use != NUMBER)
+                continue;
+            t->means[c->at] = c->sum / (double)(t->rows - c->missing);
+            if (!isfinite(t->means[c->at]))
+                return strads_fail(STRADS_EFORMAT,
+                                   "%s: column '%s' has no mean for what is "
+                                   "missing: leave it out (--drop)",
+                                   t->path, name_of(t, k));
+        }
+        means = t->means;
+    }
+    for (uint64_t e = 0; e < t->nnz; e++)
+        if (isnan(t->value[e]))
+            t->value[e] = means[t->index[e]];
+    return STRADS_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
+static strads_err give(table *t, strads_data **out)
+{
+    strads_data_options o = t->o;
+    const strads_arrays a = {.rows = t->rows,
+                             .cols = strads_names_count(t->names),
+                             .by_row = true,
+                             .start = t->start,
+                             .starts = STRADS_I64,
+                             .index = t->index,
+                             .indices = STRADS_I32,
+                             .value = t->value,
+                             .label = t->target < t->n ? t->label : NULL};
+    o.col_names = t->names;
+    o.named_labels = t->named;
+    o.label_names = t->named ? t->labels.names : NULL;
+    o.memory_limit -= held(t) < o.memory_limit ? held(t) : o.memory_limit;
+    strads_err err = sti_data_from_arrays(t->path, &a, true, &o, out);
+    if (err != STRADS_OK)
+        return err;
+    strads_data *data = *out;
+    data->index_base = 1;
+    data->unknown = t->unknown;
+    data->own_col_names = t->own_names;
+    data->own_label_names = t->labels.own;
+    data->own_col_means = t->means;
+    t->own_names = t->labels.own = NULL;
+    t->means = NULL;
+    return STRADS_OK;
+}
+
+static strads_err open_labels(table *t)
+{
+    double value;
+    uint32_t n;
+    const char *p = t->begin;
+    while (p < t->end && (*p == '\n' || sti_is_blank(*p)))
+        p++;
+    if (!t->o.named_labels || t->target == t->n || p == t->end)
+        return STRADS_OK;
+    const char *line_end = sti_line_end(p, t->end);
+    if (sti_fields_split(p, line_end, t->separator, t->fields, t->n, &n) ||
+        n != t->n)
+        return STRADS_OK; /* which is said when rows are read */
+    t->named =
+        sti_field_number(&t->fields[t->target], &value) == STI_NUMBER_NONE;
+    return t->named ? sti_label_names_open(&t->labels, t->o.label_names)
+                    : STRADS_OK;
+}
+
+static strads_err read_rows(table *t, strads_data **out)
+{
+    bool search;
+    strads_err err = find_uses(t, &search);
+    const uint64_t first_line = t->line + 1;
+    bool levels = false;
+    if (err == STRADS_OK)
+        err = open_labels(t);
+    if (err == STRADS_OK && search)
+        err = each_row(t, first_line, look_for_text);
+    for (uint32_t k = 0; k < t->n; k++)
+        levels = levels || t->columns[k].use == LEVELS;
+    if (err == STRADS_OK &&
+        ((levels && t->names == NULL) || t->labels.found != NULL))
+        err = each_row(t, first_line, collect_levels);
+    if (err == STRADS_OK && t->named)
+        err = sti_label_names_end(&t->labels);
+    if (err == STRADS_OK && t->names == NULL)
+        err = make_names(t);
+    if (err == STRADS_OK)
+        err = each_row(t, first_line, encode);
+    if (err == STRADS_OK && t->rows == 0)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%s: found no rows behind its header, expected at "
+                          "least one",
+                          t->path);
+    if (err == STRADS_OK)
+        err = fill_in(t);
+    if (err == STRADS_OK)
+        err = sti_text_unchanged(&t->text);
+    return err == STRADS_OK ? give(t, out) : err;
+}
+
+static void free_table(table *t)
+{
+    for (uint32_t k = 0; k < t->n && t->columns; k++)
+        strads_names_free(t->columns[k].levels);
+    free(t->columns);
+    free(t->fields);
+    free(t->entries);
+    free(t->means);
+    strads_names_free(t->header);
+    strads_names_free(t->own_names);
+    sti_label_names_free(&t->labels);
+    sti_big_free(t->start, t->row_room * sizeof *t->start);
+    sti_big_free(t->label, t->row_room * sizeof *t->label);
+    sti_big_free(t->index, t->room * sizeof *t->index);
+    sti_big_free(t->value, t->room * sizeof *t->value);
+    sti_big_free(t->unpacked, t->unpacked_room);
+    sti_text_close(&t->text);
+}
+
+strads_err sti_tabular_read(const char *path,
+                            const strads_data_options *options,
+                            sti_tabular_file *file, strads_data **out)
+{
+    table t = {.path = path};
+    strads_err err = sti_data_options(options, &t.o);
+    *file = (sti_tabular_file){.is_table = true};
+    if (err == STRADS_OK && path == NULL)
+        err = strads_fail(STRADS_EINVAL, "no data file was named");
+    if (err == STRADS_OK)
+        err = open_text(&t);
+    t.names = t.o.col_names;
+    if (err == STRADS_OK && t.text.regular)
+        file->is_table = !sti_market_is(t.begin, t.end) &&
+                         !(t.names != NULL && is_sparse(t.begin, t.end));
+    if (err == STRADS_OK && file->is_table && t.o.labels_path != NULL)
+        err = strads_fail(STRADS_EINVAL,
+                          "%s: is a table, whose labels are a column "
+                          "(--target); labels from %s belong to MatrixMarket",
+                          path, t.o.labels_path);
+    if (err == STRADS_OK && file->is_table) {
+        file->codec = t.text.codec;
+        file->file_bytes = t.text.size;
+        file->text_bytes = (uint64_t)(t.end - t.begin);
+        err = read_header(&t);
+        if (err == STRADS_OK)
+            err = read_rows(&t, out);
+    }
+    free_table(&t);
+    return err;
+}
