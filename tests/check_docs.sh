@@ -1,0 +1,51 @@
+#!/bin/sh
+# What docs and READMEs name is there: files and folders of the tree, functions,
+# types, macros and environment variables of ours. CHANGELOG.md and FIGURES.md
+# tell of what was, too.
+set -eu
+export LC_ALL=C
+cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
+
+pages=$(find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o \
+    -name '*.md' ! -name CHANGELOG.md ! -name FIGURES.md -print | sort)
+sources="engine include schedulers apps examples tests bench python R cmake"
+words=$(mktemp) files=$(mktemp)
+trap 'rm -f "$words" "$files"' EXIT
+# shellcheck disable=SC2086 # lists of names
+find $sources \( -name '.?*' -o -name build \) -prune -o -type f \
+    ! -name '*.md' -exec grep -ohIE '(strads|sti|STRADS|STI)_[A-Za-z0-9_]+' \
+    {} + | sort -u >"$words"
+find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o -print |
+    sed 's|^\./||' | sort -u >"$files"
+
+wrong=0
+for page in $pages; do
+    # Identifiers; one that ends in _ names a family: sti_client_*.
+    for name in $(grep -oE '\b(strads|sti|STRADS|STI)_[A-Za-z0-9_]+' "$page" |
+        sort -u); do
+        case $name in
+        *_) grep -q "^$name" "$words" ;;
+        *) grep -qx "$name" "$words" ;;
+        esac || {
+            echo "${page#./}: $name is not in the code"
+            wrong=1
+        }
+    done
+    # Paths that begin with a folder of the tree, and sources by their name alone.
+    # What ends in _ begins names; what begins with _, or NAME, stands for others.
+    for name in $(sed 's|build/[A-Za-z0-9_./-]*||g' "$page" |
+        grep -oE '\b(engine|include/strads|schedulers|apps|tests|bench|docs|cmake|examples|packaging|debian|python)/[A-Za-z0-9_./-]*[A-Za-z0-9_]|\b[a-z0-9_]+\.(c|h|pml|sh|shlib)\b' |
+        sort -u); do
+        here=$(dirname "${page#./}")
+        case $name in
+        _* | *NAME* | *strads.sh) continue ;;
+        *_) rest='[^/]*' ;;
+        *) rest='(\.[ch])?' ;;
+        esac
+        grep -qE "^(.*/)?$name$rest\$" "$files" || [ -e "$here/$name" ] || {
+            echo "${page#./}: there is no $name"
+            wrong=1
+        }
+    done
+done
+exit $wrong
