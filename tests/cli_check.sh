@@ -53,4 +53,53 @@ refuses 2 'an update, but no aggregate that would change a parameter' \
     "$ridge" -o ridge.so
 gives 0 run ridge.so "$year_train" --check --model right.json
 says err 'checked ridge on ' 'nothing wrong was found' 'converged'
+
+# The simplest program: a name and four callbacks, of one header. Each parameter
+# becomes its column's sum.
+cat >simplest.c <<'END'
+#include <strads/program.h>
+static strads_err update(strads_task *task)
+{
+    const strads_sparse *x = &task->share->by_col;
+    const uint32_t j = strads_block_param(&task->block, 0);
+    for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
+        task->partial[0] += strads_sparse_value(x, e);
+    return STRADS_OK;
+}
+static strads_err aggregate(strads_commit *commit)
+{
+    commit->change[0] = commit->partial[0] - commit->value[0];
+    return STRADS_OK;
+}
+static strads_err one(const void *config, const strads_data *data,
+                      strads_shape *shape)
+{
+    (void)config, (void)data;
+    shape->block_max = 1;
+    return STRADS_OK;
+}
+static strads_err objective(void *state, strads_report *report)
+{
+    (void)state;
+    report->objective = report->gap = 0;
+    return STRADS_OK;
+}
+static const strads_program simplest = {
+    .size = sizeof simplest, .name = "simplest", .shape = one,
+    .update = update, .aggregate = aggregate, .objective = objective};
+STRADS_EXPORT_PROGRAM(simplest)
+END
+"${STRADS_CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC \
+    -I"$STRADS_SOURCE/include" simplest.c -o simplest.so
+gives 0 run --check simplest.so "$year_train" --policy cyclic --model sums.json
+awk "$read_model"'
+{ for (k = 2; k <= NF; k++) { split($k, e, ":"); sum[e[1]] += e[2] } }
+END {
+    for (j in sum) {
+        d = value_of[j] - sum[j]
+        if (d < -1e-9 || d > 1e-9) exit 1
+        n++
+    }
+    exit n < 1000
+}' sums.json "$year_train" || fail "the sums of the simplest program are wrong"
 finish

@@ -9,31 +9,28 @@
  *            where S(u, t) = sign(u) max(|u| - t, 0)
  * refresh    r -= x_j (change of w_j)
  *
- * When nothing moves any more, `scan` takes all columns: new priorities, and
- * the gap to the dual point s r / n, s = min(1, n lambda / max |c_j|), whose
- * dual objective is (s y'r - s^2 r'r / 2) / n. */
+ * At rest `scan` takes all columns: new priorities, and the gap to the dual point
+ * s r / n, s = min(1, n lambda / max |c_j|), which has (s y'r - s^2 r'r / 2) / n. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <strads/strads.h>
 
 enum { SCAN, PAIRS, BLOCK };
 typedef struct lasso {
-    double n, lambda; /* rows; the option */
+    double n, n_lambda;
     strads_report last;
 } lasso;
 
 /* ---- workers: r = y - X w of their rows ---------------------------------- */
-static strads_err start(const strads_task *task, void **local)
+static strads_err start(const strads_task *task, void **r)
 {
-    const uint64_t n = task->share->rows.end - task->share->rows.begin;
-    double *r = task->share->label ? malloc((n + 1) * sizeof *r) : NULL;
-    if (!r)
-        return strads_fail(STRADS_EINVAL, "lasso-paper wants labels, "
-                                          "and memory for as many residuals");
-    for (uint64_t i = 0; i < n; i++)
-        r[i] = task->share->label[i];
-    *local = r;
+    const strads_range rows = task->share->rows;
+    const size_t bytes = (rows.end - rows.begin) * sizeof(double);
+    if (!task->share->label || !(*r = malloc(bytes + 1)))
+        return strads_fail(STRADS_EINVAL, "it wants labels, and their memory");
+    memcpy(*r, task->share->label, bytes);
     return STRADS_OK;
 }
 
@@ -87,14 +84,14 @@ static strads_err begin(const void *config, const strads_data *data,
     (void)data;
     lasso *s = *state = calloc(1, sizeof *s);
     if (!s)
-        return strads_fail(STRADS_ENOMEM, "no memory for lasso-paper's state");
-    *s = (lasso){.n = (double)shape->rows, .lambda = *(const double *)config};
+        return strads_fail(STRADS_ENOMEM, "no memory");
+    s->n = (double)shape->rows;
+    s->n_lambda = s->n * *(const double *)config;
     return STRADS_OK;
 }
 
-static strads_err one_column_a_block(const void *config,
-                                     const strads_data *data,
-                                     strads_shape *shape)
+static strads_err one_column(const void *config, const strads_data *data,
+                             strads_shape *shape)
 {
     (void)config, (void)data;
     shape->block_max = 1;
@@ -110,8 +107,7 @@ static strads_err schedule(strads_turn *turn)
 static double step(const lasso *s, const double *partial, double w)
 {
     const double c = partial[0], a = partial[1], u = a * w + c;
-    const double shrunk = copysign(fmax(fabs(u) - s->n * s->lambda, 0), u);
-    return a > 0 ? shrunk / a - w : -w;
+    return a > 0 ? copysign(fmax(fabs(u) - s->n_lambda, 0), u) / a - w : -w;
 }
 
 static strads_err aggregate(strads_commit *commit)
@@ -124,7 +120,7 @@ static strads_err scan(strads_commit *commit)
 {
     lasso *s = commit->state;
     const double *part = commit->partial, *w = commit->value;
-    double most = s->n * s->lambda, l1 = 0, left = 0;
+    double most = s->n_lambda, l1 = 0, left = 0;
     s->last.nonzeros = 0;
     for (uint32_t j = 0; j < commit->block.n; j++, part += 2) {
         left += commit->priority[j] = fabs(step(s, part, w[j]));
@@ -133,11 +129,11 @@ static strads_err scan(strads_commit *commit)
         s->last.nonzeros += w[j] != 0;
     }
     strads_commit_rest(commit, left / 10);
-    const double rr = part[0], yr = part[1], scale = s->n * s->lambda / most;
-    const double primal = rr / (2 * s->n) + s->lambda * l1;
-    const double dual = (scale * yr - scale * scale * rr / 2) / s->n;
-    s->last.objective = primal;
-    s->last.gap = primal > 0 ? (primal - dual) / primal : 0;
+    const double rr = part[0], yr = part[1], scale = s->n_lambda / most;
+    const double primal = rr / 2 + s->n_lambda * l1; /* both times n */
+    const double dual = scale * yr - scale * scale * rr / 2;
+    s->last.objective = primal / s->n;
+    s->last.gap = primal > 0 ? 1 - dual / primal : 0;
     return STRADS_OK;
 }
 
@@ -147,6 +143,8 @@ static strads_err objective(void *state, strads_report *report)
     return STRADS_OK;
 }
 
+/* Tables, packed. */
+/* clang-format off */
 static const strads_phase phases[] = {
     [SCAN] = {"scan", .drains = true, .reports = true, .partial = partial,
               .when = STRADS_WHEN_CALLED, .update = update, .aggregate = scan},
@@ -155,24 +153,12 @@ static const strads_phase phases[] = {
                .aggregate = aggregate}};
 static const strads_option options[] = {
     {"lambda", STRADS_OPTION_F64, .metavar = "L", .min = 1e-300, .max = 1e300,
-     .help = "weight of |w|_1, above 0 (default: 0.01)"},
-    {.name = NULL}};
-static const double usual_lambda = 0.01;
+     .help = "weight of |w|_1, above 0 (default: 0.01)"}, {.name = NULL}};
 static const strads_program lasso_paper = {
-    .size = sizeof(strads_program),
-    .name = "lasso-paper",
-    .summary = "the Lasso as in the STRADS paper",
-    .options = options,
-    .config_size = sizeof usual_lambda,
-    .defaults = &usual_lambda,
-    .shape = one_column_a_block,
-    .begin = begin,
-    .end = free,
-    .open = start,
-    .close = free,
-    .refresh = refresh,
-    .schedule = schedule,
-    .phases = phases,
-    .n_phases = sizeof phases / sizeof *phases,
-    .objective = objective};
+    sizeof(strads_program), "lasso-paper", "the Lasso of the STRADS paper",
+    .options = options, .config_size = sizeof(double),
+    .defaults = &(const double){0.01}, .shape = one_column,
+    .begin = begin, .end = free, .open = start, .close = free,
+    .refresh = refresh, .schedule = schedule, .objective = objective,
+    .phases = phases, .n_phases = sizeof phases / sizeof *phases};
 STRADS_EXPORT_PROGRAM(lasso_paper)
