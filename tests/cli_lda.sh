@@ -141,6 +141,27 @@ refuses 2 "no-such" lda train "$corpus" --assignments no-such/folder.txt
 printf '3\n2\n1\n2 1 3\n' >empty.txt
 gives 0 lda train empty.txt --topics 2 --sweeps 2 --assignments empty.out \
     --workers 2
+
+# What somebody has planted at the names of files that are not whole yet stays
+# what it is, and so does what it names. (The shell's number becomes strads'.)
+echo precious >precious
+for name in model.json model.json.npy given.txt; do
+    ln -s precious "$name.part"
+done
+gives 0 lda train two.txt --topics 2 --sweeps 2 --model model.json \
+    --assignments given.txt --quiet
+same "$(cat precious)" "precious" "a link named .part"
+for name in model.json.npy model.json given.txt; do
+    code=0
+    sh -c 'ln -s precious "$1.$$.part"; shift; exec "$@"' sh "$name" \
+        "$STRADS_BIN" lda train two.txt --topics 2 --sweeps 2 --seed 7 \
+        --model model.json --assignments given.txt --quiet 2>err || code=$?
+    same "$code" 1 "$name: the exit code where a link is planted"
+    says err "File exists"
+    same "$(cat precious)" "precious" "a link named .NUMBER.part"
+    rm -f "$name".*.part
+done
+gives 0 lda infer model.json two.txt --output both.csv
 same "$(cut -d' ' -f1 empty.out | tr '\n' ' ')" "0 3 0 " "empty documents"
 printf '2\n2\n2\n2 1 65535\n2 2 1\n' >long.txt
 refuses 2 "document 2 has 65536 tokens" lda train long.txt --topics 2 --quiet

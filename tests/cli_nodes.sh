@@ -106,6 +106,31 @@ ends first "$first" 1
 says first.err "node 1"
 [ ! -e m.json ] || fail "a node without data left a model"
 
+# Node 0 names a file: on another machine only where it may
+for way in "far: a coordinator elsewhere" \
+    "root --data-root $folder: no such file below --data-root" \
+    "good --data-root $STRADS_SOURCE/data"; do
+    # shellcheck disable=SC2086 # words
+    set -- ${way%%:*}
+    kind=$1
+    shift
+    start first lasso train "$year_train" --nodes 2 --lambda-ratio 0.02 \
+        --listen tcp://127.0.0.1:0 --model m.json --token-file other
+    first=$child
+    url=$(url_of first)
+    start second join "tcp://0.0.0.0:${url##*:}" --token-file other "$@"
+    second=$child
+    if [ "$kind" = good ]; then
+        ends second "$second" 0
+        ends first "$first" 0
+    else
+        ends second "$second" 2
+        says second.err "${way#*: }" "give --data PATH"
+        ends first "$first" 1
+    fi
+done
+rm -f m.json
+
 # One that comes when all are there is told so at once
 rm -f first.err
 start first lasso train "$year_train" --nodes 2 --lambda-ratio 1e-6 \

@@ -1,6 +1,7 @@
 /* strads join URL: this process becomes a node of somebody else's run. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli_documents.h"
@@ -10,7 +11,7 @@
 #include "cli_terminal.h"
 
 typedef struct join_state {
-    const char *data, *program, *labels, *column[3];
+    const char *data, *root, *program, *labels, *column[3];
     uint64_t memory;
     cli_tables tables;
     strads_join_options engine;
@@ -28,7 +29,9 @@ static const strads_option join_table[] = {
     CLI_TEXT(join_state, engine.journal, "journal", "DIR",
              "with --shard: come back when killed (default: none)"),
     CLI_TEXT(join_state, data, "data", "PATH",
-             "the data here (default: the coordinator's path)"),
+             "the data here (default: the coordinator's path, on one machine)"),
+    CLI_TEXT(join_state, root, "data-root", "DIR",
+             "the coordinator's path must be below (default: none)"),
     CLI_TEXT(join_state, engine.listen, "listen", "URL",
              "where others reach this one (default: this machine)"),
     CLI_TEXT(join_state, engine.token_file, "token-file", "FILE",
@@ -70,8 +73,73 @@ static const strads_program *find_program(void *arg, const char *name)
     return strads_program_find(name);
 }
 
-static strads_err read_share(strads_engine *engine, join_state *s,
-                             strads_data **out)
+/* Addresses that stay on this machine, where the coordinator could read what it
+ * names itself. */
+static bool is_here(const char *url)
+{
+    static const char *const local[] = {"ipc://",
+                                        "tcp://127.",
+                                        "tcp://localhost:",
+                                        "tcp://[::1]",
+                                        "tcp://:",
+                                        "tls+tcp://127.",
+                                        "tls+tcp://localhost:",
+                                        "tls+tcp://[::1]",
+                                        "tls+tcp://:"};
+    for (size_t k = 0; k < sizeof local / sizeof *local; k++) {
+        if (strncmp(url, local[k], strlen(local[k])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is the file below the folder, links followed? */
+static bool is_below(const char *root, const char *path)
+{
+    char *folder = realpath(root, NULL), *file = realpath(path, NULL);
+    const size_t n = folder ? strlen(folder) : 0;
+    const bool below = folder && file && strncmp(folder, file, n) == 0 &&
+                       (n == 1 || file[n] == '/' || file[n] == '\0');
+    free(folder);
+    free(file);
+    return below;
+}
+
+/* The path that this process was started with; or the one that the coordinator
+ * names, where it may choose. */
+static strads_err find_data(const char *url, const strads_engine *engine,
+                            const join_state *s, const char **out)
+{
+    const char *told = strads_engine_data_path(engine);
+    *out = s->data ? s->data : told;
+    if (s->data) {
+        return STRADS_OK;
+    }
+    if (!told) {
+        return strads_fail(STRADS_EINVAL,
+                           "the coordinator named no data; give --data PATH");
+    }
+    if (s->root) {
+        return is_below(s->root, told)
+                   ? STRADS_OK
+                   : strads_fail(STRADS_EINVAL,
+                                 "%s: the coordinator names this for the data, "
+                                 "and there is no such file below --data-root "
+                                 "%s; give --data PATH",
+                                 told, s->root);
+    }
+    return is_here(url) ? STRADS_OK
+                        : strads_fail(STRADS_EINVAL,
+                                      "%s: a coordinator elsewhere names this "
+                                      "for the data; give --data PATH, or "
+                                      "--data-root DIR where it may choose a "
+                                      "file",
+                                      told);
+}
+
+static strads_err read_share(const char *url, strads_engine *engine,
+                             join_state *s, strads_data **out)
 {
     char held[CLI_BYTES_SIZE];
     strads_data_options wanted = {
@@ -84,11 +152,8 @@ static strads_err read_share(strads_engine *engine, join_state *s,
         .item = s->column[1],
         .rating = s->column[2],
     };
-    const char *path = s->data ? s->data : strads_engine_data_path(engine);
-    if (!path) {
-        return strads_fail(STRADS_EINVAL,
-                           "the coordinator named no data; give --data PATH");
-    }
+    const char *path = NULL;
+    CLI_TRY(find_data(url, engine, s, &path));
     CLI_TRY(cli_tables_use(&s->tables, &wanted));
     CLI_TRY(strads_engine_keep(engine, &wanted));
     CLI_TRY(cli_words_use(&s->words, &wanted));
@@ -110,7 +175,7 @@ static strads_err take_part(const char *url, join_state *s)
     cli_say(s->quiet, "joined %s: program %s", url,
             strads_engine_program(engine)->name);
     s->running = false;
-    strads_err err = read_share(engine, s, &data);
+    strads_err err = read_share(url, engine, s, &data);
     if (!err) {
         s->running = true;
         err = strads_engine_run(engine, data, &none);

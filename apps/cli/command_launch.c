@@ -336,9 +336,10 @@ static strads_err start_other(launch *l, uint32_t k)
             err = err ? err : add(&w, value);
         }
     }
-    if (!err && l->options->data) {
-        err = add(&w, "--data");
-        err = err ? err : add(&w, l->options->data);
+    /* Who launches all of them says what process 0 reads. */
+    if (!err) {
+        err = add(&w, l->options->data ? "--data" : "--data-root");
+        err = err ? err : add(&w, l->options->data ? l->options->data : "/");
     }
     if (!err && l->command.n > 1 && strcmp(l->command.at[0], "run") == 0) {
         err = add(&w, "--program");

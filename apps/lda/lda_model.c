@@ -4,6 +4,7 @@
 #include "lda_parts.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -36,18 +37,27 @@ static strads_err cannot(const char *path, const char *verb)
 
 typedef strads_err (*writer)(const void *what, FILE *file);
 
-/* Brings a file to the disk beside the path; *part is its name. */
+/* Brings a file to the disk beside the path; *part is its name, or NULL when it
+ * is not there. It is a new file: what bears that name already, a link to
+ * somebody's file say, is neither followed nor replaced. */
 static strads_err write_part(const char *path, writer write, const void *what,
                              char **part)
 {
-    if (asprintf(part, "%s.part", path) < 0) {
+    if (asprintf(part, "%s.%ld.part", path, (long)getpid()) < 0) {
         *part = NULL;
         return no_memory();
     }
     errno = 0;
-    FILE *file = fopen(*part, "we");
-    if (!file)
-        return cannot(*part, "written");
+    const int fd = open(*part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!file) {
+        strads_err err = cannot(*part, "written");
+        if (fd >= 0)
+            (void)close(fd);
+        free(*part);
+        *part = NULL;
+        return err;
+    }
     strads_err err = write(what, file);
     bool bad =
         ferror(file) != 0 || fflush(file) != 0 || fsync(fileno(file)) != 0;
@@ -477,31 +487,29 @@ static strads_err write_aside(FILE *file, FILE *aside)
                               "temporary file");
 }
 
+static strads_err write_assignments(const void *what, FILE *file)
+{
+    const lda_state *s = what;
+    strads_err err = STRADS_OK;
+
+    for (uint32_t p = 0; p < s->partitions && !err; p++)
+        err = write_aside(file, s->assignments[p]);
+    return err;
+}
+
 strads_err strads_lda_assignments_write(const strads_result *result,
                                         const char *path)
 {
     const lda_state *s = strads_result_state(result);
     char *aside = NULL;
-    strads_err err = STRADS_OK;
 
     if (!s->all_told || !s->assignments)
         return strads_fail(STRADS_ESTATE,
                            "the run has not kept its assignments");
-    if (asprintf(&aside, "%s.part", path) < 0)
-        return strads_fail(STRADS_ENOMEM, "no memory left for a name");
-    FILE *file = fopen(aside, "we");
-    if (!file) {
+    strads_err err = write_part(path, write_assignments, s, &aside);
+    if (!err && rename(aside, path) != 0)
         err = cannot(path, "written");
-        free(aside);
-        return err;
-    }
-    for (uint32_t p = 0; p < s->partitions && !err; p++)
-        err = write_aside(file, s->assignments[p]);
-    bool bad = ferror(file) != 0;
-    bad = fclose(file) != 0 || bad;
-    if (!err && (bad || rename(aside, path) != 0))
-        err = cannot(path, "written");
-    if (err)
+    if (err && aside)
         (void)unlink(aside);
     free(aside);
     return err;
