@@ -40,21 +40,24 @@ typedef enum sti_msg_kind {
                               forgotten */
     STI_MSG_SETTLED = 13,  /* client to shard, after ATTACHED: it was told that
                               pushes up to `round` are in */
-    STI_MSG_LOOP = 14      /* between the nodes of a data-parallel program:
+    STI_MSG_LOOP = 14,     /* between the nodes of a data-parallel program:
                               sti_loop_note */
+    STI_MSG_LETTER = 15    /* client to client: a sti_letter for the peer
+                              `partition` */
 } sti_msg_kind;
 
 /* A message: small, passed by value, with at most one reference. */
 typedef struct sti_msg {
     sti_msg_kind kind;
     sti_address from, to;
-    uint32_t
-        partition;  /* PARTIAL: whose; RING_STEP: to whom; CHOICE: number of the
-                           scheduler; DISPATCH: in how many pieces, 0: whole */
-    uint16_t slice; /* PARTIAL: which chunk of it; DISPATCH: which piece */
-    uint64_t round; /* number of the dispatch; of the push */
+    uint32_t partition; /* PARTIAL: whose; RING_STEP, LETTER: to whom; CHOICE:
+                           number of the scheduler; DISPATCH: in how many
+                           pieces, 0: whole */
+    uint16_t slice;     /* PARTIAL: which chunk of it; DISPATCH: which piece */
+    uint64_t round;     /* number of the dispatch; of the push */
     uint64_t busy_ns;   /* PARTIAL: the longest computing below it */
-    sti_object *object; /* PARTIAL, PUSH, a DISPATCH's piece: sti_buffer */
+    sti_object *object; /* PARTIAL, PUSH, LETTER, a DISPATCH's piece: a
+                           sti_buffer */
 } sti_msg;
 
 /* A role's failure: the first ends the run with this sentence. */

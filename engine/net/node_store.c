@@ -202,7 +202,7 @@ static uint64_t bytes_of(const sti_msg *msg)
     const sti_buffer *buffer = (const sti_buffer *)msg->object;
     if (msg->kind == STI_MSG_ROWS && msg->object)
         buffer = ((const sti_row_answer *)msg->object)->parts;
-    else if (msg->kind != STI_MSG_PUSH)
+    else if (msg->kind != STI_MSG_PUSH && msg->kind != STI_MSG_LETTER)
         buffer = NULL;
     return buffer ? buffer->size : 0;
 }
@@ -533,6 +533,13 @@ static uint64_t host_now(const sti_client_host *host)
     return now_of(((const client_box *)host)->store);
 }
 
+static sti_address home(const sti_client_host *host, uint32_t worker)
+{
+    const sti_run *run = ((const client_box *)host)->store->setup.run;
+    return STI_CLIENT_0 +
+           sti_run_node_of(run, STI_WORKER_0 + sti_run_host(run, worker));
+}
+
 /* Waits until the shards have all that was pushed. */
 static strads_err settle(client_box *c)
 {
@@ -653,6 +660,7 @@ static strads_err open_client(sti_node_store *store, uint32_t number,
                                     .shards = store->setup.run->shards,
                                     .first_worker = first_worker,
                                     .workers = workers,
+                                    .peers = store->setup.run->partitions,
                                     .tables = store->tables,
                                     .n_tables = store->n_tables,
                                     .cache_bytes = tuning->cache_bytes,
@@ -670,6 +678,7 @@ static strads_err open_client(sti_node_store *store, uint32_t number,
                                .begin = begin,
                                .wait = wait,
                                .end = end,
+                               .home = home,
                                .now = host_now,
                                .zero_ns = store->started_ns}};
     strads_err err = c->workers ? init_box(&c->box) : no_memory();

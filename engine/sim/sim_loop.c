@@ -47,7 +47,7 @@ struct sti_sim_loop {
     sti_client **clients;     /* [nodes] */
     looper *loopers;          /* [partitions] */
     uint32_t n_left, visitor; /* visitor: partitions when there is none */
-    uint64_t *last_there;     /* [nodes x shards x 2] see in_order */
+    uint64_t *last_there;     /* [nodes x (2 shards + nodes)] see in_order */
     sti_effects effects;
     sti_run_token *token;
     XXH3_state_t *digest;
@@ -113,15 +113,19 @@ static void fail_by(sti_sim_loop *sim, const sti_msg *msg)
         stop(sim, no_memory());
 }
 
-/* Links are streams: between a client and a shard, one way, nothing overtakes,
- * whatever the jitter. */
+/* Links are streams: between a client and a shard, or another client, one way,
+ * nothing overtakes, whatever the jitter. */
 static uint64_t in_order(sti_sim_loop *sim, const sti_msg *msg, uint64_t there)
 {
+    const sti_run *run = sim->setup.run;
     const bool up = msg->to < STI_CLIENT_0;
     const uint32_t client = (up ? msg->from : msg->to) - STI_CLIENT_0;
     const uint32_t shard = (up ? msg->to : msg->from) - STI_SHARD_0;
-    const size_t link = (size_t)client * sim->setup.run->shards + shard;
-    uint64_t *last = &sim->last_there[2 * link + up];
+    size_t link = 2 * ((size_t)client * run->shards + shard) + up;
+    if (msg->kind == STI_MSG_LETTER)
+        link = (size_t)run->nodes * (2 * run->shards + client) + msg->from -
+               STI_CLIENT_0;
+    uint64_t *last = &sim->last_there[link];
     *last = there > *last ? there : *last;
     return *last;
 }
@@ -348,6 +352,11 @@ static void end_call(sti_client_host *host, uint32_t worker, bool more)
     l->cpu_ns = thread_ns();
 }
 
+static sti_address home(const sti_client_host *host, uint32_t worker)
+{
+    return ((const looper *)host)->sim->loopers[worker].client;
+}
+
 static uint64_t host_now(const sti_client_host *host)
 {
     return ((const looper *)host)->sim->now;
@@ -425,6 +434,7 @@ static strads_err open_client(sti_sim_loop *sim, uint32_t c)
                                     .first_worker = first,
                                     .workers =
                                         sti_run_first(run, c + 1) - first,
+                                    .peers = run->partitions,
                                     .tables = sim->setup.tables,
                                     .n_tables = sim->setup.n_tables,
                                     .cache_bytes = run->tuning.cache_bytes,
@@ -444,6 +454,7 @@ static strads_err open_client(sti_sim_loop *sim, uint32_t c)
                                             .wait = wait_for_wake,
                                             .end = end_call,
                                             .computed = compute,
+                                            .home = home,
                                             .now = host_now}};
     return err;
 }
@@ -482,7 +493,8 @@ strads_err sti_sim_loop_new(const sti_sim_loop_setup *setup,
     sim->clients = calloc(run->nodes, sizeof(sti_client *));
     sim->loopers = calloc(run->partitions, sizeof *sim->loopers);
     sim->last_there =
-        calloc((size_t)run->nodes * run->shards * 2, sizeof *sim->last_there);
+        calloc((size_t)run->nodes * (2 * run->shards + run->nodes),
+               sizeof *sim->last_there);
     sim->digest = XXH3_createState();
     strads_err err = STRADS_OK;
     if (!sim->last_there || !sim->shards || !sim->clients || !sim->loopers ||

@@ -113,6 +113,7 @@ void sti_client_free(sti_client *client)
         if (client->workers[w].call.asks)
             sti_call_forget(client, &client->workers[w]);
         sti_call_free(&client->workers[w].call);
+        sti_mail_free(&client->workers[w].mail);
     }
     for (uint32_t s = 0; client->streams && s < client->setup.shards; s++)
         free_stream(&client->streams[s]);
@@ -510,9 +511,60 @@ static void attached(sti_client *client, uint32_t shard, uint64_t now,
         sti_call_resend(client, &client->workers[w], shard, now, out);
 }
 
+/* ---- peers ----------------------------------------------------------------- */
+
+/* For one of its own workers. */
+static strads_err take_letter(sti_client *client, uint32_t worker,
+                              sti_buffer *letter, sti_effects *out)
+{
+    sti_mail *mail = &sti_client_worker_of(client, worker)->mail;
+    strads_err err = sti_mail_put(mail, client->setup.peers, letter);
+    if (mail->waits)
+        sti_effect_wake(out, worker);
+    mail->waits = false;
+    return err;
+}
+
+static bool is_own(const sti_client *client, uint32_t worker)
+{
+    return worker - client->setup.first_worker < client->n_workers;
+}
+
+strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
+                           sti_buffer *letter, sti_effects *out)
+{
+    if (is_own(client, to))
+        return take_letter(client, to, letter, out);
+    sti_effect_send(out, (sti_msg){.kind = STI_MSG_LETTER,
+                                   .from = STI_CLIENT_0 + client->setup.client,
+                                   .to = home,
+                                   .partition = to,
+                                   .object = &letter->head});
+    return STRADS_OK;
+}
+
+void sti_client_collect(sti_client *client, uint32_t worker,
+                        sti_collect *collect, bool *wait)
+{
+    sti_client_worker *w = sti_client_worker_of(client, worker);
+    w->parked_ns = UINT64_MAX; /* all of it is for others */
+    *wait = !sti_mail_take(&w->mail, collect);
+}
+
 static void take(sti_client *client, const sti_msg *msg, uint64_t now,
                  sti_effects *out)
 {
+    if (msg->kind == STI_MSG_LETTER) {
+        sti_buffer *letter = (sti_buffer *)msg->object;
+        strads_err err =
+            is_own(client, msg->partition)
+                ? take_letter(client, msg->partition, letter, out)
+                : strads_fail(STRADS_EPEER, "a vector for a peer that is not "
+                                            "here");
+        if (err)
+            sti_client_fail(client, err, out);
+        return;
+    }
     const uint32_t shard = msg->from - STI_SHARD_0;
     if (shard >= client->setup.shards) {
         sti_object_drop(msg->object);

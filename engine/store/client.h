@@ -31,7 +31,8 @@ enum { STI_PIECE_BYTES = 256 << 10 };
 typedef struct sti_client_setup {
     uint32_t client; /* its address is STI_CLIENT_0 + client */
     uint32_t shards;
-    uint32_t first_worker, workers;  /* its own, of all workers of the run */
+    uint32_t first_worker, workers;  /* its own, .. */
+    uint32_t peers;                  /* .. of all workers of the run */
     const strads_table_spec *tables; /* copied; the same on all nodes */
     uint32_t n_tables;
     uint64_t cache_bytes;  /* rows that nobody is about to read; 0: 256 MB */
@@ -125,6 +126,15 @@ void sti_client_skip(sti_client *client, uint32_t worker, uint64_t clock);
 strads_err sti_client_barrier(sti_client *client, uint32_t worker, uint64_t now,
                               bool *wait, sti_effects *out);
 
+/* A letter of a peer to another one, whose client has that address; takes over the
+ * reference. Does not wait. */
+strads_err sti_client_post(sti_client *client, uint32_t to, sti_address home,
+                           sti_buffer *letter, sti_effects *out);
+
+/* What has come from peers, when all that is needed of it has. */
+void sti_client_collect(sti_client *client, uint32_t worker,
+                        sti_collect *collect, bool *wait);
+
 uint64_t sti_client_clock(const sti_client *client, uint32_t worker);
 
 /* What STRADS_STALENESS_ADAPTIVE is for this worker and table now. */
@@ -164,6 +174,8 @@ typedef struct sti_client_host {
     /* Effects are carried out; with `more` they may be left to the worker's next
      * call, which follows at once. */
     void (*end)(struct sti_client_host *host, uint32_t worker, bool more);
+    /* The client of a worker of the run. */
+    sti_address (*home)(const struct sti_client_host *host, uint32_t worker);
     /* ns, as events' `now`; zero_ns after what sessions' times count from. */
     uint64_t (*now)(const struct sti_client_host *host);
     uint64_t zero_ns;

@@ -180,6 +180,40 @@ static strads_err barrier(strads_session *session)
     return repeat(session, try_barrier, NULL, false);
 }
 
+typedef struct posting {
+    uint32_t to;
+    sti_buffer *letter;
+} posting;
+
+static strads_err try_post(const call *c, const void *arg, bool *wait)
+{
+    const posting *p = arg;
+    sti_client_host *host = c->host;
+    (void)wait;
+    return sti_client_post(host->client, p->to, host->home(host, p->to),
+                           p->letter, host->effects);
+}
+
+static strads_err post(strads_session *session, uint32_t to, sti_buffer *letter)
+{
+    const posting p = {to, sti_object_keep(letter)};
+    strads_err err = repeat(session, try_post, &p, false);
+    sti_object_drop(letter);
+    return err;
+}
+
+static strads_err try_collect(const call *c, const void *what, bool *wait)
+{
+    sti_client_collect(c->host->client, c->session->worker,
+                       (sti_collect *)(uintptr_t)what, wait);
+    return STRADS_OK;
+}
+
+static strads_err collect(strads_session *session, sti_collect *what)
+{
+    return repeat(session, try_collect, what, false);
+}
+
 static uint64_t now_of(const void *behind)
 {
     const sti_client_host *host = behind;
@@ -195,6 +229,8 @@ static const sti_session_ops spread = {
     .push = push,
     .push_early = push_early,
     .barrier = barrier,
+    .post = post,
+    .collect = collect,
     .now = now_of,
 };
 

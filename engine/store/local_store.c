@@ -42,6 +42,14 @@ static void forget_images(sti_exact *exact)
         sti_images_free(&exact->images[t]);
 }
 
+static void free_mail(sti_clocks *clocks)
+{
+    for (uint32_t w = 0; clocks->mail && w < clocks->workers; w++)
+        sti_mail_free(&clocks->mail[w]);
+    free(clocks->mail);
+    clocks->mail = NULL;
+}
+
 void strads_store_free(strads_store *store)
 {
     if (!store)
@@ -52,6 +60,7 @@ void strads_store_free(strads_store *store)
     for (uint32_t t = 0; t < store->n_tables; t++)
         sti_table_free(store->tables[t]);
     free(store->tables);
+    free_mail(&store->clocks);
     free(store->clocks.worker);
     pthread_cond_destroy(&store->clocks.moved);
     pthread_mutex_destroy(&store->clocks.lock);
@@ -179,12 +188,18 @@ uint64_t strads_store_bytes(const strads_store *store)
 static strads_err start_group(sti_clocks *clocks, uint32_t workers)
 {
     sti_worker_clock *worker = calloc(workers, sizeof *worker);
-    if (!worker)
+    sti_mail *mail = calloc(workers, sizeof *mail);
+    if (!worker || !mail) {
+        free(worker);
+        free(mail);
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the clocks of %" PRIu32 " workers",
                            workers);
+    }
+    free_mail(clocks);
     free(clocks->worker);
     clocks->worker = worker;
+    clocks->mail = mail;
     clocks->workers = workers;
     clocks->left = 0;
     clocks->group++;
@@ -502,6 +517,37 @@ static strads_err barrier(strads_session *session)
     return STRADS_OK;
 }
 
+/* ---- peers --------------------------------------------------------------- */
+
+static strads_err post(strads_session *session, uint32_t to, sti_buffer *letter)
+{
+    sti_clocks *clocks = &((strads_store *)session->behind)->clocks;
+    pthread_mutex_lock(&clocks->lock);
+    strads_err err = sti_mail_put(&clocks->mail[to], clocks->workers, letter);
+    wake_waiting(clocks);
+    pthread_mutex_unlock(&clocks->lock);
+    return err;
+}
+
+static strads_err collect(strads_session *session, sti_collect *what)
+{
+    sti_clocks *clocks = &((strads_store *)session->behind)->clocks;
+    const uint64_t begin = sti_monotonic_now();
+    bool waited = false;
+    pthread_mutex_lock(&clocks->lock);
+    while (!sti_mail_take(&clocks->mail[session->worker], what)) {
+        waited = true;
+        clocks->waiting++;
+        pthread_cond_wait(&clocks->moved, &clocks->lock);
+        clocks->waiting--;
+    }
+    pthread_mutex_unlock(&clocks->lock);
+    const uint64_t end = sti_monotonic_now();
+    if (waited)
+        sti_session_waited(session, begin, end, end - begin);
+    return STRADS_OK;
+}
+
 static uint64_t now_of(const void *behind)
 {
     (void)behind;
@@ -516,6 +562,8 @@ static const sti_session_ops local = {
     .changes = changes_of,
     .push = push,
     .barrier = barrier,
+    .post = post,
+    .collect = collect,
     .now = now_of,
 };
 

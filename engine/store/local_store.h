@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "engine/store/letter.h"
 #include "engine/store/snapshot.h"
 
 typedef enum sti_clock_state {
@@ -29,6 +30,7 @@ typedef struct sti_clocks {
     uint32_t waiting;         /* threads that wait */
     uint64_t group;           /* how many groups have begun */
     sti_worker_clock *worker; /* [workers] */
+    sti_mail *mail;           /* [workers] */
 } sti_clocks;
 
 typedef struct sti_exact {

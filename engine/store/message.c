@@ -249,7 +249,7 @@ static void put_rows(sti_writer *w, const sti_row_answer *answer,
 void sti_store_encode(const sti_msg *msg, sti_writer *w, sti_part *rest)
 {
     sti_write_u32(w, msg->from);
-    if (msg->kind == STI_MSG_PUSH)
+    if (msg->kind == STI_MSG_PUSH || msg->kind == STI_MSG_LETTER)
         put_buffer(w, (const sti_buffer *)msg->object, rest);
     else if (msg->kind == STI_MSG_ASK_ROWS)
         put_ask(w, (const sti_row_ask *)msg->object);
@@ -327,12 +327,29 @@ static strads_err get_rows(sti_reader *r, sti_object *backing, sti_msg *msg)
     return err;
 }
 
+static strads_err get_letter(sti_reader *r, sti_object *backing, sti_msg *msg)
+{
+    sti_buffer *letter;
+    strads_err err = get_buffer(r, "a LETTER", backing, &letter);
+    if (err)
+        return err;
+    msg->object = &letter->head;
+    if (sti_letter_fits(letter))
+        return STRADS_OK;
+    msg->object = NULL;
+    sti_object_drop(letter);
+    return strads_fail(STRADS_EPEER, "a peer's vector is not what it says: the "
+                                     "node runs another version");
+}
+
 strads_err sti_store_decode(sti_reader *r, sti_object *backing, sti_msg *msg)
 {
     msg->from = sti_read_u32(r);
     switch (msg->kind) {
     case STI_MSG_PUSH:
         return get_push(r, backing, msg);
+    case STI_MSG_LETTER:
+        return get_letter(r, backing, msg);
     case STI_MSG_ASK_ROWS:
         return get_ask(r, msg);
     case STI_MSG_ROWS:

@@ -120,6 +120,8 @@ static void end_clock_span(strads_session *session)
 
 void sti_session_leave(strads_session *session)
 {
+    if (session->peers)
+        sti_peers_leave(session->peers);
     (void)session->ops->push(session, STI_PUSH_LEAVE, 0, false);
     end_clock_span(session);
 }

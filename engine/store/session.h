@@ -9,6 +9,7 @@
 
 #include "engine/base/trace.h"
 #include "engine/store/message.h"
+#include "engine/store/letter.h"
 #include "engine/store/pending.h"
 
 /* ---- adaptive staleness ------------------------------------------------ */
@@ -169,6 +170,11 @@ typedef struct sti_session_ops {
     strads_err (*push_early)(strads_session *session, sti_pending *pending);
     /* All others have reached this session's clock, or have left. */
     strads_err (*barrier)(strads_session *session);
+    /* A letter to another worker; takes over the reference. */
+    strads_err (*post)(strads_session *session, uint32_t to,
+                       sti_buffer *letter);
+    /* Waits until it can be had. */
+    strads_err (*collect)(strads_session *session, sti_collect *collect);
     /* ns, as sti_session_waited is told. */
     uint64_t (*now)(const void *behind);
 } sti_session_ops;
@@ -198,6 +204,7 @@ struct strads_session {
     uint64_t piece;       /* of dense rows that may leave early; 0: none may */
     sti_pending *pending; /* [n_tables x shards] */
     uint32_t n_tables;
+    strads_peers *peers; /* NULL: none are open */
     sti_recent_rows recent;
 };
 

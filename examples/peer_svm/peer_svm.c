@@ -1,0 +1,200 @@
+/* A linear SVM by peers without a server (MALT: Li et al., EuroSys 2015):
+ * minimise lambda / 2 |w|^2 + 1/n sum_i max(0, 1 - y_i x_i'w).
+ *
+ * Each peer has rows of the data and a w of its own. In a clock it draws a batch
+ * of its rows, and descends along each of them (rows with |x| about 1):
+ *
+ *     w <- (1 - eta lambda) w + eta y x [y w'x < 1],  eta = N / (1 + lambda N t)
+ *
+ * then it scatters w along the graph, and w becomes the mean of itself and of what
+ * has come. The model is what peer 0 has in the end. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <strads/peers.h>
+#include <strads/strads.h>
+
+enum { WEIGHTS = 0, LOSS = 1, REPORT_EVERY = 10 };
+
+typedef struct peer_options {
+    double lambda, epochs;
+    const char *graph, *mode;
+    uint32_t staleness, batch;
+} peer_options;
+
+typedef struct peer {
+    const strads_task *task;
+    strads_session *session;
+    const peer_options *options;
+    strads_peers *peers;
+    const strads_sparse *x; /* its rows */
+    uint32_t columns, *all; /* [columns] 0, 1, 2, ... */
+    double *w, scale;       /* w is scale x w[columns] */
+    uint64_t t;             /* rows it has looked at */
+} peer;
+
+static double margin(const peer *k, uint64_t i)
+{
+    const double y = k->task->share->label[i] > 0 ? 1 : -1;
+    return y * k->scale * strads_sparse_dot(k->x, i, k->w);
+}
+
+static void look_at(peer *k, uint64_t i)
+{
+    const double n = k->task->shape->partitions, *label = k->task->share->label;
+    const double eta = n / (1 + k->options->lambda * n * (double)++k->t);
+    const bool inside = margin(k, i) < 1;
+    k->scale *= 1 - eta * k->options->lambda;
+    if (inside)
+        strads_sparse_add(k->x, i, (label[i] > 0 ? eta : -eta) / k->scale,
+                          k->w);
+}
+
+/* The loss of w on its rows. */
+static double loss_of(const peer *k)
+{
+    double loss = 0;
+    for (uint64_t i = 0; i < k->x->lines; i++)
+        loss += fmax(0, 1 - margin(k, i));
+    return loss;
+}
+
+static void report(const peer *k, double loss, uint64_t rows)
+{
+    strads_report told = {.gap = NAN, .objective = loss / (double)rows};
+    for (uint32_t j = 0; j < k->columns; told.nonzeros += k->w[j++] != 0)
+        told.objective += k->options->lambda / 2 * k->w[j] * k->w[j];
+    strads_loop_report(k->task, &told);
+}
+
+static strads_err exchange(peer *k)
+{
+    strads_err err = strads_peers_scatter(k->peers, k->w);
+    return err ? err : strads_peers_gather(k->peers, NULL, NULL, k->w, NULL);
+}
+
+static strads_err turn_clock(peer *k)
+{
+    const uint64_t p = k->task->share->partition;
+    for (uint32_t b = 0; b < k->options->batch && k->x->lines; b++)
+        look_at(k, strads_random_bits(k->task->seed, 0, p, k->t) % k->x->lines);
+    for (uint32_t j = 0; j < k->columns; j++)
+        k->w[j] *= k->scale;
+    k->scale = 1;
+    strads_err err = strads_session_clock(k->session);
+    if (!err)
+        err = exchange(k);
+    if (!err && p == 0 && k->x->lines &&
+        strads_session_now(k->session) % REPORT_EVERY == 0)
+        report(k, loss_of(k), k->x->lines); /* its own rows' */
+    return err;
+}
+
+/* All meet at the last clock, exchange what they have come to, and judge what
+ * peer 0 has then, each on its rows. */
+static strads_err finish(peer *k, uint64_t last)
+{
+    const uint32_t p = k->task->share->partition;
+    double loss, sum = 0;
+    strads_err err = strads_session_advance(k->session, last);
+    if (!err && !(err = strads_session_barrier(k->session)))
+        err = exchange(k);
+    for (uint32_t j = 0; !err && p == 0 && j < k->columns; j++)
+        err = strads_session_inc(k->session, WEIGHTS, j, 0, k->w[j]);
+    if (!err)
+        err = strads_session_clock_and_read(k->session, WEIGHTS, k->columns,
+                                            k->all, 0, k->w);
+    if (!err && !(err = strads_session_inc(k->session, LOSS, p, 0, loss_of(k))))
+        err = strads_session_clock(k->session);
+    for (uint32_t r = 0; !err && r < k->task->shape->partitions; r++) {
+        err = strads_session_read_row(k->session, LOSS, r, 0, &loss);
+        sum += loss;
+    }
+    if (!err && p == 0)
+        report(k, sum, k->task->shape->rows);
+    return err;
+}
+
+static strads_err loop(peer *k)
+{
+    const peer_options *o = k->options;
+    const double share =
+        (double)k->task->shape->rows / k->task->shape->partitions;
+    const uint64_t clocks = (uint64_t)ceil(o->epochs * share / o->batch);
+    strads_peers_options options = {.size = sizeof options,
+                                    .graph = o->graph,
+                                    .length = k->columns,
+                                    .staleness = o->staleness};
+    options.mode = o->mode[0] == 'b'   ? STRADS_PEERS_BSP
+                   : o->mode[0] == 's' ? STRADS_PEERS_SSP
+                                       : STRADS_PEERS_ASYNC;
+    strads_err err = strads_peers_open(k->session, &options, &k->peers);
+    for (uint64_t c = 0; !err && c < clocks && !strads_loop_ends(k->task); c++)
+        err = turn_clock(k);
+    if (!err)
+        err = finish(k, clocks + 1);
+    strads_peers_close(k->peers);
+    return err;
+}
+
+static strads_err peer_run(strads_task *task, strads_session *session)
+{
+    const strads_share *share = task->share;
+    if (share->rows.end > share->rows.begin && !share->label)
+        return strads_fail(STRADS_EINVAL, "rows need labels: --labels FILE");
+    peer k = {.task = task,
+              .session = session,
+              .options = task->config,
+              .x = &share->by_row,
+              .columns = (uint32_t)task->shape->parameters,
+              .all = calloc(task->shape->parameters + 1, sizeof(uint32_t)),
+              .w = calloc(task->shape->parameters + 1, sizeof(double)),
+              .scale = 1};
+    for (uint32_t j = 0; k.all && j < k.columns; j++)
+        k.all[j] = j;
+    strads_err err =
+        k.w && k.all ? loop(&k) : strads_fail(STRADS_ENOMEM, "no memory");
+    free(k.w);
+    free(k.all);
+    return err;
+}
+
+static strads_err peer_tables(const void *config, const strads_shape *shape,
+                              strads_store *store)
+{
+    (void)config;
+    const strads_table_spec spec = {"loss", STRADS_F64, shape->partitions, 1};
+    return strads_store_create(store, &spec, &(uint32_t){0});
+}
+
+#define AT(field) .offset = offsetof(peer_options, field)
+static const strads_option table[] = {
+    {"lambda", STRADS_OPTION_F64, AT(lambda), "L",
+     "weight of the penalty (default 1e-3)", 1e-300, 1e300},
+    {"graph", STRADS_OPTION_STRING, AT(graph), "G",
+     "all, exponential, halton, ring, or a file of lines FROM TO "
+     "(default exponential)"},
+    {"mode", STRADS_OPTION_STRING, AT(mode), "M",
+     "how far peers run apart (default ssp)", .choices = "async|ssp|bsp"},
+    {"staleness", STRADS_OPTION_U32, AT(staleness), "S",
+     "clocks that ssp lets a neighbour be behind (default 4)", 0, 1e6},
+    {"batch", STRADS_OPTION_U32, AT(batch), "N",
+     "rows of a clock (default 100)", 1, 1e9},
+    {"epochs", STRADS_OPTION_F64, AT(epochs), "E",
+     "passes over the data, of all peers together (default 20)", 0, 1e9},
+    {.name = NULL}};
+
+static const peer_options defaults = {1e-3, 20, "exponential", "ssp", 4, 100};
+
+static const strads_program peer_svm = {
+    .size = sizeof(strads_program),
+    .name = "peer-svm",
+    .summary = "a linear SVM by peers without a server",
+    .layout = STRADS_LAYOUT_ROWS,
+    .options = table,
+    .config_size = sizeof(peer_options),
+    .defaults = &defaults,
+    .tables = peer_tables,
+    .run = peer_run,
+};
+STRADS_EXPORT_PROGRAM(peer_svm)

@@ -1,0 +1,61 @@
+#!/bin/sh
+# examples/peer_svm, as its README says: peers without a server come near the
+# minimum of the built-in SVM, for every graph and mode; those of one clock have the
+# same bits on threads, in several processes and simulated.
+. "$STRADS_SOURCE/tests/example_harness.shlib"
+
+cp -R "$STRADS_SOURCE/examples/peer_svm" peer_svm
+{
+    cmake -S peer_svm -B cmade -DCMAKE_PREFIX_PATH="$folder/prefix" \
+        -DCMAKE_C_COMPILER="$STRADS_CC" \
+        -DCMAKE_C_FLAGS="-Wall -Wextra -Werror -Wno-missing-field-initializers" &&
+        cmake --build cmade
+} >cmake.log 2>&1 || fail "cmake: $(cat cmake.log)"
+svm=cmade/peer_svm.so
+how="--lambda 0.001 --epochs 200 --batch 20"
+
+# lambda / 2 |w|^2 + loss / n is 1 / (C n) of the built-in's objective, C = 1 /
+# (lambda n)
+gives 0 svm train "$party" --loss hinge --c 0.9345794 --tolerance 1e-6 \
+    --model svm.json
+best=$(member svm.json objective)
+best=$(awk -v o="$best" 'BEGIN { print o / 1000 }')
+
+# shellcheck disable=SC2086 # words
+for graph in all exponential halton ring; do
+    for peers in 1 2 4 8; do
+        gives 0 run $svm "$party" $how --partitions $peers --workers 2 \
+            --graph $graph --mode bsp --model bsp.json
+        near "$(member bsp.json objective)" "$best" 0.01 \
+            "$graph, $peers peers, bsp"
+        gives 0 run $svm "$party" $how --partitions $peers --workers 2 \
+            --graph $graph --mode ssp --staleness 1 --model ssp.json
+        near "$(member ssp.json objective)" "$best" 0.1 \
+            "$graph, $peers peers, ssp"
+    done
+    # Threads that share cores hardly meet: simulated ones do
+    gives 0 simulate $svm "$party" $how --workers 4 --cost 20ns \
+        --graph $graph --mode async --log async.jsonl
+    tail -n 1 async.jsonl >last
+    near "$(member last objective)" "$best" 0.05 "$graph, async"
+done
+
+# shellcheck disable=SC2086 # words
+for words in "run" "launch --processes 3 --workers 1 -- run"; do
+    gives 0 $words $svm "$party" $how --partitions 4 --graph ring --mode bsp \
+        --model "$(echo "$words" | tr -d ' -').json"
+done
+same_bits "three processes" run.json launchprocesses3workers1run.json
+# shellcheck disable=SC2086 # words
+gives 0 simulate $svm "$party" $how --workers 4 --cost 2ns --graph ring \
+    --mode bsp --log sim.jsonl
+tail -n 1 sim.jsonl >last
+same "$(member last objective)" "$(member run.json objective)" "simulated"
+
+printf '0 1\n1 0\n2 3\n3 2\n' >halves.txt
+gives 2 run $svm "$party" --partitions 4 --graph halves.txt
+says err 'halves.txt": what peer 0 learns never comes to peer 2'
+gives 1 run $svm "$party" --graph star
+says err 'none of all, exponential, halton, ring'
+refuses 2 "--mode now: expected" run $svm "$party" --mode now
+finish
